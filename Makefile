@@ -1,0 +1,45 @@
+# make demo    set up, and run the main job on the samples
+# make test    set up, and run the tests
+# make check   ruff, mypy and the tests
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SAMPLES := tests/data/letters
+
+.PHONY: demo test check install format lint types clean help
+
+help:
+	@sed -n 's/^# \(make .*\)/\1/p' Makefile
+
+install: $(VENV)/installed
+
+$(VENV)/installed: pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Onoma needs Python 3.11 or later; say which with: make PYTHON=python3.12 ...")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[pipelines,dev]'
+	@touch $@
+
+demo: install
+	$(BIN)/python -m pipelines.tei_to_ner --input '$(SAMPLES)/*.xml' --edition $(SAMPLES)/edition.toml --output build/demo
+	$(BIN)/python -m corpora.shards verify build/demo
+	$(BIN)/python -m corpora.shards show build/demo/documents --limit 1
+
+test: install
+	$(BIN)/python -m pytest
+
+lint: install
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: install
+	$(BIN)/mypy
+
+check: lint types test
+
+format: install
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean:
+	rm -rf build .mypy_cache .ruff_cache .hypothesis

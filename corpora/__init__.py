@@ -1,0 +1,1 @@
+"""What text is: documents, readers, labels, datasets on disk. No Beam, no torch."""

@@ -1,0 +1,194 @@
+"""A text and what is known about it: spans that stand beside the text and never change it.
+
+Every offset counts Unicode code points and is half-open: ``text[start:end]`` is the surface form.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+from corpora.errors import InvalidDocumentError
+
+Origin = Literal[
+    "link", "self_title", "title_match", "lexicon", "annotation", "prediction"
+]  # where a mention comes from
+ORIGINS: frozenset[str] = frozenset(get_args(Origin))
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Span:
+    """Characters ``start`` to ``end`` of a text, half-open; not empty."""
+
+    start: int
+    end: int
+
+    def __post_init__(self) -> None:
+        """Refuse an empty or negative span."""
+        if not 0 <= self.start < self.end:
+            raise InvalidDocumentError(f"span {self.start}:{self.end} is empty or negative")
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph(Span):
+    """A block of text; ``kind`` says which (``p``, ``head``, ``cell``, ``note``, …)."""
+
+    kind: str = "p"
+
+
+@dataclass(frozen=True, slots=True)
+class Mention(Span):
+    """Characters that name something."""
+
+    entity: str | None = None
+    """What is meant, with the space it is unique in (``dawiki:Berlin``, ``gnd:118770950``)."""
+    label: str | None = None
+    """Its class (``PER``, ``place``)."""
+    origin: Origin = "annotation"
+    score: float | None = None
+    """A probability."""
+    attributes: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        """Refuse an empty span, an unknown origin, a score that is no probability."""
+        Span.__post_init__(self)
+        if self.origin not in ORIGINS:
+            raise InvalidDocumentError(
+                f"mention {self.start}:{self.end} has the origin {self.origin!r}; "
+                f"there are {', '.join(sorted(ORIGINS))}"
+            )
+        if self.score is not None and not 0.0 <= self.score <= 1.0:
+            raise InvalidDocumentError(
+                f"mention {self.start}:{self.end} has the score {self.score}, not a probability"
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """One text and the mentions in it, ordered; they may nest but never cross."""
+
+    id: str
+    group: str
+    """The novel, bank, edition or wiki that the document belongs to."""
+    source: str
+    """The input that it was read from: a relative file name."""
+    text: str
+    lang: str | None = None
+    """BCP 47 tag."""
+    title: str | None = None
+    url: str | None = None
+    revision: str | None = None
+    timestamp: str | None = None
+    """When this revision was made, ISO 8601."""
+    license: str | None = None
+    paragraphs: tuple[Paragraph, ...] = ()
+    """Ordered and disjoint."""
+    sentences: tuple[Span, ...] = ()
+    """Ordered and disjoint."""
+    mentions: tuple[Mention, ...] = ()
+    """Ordered by start, the longer first."""
+    metadata: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        """Raise ``InvalidDocumentError`` if spans leave the text, overlap or cross."""
+        if not self.id:
+            raise InvalidDocumentError(f"{self.source}: a document needs an id")
+        for name, spans in (("paragraphs", self.paragraphs), ("sentences", self.sentences)):
+            _check_disjoint(f"{self.id}: {name}", spans, length=len(self.text))
+        _check_nesting(f"{self.id}: mentions", self.mentions, length=len(self.text))
+
+
+def reading_order(mention: Span) -> tuple[int, int]:
+    """Sort key: by start, the longer (outer) first."""
+    return mention.start, -mention.end
+
+
+def without_crossing(mentions: Iterable[Mention]) -> tuple[list[Mention], list[Mention]]:
+    """Sort mentions, and take out those that would cross an earlier one: (kept, dropped)."""
+    kept: list[Mention] = []
+    dropped: list[Mention] = []
+    ends: list[int] = []  # of the mentions that are open at the current start, outermost first
+    for mention in sorted(mentions, key=reading_order):
+        while ends and ends[-1] <= mention.start:
+            ends.pop()
+        if ends and mention.end > ends[-1]:
+            dropped.append(mention)
+        else:
+            kept.append(mention)
+            ends.append(mention.end)
+    return kept, dropped
+
+
+def _check_disjoint(where: str, spans: Sequence[Span], *, length: int) -> None:
+    end = 0
+    for span in spans:
+        if span.start < end or span.end > length:
+            raise InvalidDocumentError(
+                f"{where}: {span.start}:{span.end} overlaps the one before or leaves the text"
+            )
+        end = span.end
+
+
+def _check_nesting(where: str, mentions: Sequence[Mention], *, length: int) -> None:
+    previous: Mention | None = None
+    ends: list[int] = []
+    for mention in mentions:
+        if previous is not None and reading_order(mention) < reading_order(previous):
+            raise InvalidDocumentError(f"{where}: {mention.start}:{mention.end} is out of order")
+        while ends and ends[-1] <= mention.start:
+            ends.pop()
+        if mention.end > (ends[-1] if ends else length):
+            raise InvalidDocumentError(
+                f"{where}: {mention.start}:{mention.end} crosses another or leaves the text"
+            )
+        ends.append(mention.end)
+        previous = mention
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenSpan:
+    """Tokens ``start`` to ``end`` of a sentence, half-open, with a label."""
+
+    start: int
+    end: int
+    label: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sentence:
+    """A row of a ``ner`` dataset: tokens and their IOB2 tags."""
+
+    id: str
+    document_id: str
+    split: str
+    """``train``, ``dev`` or ``test``."""
+    tokens: tuple[str, ...]
+    tags: tuple[str, ...]
+    inner_tags: tuple[str, ...] | None = None
+    """A second level of tags (nested names), or None."""
+    token_starts: tuple[int, ...] | None = None
+    """Where each token starts in the document's text, or None where there is no such text."""
+
+    def __post_init__(self) -> None:
+        """Raise ``InvalidDocumentError`` unless there is one tag (and start) for each token."""
+        for name in ("tags", "inner_tags", "token_starts"):
+            column = getattr(self, name)
+            if column is not None and len(column) != len(self.tokens):
+                raise InvalidDocumentError(
+                    f"{self.id}: {len(self.tokens)} tokens but {len(column)} {name}"
+                )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rejected:
+    """An input record that could not be used, and why."""
+
+    source: str
+    """Relative file name."""
+    position: str
+    """Where in the source: ``line 3, column 7``, ``byte 1234``; empty for the whole of it."""
+    reason: str
+    """A short name that is counted: ``malformed_xml``."""
+    message: str
+    """What is wrong and what to do."""
+    excerpt: str = ""
+    """The first or the faulty characters, at most 200."""

@@ -1,0 +1,33 @@
+"""Errors that a user can act on: each message says where, what, and what to do."""
+
+
+class CorpusError(Exception):
+    """Something about the input, the options or the disk is not as it must be."""
+
+
+class InvalidDocumentError(CorpusError):
+    """A document, mention or span breaks its own rules."""
+
+
+class ShardSchemaError(CorpusError):
+    """A dataset has another schema or version than this code reads."""
+
+
+class DamagedDatasetError(CorpusError):
+    """A dataset on disk is not what its ``dataset.json`` says."""
+
+
+class InputChangedError(CorpusError):
+    """An input has other bytes than when the plan was made."""
+
+
+class FolderInUseError(CorpusError):
+    """Another run holds the output folder."""
+
+
+class TooManyRejectsError(CorpusError):
+    """More records were rejected than the run may lose."""
+
+
+class UsageError(CorpusError):
+    """An option, a pattern or a file of settings is wrong; ends with exit status 2."""

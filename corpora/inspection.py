@@ -1,0 +1,184 @@
+"""Look at datasets on disk: ``python -m corpora.shards verify DIR`` and ``show DIR``."""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from corpora.build import Accounting
+from corpora.document import Document, Sentence
+from corpora.errors import CorpusError, DamagedDatasetError
+from corpora.shards import Dataset, open_dataset, read_ids, sha256_of
+
+EXAMPLES = """\
+examples:
+  python -m corpora.shards verify build/sturm
+  python -m corpora.shards show build/sturm/documents --limit 2
+"""
+
+
+def verify(path: Path, *, rows: bool = False) -> list[str]:
+    """Check a dataset, or a run with all its datasets and files; returns a line for each.
+
+    Every hash is taken again, the accounting must add up, ids must be unique, and no shard may
+    lie there that ``dataset.json`` does not know. With ``rows``, every row is checked as well.
+    Raises ``CorpusError`` at the first thing that is wrong.
+    """
+    run = _read_run(path)
+    if run is None:
+        return [_verify_dataset(path, rows=rows)]
+    for name, sha256 in run.items():
+        _check_hash(path / name, sha256)
+    folders = sorted({Path(name).parent for name in run if name.endswith("dataset.json")})
+    lines = [_verify_dataset(path / folder, rows=rows) for folder in folders]
+    return [*lines, f"{path}: {len(run)} files have the hashes of run.json"]
+
+
+def _read_run(path: Path) -> dict[str, str] | None:
+    file = path / "run.json"
+    if not file.exists():
+        return None
+    try:
+        return dict(json.loads(file.read_text(encoding="utf-8"))["files"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise DamagedDatasetError(f"{file}: damaged ({error}). Run the pipeline again.") from error
+
+
+def _check_hash(path: Path, sha256: str) -> None:
+    if not path.exists():
+        raise DamagedDatasetError(f"{path}: is missing. Run the pipeline again.")
+    if sha256_of(path) != sha256:
+        raise DamagedDatasetError(
+            f"{path}: damaged (other bytes than were written). Run the pipeline again: "
+            "it makes what is damaged anew."
+        )
+
+
+def _verify_dataset(path: Path, *, rows: bool) -> str:
+    dataset = open_dataset(path)
+    known = {shard.name for shard in dataset.shards}
+    for file in path.glob("shard-*.arrow"):
+        if file.name not in known:
+            raise DamagedDatasetError(f"{file}: unknown to dataset.json. Take it away.")
+    for shard in dataset.shards:
+        _check_hash(path / shard.name, shard.sha256)
+    _check_ids(dataset)
+    account = Accounting(**dataset.description["accounting"])
+    _check_accounting(dataset, account)
+    if rows:
+        for _ in dataset.records():
+            pass
+    return (
+        f"{path}: {dataset.schema.name} version {dataset.schema.version}, {dataset.n_rows:,} rows "
+        f"in {len(dataset.shards)} shards; read {account.read:,} = written {account.written:,} "
+        f"+ filtered {account.n_filtered:,} + rejected {account.n_rejected:,}"
+    )
+
+
+def _check_ids(dataset: Dataset) -> None:
+    """Check rows and ids; grows with the number of rows (a hash each)."""
+    seen: set[int] = set()
+    for shard in dataset.shards:
+        ids = list(read_ids(dataset.path / shard.name))
+        n_rows = len(ids)
+        seen.update(map(hash, ids))
+        if n_rows != shard.rows:
+            raise DamagedDatasetError(
+                f"{dataset.path / shard.name}: {n_rows} rows, but dataset.json says {shard.rows}. "
+                "Run the pipeline again."
+            )
+    if len(seen) != dataset.n_rows:
+        raise DamagedDatasetError(
+            f"{dataset.path}: {dataset.n_rows - len(seen)} rows repeat the id of another."
+        )
+
+
+def _check_accounting(dataset: Dataset, account: Accounting) -> None:
+    if not account.adds_up:
+        raise DamagedDatasetError(f"{dataset.path}: the accounting does not add up: {account}.")
+    with (dataset.path / "rejected.jsonl").open(encoding="utf-8") as file:
+        n_lines = sum(1 for _ in file)
+    if n_lines != account.n_rejected:
+        raise DamagedDatasetError(
+            f"{dataset.path / 'rejected.jsonl'}: {n_lines} lines, but {account.n_rejected} "
+            "records were rejected. Run the pipeline again."
+        )
+
+
+def mark(document: Document) -> str:
+    """Write the text with its mentions in brackets: ``[Walden|pers|sturm:P.0000001]``."""
+    closing: dict[int, list[str]] = {}
+    opening: dict[int, int] = {}
+    for mention in document.mentions:
+        opening[mention.start] = opening.get(mention.start, 0) + 1
+        about = [part for part in (mention.label, mention.entity) if part]
+        closing.setdefault(mention.end, []).insert(0, "|".join(["", *about]) + "]")
+    pieces, last = [], 0
+    for position in sorted(opening.keys() | closing.keys()):
+        pieces.append(document.text[last:position])
+        pieces.extend(closing.get(position, ()))
+        pieces.append("[" * opening.get(position, 0))
+        last = position
+    return "".join(pieces) + document.text[last:]
+
+
+def show(path: Path, *, limit: int | None = None) -> Iterator[str]:
+    """Page through the rows of a dataset, readably."""
+    for number, record in enumerate(open_dataset(path).records()):
+        if number == limit:
+            return
+        yield _show_document(record) if isinstance(record, Document) else _show_sentence(record)
+
+
+def _show_document(document: Document) -> str:
+    about = [document.lang, document.title, document.url, document.license]
+    head = f"── {document.id} · " + " · ".join(part for part in about if part)
+    return f"{head}\n{mark(document)}\n"
+
+
+def _show_sentence(sentence: Sentence) -> str:
+    inner = sentence.inner_tags or [""] * len(sentence.tokens)
+    rows = zip(sentence.tokens, sentence.tags, inner, strict=True)
+    lines = (f"{token}\t{tag}\t{second}".rstrip() for token, tag, second in rows)
+    return "\n".join([f"── {sentence.id} ({sentence.split})", *lines, ""])
+
+
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m corpora.shards",
+        description="Check and show datasets.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    checker = commands.add_parser("verify", help="hash everything again, check the accounting")
+    checker.add_argument("path", type=Path, help="a dataset, or a folder with run.json")
+    checker.add_argument("--rows", action="store_true", help="also check every row")
+    shower = commands.add_parser("show", help="page through rows")
+    shower.add_argument("path", type=Path, help="a dataset")
+    shower.add_argument("--limit", type=int, default=None, help="rows (default: all)")
+    return parser.parse_args(argv)
+
+
+def _write(lines: Iterable[str]) -> None:
+    for line in lines:
+        sys.stdout.write(f"{line}\n")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command; returns the exit status."""
+    arguments = _arguments(argv)
+    try:
+        if arguments.command == "verify":
+            _write(verify(arguments.path, rows=arguments.rows))
+        else:
+            _write(show(arguments.path, limit=arguments.limit))
+    except CorpusError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return 1
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0

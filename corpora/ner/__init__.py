@@ -1,0 +1,1 @@
+"""NER sets as files: CoNLL, JSON."""

@@ -1,0 +1,106 @@
+"""Two-column CoNLL: ``token tag``, one space between, an empty line after each sentence.
+
+UTF-8 without a byte order mark, lines end in LF, tags are IOB2; no header, no comments. What is
+read and written again has the same bytes.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from corpora.document import Sentence
+from corpora.errors import CorpusError
+from corpora.tagging import IOB2_TAG
+
+_LINE = re.compile(rf"(\S+) ({IOB2_TAG.pattern})")
+
+
+class MalformedConllError(CorpusError):
+    """A line is not ``token tag``."""
+
+
+def read_conll(path: Path, *, split: str) -> Iterator[Sentence]:
+    """Stream the sentences of a file; the id of the third is ``FILE#3``.
+
+    Raises ``MalformedConllError`` with file and line. Empty lines in excess are skipped, a
+    missing one at the end is forgiven.
+    """
+    rows: list[tuple[str, str]] = []
+    count = 0
+    for row in _read_rows(path):
+        if row is not None:
+            rows.append(row)
+        elif rows:
+            count += 1
+            yield _make_sentence(rows, name=path.name, number=count, split=split)
+            rows = []
+    if rows:
+        yield _make_sentence(rows, name=path.name, number=count + 1, split=split)
+
+
+def write_conll(sentences: Iterable[Sentence], path: Path) -> int:
+    """Write sentences and say how many.
+
+    Raises ``MalformedConllError`` for what could not be read back.
+    """
+    count = 0
+    with path.open("wb") as file:
+        for sentence in sentences:
+            file.write(format_conll(sentence).encode())
+            count += 1
+    return count
+
+
+def format_conll(sentence: Sentence) -> str:
+    """Return the lines of a sentence with the empty line that ends it."""
+    if not sentence.tokens:
+        raise MalformedConllError(f"{sentence.id}: has no tokens. Leave it out.")
+    lines = [f"{token} {tag}" for token, tag in zip(sentence.tokens, sentence.tags, strict=True)]
+    for number, line in enumerate(lines, start=1):
+        if not _LINE.fullmatch(line):
+            raise MalformedConllError(f"{sentence.id}: token {number}: {_explain(line)}")
+    return "\n".join(lines) + "\n\n"
+
+
+def _read_rows(path: Path) -> Iterator[tuple[str, str] | None]:
+    """Yield a pair for each line that holds one, None for an empty line."""
+    with path.open("rb") as file:
+        for number, raw in enumerate(file, start=1):
+            if raw == b"\n":
+                yield None
+                continue
+            try:
+                line = raw.decode().removesuffix("\n")
+            except UnicodeDecodeError as error:
+                raise MalformedConllError(
+                    f"{path}:{number}: not UTF-8 ({error.reason}). Convert the file to UTF-8."
+                ) from error
+            match = _LINE.fullmatch(line)
+            if match is None or line[0] == "\ufeff":
+                raise MalformedConllError(f"{path}:{number}: {_explain(line)}")
+            yield match[1], match[2]
+
+
+def _explain(line: str) -> str:
+    """Say what is wrong with a line, and what to do."""
+    if line.endswith("\r"):
+        return "the line ends in CR LF. Convert the file to LF line ends."
+    if line.startswith("\ufeff"):
+        return "the file begins with a byte order mark. Save it as UTF-8 without one."
+    columns = line.split(" ")
+    if len(columns) != 2:
+        return (
+            f"{len(columns)} columns in {line[:80]!r}, not two. "
+            "Write each line as the token, one space, the tag."
+        )
+    token, tag = columns
+    if not token:
+        return f"the token before {tag!r} is empty. Remove the line or give the token."
+    if not IOB2_TAG.fullmatch(tag):
+        return f"{tag!r} is no IOB2 tag. Use O, B-label or I-label."
+    return f"the token {token!r} holds whitespace. Split it or replace the whitespace."
+
+
+def _make_sentence(rows: list[tuple[str, str]], *, name: str, number: int, split: str) -> Sentence:
+    tokens, tags = zip(*rows, strict=True)
+    return Sentence(id=f"{name}#{number}", document_id=name, split=split, tokens=tokens, tags=tags)

@@ -1,0 +1,219 @@
+"""What a run will do, before it does it: inputs, work units, and the fingerprint of both.
+
+A plan says all that decides a byte of the output, and nothing else: relative names, sizes and
+hashes of the inputs, the parameters, the schemas, the code, the libraries that write bytes. The
+runner, the number of workers and absolute paths are no part of it.
+"""
+
+import hashlib
+import json
+import platform
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cache, cached_property
+from glob import glob, has_magic
+from importlib.metadata import version
+from os.path import commonpath
+from pathlib import Path
+from typing import Any
+
+from corpora.errors import InputChangedError, UsageError
+
+UNIT_BYTES = 2 << 20
+UNIT_FILES = 200
+LIBRARIES = ("icu4py", "pyarrow")  # those whose version may change a byte of a shard
+_SOURCES = (".py", ".toml")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class InputFile:
+    """A file that a run reads."""
+
+    name: str
+    """Relative to the folder that all inputs share; with ``/``."""
+    size: int
+    """In bytes."""
+    sha256: str
+    path: str = field(compare=False)
+    """Where it is today; no part of the fingerprint."""
+
+    def read(self) -> bytes:
+        """Read it whole; raises ``InputChangedError`` unless it is what the plan saw."""
+        data = Path(self.path).read_bytes()
+        if len(data) != self.size or hashlib.sha256(data).hexdigest() != self.sha256:
+            raise InputChangedError(
+                f"{self.path}: has changed since the run began. Run again: a new plan is made."
+            )
+        return data
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A piece of work that makes one shard of each dataset."""
+
+    number: int
+    inputs: tuple[InputFile, ...]
+    auxiliary: Mapping[str, InputFile]
+    settings: Mapping[str, Any]
+    """What the pipeline needs to know to do it: plain JSON values."""
+
+    @property
+    def shard_name(self) -> str:
+        """The name of the shards that it makes."""
+        return f"shard-{self.number:05d}.arrow"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The work of one run; same plan, same bytes."""
+
+    pipeline: str
+    datasets: Mapping[str, str]
+    """Folder under the output (empty: the output itself) to schema name."""
+    parameters: Mapping[str, Any]
+    """Every option that changes a byte."""
+    units: tuple[Unit, ...]
+    auxiliary: Mapping[str, InputFile] = field(default_factory=dict)
+    """Editions, tables, vocabularies: files that are read beside the inputs."""
+
+    @property
+    def inputs(self) -> list[InputFile]:
+        """All inputs, in order."""
+        return [file for unit in self.units for file in unit.inputs]
+
+    @cached_property
+    def description(self) -> dict[str, Any]:
+        """All that decides a byte of the output, as it stands in ``dataset.json``."""
+        return {
+            "pipeline": self.pipeline,
+            "inputs": [_described(file) for file in self.inputs],
+            "auxiliary": {name: _described(file) for name, file in self.auxiliary.items()},
+            "parameters": dict(self.parameters),
+            "schemas": _versions(self.datasets),
+            "units": [len(unit.inputs) for unit in self.units],
+            "code": code_hash(),
+            "libraries": library_versions(),
+        }
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The SHA-256 of the description."""
+        canonical = json.dumps(self.description, sort_keys=True, ensure_ascii=True)
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _described(file: InputFile) -> dict[str, Any]:
+    described = asdict(file)
+    del described["path"]
+    return described
+
+
+def _versions(datasets: Mapping[str, str]) -> dict[str, str]:
+    from corpora.shards import SCHEMAS
+
+    return {name: f"{schema} {SCHEMAS[schema].version}" for name, schema in datasets.items()}
+
+
+@cache
+def code_hash() -> str:
+    """Hash the source of ``corpora`` and ``pipelines``, tables of data included."""
+    root = Path(__file__).resolve().parent.parent
+    digest = hashlib.sha256()
+    for package in ("corpora", "pipelines"):
+        for file in sorted((root / package).rglob("*")):
+            if file.suffix in _SOURCES:
+                name = file.relative_to(root).as_posix()
+                digest.update(f"{name}\0{hashlib.sha256(file.read_bytes()).hexdigest()}\n".encode())
+    return digest.hexdigest()
+
+
+def library_versions() -> dict[str, str]:
+    """Versions of Python and of the libraries that may change a byte of a shard."""
+    python = ".".join(map(str, sys.version_info[:2]))
+    return {"python": f"{platform.python_implementation()} {python}"} | {
+        name: version(name) for name in LIBRARIES
+    }
+
+
+def find_inputs(
+    patterns: Sequence[str], *, suffix: str = "", exclude: Sequence[str] = ()
+) -> dict[str, Path]:
+    """Find the files that patterns (or folders, or file names) mean: relative name to path.
+
+    Names are relative to the folder that all patterns share and sorted; ``exclude`` holds patterns
+    over these names. Raises ``UsageError`` where a pattern matches nothing.
+    """
+    found: set[Path] = set()
+    bases: list[str] = []
+    for pattern in patterns:
+        files, base = _expand(pattern, suffix=suffix)
+        if not files:
+            raise UsageError(f"--input {pattern}: matches no file. Check the path and the quotes.")
+        found.update(files)
+        bases.append(base)
+    shared = commonpath(bases)
+    named = {path.relative_to(shared).as_posix(): path for path in sorted(found)}
+    kept = {name: path for name, path in named.items() if not _excluded(name, exclude)}
+    if not kept:
+        raise UsageError(f"--exclude {' '.join(exclude)}: leaves no input. Exclude less.")
+    return dict(sorted(kept.items()))
+
+
+def _expand(pattern: str, *, suffix: str) -> tuple[list[Path], str]:
+    path = Path(pattern).expanduser()
+    if path.is_dir():
+        files = path.rglob(f"*{suffix}")
+        return [file.absolute() for file in files if file.is_file()], str(path.absolute())
+    fixed = path
+    while has_magic(str(fixed)):
+        fixed = fixed.parent
+    base = fixed.parent if fixed == path else fixed
+    matches = map(Path, glob(str(path), recursive=True))  # noqa: PTH207 - Path.glob takes no absolute
+    return [file.absolute() for file in matches if file.is_file()], str(base.absolute())
+
+
+def _excluded(name: str, patterns: Sequence[str]) -> bool:
+    from fnmatch import fnmatchcase
+
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def describe_file(name: str, path: Path) -> InputFile:
+    """Take a file's size and hash."""
+    from corpora.shards import sha256_of
+
+    path = path.absolute()
+    try:
+        return InputFile(name, path.stat().st_size, sha256_of(path), str(path))
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error.strerror}).") from error
+
+
+def make_units(
+    files: Iterable[InputFile],
+    *,
+    settings: Callable[[tuple[InputFile, ...]], Mapping[str, Any]],
+    auxiliary: Mapping[str, InputFile],
+) -> tuple[Unit, ...]:
+    """Pack whole files, in order, into units of at most ``UNIT_BYTES`` and ``UNIT_FILES``.
+
+    A larger file is a unit of its own; ``settings`` is asked for those of each unit.
+    """
+    return tuple(
+        Unit(number, inputs, auxiliary, settings(inputs))
+        for number, inputs in enumerate(_pack(files))
+    )
+
+
+def _pack(files: Iterable[InputFile]) -> Iterator[tuple[InputFile, ...]]:
+    packed: list[InputFile] = []
+    size = 0
+    for file in files:
+        if packed and (size + file.size > UNIT_BYTES or len(packed) >= UNIT_FILES):
+            yield tuple(packed)
+            packed, size = [], 0
+        packed.append(file)
+        size += file.size
+    if packed:
+        yield tuple(packed)

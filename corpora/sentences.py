@@ -1,0 +1,338 @@
+"""Cut paragraphs into sentences, and sentences into words: ICU, and tables of what it cannot know.
+
+ICU finds the candidates. What differs between languages stands in ``languages/<lang>.toml``: the
+abbreviations, whether "9." means "ninth", how sentences begin. Whether a period belongs to the word
+before it is decided in one place, ``Segmenter._period``, for sentences and words alike.
+"""
+
+import re
+import tomllib
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cache
+from importlib.resources import files
+from itertools import accumulate, pairwise
+from typing import Any
+
+from corpora.document import Span
+from corpora.errors import UsageError
+
+
+class Period(Enum):
+    """What a period after a word is."""
+
+    STOP = "a full stop, a token of its own"
+    INNER = "part of the word; the sentence goes on"
+    EITHER = "part of the word, and the full stop too if a new sentence follows"
+    ORDINAL = "part of the word, but a full stop where the sentence ends"
+
+
+# Alphabets whose words are written with spaces between them (Latin, Greek, Cyrillic), with digits,
+# combining marks and soft hyphens. In all other scripts the words of ICU stay as they are.
+_ALPHABET = "0-9A-Za-z_\u00ad\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u052f\u1e00-\u1fff"
+_HYPHEN = "\u2010\u2011-"
+_MARKS = "!-/:-@\\[-`{-~\u00a1-\u00ac\u00ae-\u00bf\u2013-\u2027\u2030-\u205e"
+_PARTS = rf"[{_ALPHABET}]+(?:\.?[{_HYPHEN}][{_ALPHABET}]+|['’][{_ALPHABET}]+)*+"
+_DIGITS = r"\d++(?:[.,]\d+)*+"
+_CLOSING = "\"'»«›‹“”„‘’)]}*–—- \u00a0\t"
+_OPENING = "\"'»«›‹“”„‚‘’([{*–—- \u00a0\t\n"
+
+_LINE_BREAK = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+_DASH = re.compile(rf"[.!?…][{re.escape(_CLOSING)}]*\s[–—-]+\s+")
+_FIRST_WORD = re.compile(r"[\W_]*([^\W_]+)")
+_LAST_WORD = re.compile(rf"(?:{_DIGITS}|{_PARTS})\.$")
+_UP_TO_LAST_LETTER = re.compile(r".*\w", re.DOTALL)
+_CONTEXT = 80  # characters on each side of a boundary that are looked at
+
+_ODD = re.compile(r"[^ -~¡-¬®-ʯ–„“”…’]")  # maybe white space inside a word of ICU
+_SPACES = re.compile(r"\s+")
+_SPACE = frozenset(filter(str.isspace, map(chr, range(0x3001))))
+_RUN = re.compile(rf"([{_MARKS}])(?:\1+|(?<=['’])(?<![\w.!?…].)[snt]\b)")  # also ’s
+_JOINT = re.compile(rf"[.@{_HYPHEN}]\S*")
+_TOKEN = re.compile(
+    rf"""
+    (?P<address> (?:(?:https?|ftp)://|www\.) [^\s<>"„“”«»]*[\w/=\#&%~+-]
+               | (?<![\w.+-]) [\w.+-]+@[\w-]+(?:\.[\w-]+)+ )
+  | (?P<number> (?<![{_ALPHABET}]) {_DIGITS} (?![{_HYPHEN}]?[^\W\d_]) )  (?: \.(?!\.) )?
+  | (?P<word> {_PARTS} )  (?: \.(?!\.) | [{_HYPHEN}](?![\w{_HYPHEN}]) )?
+    """,
+    re.VERBOSE,
+)
+_HYPHENS = re.compile(f"[{_HYPHEN}]")
+_GLUED = re.compile(r"([^\W\d_]{1,6})\.(?!\.)")
+
+_ROMAN = re.compile(r"(?=[IVXLCDM]{2})M{0,3}(?:C[MD]|D?C{0,3})(?:X[CL]|L?X{0,3})(?:I[XV]|V?I{0,3})")
+_LIST_NUMBER = re.compile(r"\d{1,3}|[A-Za-z]|[IVX]{1,5}")
+_DAY = re.compile(r"(?<!\d)\d{1,2}\.\s?\Z")
+_DATE = re.compile(r"\d{1,2}\.(?:0?[1-9]|1[0-2])(?:\.\d{2})?")
+_NUMBER = re.compile(r"\s*(\d|[IVXLC]+\b)")
+_VOWELLESS = re.compile(r"[B-DF-HJ-NP-TV-XZb-df-hj-np-tv-xzß][b-df-hj-np-tv-xzß]{1,4}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """What a language adds to ICU; see ``languages/de.toml``."""
+
+    periods: Mapping[str, Period] = field(default_factory=dict)
+    """Abbreviations without their last period and without spaces (``z.B``)."""
+    before_numbers: frozenset[str] = frozenset()
+    endings: tuple[str, ...] = ()
+    words: frozenset[str] = frozenset()
+    starters: frozenset[str] = frozenset()
+    conjunctions: frozenset[str] = frozenset()
+    ordinals: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Segmenter:
+    """Finds sentences and words of one language; made by ``segmenter``."""
+
+    locale: str
+    table: Table = field(repr=False)
+
+    @property
+    def conjunctions(self) -> frozenset[str]:
+        """What may follow a suspended hyphen: "Ein- *und* Ausgang"."""
+        return self.table.conjunctions
+
+    def sentences(self, text: str, within: Span, *, unbroken: Sequence[Span] = ()) -> list[Span]:
+        """Cut the paragraph ``within`` into sentences, in order and without white space around.
+
+        A span of ``unbroken`` is never cut; a line break is like a space.
+        """
+        inside = {
+            offset
+            for span in unbroken
+            if span.start < within.end and within.start < span.end
+            for offset in range(span.start + 1, span.end)
+        }
+        edges = [within.start]
+        for boundary in self._candidates(text, within):
+            if boundary not in inside and self._ends(
+                text, boundary, begin=edges[-1], limit=within.end
+            ):
+                edges.append(boundary)
+        edges.append(within.end)
+        return list(_without_spaces(text, edges))
+
+    def words(self, text: str, within: Span, *, cuts: Collection[int] = ()) -> list[Span]:
+        """Cut the sentence ``within`` into words and marks; none spans an offset of ``cuts``."""
+        from icu4py.breakers import WordBreaker
+
+        start, end = within.start, within.end
+        sentence = text[start:end]
+        edges = list(accumulate(map(len, WordBreaker(sentence, self.locale)), initial=start))
+        joined: set[int] = set()
+        added: set[int] = set()
+        self._mark(text, within, joined=joined, added=added)
+        if _ODD.search(sentence):
+            for space in _SPACES.finditer(text, start, end):
+                added.update(space.span())
+        added |= _inner(cuts, within)
+        if joined or added:
+            edges = sorted((set(edges) - joined) | added)
+        return [Span(a, b) for a, b in pairwise(edges) if text[a] not in _SPACE]
+
+    def _candidates(self, text: str, within: Span) -> Iterable[int]:
+        """Offsets where ICU, or a dash after a full stop, begins a sentence; ordered."""
+        from icu4py.breakers import SentenceBreaker
+
+        start = within.start
+        paragraph = _LINE_BREAK.sub(" ", text[start : within.end])
+        found = set(accumulate(map(len, SentenceBreaker(paragraph, self.locale)), initial=start))
+        found.update(start + dash.end() for dash in _DASH.finditer(paragraph))
+        return sorted(found - {start, within.end})
+
+    def _ends(self, text: str, boundary: int, *, begin: int, limit: int) -> bool:
+        """Whether the sentence that starts at ``begin`` ends before ``boundary``."""
+        following = _FIRST_WORD.match(text, boundary, min(limit, boundary + _CONTEXT))
+        if not following or following[1][0].islower():
+            return False
+        context = max(begin, boundary - _CONTEXT)
+        tail = text[context:boundary].rstrip().rstrip(_CLOSING)
+        word = _LAST_WORD.search(tail, tail.rfind(" ") + 1) if tail.endswith(".") else None
+        if word is None:
+            return True
+        start, dot = context + word.start(), context + word.end() - 1
+        is_first = start - begin < 8 and not text[begin:start].strip(_OPENING)
+        if is_first and _LIST_NUMBER.fullmatch(text, start, dot):
+            return False
+        period = self._phrase_period(text, start, dot)
+        if period in (Period.EITHER, Period.ORDINAL):
+            return following[1] in self.table.starters
+        return period is Period.STOP
+
+    def _mark(self, text: str, within: Span, *, joined: set[int], added: set[int]) -> None:
+        """Collect the edges of ICU that are inside our words, and those that it lacks."""
+        start, end = within.start, within.end
+        for run in _RUN.finditer(text, start, end):
+            joined.update(range(run.start() + 1, run.end()))
+            added.update(run.span())
+        letters = _UP_TO_LAST_LETTER.match(text, start, end)
+        last = letters.end() if letters else start
+        for joint in _JOINT.finditer(text, start, end):
+            start = max(start, text.rfind(" ", start, joint.start()) + 1)
+            for token in _TOKEN.finditer(text, start, joint.end()):
+                inner = range(token.start() + 1, token.end())
+                if token["address"]:
+                    joined.update(inner)
+                    added.difference_update(inner)
+                elif text[token.end() - 1] == ".":
+                    self._mark_period(text, token, last, joined=joined, added=added)
+                elif not token[0].isalpha():
+                    joined.update(inner)
+            start = joint.end()
+
+    def _mark_period(
+        self, text: str, token: re.Match[str], last: int, *, joined: set[int], added: set[int]
+    ) -> None:
+        """Cut a period off its word or leave it; ``last`` is where the sentence's letters end."""
+        dot = token.end() - 1
+        following = text[dot + 1 : min(dot + 2, token.endpos)]
+        period = self._period(text, token.start(), dot)
+        if period is Period.STOP or (period is Period.ORDINAL and dot >= last):
+            joined.update(range(token.start() + 1, dot))
+            if following.isalnum() and not (token["word"] and following.islower()):
+                added.update((dot, dot + 1))  # as in "Ende.Der", but not as in example.org
+            return
+        joined.update(range(token.start() + 1, token.end()))
+        glued = token["word"] and _GLUED.match(text, dot + 1, token.endpos)
+        if not glued or self._period(text, *glued.span(1)) in (Period.STOP, Period.ORDINAL):
+            added.add(dot + 1)  # as in "Nr.5", but not as in "d.h."
+
+    def _phrase_period(self, text: str, start: int, dot: int) -> Period:
+        """What the period at ``dot`` is, if abbreviations before it are looked at too (z. B.)."""
+        found = self._period(text, start, dot)
+        if found in (Period.INNER, Period.EITHER):
+            phrase = text[start:dot]
+            for part in reversed(text[max(0, start - 16) : start].split()[-3:]):
+                if not part.endswith("."):
+                    break
+                phrase = part.lstrip(_OPENING) + phrase
+                found = self.table.periods.get(phrase, found)
+        return found
+
+    def _period(self, text: str, start: int, dot: int) -> Period:
+        """Whether the period at ``dot`` belongs to the word ``text[start:dot]``."""
+        table, word = self.table, text[start:dot]
+        if word[-1].isdecimal():
+            return self._period_after_number(text, start, word)
+        part = word if word.isalpha() else _HYPHENS.split(word)[-1]
+        if part in table.words:
+            return Period.STOP
+        known = table.periods.get(word) or table.periods.get(part)
+        if known is not None:
+            return known
+        if part in table.before_numbers:
+            number = _NUMBER.match(text, dot + 1)
+            return Period.INNER if number and number[1] not in table.words else Period.STOP
+        if len(part) == 1:
+            return Period.EITHER if part.isupper() else Period.STOP
+        if part.endswith(table.endings):
+            return Period.EITHER
+        if (table.ordinals and _ROMAN.fullmatch(part)) or (
+            table.periods and _VOWELLESS.fullmatch(part)
+        ):
+            return Period.ORDINAL
+        return Period.STOP
+
+    def _period_after_number(self, text: str, start: int, number: str) -> Period:
+        if not self.table.ordinals:
+            return Period.STOP
+        if _DATE.fullmatch(number):
+            return Period.EITHER
+        if not number.isdecimal() or len(number) > 3:
+            return Period.STOP
+        if int(number) <= 12 and _DAY.search(text, max(0, start - 4), start):
+            return Period.EITHER  # 9. 5.
+        return Period.ORDINAL
+
+
+@cache
+def segmenter(lang: str | None) -> Segmenter:
+    """Make the segmenter for a BCP 47 tag.
+
+    A language without a table gets what ICU does, and the conjunctions of all tables.
+    """
+    tables = files("corpora") / "languages"
+    code = (lang or "").replace("_", "-").split("-")[0].lower()
+    resource = tables / f"{code}.toml"
+    if re.fullmatch("[a-z]{2,3}", code) and resource.is_file():
+        return Segmenter(code, read_table(resource.read_text("utf-8"), source=resource.name))
+    known = [segmenter(f.name.removesuffix(".toml")).conjunctions for f in tables.iterdir()]
+    table = Table(conjunctions=frozenset().union(*known))
+    if not re.fullmatch("[a-z]{2,3}", code):
+        return Segmenter("root", table)
+    return Segmenter(f"{code}@ss=standard" if code in _ICU_ABBREVIATIONS else code, table)
+
+
+# ICU's own lists of abbreviations: it must read them anew for each text, which is slow.
+_ICU_ABBREVIATIONS = frozenset({"es", "it", "pt"})
+
+_KEYS: Mapping[str, type] = {
+    "ordinals": bool,
+    **dict.fromkeys(("never_final", "may_be_final", "before_numbers", "endings"), list),
+    **dict.fromkeys(("words", "starters", "conjunctions"), list),
+}
+
+
+def read_table(toml: str, *, source: str) -> Table:
+    """Read a language's table; raises ``UsageError`` for a key or value that means nothing."""
+    table = tomllib.loads(toml)
+    for key, value in table.items():
+        if key not in _KEYS:
+            raise UsageError(f"{source}: there is no {key!r}; there are {', '.join(_KEYS)}.")
+        is_right = isinstance(value, _KEYS[key])
+        if not is_right or (isinstance(value, list) and not all(isinstance(v, str) for v in value)):
+            kind = "true or false" if _KEYS[key] is bool else "a list of strings"
+            raise UsageError(f"{source}: {key} is {value!r}, but must be {kind}.")
+    for key in ("never_final", "may_be_final", "before_numbers"):
+        for entry in table.get(key, []):
+            if not entry.endswith("."):
+                raise UsageError(f"{source}: {key}: {entry!r} does not end with a period.")
+    return Table(
+        periods=_periods(table),
+        before_numbers=frozenset(_forms(table.get("before_numbers", []))),
+        endings=tuple(table.get("endings", [])),
+        words=frozenset(table.get("words", [])),
+        starters=frozenset(table.get("starters", [])),
+        conjunctions=frozenset(c.removesuffix(".") for c in table.get("conjunctions", [])),
+        ordinals=table.get("ordinals", False),
+    )
+
+
+def _periods(table: Mapping[str, Any]) -> dict[str, Period]:
+    """Abbreviation to what its period is, parts of abbreviations included."""
+    inner, either = table.get("never_final", []), table.get("may_be_final", [])
+    parts = [part for entry in [*inner, *either] for part in entry.split() if part[-1] == "."]
+    letters = [*_forms(part for part in [*inner, *parts] if len(part) == 2)]
+    return {
+        **dict.fromkeys(_forms(parts), Period.EITHER),
+        **dict.fromkeys(_forms(inner), Period.INNER),
+        **{letter: Period.INNER if letter.islower() else Period.EITHER for letter in letters},
+        **dict.fromkeys(_forms(either), Period.EITHER),
+    }
+
+
+def _forms(entries: Iterable[str]) -> Iterator[str]:
+    """Each without its spaces and last period, as it is and capitalized."""
+    for entry in entries:
+        form = "".join(entry.split()).removesuffix(".")
+        yield from (form, form[:1].upper() + form[1:])
+
+
+def _inner(offsets: Collection[int], within: Span) -> set[int]:
+    """Those of ``offsets`` that are strictly inside the span."""
+    if isinstance(offsets, (set, frozenset)):  # maybe the edges of all names of a document
+        return {*offsets.intersection(range(within.start + 1, within.end))}
+    return {offset for offset in offsets if within.start < offset < within.end}
+
+
+def _without_spaces(text: str, edges: Sequence[int]) -> Iterator[Span]:
+    """Spans from edge to edge, without white space around; what is nothing else is left out."""
+    for start, end in pairwise(edges):
+        content = text[start:end].lstrip()
+        if content:
+            start = end - len(content)  # noqa: PLW2901
+            yield Span(start, start + len(content.rstrip()))

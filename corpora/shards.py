@@ -1,0 +1,400 @@
+"""Datasets on disk: their columns, and how a shard is written and a dataset is read.
+
+``python -m corpora.shards verify DIR`` and ``show DIR`` are in ``corpora/inspection.py``.
+A dataset is a folder: ``shard-00000.arrow …`` (Arrow IPC file format), ``rejected.jsonl`` and,
+written last, ``dataset.json``; a folder without the last is not a dataset.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Self
+
+import pyarrow as pa
+import pyarrow.compute
+
+from corpora.document import Document, Mention, Paragraph, Sentence, Span
+from corpora.errors import CorpusError, ShardSchemaError
+
+ROWS_PER_BATCH = 1024
+CHARACTERS_PER_BATCH = 1 << 20
+
+Row = dict[str, Any]
+
+
+def _struct(**fields: pa.DataType) -> pa.DataType:
+    return pa.struct(list(fields.items()))
+
+
+# Hugging Face `datasets` cannot open Arrow's map type: a map is stored as a list of pairs.
+_PAIRS = pa.list_(_struct(key=pa.string(), value=pa.string()))
+_MENTIONS = pa.list_(
+    _struct(
+        start=pa.int32(),
+        end=pa.int32(),
+        entity=pa.string(),
+        label=pa.string(),
+        origin=pa.string(),
+        score=pa.float32(),
+        attributes=_PAIRS,
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The columns of one kind of dataset; raise ``version`` when a column changes."""
+
+    name: str
+    version: int
+    columns: pa.Schema
+    made_by: str
+    """The pipelines to run again when the version is another."""
+    compression: str | None = "zstd"
+
+
+SCHEMAS = {
+    schema.name: schema
+    for schema in (
+        Schema(
+            "documents",
+            1,
+            pa.schema(
+                [
+                    pa.field("id", pa.string(), nullable=False),
+                    pa.field("group", pa.string(), nullable=False),
+                    pa.field("source", pa.string(), nullable=False),
+                    ("lang", pa.string()),
+                    ("title", pa.string()),
+                    ("url", pa.string()),
+                    ("revision", pa.string()),
+                    ("timestamp", pa.string()),
+                    ("license", pa.string()),
+                    pa.field("text", pa.string(), nullable=False),
+                    (
+                        "paragraphs",
+                        pa.list_(_struct(start=pa.int32(), end=pa.int32(), kind=pa.string())),
+                    ),
+                    ("sentences", pa.list_(_struct(start=pa.int32(), end=pa.int32()))),
+                    ("mentions", _MENTIONS),
+                    ("metadata", _PAIRS),
+                ]
+            ),
+            made_by="tei_to_ner",
+        ),
+        Schema(
+            "ner",
+            1,
+            pa.schema(
+                [
+                    pa.field("id", pa.string(), nullable=False),
+                    pa.field("document_id", pa.string(), nullable=False),
+                    pa.field("split", pa.string(), nullable=False),
+                    ("tokens", pa.list_(pa.string())),
+                    ("tags", pa.list_(pa.string())),
+                    ("inner_tags", pa.list_(pa.string())),
+                    ("token_starts", pa.list_(pa.int32())),
+                ]
+            ),
+            made_by="tei_to_ner",
+        ),
+    )
+}
+
+
+def _pairs(values: Mapping[str, str]) -> list[Row]:
+    return [{"key": key, "value": values[key]} for key in values]
+
+
+def _mapping(pairs: list[Row] | None) -> dict[str, str]:
+    return {pair["key"]: pair["value"] for pair in pairs or ()}
+
+
+def document_to_row(document: Document) -> Row:
+    """Turn a document into a row of a ``documents`` dataset."""
+    row: Row = {
+        name: getattr(document, name)
+        for name in ("id", "group", "source", "lang", "title", "url", "revision", "timestamp")
+    }
+    row |= {"license": document.license, "text": document.text}
+    row["paragraphs"] = [
+        {"start": p.start, "end": p.end, "kind": p.kind} for p in document.paragraphs
+    ]
+    row["sentences"] = [{"start": s.start, "end": s.end} for s in document.sentences]
+    row["mentions"] = [
+        {
+            "start": m.start,
+            "end": m.end,
+            "entity": m.entity,
+            "label": m.label,
+            "origin": m.origin,
+            "score": m.score,
+            "attributes": _pairs(m.attributes),
+        }
+        for m in document.mentions
+    ]
+    row["metadata"] = _pairs(document.metadata)
+    return row
+
+
+def document_from_row(row: Row) -> Document:
+    """Turn a row of a ``documents`` dataset into a document; raises ``InvalidDocumentError``."""
+    columns = dict(row)
+    columns["paragraphs"] = tuple(Paragraph(**p) for p in row["paragraphs"])
+    columns["sentences"] = tuple(Span(**s) for s in row["sentences"])
+    columns["mentions"] = tuple(
+        Mention(**{**m, "attributes": _mapping(m["attributes"])}) for m in row["mentions"]
+    )
+    columns["metadata"] = _mapping(row["metadata"])
+    return Document(**columns)
+
+
+def sentence_to_row(sentence: Sentence) -> Row:
+    """Turn a sentence into a row of a ``ner`` dataset."""
+    return {name: getattr(sentence, name) for name in SCHEMAS["ner"].columns.names}
+
+
+def sentence_from_row(row: Row) -> Sentence:
+    """Turn a row of a ``ner`` dataset into a sentence; raises ``InvalidDocumentError``."""
+    lists = {
+        name: None if row[name] is None else tuple(row[name])
+        for name in ("tokens", "tags", "inner_tags", "token_starts")
+    }
+    return Sentence(**{**row, **lists})
+
+
+_FROM_ROW: dict[str, Callable[[Row], Document | Sentence]] = {
+    "documents": document_from_row,
+    "ner": sentence_from_row,
+}
+
+
+def row_of(record: Document | Sentence) -> tuple[str, Row]:
+    """Name the dataset that a record belongs to, and turn it into a row."""
+    if isinstance(record, Document):
+        return "documents", document_to_row(record)
+    return "ner", sentence_to_row(record)
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """One file of a dataset, as ``dataset.json`` lists it."""
+
+    name: str
+    rows: int
+    bytes: int
+    sha256: str
+
+
+class _HashingFile:
+    """A file that knows the SHA-256 and the size of what was written to it."""
+
+    def __init__(self, path: Path) -> None:
+        self.file: IO[bytes] = path.open("wb")
+        self.sha256 = hashlib.sha256()
+        self.bytes = 0
+        self.closed = False
+
+    def write(self, data: bytes) -> int:
+        self.sha256.update(data)
+        self.bytes += memoryview(data).nbytes
+        return self.file.write(data)
+
+    def flush(self) -> None:
+        self.file.flush()
+
+    def close(self) -> None:
+        if not self.closed:
+            self.closed = True
+            self.file.flush()
+            os.fsync(self.file.fileno())
+            self.file.close()
+
+
+class ShardWriter:
+    """Write rows to one shard: temporary name, fsync, rename; the hash is taken while writing.
+
+    Use it with ``with``; an exception inside leaves no shard behind. ``shard`` is there afterwards.
+    """
+
+    def __init__(self, path: Path, schema: Schema) -> None:
+        self.path, self.schema = path, schema
+        self.shard: Shard | None = None
+        self._temporary = temporary_path(path)
+        self._rows: list[Row] = []
+        self._n_rows = self._n_characters = 0
+
+    def __enter__(self) -> Self:
+        """Open the temporary file."""
+        options = pa.ipc.IpcWriteOptions(compression=self.schema.compression)
+        self._file = _HashingFile(self._temporary)
+        self._sink = pa.PythonFile(self._file, mode="w")
+        self._writer = pa.ipc.new_file(self._sink, self.schema.columns, options=options)
+        return self
+
+    def write(self, row: Row) -> None:
+        """Add a row; it reaches the disk with its batch."""
+        self._rows.append(row)
+        self._n_characters += len(row.get("text") or ())
+        if len(self._rows) >= ROWS_PER_BATCH or self._n_characters >= CHARACTERS_PER_BATCH:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._rows:
+            batch = pa.RecordBatch.from_pylist(self._rows, schema=self.schema.columns)
+            self._writer.write_batch(batch)
+            self._n_rows += len(self._rows)
+            self._rows, self._n_characters = [], 0
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Finish the shard, or take away what was written."""
+        if kind is not None:
+            self._abandon()
+            return
+        try:
+            self._flush()
+            self._writer.close()
+            self._file.close()
+            self._temporary.rename(self.path)
+        except BaseException:
+            self._abandon()
+            raise
+        sha256 = self._file.sha256.hexdigest()
+        self.shard = Shard(self.path.name, self._n_rows, self._file.bytes, sha256)
+
+    def _abandon(self) -> None:
+        self._file.file.close()
+        self._temporary.unlink(missing_ok=True)
+
+
+def temporary_path(path: Path) -> Path:
+    """Where a file is written before it is renamed; ``.tmp-*`` may be deleted when no run works."""
+    return path.with_name(f".tmp-{os.getpid()}-{path.name}")
+
+
+def sha256_of(path: Path) -> str:
+    """Hash a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def write_text(path: Path, lines: Iterable[str]) -> None:
+    """Write text in one atomic step: temporary name, fsync, rename."""
+    temporary = temporary_path(path)
+    with temporary.open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(lines)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.rename(path)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write JSON in one atomic step, readable for people."""
+    write_text(path, [json.dumps(value, ensure_ascii=False, indent=1), "\n"])
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """A dataset that is complete; made by ``open_dataset``."""
+
+    path: Path
+    schema: Schema
+    shards: tuple[Shard, ...]
+    description: Mapping[str, Any]
+    """``dataset.json`` as it stands."""
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of all shards."""
+        return sum(shard.rows for shard in self.shards)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Read the shards in order, memory-mapped, batch by batch."""
+        for shard in self.shards:
+            yield from read_batches(self.path / shard.name, self.schema)
+
+    def rows(self) -> Iterator[Row]:
+        """Read the rows in order."""
+        for batch in self.batches():
+            yield from batch.to_pylist()
+
+    def records(self) -> Iterator[Document | Sentence]:
+        """Read the rows in order, as documents or sentences."""
+        return map(_FROM_ROW[self.schema.name], self.rows())
+
+
+def read_batches(path: Path, schema: Schema) -> Iterator[pa.RecordBatch]:
+    """Read one shard, memory-mapped; raises ``CorpusError`` where the file is no such shard."""
+    try:
+        with pa.memory_map(str(path)) as source, pa.ipc.open_file(source) as reader:
+            if reader.schema != schema.columns:
+                raise ShardSchemaError(
+                    f"{path}: its columns are not those of {schema.name} version "
+                    f"{schema.version}. Run again: {schema.made_by}."
+                )
+            for number in range(reader.num_record_batches):
+                yield reader.get_batch(number)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise CorpusError(f"{path}: not readable as an Arrow file ({error}).") from error
+
+
+def read_sentences(path: Path, *, split: str) -> Iterator[Sentence]:
+    """Read the sentences of one split from a ``ner`` shard."""
+    for batch in read_batches(path, SCHEMAS["ner"]):
+        of_split = batch.filter(pa.compute.equal(batch.column("split"), split))
+        yield from map(sentence_from_row, of_split.to_pylist())
+
+
+def read_ids(path: Path) -> Iterator[str]:
+    """Read the column ``id`` of a shard, and nothing else."""
+    options = pa.ipc.IpcReadOptions(included_fields=[0])
+    with pa.memory_map(str(path)) as source, pa.ipc.open_file(source, options=options) as reader:
+        for number in range(reader.num_record_batches):
+            yield from reader.get_batch(number).column("id").to_pylist()
+
+
+def open_dataset(path: Path | str, schema: str | None = None) -> Dataset:
+    """Open a dataset; raises ``CorpusError`` where there is none, or one of another version."""
+    path = Path(path)
+    description = read_description(path)
+    name = description["schema"]
+    if schema is not None and name != schema:
+        raise ShardSchemaError(f"{path}: holds {name!r}, not {schema!r}.")
+    known = SCHEMAS.get(name)
+    if known is None or description["version"] != known.version:
+        here = f"version {known.version}" if known else "no such schema"
+        again = f"Run again: {known.made_by}." if known else "Update Onoma."
+        raise ShardSchemaError(
+            f"{path}: {name} version {description['version']}, but this code has {here}. {again}"
+        )
+    shards = tuple(Shard(**shard) for shard in description["shards"])
+    return Dataset(path, known, shards, description)
+
+
+def read_description(path: Path) -> dict[str, Any]:
+    """Read ``dataset.json``; raises ``CorpusError`` where it is missing or damaged."""
+    file = path / "dataset.json"
+    try:
+        description = json.loads(file.read_text(encoding="utf-8"))
+        missing = {"schema", "version", "plan", "shards", "accounting"} - description.keys()
+    except FileNotFoundError:
+        raise CorpusError(
+            f"{path}: no dataset (dataset.json is missing). "
+            "Run the pipeline again: it goes on where it stopped."
+        ) from None
+    except (ValueError, AttributeError) as error:
+        raise CorpusError(f"{file}: damaged ({error}). Run the pipeline again.") from error
+    if missing:
+        raise CorpusError(f"{file}: lacks {', '.join(sorted(missing))}. Run the pipeline again.")
+    return dict(description)
+
+
+if __name__ == "__main__":
+    import sys
+
+    from corpora.inspection import main
+
+    sys.exit(main())

@@ -1,0 +1,52 @@
+"""Train, dev and test: as ratios, or as a file says."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from corpora.errors import UsageError
+
+SPLITS = ("train", "dev", "test")
+
+
+def parse_ratios(text: str) -> dict[str, float]:
+    """Read ``80/10/10``; raises ``UsageError`` unless these are three weights, one above 0."""
+    try:
+        weights = [float(part) for part in text.split("/")]
+    except ValueError:
+        weights = []
+    if len(weights) != len(SPLITS) or min(weights) < 0 or max(weights) <= 0:
+        raise UsageError(f"--ratios {text}: expected three weights, train/dev/test, as 80/10/10.")
+    return dict(zip(SPLITS, weights, strict=True))
+
+
+def read_split_file(path: Path, names: Sequence[str]) -> Mapping[str, str]:
+    """Read lines ``document TAB split``, for exactly these names; ``#`` begins a comment.
+
+    Raises ``UsageError`` with the line, or with the names that are missing or unknown.
+    """
+    splits: dict[str, str] = {}
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"--split-file {path}: cannot be read ({error}).") from error
+    for number, line in enumerate(lines, 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        name, _, split = line.partition("\t")
+        if split.strip() not in SPLITS:
+            raise UsageError(
+                f"{path}:{number}: expected 'document TAB split' with one of {', '.join(SPLITS)}."
+            )
+        if splits.setdefault(name, split.strip()) != split.strip():
+            raise UsageError(f"{path}:{number}: {name} has two splits.")
+    _check_names(path, set(splits), set(names))
+    return splits
+
+
+def _check_names(path: Path, listed: set[str], names: set[str]) -> None:
+    for wrong, what in ((names - listed, "lacks"), (listed - names, "names no input:")):
+        if wrong:
+            examples = ", ".join(sorted(wrong)[:3])
+            raise UsageError(
+                f"--split-file {path}: {what} {len(wrong)} documents, among them {examples}."
+            )

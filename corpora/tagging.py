@@ -1,0 +1,79 @@
+"""Spans of tokens to tags, one for each token, and back.
+
+IOB2: ``B-x`` opens a span of class ``x``, ``I-x`` goes on with it, ``O`` is outside. Every span
+opens with ``B-``, so two spans that touch stay two.
+"""
+
+import re
+from collections.abc import Sequence
+
+from corpora.document import TokenSpan
+from corpora.errors import InvalidDocumentError
+
+IOB2_TAG = re.compile(r"O|[BI]-\S+")
+"""What a tag looks like; use it with ``fullmatch``."""
+
+
+def to_iob2(spans: Sequence[TokenSpan], n_tokens: int) -> tuple[str, ...]:
+    """Write spans, in any order, as ``n_tokens`` tags.
+
+    Raises ``InvalidDocumentError`` if a span is empty, has no proper label, leaves the sentence
+    or overlaps another.
+    """
+    tags = ["O"] * n_tokens
+    for span in sorted(spans, key=lambda span: span.start):
+        where = f"span {span.start}:{span.end} ({span.label!r})"
+        if not 0 <= span.start < span.end <= n_tokens:
+            raise InvalidDocumentError(f"{where} is empty or leaves the {n_tokens} tokens")
+        if not IOB2_TAG.fullmatch(f"B-{span.label}"):
+            raise InvalidDocumentError(f"{where}: a label is not empty and holds no whitespace")
+        if tags[span.start] != "O":
+            raise InvalidDocumentError(f"{where} overlaps another; keep the outer or the inner one")
+        tags[span.start] = f"B-{span.label}"
+        tags[span.start + 1 : span.end] = [f"I-{span.label}"] * (span.end - span.start - 1)
+    return tuple(tags)
+
+
+def from_iob2(tags: Sequence[str], *, strict: bool = True) -> list[TokenSpan]:
+    """Read the spans off the tags, in order.
+
+    ``I-x`` that does not go on with a span of class ``x`` is no part of any span. With
+    ``strict=False`` it opens one, as the ``conlleval`` script reads it. Raises
+    ``InvalidDocumentError`` for what is no IOB2 tag.
+    """
+    spans: list[TokenSpan] = []
+    start, label = 0, None  # of the span that is open
+    for position, tag in enumerate(tags):
+        if label is not None and tag == f"I-{label}":
+            continue
+        if label is not None:
+            spans.append(TokenSpan(start=start, end=position, label=label))
+            label = None
+        if tag == "O":
+            continue
+        if not IOB2_TAG.fullmatch(tag):
+            raise InvalidDocumentError(f"tag {position}: {tag!r} is none of O, B-x, I-x")
+        if tag[0] == "B" or not strict:
+            start, label = position, tag[2:]
+    if label is not None:
+        spans.append(TokenSpan(start=start, end=len(tags), label=label))
+    return spans
+
+
+def count_stray(tags: Sequence[str]) -> int:
+    """Count the ``I-x`` that come after neither ``B-x`` nor ``I-x``: IOB2 forbids them."""
+    before = ("O", *tags)
+    return sum(
+        tag[0] == "I" and previous[1:] != tag[1:]
+        for previous, tag in zip(before, tags, strict=False)
+    )
+
+
+def join_touching(spans: Sequence[TokenSpan]) -> list[TokenSpan]:
+    """Make one span of each maximal run of touching spans of one class; ``spans`` are in order."""
+    joined: list[TokenSpan] = []
+    for span in spans:
+        if joined and (joined[-1].end, joined[-1].label) == (span.start, span.label):
+            span = TokenSpan(start=joined.pop().start, end=span.end, label=span.label)  # noqa: PLW2901
+        joined.append(span)
+    return joined

@@ -1,0 +1,1 @@
+"""TEI editions: XML with names in it."""

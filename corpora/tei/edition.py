@@ -1,0 +1,230 @@
+"""How an edition marks things: a TOML file says which element means what.
+
+See ``editions/tei.toml`` for every key with its default, and ``docs/editions.md`` for a guide.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from corpora.errors import UsageError
+from corpora.tei.patterns import Node, Pattern, parse_pattern
+
+DEFAULT = "tei"
+_REST = "..."  # in a list: the default's patterns stand here
+
+
+class Patterns:
+    """A list of patterns, quick to ask."""
+
+    def __init__(self, patterns: Iterable[Pattern] = ()) -> None:
+        self.patterns = tuple(patterns)
+        self._by_name: dict[str, list[Pattern]] = {}
+        self._any = [p for p in self.patterns if p.last.name == "*"]
+        for pattern in self.patterns:
+            self._by_name.setdefault(pattern.last.name, []).append(pattern)
+
+    def match(self, node: Node, ancestors: Sequence[Node]) -> bool:
+        """Whether one of them fits."""
+        candidates = self._by_name.get(node.name)
+        if candidates and any(p.is_plain or p.matches(node, ancestors) for p in candidates):
+            return True
+        return bool(self._any) and any(p.matches(node, ancestors) for p in self._any)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edition:
+    """What the elements of an edition mean; made by ``load_edition``."""
+
+    name: str
+    lang: str | None = None
+    """For files that do not say; BCP 47."""
+    content: tuple[str, ...] = ("text",)
+    """Children of ``TEI`` that hold the text."""
+    labels: Mapping[str, Patterns] = field(default_factory=dict)
+    """Label to the elements that have it; the first that fits decides."""
+    unlabelled: Patterns = field(default_factory=Patterns)
+    """Elements that name something without a class: mentions without a label."""
+    asked_for: frozenset[str] = frozenset()
+    """Names of elements that some label asks for: one that fits none is counted."""
+    leave_out: Patterns = field(default_factory=Patterns)
+    parts: Patterns = field(default_factory=Patterns)
+    """Elements that become parts of their own at the end of the document."""
+    choose: Mapping[str, tuple[Pattern, ...]] = field(default_factory=dict)
+    """Element to those of its children that are read, the best first."""
+    characters: tuple[tuple[Pattern, str], ...] = ()
+    """Empty elements that stand for characters."""
+    word: Patterns = field(default_factory=Patterns)
+    """Empty elements that stand for white space, unless ``@break='no'``."""
+    join: Patterns = field(default_factory=Patterns)
+    """Elements after which the word goes on: a hyphen at a line end, a break inside a word."""
+    line: Patterns = field(default_factory=Patterns)
+    paragraph: Patterns = field(default_factory=Patterns)
+    entity: tuple[str, ...] = ("key", "ref")
+    """Attributes that say what is meant, the best first."""
+    spaces: Mapping[str, str] = field(default_factory=dict)
+    """Beginning of an attribute's value to the space that its rest is unique in."""
+
+    @property
+    def signs(self) -> list[str]:
+        """The characters that empty elements stand for."""
+        return [sign for _, sign in self.characters]
+
+
+_TABLES = {
+    "": {"name", "lang", "content", "extends", "unlabelled"},
+    "labels": None,
+    "text": {"leave_out", "parts"},
+    "choose": None,
+    "characters": None,
+    "breaks": {"word", "join", "line", "paragraph"},
+    "entities": {"attributes", "spaces"},
+}
+
+
+def shipped_editions() -> list[str]:
+    """Name the editions that come with Onoma."""
+    folder = files("corpora.tei") / "editions"
+    return sorted(f.name.removesuffix(".toml") for f in folder.iterdir() if f.name[-5:] == ".toml")
+
+
+def edition_path(name: str) -> Path:
+    """Find an edition by name or by path; raises ``UsageError`` that lists those that ship."""
+    if name in shipped_editions():
+        return Path(str(files("corpora.tei") / "editions" / f"{name}.toml"))
+    path = Path(name)
+    if not path.is_file():
+        raise UsageError(
+            f"--edition {name}: neither a file nor one of {', '.join(shipped_editions())}."
+        )
+    return path
+
+
+def load_edition(path: Path) -> Edition:
+    """Read an edition; raises ``UsageError`` with file, line and what to write instead."""
+    source = _Source(path)
+    tables = source.read()
+    if path.stem != DEFAULT or "extends" in tables:
+        parent = tables.get("extends", DEFAULT)
+        if parent not in shipped_editions():
+            shipped = ", ".join(shipped_editions())
+            raise source.error("extends", f"extends {parent!r}, which is not one of {shipped}")
+        tables = _extend(_Source(edition_path(parent)).read(), tables)
+    return _build(tables, source, default_name=path.stem)
+
+
+class _Source:
+    """An edition file, to say where in it something is wrong."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.text = ""
+
+    def read(self) -> dict[str, Any]:
+        """Read and check the tables and keys."""
+        try:
+            self.text = self.path.read_text(encoding="utf-8")
+            tables = tomllib.loads(self.text)
+        except tomllib.TOMLDecodeError as error:
+            at = re.search(r"at line (\d+)", str(error))
+            line = at[1] if at else self.text.count("\n") + 1
+            raise UsageError(f"{self.path}:{line}: not valid TOML ({error}).") from error
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"{self.path}: cannot be read ({error}).") from error
+        for key, value in tables.items():
+            if isinstance(value, dict):
+                self._check_keys(value, _known(_TABLES, key, source=self))
+            else:
+                _known(dict.fromkeys(_TABLES[""] or ()), key, source=self)
+        return tables
+
+    def _check_keys(self, table: Mapping[str, Any], known: set[str] | None) -> None:
+        if known is not None:
+            for key in table:
+                _known(dict.fromkeys(known), key, source=self)
+
+    def error(self, needle: str, message: str) -> UsageError:
+        """An error at the first line that holds ``needle``."""
+        lines = self.text.splitlines()
+        number = next((n for n, line in enumerate(lines, 1) if needle in line), 1)
+        return UsageError(f"{self.path}:{number}: {message}")
+
+
+def _known(known: Mapping[str, Any], key: str, *, source: _Source) -> Any:
+    if key not in known:
+        names = ", ".join(sorted(name for name in known if name))
+        raise source.error(key, f"unknown key {key!r}; there are {names}")
+    return known[key]
+
+
+def _extend(parent: Mapping[str, Any], child: Mapping[str, Any]) -> dict[str, Any]:
+    """Lay an edition over another: keys replace keys, ``"..."`` stands for what was there."""
+    merged = dict(parent)
+    for key, value in child.items():
+        if key == "labels":
+            merged[key] = value
+        elif isinstance(value, dict):
+            merged[key] = _extend(parent.get(key, {}), value)
+        elif isinstance(value, list):
+            merged[key] = _extend_list(parent.get(key, []), value)
+        else:
+            merged[key] = value
+    if "name" not in child:
+        merged.pop("name", None)
+    return merged
+
+
+def _extend_list(parent: list[str], child: list[str]) -> list[str]:
+    taken = {item[1:] for item in child if isinstance(item, str) and item.startswith("!")}
+    items: list[str] = []
+    for item in child:
+        if item == _REST:
+            items.extend(old for old in parent if old not in taken)
+        elif not (isinstance(item, str) and item.startswith("!")):
+            items.append(item)
+    return items
+
+
+def _build(tables: Mapping[str, Any], source: _Source, *, default_name: str) -> Edition:
+    text, breaks = tables.get("text", {}), tables.get("breaks", {})
+    entities = tables.get("entities", {})
+    lists = {**text, **breaks}
+    compiled = {key: Patterns(_compile(items, source)) for key, items in lists.items()}
+    labels = {label: Patterns(_compile(items, source)) for label, items in tables["labels"].items()}
+    names = {pattern.last.name for some in labels.values() for pattern in some.patterns}
+    known = {f.name for f in fields(Edition)}
+    return Edition(
+        name=tables.get("name", default_name),
+        lang=tables.get("lang"),
+        content=tuple(name.lower() for name in tables.get("content", ["text"])),
+        labels=labels,
+        unlabelled=Patterns(_compile(tables.get("unlabelled", []), source)),
+        asked_for=frozenset(names - {"*"}),
+        choose={
+            name.lower(): tuple(_compile(items, source))
+            for name, items in tables.get("choose", {}).items()
+        },
+        characters=tuple(
+            (_compile([pattern], source)[0], str(value))
+            for pattern, value in tables.get("characters", {}).items()
+        ),
+        entity=tuple(entities.get("attributes", ())),
+        spaces=entities.get("spaces", {}),
+        **{key: patterns for key, patterns in compiled.items() if key in known},
+    )
+
+
+def _compile(items: Any, source: _Source) -> list[Pattern]:
+    if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
+        raise source.error(str(items), f"expected a list of patterns, found {items!r}")
+    patterns = []
+    for item in items:
+        try:
+            patterns.append(parse_pattern(item))
+        except UsageError as error:
+            raise source.error(item, str(error)) from None
+    return patterns

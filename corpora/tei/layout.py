@@ -1,0 +1,154 @@
+"""Text as it is laid out: white space by one rule, blocks, and where names begin and end.
+
+Each run of XML white space becomes one space; a line break in a block is a newline; blocks stand
+on lines of their own; nothing begins or ends with white space. Offsets are final when a character
+is appended, except that a hyphen at a line end may be taken back when the word goes on.
+"""
+
+import re
+from dataclasses import dataclass, field
+
+from corpora.document import Paragraph
+
+_WHITE = " \t\r\n"
+_WORDS = re.compile(r"[^ \t\r\n]+")
+_LETTERS = re.compile(r"[^\W\d_]+")
+HYPHENS = "-‐⸗=¬\u00ad"
+_SOFT_HYPHENS = "¬\u00ad"  # they stand for nothing but the break
+
+# What stands between the last character and the next one.
+_NOTHING, _SPACE, _LINE_END, _LINE, _BLOCK = range(5)
+
+
+@dataclass(slots=True)
+class OpenName:
+    """A name whose element is open, or was closed; ``start`` is -1 until it has a character."""
+
+    start: int = -1
+    end: int = -1
+
+
+@dataclass(slots=True)
+class Layout:
+    """Text that grows; ask for ``text`` when all is said."""
+
+    conjunctions: frozenset[str] = frozenset()
+    """Words that show that a hyphen before them was suspended (``Ein- und Ausgang``)."""
+    paragraphs: list[Paragraph] = field(default_factory=list)
+    hyphens_removed: int = 0
+    _pieces: list[str] = field(default_factory=list)
+    _length: int = 0
+    _between: int = _NOTHING
+    _joined: bool = False
+    _block_start: int = 0
+    _kind: str = "p"
+    _waiting: list[OpenName] = field(default_factory=list)
+    _ended: list[OpenName] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        """All text; call ``block`` first to end the last block."""
+        return "".join(self._pieces)
+
+    def append(self, text: str, *, preserve: bool = False) -> None:
+        """Add characters; white space is normalised unless ``preserve``."""
+        if preserve:
+            if text:
+                self._put(text)
+            return
+        words = _WORDS.findall(text)
+        if not words:
+            self.space()
+            return
+        if text[0] in _WHITE:
+            self.space()
+        self._put(" ".join(words))
+        if text[-1] in _WHITE:
+            self.space()
+
+    def _put(self, text: str) -> None:
+        between = self._between
+        if between != _NOTHING or self._joined:
+            self._between = _NOTHING
+            between = self._rejoin(text, between)
+            self._joined = False
+            if between != _NOTHING and self._length > self._block_start:
+                self._add("\n" if between == _LINE else " ")
+        if self._waiting:
+            for name in self._waiting:
+                name.start = self._length
+            self._waiting.clear()
+        self._add(text)
+
+    def _add(self, text: str) -> None:
+        self._pieces.append(text)
+        self._length += len(text)
+
+    def _rejoin(self, following: str, between: int) -> int:
+        """Rejoin a word that a line end cut, where it did; what stands between then."""
+        if self._length == self._block_start:
+            return between
+        if not self._joined and not (between == _LINE_END and self._is_divided(following)):
+            return _SPACE if between == _LINE_END else between
+        last = self._pieces[-1][-1]
+        if last in _SOFT_HYPHENS or (last in HYPHENS and following[0].islower()):
+            self._take_back_hyphen()
+        return _NOTHING
+
+    def _is_divided(self, following: str) -> bool:
+        """Whether a hyphen after a letter goes on with a letter, and is not suspended."""
+        last = self._pieces[-1]
+        if last[-1] not in HYPHENS or not following[0].isalpha():
+            return False
+        before = last[-2:-1] or (self._pieces[-2][-1] if len(self._pieces) > 1 else "")
+        first_word = _LETTERS.match(following)
+        return before.isalpha() and not (first_word and first_word[0] in self.conjunctions)
+
+    def _take_back_hyphen(self) -> None:
+        self._pieces[-1] = self._pieces[-1][:-1]
+        if not self._pieces[-1]:
+            self._pieces.pop()
+        self._length -= 1
+        self.hyphens_removed += 1
+        for name in reversed(self._ended):
+            if name.end <= self._length:
+                break
+            name.end = self._length
+
+    def space(self) -> None:
+        """White space that is no line end."""
+        self._between = max(self._between, _SPACE)
+
+    def line_end(self) -> None:
+        """The end of a line of the source, which is but white space; a hyphen before it may go."""
+        self._between = max(self._between, _LINE_END)
+
+    def line(self) -> None:
+        """A line that counts, of verse, say: a newline."""
+        self._between = max(self._between, _LINE)
+
+    def join(self) -> None:
+        """What comes next belongs to the word before, whatever white space stands between."""
+        self._joined = True
+
+    def block(self, kind: str) -> None:
+        """End the block, if it has text, and begin one of this kind."""
+        if self._length > self._block_start:
+            self.paragraphs.append(Paragraph(self._block_start, self._length, self._kind))
+            self._add("\n")
+            self._block_start = self._length
+        self._between, self._joined, self._kind = _NOTHING, False, kind
+
+    def open_name(self) -> OpenName:
+        """Begin a name: it starts with the next character that is no white space."""
+        name = OpenName()
+        self._waiting.append(name)
+        return name
+
+    def close_name(self, name: OpenName) -> None:
+        """End a name at the last character; one without text keeps ``start`` -1."""
+        if name.start < 0:
+            self._waiting.remove(name)
+            return
+        name.end = self._length
+        self._ended.append(name)

@@ -1,0 +1,140 @@
+"""Patterns over elements and attributes, a small part of XPath, as editions use them.
+
+``persName`` · ``name[@type='person'|'deity']`` · ``rs[not(@type)]`` · ``hi[@rendition~='#hyphen']``
+· ``choice/abbr`` (parent) · ``back//persName`` (ancestor) · ``*[@corresp]``. Predicates compare
+with ``=``, ``!=``, ``~=`` (one of the words of the value); ``[@n]`` and ``[not(@n)]`` ask whether
+the attribute is there. Names of elements are compared without regard to case.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from corpora.errors import UsageError
+
+_STEP = re.compile(r"(?P<name>\*|[\w.:-]+)(?P<predicates>(?:\[[^\]]*\])*)")
+_PREDICATE = re.compile(r"\[([^\]]*)\]")
+_EXISTS = re.compile(r"@([\w.:-]+)|not\(@([\w.:-]+)\)")
+_COMPARISON = re.compile(
+    r"@([\w.:-]+)\s*(!=|~=|=)\s*((?:'[^']*'|\"[^\"]*\")(?:\s*\|\s*(?:'[^']*'|\"[^\"]*\"))*)"
+)
+_VALUE = re.compile(r"'([^']*)'|\"([^\"]*)\"")
+
+
+class Node(Protocol):
+    """What a pattern looks at."""
+
+    @property
+    def name(self) -> str:
+        """Local name in lower case."""
+
+    @property
+    def attributes(self) -> dict[str, str]:
+        """Attributes by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Predicate:
+    """A condition on one attribute."""
+
+    attribute: str
+    operator: str
+    """``exists``, ``missing``, ``=``, ``!=`` or ``~=``."""
+    values: frozenset[str] = frozenset()
+
+    def holds(self, node: Node) -> bool:
+        """Whether the node fulfils it; ``!=`` holds where the attribute is missing."""
+        value = node.attributes.get(self.attribute)
+        match self.operator:
+            case "exists":
+                return value is not None
+            case "missing":
+                return value is None
+            case "=":
+                return value in self.values
+            case "!=":
+                return value not in self.values
+            case _:
+                return value is not None and not self.values.isdisjoint(value.split())
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One element of a path."""
+
+    name: str
+    predicates: tuple[Predicate, ...] = ()
+    is_parent: bool = True
+    """Whether it must be the parent of the next step, or any ancestor."""
+
+    def fits(self, node: Node) -> bool:
+        """Whether the node has the name and fulfils the predicates."""
+        return self.name in {"*", node.name} and all(p.holds(node) for p in self.predicates)
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A compiled pattern; ``text`` is what was written."""
+
+    text: str = field(compare=False)
+    last: Step
+    before: tuple[Step, ...] = ()
+    """The steps to the left, nearest first."""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the name of the element alone decides."""
+        return not self.last.predicates and not self.before
+
+    def matches(self, node: Node, ancestors: Sequence[Node]) -> bool:
+        """Whether the pattern fits a node; ``ancestors`` begin with the root."""
+        return self.last.fits(node) and _fits_above(self.before, ancestors)
+
+
+def _fits_above(steps: tuple[Step, ...], ancestors: Sequence[Node]) -> bool:
+    if not steps:
+        return True
+    step, rest = steps[0], steps[1:]
+    nearest = len(ancestors) - 1
+    for position in range(nearest, -1, -1):
+        if step.fits(ancestors[position]) and _fits_above(rest, ancestors[:position]):
+            return True
+        if step.is_parent:
+            return False
+    return False
+
+
+def parse_pattern(text: str) -> Pattern:
+    """Compile a pattern; raises ``UsageError`` that shows the faulty place."""
+    steps: list[Step] = []
+    position, is_parent = 0, True
+    while True:
+        found = _STEP.match(text, position)
+        if found is None:
+            raise UsageError(f"pattern {text!r}: expected an element's name at {text[position:]!r}")
+        predicates = tuple(
+            _parse_predicate(part, text) for part in _PREDICATE.findall(found["predicates"])
+        )
+        steps.append(Step(found["name"].lower(), predicates))
+        position = found.end()
+        if position == len(text):
+            break
+        if not text.startswith("/", position):
+            raise UsageError(f"pattern {text!r}: cannot read {text[position:]!r}")
+        is_parent = not text.startswith("//", position)
+        steps[-1] = Step(steps[-1].name, predicates, is_parent)
+        position += 1 if is_parent else 2
+    return Pattern(text, steps[-1], tuple(reversed(steps[:-1])))
+
+
+def _parse_predicate(text: str, pattern: str) -> Predicate:
+    if found := _EXISTS.fullmatch(text.strip()):
+        return Predicate(found[1] or found[2], "exists" if found[1] else "missing")
+    if found := _COMPARISON.fullmatch(text.strip()):
+        values = frozenset(single or double for single, double in _VALUE.findall(found[3]))
+        return Predicate(found[1], found[2], values)
+    raise UsageError(
+        f"pattern {pattern!r}: cannot read [{text}]; "
+        "write [@type='a'|'b'], [@type!='a'], [@rend~='a'], [@type] or [not(@type)]"
+    )

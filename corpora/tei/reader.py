@@ -1,0 +1,304 @@
+"""TEI to documents: text, and each name as a mention that knows the byte where its element starts.
+
+``read_tei`` is pure: bytes and an ``Edition`` in, documents out. What the edition leaves out is
+not in the text; everything else is, once. A file with a ``teiCorpus`` gives several documents.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from corpora.document import Document, Mention, Paragraph, Span, without_crossing
+from corpora.sentences import segmenter
+from corpora.tei.edition import Edition
+from corpora.tei.header import read_header
+from corpora.tei.layout import Layout, OpenName
+from corpora.tei.pieces import merge_pieces
+from corpora.tei.xml import Element, XmlError, parse_xml
+
+# TEI gives these no text of their own: white space in them is layout of the file.
+_ELEMENT_ONLY = {"choice", "app", "rdggrp", "subst", "respstmt", "list", "table", "row"}
+_ROOTS = {"tei", "tei.2", "teicorpus", "teicorpus.2"}
+
+
+@dataclass(frozen=True, slots=True)
+class TeiText:
+    """A document and what was counted while it was read."""
+
+    document: Document | None
+    """None where nothing of the file's text is left."""
+    counters: Counter[str]
+
+
+def read_tei(data: bytes, edition: Edition, *, name: str) -> list[TeiText]:
+    """Read a file; raises ``XmlError`` where it is no XML that is read, or no TEI.
+
+    ``name`` is the relative file name: the id of the document, and its source.
+    """
+    root = parse_xml(data, name=name)
+    if root.name not in _ROOTS:
+        raise XmlError(
+            "not_tei",
+            f"{name}: is no TEI (the root element is {root.written_name!r}). "
+            "Leave it out with --exclude.",
+        )
+    roots = list(_single_texts(root))
+    ids = _ids(roots, name)
+    return [
+        _Reader(edition, name).read(tei, document_id=document_id)
+        for tei, document_id in zip(roots, ids, strict=True)
+    ]
+
+
+def _single_texts(root: Element) -> Iterator[Element]:
+    """A corpus gives its members, another file itself."""
+    members = [child for child in root.elements() if child.name in _ROOTS]
+    if not members:
+        yield root
+    for member in members:
+        yield from _single_texts(member)
+
+
+def _ids(roots: list[Element], name: str) -> list[str]:
+    if len(roots) == 1:
+        return [name]
+    return [
+        f"{name}#{root.attributes.get('xml:id', number)}" for number, root in enumerate(roots, 1)
+    ]
+
+
+@dataclass(slots=True)
+class _Name:
+    """An element that names something, and where its text came to stand."""
+
+    element: Element
+    label: str | None
+    place: OpenName
+    in_part: str | None
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Walks one ``TEI`` element; used once."""
+
+    edition: Edition
+    source: str
+    layout: Layout = field(default_factory=Layout)
+    ancestors: list[Element] = field(default_factory=list)
+    names: list[_Name] = field(default_factory=list)
+    parts: list[tuple[Element, list[Element]]] = field(default_factory=list)
+    part: str | None = None
+    kind: str = "p"
+    preserve: bool = False
+    counters: Counter[str] = field(default_factory=Counter)
+
+    def read(self, tei: Element, *, document_id: str) -> TeiText:
+        """Read text and names, then sentences."""
+        header = read_header(tei, default_lang=self.edition.lang)
+        breaker = segmenter(header.lang)
+        self.layout.conjunctions = breaker.conjunctions
+        self.ancestors.append(tei)
+        for child in tei.elements():
+            if child.name in self.edition.content:
+                self._element(child)
+        self._read_parts()
+        self.layout.block("p")
+        text = self.layout.text.rstrip()
+        if not text:
+            return TeiText(None, self.counters)
+        if self.layout.hyphens_removed:
+            self.counters["hyphens removed at line ends"] = self.layout.hyphens_removed
+        mentions = self._mentions(text)
+        paragraphs = _trim_paragraphs(self.layout.paragraphs, text)
+        document = Document(
+            id=document_id,
+            group=self.edition.name,
+            source=self.source,
+            text=text,
+            paragraphs=paragraphs,
+            mentions=tuple(mentions),
+            sentences=tuple(
+                sentence
+                for part, inside in _join_paragraphs(paragraphs, mentions)
+                for sentence in breaker.sentences(text, part, unbroken=inside)
+            ),
+            **header.columns(),
+        )
+        return TeiText(document, self.counters)
+
+    def _read_parts(self) -> None:
+        """Read notes and the like, each in blocks of its own; parts of parts come after them."""
+        while self.parts:
+            element, self.ancestors = self.parts.pop(0)
+            self.part = self.kind = element.name
+            self.layout.block(self.kind)
+            self._inside(element)
+
+    def _children(self, element: Element) -> None:
+        layout, preserve = self.layout, self.preserve
+        self.ancestors.append(element)
+        chosen = self._chosen(element) if element.name in self.edition.choose else None
+        only_elements = element.name in _ELEMENT_ONLY
+        for child in element.children:
+            if isinstance(child, str):
+                if not only_elements or not child.isspace():
+                    layout.append(child, preserve=preserve)
+            elif chosen is None or child in chosen:
+                self._element(child)
+            elif child.children:
+                self.counters[f"not chosen: {child.written_name}"] += 1
+        self.ancestors.pop()
+
+    def _chosen(self, element: Element) -> list[Element]:
+        """The one child that is read of a ``choice`` and its like; none where none is wanted."""
+        for pattern in self.edition.choose[element.name]:
+            for child in element.elements():
+                if pattern.matches(child, self.ancestors):
+                    return [child]
+        return []
+
+    def _element(self, element: Element) -> None:
+        edition, layout, ancestors = self.edition, self.layout, self.ancestors
+        if edition.leave_out.match(element, ancestors):
+            self._count_left_out(element)
+        elif edition.parts.match(element, ancestors):
+            self.parts.append((element, list(ancestors)))
+        elif edition.line.match(element, ancestors):
+            layout.line()
+            self._inside(element)
+            layout.line()
+        elif edition.paragraph.match(element, ancestors):
+            self._block(element)
+        else:
+            self._inside(element)
+            if edition.join.match(element, ancestors):
+                layout.join()
+            elif edition.word.match(element, ancestors):
+                layout.line_end()
+
+    def _block(self, element: Element) -> None:
+        around, self.kind = self.kind, self.part or element.name
+        self.layout.block(self.kind)
+        self._inside(element)
+        self.kind = around
+        self.layout.block(around)
+
+    def _inside(self, element: Element) -> None:
+        """Read an element that is in the text: its name, its white space, its children."""
+        preserve = self.preserve
+        if space := element.attributes.get("xml:space"):
+            self.preserve = space == "preserve"
+        label, is_name = self._label(element)
+        place = self.layout.open_name() if is_name else None
+        if element.children:
+            self._children(element)
+        elif character := self._character(element):
+            self.layout.append(character, preserve=True)
+            self.counters["characters written for empty elements"] += len(character)
+        if place is not None:
+            self.layout.close_name(place)
+            self.names.append(_Name(element, label, place, self.part))
+        self.preserve = preserve
+
+    def _label(self, element: Element) -> tuple[str | None, bool]:
+        """The label of an element, and whether it is a name at all."""
+        edition = self.edition
+        for label, patterns in edition.labels.items():
+            if patterns.match(element, self.ancestors):
+                return label, True
+        if edition.unlabelled.match(element, self.ancestors):
+            return None, True
+        if element.name in edition.asked_for:
+            self.counters[f"without a label: {_tag(element)}"] += 1
+        return None, False
+
+    def _character(self, element: Element) -> str:
+        for pattern, character in self.edition.characters:
+            if pattern.matches(element, self.ancestors):
+                return character
+        return ""
+
+    def _count_left_out(self, element: Element) -> None:
+        if element.children:
+            self.counters[f"left out: {element.written_name}"] += 1
+
+    def _mentions(self, text: str) -> list[Mention]:
+        """Make mentions of the names that have text; link and merge the pieces of split ones."""
+        made: list[Mention] = []
+        for name in sorted(self.names, key=lambda name: name.element.byte):
+            span = _trim(name.place, text)
+            if span is None:
+                self.counters[f"names without text: {name.element.written_name}"] += 1
+                continue
+            made.append(self._mention(name, span))
+        kept, dropped = without_crossing(merge_pieces(made, text))
+        if dropped:
+            self.counters["names dropped because they cross another"] = len(dropped)
+        self.counters.update(f"mentions: {mention.label or 'no label'}" for mention in kept)
+        return kept
+
+    def _mention(self, name: _Name, span: Span) -> Mention:
+        attributes = {"element": name.element.written_name, "byte": str(name.element.byte)}
+        if name.in_part:
+            attributes["in"] = name.in_part
+        attributes |= {f"@{key}": value for key, value in name.element.attributes.items()}
+        return Mention(
+            span.start,
+            span.end,
+            entity=_entity(name.element, self.edition),
+            label=name.label,
+            attributes=attributes,
+        )
+
+
+def _tag(element: Element) -> str:
+    kind = element.attributes.get("type")
+    return f"{element.written_name}[{kind}]" if kind else element.written_name
+
+
+def _trim(place: OpenName, text: str) -> Span | None:
+    """Leave white space out at both ends; None where nothing is left."""
+    start, end = place.start, min(place.end, len(text))
+    while start < end and text[end - 1].isspace():
+        end -= 1
+    while 0 <= start < end and text[start].isspace():
+        start += 1
+    return Span(start, end) if 0 <= start < end else None
+
+
+def _trim_paragraphs(paragraphs: list[Paragraph], text: str) -> tuple[Paragraph, ...]:
+    spans = ((_trim(OpenName(p.start, p.end), text), p.kind) for p in paragraphs)
+    return tuple(Paragraph(span.start, span.end, kind) for span, kind in spans if span)
+
+
+def _join_paragraphs(
+    paragraphs: tuple[Paragraph, ...], mentions: list[Mention]
+) -> Iterator[tuple[Span, list[Mention]]]:
+    """Paragraphs and the names in them; where a name goes on into the next, both are one."""
+    waiting = iter(mentions)  # in reading order
+    mention = next(waiting, None)
+    start, inside = None, list[Mention]()
+    for paragraph in paragraphs:
+        start = paragraph.start if start is None else start
+        while mention is not None and mention.start < paragraph.end:
+            inside.append(mention)
+            mention = next(waiting, None)
+        if all(name.end <= paragraph.end for name in inside):
+            yield Span(start, paragraph.end), inside
+            start, inside = None, []
+
+
+def _entity(element: Element, edition: Edition) -> str | None:
+    """What the element refers to, with its space; several ids are one entity, their group."""
+    for attribute in edition.entity:
+        if value := element.attributes.get(attribute, "").strip():
+            ids = value.split() if attribute == "ref" else [value]
+            return " ".join(_with_space(one, edition) for one in ids)
+    return None
+
+
+def _with_space(reference: str, edition: Edition) -> str:
+    for beginning, space in edition.spaces.items():
+        if reference.startswith(beginning):
+            return f"{space}:{reference.removeprefix(beginning).rstrip('/')}"
+    return f"{edition.name}:{reference.removeprefix('#')}"

@@ -1,0 +1,212 @@
+"""XML to a light tree that knows the byte at which each element starts.
+
+Expat reads the bytes: nothing outside the file is opened, entities of the internal subset are
+expanded under a bound, and size and depth are bounded.
+"""
+
+import re
+from xml.parsers import expat
+
+from corpora.errors import CorpusError
+
+MAX_DEPTH = 200
+MAX_EXPANSION = 1 << 20
+_XML_NAMESPACE = "http://www.w3.org/XML/1998/namespace"
+_TEI_NAMESPACE = re.compile(r"https?://www\.tei-c\.org/")
+_ARCHIVES = {b"PK\x03\x04": "zip", b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz"}
+
+
+class Element:
+    """An element; ``children`` are elements and strings, in order."""
+
+    __slots__ = ("attributes", "byte", "children", "name", "written_name")
+
+    def __init__(self, written_name: str, attributes: dict[str, str], byte: int) -> None:
+        self.written_name = written_name
+        """Local name as in the file."""
+        self.name = written_name.lower()
+        self.attributes = attributes
+        self.byte = byte
+        """Where its start tag begins in the file."""
+        self.children: list[Element | str] = []
+
+    def find(self, name: str) -> "Element | None":
+        """The first element of that name (in lower case) among its descendants."""
+        for child in self.children:
+            if isinstance(child, Element):
+                found = child if child.name == name else child.find(name)
+                if found is not None:
+                    return found
+        return None
+
+    def elements(self) -> "list[Element]":
+        """The children that are elements."""
+        return [child for child in self.children if isinstance(child, Element)]
+
+    def text(self) -> str:
+        """All text in it, white space normalised."""
+        pieces: list[str] = []
+        _collect(self, pieces)
+        return " ".join("".join(pieces).split())
+
+
+def _collect(element: Element, pieces: list[str]) -> None:
+    for child in element.children:
+        if isinstance(child, str):
+            pieces.append(child)
+        else:
+            _collect(child, pieces)
+
+
+class XmlError(CorpusError):
+    """XML that is not read; ``reason`` is what is counted, ``position`` says where."""
+
+    def __init__(self, reason: str, message: str, *, position: str = "", excerpt: str = "") -> None:
+        super().__init__(message)
+        self.reason, self.position, self.excerpt = reason, position, excerpt
+
+
+class _Parser:
+    """One parse: handlers that build the tree, and the bounds."""
+
+    def __init__(self, data: bytes, name: str) -> None:
+        self.data, self.file = data, name
+        self.root: Element | None = None
+        self.stack: list[Element] = []
+        self.n_characters = self.n_elements = 0
+        self.declared: set[str] = set()
+        parser = self.expat = expat.ParserCreate(namespace_separator=" ")
+        parser.buffer_text = True
+        parser.buffer_size = 1 << 16
+        parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        parser.CharacterDataHandler = self._characters
+        parser.ExternalEntityRefHandler = self._external
+        parser.SkippedEntityHandler = self._skipped
+
+    def parse(self) -> Element:
+        try:
+            self.expat.Parse(self.data, True)  # noqa: FBT003 - expat knows no keywords
+        except expat.ExpatError as error:
+            raise self._explain(error) from error
+        except (LookupError, UnicodeError) as error:  # an encoding that Python does not know
+            raise self._error("encoding", f"unreadable encoding ({error})", _SAVE_UTF8) from error
+        except ValueError as error:  # pyexpat: "multi-byte encodings are not supported"
+            raise self._error("encoding", f"unreadable encoding ({error})", _SAVE_UTF8) from error
+        if self.root is None:  # cannot be: expat refuses a document without an element
+            raise self._error("malformed_xml", "no element", _REPAIR)
+        return self.root
+
+    def _start(self, qualified: str, attributes: dict[str, str]) -> None:
+        if " " in qualified:
+            namespace, _, name = qualified.rpartition(" ")
+            if not _TEI_NAMESPACE.match(namespace):
+                name = f"{{{namespace}}}{name}"
+        else:
+            name = qualified
+        for key in attributes:
+            if " " in key:
+                attributes = {_attribute_name(k): value for k, value in attributes.items()}
+                break
+        element = Element(name, attributes, self.expat.CurrentByteIndex)
+        if self.stack:
+            self.stack[-1].children.append(element)
+            if len(self.stack) >= MAX_DEPTH:
+                raise self._error("too_deep", f"elements nest more than {MAX_DEPTH} deep", _REPAIR)
+        else:
+            self.root = element
+        self.stack.append(element)
+        self.n_elements += 1
+        if self.n_elements * 4 > len(self.data) + MAX_EXPANSION:
+            raise self._too_much()
+
+    def _end(self, _: str) -> None:
+        self.stack.pop()
+
+    def _characters(self, text: str) -> None:
+        self.stack[-1].children.append(text)
+        self.n_characters += len(text)
+        if self.n_characters > len(self.data) + MAX_EXPANSION:
+            raise self._too_much()
+
+    def _too_much(self) -> XmlError:
+        return self._error(
+            "entity_expansion",
+            f"its entities expand to more than {MAX_EXPANSION:,} characters beyond its size",
+            "Expand them in the file.",
+        )
+
+    def _external(self, _: str | None, __: str | None, system: str | None, ___: str | None) -> int:
+        raise self._error(
+            "external_entity",
+            f"refers to an entity in another file ({system})",
+            "Nothing outside the file is read; put the text into the file.",
+        )
+
+    def _skipped(self, name: str, is_parameter: bool) -> None:  # noqa: FBT001 - expat calls it
+        if not is_parameter:
+            raise self._undeclared(f"&{name};")
+
+    def _undeclared(self, what: str) -> XmlError:
+        return self._error(
+            "undeclared_entity",
+            f"uses an entity that the file does not declare ({what})",
+            "Declare it in the internal subset of the DOCTYPE, or write the character itself.",
+        )
+
+    def _explain(self, error: expat.ExpatError) -> XmlError:
+        message = expat.ErrorString(error.code)
+        if error.code == _CODES[expat.errors.XML_ERROR_UNDEFINED_ENTITY]:
+            return self._undeclared(_entity_at(self.data, self.expat.ErrorByteIndex))
+        if "amplification" in message:
+            return self._too_much()
+        unreadable = (
+            expat.errors.XML_ERROR_UNKNOWN_ENCODING,
+            expat.errors.XML_ERROR_INCORRECT_ENCODING,
+        )
+        if message in unreadable:
+            return self._error("encoding", message, _SAVE_UTF8)
+        return self._error("malformed_xml", f"not well-formed XML ({message})", _REPAIR)
+
+    def _error(self, reason: str, what: str, remedy: str) -> XmlError:
+        line, column = self.expat.CurrentLineNumber, self.expat.CurrentColumnNumber + 1
+        around = self.data[max(0, self.expat.CurrentByteIndex - 60) :][:160]
+        return XmlError(
+            reason,
+            f"{self.file}:{line}:{column}: {what}. {remedy}",
+            position=f"line {line}, column {column}",
+            excerpt=around.decode("utf-8", "replace"),
+        )
+
+
+_CODES = expat.errors.codes
+_REPAIR = "Repair the file, or leave it out with --exclude."
+_SAVE_UTF8 = "Save the file as UTF-8."
+
+
+def _attribute_name(key: str) -> str:
+    namespace, separator, name = key.rpartition(" ")
+    if not separator:
+        return key
+    return f"xml:{name}" if namespace == _XML_NAMESPACE else name
+
+
+def _entity_at(data: bytes, index: int) -> str:
+    found = re.match(rb"&[^;\s]{1,40};", data[index : index + 50])
+    return found[0].decode("utf-8", "replace") if found else "&…;"
+
+
+def parse_xml(data: bytes, *, name: str) -> Element:
+    """Parse a file; raises ``XmlError`` with file, line, column and what to do."""
+    check_is_xml(data, name=name)
+    return _Parser(data, name).parse()
+
+
+def check_is_xml(data: bytes, *, name: str) -> None:
+    """Raise ``XmlError`` for an empty file and for archives."""
+    if not data.strip():
+        raise XmlError("empty_file", f"{name}: is empty. Leave it out with --exclude.")
+    for magic, kind in _ARCHIVES.items():
+        if data.startswith(magic):
+            raise XmlError("not_xml", f"{name}: is a {kind} archive. Unpack it first.")

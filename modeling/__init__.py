@@ -1,0 +1,1 @@
+"""What is learned from the shards. Empty today: see ``docs/roadmap.md``."""

@@ -1,0 +1,98 @@
+"""Strict options: a frozen dataclass is the command line; what nobody knows is an error.
+
+Options that Beam knows (``--runner``, ``--flink_master`` …) are passed on; Beam is loaded to look
+for them only when there is an option that the pipeline itself does not know.
+"""
+
+import argparse
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from corpora.errors import UsageError
+
+T = TypeVar("T", bound="CommonOptions")
+
+
+def option(default: Any = dataclasses.MISSING, *, help: str, **settings: Any) -> Any:
+    """Declare a field of ``Options``; ``settings`` go to ``argparse``."""
+    return dataclasses.field(default=default, metadata={"help": help, **settings})
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommonOptions:
+    """What every pipeline asks for."""
+
+    input: tuple[str, ...] = option(
+        nargs="+", metavar="PATTERN", help="files, folders or patterns (quote these)"
+    )
+    output: Path = option(type=Path, metavar="DIR", help="the folder that is made")
+    exclude: tuple[str, ...] = option(
+        (), nargs="+", metavar="PATTERN", help="inputs to leave out, by relative name"
+    )
+    limit: int | None = option(None, type=int, metavar="N", help="only the first N inputs")
+    workers: int = option(1, type=int, metavar="N", help="processes (default: 1)")
+    max_reject_rate: float = option(
+        0.01,
+        type=float,
+        metavar="SHARE",
+        help="stop when more than this share of the records, and more than ten, are rejected "
+        "(default: 0.01)",
+    )
+    beam: tuple[str, ...] = ()
+    """Options that are Beam's."""
+
+    def __post_init__(self) -> None:
+        """Raise ``UsageError`` for a value that makes no sense."""
+        if self.workers < 1 or (self.limit is not None and self.limit < 1):
+            raise UsageError("--workers and --limit must be at least 1.")
+        if not 0 <= self.max_reject_rate <= 1:
+            raise UsageError(f"--max-reject-rate {self.max_reject_rate}: must be between 0 and 1.")
+
+
+def parse_options(kind: type[T], argv: Sequence[str] | None, *, name: str, about: str) -> T:
+    """Read the command line into ``kind``; ends the process with status 2 where it is wrong."""
+    description, _, epilog = about.partition("\n\n")
+    parser = argparse.ArgumentParser(
+        prog=f"python -m {name}",
+        description=description,
+        epilog=epilog,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    for field in dataclasses.fields(kind):
+        if field.metadata:
+            _add(parser, field)
+    values, unknown = parser.parse_known_args(argv)
+    settings: dict[str, Any] = {
+        key: tuple(v) if isinstance(v, list) else v for key, v in vars(values).items()
+    }
+    try:
+        return kind(**settings, beam=_beam_options(unknown))
+    except UsageError as error:
+        parser.error(str(error))
+
+
+def _add(parser: argparse.ArgumentParser, field: "dataclasses.Field[Any]") -> None:
+    required = field.default is dataclasses.MISSING
+    default = None if required else field.default
+    parser.add_argument(
+        f"--{field.name.replace('_', '-')}", required=required, default=default, **field.metadata
+    )
+
+
+def _beam_options(unknown: Sequence[str]) -> tuple[str, ...]:
+    """Check that what is left over are Beam's options; raises ``UsageError`` otherwise."""
+    if not unknown:
+        return ()
+    from apache_beam.options.pipeline_options import PipelineOptions
+
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    for kind in PipelineOptions.__subclasses__():
+        kind._add_argparse_args(parser)  # noqa: SLF001 - Beam has no public way to ask
+    _, wrong = parser.parse_known_args(list(unknown))
+    if wrong:
+        raise UsageError(f"unknown: {' '.join(wrong)} (see --help for the options)")
+    return tuple(unknown)

@@ -1,0 +1,75 @@
+"""How far a run is: a bar in a terminal, plain lines elsewhere, both on standard error."""
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TextIO
+
+_BAR_SECONDS = 0.2
+_LINE_SECONDS = 15.0
+
+
+@contextmanager
+def quiet(log: Path) -> Iterator[TextIO]:
+    """Send what this process and its children write to standard error to a file, meanwhile.
+
+    Yields a stream to the real standard error, for what people should see.
+    """
+    sys.stderr.flush()
+    real = os.dup(2)
+    with log.open("ab") as file, os.fdopen(real, "w", encoding="utf-8") as stream:
+        os.dup2(file.fileno(), 2)
+        try:
+            yield stream
+        finally:
+            sys.stderr.flush()
+            os.dup2(real, 2)
+
+
+@dataclass
+class Progress:
+    """Says now and then how many of ``total`` units are done; use it with ``with``."""
+
+    total: int
+    count: Callable[[], int]
+    """How many are done; asked from another thread."""
+    stream: TextIO
+    _stop: threading.Event = field(default_factory=threading.Event)
+
+    def __enter__(self) -> None:
+        """Begin to report, in a thread."""
+        self._reporter = threading.Thread(target=self._report, daemon=True)
+        self._reporter.start()
+
+    def __exit__(self, *_: object) -> None:
+        """Stop, and take the bar away."""
+        self._stop.set()
+        self._reporter.join()
+        if self.stream.isatty():
+            self.stream.write("\r\033[K")
+
+    def _report(self) -> None:
+        terminal = self.stream.isatty()
+        start = time.monotonic()
+        while not self._stop.wait(_BAR_SECONDS if terminal else _LINE_SECONDS):
+            line = self._line(seconds=time.monotonic() - start)
+            self.stream.write(f"\r{line}\033[K" if terminal else f"{line}\n")
+            self.stream.flush()
+
+    def _line(self, *, seconds: float) -> str:
+        done = self.count()
+        rate = done / seconds
+        left = f"{_duration((self.total - done) / rate)} left" if rate > 0 else "…"
+        bar = "█" * (20 * done // max(self.total, 1))
+        return f"units {bar:░<20} {done:,}/{self.total:,} · {rate:.1f}/s · {left}"
+
+
+def _duration(seconds: float) -> str:
+    minutes, seconds = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"

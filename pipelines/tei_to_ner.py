@@ -1,0 +1,211 @@
+"""TEI editions to documents and NER data: datasets, CoNLL, JSON, and a card.
+
+Examples:
+  python -m pipelines.tei_to_ner --input 'letters/*.xml' --edition sturm --output build/sturm
+  python -m pipelines.tei_to_ner --input letters --edition my.toml --output build/mine --workers 2
+"""
+
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+from corpora.alignment import NESTED, count_untagged, to_sentences
+from corpora.build import Build
+from corpora.document import Document, Rejected, Sentence
+from corpora.errors import UsageError
+from corpora.plan import InputFile, Plan, Unit, describe_file, find_inputs, make_units
+from corpora.sampling import choose, choose_all
+from corpora.splits import SPLITS, parse_ratios, read_split_file
+from corpora.tei.edition import Edition, edition_path, load_edition
+from pipelines.options import CommonOptions, option
+from pipelines.run import Filtered, Outcome, Written, run
+
+ABOUT = __doc__
+DATASETS = {"documents": "documents", "ner": "ner"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(CommonOptions):
+    """What ``tei_to_ner`` asks for."""
+
+    edition: str = option(
+        "tei", metavar="NAME|FILE", help="which element means what: a name or a TOML file"
+    )
+    split: str = option(
+        "document", choices=("document", "sentence"), help="what goes whole to one side"
+    )
+    ratios: str = option(
+        "80/10/10", metavar="A/B/C", help="train/dev/test by hash (default: 80/10/10)"
+    )
+    split_file: Path | None = option(
+        None, type=Path, metavar="FILE", help="lines 'document TAB split' instead of --ratios"
+    )
+    seed: int = option(1, type=int, metavar="N", help="of the split (default: 1)")
+    nested: str = option("outer", choices=NESTED, help="which of nested names are tagged")
+    max_file_size: float = option(
+        50.0, type=float, metavar="MB", help="a larger file is rejected (default: 50)"
+    )
+
+
+def plan(options: Options) -> Plan:
+    """Find the files, choose the split of each, and pack them into units."""
+    if options.split_file and options.split == "sentence":
+        raise UsageError("--split-file names documents; leave --split sentence out.")
+    edition_file = describe_file("edition", edition_path(options.edition))
+    edition = load_edition(Path(edition_file.path))
+    found = find_inputs(options.input, suffix=".xml", exclude=options.exclude)
+    files = [describe_file(name, path) for name, path in list(found.items())[: options.limit]]
+    settings = {
+        "edition_name": edition.name,
+        "nested": options.nested,
+        "max_bytes": int(options.max_file_size * 1e6),
+    }
+    splits, how = _splits([file.name for file in files], options)
+    auxiliary = {"edition": edition_file}
+    if options.split_file:
+        auxiliary["splits"] = describe_file("splits", options.split_file)
+    return Plan(
+        pipeline="tei_to_ner",
+        datasets=DATASETS,
+        parameters=settings | how | {"limit": options.limit, "exclude": list(options.exclude)},
+        units=make_units(
+            files,
+            settings=lambda inputs: (
+                settings | how | {"splits": {f.name: splits[f.name] for f in inputs if splits}}
+            ),
+            auxiliary={"edition": edition_file},
+        ),
+        auxiliary=auxiliary,
+    )
+
+
+def _splits(names: Sequence[str], options: Options) -> tuple[Mapping[str, str], dict[str, Any]]:
+    """Choose the split of each document (none are chosen by sentence), and say how."""
+    if options.split_file:
+        return read_split_file(options.split_file, names), {"split": "file"}
+    ratios = parse_ratios(options.ratios)
+    how = {"split": options.split, "ratios": ratios, "seed": options.seed}
+    if options.split == "sentence":
+        return {}, how
+    return choose_all(names, ratios, seed=options.seed), how
+
+
+def write(unit: Unit) -> Iterator[Outcome]:
+    """Read the files of a unit."""
+    edition = _edition(unit.auxiliary["edition"])
+    for file in unit.inputs:
+        yield _read(file, edition, unit.settings)
+
+
+@cache
+def _edition(file: InputFile) -> Edition:
+    file.read()  # raises where it changed since the plan was made
+    return load_edition(Path(file.path))
+
+
+def _read(file: InputFile, edition: Edition, settings: Mapping[str, Any]) -> Outcome:
+    from corpora.tei.reader import read_tei
+    from corpora.tei.xml import XmlError
+
+    if file.size > settings["max_bytes"]:
+        size, bound = file.size / 1e6, settings["max_bytes"] / 1e6
+        message = f"{file.name}: {size:.0f} MB, over the bound of {bound:g} MB (--max-file-size)."
+        return Rejected(source=file.name, position="", reason="too_large", message=message)
+    data = file.read()
+    try:
+        texts = read_tei(data, edition, name=file.name)
+    except XmlError as error:
+        return Rejected(
+            source=file.name,
+            position=error.position,
+            reason=error.reason,
+            message=str(error),
+            excerpt=error.excerpt,
+        )
+    documents = [text.document for text in texts if text.document is not None]
+    if not documents:
+        return Filtered(file.name, "no_text")
+    counters = sum((text.counters for text in texts), Counter())
+    records: list[Document | Sentence] = list(documents)
+    for document in documents:
+        counters += count_untagged(document, settings["nested"])
+        split = partial(_split_of, file.name, settings)
+        records.extend(to_sentences(document, split, nested=settings["nested"]))
+    return Written(records, counters)
+
+
+def _split_of(name: str, settings: Mapping[str, Any], id: str) -> str:
+    """The split of a sentence: that of its file, or by its own hash."""
+    if split := settings["splits"].get(name):
+        return str(split)
+    return choose(id, settings["ratios"], seed=settings["seed"])
+
+
+def write_side_files(build: Build) -> None:
+    """Write CoNLL, JSON, the splits and the card from the finished shards."""
+    from corpora.card import to_json, to_markdown
+    from corpora.health import examine
+    from corpora.ner.conll import write_conll
+    from corpora.ner.json import write_json as write_ner_json
+    from corpora.shards import write_json, write_text
+
+    shards = build.shard_paths("ner")
+    sources = {split: partial(_sentences, shards, split) for split in SPLITS}
+    for split, source in sources.items():
+        write_conll(source(), build.side / f"{split}.conll")
+        write_ner_json(source(), build.side / f"{split}.json")
+    if build.plan.parameters["split"] != "sentence":
+        chosen = {name: s for u in build.plan.units for name, s in u.settings["splits"].items()}
+        write_text(build.side / "splits.tsv", (f"{name}\t{chosen[name]}\n" for name in chosen))
+    health = examine(sources)
+    title = f"NER data from the edition {build.plan.parameters['edition_name']}"
+    write_json(build.side / "card.json", to_json(health) | {"run": _notes(build)})
+    write_text(build.side / "card.md", [to_markdown(health, title=title, notes=_notes(build))])
+
+
+def _sentences(shards: Sequence[Path], split: str) -> Iterator[Sentence]:
+    """Read the sentences of a split that have a token."""
+    from corpora.shards import read_sentences
+
+    return (s for path in shards for s in read_sentences(path, split=split) if s.tokens)
+
+
+def _notes(build: Build) -> dict[str, str]:
+    """What a reader of the card must know of the run: how it was split, what was left out."""
+    account = build.accounting
+    parameters = build.plan.parameters
+    notes = {
+        "edition": parameters["edition_name"],
+        "split by": parameters["split"],
+        "nested names": parameters["nested"],
+        "files": f"read {account.read:,}, written {account.written:,}, "
+        f"filtered {account.n_filtered:,}, rejected {account.n_rejected:,}",
+    }
+    if "ratios" in parameters:
+        ratios = "/".join(f"{ratio:g}" for ratio in parameters["ratios"].values())
+        notes["ratios"] = f"{ratios} (seed {parameters['seed']})"
+    return notes | {name: f"{count:,}" for name, count in build.counters.items()}
+
+
+def next_steps(options: Options) -> str:
+    """What to look at, and what to type next."""
+    output = options.output
+    return (
+        f"wrote  {output}/documents, {output}/ner (datasets); {output}/train.conll … test.json\n"
+        f"read   {output}/card.md before you trust a score\n"
+        f"next   python -m corpora.shards verify {output}\n"
+        f"       python -m corpora.shards show {output}/documents --limit 1"
+    )
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the pipeline."""
+    return run("pipelines.tei_to_ner", argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

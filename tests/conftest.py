@@ -1,0 +1,57 @@
+"""Fixtures that more than one test needs: real data, and golden files."""
+
+import difflib
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+SHARED = ROOT.parent / "shared" / "data"
+GOLDEN = ROOT / "tests" / "data" / "golden"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-golden", action="store_true", help="write golden files; then read the diff"
+    )
+
+
+@pytest.fixture(scope="session")
+def realdata() -> Callable[[str], Path]:
+    """Unpack a real data set by name, once, and return its folder; skip where there is none."""
+
+    def unpack(name: str) -> Path:
+        if not (SHARED / f"{name}.tar.xz").is_file():
+            pytest.skip(f"no real data: ../shared/data/{name}.tar.xz is absent")
+        cache = ROOT / "build" / "realdata"
+        subprocess.run([SHARED / "unpack", cache, name], check=True)
+        return cache / name
+
+    return unpack
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """Compare a text with a file in ``tests/data/golden``, or write it with --update-golden."""
+
+    def compare(name: str, actual: str) -> None:
+        file = GOLDEN / name
+        if request.config.getoption("--update-golden"):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(actual, encoding="utf-8", newline="")
+            return
+        if not file.is_file():
+            pytest.fail(f"{name}: no golden file. Write it with pytest --update-golden, read it.")
+        expected = file.read_bytes().decode("utf-8")
+        if actual != expected:
+            diff = difflib.unified_diff(
+                expected.splitlines(), actual.splitlines(), "golden", "actual", lineterm=""
+            )
+            pytest.fail(
+                f"{name} differs; if this is right: pytest --update-golden\n" + "\n".join(diff),
+                pytrace=False,
+            )
+
+    return compare

@@ -1,0 +1,84 @@
+import pytest
+
+from corpora.errors import UsageError
+from corpora.tei.edition import edition_path, load_edition, shipped_editions
+from corpora.tei.xml import Element
+
+
+def load(tmp_path, text):
+    file = tmp_path / "mine.toml"
+    file.write_text(text)
+    return load_edition(file)
+
+
+def labels_of(edition, element):
+    return [label for label, patterns in edition.labels.items() if patterns.match(element, ())]
+
+
+def test_edition_lies_over_the_defaults(tmp_path):
+    edition = load(tmp_path, '[labels]\nPER = ["persName"]\n')
+
+    assert edition.name == "mine"
+    assert labels_of(edition, Element("persName", {}, 0)) == ["PER"]
+    assert labels_of(edition, Element("placeName", {}, 0)) == []
+    assert edition.leave_out.match(Element("teiHeader", {}, 0), ())
+
+
+def test_dots_stand_for_the_default_and_an_exclamation_mark_takes_away(tmp_path):
+    edition = load(tmp_path, '[text]\nleave_out = ["...", "!del", "note"]\n')
+
+    assert edition.leave_out.match(Element("note", {}, 0), ())
+    assert edition.leave_out.match(Element("fw", {}, 0), ())
+    assert not edition.leave_out.match(Element("del", {}, 0), ())
+
+
+def test_list_without_dots_replaces_the_default(tmp_path):
+    edition = load(tmp_path, '[text]\nleave_out = ["note"]\n')
+
+    assert not edition.leave_out.match(Element("fw", {}, 0), ())
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('lang = "de"\n\n[lables]\npers = ["persName"]\n', r"mine.toml:3: unknown key 'lables'"),
+        ('\n[text]\nleave_uot = ["note"]\n', r"mine.toml:3: unknown key 'leave_uot'"),
+        ('[labels]\na = ["x"]\npers = ["persName[@type=x]"]\n', r"mine.toml:3: .*cannot read"),
+        ('[labels]\npers = "persName"\n', r"mine.toml:2: expected a list"),
+        ('[labels]\npers = ["persName"\n', r"mine.toml:3: not valid TOML"),
+        ('[labels]\npers = ["persName]\n', r"mine.toml:2: not valid TOML"),
+        ('extends = "strum"\n', r"mine.toml:1: extends 'strum'"),
+    ],
+)
+def test_typo_is_refused_with_file_and_line(tmp_path, text, message):
+    with pytest.raises(UsageError, match=message):
+        load(tmp_path, text)
+
+
+def test_unknown_edition_is_refused_with_those_there_are():
+    with pytest.raises(UsageError, match="arendt, escher, schnitzler, sks, sturm, tei"):
+        edition_path("strum")
+
+
+@pytest.mark.parametrize("name", shipped_editions())
+def test_shipped_edition_is_valid(name):
+    edition = load_edition(edition_path(name))
+
+    assert edition.name == name
+    assert edition.labels
+
+
+def test_arendt_labels_follow_the_published_set():
+    edition = load_edition(edition_path("arendt"))
+    labels = {
+        kind: labels_of(edition, Element("name", {"type": kind}, 0))
+        for kind in ("deity", "country", "ethnicity", "ship", "language")
+    }
+
+    assert labels == {
+        "deity": ["person"],
+        "country": ["place"],
+        "ethnicity": ["ethnicity"],
+        "ship": [],
+        "language": ["language"],
+    }

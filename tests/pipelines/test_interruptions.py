@@ -1,0 +1,229 @@
+"""What was built survives kills, full disks, damage, and two runs at once."""
+
+import fcntl
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from corpora.inspection import main as shards
+from corpora.shards import open_dataset
+from tests.pipelines.test_tei_to_ner import LETTERS, OPTIONS, files_of, run
+
+ROOT = Path(__file__).resolve().parents[2]
+KILLS_BEFORE_PLAN = 2
+KILLS_AFTER_PLAN = 8
+
+
+@pytest.fixture(scope="module")
+def copies(tmp_path_factory):
+    """Enough letters for some ten units of work."""
+    folder = tmp_path_factory.mktemp("many")
+    for number in range(150):
+        for letter in LETTERS.glob("*.xml"):
+            shutil.copy(letter, folder / f"{number:03}-{letter.name}")
+    return folder
+
+
+def start(output, inputs, *options, **settings):
+    command = [sys.executable, "-m", "pipelines.tei_to_ner", "--input", str(inputs)]
+    return subprocess.Popen(
+        [*command, "--output", str(output), *OPTIONS, *options],
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        **settings,
+    )
+
+
+def finish(process):
+    """Wait for a run; its exit status."""
+    process.communicate()
+    return process.returncode
+
+
+def kill_after_plan(process, output, delay):
+    """Kill a run some time after it has its plan; whether it was still at work."""
+    while process.poll() is None and not any(output.glob(".build/*/plan.json")):
+        time.sleep(0.01)
+    time.sleep(delay)
+    process.send_signal(signal.SIGKILL)
+    return finish(process) == -signal.SIGKILL
+
+
+def kill_before_plan(process):
+    """Kill a run while it starts."""
+    time.sleep(0.1)
+    process.send_signal(signal.SIGKILL)
+    return finish(process) == -signal.SIGKILL
+
+
+@pytest.fixture(scope="module")
+def undisturbed(copies, tmp_path_factory):
+    output = tmp_path_factory.mktemp("undisturbed") / "out"
+    begin = time.monotonic()
+    assert finish(start(output, copies)) == 0
+    return files_of(output), time.monotonic() - begin
+
+
+def test_killed_runs_end_in_the_same_bytes(copies, undisturbed, tmp_path):
+    expected, seconds = undisturbed
+    chance = random.Random(20261120)
+    output = tmp_path / "out"
+    n_killed = sum(kill_before_plan(start(output, copies)) for _ in range(KILLS_BEFORE_PLAN))
+    assert n_killed == KILLS_BEFORE_PLAN
+
+    while n_killed < KILLS_BEFORE_PLAN + KILLS_AFTER_PLAN:
+        delay = chance.uniform(0.0, 0.4 * seconds)
+        n_killed += kill_after_plan(start(output, copies), output, delay)
+        if (output / "run.json").exists():  # it was done: the next kill meets a new run
+            assert files_of(output) == expected
+            shutil.rmtree(output)
+    assert finish(start(output, copies)) == 0
+
+    assert files_of(output) == expected
+
+
+@pytest.mark.parametrize("where", ["ner/shard-00000.arrow", "train.json"])
+def test_full_disk_is_a_clear_error_and_the_next_run_goes_on(where, tmp_path):
+    options = ("--ratios", "100/0/0")  # so that train.json is larger than the shards
+    assert run(tmp_path / "undisturbed", *options) == 0
+    expected = files_of(tmp_path / "undisturbed")
+    room = len(expected[where]) - 1
+
+    def limit_file_size():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+
+    process = start(tmp_path / "out", LETTERS, *options, preexec_fn=limit_file_size)
+    _, errors = process.communicate()
+
+    assert process.returncode == 1
+    assert "File too large. Nothing was published" in errors.splitlines()[-1]
+    assert not list((tmp_path / "out").glob("**/dataset.json"))
+    assert bool(list((tmp_path / "out").glob(".build/*/receipts/*"))) is (where == "train.json")
+    assert run(tmp_path / "out", *options) == 0
+    assert files_of(tmp_path / "out") == expected
+
+
+def test_second_run_into_the_same_folder_is_refused(tmp_path, capsys):
+    output = tmp_path / "out"
+    output.mkdir()
+    with (output / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+
+        status = run(output)
+
+    assert status == 1
+    assert "another run" in capsys.readouterr().err
+    assert not list(output.glob("**/dataset.json"))
+
+
+def test_flipped_bit_is_found_and_mended(tmp_path, capsys):
+    assert run(tmp_path / "out") == 0
+    before = files_of(tmp_path / "out")
+    shard = tmp_path / "out" / "ner" / "shard-00000.arrow"
+    data = bytearray(shard.read_bytes())
+    data[len(data) // 2] ^= 1
+    shard.write_bytes(data)
+
+    assert shards(["verify", str(tmp_path / "out")]) == 1
+    assert "ner/shard-00000.arrow: damaged" in capsys.readouterr().err
+    assert run(tmp_path / "out") == 0
+
+    assert files_of(tmp_path / "out") == before
+
+
+def test_complete_run_is_left_alone(tmp_path, capsys):
+    assert run(tmp_path / "out") == 0
+    times = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*.arrow")}
+
+    assert run(tmp_path / "out") == 0
+
+    assert "already complete" in capsys.readouterr().out
+    assert times == {path: path.stat().st_mtime_ns for path in times}
+
+
+def test_input_that_changed_between_runs_is_read_anew(tmp_path):
+    letters = tmp_path / "letters"
+    shutil.copytree(LETTERS, letters)
+    assert run(tmp_path / "out", inputs=letters) == 0
+    text = (letters / "01.xml").read_text(encoding="utf-8")
+    (letters / "01.xml").write_text(text.replace("</body>", "<p>Neu!</p></body>"), encoding="utf-8")
+
+    assert run(tmp_path / "out", inputs=letters) == 0
+
+    first = next(open_dataset(tmp_path / "out" / "documents").records())
+    assert first.text.endswith("Neu!")
+    assert run(tmp_path / "fresh", inputs=letters) == 0
+    assert files_of(tmp_path / "out") == files_of(tmp_path / "fresh")
+
+
+def test_failed_run_leaves_the_published_data_whole(tmp_path, capsys):
+    letters = tmp_path / "letters"
+    shutil.copytree(LETTERS, letters)
+    assert run(tmp_path / "out", inputs=letters) == 0
+    before = files_of(tmp_path / "out")
+    for number in range(11):
+        (letters / f"bad{number}.xml").write_text("<TEI>")
+
+    assert run(tmp_path / "out", inputs=letters) == 1
+
+    assert "nothing was published" in capsys.readouterr().err
+    assert files_of(tmp_path / "out") == before
+
+
+def test_input_that_changes_during_the_run_is_an_error(tmp_path, monkeypatch, capsys):
+    letters = tmp_path / "letters"
+    shutil.copytree(LETTERS, letters)
+    import pipelines.tei_to_ner as pipeline
+
+    plan = pipeline.plan
+
+    def plan_and_change(options):
+        made = plan(options)
+        os.truncate(letters / "03.xml", 100)
+        return made
+
+    monkeypatch.setattr(pipeline, "plan", plan_and_change)
+
+    assert run(tmp_path / "out", inputs=letters) == 1
+    assert "03.xml: has changed since the run began" in capsys.readouterr().err
+
+
+def test_shards_open_in_polars_and_in_hugging_face_datasets(tmp_path):
+    import datasets
+    import polars as pl
+
+    assert run(tmp_path / "out") == 0
+    shard = str(tmp_path / "out" / "documents" / "shard-00000.arrow")
+
+    frame = pl.read_ipc(shard)
+    loaded = datasets.load_dataset(
+        "arrow", data_files=shard, split="train", cache_dir=str(tmp_path / "cache")
+    )
+
+    expected = list(open_dataset(tmp_path / "out" / "documents").records())
+    assert frame["text"].to_list() == [d.text for d in expected]
+    assert loaded["text"][:] == [d.text for d in expected]
+    first = [(m["start"], m["label"]) for m in loaded[0]["mentions"]]
+    assert first == [(m.start, m.label) for m in expected[0].mentions]
+
+
+def test_data_of_another_version_says_which_command_to_run(tmp_path, capsys):
+    assert run(tmp_path / "out") == 0
+    file = tmp_path / "out" / "ner" / "dataset.json"
+    file.write_text(file.read_text().replace('"version": 1', '"version": 99'))
+
+    assert shards(["show", str(tmp_path / "out" / "ner")]) == 1
+    assert "ner version 99, but this code has version 1. Run again: tei_to_ner" in (
+        capsys.readouterr().err
+    )

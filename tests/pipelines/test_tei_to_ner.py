@@ -1,0 +1,231 @@
+"""The whole job on the letters of the sample: what comes out, and what ends it."""
+
+import json
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from corpora.inspection import main as shards
+from corpora.ner.conll import read_conll
+from corpora.ner.json import read_json
+from corpora.shards import open_dataset
+from pipelines.tei_to_ner import main
+
+DATA = Path(__file__).resolve().parents[1] / "data"
+LETTERS = DATA / "letters"
+OPTIONS = ("--edition", str(LETTERS / "edition.toml"))
+
+
+def run(output, *options, inputs=f"{LETTERS}/*.xml"):
+    return main(["--input", str(inputs), "--output", str(output), *OPTIONS, *options])
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    output = tmp_path_factory.mktemp("built") / "letters"
+    assert run(output) == 0
+    return output
+
+
+def files_of(output):
+    """Every published file with its bytes."""
+    return {
+        str(path.relative_to(output)): path.read_bytes()
+        for path in sorted(output.rglob("*"))
+        if path.is_file() and ".build" not in path.parts and path.name != ".lock"
+    }
+
+
+def test_run_makes_datasets_conll_json_splits_and_a_card(built):
+    assert set(files_of(built)) == {
+        "documents/shard-00000.arrow",
+        "documents/rejected.jsonl",
+        "documents/dataset.json",
+        "ner/shard-00000.arrow",
+        "ner/rejected.jsonl",
+        "ner/dataset.json",
+        *(f"{split}.{form}" for split in ("train", "dev", "test") for form in ("conll", "json")),
+        "card.md",
+        "card.json",
+        "splits.tsv",
+        "run.json",
+    }
+
+
+def test_run_verifies(built, capsys):
+    assert shards(["verify", str(built), "--rows"]) == 0
+    assert "read 8 = written 8 + filtered 0 + rejected 0" in capsys.readouterr().out
+
+
+def test_show_marks_mentions(built, capsys):
+    assert shards(["show", str(built / "documents"), "--limit", "1"]) == 0
+
+    shown = capsys.readouterr().out
+    assert shown.count("── ") == 1
+    assert "|person|letters:" in shown
+
+
+def test_every_labelled_outer_mention_has_one_b_tag(built):
+    documents = list(open_dataset(built / "documents", "documents").records())
+    sentences = list(open_dataset(built / "ner", "ner").records())
+
+    tags = Counter(tag[2:] for s in sentences for tag in s.tags if tag.startswith("B-"))
+
+    nested = open_dataset(built / "ner").description["counters"]
+    mentions = Counter(m.label for d in documents for m in d.mentions)
+    for label, count in mentions.items():
+        assert tags[label] + nested.get(f"nested names not in ner: {label}", 0) == count
+
+
+def test_tokens_stand_where_they_say(built):
+    texts = {d.id: d.text for d in open_dataset(built / "documents").records()}
+
+    for sentence in open_dataset(built / "ner").records():
+        text = texts[sentence.document_id]
+        for token, start in zip(sentence.tokens, sentence.token_starts, strict=True):
+            assert text.startswith(token, start)
+
+
+def test_tokens_hold_the_whole_text(built):
+    tokens = Counter()
+    for sentence in open_dataset(built / "ner").records():
+        tokens[sentence.document_id] += sum(map(len, sentence.tokens))
+
+    for document in open_dataset(built / "documents").records():
+        assert tokens[document.id] == len("".join(document.text.split()))
+
+
+def test_conll_and_json_hold_the_sentences_of_their_split(built):
+    sentences = list(open_dataset(built / "ner").records())
+
+    for split in ("train", "dev", "test"):
+        expected = [(s.tokens, s.tags) for s in sentences if s.split == split]
+        for file, read in ((f"{split}.conll", read_conll), (f"{split}.json", read_json)):
+            found = [(s.tokens, s.tags) for s in read(built / file, split=split)]
+            assert found == expected
+
+
+def test_document_is_on_one_side_only(built):
+    sides = {}
+    for sentence in open_dataset(built / "ner").records():
+        sides.setdefault(sentence.document_id, set()).add(sentence.split)
+
+    assert all(len(splits) == 1 for splits in sides.values())
+    assert set.union(*sides.values()) == {"train", "dev", "test"}
+
+
+def test_split_file_gives_back_the_same_split(built, tmp_path):
+    assert run(tmp_path / "again", "--split-file", str(built / "splits.tsv")) == 0
+
+    again, first = files_of(tmp_path / "again"), files_of(built)
+    assert {n: b for n, b in again.items() if n.endswith("conll")} == {
+        n: b for n, b in first.items() if n.endswith("conll")
+    }
+
+
+def test_split_by_sentence_puts_a_document_on_several_sides(tmp_path):
+    assert run(tmp_path / "out", "--split", "sentence", "--seed", "3") == 0
+
+    sides = {}
+    for sentence in open_dataset(tmp_path / "out" / "ner").records():
+        sides.setdefault(sentence.document_id, set()).add(sentence.split)
+    assert any(len(splits) > 1 for splits in sides.values())
+
+
+def test_same_bytes_with_two_workers(tmp_path):
+    copies = tmp_path / "many"
+    for number in range(60):  # enough for two units
+        for letter in LETTERS.glob("*.xml"):
+            copies.mkdir(exist_ok=True)
+            shutil.copy(letter, copies / f"{number:02}-{letter.name}")
+
+    assert run(tmp_path / "one", inputs=copies) == 0
+    assert run(tmp_path / "two", "--workers", "2", inputs=copies) == 0
+
+    assert files_of(tmp_path / "one") == files_of(tmp_path / "two")
+    assert len(open_dataset(tmp_path / "two" / "ner").shards) > 1
+
+
+def test_nested_all_fills_the_second_level(tmp_path):
+    assert run(tmp_path / "out", "--nested", "all") == 0
+
+    sentences = list(open_dataset(tmp_path / "out" / "ner").records())
+    assert any(tag != "O" for s in sentences for tag in s.inner_tags)
+
+
+def test_limit_and_exclude_leave_inputs_out(tmp_path):
+    assert run(tmp_path / "out", "--limit", "2", "--exclude", "01.xml") == 0
+
+    ids = [d.id for d in open_dataset(tmp_path / "out" / "documents").records()]
+    assert ids == ["02.xml", "03.xml"]
+
+
+def test_bad_files_are_rejected_with_reasons_and_the_rest_is_done(tmp_path):
+    folder = tmp_path / "mixed"
+    shutil.copytree(DATA / "tei" / "bad", folder)
+    shutil.copy(LETTERS / "01.xml", folder)
+    (folder / "large.xml").write_bytes(b"<TEI>" + b" " * 2_000_000 + b"</TEI>")
+
+    assert run(tmp_path / "out", "--max-file-size", "1", inputs=folder) == 0
+
+    lines = (tmp_path / "out" / "documents" / "rejected.jsonl").read_text().splitlines()
+    rejected = {row["source"]: row for row in map(json.loads, lines)}
+    assert rejected["large.xml"]["reason"] == "too_large"
+    assert rejected["malformed.xml"]["message"].startswith("malformed.xml:")
+    account = open_dataset(tmp_path / "out" / "documents").description["accounting"]
+    assert account["read"] == 11
+    assert account["written"] == 1
+    assert account["filtered"] == {"no_text": 1}
+    assert sum(account["rejected"].values()) == len(rejected) == 9
+    assert shards(["verify", str(tmp_path / "out")]) == 0
+
+
+def test_too_many_rejects_end_the_run_and_publish_nothing(tmp_path, capsys):
+    for number in range(11):
+        (tmp_path / f"{number}.xml").write_text("<TEI><text>")
+
+    assert run(tmp_path / "out", inputs=f"{tmp_path}/*.xml") == 1
+
+    assert "11 of 11 records were rejected (malformed_xml 11)" in capsys.readouterr().err
+    assert not list((tmp_path / "out").glob("**/dataset.json"))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--edditon", "sturm"], "unknown: --edditon sturm"),
+        (["--edition", "strum"], "neither a file nor one of"),
+        (["--ratios", "80/20"], "three weights"),
+        (["--split-file", "none.tsv"], "none.tsv"),
+        (["--workers", "0"], "at least 1"),
+        (["--limit", "x"], "invalid int"),
+    ],
+)
+def test_wrong_option_ends_with_status_2(tmp_path, capsys, options, message):
+    try:
+        status = run(tmp_path / "out", *options)
+    except SystemExit as end:
+        status = end.code
+
+    assert status == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_pattern_that_matches_nothing_ends_with_status_2(tmp_path, capsys):
+    assert run(tmp_path / "out", inputs="nowhere/*.xml") == 2
+    assert "matches no file" in capsys.readouterr().err
+
+
+def test_options_of_beam_are_passed_on(tmp_path):
+    assert run(tmp_path / "out", "--runner=DirectRunner", "--direct_num_workers=1") == 0
+    assert shards(["verify", str(tmp_path / "out")]) == 0
+
+
+def test_edition_with_a_typo_ends_with_status_2_and_the_line(tmp_path, capsys):
+    (tmp_path / "mine.toml").write_text('name = "mine"\n[labls]\n')
+
+    assert run(tmp_path / "out", "--edition", str(tmp_path / "mine.toml")) == 2
+    assert "mine.toml:2: unknown key 'labls'" in capsys.readouterr().err

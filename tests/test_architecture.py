@@ -1,0 +1,72 @@
+"""The rules of the house: who may import whom, how large a module may be."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("corpora", "pipelines", "modeling", "dags")
+FORBIDDEN = {
+    "corpora": {"apache_beam", "torch", "airflow", "pipelines", "modeling", "dags"},
+    "pipelines": {"torch", "airflow", "modeling", "dags"},
+    "modeling": {"apache_beam", "airflow", "pipelines", "dags"},
+    "dags": {"corpora", "pipelines", "modeling"},
+}
+MODULES = sorted(file for package in PACKAGES for file in (ROOT / package).rglob("*.py"))
+MAX_LINES = 400
+
+
+def imported(file: Path) -> set[str]:
+    names = set()
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names.update(alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.add(node.module.partition(".")[0])
+    return names
+
+
+@pytest.mark.parametrize("file", MODULES, ids=lambda file: str(file.relative_to(ROOT)))
+def test_imports_keep_their_direction(file):
+    package = file.relative_to(ROOT).parts[0]
+
+    wrong = imported(file) & FORBIDDEN[package]
+
+    assert not wrong, f"{package} must not import {wrong}"
+
+
+def test_beam_is_met_in_pipelines_run_and_options_alone():
+    meets = {f.name for f in MODULES if "apache_beam" in imported(f)}
+
+    assert meets == {"run.py", "options.py"}
+
+
+@pytest.mark.parametrize("file", MODULES, ids=lambda file: str(file.relative_to(ROOT)))
+def test_modules_stay_readable(file):
+    n_lines = len(file.read_text(encoding="utf-8").splitlines())
+
+    assert n_lines <= MAX_LINES
+
+
+@pytest.mark.parametrize(
+    "module", ["pipelines.tei_to_ner", "corpora.shards", "corpora.health", "pipelines"]
+)
+def test_help_loads_nothing_heavy(module):
+    heavy = {"apache_beam", "torch", "icu4py", "datasets", "transformers"}
+    code = (
+        "import runpy, sys\n"
+        f"sys.argv = [{module!r}, '--help']\n"
+        f"try: runpy.run_module({module!r}, run_name='__main__', alter_sys=True)\n"
+        "except SystemExit as end: assert not end.code, end.code\n"
+        f"print(sorted(set(sys.modules) & {heavy!r}), file=sys.stderr)"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+
+    assert done.stderr.strip().endswith("[]")
+    assert module.partition(".")[0] in done.stdout
