@@ -183,10 +183,10 @@ class Build:
 
     def check_ids(self) -> None:
         """Raise ``CorpusError`` where two shards hold the same id; keeps a hash a row."""
-        for dataset in self.plan.datasets:
+        for dataset, schema in self.plan.datasets.items():
             seen: set[int] = set()
             for path in self.shard_paths(dataset):
-                for row_id in read_ids(path):
+                for row_id in read_ids(path, SCHEMAS[schema]):
                     if hash(row_id) in seen:
                         raise CorpusError(
                             f"{self.output / dataset}: the id {row_id!r} is met twice (again in "

@@ -81,7 +81,7 @@ def _check_ids(dataset: Dataset) -> None:
     """Check rows and ids; grows with the number of rows (a hash each)."""
     seen: set[int] = set()
     for shard in dataset.shards:
-        ids = list(read_ids(dataset.path / shard.name))
+        ids = list(read_ids(dataset.path / shard.name, dataset.schema))
         n_rows = len(ids)
         seen.update(map(hash, ids))
         if n_rows != shard.rows:

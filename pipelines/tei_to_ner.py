@@ -169,9 +169,9 @@ def write_side_files(build: Build) -> None:
 
 def _sentences(shards: Sequence[Path], split: str) -> Iterator[Sentence]:
     """Read the sentences of a split that have a token."""
-    from corpora.shards import read_sentences
+    from corpora.shards import read_tagged
 
-    return (s for path in shards for s in read_sentences(path, split=split) if s.tokens)
+    return (s for path in shards for s in read_tagged(path, split=split) if s.tokens)
 
 
 def _notes(build: Build) -> dict[str, str]:
