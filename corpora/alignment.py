@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, get_args
 
-from corpora.document import Document, Mention, Sentence, Span, TokenSpan
-from corpora.sentences import segmenter
+from corpora.document import Document, Mention, Sentence, TokenSpan
+from corpora.sentences import Word, segmenter
 from corpora.tagging import to_iob2
 
 Nested = Literal["outer", "inner", "all"]
@@ -24,20 +24,21 @@ def to_sentences(
     """
     breaker = segmenter(document.lang)
     outer, inner = levels(document.mentions, nested)
+    edges = breaker.edges(document.text)
     cuts = {edge for mention in (*outer, *inner) for edge in (mention.start, mention.end)}
     for number, sentence in enumerate(document.sentences, 1):
         sentence_id = f"{document.id}#{number}"
-        words = breaker.words(document.text, sentence, cuts=cuts)
+        words = breaker.words(document.text, sentence, cuts=cuts, edges=edges)
         yield Sentence(
             id=sentence_id,
             document_id=document.id,
             split=split(sentence_id),
-            tokens=tuple(document.text[word.start : word.end] for word in words),
+            tokens=tuple([document.text[start:end] for start, end in words]),
             tags=to_iob2(to_token_spans(outer, words), len(words)),
             inner_tags=to_iob2(to_token_spans(inner, words), len(words))
             if nested == "all"
             else None,
-            token_starts=tuple(word.start for word in words),
+            token_starts=tuple([start for start, _ in words]),
         )
 
 
@@ -64,7 +65,7 @@ def levels(mentions: Sequence[Mention], nested: Nested) -> tuple[list[Mention], 
     return by_depth[0], by_depth[1] if nested == "all" else []
 
 
-def to_token_spans(mentions: Sequence[Mention], words: Sequence[Span]) -> list[TokenSpan]:
+def to_token_spans(mentions: Sequence[Mention], words: Sequence[Word]) -> list[TokenSpan]:
     """Find the words that each mention covers, also in part; those outside the words are no spans.
 
     ``mentions`` do not overlap, and no two share a word; both are in order.

@@ -39,6 +39,8 @@ class Matcher(Generic[Value]):
 
     def find_all(self, tokens: Form) -> Iterator[Match[Value]]:
         """Yield every match, overlapping or not, by start, the longer first."""
+        if self._lengths.keys().isdisjoint(tokens):
+            return
         for start, token in enumerate(tokens):
             for length in self._lengths.get(token, ()):
                 end = start + length

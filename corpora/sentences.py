@@ -7,13 +7,14 @@ before it is decided in one place, ``Segmenter._period``, for sentences and word
 
 import re
 import tomllib
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache
 from importlib.resources import files
 from itertools import accumulate, pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from corpora.document import Span
 from corpora.errors import UsageError
@@ -70,6 +71,13 @@ _NUMBER = re.compile(r"\s*(\d|[IVXLC]+\b)")
 _VOWELLESS = re.compile(r"[B-DF-HJ-NP-TV-XZb-df-hj-np-tv-xzß][b-df-hj-np-tv-xzß]{1,4}")
 
 
+class Word(NamedTuple):
+    """Characters ``start`` to ``end`` of a text, half-open: a word, or a mark."""
+
+    start: int
+    end: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
     """What a language adds to ICU; see ``languages/de.toml``."""
@@ -116,13 +124,31 @@ class Segmenter:
         edges.append(within.end)
         return list(_without_spaces(text, edges))
 
-    def words(self, text: str, within: Span, *, cuts: Collection[int] = ()) -> list[Span]:
-        """Cut the sentence ``within`` into words and marks; none spans an offset of ``cuts``."""
+    def edges(self, text: str) -> list[int]:
+        """Find where ICU begins and ends words, to hand to ``words`` for each sentence."""
         from icu4py.breakers import WordBreaker
 
+        return list(accumulate(map(len, WordBreaker(text, self.locale)), initial=0))
+
+    def words(
+        self,
+        text: str,
+        within: Span,
+        *,
+        cuts: Collection[int] = (),
+        edges: Sequence[int] | None = None,
+    ) -> list[Word]:
+        """Cut the sentence ``within`` into words and marks; none spans an offset of ``cuts``.
+
+        ``edges`` are those of the text, which saves time where it has many sentences.
+        """
         start, end = within.start, within.end
         sentence = text[start:end]
-        edges = list(accumulate(map(len, WordBreaker(sentence, self.locale)), initial=start))
+        if edges is None:
+            edges = [start + edge for edge in self.edges(sentence)]
+        else:
+            inside = edges[bisect_right(edges, start) : bisect_left(edges, end)]
+            edges = [start, *inside, end]
         joined: set[int] = set()
         added: set[int] = set()
         self._mark(text, within, joined=joined, added=added)
@@ -132,7 +158,7 @@ class Segmenter:
         added |= _inner(cuts, within)
         if joined or added:
             edges = sorted((set(edges) - joined) | added)
-        return [Span(a, b) for a, b in pairwise(edges) if text[a] not in _SPACE]
+        return [Word(a, b) for a, b in pairwise(edges) if text[a] not in _SPACE]
 
     def _candidates(self, text: str, within: Span) -> Iterable[int]:
         """Offsets where ICU, or a dash after a full stop, begins a sentence; ordered."""

@@ -289,7 +289,7 @@ class _Tally:
         return outcome
 
     def _write(self, outcome: Written, writers: Mapping[str, Any]) -> None:
-        from corpora.shards import row_of
+        from corpora.rows import row_of
 
         by_schema = {writer.schema.name: writer for writer in writers.values()}
         self.written += 1

@@ -7,11 +7,11 @@ Examples:
 
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from corpora.alignment import NESTED, count_untagged, to_sentences
 from corpora.build import Build
@@ -149,15 +149,14 @@ def write_side_files(build: Build) -> None:
     """Write CoNLL, JSON, the splits and the card from the finished shards."""
     from corpora.card import to_json, to_markdown
     from corpora.health import examine
-    from corpora.ner.conll import write_conll
     from corpora.ner.json import write_json as write_ner_json
     from corpora.shards import write_json, write_text
 
     shards = build.shard_paths("ner")
     sources = {split: partial(_sentences, shards, split) for split in SPLITS}
     for split, source in sources.items():
-        write_conll(source(), build.side / f"{split}.conll")
-        write_ner_json(source(), build.side / f"{split}.json")
+        with (build.side / f"{split}.conll").open("wb") as conll:
+            write_ner_json(_tee_conll(source(), conll), build.side / f"{split}.json")
     if build.plan.parameters["split"] != "sentence":
         chosen = {name: s for u in build.plan.units for name, s in u.settings["splits"].items()}
         write_text(build.side / "splits.tsv", (f"{name}\t{chosen[name]}\n" for name in chosen))
@@ -165,6 +164,15 @@ def write_side_files(build: Build) -> None:
     title = f"NER data from the edition {build.plan.parameters['edition_name']}"
     write_json(build.side / "card.json", to_json(health) | {"run": _notes(build)})
     write_text(build.side / "card.md", [to_markdown(health, title=title, notes=_notes(build))])
+
+
+def _tee_conll(sentences: Iterable[Sentence], file: IO[bytes]) -> Iterator[Sentence]:
+    """Write sentences as CoNLL while they pass."""
+    from corpora.ner.conll import format_conll
+
+    for sentence in sentences:
+        file.write(format_conll(sentence).encode())
+        yield sentence
 
 
 def _sentences(shards: Sequence[Path], split: str) -> Iterator[Sentence]:

@@ -13,6 +13,7 @@ from corpora.errors import CorpusError
 from corpora.tagging import IOB2_TAG
 
 _LINE = re.compile(rf"(\S+) ({IOB2_TAG.pattern})")
+_LINES = re.compile(rf"{_LINE.pattern}(?:\n{_LINE.pattern})*")
 
 
 class MalformedConllError(CorpusError):
@@ -56,10 +57,11 @@ def format_conll(sentence: Sentence) -> str:
     if not sentence.tokens:
         raise MalformedConllError(f"{sentence.id}: has no tokens. Leave it out.")
     lines = [f"{token} {tag}" for token, tag in zip(sentence.tokens, sentence.tags, strict=True)]
-    for number, line in enumerate(lines, start=1):
-        if not _LINE.fullmatch(line):
-            raise MalformedConllError(f"{sentence.id}: token {number}: {_explain(line)}")
-    return "\n".join(lines) + "\n\n"
+    block = "\n".join(lines)
+    if not _LINES.fullmatch(block) or block.count("\n") != len(lines) - 1:
+        number, line = next((n, x) for n, x in enumerate(lines, 1) if not _LINE.fullmatch(x))
+        raise MalformedConllError(f"{sentence.id}: token {number}: {_explain(line)}")
+    return f"{block}\n\n"
 
 
 def _read_rows(path: Path) -> Iterator[tuple[str, str] | None]:

@@ -6,16 +6,28 @@ See ``editions/tei.toml`` for every key with its default, and ``docs/editions.md
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
+from enum import Enum
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from corpora.errors import UsageError
 from corpora.tei.patterns import Node, Pattern, parse_pattern
 
 DEFAULT = "tei"
 _REST = "..."  # in a list: the default's patterns stand here
+
+
+class Role(Enum):
+    """What an element does to the text, the strongest first."""
+
+    LEAVE_OUT = "leave_out"
+    PART = "parts"
+    LINE = "line"
+    PARAGRAPH = "paragraph"
+    JOIN = "join"
+    WORD = "word"
 
 
 class Patterns:
@@ -28,12 +40,21 @@ class Patterns:
         for pattern in self.patterns:
             self._by_name.setdefault(pattern.last.name, []).append(pattern)
 
+    def may_match(self, name: str) -> bool:
+        """Whether one of them could fit an element of that name."""
+        return name in self._by_name or bool(self._any)
+
     def match(self, node: Node, ancestors: Sequence[Node]) -> bool:
         """Whether one of them fits."""
         candidates = self._by_name.get(node.name)
         if candidates and any(p.is_plain or p.matches(node, ancestors) for p in candidates):
             return True
         return bool(self._any) and any(p.matches(node, ancestors) for p in self._any)
+
+
+class _Candidates(NamedTuple):
+    roles: list[tuple[Role, Patterns]]
+    labels: list[tuple[str | None, Patterns]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +89,33 @@ class Edition:
     """Attributes that say what is meant, the best first."""
     spaces: Mapping[str, str] = field(default_factory=dict)
     """Beginning of an attribute's value to the space that its rest is unique in."""
+
+    _candidates: dict[str, "_Candidates"] = field(default_factory=dict, compare=False, repr=False)
+
+    def role(self, element: Node, ancestors: Sequence[Node]) -> Role | None:
+        """What an element does to the text; None where it does nothing."""
+        for role, patterns in self._candidates_for(element.name).roles:
+            if patterns.match(element, ancestors):
+                return role
+        return None
+
+    def label(self, element: Node, ancestors: Sequence[Node]) -> tuple[str | None, bool]:
+        """The label of an element, and whether it is a name at all."""
+        for label, patterns in self._candidates_for(element.name).labels:
+            if patterns.match(element, ancestors):
+                return label, True
+        return None, False
+
+    def _candidates_for(self, name: str) -> "_Candidates":
+        """The patterns that an element of this name could fit; remembered, there are few names."""
+        if (found := self._candidates.get(name)) is None:
+            labels = [*self.labels.items(), (None, self.unlabelled)]
+            roles = [(role, getattr(self, role.value)) for role in Role]
+            found = self._candidates[name] = _Candidates(
+                [(role, patterns) for role, patterns in roles if patterns.may_match(name)],
+                [(label, patterns) for label, patterns in labels if patterns.may_match(name)],
+            )
+        return found
 
     @property
     def signs(self) -> list[str]:
@@ -193,10 +241,9 @@ def _build(tables: Mapping[str, Any], source: _Source, *, default_name: str) -> 
     text, breaks = tables.get("text", {}), tables.get("breaks", {})
     entities = tables.get("entities", {})
     lists = {**text, **breaks}
-    compiled = {key: Patterns(_compile(items, source)) for key, items in lists.items()}
+    compiled = {role.value: Patterns(_compile(lists.get(role.value, []), source)) for role in Role}
     labels = {label: Patterns(_compile(items, source)) for label, items in tables["labels"].items()}
     names = {pattern.last.name for some in labels.values() for pattern in some.patterns}
-    known = {f.name for f in fields(Edition)}
     return Edition(
         name=tables.get("name", default_name),
         lang=tables.get("lang"),
@@ -214,7 +261,12 @@ def _build(tables: Mapping[str, Any], source: _Source, *, default_name: str) -> 
         ),
         entity=tuple(entities.get("attributes", ())),
         spaces=entities.get("spaces", {}),
-        **{key: patterns for key, patterns in compiled.items() if key in known},
+        leave_out=compiled["leave_out"],
+        parts=compiled["parts"],
+        word=compiled["word"],
+        join=compiled["join"],
+        line=compiled["line"],
+        paragraph=compiled["paragraph"],
     )
 
 

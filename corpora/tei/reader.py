@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from corpora.document import Document, Mention, Paragraph, Span, without_crossing
 from corpora.sentences import segmenter
-from corpora.tei.edition import Edition
+from corpora.tei.edition import Edition, Role
 from corpora.tei.header import read_header
 from corpora.tei.layout import Layout, OpenName
 from corpora.tei.pieces import merge_pieces
@@ -158,23 +158,26 @@ class _Reader:
         return []
 
     def _element(self, element: Element) -> None:
-        edition, layout, ancestors = self.edition, self.layout, self.ancestors
-        if edition.leave_out.match(element, ancestors):
-            self._count_left_out(element)
-        elif edition.parts.match(element, ancestors):
-            self.parts.append((element, list(ancestors)))
-        elif edition.line.match(element, ancestors):
-            layout.line()
-            self._inside(element)
-            layout.line()
-        elif edition.paragraph.match(element, ancestors):
-            self._block(element)
-        else:
-            self._inside(element)
-            if edition.join.match(element, ancestors):
-                layout.join()
-            elif edition.word.match(element, ancestors):
-                layout.line_end()
+        match self.edition.role(element, self.ancestors):
+            case None:
+                self._inside(element)
+            case Role.LEAVE_OUT:
+                if element.children:
+                    self.counters[f"left out: {element.written_name}"] += 1
+            case Role.PART:
+                self.parts.append((element, list(self.ancestors)))
+            case Role.PARAGRAPH:
+                self._block(element)
+            case Role.LINE:
+                self.layout.line()
+                self._inside(element)
+                self.layout.line()
+            case Role.JOIN:
+                self._inside(element)
+                self.layout.join()
+            case Role.WORD:
+                self._inside(element)
+                self.layout.line_end()
 
     def _block(self, element: Element) -> None:
         around, self.kind = self.kind, self.part or element.name
@@ -188,7 +191,9 @@ class _Reader:
         preserve = self.preserve
         if space := element.attributes.get("xml:space"):
             self.preserve = space == "preserve"
-        label, is_name = self._label(element)
+        label, is_name = self.edition.label(element, self.ancestors)
+        if not is_name and element.name in self.edition.asked_for:
+            self.counters[f"without a label: {_tag(element)}"] += 1
         place = self.layout.open_name() if is_name else None
         if element.children:
             self._children(element)
@@ -200,27 +205,11 @@ class _Reader:
             self.names.append(_Name(element, label, place, self.part))
         self.preserve = preserve
 
-    def _label(self, element: Element) -> tuple[str | None, bool]:
-        """The label of an element, and whether it is a name at all."""
-        edition = self.edition
-        for label, patterns in edition.labels.items():
-            if patterns.match(element, self.ancestors):
-                return label, True
-        if edition.unlabelled.match(element, self.ancestors):
-            return None, True
-        if element.name in edition.asked_for:
-            self.counters[f"without a label: {_tag(element)}"] += 1
-        return None, False
-
     def _character(self, element: Element) -> str:
         for pattern, character in self.edition.characters:
             if pattern.matches(element, self.ancestors):
                 return character
         return ""
-
-    def _count_left_out(self, element: Element) -> None:
-        if element.children:
-            self.counters[f"left out: {element.written_name}"] += 1
 
     def _mentions(self, text: str) -> list[Mention]:
         """Make mentions of the names that have text; link and merge the pieces of split ones."""

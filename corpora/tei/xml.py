@@ -5,6 +5,7 @@ expanded under a bound, and size and depth are bounded.
 """
 
 import re
+from functools import lru_cache
 from xml.parsers import expat
 
 from corpora.errors import CorpusError
@@ -99,17 +100,8 @@ class _Parser:
         return self.root
 
     def _start(self, qualified: str, attributes: dict[str, str]) -> None:
-        if " " in qualified:
-            namespace, _, name = qualified.rpartition(" ")
-            if not _TEI_NAMESPACE.match(namespace):
-                name = f"{{{namespace}}}{name}"
-        else:
-            name = qualified
-        for key in attributes:
-            if " " in key:
-                attributes = {_attribute_name(k): value for k, value in attributes.items()}
-                break
-        element = Element(name, attributes, self.expat.CurrentByteIndex)
+        attributes = {_attribute_name(name): value for name, value in attributes.items()}
+        element = Element(_element_name(qualified), attributes, self.expat.CurrentByteIndex)
         if self.stack:
             self.stack[-1].children.append(element)
             if len(self.stack) >= MAX_DEPTH:
@@ -185,6 +177,16 @@ _REPAIR = "Repair the file, or leave it out with --exclude."
 _SAVE_UTF8 = "Save the file as UTF-8."
 
 
+@lru_cache(maxsize=4096)
+def _element_name(qualified: str) -> str:
+    """The local name; with its namespace in braces where that is not TEI's."""
+    namespace, separator, name = qualified.rpartition(" ")
+    if separator and not _TEI_NAMESPACE.match(namespace):
+        return f"{{{namespace}}}{name}"
+    return name
+
+
+@lru_cache(maxsize=4096)
 def _attribute_name(key: str) -> str:
     namespace, separator, name = key.rpartition(" ")
     if not separator:

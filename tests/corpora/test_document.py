@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from corpora.document import Document, Mention, Paragraph, Sentence, Span, without_crossing
 from corpora.errors import InvalidDocumentError
-from corpora.shards import document_from_row, document_to_row, sentence_from_row, sentence_to_row
+from corpora.rows import document_from_row, document_to_row, sentence_from_row, sentence_to_row
 
 
 def document(**columns):

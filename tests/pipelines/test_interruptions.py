@@ -181,7 +181,8 @@ def test_failed_run_leaves_the_published_data_whole(tmp_path, capsys):
     assert files_of(tmp_path / "out") == before
 
 
-def test_input_that_changes_during_the_run_is_an_error(tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_input_that_changes_during_the_run_is_an_error(workers, tmp_path, monkeypatch, capsys):
     letters = tmp_path / "letters"
     shutil.copytree(LETTERS, letters)
     import pipelines.tei_to_ner as pipeline
@@ -195,7 +196,7 @@ def test_input_that_changes_during_the_run_is_an_error(tmp_path, monkeypatch, ca
 
     monkeypatch.setattr(pipeline, "plan", plan_and_change)
 
-    assert run(tmp_path / "out", inputs=letters) == 1
+    assert run(tmp_path / "out", "--workers", workers, inputs=letters) == 1
     assert "03.xml: has changed since the run began" in capsys.readouterr().err
 
 

@@ -1,0 +1,84 @@
+"""Documents and sentences as rows of their datasets, and back; a map is a list of pairs there."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from typing import Any
+
+from corpora.document import Document, Mention, Paragraph, Sentence, Span
+
+Row = dict[str, Any]
+_SENTENCE = tuple(field.name for field in fields(Sentence))
+
+
+def _pairs(values: Mapping[str, str]) -> list[Row]:
+    return [{"key": key, "value": values[key]} for key in values]
+
+
+def _mapping(pairs: list[Row] | None) -> dict[str, str]:
+    return {pair["key"]: pair["value"] for pair in pairs or ()}
+
+
+def document_to_row(document: Document) -> Row:
+    """Turn a document into a row of a ``documents`` dataset."""
+    row: Row = {
+        name: getattr(document, name)
+        for name in ("id", "group", "source", "lang", "title", "url", "revision", "timestamp")
+    }
+    row |= {"license": document.license, "text": document.text}
+    row["paragraphs"] = [
+        {"start": p.start, "end": p.end, "kind": p.kind} for p in document.paragraphs
+    ]
+    row["sentences"] = [{"start": s.start, "end": s.end} for s in document.sentences]
+    row["mentions"] = [
+        {
+            "start": m.start,
+            "end": m.end,
+            "entity": m.entity,
+            "label": m.label,
+            "origin": m.origin,
+            "score": m.score,
+            "attributes": _pairs(m.attributes),
+        }
+        for m in document.mentions
+    ]
+    row["metadata"] = _pairs(document.metadata)
+    return row
+
+
+def document_from_row(row: Row) -> Document:
+    """Turn a row of a ``documents`` dataset into a document; raises ``InvalidDocumentError``."""
+    columns = dict(row)
+    columns["paragraphs"] = tuple(Paragraph(**p) for p in row["paragraphs"])
+    columns["sentences"] = tuple(Span(**s) for s in row["sentences"])
+    columns["mentions"] = tuple(
+        Mention(**{**m, "attributes": _mapping(m["attributes"])}) for m in row["mentions"]
+    )
+    columns["metadata"] = _mapping(row["metadata"])
+    return Document(**columns)
+
+
+def sentence_to_row(sentence: Sentence) -> Row:
+    """Turn a sentence into a row of a ``ner`` dataset."""
+    return {name: getattr(sentence, name) for name in _SENTENCE}
+
+
+def sentence_from_row(row: Row) -> Sentence:
+    """Turn a row of a ``ner`` dataset into a sentence; raises ``InvalidDocumentError``."""
+    lists = {
+        name: None if row[name] is None else tuple(row[name])
+        for name in ("tokens", "tags", "inner_tags", "token_starts")
+    }
+    return Sentence(**{**row, **lists})
+
+
+FROM_ROW: dict[str, Callable[[Row], Document | Sentence]] = {
+    "documents": document_from_row,
+    "ner": sentence_from_row,
+}
+
+
+def row_of(record: Document | Sentence) -> tuple[str, Row]:
+    """Name the dataset that a record belongs to, and turn it into a row."""
+    if isinstance(record, Document):
+        return "documents", document_to_row(record)
+    return "ner", sentence_to_row(record)
