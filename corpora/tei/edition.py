@@ -35,21 +35,24 @@ class Patterns:
 
     def __init__(self, patterns: Iterable[Pattern] = ()) -> None:
         self.patterns = tuple(patterns)
+        self._plain = {p.last.name for p in self.patterns if p.is_plain}  # the name decides
         self._by_name: dict[str, list[Pattern]] = {}
-        self._any = [p for p in self.patterns if p.last.name == "*"]
         for pattern in self.patterns:
             self._by_name.setdefault(pattern.last.name, []).append(pattern)
 
     def may_match(self, name: str) -> bool:
         """Whether one of them could fit an element of that name."""
-        return name in self._by_name or bool(self._any)
+        return name in self._by_name or "*" in self._by_name
 
     def match(self, node: Node, ancestors: Sequence[Node]) -> bool:
         """Whether one of them fits."""
-        candidates = self._by_name.get(node.name)
-        if candidates and any(p.is_plain or p.matches(node, ancestors) for p in candidates):
+        if node.name in self._plain or "*" in self._plain:
             return True
-        return bool(self._any) and any(p.matches(node, ancestors) for p in self._any)
+        for name in (node.name, "*"):
+            for pattern in self._by_name.get(name, ()):
+                if pattern.matches(node, ancestors):
+                    return True
+        return False
 
 
 class _Candidates(NamedTuple):

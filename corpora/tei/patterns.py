@@ -70,7 +70,9 @@ class Step:
 
     def fits(self, node: Node) -> bool:
         """Whether the node has the name and fulfils the predicates."""
-        return self.name in {"*", node.name} and all(p.holds(node) for p in self.predicates)
+        if self.name not in (node.name, "*"):
+            return False
+        return not self.predicates or all(p.holds(node) for p in self.predicates)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,7 @@ class Pattern:
 
     def matches(self, node: Node, ancestors: Sequence[Node]) -> bool:
         """Whether the pattern fits a node; ``ancestors`` begin with the root."""
-        return self.last.fits(node) and _fits_above(self.before, ancestors)
+        return self.last.fits(node) and (not self.before or _fits_above(self.before, ancestors))
 
 
 def _fits_above(steps: tuple[Step, ...], ancestors: Sequence[Node]) -> bool:
