@@ -3,6 +3,7 @@
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import Literal, get_args
 
 from corpora.document import Document, Mention, Sentence, TokenSpan
@@ -74,9 +75,9 @@ def to_token_spans(mentions: Sequence[Mention], words: Sequence[Word]) -> list[T
         return []
     starts = [word.start for word in words]
     ends = [word.end for word in words]
-    first = bisect_left([mention.end for mention in mentions], words[0].start + 1)
+    first = bisect_left(mentions, words[0].start + 1, key=lambda mention: mention.end)
     spans = []
-    for mention in mentions[first:]:
+    for mention in islice(mentions, first, None):
         if mention.start >= words[-1].end:
             break
         start = bisect_left(ends, mention.start + 1)

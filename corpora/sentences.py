@@ -90,6 +90,7 @@ class Table:
     starters: frozenset[str] = frozenset()
     conjunctions: frozenset[str] = frozenset()
     ordinals: bool = False
+    keeps_hyphens: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,15 +110,12 @@ class Segmenter:
 
         A span of ``unbroken`` is never cut; a line break is like a space.
         """
-        inside = {
-            offset
-            for span in unbroken
-            if span.start < within.end and within.start < span.end
-            for offset in range(span.start + 1, span.end)
-        }
+        outer = _outermost(unbroken)
+        starts = [span.start for span in outer]
         edges = [within.start]
         for boundary in self._candidates(text, within):
-            if boundary not in inside and self._ends(
+            around = bisect_left(starts, boundary) - 1
+            if (around < 0 or outer[around].end <= boundary) and self._ends(
                 text, boundary, begin=edges[-1], limit=within.end
             ):
                 edges.append(boundary)
@@ -297,7 +295,7 @@ def segmenter(lang: str | None) -> Segmenter:
 _ICU_ABBREVIATIONS = frozenset({"es", "it", "pt"})
 
 _KEYS: Mapping[str, type] = {
-    "ordinals": bool,
+    **dict.fromkeys(("ordinals", "keeps_hyphens"), bool),
     **dict.fromkeys(("never_final", "may_be_final", "before_numbers", "endings"), list),
     **dict.fromkeys(("words", "starters", "conjunctions"), list),
 }
@@ -325,6 +323,7 @@ def read_table(toml: str, *, source: str) -> Table:
         starters=frozenset(table.get("starters", [])),
         conjunctions=frozenset(c.removesuffix(".") for c in table.get("conjunctions", [])),
         ordinals=table.get("ordinals", False),
+        keeps_hyphens=table.get("keeps_hyphens", False),
     )
 
 
@@ -346,6 +345,15 @@ def _forms(entries: Iterable[str]) -> Iterator[str]:
     for entry in entries:
         form = "".join(entry.split()).removesuffix(".")
         yield from (form, form[:1].upper() + form[1:])
+
+
+def _outermost(spans: Iterable[Span]) -> list[Span]:
+    """Those that no other span covers; ``spans`` nest."""
+    outer: list[Span] = []
+    for span in sorted(spans, key=lambda span: (span.start, -span.end)):
+        if not outer or outer[-1].end < span.end:
+            outer.append(span)
+    return outer
 
 
 def _inner(offsets: Collection[int], within: Span) -> set[int]:

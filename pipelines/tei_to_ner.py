@@ -170,8 +170,8 @@ def _tee_conll(sentences: Iterable[Sentence], file: IO[bytes]) -> Iterator[Sente
     """Write sentences as CoNLL while they pass."""
     from corpora.ner.conll import format_conll
 
-    for sentence in sentences:
-        file.write(format_conll(sentence).encode())
+    for number, sentence in enumerate(sentences):
+        file.write(format_conll(sentence, is_first=number == 0).encode())
         yield sentence
 
 

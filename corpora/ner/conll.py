@@ -47,13 +47,16 @@ def write_conll(sentences: Iterable[Sentence], path: Path) -> int:
     count = 0
     with path.open("wb") as file:
         for sentence in sentences:
-            file.write(format_conll(sentence).encode())
+            file.write(format_conll(sentence, is_first=count == 0).encode())
             count += 1
     return count
 
 
-def format_conll(sentence: Sentence) -> str:
-    """Return the lines of a sentence with the empty line that ends it."""
+def format_conll(sentence: Sentence, *, is_first: bool = False) -> str:
+    """Return the lines of a sentence with the empty line that ends it.
+
+    An empty line comes before the first of a file if it would look like a byte order mark.
+    """
     if not sentence.tokens:
         raise MalformedConllError(f"{sentence.id}: has no tokens. Leave it out.")
     lines = [f"{token} {tag}" for token, tag in zip(sentence.tokens, sentence.tags, strict=True)]
@@ -61,7 +64,8 @@ def format_conll(sentence: Sentence) -> str:
     if not _LINES.fullmatch(block) or block.count("\n") != len(lines) - 1:
         number, line = next((n, x) for n, x in enumerate(lines, 1) if not _LINE.fullmatch(x))
         raise MalformedConllError(f"{sentence.id}: token {number}: {_explain(line)}")
-    return f"{block}\n\n"
+    before = "\n" if is_first and block[0] == "\ufeff" else ""
+    return f"{before}{block}\n\n"
 
 
 def _read_rows(path: Path) -> Iterator[tuple[str, str] | None]:
@@ -78,7 +82,7 @@ def _read_rows(path: Path) -> Iterator[tuple[str, str] | None]:
                     f"{path}:{number}: not UTF-8 ({error.reason}). Convert the file to UTF-8."
                 ) from error
             match = _LINE.fullmatch(line)
-            if match is None or line[0] == "\ufeff":
+            if match is None or (number == 1 and line[0] == "\ufeff"):
                 raise MalformedConllError(f"{path}:{number}: {_explain(line)}")
             yield match[1], match[2]
 

@@ -126,14 +126,20 @@ class Edition:
         return [sign for _, sign in self.characters]
 
 
-_TABLES = {
-    "": {"name", "lang", "content", "extends", "unlabelled"},
-    "labels": None,
-    "text": {"leave_out", "parts"},
-    "choose": None,
-    "characters": None,
-    "breaks": {"word", "join", "line", "paragraph"},
-    "entities": {"attributes", "spaces"},
+# What a file may hold: a string, a list of strings, or a table of these ("*": any key).
+_STRINGS = [str]
+_TYPES: dict[str, Any] = {
+    "name": str,
+    "lang": str,
+    "extends": str,
+    "content": _STRINGS,
+    "unlabelled": _STRINGS,
+    "labels": {"*": _STRINGS},
+    "text": {"leave_out": _STRINGS, "parts": _STRINGS},
+    "choose": {"*": _STRINGS},
+    "characters": {"*": str},
+    "breaks": {"word": _STRINGS, "join": _STRINGS, "line": _STRINGS, "paragraph": _STRINGS},
+    "entities": {"attributes": _STRINGS, "spaces": {"*": str}},
 }
 
 
@@ -164,7 +170,9 @@ def load_edition(path: Path) -> Edition:
         if parent not in shipped_editions():
             shipped = ", ".join(shipped_editions())
             raise source.error("extends", f"extends {parent!r}, which is not one of {shipped}")
-        tables = _extend(_Source(edition_path(parent)).read(), tables)
+        inherited = _Source(edition_path(parent)).read()
+        inherited.pop("name", None)
+        tables = _extend(inherited, tables, source=source)
     return _build(tables, source, default_name=path.stem)
 
 
@@ -176,7 +184,7 @@ class _Source:
         self.text = ""
 
     def read(self) -> dict[str, Any]:
-        """Read and check the tables and keys."""
+        """Read and check the tables, keys and types."""
         try:
             self.text = self.path.read_text(encoding="utf-8")
             tables = tomllib.loads(self.text)
@@ -184,58 +192,74 @@ class _Source:
             at = re.search(r"at line (\d+)", str(error))
             line = at[1] if at else self.text.count("\n") + 1
             raise UsageError(f"{self.path}:{line}: not valid TOML ({error}).") from error
-        except (OSError, UnicodeDecodeError) as error:
+        except (OSError, UnicodeDecodeError, RecursionError) as error:
             raise UsageError(f"{self.path}: cannot be read ({error}).") from error
-        for key, value in tables.items():
-            if isinstance(value, dict):
-                self._check_keys(value, _known(_TABLES, key, source=self))
-            else:
-                _known(dict.fromkeys(_TABLES[""] or ()), key, source=self)
+        self._check(tables, _TYPES)
+        if tables.get("content") == []:
+            raise self.error("content", "content must name an element, or nothing is read")
+        for label in tables.get("labels", {}):
+            if not re.fullmatch(r"\S+", label):
+                raise self.error(label, f"the label {label!r} is empty or holds white space")
         return tables
 
-    def _check_keys(self, table: Mapping[str, Any], known: set[str] | None) -> None:
-        if known is not None:
-            for key in table:
-                _known(dict.fromkeys(known), key, source=self)
+    def _check(self, table: Mapping[str, Any], types: Mapping[str, Any]) -> None:
+        for key, value in table.items():
+            kind = types.get("*", types.get(key))
+            if kind is None:
+                raise self.error(key, f"unknown key {key!r}; there are {', '.join(sorted(types))}")
+            if isinstance(kind, dict) and isinstance(value, dict):
+                self._check(value, kind)
+            elif kind is str and not (isinstance(value, str) and value):
+                raise self.error(key, f"{key} must be a string that is not empty, not {value!r}")
+            elif kind is _STRINGS and not _is_strings(value):
+                raise self.error(key, f"{key} must be a list of strings, not {value!r}")
+            elif isinstance(kind, dict):
+                raise self.error(key, f"{key} must be a table, not {value!r}")
 
     def error(self, needle: str, message: str) -> UsageError:
-        """An error at the first line that holds ``needle``."""
-        lines = self.text.splitlines()
-        number = next((n for n, line in enumerate(lines, 1) if needle in line), 1)
-        return UsageError(f"{self.path}:{number}: {message}")
+        """An error at the line that holds a string or key; comments do not count."""
+        lines = [line.partition(" # ")[0] for line in self.text.splitlines()]
+        exactly = re.escape(needle)
+        patterns = (rf"[\"']{exactly}[\"']", rf"^[\[\s]*{exactly}\b", rf"^\[.*\b{exactly}\b")
+        for pattern in patterns:
+            for number, line in enumerate(lines, 1):
+                if not line.startswith("#") and re.search(pattern, line):
+                    return UsageError(f"{self.path}:{number}: {message}")
+        return UsageError(f"{self.path}: {message}")
 
 
-def _known(known: Mapping[str, Any], key: str, *, source: _Source) -> Any:
-    if key not in known:
-        names = ", ".join(sorted(name for name in known if name))
-        raise source.error(key, f"unknown key {key!r}; there are {names}")
-    return known[key]
+def _is_strings(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) and item for item in value)
 
 
-def _extend(parent: Mapping[str, Any], child: Mapping[str, Any]) -> dict[str, Any]:
+def _extend(
+    parent: Mapping[str, Any], child: Mapping[str, Any], *, source: _Source
+) -> dict[str, Any]:
     """Lay an edition over another: keys replace keys, ``"..."`` stands for what was there."""
     merged = dict(parent)
     for key, value in child.items():
         if key == "labels":
             merged[key] = value
         elif isinstance(value, dict):
-            merged[key] = _extend(parent.get(key, {}), value)
+            merged[key] = _extend(parent.get(key, {}), value, source=source)
         elif isinstance(value, list):
-            merged[key] = _extend_list(parent.get(key, []), value)
+            merged[key] = _extend_list(parent.get(key, []), value, source=source)
         else:
             merged[key] = value
-    if "name" not in child:
-        merged.pop("name", None)
     return merged
 
 
-def _extend_list(parent: list[str], child: list[str]) -> list[str]:
-    taken = {item[1:] for item in child if isinstance(item, str) and item.startswith("!")}
+def _extend_list(parent: list[str], child: list[str], *, source: _Source) -> list[str]:
+    """Put the default's patterns where the dots are, without those that ``!`` takes away."""
+    taken = [item[1:] for item in child if item.startswith("!")]
+    for item in taken:
+        if item not in parent or _REST not in child:
+            raise source.error(f"!{item}", f"'!{item}' takes nothing away from the default's list")
     items: list[str] = []
     for item in child:
         if item == _REST:
             items.extend(old for old in parent if old not in taken)
-        elif not (isinstance(item, str) and item.startswith("!")):
+        elif not item.startswith("!"):
             items.append(item)
     return items
 
@@ -255,7 +279,7 @@ def _build(tables: Mapping[str, Any], source: _Source, *, default_name: str) -> 
         unlabelled=Patterns(_compile(tables.get("unlabelled", []), source)),
         asked_for=frozenset(names - {"*"}),
         choose={
-            name.lower(): tuple(_compile(items, source))
+            _plain_name(name, source): tuple(_compile(items, source))
             for name, items in tables.get("choose", {}).items()
         },
         characters=tuple(
@@ -273,9 +297,14 @@ def _build(tables: Mapping[str, Any], source: _Source, *, default_name: str) -> 
     )
 
 
-def _compile(items: Any, source: _Source) -> list[Pattern]:
-    if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
-        raise source.error(str(items), f"expected a list of patterns, found {items!r}")
+def _plain_name(name: str, source: _Source) -> str:
+    """The name of an element, without conditions."""
+    if not re.fullmatch(r"[^\W\d][\w.-]*", name):
+        raise source.error(name, f"[choose] {name!r} must be the name of an element alone")
+    return name.lower()
+
+
+def _compile(items: list[str], source: _Source) -> list[Pattern]:
     patterns = []
     for item in items:
         try:

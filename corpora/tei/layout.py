@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 
 from corpora.document import Paragraph
 
-_WHITE = " \t\r\n"
+XML_SPACE = " \t\r\n"
 _WORDS = re.compile(r"[^ \t\r\n]+")
 _LETTERS = re.compile(r"[^\W\d_]+")
 HYPHENS = "-‐⸗=¬\u00ad"
 _SOFT_HYPHENS = "¬\u00ad"  # they stand for nothing but the break
+_AT_LINE_ENDS = "-‐⸗¬\u00ad"  # before a plain line end "=" is an equals sign
 
 # What stands between the last character and the next one.
 _NOTHING, _SPACE, _LINE_END, _LINE, _BLOCK = range(5)
@@ -34,12 +35,15 @@ class Layout:
 
     conjunctions: frozenset[str] = frozenset()
     """Words that show that a hyphen before them was suspended (``Ein- und Ausgang``)."""
+    keeps_hyphens: bool = False
+    """Whether a hyphen at a line end belongs to the word, unless the markup says otherwise."""
     paragraphs: list[Paragraph] = field(default_factory=list)
     hyphens_removed: int = 0
     _pieces: list[str] = field(default_factory=list)
     _length: int = 0
     _between: int = _NOTHING
     _joined: bool = False
+    _is_indented: bool = False  # white space stands after the line end
     _block_start: int = 0
     _kind: str = "p"
     _waiting: list[OpenName] = field(default_factory=list)
@@ -60,10 +64,10 @@ class Layout:
         if not words:
             self.space()
             return
-        if text[0] in _WHITE:
+        if text[0] in XML_SPACE:
             self.space()
         self._put(" ".join(words))
-        if text[-1] in _WHITE:
+        if text[-1] in XML_SPACE:
             self.space()
 
     def _put(self, text: str) -> None:
@@ -71,7 +75,7 @@ class Layout:
         if between != _NOTHING or self._joined:
             self._between = _NOTHING
             between = self._rejoin(text, between)
-            self._joined = False
+            self._joined = self._is_indented = False
             if between != _NOTHING and self._length > self._block_start:
                 self._add("\n" if between == _LINE else " ")
         if self._waiting:
@@ -91,18 +95,25 @@ class Layout:
         if not self._joined and not (between == _LINE_END and self._is_divided(following)):
             return _SPACE if between == _LINE_END else between
         last = self._pieces[-1][-1]
-        if last in _SOFT_HYPHENS or (last in HYPHENS and following[0].islower()):
+        stays = self.keeps_hyphens and not self._joined
+        if last in _SOFT_HYPHENS or (last in HYPHENS and following[0].islower() and not stays):
             self._take_back_hyphen()
         return _NOTHING
 
     def _is_divided(self, following: str) -> bool:
-        """Whether a hyphen after a letter goes on with a letter, and is not suspended."""
+        """Whether a hyphen at a line end, that no markup explains, stands inside a word.
+
+        It does between a lower-case letter and a letter, unless a conjunction shows that it is
+        suspended; before a capital on an indented line it may as well be a dash.
+        """
         last = self._pieces[-1]
-        if last[-1] not in HYPHENS or not following[0].isalpha():
+        if last[-1] not in _AT_LINE_ENDS or not following[0].isalpha():
             return False
         before = last[-2:-1] or (self._pieces[-2][-1] if len(self._pieces) > 1 else "")
         first_word = _LETTERS.match(following)
-        return before.isalpha() and not (first_word and first_word[0] in self.conjunctions)
+        if first_word and first_word[0] in self.conjunctions:
+            return False
+        return before.islower() and (following[0].islower() or not self._is_indented)
 
     def _take_back_hyphen(self) -> None:
         self._pieces[-1] = self._pieces[-1][:-1]
@@ -117,6 +128,7 @@ class Layout:
 
     def space(self) -> None:
         """White space that is no line end."""
+        self._is_indented |= self._between == _LINE_END
         self._between = max(self._between, _SPACE)
 
     def line_end(self) -> None:
@@ -138,6 +150,7 @@ class Layout:
             self._add("\n")
             self._block_start = self._length
         self._between, self._joined, self._kind = _NOTHING, False, kind
+        self._is_indented = False
 
     def open_name(self) -> OpenName:
         """Begin a name: it starts with the next character that is no white space."""
@@ -148,7 +161,7 @@ class Layout:
     def close_name(self, name: OpenName) -> None:
         """End a name at the last character; one without text keeps ``start`` -1."""
         if name.start < 0:
-            self._waiting.remove(name)
+            self._waiting.pop()  # names nest: it is the one opened last
             return
         name.end = self._length
         self._ended.append(name)

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from corpora.errors import UsageError
 
-_STEP = re.compile(r"(?P<name>\*|[\w.:-]+)(?P<predicates>(?:\[[^\]]*\])*)")
+_STEP = re.compile(r"(?P<name>\*|[^\W\d][\w.-]*)(?P<predicates>(?:\[[^\]]*\])*)")
 _PREDICATE = re.compile(r"\[([^\]]*)\]")
 _EXISTS = re.compile(r"@([\w.:-]+)|not\(@([\w.:-]+)\)")
 _COMPARISON = re.compile(

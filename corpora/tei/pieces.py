@@ -1,9 +1,12 @@
 """Names that the markup splits: ``@next`` and ``@prev``, or ``@part`` (I, M, F)."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from corpora.document import Mention
+
+_NOT_WHITE = re.compile(r"\S")
 
 
 def merge_pieces(mentions: Sequence[Mention], text: str) -> list[Mention]:
@@ -13,17 +16,33 @@ def merge_pieces(mentions: Sequence[Mention], text: str) -> list[Mention]:
     says nothing of its entity has that of its name; ``bytes`` lists the elements of a merged one.
     """
     merged: list[Mention] = []
+    around = _around(mentions)
     for name in _names(mentions):
-        entity = next((piece.entity for piece in name if piece.entity), None)
-        whole, *others = (replace(piece, entity=piece.entity or entity) for piece in name)
-        for piece in others:
-            if text[whole.end : piece.start].strip() or whole.end > piece.start:
+        entity = next((mentions[piece].entity for piece in name if mentions[piece].entity), None)
+        first, *others = name
+        whole = replace(mentions[first], entity=mentions[first].entity or entity)
+        for number in others:
+            piece = replace(mentions[number], entity=mentions[number].entity or entity)
+            apart = whole.end > piece.start or around[first] != around[number]
+            if apart or _NOT_WHITE.search(text, whole.end, piece.start):
                 merged.append(whole)
-                whole = piece
+                whole, first = piece, number
             else:
                 whole = _join(whole, piece)
         merged.append(whole)
     return merged
+
+
+def _around(mentions: Sequence[Mention]) -> list[int]:
+    """The number of the name directly around each name, or -1."""
+    around, open_ = [-1] * len(mentions), list[int]()
+    order = sorted(range(len(mentions)), key=lambda n: (mentions[n].start, -mentions[n].end, n))
+    for number in order:
+        while open_ and mentions[open_[-1]].end <= mentions[number].start:
+            open_.pop()
+        around[number] = open_[-1] if open_ else -1
+        open_.append(number)
+    return around
 
 
 def _join(first: Mention, second: Mention) -> Mention:
@@ -34,16 +53,20 @@ def _join(first: Mention, second: Mention) -> Mention:
     return replace(first, end=second.end, attributes=attributes)
 
 
-def _names(mentions: Sequence[Mention]) -> Iterator[list[Mention]]:
+def _names(mentions: Sequence[Mention]) -> Iterator[list[int]]:
     """Put the pieces of each name together; a name in one piece stands alone."""
-    following = dict(_links(mentions))
-    later = set(following.values())
+    following: dict[int, int] = {}
+    later: set[int] = set()
+    for number, after in _links(mentions):
+        if number not in following and after not in later:
+            following[number] = after
+            later.add(after)
     for number in range(len(mentions)):
         if number not in later:
-            name = [mentions[number]]
+            name = [number]
             while number in following:
                 number = following[number]  # noqa: PLW2901 - follows the chain, always forwards
-                name.append(mentions[number])
+                name.append(number)
             yield name
 
 

@@ -12,12 +12,13 @@ from corpora.document import Document, Mention, Paragraph, Span, without_crossin
 from corpora.sentences import segmenter
 from corpora.tei.edition import Edition, Role
 from corpora.tei.header import read_header
-from corpora.tei.layout import Layout, OpenName
+from corpora.tei.layout import XML_SPACE, Layout, OpenName
 from corpora.tei.pieces import merge_pieces
 from corpora.tei.xml import Element, XmlError, parse_xml
 
 # TEI gives these no text of their own: white space in them is layout of the file.
 _ELEMENT_ONLY = {"choice", "app", "rdggrp", "subst", "respstmt", "list", "table", "row"}
+_INCLUDE = "{http://www.w3.org/2001/xinclude}include"
 _ROOTS = {"tei", "tei.2", "teicorpus", "teicorpus.2"}
 
 
@@ -42,28 +43,31 @@ def read_tei(data: bytes, edition: Edition, *, name: str) -> list[TeiText]:
             f"{name}: is no TEI (the root element is {root.written_name!r}). "
             "Leave it out with --exclude.",
         )
-    roots = list(_single_texts(root))
+    roots = list(_single_texts(root, edition))
     ids = _ids(roots, name)
+    lang = root.attributes.get("xml:lang", edition.lang)
     return [
-        _Reader(edition, name).read(tei, document_id=document_id)
+        _Reader(edition, name).read(tei, document_id=document_id, default_lang=lang)
         for tei, document_id in zip(roots, ids, strict=True)
     ]
 
 
-def _single_texts(root: Element) -> Iterator[Element]:
-    """A corpus gives its members, another file itself."""
+def _single_texts(root: Element, edition: Edition) -> Iterator[Element]:
+    """A corpus gives its own text, if it has any, and its members; another file gives itself."""
     members = [child for child in root.elements() if child.name in _ROOTS]
-    if not members:
+    if not members or any(child.name in edition.content for child in root.elements()):
         yield root
     for member in members:
-        yield from _single_texts(member)
+        yield from _single_texts(member, edition)
 
 
 def _ids(roots: list[Element], name: str) -> list[str]:
+    """The file's name, or that and the ``xml:id`` of each text (its number where that repeats)."""
     if len(roots) == 1:
         return [name]
+    own = [root.attributes.get("xml:id", "") for root in roots]
     return [
-        f"{name}#{root.attributes.get('xml:id', number)}" for number, root in enumerate(roots, 1)
+        f"{name}#{id if id and own.count(id) == 1 else number}" for number, id in enumerate(own, 1)
     ]
 
 
@@ -92,11 +96,12 @@ class _Reader:
     preserve: bool = False
     counters: Counter[str] = field(default_factory=Counter)
 
-    def read(self, tei: Element, *, document_id: str) -> TeiText:
+    def read(self, tei: Element, *, document_id: str, default_lang: str | None) -> TeiText:
         """Read text and names, then sentences."""
-        header = read_header(tei, default_lang=self.edition.lang)
+        header = read_header(tei, default_lang=default_lang)
         breaker = segmenter(header.lang)
         self.layout.conjunctions = breaker.conjunctions
+        self.layout.keeps_hyphens = breaker.table.keeps_hyphens
         self.ancestors.append(tei)
         for child in tei.elements():
             if child.name in self.edition.content:
@@ -141,7 +146,7 @@ class _Reader:
         only_elements = element.name in _ELEMENT_ONLY
         for child in element.children:
             if isinstance(child, str):
-                if not only_elements or not child.isspace():
+                if not only_elements or child.strip(XML_SPACE):
                     layout.append(child, preserve=preserve)
             elif chosen is None or child in chosen:
                 self._element(child)
@@ -161,6 +166,8 @@ class _Reader:
         match self.edition.role(element, self.ancestors):
             case None:
                 self._inside(element)
+                if element.name == _INCLUDE:
+                    self.counters["not read: xi:include"] += 1
             case Role.LEAVE_OUT:
                 if element.children:
                     self.counters[f"left out: {element.written_name}"] += 1
@@ -266,13 +273,14 @@ def _join_paragraphs(
     """Paragraphs and the names in them; where a name goes on into the next, both are one."""
     waiting = iter(mentions)  # in reading order
     mention = next(waiting, None)
-    start, inside = None, list[Mention]()
+    start, reach, inside = None, 0, list[Mention]()
     for paragraph in paragraphs:
         start = paragraph.start if start is None else start
         while mention is not None and mention.start < paragraph.end:
             inside.append(mention)
+            reach = max(reach, mention.end)
             mention = next(waiting, None)
-        if all(name.end <= paragraph.end for name in inside):
+        if reach <= paragraph.end:
             yield Span(start, paragraph.end), inside
             start, inside = None, []
 

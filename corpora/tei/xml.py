@@ -4,6 +4,7 @@ Expat reads the bytes: nothing outside the file is opened, entities of the inter
 expanded under a bound, and size and depth are bounded.
 """
 
+import codecs
 import re
 from functools import lru_cache
 from xml.parsers import expat
@@ -75,8 +76,10 @@ class _Parser:
         self.root: Element | None = None
         self.stack: list[Element] = []
         self.n_characters = self.n_elements = 0
-        self.declared: set[str] = set()
-        parser = self.expat = expat.ParserCreate(namespace_separator=" ")
+        self.declared = {"amp", "lt", "gt", "quot", "apos"}
+        self.has_outer_declarations = False
+        encoding = "utf-8" if data.startswith(codecs.BOM_UTF8) else None  # whatever it declares
+        parser = self.expat = expat.ParserCreate(encoding, namespace_separator=" ")
         parser.buffer_text = True
         parser.buffer_size = 1 << 16
         parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
@@ -85,6 +88,8 @@ class _Parser:
         parser.CharacterDataHandler = self._characters
         parser.ExternalEntityRefHandler = self._external
         parser.SkippedEntityHandler = self._skipped
+        parser.StartDoctypeDeclHandler = self._doctype
+        parser.EntityDeclHandler = self._declaration
 
     def parse(self) -> Element:
         try:
@@ -95,12 +100,17 @@ class _Parser:
             raise self._error("encoding", f"unreadable encoding ({error})", _SAVE_UTF8) from error
         except ValueError as error:  # pyexpat: "multi-byte encodings are not supported"
             raise self._error("encoding", f"unreadable encoding ({error})", _SAVE_UTF8) from error
+        if self.has_outer_declarations:
+            self._check_attributes()
         if self.root is None:  # cannot be: expat refuses a document without an element
             raise self._error("malformed_xml", "no element", _REPAIR)
         return self.root
 
     def _start(self, qualified: str, attributes: dict[str, str]) -> None:
         attributes = {_attribute_name(name): value for name, value in attributes.items()}
+        self.n_characters += sum(map(len, attributes.values()))
+        if self.n_characters > len(self.data) + MAX_EXPANSION:
+            raise self._too_much()
         element = Element(_element_name(qualified), attributes, self.expat.CurrentByteIndex)
         if self.stack:
             self.stack[-1].children.append(element)
@@ -112,6 +122,23 @@ class _Parser:
         self.n_elements += 1
         if self.n_elements * 4 > len(self.data) + MAX_EXPANSION:
             raise self._too_much()
+
+    def _doctype(self, _: str, system: str | None, __: str | None, ___: int) -> None:
+        self.has_outer_declarations = system is not None
+
+    def _declaration(self, name: str, *_: object) -> None:
+        self.declared.add(name)
+
+    def _check_attributes(self) -> None:
+        """Look for entities that expat drops from attributes, as a DTD elsewhere may declare them.
+
+        In text they are refused when they are met; without such a DTD all are.
+        """
+        text = self.data.decode("utf-16" if self.data[:2] in _UTF16 else "latin-1", "replace")
+        for tag in _TAG_WITH_ENTITY.finditer(text):
+            for name in _ENTITY.findall(tag[0]):
+                if name not in self.declared:
+                    raise self._undeclared(f"&{name};")
 
     def _end(self, _: str) -> None:
         self.stack.pop()
@@ -172,6 +199,9 @@ class _Parser:
         )
 
 
+_ENTITY = re.compile(r"&([\w:.-]+);")
+_TAG_WITH_ENTITY = re.compile(r"<[\w:.-]+\s[^<>]*&[\w:.-]+;[^<>]*>")
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _CODES = expat.errors.codes
 _REPAIR = "Repair the file, or leave it out with --exclude."
 _SAVE_UTF8 = "Save the file as UTF-8."

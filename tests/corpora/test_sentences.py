@@ -175,7 +175,7 @@ def test_languages_without_a_table_are_cut_too(lang):
 @pytest.mark.parametrize(
     ("toml", "message"),
     [
-        ('starter = ["Der"]', "there is no 'starter'; there are ordinals, never_final"),
+        ('starter = ["Der"]', "there is no 'starter'; there are ordinals, keeps_hyphens"),
         ('ordinals = "yes"', "must be true or false"),
         ('words = "I"', "must be a list of strings"),
         ("endings = [1]", "must be a list of strings"),

@@ -1,11 +1,13 @@
 """The golden files in tests/data/tei were written by hand from the rules, before the reader."""
 
 import re
+import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from corpora.alignment import to_sentences
 from corpora.inspection import mark
 from corpora.tei.edition import edition_path, load_edition
 from corpora.tei.reader import read_tei
@@ -202,3 +204,125 @@ def test_arendt_markup_reads_as_the_published_set():
     assert {labels[kind] for kind in ("person", "deity", "biblicalFigure")} == {"person"}
     assert {labels[kind] for kind in ("place", "country")} == {"place"}
     assert {"ethnicity", "organization", "event", "language"} <= set(labels.values())
+
+
+def read_text(xml, edition, *, head=""):
+    data = f"{head}<TEI><text><body>{xml}</body></text></TEI>".encode()
+    [text] = read_tei(data, edition, name="a.xml")
+    return text.document
+
+
+def shown(xml, edition):
+    return mark(with_plain_entities(read_text(xml, edition)))
+
+
+def test_empty_name_inside_a_name_does_no_harm(tei):
+    assert shown("<p><persName><placeName/>Berlin</persName></p>", tei) == "[Berlin|person]"
+
+
+def test_two_pieces_that_point_to_one_do_not_double_it(tei):
+    xml = (
+        '<p><persName xml:id="a" next="#c">A</persName> x '
+        '<persName xml:id="b" next="#c">B</persName> y <persName xml:id="c">C</persName></p>'
+    )
+
+    assert shown(xml, tei) == "[A|person] x [B|person] y [C|person]"
+
+
+def test_pieces_in_different_names_stay_two(tei):
+    xml = (
+        '<p><rs type="person" xml:id="a" next="#b">A</rs> '
+        '<orgName><rs type="person" xml:id="b">B</rs> C</orgName></p>'
+    )
+
+    assert shown(xml, tei) == "[A|person] [[B|person] C|organization]"
+
+
+@pytest.mark.parametrize(
+    ("lang", "text"),
+    [("de", "Kulturkampf"), ("fr", "Kultur-kampf"), ("da", "Kulturkampf"), ("en", "Kultur-kampf")],
+)
+def test_hyphen_at_a_plain_line_end_stays_where_the_language_keeps_it(lang, text, tei):
+    xml = f'<div><p xml:lang="{lang}">Kultur-<lb/>kampf</p></div>'
+    data = f'<TEI xml:lang="{lang}"><text>{xml}</text></TEI>'.encode()
+
+    [read] = read_tei(data, tei, name="a.xml")
+
+    assert read.document.text == text
+
+
+@pytest.mark.parametrize(
+    ("xml", "text"),
+    [
+        ("US-<lb/>amerikanisch", "US- amerikanisch"),
+        ("E=<lb/>mc", "E= mc"),
+        ("seien-<lb/> Es hat", "seien- Es hat"),
+        ("Sturm-<lb/>Buch", "Sturm-Buch"),
+        ("Donners-\n <lb/> tag", "Donnerstag"),
+        ("a<choice>\u00a0<abbr>b</abbr><expan>c</expan></choice>", "a\u00a0c"),
+    ],
+)
+def test_line_ends_that_mean_other_things(xml, text, tei):
+    assert read_text(f"<p>{xml}</p>", tei).text == text
+
+
+def test_text_of_a_corpus_outside_its_members_is_read(tei):
+    data = b"<teiCorpus><text><p>Vorwort</p></text><TEI><text><p>Ulm</p></text></TEI></teiCorpus>"
+
+    texts = read_tei(data, tei, name="all.xml")
+
+    assert [t.document.text for t in texts] == ["Vorwort", "Ulm"]
+
+
+def test_members_of_a_corpus_with_one_xml_id_get_ids_of_their_own(tei):
+    member = '<TEI xml:id="a"><text><p>Ulm</p></text></TEI>'
+
+    texts = read_tei(f"<teiCorpus>{member * 2}</teiCorpus>".encode(), tei, name="all.xml")
+
+    assert [t.document.id for t in texts] == ["all.xml#1", "all.xml#2"]
+
+
+def test_attribute_values_from_entities_are_bounded(tei):
+    head = (
+        f'<!DOCTYPE TEI [<!ENTITY a "{"v" * 10_000}"><!ENTITY b "{"&a;" * 100}">'
+        '<!ATTLIST p k CDATA "&b;">]>'
+    )
+
+    with pytest.raises(XmlError, match="expand to more"):
+        read_text("<p>a</p>" * 5_000, tei, head=head)
+
+
+def test_undeclared_entity_in_an_attribute_is_refused(tei):
+    with pytest.raises(XmlError, match=r"&uuml;.*Declare it"):
+        read_text('<p key="M&uuml;ller">a</p>', tei, head='<!DOCTYPE TEI SYSTEM "tei.dtd">')
+
+
+def test_byte_order_mark_outweighs_a_wrong_declaration(tei):
+    data = (
+        "\ufeff<?xml version='1.0' encoding='iso-8859-1'?><TEI><text><p>Fräulein</p></text></TEI>"
+    )
+
+    [text] = read_tei(data.encode(), tei, name="a.xml")
+
+    assert text.document.text == "Fräulein"
+
+
+def test_inclusions_are_counted(tei):
+    xml = '<p>a<xi:include xmlns:xi="http://www.w3.org/2001/XInclude" href="b.xml"/></p>'
+    data = f"<TEI><text>{xml}</text></TEI>".encode()
+
+    [text] = read_tei(data, tei, name="a.xml")
+
+    assert text.counters["not read: xi:include"] == 1
+
+
+def test_time_grows_with_the_text_and_not_with_its_square(tei):
+    def seconds(n):
+        start = time.process_time()
+        document = read_text("<p><persName>Ulm</persName> und Ried.</p>" * n, tei)
+        list(to_sentences(document, lambda _: "train"))
+        return time.process_time() - start
+
+    seconds(100)
+
+    assert seconds(8_000) < 40 * seconds(800)  # ten times as much; a square would be a hundred

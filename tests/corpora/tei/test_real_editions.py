@@ -39,7 +39,7 @@ EDITIONS = {
         "or self::t:graphic or self::t:surplus or self::t:metamark or self::t:rdg "
         "or self::t:rdgGrp or self::t:expan or self::t:witDetail or self::t:orig "
         "or self::t:sic[parent::t:choice] or self::t:seg[@type='refMarker'] "
-        "or self::t:app[not(t:lem)]",
+        "or self::t:app[not(t:lem)] or self::t:figure",
         "names": "self::t:persName or self::t:placeName or self::t:date "
         "or self::t:rs[@type='bible']",
         "files": 80,
