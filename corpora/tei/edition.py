@@ -88,6 +88,8 @@ class Edition:
     """Elements after which the word goes on: a hyphen at a line end, a break inside a word."""
     line: Patterns = field(default_factory=Patterns)
     paragraph: Patterns = field(default_factory=Patterns)
+    line_end_hyphens: str | None = None
+    """``keep`` or ``remove`` those that no markup explains; None: as is usual in the language."""
     entity: tuple[str, ...] = ("key", "ref")
     """Attributes that say what is meant, the best first."""
     spaces: Mapping[str, str] = field(default_factory=dict)
@@ -138,7 +140,13 @@ _TYPES: dict[str, Any] = {
     "text": {"leave_out": _STRINGS, "parts": _STRINGS},
     "choose": {"*": _STRINGS},
     "characters": {"*": str},
-    "breaks": {"word": _STRINGS, "join": _STRINGS, "line": _STRINGS, "paragraph": _STRINGS},
+    "breaks": {
+        "word": _STRINGS,
+        "join": _STRINGS,
+        "line": _STRINGS,
+        "paragraph": _STRINGS,
+        "line_end_hyphens": {"keep", "remove"},
+    },
     "entities": {"attributes": _STRINGS, "spaces": {"*": str}},
 }
 
@@ -211,6 +219,8 @@ class _Source:
                 self._check(value, kind)
             elif kind is str and not (isinstance(value, str) and value):
                 raise self.error(key, f"{key} must be a string that is not empty, not {value!r}")
+            elif isinstance(kind, set) and value not in kind:
+                raise self.error(key, f"{key} must be {' or '.join(sorted(kind))}, not {value!r}")
             elif kind is _STRINGS and not _is_strings(value):
                 raise self.error(key, f"{key} must be a list of strings, not {value!r}")
             elif isinstance(kind, dict):
@@ -286,6 +296,7 @@ def _build(tables: Mapping[str, Any], source: _Source, *, default_name: str) -> 
             (_compile([pattern], source)[0], str(value))
             for pattern, value in tables.get("characters", {}).items()
         ),
+        line_end_hyphens=breaks.get("line_end_hyphens"),
         entity=tuple(entities.get("attributes", ())),
         spaces=entities.get("spaces", {}),
         leave_out=compiled["leave_out"],

@@ -101,7 +101,8 @@ class _Reader:
         header = read_header(tei, default_lang=default_lang)
         breaker = segmenter(header.lang)
         self.layout.conjunctions = breaker.conjunctions
-        self.layout.keeps_hyphens = breaker.table.keeps_hyphens
+        hyphens = self.edition.line_end_hyphens
+        self.layout.keeps_hyphens = hyphens == "keep" if hyphens else breaker.table.keeps_hyphens
         self.ancestors.append(tei)
         for child in tei.elements():
             if child.name in self.edition.content:

@@ -59,6 +59,7 @@ def test_list_without_dots_replaces_the_default(tmp_path):
         ("[labels]\na = ['...', 'x']\n", r"mine.toml:2: .*expected an element's name"),
         ("[labels]\na = ['tei:persName']\n", r"mine.toml:2: .*cannot read"),
         ("[text]\nleave_out = ['...', '!lbb']\n", r"mine.toml:2: '!lbb' takes nothing"),
+        ("[breaks]\nline_end_hyphens = 'no'\n", r"mine.toml:2: .*must be keep or remove"),
         ("[characters]\nc = ''\n", r"mine.toml:2: c must be a string"),
         ("a = " + "[" * 3000, r"mine.toml: cannot be read"),
     ],
