@@ -1,6 +1,6 @@
 """Characters to tokens: documents become the sentences of a ``ner`` dataset."""
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
@@ -25,16 +25,18 @@ def to_sentences(
     """
     breaker = segmenter(document.lang)
     outer, inner = levels(document.mentions, nested)
-    edges = breaker.edges(document.text)
-    cuts = {edge for mention in (*outer, *inner) for edge in (mention.start, mention.end)}
+    text = document.text
+    edges = breaker.edges(text)
+    cuts = sorted({edge for name in (*outer, *inner) for edge in (name.start, name.end)})
     for number, sentence in enumerate(document.sentences, 1):
         sentence_id = f"{document.id}#{number}"
-        words = breaker.words(document.text, sentence, cuts=cuts, edges=edges)
+        inside = cuts[bisect_right(cuts, sentence.start) : bisect_left(cuts, sentence.end)]
+        words = breaker.words(text, sentence, cuts=inside, edges=edges)
         yield Sentence(
             id=sentence_id,
             document_id=document.id,
             split=split(sentence_id),
-            tokens=tuple([document.text[start:end] for start, end in words]),
+            tokens=tuple([text[start:end] for start, end in words]),
             tags=to_iob2(to_token_spans(outer, words), len(words)),
             inner_tags=to_iob2(to_token_spans(inner, words), len(words))
             if nested == "all"
@@ -73,12 +75,14 @@ def to_token_spans(mentions: Sequence[Mention], words: Sequence[Word]) -> list[T
     """
     if not words:
         return []
-    starts = [word.start for word in words]
-    ends = [word.end for word in words]
-    first = bisect_left(mentions, words[0].start + 1, key=lambda mention: mention.end)
+    (begin, _), (_, limit) = words[0], words[-1]
+    first = bisect_left(mentions, begin + 1, key=lambda mention: mention.end)
+    if first == len(mentions) or mentions[first].start >= limit:
+        return []
+    starts, ends = zip(*words, strict=True)
     spans = []
     for mention in islice(mentions, first, None):
-        if mention.start >= words[-1].end:
+        if mention.start >= limit:
             break
         start = bisect_left(ends, mention.start + 1)
         end = bisect_left(starts, mention.end)

@@ -2,10 +2,11 @@
 
 While a run works, everything lies in ``OUTPUT/.build/<fingerprint>/``; what was published there
 before stays whole. A unit counts as done when its receipt is written and its shards have the
-hashes in it. Publishing takes away the old ``dataset.json`` and ``run.json``, moves the new files
-into place, and writes ``dataset.json`` and last ``run.json``; receipts stay in ``.build``, so that
-a damaged shard can be made again alone. A kill at any moment leaves the old data, no dataset, or
-the new data, and the next run goes on from there.
+hashes in it. Publishing writes a journal of all names that it will touch, takes away the old
+``run.json``, ``dataset.json`` and side files, moves the new files into place, and writes
+``dataset.json`` and last ``run.json``; receipts stay, so that a damaged shard can be made again
+alone. A kill at any moment leaves the old data, no dataset, or the new data, and the next run goes
+on from there.
 """
 
 import fcntl
@@ -13,73 +14,29 @@ import json
 import os
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from corpora.errors import CorpusError, FolderInUseError
 from corpora.plan import Plan, Unit
-from corpora.shards import SCHEMAS, Shard, read_ids, sha256_of, write_json, write_text
+from corpora.receipts import Accounting, Receipt, read_receipt, sorted_counts
+from corpora.shards import (
+    SCHEMAS,
+    Shard,
+    read_description,
+    read_ids,
+    sha256_of,
+    write_json,
+    write_text,
+)
 
 LOCK = ".lock"
 BUILD = ".build"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Accounting:
-    """What became of the input records; ``read`` is the sum of the rest."""
-
-    read: int = 0
-    written: int = 0
-    filtered: Mapping[str, int] = field(default_factory=dict)
-    """Reason to number of records that are left out on purpose."""
-    rejected: Mapping[str, int] = field(default_factory=dict)
-    """Reason to number of records that could not be used."""
-
-    @property
-    def adds_up(self) -> bool:
-        """Whether every record that was read is accounted for."""
-        return self.read == self.written + self.n_filtered + self.n_rejected
-
-    @property
-    def n_filtered(self) -> int:
-        """Records that were filtered, for whatever reason."""
-        return sum(self.filtered.values())
-
-    @property
-    def n_rejected(self) -> int:
-        """Records that were rejected, for whatever reason."""
-        return sum(self.rejected.values())
-
-    def __add__(self, other: "Accounting") -> "Accounting":
-        """Add two accounts."""
-        return Accounting(
-            read=self.read + other.read,
-            written=self.written + other.written,
-            filtered=_sorted(Counter(self.filtered) + Counter(other.filtered)),
-            rejected=_sorted(Counter(self.rejected) + Counter(other.rejected)),
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Receipt:
-    """What a finished unit says of itself."""
-
-    fingerprint: str
-    unit: int
-    shards: Mapping[str, Shard]
-    """Dataset to shard."""
-    accounting: Accounting
-    counters: Mapping[str, int]
-    rejected: Sequence[Mapping[str, str]]
-    """Rows for ``rejected.jsonl``."""
-
-
-def _sorted(counter: Mapping[str, int]) -> dict[str, int]:
-    return {name: counter[name] for name in sorted(counter)}
+JOURNAL = "publishing.json"
 
 
 class Build:
@@ -93,18 +50,20 @@ class Build:
         self._right: set[Path] = set()  # shards whose hash was checked in this run
 
     def prepare(self) -> None:
-        """Throw away what other plans left unfinished, and make the folders of this one."""
+        """Throw away what other plans left unfinished, and make the folders of this one.
+
+        Receipts of what is published are kept until something else is.
+        """
+        published = str(_read_run(self.output).get("fingerprint"))[:16]
         for other in (self.output / BUILD).glob("*"):
-            if other != self.folder:
+            if other.is_dir() and other != self.folder and other.name != published:
                 shutil.rmtree(other)
         self.receipts.mkdir(parents=True, exist_ok=True)
         for dataset in self.plan.datasets:
             self.staging(dataset).mkdir(parents=True, exist_ok=True)
         for folder in (self.output, *(self.output / name for name in self.plan.datasets)):
-            for leftover in folder.glob(".tmp-*"):
-                leftover.unlink()
-        for leftover in self.folder.rglob(".tmp-*"):
-            leftover.unlink()
+            _remove_leftovers(folder.glob(".tmp-*"))
+        _remove_leftovers(self.folder.rglob(".tmp-*"))
         write_json(
             self.folder / "plan.json",
             {"fingerprint": self.plan.fingerprint, **self.plan.description},
@@ -122,7 +81,8 @@ class Build:
         receipt = read_receipt(self.receipt_path(unit))
         return (
             receipt is not None
-            and receipt.fingerprint == self.plan.fingerprint
+            and (receipt.fingerprint, receipt.unit) == (self.plan.fingerprint, unit.number)
+            and receipt.shards.keys() == self.plan.datasets.keys()
             and all(self._where(name, shard) for name, shard in receipt.shards.items())
         )
 
@@ -142,13 +102,22 @@ class Build:
 
     def is_published(self) -> bool:
         """Whether every file of this plan is in place with its hash."""
+        run = _read_run(self.output)
+        files = run.get("files", {})
+        datasets = {(Path(name) / "dataset.json").as_posix() for name in self.plan.datasets}
         try:
-            run = json.loads((self.output / "run.json").read_text(encoding="utf-8"))
-            return run["fingerprint"] == self.plan.fingerprint and all(
-                sha256_of(self.output / name) == sha256 for name, sha256 in run["files"].items()
+            return (
+                run.get("fingerprint") == self.plan.fingerprint
+                and datasets <= files.keys()
+                and all(sha256_of(self.output / name) == hash_ for name, hash_ in files.items())
             )
-        except (OSError, ValueError, KeyError, TypeError):
+        except OSError:
             return False
+
+    def published_account(self) -> tuple[Accounting, dict[str, int]]:
+        """Accounting and counters as the published ``dataset.json`` has them."""
+        description = read_description(self.output / next(iter(self.plan.datasets)))
+        return Accounting(**description["accounting"]), description["counters"]
 
     @cached_property
     def finished(self) -> list[Receipt]:
@@ -170,7 +139,7 @@ class Build:
         total: Counter[str] = Counter()
         for receipt in self.finished:
             total.update(receipt.counters)
-        return _sorted(total)
+        return sorted_counts(total)
 
     def shard_paths(self, dataset: str) -> list[Path]:
         """Find the finished shards of a dataset, in order."""
@@ -196,12 +165,46 @@ class Build:
 
     def publish(self, write_side_files: Callable[["Build"], None] | None = None) -> None:
         """Put shards and side files into place; see the module for the order."""
+        if not self.accounting.adds_up:
+            raise CorpusError(f"{self.output}: the accounting does not add up: {self.accounting}.")
         shutil.rmtree(self.side, ignore_errors=True)
         self.side.mkdir()
         if write_side_files is not None:
             write_side_files(self)
+        for path in self.side.iterdir():
+            sync_file(path)
         shards = {dataset: self.shard_paths(dataset) for dataset in self.plan.datasets}
-        self._withdraw()
+        self._write_journal()
+        try:
+            self._exchange(shards)
+        except OSError as error:
+            raise CorpusError(
+                f"{error.filename or self.output}: {error.strerror or error}. The data in "
+                f"{self.output} is not complete; mend it, and the same command goes on."
+            ) from error
+        self._tidy()
+
+    def _write_journal(self) -> None:
+        """Note every file that is taken away or put in its place, before the first is touched."""
+        coming = [path.name for path in self.side.iterdir()]
+        coming += [(Path(name) / "dataset.json").as_posix() for name in self.plan.datasets]
+        ours = {*_in_force(self.output), *_journal(self.output)}
+        for name in coming:
+            if name not in ours and (self.output / name).exists():
+                raise CorpusError(
+                    f"{self.output / name}: was not made by a run. Move it away, or choose another "
+                    "--output."
+                )
+        write_json(self.output / BUILD / JOURNAL, sorted({*coming, *ours}))
+        sync_folder(self.output / BUILD)
+
+    def _exchange(self, shards: Mapping[str, Sequence[Path]]) -> None:
+        """Take the old data out of force, ``run.json`` first, and put the new in its place."""
+        (self.output / "run.json").unlink(missing_ok=True)
+        sync_folder(self.output)
+        for name in _journal(self.output):
+            (self.output / name).unlink(missing_ok=True)
+        sync_folder(self.output)
         files: dict[str, str] = {}
         for dataset, paths in shards.items():
             files |= self._publish_dataset(dataset, paths)
@@ -211,22 +214,14 @@ class Build:
         sync_folder(self.output)
         run = {"pipeline": self.plan.pipeline, "fingerprint": self.plan.fingerprint}
         write_json(self.output / "run.json", run | {"files": files})
-        self._tidy()
-
-    def _withdraw(self) -> None:
-        """Take the old datasets and side files out of force, ``run.json`` last."""
-        for dataset in self.plan.datasets:
-            (self.output / dataset / "dataset.json").unlink(missing_ok=True)
-        for name in _side_files(self.output):
-            (self.output / name).unlink(missing_ok=True)
-        (self.output / "run.json").unlink(missing_ok=True)
         sync_folder(self.output)
+        (self.output / BUILD / JOURNAL).unlink()
 
     def _publish_dataset(self, dataset: str, paths: Sequence[Path]) -> dict[str, str]:
         folder = self.output / dataset
         folder.mkdir(exist_ok=True)
         names = {path.name for path in paths}
-        for stale in folder.glob("shard-*.arrow"):
+        for stale in folder.glob("shard-[0-9]*.arrow"):
             if stale.name not in names:
                 stale.unlink()
         for path in paths:
@@ -239,6 +234,7 @@ class Build:
         )
         sync_folder(folder)
         write_json(folder / "dataset.json", self._describe(dataset))
+        sync_folder(folder)
         prefix = f"{dataset}/" if dataset else ""
         files = {
             f"{prefix}{r.shards[dataset].name}": r.shards[dataset].sha256 for r in self.finished
@@ -259,8 +255,13 @@ class Build:
         }
 
     def _tidy(self) -> None:
+        """Keep the receipts of what is published now, and nothing else."""
         for name in ("shards", "side"):
             shutil.rmtree(self.folder / name, ignore_errors=True)
+        (self.folder / "workers.log").unlink(missing_ok=True)
+        for other in (self.output / BUILD).glob("*"):
+            if other != self.folder:
+                shutil.rmtree(other, ignore_errors=True)
 
 
 @contextmanager
@@ -285,35 +286,53 @@ def hold(output: Path, plan: Plan) -> Iterator[Build]:
         yield build
 
 
-def write_receipt(path: Path, receipt: Receipt) -> None:
-    """Write a receipt in one atomic step."""
-    write_json(path, asdict(receipt))
-
-
-def read_receipt(path: Path) -> Receipt | None:
-    """Read a receipt; None where there is none that is whole."""
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-        values["shards"] = {name: Shard(**shard) for name, shard in values["shards"].items()}
-        values["accounting"] = Accounting(**values["accounting"])
-        return Receipt(**values)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return None
-
-
 def sync_folder(folder: Path) -> None:
     """Make renames in a folder survive a power cut."""
-    descriptor = os.open(folder, os.O_RDONLY)
+    _sync(folder, os.O_RDONLY | os.O_DIRECTORY)
+
+
+def sync_file(path: Path) -> None:
+    """Make what was written to a file survive a power cut."""
+    _sync(path, os.O_RDONLY)
+
+
+def _sync(path: Path, flags: int) -> None:
+    descriptor = os.open(path, flags)
     try:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
 
 
-def _side_files(output: Path) -> list[str]:
-    """Name the side files of what is published: those that lie in the output itself."""
+def _remove_leftovers(paths: Iterable[Path]) -> None:
+    for path in paths:
+        if path.is_file():
+            path.unlink(missing_ok=True)
+
+
+def _read_run(output: Path) -> dict[str, Any]:
+    """``run.json``, or nothing where there is none that is whole."""
     try:
-        files = json.loads((output / "run.json").read_text(encoding="utf-8"))["files"]
-        return [name for name in files if "/" not in name and not name.startswith("shard-")]
-    except (OSError, ValueError, KeyError, TypeError):
+        run = json.loads((output / "run.json").read_text(encoding="utf-8"))
+        return run if isinstance(run, dict) and isinstance(run["files"], dict) else {}
+    except (OSError, ValueError, KeyError):
+        return {}
+
+
+def published_files(output: Path) -> list[str]:
+    """Name the files of an output that a run made, relative to it."""
+    return [*_read_run(output).get("files", {}), "run.json"]
+
+
+def _in_force(output: Path) -> list[str]:
+    """Name what ``run.json`` lists and a new run must take away: side files, ``dataset.json``."""
+    names = _read_run(output).get("files", {})
+    return [n for n in names if "/" not in n or n.endswith("/dataset.json")]
+
+
+def _journal(output: Path) -> list[str]:
+    """Name what an earlier run, perhaps killed, was about to take away or to put in place."""
+    try:
+        return list(json.loads((output / BUILD / JOURNAL).read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
         return []

@@ -207,7 +207,9 @@ def _find_conflicts(
         ),
         within={split: len(hashes) for split, hashes in within.items()},
         only_across=len(np.setdiff1d(anywhere, np.concatenate(list(within.values())))),
-        examples=_show_conflicts({int(text) for text in anywhere}, splits) if len(anywhere) else (),
+        examples=_show_conflicts({int(text) for text in anywhere}, tallies, splits)
+        if len(anywhere)
+        else (),
     )
 
 
@@ -223,15 +225,15 @@ def _list_conflicting(tallies: Sequence[_Tally]) -> "NDArray[np.uint64]":
 
 
 def _show_conflicts(
-    conflicting: set[int], splits: Mapping[str, SentenceSource]
+    conflicting: set[int], tallies: Mapping[str, _Tally], splits: Mapping[str, SentenceSource]
 ) -> tuple[Conflict, ...]:
     """Show the first few in reading order; those of four tokens or more come first."""
     shown: dict[bool, list[Form]] = {True: [], False: []}  # by: is long
     found: defaultdict[Form, dict[tuple[str, ...], Counter[str]]] = defaultdict(dict)
     for split, source in splits.items():
-        for sentence in source():
+        for sentence, text_hash in zip(source(), tallies[split].text_hashes, strict=True):
             tokens = sentence.tokens
-            if _hash(sentence)[0] not in conflicting:
+            if text_hash not in conflicting:
                 continue
             if tokens not in found:
                 if len(shown[len(tokens) >= 4]) == N_EXAMPLES:

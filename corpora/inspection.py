@@ -1,17 +1,21 @@
 """Look at datasets on disk: ``python -m corpora.shards verify DIR`` and ``show DIR``."""
 
 import argparse
+import io
 import json
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
-from corpora.build import Accounting
 from corpora.document import Document, Sentence
 from corpora.errors import CorpusError, DamagedDatasetError
-from corpora.shards import Dataset, open_dataset, read_ids, sha256_of
+from corpora.plan import fingerprint_of
+from corpora.receipts import Accounting
+from corpora.shards import Dataset, open_dataset, read_description, read_ids, sha256_of
 
+_AGAIN = "Run the pipeline again."
 EXAMPLES = """\
 examples:
   python -m corpora.shards verify build/sturm
@@ -26,24 +30,28 @@ def verify(path: Path, *, rows: bool = False) -> list[str]:
     lie there that ``dataset.json`` does not know. With ``rows``, every row is checked as well.
     Raises ``CorpusError`` at the first thing that is wrong.
     """
-    run = _read_run(path)
-    if run is None:
+    if not (path / "run.json").exists():
         return [_verify_dataset(path, rows=rows)]
-    for name, sha256 in run.items():
+    fingerprint, files = _read_run(path / "run.json")
+    for name, sha256 in files.items():
         _check_hash(path / name, sha256)
-    folders = sorted({Path(name).parent for name in run if name.endswith("dataset.json")})
+    folders = sorted({Path(name).parent for name in files if Path(name).name == "dataset.json"})
     lines = [_verify_dataset(path / folder, rows=rows) for folder in folders]
-    return [*lines, f"{path}: {len(run)} files have the hashes of run.json"]
+    for folder in folders:
+        if read_description(path / folder)["plan"]["fingerprint"] != fingerprint:
+            raise DamagedDatasetError(f"{path / folder}: is not of the run in run.json. {_AGAIN}")
+    return [*lines, f"{path}: {len(files)} files have the hashes of run.json"]
 
 
-def _read_run(path: Path) -> dict[str, str] | None:
-    file = path / "run.json"
-    if not file.exists():
-        return None
+def _read_run(file: Path) -> tuple[str, dict[str, str]]:
     try:
-        return dict(json.loads(file.read_text(encoding="utf-8"))["files"])
+        run = json.loads(file.read_text(encoding="utf-8"))
+        fingerprint, files = str(run["fingerprint"]), dict(run["files"])
     except (ValueError, KeyError, TypeError) as error:
-        raise DamagedDatasetError(f"{file}: damaged ({error}). Run the pipeline again.") from error
+        raise DamagedDatasetError(f"{file}: damaged ({error}). {_AGAIN}") from error
+    if not any(Path(name).name == "dataset.json" for name in files):
+        raise DamagedDatasetError(f"{file}: damaged (it lists no dataset). {_AGAIN}")
+    return fingerprint, files
 
 
 def _check_hash(path: Path, sha256: str) -> None:
@@ -65,7 +73,12 @@ def _verify_dataset(path: Path, *, rows: bool) -> str:
     for shard in dataset.shards:
         _check_hash(path / shard.name, shard.sha256)
     _check_ids(dataset)
-    account = Accounting(**dataset.description["accounting"])
+    _check_plan(dataset)
+    try:
+        account = Accounting(**dataset.description["accounting"])
+    except TypeError as error:
+        file = path / "dataset.json"
+        raise DamagedDatasetError(f"{file}: damaged accounting ({error}). {_AGAIN}") from error
     _check_accounting(dataset, account)
     if rows:
         for _ in dataset.records():
@@ -95,10 +108,17 @@ def _check_ids(dataset: Dataset) -> None:
         )
 
 
+def _check_plan(dataset: Dataset) -> None:
+    """Hash the plan again."""
+    plan = dict(dataset.description["plan"])
+    if plan.pop("fingerprint", None) != fingerprint_of(plan):
+        raise DamagedDatasetError(f"{dataset.path / 'dataset.json'}: damaged plan. {_AGAIN}")
+
+
 def _check_accounting(dataset: Dataset, account: Accounting) -> None:
     if not account.adds_up:
         raise DamagedDatasetError(f"{dataset.path}: the accounting does not add up: {account}.")
-    with (dataset.path / "rejected.jsonl").open(encoding="utf-8") as file:
+    with (dataset.path / "rejected.jsonl").open("rb") as file:
         n_lines = sum(1 for _ in file)
     if n_lines != account.n_rejected:
         raise DamagedDatasetError(
@@ -126,9 +146,10 @@ def mark(document: Document) -> str:
 
 def show(path: Path, *, limit: int | None = None) -> Iterator[str]:
     """Page through the rows of a dataset, readably."""
-    for number, record in enumerate(open_dataset(path).records()):
-        if number == limit:
-            return
+    dataset = open_dataset(path)
+    for shard in dataset.shards:
+        _check_hash(path / shard.name, shard.sha256)
+    for record in islice(dataset.records(), limit):
         yield _show_document(record) if isinstance(record, Document) else _show_sentence(record)
 
 
@@ -159,8 +180,14 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     checker.add_argument("--rows", action="store_true", help="also check every row")
     shower = commands.add_parser("show", help="page through rows")
     shower.add_argument("path", type=Path, help="a dataset")
-    shower.add_argument("--limit", type=int, default=None, help="rows (default: all)")
+    shower.add_argument("--limit", type=_count, default=None, help="rows (default: all)")
     return parser.parse_args(argv)
+
+
+def _count(text: str) -> int:
+    if (number := int(text)) < 0:
+        raise argparse.ArgumentTypeError("must not be negative")
+    return number
 
 
 def _write(lines: Iterable[str]) -> None:
@@ -171,14 +198,24 @@ def _write(lines: Iterable[str]) -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit status."""
     arguments = _arguments(argv)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
     try:
         if arguments.command == "verify":
             _write(verify(arguments.path, rows=arguments.rows))
         else:
             _write(show(arguments.path, limit=arguments.limit))
-    except CorpusError as error:
-        sys.stderr.write(f"error: {error}\n")
-        return 1
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except CorpusError as error:
+        return _fail(str(error), status=1)
+    except OSError as error:
+        return _fail(f"{error.filename}: {error.strerror}.", status=1)
+    except KeyboardInterrupt:
+        return _fail("interrupted.", status=130)
     return 0
+
+
+def _fail(message: str, *, status: int) -> int:
+    sys.stderr.write(f"error: {message}\n")
+    return status

@@ -39,10 +39,9 @@ class Matcher(Generic[Value]):
 
     def find_all(self, tokens: Form) -> Iterator[Match[Value]]:
         """Yield every match, overlapping or not, by start, the longer first."""
-        if self._lengths.keys().isdisjoint(tokens):
-            return
-        for start, token in enumerate(tokens):
-            for length in self._lengths.get(token, ()):
+        lengths = self._lengths
+        for start in [start for start, token in enumerate(tokens) if token in lengths]:
+            for length in lengths[tokens[start]]:
                 end = start + length
                 if end <= len(tokens) and (form := tokens[start:end]) in self._entries:
                     yield Match(start, end, self._entries[form])

@@ -7,10 +7,12 @@ runner, the number of workers and absolute paths are no part of it.
 
 import hashlib
 import json
+import os
 import platform
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from fnmatch import fnmatchcase
 from functools import cache, cached_property
 from glob import glob, has_magic
 from importlib.metadata import version
@@ -99,8 +101,13 @@ class Plan:
     @cached_property
     def fingerprint(self) -> str:
         """The SHA-256 of the description."""
-        canonical = json.dumps(self.description, sort_keys=True, ensure_ascii=True)
-        return hashlib.sha256(canonical.encode()).hexdigest()
+        return fingerprint_of(self.description)
+
+
+def fingerprint_of(description: Mapping[str, Any]) -> str:
+    """Hash a description of a plan, or any other JSON value."""
+    canonical = json.dumps(description, sort_keys=True, ensure_ascii=True)
+    return hashlib.sha256(canonical.encode()).hexdigest()
 
 
 def _described(file: InputFile) -> dict[str, Any]:
@@ -141,8 +148,9 @@ def find_inputs(
 ) -> dict[str, Path]:
     """Find the files that patterns (or folders, or file names) mean: relative name to path.
 
-    Names are relative to the folder that all patterns share and sorted; ``exclude`` holds patterns
-    over these names. Raises ``UsageError`` where a pattern matches nothing.
+    Names are relative to the folder that all patterns share, and sorted; ``exclude`` holds patterns
+    over these names. Of a folder, all files that end in ``suffix`` are taken. Raises ``UsageError``
+    where a pattern matches nothing, a folder cannot be read, or a name is not fit for a table.
     """
     found: set[Path] = set()
     bases: list[str] = []
@@ -153,30 +161,56 @@ def find_inputs(
         found.update(files)
         bases.append(base)
     shared = commonpath(bases)
-    named = {path.relative_to(shared).as_posix(): path for path in sorted(found)}
-    kept = {name: path for name, path in named.items() if not _excluded(name, exclude)}
-    if not kept:
-        raise UsageError(f"--exclude {' '.join(exclude)}: leaves no input. Exclude less.")
-    return dict(sorted(kept.items()))
+    named = {path.relative_to(shared).as_posix(): path for path in found}
+    for name in named:
+        _check_name(name)
+    return dict(sorted(_without(named, exclude).items()))
 
 
 def _expand(pattern: str, *, suffix: str) -> tuple[list[Path], str]:
-    path = Path(pattern).expanduser()
+    if not pattern:
+        raise UsageError("--input: a pattern is empty. Is a variable not set?")
+    path = Path(os.path.abspath(os.path.expanduser(pattern)))  # noqa: PTH100, PTH111 - no ".." stays
+    if path.is_file():
+        return [path], str(path.parent)
     if path.is_dir():
-        files = path.rglob(f"*{suffix}")
-        return [file.absolute() for file in files if file.is_file()], str(path.absolute())
+        return sorted(_files_below(path, suffix=suffix)), str(path)
     fixed = path
     while has_magic(str(fixed)):
         fixed = fixed.parent
-    base = fixed.parent if fixed == path else fixed
-    matches = map(Path, glob(str(path), recursive=True))  # noqa: PTH207 - Path.glob takes no absolute
-    return [file.absolute() for file in matches if file.is_file()], str(base.absolute())
+    matches = map(Path, glob(str(path), recursive=True))  # noqa: PTH207 - Path.glob is relative
+    return [file for file in matches if file.is_file()], str(fixed)
 
 
-def _excluded(name: str, patterns: Sequence[str]) -> bool:
-    from fnmatch import fnmatchcase
+def _files_below(folder: Path, *, suffix: str) -> Iterator[Path]:
+    def fail(error: OSError) -> None:
+        raise UsageError(f"{error.filename}: cannot be read ({error.strerror}).") from error
 
-    return any(fnmatchcase(name, pattern) for pattern in patterns)
+    for parent, _, names in os.walk(folder, onerror=fail, followlinks=True):
+        for name in names:
+            if name.lower().endswith(suffix) and not name.startswith("."):
+                yield Path(parent) / name
+
+
+def _check_name(name: str) -> None:
+    """Names become ids, and stand in tables of lines and tabs."""
+    if not name.isprintable() or any("\ud800" <= character <= "\udfff" for character in name):
+        raise UsageError(f"{name!r}: not printable UTF-8. Rename the file, or leave it out.")
+
+
+def _without(named: dict[str, Path], patterns: Sequence[str]) -> dict[str, Path]:
+    kept = dict(named)
+    for pattern in patterns:
+        excluded = [name for name in named if fnmatchcase(name, pattern)]
+        if not excluded:
+            raise UsageError(
+                f"--exclude {pattern}: matches no input; names are as in {min(named)}."
+            )
+        for name in excluded:
+            kept.pop(name, None)
+    if not kept:
+        raise UsageError(f"--exclude {' '.join(patterns)}: leaves no input. Exclude less.")
+    return kept
 
 
 def describe_file(name: str, path: Path) -> InputFile:

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute
 
 from corpora.document import Document, Sentence
-from corpora.errors import CorpusError, ShardSchemaError
+from corpora.errors import CorpusError, DamagedDatasetError, ShardSchemaError
 from corpora.rows import FROM_ROW, Row
 
 ROWS_PER_BATCH = 1024
@@ -277,7 +277,7 @@ def read_batches(
                 )
             for number in range(reader.num_record_batches):
                 yield reader.get_batch(number)
-    except (pa.ArrowInvalid, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise CorpusError(f"{path}: not readable as an Arrow file ({error}).") from error
 
 
@@ -336,15 +336,28 @@ def open_dataset(path: Path | str, schema: str | None = None) -> Dataset:
     name = description["schema"]
     if schema is not None and name != schema:
         raise ShardSchemaError(f"{path}: holds {name!r}, not {schema!r}.")
-    known = SCHEMAS.get(name)
+    known = SCHEMAS.get(str(name))
     if known is None or description["version"] != known.version:
         here = f"version {known.version}" if known else "no such schema"
         again = f"Run again: {known.made_by}." if known else "Update Onoma."
         raise ShardSchemaError(
             f"{path}: {name} version {description['version']}, but this code has {here}. {again}"
         )
-    shards = tuple(Shard(**shard) for shard in description["shards"])
+    try:
+        shards = tuple(Shard(**shard) for shard in description["shards"])
+    except TypeError as error:
+        raise DamagedDatasetError(f"{path / 'dataset.json'}: damaged shards ({error}).") from error
     return Dataset(path, known, shards, description)
+
+
+def _no_dataset(path: Path) -> str:
+    inside = sorted(file.parent.name for file in path.glob("*/dataset.json"))
+    if inside:
+        return f"{path}: holds datasets, but is none. Name one: {', '.join(inside)}."
+    return (
+        f"{path}: no dataset (dataset.json is missing). "
+        "Run the pipeline again: it goes on where it stopped."
+    )
 
 
 def read_description(path: Path) -> dict[str, Any]:
@@ -353,11 +366,8 @@ def read_description(path: Path) -> dict[str, Any]:
     try:
         description = json.loads(file.read_text(encoding="utf-8"))
         missing = {"schema", "version", "plan", "shards", "accounting"} - description.keys()
-    except FileNotFoundError:
-        raise CorpusError(
-            f"{path}: no dataset (dataset.json is missing). "
-            "Run the pipeline again: it goes on where it stopped."
-        ) from None
+    except (FileNotFoundError, NotADirectoryError):
+        raise CorpusError(_no_dataset(path)) from None
     except (ValueError, AttributeError) as error:
         raise CorpusError(f"{file}: damaged ({error}). Run the pipeline again.") from error
     if missing:

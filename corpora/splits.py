@@ -1,6 +1,7 @@
 """Train, dev and test: as ratios, or as a file says."""
 
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from pathlib import Path
 
 from corpora.errors import UsageError
@@ -14,7 +15,8 @@ def parse_ratios(text: str) -> dict[str, float]:
         weights = [float(part) for part in text.split("/")]
     except ValueError:
         weights = []
-    if len(weights) != len(SPLITS) or min(weights) < 0 or max(weights) <= 0:
+    is_sane = all(isfinite(weight) and weight >= 0 for weight in weights)
+    if len(weights) != len(SPLITS) or not is_sane or max(weights) <= 0:
         raise UsageError(f"--ratios {text}: expected three weights, train/dev/test, as 80/10/10.")
     return dict(zip(SPLITS, weights, strict=True))
 
@@ -26,13 +28,13 @@ def read_split_file(path: Path, names: Sequence[str]) -> Mapping[str, str]:
     """
     splits: dict[str, str] = {}
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"--split-file {path}: cannot be read ({error}).") from error
     for number, line in enumerate(lines, 1):
-        if not line.strip() or line.startswith("#"):
+        if not line.strip() or (line.startswith("#") and "\t" not in line):
             continue
-        name, _, split = line.partition("\t")
+        name, _, split = line.rpartition("\t")
         if split.strip() not in SPLITS:
             raise UsageError(
                 f"{path}:{number}: expected 'document TAB split' with one of {', '.join(SPLITS)}."

@@ -6,6 +6,7 @@ for them only when there is an option that the pipeline itself does not know.
 
 import argparse
 import dataclasses
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,11 +27,18 @@ class CommonOptions:
     """What every pipeline asks for."""
 
     input: tuple[str, ...] = option(
-        nargs="+", metavar="PATTERN", help="files, folders or patterns (quote these)"
+        nargs="+",
+        action="extend",
+        metavar="PATTERN",
+        help="files, folders or patterns (quote these)",
     )
     output: Path = option(type=Path, metavar="DIR", help="the folder that is made")
     exclude: tuple[str, ...] = option(
-        (), nargs="+", metavar="PATTERN", help="inputs to leave out, by relative name"
+        (),
+        nargs="+",
+        action="extend",
+        metavar="PATTERN",
+        help="inputs to leave out, by relative name",
     )
     limit: int | None = option(None, type=int, metavar="N", help="only the first N inputs")
     workers: int = option(1, type=int, metavar="N", help="processes (default: 1)")
@@ -48,7 +56,7 @@ class CommonOptions:
         """Raise ``UsageError`` for a value that makes no sense."""
         if self.workers < 1 or (self.limit is not None and self.limit < 1):
             raise UsageError("--workers and --limit must be at least 1.")
-        if not 0 <= self.max_reject_rate <= 1:
+        if not 0 <= self.max_reject_rate <= 1:  # nan, too
             raise UsageError(f"--max-reject-rate {self.max_reject_rate}: must be between 0 and 1.")
 
 
@@ -67,28 +75,34 @@ def parse_options(kind: type[T], argv: Sequence[str] | None, *, name: str, about
             _add(parser, field)
     values, unknown = parser.parse_known_args(argv)
     settings: dict[str, Any] = {
-        key: tuple(v) if isinstance(v, list) else v for key, v in vars(values).items()
+        key: tuple(value) if isinstance(value, list) else value
+        for key, value in vars(values).items()
+        if value is not None  # the field's own default stands
     }
     try:
-        return kind(**settings, beam=_beam_options(unknown))
+        options = kind(**settings, beam=_beam_options(unknown))
+        if options.workers > 1 and any(o.startswith("--runner") for o in options.beam):
+            raise UsageError(
+                "--workers is for the runner of this machine; with --runner leave it out"
+            )
+        return options
     except UsageError as error:
         parser.error(str(error))
 
 
 def _add(parser: argparse.ArgumentParser, field: "dataclasses.Field[Any]") -> None:
     required = field.default is dataclasses.MISSING
-    default = None if required else field.default
-    parser.add_argument(
-        f"--{field.name.replace('_', '-')}", required=required, default=default, **field.metadata
-    )
+    parser.add_argument(f"--{field.name.replace('_', '-')}", required=required, **field.metadata)
 
 
 def _beam_options(unknown: Sequence[str]) -> tuple[str, ...]:
     """Check that what is left over are Beam's options; raises ``UsageError`` otherwise."""
     if not unknown:
         return ()
+    logging.disable()  # Beam warns of what it does not need
     from apache_beam.options.pipeline_options import PipelineOptions
 
+    logging.disable(logging.NOTSET)
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     for kind in PipelineOptions.__subclasses__():
         kind._add_argparse_args(parser)  # noqa: SLF001 - Beam has no public way to ask

@@ -6,23 +6,26 @@ A pipeline is a module with
 - ``Options``, a ``CommonOptions``;
 - ``plan(options) -> Plan``, which reads no more than names, sizes and hashes;
 - ``write(unit) -> Iterator[Written | Filtered | Rejected]``, one outcome for each input record;
+- ``next_steps(options) -> list[str]``, what to look at, and what to type next;
 - and, if it writes files beside its datasets, ``write_side_files(build)``.
 
 Only descriptors of units go through Beam; a worker writes its shards itself.
 """
 
+import io
 import json
 import logging
+import os
 import re
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from corpora.document import Document, Rejected, Sentence
 from corpora.errors import CorpusError, TooManyRejectsError, UsageError
@@ -51,38 +54,31 @@ class Filtered:
 Outcome = Written | Filtered | Rejected
 
 
-class Pipeline(Protocol):
-    """What a module in ``pipelines`` gives."""
-
-    ABOUT: str
-    Options: type[CommonOptions]
-
-    def plan(self, options: Any) -> Any:
-        """Find the inputs and cut them into units: a ``Plan``."""
-
-    def write(self, unit: Any) -> Iterator[Outcome]:
-        """Read the inputs of a unit: one outcome for each record."""
-
-
 class UnitFailedError(CorpusError):
     """A unit could not be done; its message is in hexadecimal, to pass through Beam unharmed."""
 
 
 def run(name: str, argv: Sequence[str] | None = None) -> int:
     """Run the pipeline of that module name; returns the exit status."""
-    pipeline: Any = import_module(name)
-    options = parse_options(pipeline.Options, argv, name=name, about=pipeline.ABOUT)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
+    output = "the run"
     try:
-        _run(pipeline, name, options)
+        pipeline: Any = import_module(name)
+        options = parse_options(pipeline.Options, argv, name=name, about=pipeline.ABOUT)
+        output = str(options.output)
+        lines = _run(pipeline, name, options)
     except UsageError as error:
         return _fail(str(error), status=2)
     except CorpusError as error:
         return _fail(str(error), status=1)
     except OSError as error:
-        return _fail(_explain(error, where=str(options.output)), status=1)
+        return _fail(_explain(error, where=output), status=1)
     except KeyboardInterrupt:
         return _fail("interrupted. The same command goes on from here.", status=130)
+    _say(lines)
     return 0
 
 
@@ -91,33 +87,58 @@ def _fail(message: str, *, status: int) -> int:
     return status
 
 
-def _run(pipeline: Any, name: str, options: CommonOptions) -> None:
+def _say(lines: Sequence[str]) -> None:
+    try:
+        sys.stdout.write("".join(f"{line}\n" for line in lines))
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever reads has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _run(pipeline: Any, name: str, options: CommonOptions) -> list[str]:
+    """Do what is to be done; returns what is to be said."""
     from corpora.build import hold
 
     start = time.monotonic()
     plan = pipeline.plan(options)
+    _check_inputs(plan, options.output)
     with hold(options.output, plan) as build:
         if build.is_published():
-            _say(f"{options.output}: already complete; nothing to do.")
+            said = [f"{options.output}: already complete; nothing to do."]
+            account, counters = build.published_account()
         else:
-            pending = build.pending()
-            n_kept = len(plan.units) - len(pending)
-            if n_kept:
-                _say(f"{n_kept} of {len(plan.units)} units are done already and are kept.")
-            if pending:
-                _work(name, pending, build=build, options=options)
-            _check_rejects(build, options)
-            build.check_ids()
-            build.publish(getattr(pipeline, "write_side_files", None))
-            (build.folder / "workers.log").unlink(missing_ok=True)
-        _say(_summary(build, seconds=time.monotonic() - start))
-        if hasattr(pipeline, "next_steps"):
-            _say(pipeline.next_steps(options))
+            said = _build(pipeline, name, build, options=options)
+            account, counters = build.accounting, build.counters
+    said += _summary(plan, account, counters, seconds=time.monotonic() - start)
+    return said + list(pipeline.next_steps(options))
 
 
-def _say(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
+def _check_inputs(plan: Any, output: Path) -> None:
+    """Refuse to read what an earlier run wrote into the output."""
+    from corpora.build import published_files
+
+    ours = {(output / name).absolute() for name in published_files(output)}
+    for file in plan.inputs:
+        if Path(file.path) in ours:
+            raise UsageError(
+                f"{file.path}: is an output of an earlier run. Choose an --output outside the "
+                "inputs, or a narrower --input."
+            )
+
+
+def _build(pipeline: Any, name: str, build: Any, *, options: CommonOptions) -> list[str]:
+    """Do the units that are not done, and publish all."""
+    said = []
+    pending = build.pending()
+    n_units = len(build.plan.units)
+    if len(pending) < n_units:
+        said.append(f"{n_units - len(pending)} of {n_units} units were done already and are kept.")
+    if pending:
+        _work(name, pending, build=build, options=options)
+    _check_rejects(build, options)
+    build.check_ids()
+    build.publish(getattr(pipeline, "write_side_files", None))
+    return said
 
 
 def _work(name: str, units: Sequence[Any], *, build: Any, options: CommonOptions) -> None:
@@ -132,6 +153,8 @@ def _work(name: str, units: Sequence[Any], *, build: Any, options: CommonOptions
         try:
             _work_in_beam(tasks, options)
         except Exception as error:  # Beam wraps what workers raise in one or the other
+            if isinstance(error.__cause__ or error.__context__, KeyboardInterrupt):
+                raise KeyboardInterrupt from error
             raise _unwrap(error, log=folder / "workers.log") from error
 
 
@@ -170,7 +193,7 @@ def _unwrap(error: Exception, *, log: Path) -> Exception:
     if isinstance(error, CorpusError | OSError):
         return error
     last = str(error).strip().splitlines()[-1:] or [type(error).__name__]
-    return CorpusError(f"a worker ended: {last[0]}. See {log}; the same command goes on from here.")
+    return CorpusError(f"Beam: {last[0]}. See {log}; the same command goes on from here.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +244,7 @@ def _explain(error: Exception, *, where: str) -> str:
 
 
 def _do(task: Task, unit: Any) -> None:
-    from corpora.build import Accounting, Receipt, write_receipt
+    from corpora.receipts import Accounting, Receipt, write_receipt
     from corpora.shards import SCHEMAS, ShardWriter
 
     pipeline: Any = import_module(task.pipeline)
@@ -281,9 +304,12 @@ class _Tally:
         for record in outcome.records:
             key = (type(record).__name__, record.id)
             if key in self.ids:
-                message = f"{record.id}: a second row with this id. Give each record its own."
+                first = outcome.records[0]
                 return Rejected(
-                    source=record.id, position="", reason="duplicate_id", message=message
+                    source=first.source if isinstance(first, Document) else first.id,
+                    position="",
+                    reason="duplicate_id",
+                    message=f"{record.id}: a second row with this id. Give each record its own.",
                 )
             self.ids.add(key)
         return outcome
@@ -315,9 +341,8 @@ def _reasons(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{reason} {count:,}" for reason, count in counts.items())
 
 
-def _summary(build: Any, *, seconds: float) -> str:
-    account = build.accounting
-    size = sum(file.size for file in build.plan.inputs) / 1e6
+def _summary(plan: Any, account: Any, counters: Mapping[str, int], *, seconds: float) -> list[str]:
+    size = sum(file.size for file in plan.inputs) / 1e6
     total = f"read {account.read:,} ({size:.1f} MB in {seconds:.1f} s) = written "
     total += f"{account.written:,} + filtered {account.n_filtered:,}"
     lines = [f"{total} + rejected {account.n_rejected:,}"]
@@ -325,5 +350,4 @@ def _summary(build: Any, *, seconds: float) -> str:
         lines.append(f"filtered: {_reasons(account.filtered)}")
     if account.rejected:
         lines.append(f"WARNING rejected: {_reasons(account.rejected)}; see rejected.jsonl")
-    lines.extend(f"  {name}: {count:,}" for name, count in build.counters.items())
-    return "\n".join(lines)
+    return lines + [f"  {name}: {count:,}" for name, count in counters.items()]

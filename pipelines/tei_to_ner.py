@@ -7,7 +7,7 @@ Examples:
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -26,6 +26,8 @@ from pipelines.run import Filtered, Outcome, Written, run
 
 ABOUT = __doc__
 DATASETS = {"documents": "documents", "ner": "ner"}
+HELD_BYTES = 32 << 20
+"""Of shards whose sentences are kept in memory for the side files; larger ones are read anew."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +55,8 @@ class Options(CommonOptions):
 
 def plan(options: Options) -> Plan:
     """Find the files, choose the split of each, and pack them into units."""
+    if not 0 < options.max_file_size < float("inf"):
+        raise UsageError(f"--max-file-size {options.max_file_size:g}: must be above 0.")
     if options.split_file and options.split == "sentence":
         raise UsageError("--split-file names documents; leave --split sentence out.")
     edition_file = describe_file("edition", edition_path(options.edition))
@@ -153,7 +157,7 @@ def write_side_files(build: Build) -> None:
     from corpora.shards import write_json, write_text
 
     shards = build.shard_paths("ner")
-    sources = {split: partial(_sentences, shards, split) for split in SPLITS}
+    sources = {split: _source(shards, split) for split in SPLITS}
     for split, source in sources.items():
         with (build.side / f"{split}.conll").open("wb") as conll:
             write_ner_json(_tee_conll(source(), conll), build.side / f"{split}.json")
@@ -173,6 +177,14 @@ def _tee_conll(sentences: Iterable[Sentence], file: IO[bytes]) -> Iterator[Sente
     for number, sentence in enumerate(sentences):
         file.write(format_conll(sentence, is_first=number == 0).encode())
         yield sentence
+
+
+def _source(shards: Sequence[Path], split: str) -> Callable[[], Iterator[Sentence]]:
+    """Open the sentences of a split as often as is asked: kept in memory where they are few."""
+    if sum(path.stat().st_size for path in shards) > HELD_BYTES:
+        return partial(_sentences, shards, split)
+    sentences = list(_sentences(shards, split))
+    return lambda: iter(sentences)
 
 
 def _sentences(shards: Sequence[Path], split: str) -> Iterator[Sentence]:
@@ -199,15 +211,15 @@ def _notes(build: Build) -> dict[str, str]:
     return notes | {name: f"{count:,}" for name, count in build.counters.items()}
 
 
-def next_steps(options: Options) -> str:
+def next_steps(options: Options) -> list[str]:
     """What to look at, and what to type next."""
     output = options.output
-    return (
-        f"wrote  {output}/documents, {output}/ner (datasets); {output}/train.conll … test.json\n"
-        f"read   {output}/card.md before you trust a score\n"
-        f"next   python -m corpora.shards verify {output}\n"
-        f"       python -m corpora.shards show {output}/documents --limit 1"
-    )
+    return [
+        f"made  {output}/documents, {output}/ner (datasets); {output}/train.conll … test.json",
+        f"read  {output}/card.md before you trust a score",
+        f"next  python -m corpora.shards verify {output}",
+        f"      python -m corpora.shards show {output}/documents --limit 1",
+    ]
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -6,6 +6,7 @@ hold one sentence at a time, and a few MiB of text.
 
 import json
 from collections.abc import Iterable, Iterator
+from json.encoder import encode_basestring_ascii as _quote
 from pathlib import Path
 from typing import TextIO
 
@@ -49,11 +50,17 @@ def write_json(sentences: Iterable[Sentence], path: Path) -> int:
     with path.open("w", encoding="ascii", newline="") as file:
         file.write("[")
         for sentence in sentences:
-            rows = list(zip(sentence.tokens, sentence.tags, strict=True))
-            file.write((", " if count else "") + json.dumps(rows))
+            file.write((", " if count else "") + _format_sentence(sentence))
             count += 1
         file.write("]")
     return count
+
+
+def _format_sentence(sentence: Sentence) -> str:
+    """Write what ``json.dumps`` of the pairs writes, in half its time."""
+    tokens, tags = map(_quote, sentence.tokens), map(_quote, sentence.tags)
+    pairs = [f"[{token}, {tag}]" for token, tag in zip(tokens, tags, strict=True)]
+    return f"[{', '.join(pairs)}]"
 
 
 def _read_items(file: TextIO, *, where: str) -> Iterator[object]:

@@ -173,7 +173,7 @@ def load_edition(path: Path) -> Edition:
     """Read an edition; raises ``UsageError`` with file, line and what to write instead."""
     source = _Source(path)
     tables = source.read()
-    if path.stem != DEFAULT or "extends" in tables:
+    if path != edition_path(DEFAULT) or "extends" in tables:
         parent = tables.get("extends", DEFAULT)
         if parent not in shipped_editions():
             shipped = ", ".join(shipped_editions())

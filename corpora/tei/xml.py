@@ -76,6 +76,7 @@ class _Parser:
         self.root: Element | None = None
         self.stack: list[Element] = []
         self.n_characters = self.n_elements = 0
+        self.max_characters = len(data) + MAX_EXPANSION
         self.declared = {"amp", "lt", "gt", "quot", "apos"}
         self.has_outer_declarations = False
         encoding = "utf-8" if data.startswith(codecs.BOM_UTF8) else None  # whatever it declares
@@ -107,10 +108,10 @@ class _Parser:
         return self.root
 
     def _start(self, qualified: str, attributes: dict[str, str]) -> None:
-        attributes = {_attribute_name(name): value for name, value in attributes.items()}
-        self.n_characters += sum(map(len, attributes.values()))
-        if self.n_characters > len(self.data) + MAX_EXPANSION:
-            raise self._too_much()
+        if attributes:
+            self._count(sum(map(len, attributes.values())))
+            if " " in "".join(attributes):  # some are in a namespace
+                attributes = {_attribute_name(name): value for name, value in attributes.items()}
         element = Element(_element_name(qualified), attributes, self.expat.CurrentByteIndex)
         if self.stack:
             self.stack[-1].children.append(element)
@@ -120,7 +121,12 @@ class _Parser:
             self.root = element
         self.stack.append(element)
         self.n_elements += 1
-        if self.n_elements * 4 > len(self.data) + MAX_EXPANSION:
+        if self.n_elements * 4 > self.max_characters:
+            raise self._too_much()
+
+    def _count(self, n_characters: int) -> None:
+        self.n_characters += n_characters
+        if self.n_characters > self.max_characters:
             raise self._too_much()
 
     def _doctype(self, _: str, system: str | None, __: str | None, ___: int) -> None:
@@ -145,9 +151,7 @@ class _Parser:
 
     def _characters(self, text: str) -> None:
         self.stack[-1].children.append(text)
-        self.n_characters += len(text)
-        if self.n_characters > len(self.data) + MAX_EXPANSION:
-            raise self._too_much()
+        self._count(len(text))
 
     def _too_much(self) -> XmlError:
         return self._error(

@@ -1,0 +1,84 @@
+"""What a finished unit of work says of itself: rows, hashes, and what became of each record."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from corpora.plan import fingerprint_of
+from corpora.shards import Shard, write_json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accounting:
+    """What became of the input records; ``read`` is the sum of the rest."""
+
+    read: int = 0
+    written: int = 0
+    filtered: Mapping[str, int] = field(default_factory=dict)
+    """Reason to number of records that are left out on purpose."""
+    rejected: Mapping[str, int] = field(default_factory=dict)
+    """Reason to number of records that could not be used."""
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether every record that was read is accounted for."""
+        return self.read == self.written + self.n_filtered + self.n_rejected
+
+    @property
+    def n_filtered(self) -> int:
+        """Records that were filtered, for whatever reason."""
+        return sum(self.filtered.values())
+
+    @property
+    def n_rejected(self) -> int:
+        """Records that were rejected, for whatever reason."""
+        return sum(self.rejected.values())
+
+    def __add__(self, other: "Accounting") -> "Accounting":
+        """Add two accounts."""
+        return Accounting(
+            read=self.read + other.read,
+            written=self.written + other.written,
+            filtered=sorted_counts(Counter(self.filtered) + Counter(other.filtered)),
+            rejected=sorted_counts(Counter(self.rejected) + Counter(other.rejected)),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """What a finished unit says of itself."""
+
+    fingerprint: str
+    unit: int
+    shards: Mapping[str, Shard]
+    """Dataset to shard."""
+    accounting: Accounting
+    counters: Mapping[str, int]
+    rejected: Sequence[Mapping[str, str]]
+    """Rows for ``rejected.jsonl``."""
+
+
+def sorted_counts(counter: Mapping[str, int]) -> dict[str, int]:
+    """Put counts into the order of their names, so that they are the same in every run."""
+    return {name: counter[name] for name in sorted(counter)}
+
+
+def write_receipt(path: Path, receipt: Receipt) -> None:
+    """Write a receipt in one atomic step, with a hash of itself."""
+    values = asdict(receipt)
+    write_json(path, values | {"sha256": fingerprint_of(values)})
+
+
+def read_receipt(path: Path) -> Receipt | None:
+    """Read a receipt; None where there is none that is whole."""
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+        if values.pop("sha256") != fingerprint_of(values):
+            return None
+        values["shards"] = {name: Shard(**shard) for name, shard in values["shards"].items()}
+        values["accounting"] = Accounting(**values["accounting"])
+        return Receipt(**values)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
