@@ -36,7 +36,7 @@ from corpora.shards import (
 
 LOCK = ".lock"
 BUILD = ".build"
-JOURNAL = "publishing.json"
+JOURNAL = "published.json"  # every file that runs have put into this folder, or were about to
 
 
 class Build:
@@ -215,7 +215,6 @@ class Build:
         run = {"pipeline": self.plan.pipeline, "fingerprint": self.plan.fingerprint}
         write_json(self.output / "run.json", run | {"files": files})
         sync_folder(self.output)
-        (self.output / BUILD / JOURNAL).unlink()
 
     def _publish_dataset(self, dataset: str, paths: Sequence[Path]) -> dict[str, str]:
         folder = self.output / dataset
@@ -331,7 +330,7 @@ def _in_force(output: Path) -> list[str]:
 
 
 def _journal(output: Path) -> list[str]:
-    """Name what an earlier run, perhaps killed, was about to take away or to put in place."""
+    """Name what earlier runs, killed ones too, have put in place or were about to."""
     try:
         return list(json.loads((output / BUILD / JOURNAL).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):

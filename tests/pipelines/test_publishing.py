@@ -1,0 +1,255 @@
+"""What lies in an output folder after runs that failed, were killed, or were other runs."""
+
+import json
+import re
+import shutil
+
+import pytest
+
+import corpora.build
+from corpora.build import hold
+from corpora.document import Document, Mention
+from corpora.errors import CorpusError
+from corpora.inspection import main as shards
+from corpora.plan import fingerprint_of
+from corpora.rows import document_to_row
+from corpora.shards import SCHEMAS, ShardWriter
+from pipelines.run import _beam_options
+from pipelines.tei_to_ner import Options, plan
+from tests.pipelines.test_tei_to_ner import LETTERS, OPTIONS, files_of, run
+
+
+def options(tmp_path, **settings):
+    values = {"input": (str(LETTERS),), "output": tmp_path / "out", "edition": OPTIONS[1]}
+    return Options(**(values | settings))
+
+
+def test_fingerprint_knows_no_path(tmp_path):
+    shutil.copytree(LETTERS, tmp_path / "elsewhere")
+
+    here, there = (
+        plan(options(tmp_path, input=(str(f),))) for f in (LETTERS, tmp_path / "elsewhere")
+    )
+
+    assert here.fingerprint == there.fingerprint
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"limit": 3}, {"seed": 2}, {"nested": "all"}, {"edition": "tei"}, {"ratios": "6/2/2"}],
+)
+def test_fingerprint_knows_all_that_changes_a_byte(tmp_path, settings):
+    assert plan(options(tmp_path)).fingerprint != plan(options(tmp_path, **settings)).fingerprint
+
+
+@pytest.mark.parametrize("settings", [{"workers": 2}, {"beam": ("--job_name=x",)}])
+def test_fingerprint_does_not_know_how_the_work_is_done(tmp_path, settings):
+    assert plan(options(tmp_path)).fingerprint == plan(options(tmp_path, **settings)).fingerprint
+
+
+def test_workers_and_options_reach_beam(tmp_path):
+    made = _beam_options(options(tmp_path, workers=3)).get_all_options()
+    passed = _beam_options(options(tmp_path, beam=("--job_name=mine",))).get_all_options()
+
+    assert (made["direct_num_workers"], made["direct_running_mode"]) == (3, "multi_processing")
+    assert passed["job_name"] == "mine"
+
+
+def test_complete_data_without_receipts_is_still_complete(tmp_path, capsys):
+    assert run(tmp_path / "out") == 0
+    shutil.rmtree(tmp_path / "out" / ".build")
+
+    assert run(tmp_path / "out") == 0
+    assert "already complete" in capsys.readouterr().out
+
+
+def test_failed_other_run_leaves_the_receipts_so_that_one_shard_is_mended_alone(
+    tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setattr("corpora.plan.UNIT_FILES", 2)
+    assert run(tmp_path / "out") == 0
+    before = files_of(tmp_path / "out")
+    for number in range(11):
+        (tmp_path / f"bad{number}.xml").write_text("<TEI>")
+    assert run(tmp_path / "out", inputs=f"{tmp_path}/bad*.xml") == 1
+    shard = tmp_path / "out" / "ner" / "shard-00002.arrow"
+    shard.write_bytes(shard.read_bytes()[:-1] + b"x")
+
+    assert run(tmp_path / "out") == 0
+
+    assert "3 of 4 units were done already and are kept" in capsys.readouterr().out
+    assert files_of(tmp_path / "out") == before
+
+
+class Killed(BaseException):
+    """Like SIGKILL: nothing catches it."""
+
+
+@pytest.mark.parametrize("name", ["dataset.json", "run.json"])
+def test_run_that_died_while_publishing_leaves_nothing_to_another(tmp_path, monkeypatch, name):
+    write = corpora.build.write_json
+
+    def die(path, value):
+        if path.name == name and ".build" not in path.parts:
+            raise Killed
+        write(path, value)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(corpora.build, "write_json", die)
+        with pytest.raises(Killed):
+            run(tmp_path / "out")
+    assert not (tmp_path / "out" / "run.json").exists()
+
+    assert run(tmp_path / "out", "--split", "sentence") == 0
+    assert run(tmp_path / "fresh", "--split", "sentence") == 0
+    assert files_of(tmp_path / "out") == files_of(tmp_path / "fresh")
+    assert sum(path.is_dir() for path in (tmp_path / "out" / ".build").iterdir()) == 1
+
+
+def test_fewer_shards_leave_no_stale_ones(tmp_path, monkeypatch):
+    monkeypatch.setattr("corpora.plan.UNIT_FILES", 2)
+    assert run(tmp_path / "out") == 0
+
+    assert run(tmp_path / "out", "--limit", "2") == 0
+
+    assert [f.name for f in (tmp_path / "out" / "ner").glob("*.arrow")] == ["shard-00000.arrow"]
+    assert shards(["verify", str(tmp_path / "out")]) == 0
+
+
+def test_files_that_no_run_made_are_not_overwritten(tmp_path, capsys):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "train.json").write_text("mine")
+
+    assert run(tmp_path / "out") == 1
+
+    assert "train.json: was not made by a run" in capsys.readouterr().err
+    assert (tmp_path / "out" / "train.json").read_text() == "mine"
+
+
+def test_outputs_of_an_earlier_run_are_not_read(tmp_path, capsys):
+    letters = tmp_path / "letters"
+    shutil.copytree(LETTERS, letters)
+    (letters / "edition.toml").unlink()
+    assert run(letters, inputs=f"{letters}/*.*") == 0
+
+    assert run(letters, inputs=f"{letters}/*.*") == 2
+    assert "is an output of an earlier run" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [('"read": 8', '"read": 9'), ("mentions: person", "mentions: nobody"), ("{", "[")],
+)
+def test_damaged_receipt_is_not_believed(tmp_path, old, new):
+    assert run(tmp_path / "out") == 0
+    before = files_of(tmp_path / "out")
+    (tmp_path / "out" / "run.json").unlink()
+    [receipt] = (tmp_path / "out" / ".build").glob("*/receipts/00000.json")
+    receipt.write_text(receipt.read_text().replace(old, new, 1))
+
+    assert run(tmp_path / "out") == 0
+
+    assert files_of(tmp_path / "out") == before
+
+
+def test_one_id_in_two_shards_ends_the_run(tmp_path):
+    made = plan(options(tmp_path))
+    with hold(tmp_path / "out", made) as build:
+        paths = []
+        for number in range(2):
+            path = build.staging("documents") / f"shard-{number:05}.arrow"
+            with ShardWriter(path, SCHEMAS["documents"]) as writer:
+                writer.write(document_to_row(letter()))
+            paths.append(path)
+        build.shard_paths = lambda dataset: paths if dataset == "documents" else []
+
+        with pytest.raises(CorpusError, match=r"the id 'a\.xml' is met twice"):
+            build.check_ids()
+
+
+def letter(**columns):
+    return Document(**({"id": "a.xml", "group": "g", "source": "a.xml", "text": "Ulm"} | columns))
+
+
+def test_stricter_reject_rate_publishes_nothing(tmp_path, capsys):
+    for number in range(1100):
+        (tmp_path / f"{number:04}.xml").write_text(
+            "<TEI><text><p>Ulm</p></text></TEI>" if number >= 11 else "<TEI>"
+        )
+
+    assert run(tmp_path / "a", "--max-reject-rate", "0.001", inputs=f"{tmp_path}/*.xml") == 1
+    assert "11 of 1,100 records were rejected" in capsys.readouterr().err
+    assert run(tmp_path / "a", "--max-reject-rate", "0.01", inputs=f"{tmp_path}/*.xml") == 0
+
+
+def change(file, pattern, replacement):
+    text = file.read_text()
+    assert re.search(pattern, text)
+    file.write_text(re.sub(pattern, replacement, text, count=1))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "replacement", "message"),
+    [
+        (r'"read": 8', '"read": 9', "does not add up"),
+        (r'"rejected": \{\}', '"rejected": {"x": 1}', "does not add up|0 lines, but 1"),
+        (r'"seed": 1', '"seed": 2', "damaged plan"),
+        (r'"rows": \d+', '"rows": 7', "rows, but dataset.json says 7"),
+        (r'"accounting": \{', '"accounting": {"x": 1,', "damaged accounting"),
+        (r'"shards": \[', '"shards": [3,', "damaged shards"),
+        (r'"schema": "ner"', '"schema": []', "no such schema"),
+        (r"^\{", "[", "damaged"),
+    ],
+)
+def test_verify_finds_what_is_wrong_in_a_description(
+    tmp_path, capsys, pattern, replacement, message
+):
+    assert run(tmp_path / "out") == 0
+    change(tmp_path / "out" / "ner" / "dataset.json", pattern, replacement)
+
+    assert shards(["verify", str(tmp_path / "out" / "ner")]) == 1
+    assert re.search(message, capsys.readouterr().err)
+
+
+def dataset_with(folder, rows):
+    """Write a dataset by hand, that no run would write."""
+    folder.mkdir()
+    with ShardWriter(folder / "shard-00000.arrow", SCHEMAS["documents"]) as writer:
+        for row in rows:
+            writer.write(row)
+    (folder / "rejected.jsonl").touch()
+    shard = {name: getattr(writer.shard, name) for name in ("name", "rows", "bytes", "sha256")}
+    description = {
+        "schema": "documents",
+        "version": SCHEMAS["documents"].version,
+        "plan": {"fingerprint": fingerprint_of({})},
+        "shards": [shard],
+        "accounting": {"read": 1, "written": 1},
+        "counters": {},
+    }
+    (folder / "dataset.json").write_text(json.dumps(description))
+    return folder
+
+
+def test_verify_finds_repeated_ids(tmp_path, capsys):
+    folder = dataset_with(tmp_path / "d", [document_to_row(letter())] * 2)
+
+    assert shards(["verify", str(folder)]) == 1
+    assert "repeat the id" in capsys.readouterr().err
+
+
+def test_verify_checks_rows_when_asked(tmp_path, capsys):
+    row = document_to_row(letter(mentions=(Mention(0, 3),)))
+    row["mentions"][0]["end"] = 4
+    folder = dataset_with(tmp_path / "d", [row])
+
+    assert shards(["verify", str(folder)]) == 0
+    assert shards(["verify", str(folder), "--rows"]) == 1
+    assert "leaves the text" in capsys.readouterr().err
+
+
+def test_show_names_the_datasets_of_a_run(tmp_path, capsys):
+    assert run(tmp_path / "out") == 0
+
+    assert shards(["show", str(tmp_path / "out")]) == 1
+    assert "Name one: documents, ner" in capsys.readouterr().err
