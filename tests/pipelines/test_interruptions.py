@@ -92,6 +92,19 @@ def test_killed_runs_end_in_the_same_bytes(copies, undisturbed, tmp_path):
     assert files_of(output) == expected
 
 
+def test_interrupted_run_says_so_and_goes_on(copies, undisturbed, tmp_path):
+    process = start(tmp_path / "out", copies)
+    while not any((tmp_path / "out").glob(".build/*/receipts/0*.json")):
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate()
+
+    assert process.returncode == 130
+    assert errors.splitlines()[-1] == ("error: interrupted. The same command goes on from here.")
+    assert finish(start(tmp_path / "out", copies)) == 0
+    assert files_of(tmp_path / "out") == undisturbed[0]
+
+
 @pytest.mark.parametrize("where", ["ner/shard-00000.arrow", "train.json"])
 def test_full_disk_is_a_clear_error_and_the_next_run_goes_on(where, tmp_path):
     options = ("--ratios", "100/0/0")  # so that train.json is larger than the shards

@@ -162,6 +162,14 @@ def test_limit_and_exclude_leave_inputs_out(tmp_path):
     assert ids == ["02.xml", "03.xml"]
 
 
+def test_inputs_of_several_options_are_all_read(tmp_path):
+    two = [f"--input={LETTERS}/0{number}.xml" for number in (1, 2)]
+
+    assert main([*two, "--output", str(tmp_path / "out"), *OPTIONS]) == 0
+
+    assert open_dataset(tmp_path / "out" / "documents").n_rows == 2
+
+
 def test_bad_files_are_rejected_with_reasons_and_the_rest_is_done(tmp_path):
     folder = tmp_path / "mixed"
     shutil.copytree(DATA / "tei" / "bad", folder)
@@ -201,6 +209,10 @@ def test_too_many_rejects_end_the_run_and_publish_nothing(tmp_path, capsys):
         (["--split-file", "none.tsv"], "none.tsv"),
         (["--workers", "0"], "at least 1"),
         (["--limit", "x"], "invalid int"),
+        (["--ratios", "nan/1/1"], "three weights"),
+        (["--max-file-size", "nan"], "must be above 0"),
+        (["--exclude", "none.xml"], "matches no input"),
+        (["--runner=FnApiRunner", "--workers", "2"], "with --runner leave it out"),
     ],
 )
 def test_wrong_option_ends_with_status_2(tmp_path, capsys, options, message):
