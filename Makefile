@@ -24,6 +24,10 @@ demo: install
 	$(BIN)/python -m pipelines.tei_to_ner --input '$(SAMPLES)/*.xml' --edition $(SAMPLES)/edition.toml --output build/demo
 	$(BIN)/python -m corpora.shards verify build/demo
 	$(BIN)/python -m corpora.shards show build/demo/documents --limit 1
+	@echo "Made: build/demo, NER data from the eight letters in $(SAMPLES), with $(SAMPLES)/edition.toml."
+	@echo "Look: build/demo/card.md (what to know before you trust a score), build/demo/train.conll."
+	@echo "Next: $(BIN)/python -m pipelines.tei_to_ner --input 'YOUR/*.xml' --edition tei --output build/mine"
+	@echo "      docs/editions.md says how an edition of your own is described."
 
 test: install
 	$(BIN)/python -m pytest
