@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Literal, get_args
 
 from corpora.document import Document, Mention, Sentence, TokenSpan
-from corpora.sentences import Word, segmenter
+from corpora.sentences import segmenter
 from corpora.tagging import to_iob2
 
 Nested = Literal["outer", "inner", "all"]
@@ -31,7 +31,7 @@ def to_sentences(
     for number, sentence in enumerate(document.sentences, 1):
         sentence_id = f"{document.id}#{number}"
         inside = cuts[bisect_right(cuts, sentence.start) : bisect_left(cuts, sentence.end)]
-        words = breaker.words(text, sentence, cuts=inside, edges=edges)
+        words = breaker.word_pairs(text, sentence, cuts=inside, edges=edges)
         yield Sentence(
             id=sentence_id,
             document_id=document.id,
@@ -68,7 +68,9 @@ def levels(mentions: Sequence[Mention], nested: Nested) -> tuple[list[Mention], 
     return by_depth[0], by_depth[1] if nested == "all" else []
 
 
-def to_token_spans(mentions: Sequence[Mention], words: Sequence[Word]) -> list[TokenSpan]:
+def to_token_spans(
+    mentions: Sequence[Mention], words: Sequence[tuple[int, int]]
+) -> list[TokenSpan]:
     """Find the words that each mention covers, also in part; those outside the words are no spans.
 
     ``mentions`` do not overlap, and no two share a word; both are in order.

@@ -103,16 +103,22 @@ class _Tally:
         self.text_hashes.append(text_hash)
         self.labelled_hashes.append(labelled_hash)
         self.lengths.append(len(sentence.tokens))
-        counts = Counter(sentence.tags)
-        self.tags.update(counts)
-        if len(counts) > ("O" in counts):
-            spans = from_iob2(sentence.tags)
-            runs = join_touching(spans)
-            self.runs.update(run.label for run in runs)
-            self.touching += len(spans) - len(runs)
+        self.tags.update(sentence.tags)
+        n_tagged = len(sentence.tags) - sentence.tags.count("O")
+        if n_tagged:
+            self._add_spans(sentence, n_tagged)
+
+    def _add_spans(self, sentence: Sentence, n_tagged: int) -> None:
+        spans = from_iob2(sentence.tags)
+        runs = join_touching(spans)
+        self.touching += len(spans) - len(runs)
+        for run in runs:
+            self.runs[run.label] += 1
+        for span in spans:
+            self.forms[sentence.tokens[span.start : span.end]][span.label] += 1
+            n_tagged -= span.end - span.start
+        if n_tagged:  # some are in no span
             self.stray += count_stray(sentence.tags)
-            for span in spans:
-                self.forms[sentence.tokens[span.start : span.end]][span.label] += 1
 
     @property
     def labels(self) -> set[str]:

@@ -6,6 +6,7 @@ A form is a tuple of tokens; it matches where exactly these tokens stand in a ro
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Generic, NamedTuple, TypeVar
 
 from corpora.document import Sentence
@@ -106,10 +107,9 @@ def learn_names(forms: Mapping[Form, Counter[str]], train: Iterable[Sentence]) -
     ``forms`` says how often a form was a mention, by label. An occurrence is every place in
     train where its tokens stand in a row, mention or not, inside another mention or not.
     """
-    occurrences: Counter[Form] = Counter()
     places = Matcher({form: form for form in forms})
-    for sentence in train:
-        occurrences.update(match.value for match in places.find_all(sentence.tokens))
+    matches = (match for sentence in train for match in places.find_all(sentence.tokens))
+    occurrences = Counter(match.value for match in matches)
     names: dict[Form, Name] = {}
     for form, labels in forms.items():
         label = min(labels, key=lambda label: (-labels[label], label))
@@ -128,11 +128,13 @@ def score_names(names: Matcher[Name], sentences: Iterable[Sentence]) -> list[Sco
         spans = {(span.start, span.end, span.label) for span in from_iob2(sentence.tags)}
         gold += len(spans)
         matches = list(names.find_all(sentence.tokens))
-        top = max((match.value.level for match in matches), default=-1)
-        for level in range(top + 1):
-            found = leftmost_longest(match for match in matches if match.value.level >= level)
-            predicted[level] += len(found)
-            correct[level] += _count_correct(found, spans)
+        tops = sorted({match.value.level for match in matches})
+        for before, top in pairwise([-1, *tops]):  # the levels between have the same names
+            found = leftmost_longest(match for match in matches if match.value.level >= top)
+            n_correct = _count_correct(found, spans)
+            for level in range(before + 1, top + 1):
+                predicted[level] += len(found)
+                correct[level] += n_correct
     return [
         Score(correct=correct[level], predicted=predicted[level], gold=gold)
         for level in range(LEVELS + 1)

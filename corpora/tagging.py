@@ -42,6 +42,8 @@ def from_iob2(tags: Sequence[str], *, strict: bool = True) -> list[TokenSpan]:
     ``InvalidDocumentError`` for what is no IOB2 tag.
     """
     spans: list[TokenSpan] = []
+    if tags.count("O") == len(tags):
+        return spans
     start, label = 0, None  # of the span that is open
     for position, tag in enumerate(tags):
         if label is not None and tag == f"I-{label}":

@@ -17,6 +17,7 @@ from corpora.tei.patterns import Node, Pattern, parse_pattern
 
 DEFAULT = "tei"
 _REST = "..."  # in a list: the default's patterns stand here
+_MAX_KNOWN = 1000  # values of attributes for each name of an element
 
 
 class Role(Enum):
@@ -44,6 +45,10 @@ class Patterns:
         """Whether one of them could fit an element of that name."""
         return name in self._by_name or "*" in self._by_name
 
+    def for_name(self, name: str) -> "Patterns":
+        """Those that could fit an element of that name."""
+        return Patterns(p for p in self.patterns if p.last.name in (name, "*"))
+
     def match(self, node: Node, ancestors: Sequence[Node]) -> bool:
         """Whether one of them fits."""
         if node.name in self._plain or "*" in self._plain:
@@ -55,9 +60,48 @@ class Patterns:
         return False
 
 
-class _Candidates(NamedTuple):
-    roles: list[tuple[Role, Patterns]]
-    labels: list[tuple[str | None, Patterns]]
+class _Meaning(NamedTuple):
+    role: Role | None
+    label: str | None
+    is_name: bool
+
+
+class _Candidates:
+    """The patterns that elements of one name could fit, and what was found for those met."""
+
+    def __init__(
+        self,
+        roles: Sequence[tuple[Role, Patterns]],
+        labels: Sequence[tuple[str | None, Patterns]],
+    ) -> None:
+        self._roles, self._labels = roles, labels
+        every = [pattern for _, some in (*roles, *labels) for pattern in some.patterns]
+        self._look_above = any(pattern.before for pattern in every)
+        self._attributes = sorted(
+            {p.attribute for pattern in every for p in pattern.last.predicates}
+        )
+        self._known: dict[tuple[str | None, ...], _Meaning] = {}
+
+    def meaning(self, element: Node, ancestors: Sequence[Node]) -> _Meaning:
+        """What the element means; looked up where its name and attributes decide."""
+        if self._look_above:
+            return self._find(element, ancestors)
+        get = element.attributes.get
+        values = tuple([get(name) for name in self._attributes])
+        meaning = self._known.get(values)
+        if meaning is None:
+            meaning = self._find(element, ancestors)
+            if len(self._known) < _MAX_KNOWN:
+                self._known[values] = meaning
+        return meaning
+
+    def _find(self, element: Node, ancestors: Sequence[Node]) -> _Meaning:
+        fits = (role for role, patterns in self._roles if patterns.match(element, ancestors))
+        role = next(fits, None)
+        for label, patterns in self._labels:
+            if patterns.match(element, ancestors):
+                return _Meaning(role, label, is_name=True)
+        return _Meaning(role, None, is_name=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,17 +143,12 @@ class Edition:
 
     def role(self, element: Node, ancestors: Sequence[Node]) -> Role | None:
         """What an element does to the text; None where it does nothing."""
-        for role, patterns in self._candidates_for(element.name).roles:
-            if patterns.match(element, ancestors):
-                return role
-        return None
+        return self._candidates_for(element.name).meaning(element, ancestors).role
 
     def label(self, element: Node, ancestors: Sequence[Node]) -> tuple[str | None, bool]:
         """The label of an element, and whether it is a name at all."""
-        for label, patterns in self._candidates_for(element.name).labels:
-            if patterns.match(element, ancestors):
-                return label, True
-        return None, False
+        meaning = self._candidates_for(element.name).meaning(element, ancestors)
+        return meaning.label, meaning.is_name
 
     def _candidates_for(self, name: str) -> "_Candidates":
         """The patterns that an element of this name could fit; remembered, there are few names."""
@@ -117,8 +156,8 @@ class Edition:
             labels = [*self.labels.items(), (None, self.unlabelled)]
             roles = [(role, getattr(self, role.value)) for role in Role]
             found = self._candidates[name] = _Candidates(
-                [(role, patterns) for role, patterns in roles if patterns.may_match(name)],
-                [(label, patterns) for label, patterns in labels if patterns.may_match(name)],
+                [(role, some.for_name(name)) for role, some in roles if some.may_match(name)],
+                [(label, some.for_name(name)) for label, some in labels if some.may_match(name)],
             )
         return found
 

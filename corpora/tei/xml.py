@@ -236,7 +236,11 @@ def _entity_at(data: bytes, index: int) -> str:
 def parse_xml(data: bytes, *, name: str) -> Element:
     """Parse a file; raises ``XmlError`` with file, line, column and what to do."""
     check_is_xml(data, name=name)
-    return _Parser(data, name).parse()
+    parser = _Parser(data, name)
+    try:
+        return parser.parse()
+    finally:
+        del parser.expat  # its handlers refer to the parser: without the cycle all is freed at once
 
 
 def check_is_xml(data: bytes, *, name: str) -> None:
