@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, groupby, pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import IO, Any, Self
 
@@ -23,7 +23,6 @@ from corpora.rows import FROM_ROW, Row
 
 ROWS_PER_BATCH = 1024
 CHARACTERS_PER_BATCH = 1 << 20
-MAX_SLICES = 64
 
 
 def _struct(**fields: pa.DataType) -> pa.DataType:
@@ -281,37 +280,16 @@ def read_batches(
         raise CorpusError(f"{path}: not readable as an Arrow file ({error}).") from error
 
 
-def read_tagged(path: Path, *, split: str) -> Iterator[Sentence]:
-    """Read the sentences of one split from a ``ner`` shard, quickly: tokens and tags only."""
-    for batch in read_batches(
-        path, SCHEMAS["ner"], columns=("id", "document_id", "split", "tokens", "tags")
-    ):
-        for part in _parts_of(batch, split):
-            rows = zip(
-                part.column("id").to_pylist(),
-                part.column("document_id").to_pylist(),
-                _tuples(part.column("tokens")),
-                _tuples(part.column("tags")),
-                strict=True,
-            )
-            for id, document_id, tokens, tags in rows:
-                yield Sentence(
-                    id=id, document_id=document_id, split=split, tokens=tokens, tags=tags
-                )
-
-
-def _parts_of(batch: pa.RecordBatch, split: str) -> Iterator[pa.RecordBatch]:
-    """The rows of a split, in order: as slices where they stand together, for these are free."""
-    splits = batch.column("split").to_pylist()
-    runs = [(value, sum(1 for _ in run)) for value, run in groupby(splits)]
-    if len(runs) > MAX_SLICES:
-        yield batch.filter(pa.compute.equal(batch.column("split"), split))
-        return
-    start = 0
-    for value, length in runs:
-        if value == split:
-            yield batch.slice(start, length)
-        start += length
+def read_tagged(path: Path, *, split: str | None = None) -> Iterator[Sentence]:
+    """Read the sentences of a split, or of all, from a ``ner`` shard: tokens and tags only."""
+    names = ("id", "document_id", "split", "tokens", "tags")
+    for batch in read_batches(path, SCHEMAS["ner"], columns=names):
+        if split is not None:
+            batch = batch.filter(pa.compute.equal(batch.column("split"), split))  # noqa: PLW2901
+        texts = (batch.column(name).to_pylist() for name in names[:3])
+        lists = (_tuples(batch.column(name)) for name in names[3:])
+        for id, document_id, of, tokens, tags in zip(*texts, *lists, strict=True):
+            yield Sentence(id=id, document_id=document_id, split=of, tokens=tokens, tags=tags)
 
 
 def _tuples(column: pa.ListArray) -> Iterator[tuple[str, ...]]:

@@ -157,7 +157,7 @@ def write_side_files(build: Build) -> None:
     from corpora.shards import write_json, write_text
 
     shards = build.shard_paths("ner")
-    sources = {split: _source(shards, split) for split in SPLITS}
+    sources = _sources(shards)
     for split, source in sources.items():
         with (build.side / f"{split}.conll").open("wb") as conll:
             write_ner_json(_tee_conll(source(), conll), build.side / f"{split}.json")
@@ -179,16 +179,18 @@ def _tee_conll(sentences: Iterable[Sentence], file: IO[bytes]) -> Iterator[Sente
         yield sentence
 
 
-def _source(shards: Sequence[Path], split: str) -> Callable[[], Iterator[Sentence]]:
-    """Open the sentences of a split as often as is asked: kept in memory where they are few."""
+def _sources(shards: Sequence[Path]) -> dict[str, Callable[[], Iterator[Sentence]]]:
+    """Open the sentences of each split as often as is asked: kept in memory where they are few."""
     if sum(path.stat().st_size for path in shards) > HELD_BYTES:
-        return partial(_sentences, shards, split)
-    sentences = list(_sentences(shards, split))
-    return lambda: iter(sentences)
+        return {split: partial(_sentences, shards, split) for split in SPLITS}
+    held: dict[str, list[Sentence]] = {split: [] for split in SPLITS}
+    for sentence in _sentences(shards):
+        held[sentence.split].append(sentence)
+    return {split: held[split].__iter__ for split in SPLITS}
 
 
-def _sentences(shards: Sequence[Path], split: str) -> Iterator[Sentence]:
-    """Read the sentences of a split that have a token."""
+def _sentences(shards: Sequence[Path], split: str | None = None) -> Iterator[Sentence]:
+    """Read the sentences of a split, or of all, that have a token."""
     from corpora.shards import read_tagged
 
     return (s for path in shards for s in read_tagged(path, split=split) if s.tokens)

@@ -241,3 +241,11 @@ def test_edition_with_a_typo_ends_with_status_2_and_the_line(tmp_path, capsys):
 
     assert run(tmp_path / "out", "--edition", str(tmp_path / "mine.toml")) == 2
     assert "mine.toml:2: unknown key 'labls'" in capsys.readouterr().err
+
+
+def test_sets_too_large_for_memory_give_the_same_files(built, tmp_path, monkeypatch):
+    monkeypatch.setattr("pipelines.tei_to_ner.HELD_BYTES", 0)
+
+    assert run(tmp_path / "out") == 0
+
+    assert files_of(tmp_path / "out") == files_of(built)
