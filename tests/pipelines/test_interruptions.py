@@ -94,7 +94,7 @@ def test_killed_runs_end_in_the_same_bytes(copies, undisturbed, tmp_path):
 
 def test_interrupted_run_says_so_and_goes_on(copies, undisturbed, tmp_path):
     process = start(tmp_path / "out", copies)
-    while not any((tmp_path / "out").glob(".build/*/receipts/0*.json")):
+    while process.poll() is None and not any((tmp_path / "out").glob(".build/*/receipts/0*.json")):
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate()
