@@ -324,9 +324,12 @@ def published_files(output: Path) -> list[str]:
 
 
 def _in_force(output: Path) -> list[str]:
-    """Name what ``run.json`` lists and a new run must take away: side files, ``dataset.json``."""
-    names = _read_run(output).get("files", {})
-    return [n for n in names if "/" not in n or n.endswith("/dataset.json")]
+    """Name what ``run.json`` lists and a new run must take away: all but the data itself.
+
+    Shards stay where they are, for those that are right are kept.
+    """
+    names = map(Path, _read_run(output).get("files", {}))
+    return [name.as_posix() for name in names if not name.name.startswith("shard-")]
 
 
 def _journal(output: Path) -> list[str]:

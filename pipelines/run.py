@@ -117,9 +117,9 @@ def _check_inputs(plan: Any, output: Path) -> None:
     """Refuse to read what an earlier run wrote into the output."""
     from corpora.build import published_files
 
-    ours = {(output / name).absolute() for name in published_files(output)}
+    ours = {os.path.realpath(output / name) for name in published_files(output)}
     for file in plan.inputs:
-        if Path(file.path) in ours:
+        if os.path.realpath(file.path) in ours:
             raise UsageError(
                 f"{file.path}: is an output of an earlier run. Choose an --output outside the "
                 "inputs, or a narrower --input."

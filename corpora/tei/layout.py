@@ -18,7 +18,7 @@ _SOFT_HYPHENS = "¬\u00ad"  # they stand for nothing but the break
 _AT_LINE_ENDS = "-‐⸗¬\u00ad"  # before a plain line end "=" is an equals sign
 
 # What stands between the last character and the next one.
-_NOTHING, _SPACE, _LINE_END, _LINE, _BLOCK = range(5)
+_NOTHING, _SPACE, _LINE_END, _LINE = range(4)
 
 
 @dataclass(slots=True)

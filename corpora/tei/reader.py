@@ -107,6 +107,8 @@ class _Reader:
         for child in tei.elements():
             if child.name in self.edition.content:
                 self._element(child)
+            elif child.name not in {"teiheader", *_ROOTS} and child.text():
+                self.counters[f"not read: {child.written_name}"] += 1
         self._read_parts()
         self.layout.block("p")
         text = self.layout.text.rstrip()

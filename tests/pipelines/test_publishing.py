@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from dataclasses import replace
 
 import pytest
 
@@ -12,6 +13,7 @@ from corpora.document import Document, Mention
 from corpora.errors import CorpusError
 from corpora.inspection import main as shards
 from corpora.plan import fingerprint_of
+from corpora.receipts import Accounting, Receipt, write_receipt
 from corpora.rows import document_to_row
 from corpora.shards import SCHEMAS, ShardWriter
 from pipelines.run import _beam_options
@@ -169,6 +171,35 @@ def test_one_id_in_two_shards_ends_the_run(tmp_path):
 
 def letter(**columns):
     return Document(**({"id": "a.xml", "group": "g", "source": "a.xml", "text": "Ulm"} | columns))
+
+
+def test_dataset_that_is_the_output_itself_keeps_its_shards_when_published_again(tmp_path):
+    made = replace(plan(options(tmp_path)), datasets={"": "documents"})
+    output, shard = tmp_path / "out", "shard-00000.arrow"
+    with hold(output, made) as build:
+        with ShardWriter(build.staging("") / shard, SCHEMAS["documents"]) as writer:
+            writer.write(document_to_row(letter()))
+        receipt = Receipt(
+            fingerprint=made.fingerprint,
+            unit=0,
+            shards={"": writer.shard},
+            accounting=Accounting(read=1, written=1),
+            counters={},
+            rejected=[],
+        )
+        write_receipt(build.receipt_path(made.units[0]), receipt)
+        build.publish()
+    before = files_of(output)
+    (output / "rejected.jsonl").write_text("damaged")
+
+    with hold(output, made) as build:
+        assert not build.is_published()
+        assert build.pending() == []
+        build.publish()
+
+    assert files_of(output) == before
+    assert shard in before
+    assert shards(["verify", str(output)]) == 0
 
 
 def test_stricter_reject_rate_publishes_nothing(tmp_path, capsys):

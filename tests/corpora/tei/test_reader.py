@@ -316,6 +316,15 @@ def test_inclusions_are_counted(tei):
     assert text.counters["not read: xi:include"] == 1
 
 
+def test_text_outside_the_content_is_counted(tei):
+    data = b"<TEI><teiHeader/><sourceDoc><line>Ulm</line></sourceDoc><text><p>Ried</p></text></TEI>"
+
+    [text] = read_tei(data, tei, name="a.xml")
+
+    assert text.document.text == "Ried"
+    assert text.counters["not read: sourceDoc"] == 1
+
+
 def test_time_grows_with_the_text_and_not_with_its_square(tei):
     def seconds(n):
         start = time.process_time()
