@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import Any
 
 from corpora.errors import CorpusError, FolderInUseError
-from corpora.plan import Plan, Unit
+from corpora.plan import Plan, Stage, Unit, shard_name
 from corpora.receipts import Accounting, Receipt, read_receipt, sorted_counts
+from corpora.schemas import SCHEMAS
 from corpora.shards import (
-    SCHEMAS,
     Shard,
     read_description,
     read_ids,
@@ -39,6 +39,26 @@ BUILD = ".build"
 JOURNAL = "published.json"  # every file that runs have put into this folder, or were about to
 
 
+class Scratch:
+    """Where units find what earlier stages made."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @property
+    def tables(self) -> Path:
+        """Folder for what is merged between stages."""
+        return self.folder / "tables"
+
+    def shard(self, dataset: str, number: int) -> Path:
+        """The shard that a unit of an earlier stage made."""
+        return self.folder / "shards" / dataset / shard_name(number)
+
+    def shards(self, dataset: str) -> list[Path]:
+        """All shards of an intermediate dataset, in order."""
+        return sorted((self.folder / "shards" / dataset).glob("shard-*.arrow"))
+
+
 class Build:
     """The work of one plan in one output folder; made by ``hold``."""
 
@@ -47,6 +67,7 @@ class Build:
         self.folder = output / BUILD / plan.fingerprint[:16]
         self.receipts = self.folder / "receipts"
         self.side = self.folder / "side"
+        self.scratch = Scratch(self.folder)
         self._right: set[Path] = set()  # shards whose hash was checked in this run
 
     def prepare(self) -> None:
@@ -59,8 +80,11 @@ class Build:
             if other.is_dir() and other != self.folder and other.name != published:
                 shutil.rmtree(other)
         self.receipts.mkdir(parents=True, exist_ok=True)
-        for dataset in self.plan.datasets:
+        datasets = [*self.plan.datasets, *(d for stage in self.plan.stages for d in stage.datasets)]
+        for dataset in datasets:
             self.staging(dataset).mkdir(parents=True, exist_ok=True)
+        for stage in self.plan.stages:
+            (self.receipts / stage.name).mkdir(exist_ok=True)
         for folder in (self.output, *(self.output / name for name in self.plan.datasets)):
             _remove_leftovers(folder.glob(".tmp-*"))
         _remove_leftovers(self.folder.rglob(".tmp-*"))
@@ -73,16 +97,18 @@ class Build:
         """Where the shards of a dataset lie until they are published."""
         return self.folder / "shards" / dataset
 
-    def pending(self) -> list[Unit]:
+    def pending(self, stage: Stage | None = None) -> list[Unit]:
         """Find the units that are still to be done: no receipt, or a shard with another hash."""
-        return [unit for unit in self.plan.units if not self._is_done(unit)]
+        units = stage.units if stage else self.plan.units
+        return [unit for unit in units if not self._is_done(unit, stage)]
 
-    def _is_done(self, unit: Unit) -> bool:
-        receipt = read_receipt(self.receipt_path(unit))
+    def _is_done(self, unit: Unit, stage: Stage | None) -> bool:
+        receipt = read_receipt(self.receipt_path(unit, stage))
+        datasets = stage.datasets if stage else self.plan.datasets
         return (
             receipt is not None
             and (receipt.fingerprint, receipt.unit) == (self.plan.fingerprint, unit.number)
-            and receipt.shards.keys() == self.plan.datasets.keys()
+            and receipt.shards.keys() == datasets.keys()
             and all(self._where(name, shard) for name, shard in receipt.shards.items())
         )
 
@@ -96,9 +122,9 @@ class Build:
                 return path
         return None
 
-    def receipt_path(self, unit: Unit) -> Path:
+    def receipt_path(self, unit: Unit, stage: Stage | None = None) -> Path:
         """Where the receipt of a unit lies."""
-        return self.receipts / f"{unit.number:05d}.json"
+        return self.receipts / (stage.name if stage else "") / f"{unit.number:05d}.json"
 
     def is_published(self) -> bool:
         """Whether every file of this plan is in place with its hash."""
@@ -122,22 +148,43 @@ class Build:
     @cached_property
     def finished(self) -> list[Receipt]:
         """The receipts of all units, in order; raises ``CorpusError`` where one is missing."""
-        receipts = [read_receipt(self.receipt_path(unit)) for unit in self.plan.units]
-        for unit, receipt in zip(self.plan.units, receipts, strict=True):
-            if receipt is None:
-                raise CorpusError(f"{self.output}: unit {unit.number} left no receipt. Run again.")
-        return [receipt for receipt in receipts if receipt is not None]
+        return [self._receipt(unit) for unit in self.plan.units]
+
+    def _receipt(self, unit: Unit, stage: Stage | None = None) -> Receipt:
+        receipt = read_receipt(self.receipt_path(unit, stage))
+        if receipt is None:
+            raise CorpusError(f"{self.output}: unit {unit.number} left no receipt. Run again.")
+        return receipt
+
+    @cached_property
+    def all_receipts(self) -> list[Receipt]:
+        """The receipts of all stages, and of what merged them, and those of the last units."""
+        receipts = []
+        for stage in self.plan.stages:
+            receipts += [self._receipt(unit, stage) for unit in stage.units]
+            if merged := read_receipt(self.merge_receipt(stage)):
+                receipts.append(merged)
+        return receipts + self.finished
+
+    def merge_receipt(self, stage: Stage) -> Path:
+        """Where the receipt lies of what merged the units of a stage."""
+        return self.receipts / stage.name / "merged.json"
 
     @property
     def accounting(self) -> Accounting:
         """What became of all input records."""
-        return sum((receipt.accounting for receipt in self.finished), Accounting())
+        return sum((receipt.accounting for receipt in self.all_receipts), Accounting())
+
+    @property
+    def rejected(self) -> list[Mapping[str, str]]:
+        """The rows of ``rejected.jsonl``."""
+        return [row for receipt in self.all_receipts for row in receipt.rejected]
 
     @property
     def counters(self) -> dict[str, int]:
         """The counters of all units together."""
         total: Counter[str] = Counter()
-        for receipt in self.finished:
+        for receipt in self.all_receipts:
             total.update(receipt.counters)
         return sorted_counts(total)
 
@@ -226,10 +273,9 @@ class Build:
         for path in paths:
             if path.parent != folder:
                 path.rename(folder / path.name)
-        rejected = [row for receipt in self.finished for row in receipt.rejected]
         write_text(
             folder / "rejected.jsonl",
-            (json.dumps(row, ensure_ascii=False) + "\n" for row in rejected),
+            (json.dumps(row, ensure_ascii=False) + "\n" for row in self.rejected),
         )
         sync_folder(folder)
         write_json(folder / "dataset.json", self._describe(dataset))
@@ -255,7 +301,7 @@ class Build:
 
     def _tidy(self) -> None:
         """Keep the receipts of what is published now, and nothing else."""
-        for name in ("shards", "side"):
+        for name in ("shards", "side", "tables"):
             shutil.rmtree(self.folder / name, ignore_errors=True)
         (self.folder / "workers.log").unlink(missing_ok=True)
         for other in (self.output / BUILD).glob("*"):

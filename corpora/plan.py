@@ -11,7 +11,7 @@ import os
 import platform
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache, cached_property
 from glob import glob, has_magic
@@ -39,15 +39,27 @@ class InputFile:
     sha256: str
     path: str = field(compare=False)
     """Where it is today; no part of the fingerprint."""
+    changed: int = field(default=0, compare=False)
+    """When it was last changed, in nanoseconds; no part of the fingerprint."""
 
     def read(self) -> bytes:
         """Read it whole; raises ``InputChangedError`` unless it is what the plan saw."""
         data = Path(self.path).read_bytes()
         if len(data) != self.size or hashlib.sha256(data).hexdigest() != self.sha256:
-            raise InputChangedError(
-                f"{self.path}: has changed since the run began. Run again: a new plan is made."
-            )
+            raise self._changed()
         return data
+
+    def check(self) -> Path:
+        """Its path, to read a part of it; raises ``InputChangedError`` as far as can be told."""
+        status = Path(self.path).stat()
+        if (status.st_size, status.st_mtime_ns) != (self.size, self.changed):
+            raise self._changed()
+        return Path(self.path)
+
+    def _changed(self) -> InputChangedError:
+        return InputChangedError(
+            f"{self.path}: has changed since the run began. Run again: a new plan is made."
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +71,29 @@ class Unit:
     auxiliary: Mapping[str, InputFile]
     settings: Mapping[str, Any]
     """What the pipeline needs to know to do it: plain JSON values."""
+    part: Mapping[str, Any] = field(default_factory=dict)
+    """Which part of its inputs it takes, where it does not take them whole: plain JSON values."""
 
     @property
     def shard_name(self) -> str:
         """The name of the shards that it makes."""
-        return f"shard-{self.number:05d}.arrow"
+        return shard_name(self.number)
+
+
+def shard_name(number: int) -> str:
+    """Name the shards that the unit of that number makes."""
+    return f"shard-{number:05d}.arrow"
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Work that must be done before the units of a plan: what it makes is not published."""
+
+    name: str
+    """Of the function of the pipeline that does a unit; ``after_NAME``, if there is one, merges."""
+    units: tuple[Unit, ...]
+    datasets: Mapping[str, str]
+    """Name of an intermediate dataset to schema name."""
 
 
 @dataclass(frozen=True)
@@ -78,11 +108,14 @@ class Plan:
     units: tuple[Unit, ...]
     auxiliary: Mapping[str, InputFile] = field(default_factory=dict)
     """Editions, tables, vocabularies: files that are read beside the inputs."""
+    stages: tuple[Stage, ...] = ()
+    """What is done before, in order."""
 
     @property
     def inputs(self) -> list[InputFile]:
-        """All inputs, in order."""
-        return [file for unit in self.units for file in unit.inputs]
+        """All inputs, each once, in order."""
+        units = [unit for stage in self.stages for unit in stage.units] + [*self.units]
+        return list(dict.fromkeys(file for unit in units for file in unit.inputs))
 
     @cached_property
     def description(self) -> dict[str, Any]:
@@ -93,7 +126,8 @@ class Plan:
             "auxiliary": {name: _described(file) for name, file in self.auxiliary.items()},
             "parameters": dict(self.parameters),
             "schemas": _versions(self.datasets),
-            "units": [len(unit.inputs) for unit in self.units],
+            "units": _counted(self.units),
+            **{f"units of {stage.name}": _counted(stage.units) for stage in self.stages},
             "code": code_hash(),
             "libraries": library_versions(),
         }
@@ -111,13 +145,16 @@ def fingerprint_of(description: Mapping[str, Any]) -> str:
 
 
 def _described(file: InputFile) -> dict[str, Any]:
-    described = asdict(file)
-    del described["path"]
-    return described
+    return {"name": file.name, "size": file.size, "sha256": file.sha256}
+
+
+def _counted(units: Sequence[Unit]) -> list[Any]:
+    """How inputs are cut into units: how many each takes, or which part of them."""
+    return [dict(unit.part) or len(unit.inputs) for unit in units]
 
 
 def _versions(datasets: Mapping[str, str]) -> dict[str, str]:
-    from corpora.shards import SCHEMAS
+    from corpora.schemas import SCHEMAS
 
     return {name: f"{schema} {SCHEMAS[schema].version}" for name, schema in datasets.items()}
 
@@ -219,7 +256,8 @@ def describe_file(name: str, path: Path) -> InputFile:
 
     path = path.absolute()
     try:
-        return InputFile(name, path.stat().st_size, sha256_of(path), str(path))
+        status = path.stat()
+        return InputFile(name, status.st_size, sha256_of(path), str(path), status.st_mtime_ns)
     except OSError as error:
         raise UsageError(f"{path}: cannot be read ({error.strerror}).") from error
 

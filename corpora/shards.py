@@ -1,4 +1,4 @@
-"""Datasets on disk: their columns, and how a shard is written and a dataset is read.
+"""Datasets on disk: how a shard is written and a dataset is read; columns are in ``schemas.py``.
 
 ``python -m corpora.shards verify DIR`` and ``show DIR`` are in ``corpora/inspection.py``.
 A dataset is a folder: ``shard-00000.arrow …`` (Arrow IPC file format), ``rejected.jsonl`` and,
@@ -20,89 +20,10 @@ import pyarrow.compute
 from corpora.document import Document, Sentence
 from corpora.errors import CorpusError, DamagedDatasetError, ShardSchemaError
 from corpora.rows import FROM_ROW, Row
+from corpora.schemas import SCHEMAS, Schema
 
 ROWS_PER_BATCH = 1024
 CHARACTERS_PER_BATCH = 1 << 20
-
-
-def _struct(**fields: pa.DataType) -> pa.DataType:
-    return pa.struct(list(fields.items()))
-
-
-# Hugging Face `datasets` cannot open Arrow's map type: a map is stored as a list of pairs.
-_PAIRS = pa.list_(_struct(key=pa.string(), value=pa.string()))
-_MENTIONS = pa.list_(
-    _struct(
-        start=pa.int32(),
-        end=pa.int32(),
-        entity=pa.string(),
-        label=pa.string(),
-        origin=pa.string(),
-        score=pa.float32(),
-        attributes=_PAIRS,
-    )
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Schema:
-    """The columns of one kind of dataset; raise ``version`` when a column changes."""
-
-    name: str
-    version: int
-    columns: pa.Schema
-    made_by: str
-    """The pipelines to run again when the version is another."""
-    compression: str | None = "zstd"
-
-
-SCHEMAS = {
-    schema.name: schema
-    for schema in (
-        Schema(
-            "documents",
-            1,
-            pa.schema(
-                [
-                    pa.field("id", pa.string(), nullable=False),
-                    pa.field("group", pa.string(), nullable=False),
-                    pa.field("source", pa.string(), nullable=False),
-                    ("lang", pa.string()),
-                    ("title", pa.string()),
-                    ("url", pa.string()),
-                    ("revision", pa.string()),
-                    ("timestamp", pa.string()),
-                    ("license", pa.string()),
-                    pa.field("text", pa.string(), nullable=False),
-                    (
-                        "paragraphs",
-                        pa.list_(_struct(start=pa.int32(), end=pa.int32(), kind=pa.string())),
-                    ),
-                    ("sentences", pa.list_(_struct(start=pa.int32(), end=pa.int32()))),
-                    ("mentions", _MENTIONS),
-                    ("metadata", _PAIRS),
-                ]
-            ),
-            made_by="tei_to_ner",
-        ),
-        Schema(
-            "ner",
-            1,
-            pa.schema(
-                [
-                    pa.field("id", pa.string(), nullable=False),
-                    pa.field("document_id", pa.string(), nullable=False),
-                    pa.field("split", pa.string(), nullable=False),
-                    ("tokens", pa.list_(pa.string())),
-                    ("tags", pa.list_(pa.string())),
-                    ("inner_tags", pa.list_(pa.string())),
-                    ("token_starts", pa.list_(pa.int32())),
-                ]
-            ),
-            made_by="tei_to_ner",
-        ),
-    )
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,12 +89,18 @@ class ShardWriter:
         if len(self._rows) >= ROWS_PER_BATCH or self._n_characters >= CHARACTERS_PER_BATCH:
             self._flush()
 
+    def write_batch(self, batch: pa.RecordBatch) -> None:
+        """Add many rows at once, after those that were added before."""
+        self._flush()
+        if batch.num_rows:
+            self._writer.write_batch(batch)
+            self._n_rows += batch.num_rows
+
     def _flush(self) -> None:
         if self._rows:
             batch = pa.RecordBatch.from_pylist(self._rows, schema=self.schema.columns)
-            self._writer.write_batch(batch)
-            self._n_rows += len(self._rows)
             self._rows, self._n_characters = [], 0
+            self.write_batch(batch)
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Finish the shard, or take away what was written."""

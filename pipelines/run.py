@@ -5,7 +5,10 @@ A pipeline is a module with
 - ``ABOUT``, what ``--help`` says: a line, an empty line, examples;
 - ``Options``, a ``CommonOptions``;
 - ``plan(options) -> Plan``, which reads no more than names, sizes and hashes;
-- ``write(unit) -> Iterator[Written | Filtered | Rejected]``, one outcome for each input record;
+- ``write(unit, scratch) -> Iterator[Outcome | Rows]``, one outcome (``Written``, ``Filtered``,
+  ``Rejected``) for each input record, and rows that belong to no single one;
+- if its plan has stages, a function of the name of each, like ``write``, and, to merge what their
+  units made, ``after_NAME(scratch) -> Iterator[Outcome | Counts]``, which runs alone;
 - ``next_steps(options) -> list[str]``, what to look at, and what to type next;
 - and, if it writes files beside its datasets, ``write_side_files(build)``.
 
@@ -13,49 +16,21 @@ Only descriptors of units go through Beam; a worker writes its shards itself.
 """
 
 import io
-import json
 import logging
 import os
 import re
 import sys
 import time
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from corpora.document import Document, Rejected, Sentence
 from corpora.errors import CorpusError, TooManyRejectsError, UsageError
 from pipelines.options import CommonOptions, parse_options
 from pipelines.progress import Progress, quiet
-
-_FAILURE = "onoma-unit-failed:"
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """An input record that became rows."""
-
-    records: Sequence[Document | Sentence]
-    counters: Mapping[str, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Filtered:
-    """An input record that is left out on purpose."""
-
-    source: str
-    reason: str
-
-
-Outcome = Written | Filtered | Rejected
-
-
-class UnitFailedError(CorpusError):
-    """A unit could not be done; its message is in hexadecimal, to pass through Beam unharmed."""
+from pipelines.work import FAILURE, Task, do_merge, do_unit, explain, to_json
 
 
 def run(name: str, argv: Sequence[str] | None = None) -> int:
@@ -75,7 +50,7 @@ def run(name: str, argv: Sequence[str] | None = None) -> int:
     except CorpusError as error:
         return _fail(str(error), status=1)
     except OSError as error:
-        return _fail(_explain(error, where=output), status=1)
+        return _fail(explain(error, where=output), status=1)
     except KeyboardInterrupt:
         return _fail("interrupted. The same command goes on from here.", status=130)
     _say(lines)
@@ -142,36 +117,72 @@ def _build(pipeline: Any, name: str, build: Any, *, options: CommonOptions) -> l
 
 
 def _work(name: str, units: Sequence[Any], *, build: Any, options: CommonOptions) -> None:
-    plan, folder = build.plan, build.folder.absolute()
-    datasets = tuple(plan.datasets.items())
-    tasks = [Task(name, plan.fingerprint, str(folder), datasets, _to_json(unit)) for unit in units]
+    folder = build.folder.absolute()
+    work = _tasks(name, units, build=build)
+    n_tasks = sum(len(tasks) for tasks, _ in work)
     n_before = _count_receipts(build.receipts)
     with (
         quiet(folder / "workers.log") as stream,
-        Progress(len(units), lambda: _count_receipts(build.receipts) - n_before, stream),
+        Progress(n_tasks, lambda: _count_receipts(build.receipts) - n_before, stream),
     ):
         try:
-            _work_in_beam(tasks, options)
+            _work_in_beam(work, options)
         except Exception as error:  # Beam wraps what workers raise in one or the other
             if isinstance(error.__cause__ or error.__context__, KeyboardInterrupt):
                 raise KeyboardInterrupt from error
             raise _unwrap(error, log=folder / "workers.log") from error
 
 
-def _work_in_beam(tasks: Sequence["Task"], options: CommonOptions) -> None:
+def _tasks(
+    name: str, units: Sequence[Any], *, build: Any
+) -> list[tuple[list["Task"], "Task | None"]]:
+    """What is to be done, stage by stage: the units, and then what merges them."""
+    plan = build.plan
+    make = partial(Task, name, plan.fingerprint, str(build.folder.absolute()))
+    work: list[tuple[list[Task], Task | None]] = []
+    for stage in plan.stages:
+        pending = build.pending(stage)
+        if pending:
+            build.merge_receipt(stage).unlink(missing_ok=True)
+        datasets = tuple(stage.datasets.items())
+        tasks = [make(datasets, to_json(unit), stage.name) for unit in pending]
+        merged = build.merge_receipt(stage).exists() and build.scratch.tables.exists()
+        has_merge = hasattr(import_module(name), f"after_{stage.name}")
+        work.append((tasks, make((), "", stage.name) if has_merge and not merged else None))
+    datasets = tuple(plan.datasets.items())
+    work.append(([make(datasets, to_json(unit)) for unit in units], None))
+    return work
+
+
+def _work_in_beam(
+    work: Sequence[tuple[list["Task"], "Task | None"]], options: CommonOptions
+) -> None:
     import apache_beam as beam
 
     with beam.Pipeline(options=_beam_options(options)) as p:
-        _ = (
-            p
-            | "Units" >> beam.Create(tasks)
-            | "Spread" >> beam.Reshuffle()  # without it one worker gets them all
-            | "Work" >> beam.Map(do_unit)
-        )
+        before = p | "Begin" >> beam.Create([0])
+        for number, (tasks, merge) in enumerate(work):
+            before = (
+                p
+                | f"Units {number}" >> beam.Create(tasks)
+                | f"Spread {number}" >> beam.Reshuffle()  # without it one worker gets them all
+                | f"Work {number}" >> beam.Map(_after, beam.pvalue.AsList(before))
+            )
+            if merge:
+                before = (
+                    p
+                    | f"Merge {number}" >> beam.Create([merge])
+                    | f"Merged {number}" >> beam.Map(_after, beam.pvalue.AsList(before))
+                )
+
+
+def _after(task: "Task", _: Sequence[int]) -> int:
+    """Do a task; the side input makes it wait until what comes before is done."""
+    return do_unit(task) if task.unit else do_merge(task)
 
 
 def _count_receipts(folder: Path) -> int:
-    return sum(1 for _ in folder.glob("*.json"))
+    return sum(1 for _ in folder.rglob("*.json"))
 
 
 def _beam_options(options: CommonOptions) -> Any:
@@ -188,7 +199,7 @@ def _beam_options(options: CommonOptions) -> Any:
 
 def _unwrap(error: Exception, *, log: Path) -> Exception:
     """Find the message of a unit in what Beam made of it."""
-    if found := re.search(f"{_FAILURE}([0-9a-f]+)", str(error)):
+    if found := re.search(f"{FAILURE}([0-9a-f]+)", str(error)):
         return CorpusError(bytes.fromhex(found[1]).decode())
     if isinstance(error, CorpusError | OSError):
         return error
@@ -196,140 +207,11 @@ def _unwrap(error: Exception, *, log: Path) -> Exception:
     return CorpusError(f"Beam: {last[0]}. See {log}; the same command goes on from here.")
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
-    """What travels through Beam for a unit."""
-
-    pipeline: str
-    fingerprint: str
-    folder: str
-    datasets: tuple[tuple[str, str], ...]
-    unit: str
-
-
-def _to_json(unit: Any) -> str:
-    return json.dumps(asdict(unit))
-
-
-def _from_json(text: str) -> Any:
-    from corpora.plan import InputFile, Unit
-
-    values = json.loads(text)
-    return Unit(
-        values["number"],
-        tuple(InputFile(**file) for file in values["inputs"]),
-        {name: InputFile(**file) for name, file in values["auxiliary"].items()},
-        values["settings"],
-    )
-
-
-def do_unit(task: Task) -> int:
-    """Do a unit: write its shards, and then its receipt; returns its number."""
-    unit = _from_json(task.unit)
-    try:
-        _do(task, unit)
-    except (CorpusError, OSError) as error:
-        message = _explain(error, where=f"{task.folder}, unit {unit.number}")
-        raise UnitFailedError(_FAILURE + message.encode().hex()) from error
-    return int(unit.number)
-
-
-def _explain(error: Exception, *, where: str) -> str:
-    if not isinstance(error, OSError):
-        return str(error)
-    return (
-        f"{error.filename or where}: {error.strerror or error}. "
-        "Nothing was published; mend it and run the same command again."
-    )
-
-
-def _do(task: Task, unit: Any) -> None:
-    from corpora.receipts import Accounting, Receipt, write_receipt
-    from corpora.shards import SCHEMAS, ShardWriter
-
-    pipeline: Any = import_module(task.pipeline)
-    folder = Path(task.folder)
-    with ExitStack() as stack:
-        writers = {
-            dataset: stack.enter_context(
-                ShardWriter(folder / "shards" / dataset / unit.shard_name, SCHEMAS[schema])
-            )
-            for dataset, schema in task.datasets
-        }
-        tally = _Tally()
-        for outcome in pipeline.write(unit):
-            tally.add(outcome, writers)
-    receipt = Receipt(
-        fingerprint=task.fingerprint,
-        unit=unit.number,
-        shards={name: writer.shard for name, writer in writers.items() if writer.shard},
-        accounting=Accounting(
-            read=tally.read,
-            written=tally.written,
-            filtered=dict(sorted(tally.filtered.items())),
-            rejected=dict(sorted(tally.rejected.items())),
-        ),
-        counters=dict(sorted(tally.counters.items())),
-        rejected=tally.rows,
-    )
-    write_receipt(folder / "receipts" / f"{unit.number:05d}.json", receipt)
-
-
-class _Tally:
-    """Counts the outcomes of a unit, and hands their rows to the shards."""
-
-    def __init__(self) -> None:
-        self.read = self.written = 0
-        self.filtered: Counter[str] = Counter()
-        self.rejected: Counter[str] = Counter()
-        self.counters: Counter[str] = Counter()
-        self.rows: list[dict[str, str]] = []
-        self.ids: set[tuple[str, str]] = set()
-
-    def add(self, outcome: Outcome, writers: Mapping[str, Any]) -> None:
-        self.read += 1
-        if isinstance(outcome, Written):
-            outcome = self._without_double(outcome)
-        match outcome:
-            case Written():
-                self._write(outcome, writers)
-            case Filtered():
-                self.filtered[outcome.reason] += 1
-            case Rejected():
-                self.rejected[outcome.reason] += 1
-                self.rows.append(asdict(outcome))
-
-    def _without_double(self, outcome: Written) -> Written | Rejected:
-        """Reject a record one of whose rows has an id that another row has."""
-        for record in outcome.records:
-            key = (type(record).__name__, record.id)
-            if key in self.ids:
-                first = outcome.records[0]
-                return Rejected(
-                    source=first.source if isinstance(first, Document) else first.id,
-                    position="",
-                    reason="duplicate_id",
-                    message=f"{record.id}: a second row with this id. Give each record its own.",
-                )
-            self.ids.add(key)
-        return outcome
-
-    def _write(self, outcome: Written, writers: Mapping[str, Any]) -> None:
-        from corpora.rows import row_of
-
-        by_schema = {writer.schema.name: writer for writer in writers.values()}
-        self.written += 1
-        self.counters.update(outcome.counters)
-        for record in outcome.records:
-            schema, row = row_of(record)
-            by_schema[schema].write(row)
-
-
 def _check_rejects(build: Any, options: CommonOptions) -> None:
     account = build.accounting
     too_many = max(10, options.max_reject_rate * account.read)
     if account.n_rejected > too_many:
-        example = next(row for receipt in build.finished for row in receipt.rejected)
+        example = build.rejected[0]
         raise TooManyRejectsError(
             f"{account.n_rejected:,} of {account.read:,} records were rejected "
             f"({_reasons(account.rejected)}); nothing was published. The first: "
@@ -350,4 +232,5 @@ def _summary(plan: Any, account: Any, counters: Mapping[str, int], *, seconds: f
         lines.append(f"filtered: {_reasons(account.filtered)}")
     if account.rejected:
         lines.append(f"WARNING rejected: {_reasons(account.rejected)}; see rejected.jsonl")
-    return lines + [f"  {name}: {count:,}" for name, count in counters.items()]
+    shown = {name: count for name, count in counters.items() if "/" not in name}
+    return lines + [f"  {name}: {count:,}" for name, count in shown.items()]

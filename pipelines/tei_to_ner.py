@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from corpora.alignment import NESTED, count_untagged, to_sentences
-from corpora.build import Build
+from corpora.build import Build, Scratch
 from corpora.document import Document, Rejected, Sentence
 from corpora.errors import UsageError
 from corpora.plan import InputFile, Plan, Unit, describe_file, find_inputs, make_units
@@ -22,7 +22,8 @@ from corpora.sampling import choose, choose_all
 from corpora.splits import SPLITS, parse_ratios, read_split_file
 from corpora.tei.edition import Edition, edition_path, load_edition
 from pipelines.options import CommonOptions, option
-from pipelines.run import Filtered, Outcome, Written, run
+from pipelines.run import run
+from pipelines.work import Filtered, Outcome, Written
 
 ABOUT = __doc__
 DATASETS = {"documents": "documents", "ner": "ner"}
@@ -98,7 +99,7 @@ def _splits(names: Sequence[str], options: Options) -> tuple[Mapping[str, str], 
     return choose_all(names, ratios, seed=options.seed), how
 
 
-def write(unit: Unit) -> Iterator[Outcome]:
+def write(unit: Unit, _: Scratch) -> Iterator[Outcome]:
     """Read the files of a unit."""
     edition = _edition(unit.auxiliary["edition"])
     for file in unit.inputs:

@@ -15,7 +15,8 @@ from corpora.inspection import main as shards
 from corpora.plan import fingerprint_of
 from corpora.receipts import Accounting, Receipt, write_receipt
 from corpora.rows import document_to_row
-from corpora.shards import SCHEMAS, ShardWriter
+from corpora.schemas import SCHEMAS
+from corpora.shards import ShardWriter
 from pipelines.run import _beam_options
 from pipelines.tei_to_ner import Options, plan
 from tests.pipelines.test_tei_to_ner import LETTERS, OPTIONS, files_of, run

@@ -1,0 +1,112 @@
+"""The columns and the version of every dataset; opening another version is an error."""
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+
+def _struct(**fields: pa.DataType) -> pa.DataType:
+    return pa.struct(list(fields.items()))
+
+
+# Hugging Face `datasets` cannot open Arrow's map type: a map is stored as a list of pairs.
+_PAIRS = pa.list_(_struct(key=pa.string(), value=pa.string()))
+_MENTIONS = pa.list_(
+    _struct(
+        start=pa.int32(),
+        end=pa.int32(),
+        entity=pa.string(),
+        label=pa.string(),
+        origin=pa.string(),
+        score=pa.float32(),
+        attributes=_PAIRS,
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The columns of one kind of dataset; raise ``version`` when a column changes."""
+
+    name: str
+    version: int
+    columns: pa.Schema
+    made_by: str
+    """The pipelines to run again when the version is another."""
+    compression: str | None = "zstd"
+
+
+_DOCUMENTS = pa.schema(
+    [
+        pa.field("id", pa.string(), nullable=False),
+        pa.field("group", pa.string(), nullable=False),
+        pa.field("source", pa.string(), nullable=False),
+        ("lang", pa.string()),
+        ("title", pa.string()),
+        ("url", pa.string()),
+        ("revision", pa.string()),
+        ("timestamp", pa.string()),
+        ("license", pa.string()),
+        pa.field("text", pa.string(), nullable=False),
+        ("paragraphs", pa.list_(_struct(start=pa.int32(), end=pa.int32(), kind=pa.string()))),
+        ("sentences", pa.list_(_struct(start=pa.int32(), end=pa.int32()))),
+        ("mentions", _MENTIONS),
+        ("metadata", _PAIRS),
+    ]
+)
+_REDIRECTS = pa.schema(
+    [
+        pa.field("id", pa.string(), nullable=False),
+        pa.field("title", pa.string(), nullable=False),
+        pa.field("target", pa.string(), nullable=False),
+        ("section", pa.string()),
+        ("resolved", pa.string()),
+    ]
+)
+_FORMS = pa.list_(
+    _struct(form=pa.string(), count=pa.int64(), prior=pa.float32(), link_probability=pa.float32())
+)
+_ENTITIES = pa.schema(
+    [
+        pa.field("id", pa.int32(), nullable=False),
+        pa.field("entity", pa.string(), nullable=False),
+        ("title", pa.string()),
+        ("page_id", pa.string()),
+        pa.field("count", pa.int64(), nullable=False),
+        ("counts", pa.list_(_struct(key=pa.string(), value=pa.int64()))),
+        ("aliases", _FORMS),
+        pa.field("retired", pa.bool_(), nullable=False),
+    ]
+)
+
+SCHEMAS = {
+    schema.name: schema
+    for schema in (
+        Schema(
+            "documents",
+            1,
+            _DOCUMENTS,
+            made_by="tei_to_ner, wikipedia_to_documents, augment_mentions",
+        ),
+        Schema("redirects", 1, _REDIRECTS, made_by="wikipedia_to_documents"),
+        Schema("entities", 1, _ENTITIES, made_by="documents_to_entity_vocab"),
+        # Between the stages of a pipeline; never published.
+        Schema("pages", 1, _DOCUMENTS, made_by="wikipedia_to_documents", compression="lz4"),
+        Schema(
+            "ner",
+            1,
+            pa.schema(
+                [
+                    pa.field("id", pa.string(), nullable=False),
+                    pa.field("document_id", pa.string(), nullable=False),
+                    pa.field("split", pa.string(), nullable=False),
+                    ("tokens", pa.list_(pa.string())),
+                    ("tags", pa.list_(pa.string())),
+                    ("inner_tags", pa.list_(pa.string())),
+                    ("token_starts", pa.list_(pa.int32())),
+                ]
+            ),
+            made_by="tei_to_ner",
+        ),
+    )
+}
