@@ -78,6 +78,28 @@ _ENTITIES = pa.schema(
         pa.field("retired", pa.bool_(), nullable=False),
     ]
 )
+# Of the stages of documents_to_entity_vocab; `part` says which unit of the next stage reads a row.
+_COUNT = pa.field("count", pa.int64(), nullable=False)
+_PART = pa.field("part", pa.int32(), nullable=False)
+_ENTITY, _FORM = (pa.field(name, pa.string(), nullable=False) for name in ("entity", "form"))
+_ORIGIN = pa.field("origin", pa.string(), nullable=False)
+_ENTITY_STAGES = {
+    "entity_equivalents": [("title", pa.string()), ("target", pa.string())],
+    "entity_counts": [_PART, _ENTITY, _FORM, _ORIGIN, _COUNT],
+    "entity_pages": [_PART, _ENTITY, ("page_id", pa.string()), ("rank", pa.int8())],
+    "entity_totals": [_ENTITY, *(_ENTITIES.field(name) for name in ("page_id", "count", "counts"))],
+    "entity_forms": [_PART, _ENTITY, _FORM, _COUNT, ("is_alias", pa.bool_())],
+    "entity_aliases": [
+        _PART,
+        ("id", pa.int32()),
+        ("number", pa.int32()),
+        _FORM,
+        _COUNT,
+        ("linked", pa.int64()),
+    ],
+    "forms": [_FORM],
+    "form_occurrences": [("number", pa.int64()), ("unlinked", pa.int64())],
+}
 
 SCHEMAS = {
     schema.name: schema
@@ -92,6 +114,12 @@ SCHEMAS = {
         Schema("entities", 1, _ENTITIES, made_by="documents_to_entity_vocab"),
         # Between the stages of a pipeline; never published.
         Schema("pages", 1, _DOCUMENTS, made_by="wikipedia_to_documents", compression="lz4"),
+        *(
+            Schema(
+                name, 1, pa.schema(fields), made_by="documents_to_entity_vocab", compression="lz4"
+            )
+            for name, fields in _ENTITY_STAGES.items()
+        ),
         Schema(
             "ner",
             1,

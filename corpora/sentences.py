@@ -40,6 +40,7 @@ _CLOSING = "\"'»«›‹“”„‘’)]}*–—- \u00a0\t"
 _OPENING = "\"'»«›‹“”„‚‘’([{*–—- \u00a0\t\n"
 
 _LINE_BREAK = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+_OTHER_LINE_BREAK = re.compile(r"[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _DASH = re.compile(rf"[.!?…][{re.escape(_CLOSING)}]*\s[–—-]+\s+")
 _FIRST_WORD = re.compile(r"[\W_]*([^\W_]+)")
 _LAST_WORD = re.compile(rf"(?:{_DIGITS}|{_PARTS})\.$")
@@ -121,6 +122,40 @@ class Segmenter:
                 edges.append(boundary)
         edges.append(within.end)
         return list(_without_spaces(text, edges))
+
+    def split(
+        self, text: str, blocks: Sequence[tuple[int, int]], *, unbroken: Sequence[tuple[int, int]]
+    ) -> Iterator[tuple[int, int]]:
+        """Do what ``sentences`` does for many paragraphs at once, in a third of the time.
+
+        ``blocks`` are in order, and each stands on a line of its own; ``unbroken`` are disjoint
+        and in order.
+        """
+        boundaries = self._all_candidates(text, blocks)
+        starts = [start for start, _ in unbroken]
+        position = 0
+        for start, end in blocks:
+            begin = start
+            position = bisect_right(boundaries, start, position)
+            while position < len(boundaries) and (boundary := boundaries[position]) < end:
+                position += 1
+                around = bisect_left(starts, boundary) - 1
+                if around >= 0 and unbroken[around][1] > boundary:
+                    continue
+                if self._ends(text, boundary, begin=begin, limit=end):
+                    yield from _stripped(text, begin, boundary)
+                    begin = boundary
+            yield from _stripped(text, begin, end)
+
+    def _all_candidates(self, text: str, blocks: Sequence[tuple[int, int]]) -> list[int]:
+        from icu4py.breakers import SentenceBreaker
+
+        if text.count("\n") >= len(blocks) or _OTHER_LINE_BREAK.search(text):
+            lines = [_LINE_BREAK.sub(" ", text[start:end]) for start, end in blocks]
+            text = "\n".join(lines)
+        found = set(accumulate(map(len, SentenceBreaker(text, self.locale))))
+        found.update(dash.end() for dash in _DASH.finditer(text))
+        return sorted(found)
 
     def edges(self, text: str) -> list[int]:
         """Find where ICU begins and ends words, to hand to ``words`` for each sentence."""
@@ -359,6 +394,14 @@ def _outermost(spans: Iterable[Span]) -> list[Span]:
         if not outer or outer[-1].end < span.end:
             outer.append(span)
     return outer
+
+
+def _stripped(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """The span without white space around; nothing if there is nothing else in it."""
+    content = text[start:end].lstrip()
+    if content:
+        start = end - len(content)
+        yield start, start + len(content.rstrip())
 
 
 def _without_spaces(text: str, edges: Sequence[int]) -> Iterator[Span]:

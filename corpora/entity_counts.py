@@ -1,0 +1,238 @@
+"""Count what mentions refer to and by which words: shard by shard, then merged part by part.
+
+A *part* holds the rows whose key (an entity, a form) has a hash of its own rest. Each batch of an
+intermediate shard is of one part, so that a unit of the next stage reads its part of all shards and
+nothing else: what it holds in memory are the distinct keys of one part.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from corpora.columns import Mentions
+from corpora.schemas import SCHEMAS
+from corpora.wikipedia.redirects import RedirectTable, hashes
+
+BATCH_ROWS = 1 << 16
+FOLD_ROWS = 1 << 20
+"""Rows that are collected before they are added up."""
+_RESERVED = r"^(?:[^:]*:)?\[(?:PAD|UNK|MASK2?|RETIRED \d+)\]$"
+
+Parts = npt.NDArray[np.int64]
+
+
+class MentionCounter:
+    """Counts the mentions of a shard: by entity, form and origin; and lists its pages.
+
+    Mentions of the ``origins`` count with their form, the surface text with its white space made
+    single spaces; those of other origins are counted by entity alone.
+    """
+
+    def __init__(self, origins: Iterable[str], *, equivalents: RedirectTable | None = None) -> None:
+        self._origins = pa.array(sorted(origins), pa.string())
+        self._equivalents = equivalents
+        self._counts = Sums(("entity", "form", "origin"))
+        self._pages: list[pa.Table] = []
+        self.counters: Counter[str] = Counter()
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Count the documents of a batch; columns ``id, group, title, text, mentions``."""
+        mentions = Mentions.of(batch)
+        is_known = pc.is_valid(mentions.structs.field("entity"))
+        origin = mentions.structs.field("origin").filter(is_known)
+        is_counted = pc.is_in(origin, self._origins)
+        forms = np.full(len(origin), "", dtype=object)
+        where = np.flatnonzero(is_known)[np.asarray(is_counted)]
+        forms[np.asarray(is_counted)] = _surfaces(batch.column("text"), mentions, where)
+        table = pa.table(
+            {
+                "entity": self._merged(mentions.structs.field("entity").filter(is_known)),
+                "form": _normalised(pa.array(forms, pa.string())),
+                "origin": origin,
+            }
+        )
+        self._counts.add(table.append_column("count", pa.array(np.ones(len(table), np.int64))))
+        self._pages.append(self._pages_of(batch))
+        self.counters["mentions.counted"] += len(where)
+        self.counters["mentions.of_other_origins"] += len(origin) - len(where)
+        self.counters["mentions.without_entity"] += len(is_known) - len(origin)
+
+    def counts(self) -> pa.Table:
+        """``entity, form, origin, count``."""
+        return self._counts.table()
+
+    def pages(self) -> pa.Table:
+        """``entity, page_id, rank``: rank 1 where the page is that of an equivalent."""
+        return pa.concat_tables(self._pages) if self._pages else pa.table({})
+
+    def _pages_of(self, batch: pa.RecordBatch) -> pa.Table:
+        own = pc.binary_join_element_wise(batch.column("group"), batch.column("title"), ":")
+        entity = self._merged(own)
+        rank = pc.not_equal(own, entity).cast(pa.int8())
+        table = pa.table({"entity": entity, "page_id": batch.column("id"), "rank": rank})
+        return table.filter(pc.is_valid(own))
+
+    def _merged(self, entities: pa.StringArray) -> pa.StringArray:
+        """Replace what has an equivalent by the first of its line."""
+        return self._equivalents.resolve(entities) if self._equivalents else entities
+
+
+def _surfaces(texts: pa.StringArray, mentions: Mentions, where: Parts) -> list[str]:
+    """What stands in the text at some of its mentions."""
+    of = np.repeat(np.arange(len(texts)), np.diff(mentions.ends))[where]
+    strings = texts.to_pylist()
+    starts, ends = (mentions.numbers(name)[where].tolist() for name in ("start", "end"))
+    return [
+        strings[document][start:end]
+        for document, start, end in zip(of.tolist(), starts, ends, strict=True)
+    ]
+
+
+def _normalised(forms: pa.StringArray) -> pa.StringArray:
+    """Make white space of any kind one space, and none at the ends."""
+    encoded = forms.dictionary_encode()
+    distinct = [" ".join(form.split()) for form in encoded.dictionary.to_pylist()]
+    return pa.array(distinct, pa.string()).take(encoded.indices)
+
+
+class Sums:
+    """Adds up ``count`` by keys, in the order in which the keys are first met."""
+
+    def __init__(self, keys: Sequence[str]) -> None:
+        self._keys = list(keys)
+        self._held: list[pa.Table] = []
+        self._n_rows = self._n_summed = 0
+
+    def add(self, table: pa.Table) -> None:
+        """Add rows that have the keys and ``count``."""
+        self._held.append(table.select([*self._keys, "count"]))
+        self._n_rows += len(table)
+        if self._n_rows > max(FOLD_ROWS, 2 * self._n_summed):
+            self.table()
+
+    def table(self) -> pa.Table:
+        """The keys and their sums."""
+        if not self._held:
+            return pa.table({name: pa.array([], pa.string()) for name in self._keys}).append_column(
+                "count", pa.array([], pa.int64())
+            )
+        grouped = pa.concat_tables(self._held).group_by(self._keys, use_threads=False)
+        summed = grouped.aggregate([("count", "sum")]).rename_columns([*self._keys, "count"])
+        self._held, self._n_rows, self._n_summed = [summed], len(summed), len(summed)
+        return summed
+
+
+def parts_of(keys: pa.ChunkedArray, n_parts: int) -> Parts:
+    """The part of each key, by hash."""
+    strings = keys.cast(pa.large_string()).combine_chunks()
+    return (hashes(strings) % np.uint64(n_parts)).astype(np.int64)
+
+
+def by_part(table: pa.Table, parts: Parts, *, schema: str) -> Iterator[pa.RecordBatch]:
+    """Cut a table into batches of one part each, in order; rows keep theirs."""
+    order = np.argsort(parts, kind="stable")
+    table = table.take(pa.array(order)).append_column(
+        "part", pa.array(parts[order].astype(np.int32))
+    )
+    edges = np.flatnonzero(np.diff(parts[order], prepend=-1, append=-1))
+    for start, end in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
+        yield from batches_of(table.slice(start, end - start), schema)
+
+
+def batches_of(table: pa.Table, schema: str) -> Iterator[pa.RecordBatch]:
+    """Cut a table into batches of an intermediate dataset."""
+    columns = SCHEMAS[schema].columns
+    yield from table.select(columns.names).cast(columns).to_batches(max_chunksize=BATCH_ROWS)
+
+
+def read_part(paths: Iterable[Path], part: int) -> Iterator[pa.Table]:
+    """Read the batches of a part of all these shards, in order."""
+    first = pa.ipc.IpcReadOptions(included_fields=[0])
+    for path in paths:
+        with (
+            pa.memory_map(str(path)) as source,
+            pa.ipc.open_file(source, options=first) as parts,
+            pa.ipc.open_file(source) as reader,
+        ):
+            for number in range(reader.num_record_batches):
+                if parts.get_batch(number).column(0)[0].as_py() == part:
+                    yield pa.Table.from_batches([reader.get_batch(number)])
+
+
+class PartTotals:
+    """The entities of one part, merged from the counts of all shards."""
+
+    def __init__(
+        self, counts: Iterable[pa.Table], pages: Iterable[pa.Table], *, origins: Iterable[str]
+    ) -> None:
+        sums = Sums(("entity", "form", "origin"))
+        for table in counts:
+            sums.add(table)
+        merged = sums.table()
+        is_reserved = pc.match_substring_regex(merged.column("entity"), _RESERVED)
+        self._pages = _first_pages(list(pages))
+        self._rows = merged.filter(pc.invert(is_reserved))
+        self._origins = pa.array(sorted(origins), pa.string())
+        self.counters = {
+            "mentions.of_reserved_names": pc.sum(merged.filter(is_reserved).column("count")).as_py()
+            or 0
+        }
+
+    def totals(self) -> pa.Table:
+        """A row for each entity: its page, its count, and that of each origin."""
+        by_origin = Sums(("entity", "origin"))
+        by_origin.add(self._rows)
+        table = by_origin.table().sort_by([("entity", "ascending"), ("origin", "ascending")])
+        is_counted = pc.is_in(table.column("origin"), self._origins)
+        counted = pc.if_else(is_counted, table.column("count"), 0)
+        grouped = table.append_column("counted", counted).group_by("entity", use_threads=False)
+        totals = grouped.aggregate([("counted", "sum"), ("count", "count")])
+        ends = np.concatenate([[0], np.cumsum(totals.column("count_count").to_numpy())])
+        pairs = pa.StructArray.from_arrays(
+            [table.column(name).combine_chunks() for name in ("origin", "count")], ["key", "value"]
+        )
+        rows = pc.index_in(totals.column("entity"), self._pages.column("entity").combine_chunks())
+        return pa.table(
+            {
+                "entity": totals.column("entity"),
+                "page_id": self._pages.column("page_id").take(rows),
+                "count": totals.column("counted_sum"),
+                "counts": pa.ListArray.from_arrays(pa.array(ends, pa.int32()), pairs),
+            }
+        )
+
+    def forms(self, *, max_aliases: int | None) -> pa.Table:
+        """A row for each entity and form that it was counted with; the most frequent are aliases."""
+        is_counted = pc.is_in(self._rows.column("origin"), self._origins)
+        sums = Sums(("entity", "form"))
+        sums.add(self._rows.filter(is_counted))
+        table = sums.table()
+        table = table.filter(pc.not_equal(table.column("form"), ""))
+        if max_aliases is None:
+            return table.append_column("is_alias", pa.array(np.ones(len(table), np.bool_)))
+        order = [("entity", "ascending"), ("count", "descending"), ("form", "ascending")]
+        table = table.sort_by(order)
+        ranks = pc.rank(pa.array([], pa.int64())) if not len(table) else _ranks(table)
+        return table.append_column("is_alias", pc.less(ranks, max_aliases))
+
+
+def _ranks(table: pa.Table) -> pa.Array:
+    """The place of each row among those of its entity, from 0; the rows are sorted by entity."""
+    ids = table.column("entity").combine_chunks().dictionary_encode().indices.to_numpy()
+    begins = np.flatnonzero(np.diff(ids, prepend=-1))
+    lengths = np.diff(begins, append=len(ids))
+    return pa.array(np.arange(len(ids)) - np.repeat(begins, lengths))
+
+
+def _first_pages(pages: Sequence[pa.Table]) -> pa.Table:
+    """One page for each entity: its own before those of its equivalents, then by id."""
+    columns = SCHEMAS["entity_pages"].columns
+    table = pa.concat_tables(pages) if pages else columns.empty_table()
+    order = [("entity", "ascending"), ("rank", "ascending"), ("page_id", "ascending")]
+    grouped = table.sort_by(order).group_by("entity", use_threads=False)
+    return grouped.aggregate([("page_id", "first")]).rename_columns(["entity", "page_id"])

@@ -1,0 +1,152 @@
+"""From a page of a dump to a row of ``documents``, a redirect, or a reason why it is neither."""
+
+import re
+import sys
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from urllib.parse import quote
+
+from corpora.columns import DocumentColumns
+from corpora.sentences import Segmenter, segmenter
+from corpora.wikipedia.ledger import Ledger
+from corpora.wikipedia.pages import Page
+from corpora.wikipedia.templates import TemplateTable
+from corpora.wikipedia.titles import Wiki
+from corpora.wikipedia.wikitext import PageText, extract
+
+MODELS = ("", "wikitext")
+_REDIRECT = re.compile(r"\s*#\s?([^\W\d_]+(?:[ _-][^\W\d_]+)?)\s*:?\s*\[\[([^\[\]|\n]+)")
+_SAFE = ":/()!,'*;@$~"
+_WIKIMEDIA = re.compile(r"//[a-z0-9-]+\.wik[a-z]+\.org/")
+LICENSE = "CC-BY-SA-4.0"
+"""Of all Wikimedia projects but Wikidata and Wikinews, since June 2023; SPDX."""
+
+
+@dataclass(frozen=True, slots=True)
+class Redirect:
+    """A page that only points to another."""
+
+    id: str
+    title: str
+    target: str
+    section: str
+
+
+@dataclass(slots=True)
+class ArticleReader:
+    """Reads the pages of one wiki; collects documents, redirects and the ledger of a unit."""
+
+    wiki: Wiki
+    templates: TemplateTable
+    license: str | None
+    namespaces: frozenset[int] = frozenset({0})
+    disambiguation: bool = True
+    """Whether disambiguation pages are kept."""
+    engine: str = "onoma"
+    documents: DocumentColumns = field(default_factory=DocumentColumns)
+    redirects: list[Redirect] = field(default_factory=list)
+    ledger: Ledger = field(default_factory=Ledger)
+    _segmenter: Segmenter = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Open the language's segmenter."""
+        self._segmenter = segmenter(self.wiki.lang)
+
+    def read(self, page: Page, *, source: str) -> str:
+        """Collect a page; returns why it is left out, empty for a document."""
+        namespace = page.namespace
+        if namespace is None:
+            namespace = self.wiki.namespace(page.title)
+        if namespace not in self.namespaces:
+            return "other_namespace"
+        if page.model not in MODELS:
+            return "no_wikitext"
+        if redirect := find_redirect(page, self.wiki):
+            self.redirects.append(redirect)
+            return "redirect"
+        if not page.text.strip():
+            return "no_text"
+        return self._read_article(page, source=source)
+
+    def _read_article(self, page: Page, *, source: str) -> str:
+        text = extract(
+            page.text, self.wiki, self.templates, title=page.title, today=page.timestamp[:10]
+        )
+        if text.is_disambiguation and not self.disambiguation:
+            return "disambiguation"
+        if not text.blocks:
+            return "no_text"
+        self.ledger.add(page.text, text)
+        scalars = {
+            "id": f"{self.wiki.name}:{page.id or page.title}",
+            "group": self.wiki.name,
+            "source": source,
+            "lang": self.wiki.lang or None,
+            "title": page.title,
+            "url": self._url(page.title),
+            "revision": page.revision or None,
+            "timestamp": page.timestamp or None,
+            "license": self.license,
+            "text": text.text,
+        }
+        text.links.sort(key=lambda link: (link.start, -link.end))
+        self.documents.add(
+            scalars,
+            blocks=text.blocks,
+            sentences=self._sentences(text),
+            links=text.links,
+            metadata=_metadata(text),
+        )
+        return ""
+
+    def _url(self, title: str) -> str | None:
+        if not self.wiki.base:
+            return None
+        return self.wiki.base + quote(title.replace(" ", "_"), safe=_SAFE)
+
+    def _sentences(self, text: PageText) -> Iterator[tuple[int, int]]:
+        """Cut the text; neither a heading nor a link is ever cut."""
+        heads = [(start, end) for start, end, kind in text.blocks if kind == "head"]
+        links = [(start, end) for start, end, _, _ in text.links]
+        return self._segmenter.split(
+            text.text,
+            [(start, end) for start, end, _ in text.blocks],
+            unbroken=sorted(heads + [link for link in links if not _inside(heads, link)]),
+        )
+
+
+def _inside(spans: Sequence[tuple[int, int]], span: tuple[int, int]) -> bool:
+    """Whether a span lies in one of those, which are in order."""
+    around = bisect_right(spans, (span[0], sys.maxsize)) - 1
+    return around >= 0 and spans[around][1] >= span[1]
+
+
+def find_redirect(page: Page, wiki: Wiki) -> Redirect | None:
+    """Read a redirect: the dump says so, or (before version 0.4) the text begins with ``#WORD``."""
+    text = page.text
+    start = text[:1] == "#" or text[:200].lstrip()[:1] == "#"
+    found = _REDIRECT.match(text) if start else None
+    if page.redirect is None and found is None:
+        return None
+    target = wiki.target(f":{found[2] if found else page.redirect}")
+    title = wiki.title(page.redirect) if page.redirect else target.title
+    if not title:
+        return None
+    return Redirect(f"{wiki.name}:{page.id or page.title}", page.title, title, target.section)
+
+
+def _metadata(text: PageText) -> Mapping[str, str]:
+    metadata = {}
+    if text.is_disambiguation:
+        metadata["disambiguation"] = "yes"
+    if text.holes:
+        metadata["holes"] = " ".join(map(str, text.holes))
+    return metadata
+
+
+def license_of(base: str) -> str | None:
+    """The licence that the text of a wiki is under, where its address tells."""
+    if "wikinews" in base or "wikidata" in base:
+        return None
+    return LICENSE if _WIKIMEDIA.search(base) else None

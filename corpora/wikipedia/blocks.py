@@ -1,0 +1,90 @@
+"""Text that grows block by block; offsets are final when a character is appended."""
+
+from typing import NamedTuple
+
+
+class Block(NamedTuple):
+    """A paragraph, heading, list item, caption or verse."""
+
+    start: int
+    end: int
+    kind: str
+
+
+class Blocks:
+    """Text so far, its finished blocks, and the one that is open."""
+
+    __slots__ = ("_first_hole", "blocks", "holes", "kind", "length", "loose", "parts", "start")
+
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+        self.length = 0
+        self.start = -1
+        """Where the open block starts, or -1."""
+        self.kind = "p"
+        self.loose = True
+        """Whether a space would be too much here."""
+        self.blocks: list[Block] = []
+        self.holes: list[tuple[int, str]] = []
+        """Where something dropped out of a block, and its name."""
+        self._first_hole = 0
+
+    def open(self, kind: str) -> None:
+        """Begin a block on a line of its own."""
+        if self.length:
+            self.parts.append("\n")
+            self.length += 1
+        self.kind, self.start, self.loose = kind, self.length, True
+        self._first_hole = len(self.holes)
+
+    def close(self) -> None:
+        """End the open block, if there is one; an empty one leaves nothing."""
+        start = self.start
+        if start < 0:
+            return
+        while self.length > start and self.parts[-1][-1] in " \n":
+            self.trim(" \n")
+        for i in range(self._first_hole, len(self.holes)):
+            offset, name = self.holes[i]
+            self.holes[i] = min(offset, self.length), name
+        if self.length > start:
+            self.blocks.append(Block(start, self.length, self.kind))
+        else:
+            del self.holes[self._first_hole :]
+            if start:
+                self.parts.pop()
+                self.length -= 1
+        self.start = -1
+
+    def add(self, piece: str) -> None:
+        """Append text; a space after a space or at the start of a block is left out."""
+        if self.loose:
+            piece = piece.lstrip(" ")
+        if piece:
+            self.parts.append(piece)
+            self.length += len(piece)
+            self.loose = piece[-1] == " "
+
+    def trim(self, characters: str) -> None:
+        """Take characters from the end of the open block's last piece."""
+        piece = self.parts.pop()
+        kept = piece.rstrip(characters)
+        self.length -= len(piece) - len(kept)
+        if kept:
+            self.parts.append(kept)
+        self.loose = self.length == self.start or self.parts[-1][-1] in " \n"
+
+    def tail(self) -> str:
+        """The last character of the open block's last piece, spaces aside."""
+        if self.length == self.start:
+            return ""
+        return self.parts[-1].rstrip(" ")[-1:] or " "
+
+    def break_line(self) -> None:
+        """Begin another line in the open block, unless one was begun."""
+        while self.length > self.start and self.parts[-1][-1] == " ":
+            self.trim(" ")
+        if self.length > self.start and self.parts[-1][-1] != "\n":
+            self.parts.append("\n")
+            self.length += 1
+        self.loose = True

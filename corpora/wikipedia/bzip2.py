@@ -1,0 +1,251 @@
+"""Bzip2 from any place on: each block is found by its magic number and decoded alone.
+
+A bzip2 file is a row of streams (``BZh9`` … a CRC), each a row of blocks of at most 900 kB of text.
+A block begins at any bit with the 48 bits of ``BLOCK`` and its CRC, and needs nothing of the blocks
+before it. So a long single stream and a multistream file are cut alike, and a damaged block costs
+only itself. Layout: https://github.com/dsnet/compress/blob/master/doc/bzip2-format.pdf
+"""
+
+import bz2
+import re
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain, takewhile
+from pathlib import Path
+from typing import IO
+
+from corpora.wikipedia.chunks import Chunk, Damage
+
+BLOCK = 0x314159265359
+END = 0x177245385090  # stands where a stream has no further block, before the stream's CRC
+MAX_BLOCK_BYTES = 2_400_000  # 900,000 symbols of at most 20 bits, and their tables
+_WINDOW = 1 << 18
+_MAGIC_BITS, _CRC_BITS = 48, 32
+_MAGIC_BYTES = 7  # that 48 bits may touch
+_FOOTER_BYTES = 11  # END, CRC, and what is left of the block's last byte
+_HEADER = b"BZh9"
+_EMPTY = bz2.compress(b"")
+_EMPTY_STREAM = re.compile(rb"BZh[1-9]" + re.escape(_EMPTY[len(_HEADER) :]))
+_REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
+
+
+def _insides_of(magic: int) -> dict[bytes, int]:
+    """The whole bytes within a magic number, to the bit of a byte at which it begins."""
+    insides = {magic.to_bytes(6, "big"): 0}
+    return insides | {(magic << (8 - bit)).to_bytes(7, "big")[1:-1]: bit for bit in range(1, 8)}
+
+
+_INSIDES = {magic: _insides_of(magic) for magic in (BLOCK, END)}
+_PATTERNS = {  # without groups, which would make it ten times slower
+    magic: re.compile(b"|".join(map(re.escape, insides))) for magic, insides in _INSIDES.items()
+}
+
+
+class Bzip2File:
+    """XML in bzip2; ranges count compressed bytes, and own the blocks that begin in them."""
+
+    def __init__(self, path: Path) -> None:
+        """Measure the file."""
+        self.path = path
+        self.size = path.stat().st_size
+
+    def chunks(self, start: int, end: int) -> Iterator[Chunk | Damage]:
+        """Decode block after block; one that cannot be decoded is ``Damage``."""
+        with self.path.open("rb") as file:
+            previous: int | None = None
+            for block in chain(_find_blocks(file, start), [None]):
+                if previous is not None:
+                    yield from _read(file, previous, block, is_own=previous // 8 < end)
+                elif start == 0:
+                    yield from _lost_before(file, block)
+                previous = block
+
+    def ending(self) -> Iterator[Chunk | Damage]:
+        """Decode the last two blocks: the last may be tiny."""
+        with self.path.open("rb") as file:
+            blocks = list(_find_blocks(file, max(0, self.size - 2 * MAX_BLOCK_BYTES)))
+        return self.chunks(blocks[-2:][0] // 8 if blocks else self.size, self.size)
+
+
+def _read(
+    file: IO[bytes], block: int, following: int | None, *, is_own: bool
+) -> Iterator[Chunk | Damage]:
+    """Decode a block that seems to begin at a bit; ``following`` is where the next one seems to.
+
+    Once in 2^48 bits the magic number stands in a block by chance. Then this block ends with the
+    one that follows, or it is a part of the one before, which ends with it.
+    """
+    part = _cut(file, block, following)
+    data = _decode(part)
+    if data is None and following is not None:
+        after = next(_find_blocks(file, following // 8 + 1), None)
+        part = _cut(file, block, after, beyond=following)
+        data = _decode(part)
+    if data is None and _is_inside_another(file, block, following):
+        return
+    if data is None:
+        part = _cut(file, block, following)
+        data, lost = _decode_first(part)
+    else:
+        lost = part.unexplained()
+    if data is not None:
+        yield Chunk(data, 0, is_own, f"of the bzip2 block at byte {block // 8}")
+    if lost is not None:
+        yield _damage(block // 8 + lost, is_own=is_own, is_end=following is None)
+
+
+def _lost_before(file: IO[bytes], first: int | None) -> Iterator[Damage]:
+    """Say that the file does not begin with the first block that is found, if that is so."""
+    file.seek(0)
+    beginning = file.read(MAX_BLOCK_BYTES)
+    n_bytes = 0
+    while _EMPTY_STREAM.match(beginning, n_bytes):
+        n_bytes += len(_EMPTY)
+    begins_stream = beginning.startswith(b"BZh", n_bytes)
+    if first != (8 * (n_bytes + len(_HEADER)) if begins_stream else None):
+        yield _damage(n_bytes, is_own=True, is_end=first is None)
+
+
+def _damage(byte: int, *, is_own: bool, is_end: bool) -> Damage:
+    what = "ends too early" if is_end else "is damaged"
+    message = f"the bzip2 block at byte {byte} of the file {what}"
+    return Damage(f"byte {byte} of the compressed file", message, is_own, is_end)
+
+
+def _is_inside_another(file: IO[bytes], block: int, following: int | None) -> bool:
+    """Whether the block before goes on until the one that follows."""
+    found = _find_blocks(file, max(0, block // 8 - MAX_BLOCK_BYTES))
+    before = list(takewhile(lambda bit: bit < block, found))
+    return bool(before) and _decode(_cut(file, before[-1], following, beyond=block)) is not None
+
+
+def _find_blocks(file: IO[bytes], start: int) -> Iterator[int]:
+    """Find the bits at which blocks seem to begin, from a byte of the file on."""
+    while True:
+        file.seek(start)
+        window = file.read(_WINDOW + _MAGIC_BYTES)
+        for bit in _find(BLOCK, window):
+            if bit < 8 * _WINDOW:
+                yield 8 * start + bit
+        if len(window) < _WINDOW + _MAGIC_BYTES:
+            return
+        start += _WINDOW
+
+
+def _find(magic: int, data: bytes) -> Iterator[int]:
+    """Find the bits at which a magic number begins, in order."""
+    pattern = _PATTERNS[magic]
+    found = pattern.search(data)
+    while found:
+        shift = _INSIDES[magic][found[0]]
+        bit = 8 * (found.start() - (shift > 0)) + shift
+        if bit >= 0 and _bits(data, bit, _MAGIC_BITS) == magic:
+            yield bit
+        found = pattern.search(data, found.start() + 1)
+
+
+def _bits(data: bytes, start: int, length: int) -> int | None:
+    """Read bits as a number; None where the data end before."""
+    end = start + length
+    if end > 8 * len(data):
+        return None
+    touched = data[start // 8 : (end + 7) // 8]
+    return (int.from_bytes(touched, "big") >> (-end % 8)) & ((1 << length) - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """The bytes from a block to the next one, and the bits in them that are the block's."""
+
+    data: bytes
+    start: int
+    end: int
+    ends_stream: bool
+    """Whether END stands at ``end``."""
+    is_last: bool
+    """Whether the file ends here."""
+
+    def stream(self) -> bytes:
+        """Make the block a stream of its own, which begins at a byte."""
+        length = max(self.end - self.start, _MAGIC_BITS + _CRC_BITS)
+        bits = _bits(self.data, self.start, length)
+        if bits is None:  # not even a CRC is left
+            return _HEADER
+        crc = bits >> (length - _MAGIC_BITS - _CRC_BITS) & 0xFFFFFFFF
+        footer = END << _CRC_BITS | crc  # with one block, its CRC is that of the stream
+        total = length + _MAGIC_BITS + _CRC_BITS
+        whole = (bits << (_MAGIC_BITS + _CRC_BITS) | footer) << (-total % 8)
+        return _HEADER + whole.to_bytes((total + 7) // 8, "big")
+
+    def unexplained(self) -> int | None:
+        """Say where bytes begin that are of no stream: a block may have lost its magic number.
+
+        None if there are none. Behind the last stream, bytes are allowed that begin no stream.
+        """
+        if not self.ends_stream:
+            return None
+        start = (self.end + _MAGIC_BITS + _CRC_BITS + 7) // 8
+        while _EMPTY_STREAM.match(self.data, start):
+            start += len(_EMPTY)
+        rest = self.data[start:]
+        is_fine = b"BZh" not in rest if self.is_last else len(rest) <= len(_HEADER) + 1
+        return None if is_fine else start
+
+
+def _cut(file: IO[bytes], block: int, following: int | None, *, beyond: int = 0) -> _Part:
+    """Cut out a block: it ends where the next one begins, or at the first END beyond a bit."""
+    first = block // 8
+    n_bytes = MAX_BLOCK_BYTES if following is None else (following + 7) // 8 - first
+    file.seek(first)
+    data = file.read(min(n_bytes, MAX_BLOCK_BYTES))
+    start, end = block % 8, 8 * len(data)
+    if following is not None:
+        end = min(end, following - 8 * first)
+    ends_stream = False
+    if following is None or (following % 8 == 0 and data[-4:-1] == b"BZh"):
+        after = max(start, beyond - 8 * first)
+        found = next((bit for bit in _find(END, data) if bit > after), None)
+        end, ends_stream = (end, False) if found is None else (found, True)
+    return _Part(data, start, end, ends_stream, following is None)
+
+
+def _decode(part: _Part) -> bytes | None:
+    """Decode a block; None unless it ends where it should, and its CRC is right."""
+    decompressor = bz2.BZ2Decompressor()
+    try:
+        data = decompressor.decompress(part.stream())
+    except OSError:
+        return None
+    return data if decompressor.eof and not decompressor.unused_data else None
+
+
+def _decode_first(part: _Part) -> tuple[bytes | None, int | None]:
+    """Decode a block whatever follows it: (its text, the byte at which damage begins).
+
+    Fed byte by byte, the decoder gives out the block before it meets what is wrong behind it; but
+    also one whose CRC is wrong, so the CRC is taken again. Text is None if the block is damaged.
+    """
+    decompressor, stream = bz2.BZ2Decompressor(), part.stream()
+    parts: list[bytes] = []
+    try:
+        for n_read in range(1, len(stream) + 1):
+            piece = decompressor.decompress(stream[n_read - 1 : n_read])
+            while piece:
+                parts.append(piece)
+                piece = decompressor.decompress(b"")
+            if parts:
+                break
+    except OSError:
+        return None, 0
+    data = b"".join(parts)
+    if not data or _crc(data) != _bits(stream, 8 * len(_HEADER) + _MAGIC_BITS, _CRC_BITS):
+        return None, 0
+    n_left = len(stream) - n_read - _FOOTER_BYTES  # less than a footer is no loss
+    return data, n_read - len(_HEADER) if n_left > _FOOTER_BYTES else None
+
+
+def _crc(data: bytes) -> int:
+    """Bzip2's CRC: that of zlib with the bits of each byte, and of the result, in reverse."""
+    reversed_crc = zlib.crc32(data.translate(_REVERSED))
+    return int(f"{reversed_crc:032b}"[::-1], 2)

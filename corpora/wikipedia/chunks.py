@@ -1,0 +1,85 @@
+"""The XML of a dump, as bytes in order, from any place on: what every container gives."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from corpora.errors import CorpusError
+
+CHUNK_BYTES = 1 << 20
+_FURTHER_BYTES = 1 << 16  # beyond the end of a range there is mostly little left to read
+
+
+class DumpError(CorpusError):
+    """A dump cannot be read as a whole: no dump, no UTF-8, a damaged head."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Bytes of XML that follow those of the chunk before."""
+
+    data: bytes
+    start: int
+    """Where its first byte is, in the XML or in what ``place`` says."""
+    own: bool
+    """Whether it is in the range that was asked for, and not beyond its end."""
+    place: str = ""
+    """What ``start`` is counted in: ``of the bzip2 block at byte 4``; empty for all the XML."""
+
+    def position(self, offset: int) -> str:
+        """Say where a byte of it is, the same in whatever range it is read."""
+        return f"byte {self.start + offset} {self.place}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """Here bytes are missing that cannot be read."""
+
+    position: str
+    """In the compressed file."""
+    message: str
+    """What is wrong: a clause."""
+    own: bool
+    is_end: bool = False
+    """Whether nothing follows: the file is cut off."""
+
+
+class Source(Protocol):
+    """A file of a dump in one of the containers."""
+
+    @property
+    def size(self) -> int:
+        """In the unit that ranges are counted in; what it is, is up to the container."""
+
+    def chunks(self, start: int, end: int) -> Iterator[Chunk | Damage]:
+        """Read from ``start`` on, and beyond ``end`` for as long as the caller wants."""
+
+    def ending(self) -> Iterator[Chunk | Damage]:
+        """Read the last part: enough to see how the file ends."""
+
+
+class PlainFile:
+    """XML that is not compressed; ranges count its bytes."""
+
+    def __init__(self, path: Path) -> None:
+        """Measure the file."""
+        self.path = path
+        self.size = path.stat().st_size
+
+    def chunks(self, start: int, end: int) -> Iterator[Chunk | Damage]:
+        """Read chunks that do not cross ``end``."""
+        with self.path.open("rb") as file:
+            file.seek(start)
+            while data := file.read(chunk_bytes(start, end)):
+                yield Chunk(data, start, start < end)
+                start += len(data)
+
+    def ending(self) -> Iterator[Chunk | Damage]:
+        """Read the last bytes."""
+        return self.chunks(max(0, self.size - _FURTHER_BYTES), self.size)
+
+
+def chunk_bytes(start: int, end: int) -> int:
+    """How much to read at once at ``start``, of a range that ends at ``end``."""
+    return min(CHUNK_BYTES, end - start) if start < end else _FURTHER_BYTES

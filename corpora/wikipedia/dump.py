@@ -1,0 +1,176 @@
+"""Read the pages of a MediaWiki XML dump, in ranges that workers take independently.
+
+``examine`` looks at a file once, and cheaply: its wiki, its ranges, whether it is complete.
+``read_pages`` reads one range: every page once, whatever the size of the ranges, and what cannot
+be read as ``Rejected``.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from corpora.document import Rejected
+from corpora.errors import UsageError
+from corpora.wikipedia.bzip2 import Bzip2File
+from corpora.wikipedia.chunks import Chunk, Damage, DumpError, PlainFile, Source
+from corpora.wikipedia.pages import Page
+from corpora.wikipedia.pieces import cut_pieces, open_pieces
+from corpora.wikipedia.records import excerpt, reject_damage, to_record
+from corpora.wikipedia.segments import cut
+from corpora.wikipedia.siteinfo import SiteInfo, check_encoding, read_site
+
+BZIP2_RATIO = 4  # bytes of XML to a compressed byte, about
+MAX_HEAD_BYTES = 4 << 20
+_MAGIC = {
+    b"BZh": "bzip2",
+    b"\x1f\x8b": "gzip",
+    b"\xfd7zXZ\0": "xz",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"7z\xbc\xaf\x27\x1c": "7z",
+    b"PK\x03\x04": "zip",
+}
+_ARCHIVES = {"7z": "7z x", "zip": "unzip"}
+_END_OF_HEAD = re.compile(rb"</siteinfo>|<page[\s/>]")
+_AGAIN = "Download it again."
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A part of a dump that one worker reads alone."""
+
+    container: str
+    """``xml``, ``bzip2``, or what is cut into pieces: ``gzip``, ``xz``, ``zstd``."""
+    start: int
+    end: int
+    """In bytes, half-open: of the file, where it is compressed with bzip2 too; else of its XML."""
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Self:
+        """From what ``to_json`` gave."""
+        return cls(**values)
+
+
+@dataclass(frozen=True, slots=True)
+class Dump:
+    """A file of a dump, and how to read it."""
+
+    site: SiteInfo
+    ranges: tuple[Range, ...]
+    """In order; together they are the file."""
+    complete: bool
+    """Whether it ends as a dump ends: with ``</mediawiki>``, bare pages with ``</page>``."""
+    why: str = ""
+    """What is wrong with its end, and what to do."""
+
+
+def examine(path: Path, *, range_bytes: int, scratch: Path) -> Dump:
+    """Look at a file of a dump: only at its beginning and its end, where it can be entered inside.
+
+    Each range holds about ``range_bytes`` of XML. A file in gzip, xz or zstd is first cut into
+    pieces in ``scratch``, which ``read_pages`` needs. Raises ``UsageError`` for what is no dump or
+    in no known container, ``DumpError`` where the head cannot be read.
+    """
+    container = container_of(path)
+    source: Source
+    if container in {"xml", "bzip2"}:
+        source = _open(path, container, scratch=None)
+    else:
+        source = cut_pieces(path, container=container, scratch=scratch, piece_bytes=range_bytes)
+    head = _head(source, name=path.name)
+    why = _why_incomplete(source, name=path.name, is_bare=b"<mediawiki" not in head)
+    step = max(1, range_bytes // BZIP2_RATIO) if container == "bzip2" else range_bytes
+    starts = range(0, source.size, step)
+    return Dump(
+        read_site(head, name=path.name),
+        tuple(Range(container, start, min(start + step, source.size)) for start in starts),
+        complete=not why,
+        why=why,
+    )
+
+
+def container_of(path: Path) -> str:
+    """Say how a file is packed, by its first bytes; raises ``UsageError`` for archives."""
+    try:
+        with path.open("rb") as file:
+            first = file.read(16)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error.strerror}).") from error
+    if not first:
+        raise UsageError(f"{path}: is empty. Download it again, or leave it out.")
+    container = next((name for magic, name in _MAGIC.items() if first.startswith(magic)), "xml")
+    if container in _ARCHIVES:
+        raise UsageError(
+            f"{path}: is a {container} archive, which is not read. "
+            f"Unpack it ({_ARCHIVES[container]} {path.name}), and compress the XML with bzip2."
+        )
+    return container
+
+
+def _open(path: Path, container: str, *, scratch: Path | None) -> Source:
+    if container == "xml":
+        return PlainFile(path)
+    if container == "bzip2":
+        return Bzip2File(path)
+    if scratch is None:
+        raise UsageError(f"{path}: is in {container}; its pieces are needed, so name their folder.")
+    return open_pieces(path, scratch=scratch)
+
+
+def _head(source: Source, *, name: str) -> bytes:
+    """Read to the end of ``<siteinfo>``, or to the first page."""
+    head = b""
+    for item in source.chunks(0, source.size):
+        if isinstance(item, Damage):
+            if not head or b"<mediawiki" in head:
+                raise DumpError(f"{name}: its head cannot be read: {item.message}. {_AGAIN}")
+            break
+        head += item.data
+        check_encoding(head, name=name)
+        found = _END_OF_HEAD.search(head)
+        if found:
+            return head[: found.start()] + (found[0] if found[0].startswith(b"</") else b"")
+        if len(head) > MAX_HEAD_BYTES:
+            break
+    if b"<mediawiki" in head:
+        return head
+    raise UsageError(
+        f"{name}: is no MediaWiki dump: it has no <mediawiki> and no <page>. "
+        "Take a file named …-pages-articles….xml.bz2, and look at whether its download is whole."
+    )
+
+
+def _why_incomplete(source: Source, *, name: str, is_bare: bool) -> str:
+    """Say why a dump is not complete; empty if it is."""
+    ending = b""
+    for item in source.ending():
+        if isinstance(item, Chunk):
+            ending = (ending + item.data)[-400:].rstrip()
+        else:
+            return f"{name}: {item.message}. {_AGAIN}"
+    last = b"</page>" if is_bare else b"</mediawiki>"
+    if ending.endswith(last):
+        return ""
+    shown = excerpt(ending[-60:])
+    return f"{name}: ends with {shown!r} and not with {last.decode()}: it is cut off. {_AGAIN}"
+
+
+def read_pages(
+    path: Path, range: Range, *, source: str, max_page_bytes: int, scratch: Path | None = None
+) -> Iterator[Page | Rejected]:
+    """Read the pages of a range, in order; ``source`` is the file's name in what is rejected.
+
+    ``scratch`` is the folder given to ``examine``. Memory is bounded by a few blocks of the
+    container and ``max_page_bytes``.
+    """
+    items = _open(path, range.container, scratch=scratch).chunks(range.start, range.end)
+    for segment in cut(items, from_start=range.start == 0, max_bytes=max_page_bytes):
+        if isinstance(segment, Damage):
+            yield reject_damage(segment, source=source)
+        elif (record := to_record(segment, source=source)) is not None:
+            yield record

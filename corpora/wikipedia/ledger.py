@@ -1,0 +1,68 @@
+"""What became of the links, numbers and templates in the wikitext of the pages that are written.
+
+Counters are called ``links.REASON``, ``numbers.…``, ``templates.…``; ``dropped/NAME`` and
+``hole/NAME`` count templates by name.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from corpora.wikipedia.wikitext import PageText
+
+_NUMBER = re.compile(r"\d+")
+_MARKUP = re.compile(  # each alternative begins with a literal: that is fast
+    r"""\[\[(?:[^\[\]|\n]*+\|                 # the target of a link that has a text
+          |\s*[^\W\d_][\w-]*+:[^\[\]\n]*+\]\])  # a category, another language
+      | </?[a-zA-Z][^<>]*+>
+      | //[^\s\[\]|]++
+      | &\#?\w++;
+      | \x00\d++\x00
+      | \x02\d++\x02
+      | \n[ ]?\|[^\n]*+
+      | \n\{\|[^\n]*+""",
+    re.VERBOSE,
+)
+
+
+@dataclass(slots=True)
+class Ledger:
+    """Counts of the pages of a unit."""
+
+    counters: Counter[str] = field(default_factory=Counter)
+
+    def add(self, source: str, text: PageText) -> None:
+        """Count a page."""
+        counters = self.counters
+        counters["links.in_wikitext"] += source.count("[[")
+        counters["links.mentions"] += len(text.links)
+        for reason, n in text.dropped.items():
+            counters[f"links.{reason}"] += n
+        for name, n in text.templates.items():
+            counters[f"dropped/{name}"] += n
+            counters["templates.dropped"] += n
+        for name, n in text.hole_templates.items():
+            counters[f"hole/{name}"] += n
+            counters["templates.out_of_a_line"] += n
+        numbers = _NUMBER.findall(_MARKUP.sub(" ", text.simplified))
+        counters["numbers.in_wikitext"] += len(numbers)
+        found = _NUMBER.findall(text.text)
+        if numbers != found:
+            lost = Counter(numbers)
+            lost.subtract(found)
+            counters["numbers.lost"] += sum(n for n in lost.values() if n > 0)
+
+
+def links_add_up(counters: Mapping[str, int]) -> bool:
+    """Whether each link in the wikitext is a mention or was dropped for a reason.
+
+    Recipes of templates that show a parameter twice make links (``created``).
+    """
+    accounted = sum(n for name, n in counters.items() if is_link_fate(name))
+    return counters.get("links.in_wikitext", 0) + counters.get("links.created", 0) == accounted
+
+
+def is_link_fate(name: str) -> bool:
+    """Whether a counter says what became of links."""
+    return name.startswith("links.") and name not in ("links.in_wikitext", "links.created")

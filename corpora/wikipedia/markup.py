@@ -1,0 +1,55 @@
+"""The markup that may stand inside a line, and the tags of wikitext (``tags.toml``)."""
+
+import re
+import tomllib
+from functools import cache
+from importlib.resources import files
+
+SPECIAL = re.compile("[\\[\\]<&_{}\x00-\x02\x06]")
+"""What shows that a line is not plain text."""
+
+
+class Kind:
+    """Numbers of the groups of ``inline_pattern``: the last one that took part."""
+
+    LINK, OPENINGS, OPEN, STRAY, BREAK, TAG, ENTITY = 3, 4, 5, 6, 7, 8, 9
+    DROPPED, SILENT, LITERAL, EXTERNAL, BRACKET, MAGIC, SIGNS = 10, 11, 12, 13, 14, 15, 16
+
+
+@cache
+def inline_pattern(trail: str) -> re.Pattern[str]:
+    """All markup inside a line.
+
+    Each alternative begins with a literal, so that the engine leaps from one such character to the
+    next; empty groups tell which it was.
+    """
+    return re.compile(
+        rf"""
+        \[\[([^\[\]|{{}}<>&\n\x00-\x06]++)(?:\|([^\[\]{{}}<>&\n\x00-\x06]++))?\]\]({trail})
+      | \[\[*(?=\[\[)()
+      | \[\[()
+      | \]\]()
+      | <(?i:br)\b[^<>]*+>()
+      | </?([a-zA-Z][a-zA-Z0-9]*+)\b[^<>\[\]{{}}]*+>
+      | &(?:\#\w{{1,8}}|[A-Za-z0-9]{{1,31}});()
+      | \x00(\d+)\x00
+      | \x01()
+      | \x02(\d+)\x02
+      | \[(?:(?:https?|ftps?|irc|gopher|news|git):|(?=//)|mailto:)[^\s\[\]<>"\x00-\x05]*+[ ]*()
+      | \]()
+      | __[^\W\d_]+__()
+      | \{{(?:\{{++|\|)()
+      | \}}\}}++()
+      | \|\}}()
+      | \x06()
+        """,
+        re.VERBOSE,
+    )
+
+
+@cache
+def tags() -> dict[str, frozenset[str]]:
+    """Read ``tags.toml``; ``all`` are the names of all lists."""
+    table = tomllib.loads((files("corpora") / "wikipedia" / "tags.toml").read_text("utf-8"))
+    lists = {name: frozenset(names) for name, names in table.items()}
+    return lists | {"all": frozenset().union(*lists.values())}

@@ -1,0 +1,130 @@
+"""Where tags, templates, tables and file links end; each search is linear in the length of a page.
+
+What is never closed is remembered, so that no part of a text is searched more than a few times,
+whatever stands in it.
+"""
+
+import re
+from functools import cache
+
+_BRACES = r"\{\{+|\n[ \t:*#;]*\{\|(?!\})|<table\b"
+OPENING = re.compile(_BRACES)
+_INNER = re.compile(rf"{_BRACES}|\}}\}}+|\n[ \t]*\|\}}(?!\}})|</table\s*>")
+_SIMPLE = re.compile(r"\{\{[^{}]*+\}\}(?!\})")
+_LINKS = re.compile(r"\[\[|\]\]")
+
+
+class Tags:
+    """Finds where tags close; what has no end is looked for once."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.unclosed: set[str] = set()
+
+    def find(self, name: str, start: int) -> tuple[int, int]:
+        """Where the content ends, and where the closing tag does; -1 where it is never closed."""
+        if name not in self.unclosed:
+            if end := _closing(name).search(self.text, start):
+                return end.span()
+            self.unclosed.add(name)
+        return -1, -1
+
+
+@cache
+def _closing(name: str) -> re.Pattern[str]:
+    return re.compile(rf"</(?i:{name})\s*>")
+
+
+class Braces:
+    """Finds where templates and tables close; lenient, as readers are.
+
+    What is never closed is remembered, so that no part of a text is searched more than a few times.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.unclosed: dict[int, int] = {}
+        """Start to how many of its braces stay open (1 for a table)."""
+
+    def find(self, start: int, opened: int) -> tuple[int, int]:
+        """Where what opens at ``start`` ends, or -1 and where to go on searching.
+
+        ``opened`` is the end of its braces.
+        """
+        if start not in self.unclosed:
+            if simple := _SIMPLE.match(self.text, start):
+                return simple.end(), 0
+            for _ in range(2):  # again without what is open inside
+                end = self._scan(start)
+                if end >= 0:
+                    return end, 0
+        n = self.unclosed[start]
+        return -1, start + n if self.text[start] == "{" else opened
+
+    def _scan(self, start: int) -> int:
+        stack: list[tuple[str, int, int]] = []  # kind, start, open braces
+        n_templates = 0
+        for token in _INNER.finditer(self.text, start):
+            mark, at = token[0], token.start()
+            kind = mark[0]
+            if kind == "}":
+                used = _close_braces(stack, len(mark)) if n_templates else 0
+                n_templates = sum(1 for entry in stack if entry[0] == "{") if used else n_templates
+                if used and not stack:
+                    return at + used
+            elif kind == "{" or mark[-1] in "|e":
+                if at == start or at not in self.unclosed:
+                    stack.append((kind, at, len(mark)))
+                    n_templates += kind == "{"
+            elif stack and stack[-1][0] == kind:
+                stack.pop()
+                if not stack:
+                    return token.end()
+        self.unclosed.update((at, n) for _, at, n in stack)
+        return -1
+
+
+def _close_braces(stack: list[tuple[str, int, int]], n: int) -> int:
+    """Close templates with ``n`` braces; tables open inside go with them. Returns how many it took.
+
+    Two braces are a template, three a parameter, as MediaWiki pairs them.
+    """
+    used = 0
+    while n - used >= 2:
+        depth = len(stack)
+        while depth and stack[depth - 1][0] != "{":
+            depth -= 1
+        if not depth:
+            break
+        del stack[depth:]
+        kind, at, n_open = stack.pop()
+        n_paired = min(n_open, n - used, 3)
+        used += n_paired
+        if n_open - n_paired >= 2:
+            stack.append((kind, at, n_open - n_paired))
+    return used
+
+
+class Brackets:
+    """Finds where the brackets of a file link close, inside its paragraph."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.unclosed: set[int] = set()
+
+    def find(self, start: int) -> tuple[int, int]:
+        """Where its inside ends and where it does: at the end of the line if it is never closed."""
+        if start not in self.unclosed:
+            limit = self.text.find("\n\n", start)
+            stack: list[int] = []
+            for token in _LINKS.finditer(self.text, start, len(self.text) if limit < 0 else limit):
+                if token[0] == "[[":
+                    stack.append(token.start())
+                else:
+                    stack.pop()
+                    if not stack:
+                        return token.span()
+            self.unclosed.update(stack)
+        line = self.text.find("\n", start)
+        line = len(self.text) if line < 0 else line
+        return line, line

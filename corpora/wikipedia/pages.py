@@ -1,0 +1,153 @@
+"""A page of a dump: from the bytes of its ``<page>`` element.
+
+Export versions 0.3 to 0.11 are read: ``<ns>``, ``<redirect>``, ``<model>`` may be missing. Of
+several revisions the last in the file counts, which in a dump is the latest.
+"""
+
+import re
+from dataclasses import dataclass
+from xml.parsers import expat
+
+MAX_DEPTH = 100
+_NUMBER = re.compile(r"-?\d{1,9}")
+_OF_PAGE = frozenset({"title", "ns", "id"})
+_OF_REVISION = frozenset({"id", "timestamp", "model", "text"})
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page as its last revision has it."""
+
+    title: str
+    namespace: int | None
+    """None where the dump does not say (before export version 0.5)."""
+    id: str
+    redirect: str | None
+    """The title that it redirects to, empty where the dump only says that it does."""
+    revision: str
+    timestamp: str
+    model: str
+    """``wikitext``, ``css`` …; empty where the dump does not say."""
+    text: str
+    """Empty also where the text was deleted or suppressed."""
+    position: str
+    """Where its ``<page>`` stands: ``byte 1234``."""
+
+
+class PageError(Exception):
+    """A page cannot be used; ``reason`` is the short name that is counted."""
+
+    def __init__(self, reason: str, message: str, *, byte: int = 0) -> None:
+        """Take the reason, what is wrong, and the byte of the page where it is."""
+        super().__init__(message)
+        self.reason, self.byte = reason, byte
+
+
+def read_page(xml: bytes, *, position: str) -> Page:
+    """Read one ``<page>`` element in UTF-8; raises ``PageError``."""
+    reader = _PageReader(xml)
+    try:
+        reader.expat.Parse(xml, True)  # noqa: FBT003 - expat's own
+    except expat.ExpatError as error:
+        raise PageError(
+            "malformed_xml",
+            f"is not well-formed XML ({expat.ErrorString(error.code)} "
+            f"in line {error.lineno}, column {error.offset + 1} of the page)",
+            byte=reader.expat.ErrorByteIndex,
+        ) from error
+    finally:
+        reader.forget()
+    return reader.page(position)
+
+
+class _PageReader:
+    """Expat's handlers, and what they have seen.
+
+    Expat expands no entities here: a page has no DOCTYPE that could declare any.
+    """
+
+    def __init__(self, xml: bytes) -> None:
+        self.path: list[str] = []
+        self.of_page: dict[str, str] = {}
+        self.of_revision: dict[str, str] = {}
+        self.redirect: str | None = None
+        self.text_attributes: dict[str, str] = {}
+        self.into: dict[str, str] | None = None  # where the text that is being read goes
+        self.characters: list[str] = []
+        self.expat = expat.ParserCreate("UTF-8")
+        self.expat.buffer_text = True
+        self.expat.buffer_size = min(max(len(xml), 1024), 1 << 20)
+        self.expat.StartElementHandler = self._start
+        self.expat.EndElementHandler = self._end
+
+    def forget(self) -> None:
+        """Take the handlers away, which refer to this object: without the cycle it is freed."""
+        self.expat.StartElementHandler = None
+        self.expat.EndElementHandler = None
+        self.expat.CharacterDataHandler = None
+
+    def page(self, position: str) -> Page:
+        """Put together what was read; raises ``PageError``."""
+        title = self.of_page.get("title", "").strip()
+        if not title:
+            raise PageError("no_title", "has no title")
+        text = self.of_revision.get("text")
+        if text is None:
+            raise PageError("no_text", "has no revision with a <text>")
+        if not text and self._is_stub():
+            raise PageError("no_text", "has a text, which this file does not hold")
+        number = self.of_page.get("ns", "").strip()
+        return Page(
+            title=title,
+            namespace=int(number) if _NUMBER.fullmatch(number) else None,
+            id=self.of_page.get("id", "").strip(),
+            redirect=self.redirect,
+            revision=self.of_revision.get("id", "").strip(),
+            timestamp=self.of_revision.get("timestamp", "").strip(),
+            model=self.of_revision.get("model", "").strip(),
+            text=text,
+            position=position,
+        )
+
+    def _is_stub(self) -> bool:
+        """Whether the element is empty though the text is not: so it is in dumps named stub."""
+        return (
+            self.text_attributes.get("bytes", "0").strip("0") != ""
+            and "deleted" not in self.text_attributes
+        )
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        if self.into is not None:
+            raise self._error(f"<{name}> in <{self.path[-1]}>")
+        if len(self.path) >= MAX_DEPTH:
+            raise self._error(f"elements nest more than {MAX_DEPTH} deep")
+        if len(self.path) == 1:
+            if name in _OF_PAGE:
+                self._collect(self.of_page)
+            elif name == "redirect":
+                self.redirect = attributes.get("title", "").strip()
+            elif name == "revision":
+                self.of_revision, self.text_attributes = {}, {}
+        elif len(self.path) == 2 and self.path[1] == "revision" and name in _OF_REVISION:
+            self._collect(self.of_revision)
+            if name == "text":
+                self.text_attributes = attributes
+        self.path.append(name)
+
+    def _collect(self, into: dict[str, str]) -> None:
+        self.into, self.characters = into, []
+        self.expat.CharacterDataHandler = self.characters.append
+
+    def _end(self, name: str) -> None:
+        self.path.pop()
+        if self.into is not None:
+            self.into[name] = "".join(self.characters)
+            self.into = None
+            self.expat.CharacterDataHandler = None
+
+    def _error(self, what: str) -> PageError:
+        return PageError(
+            "malformed_xml",
+            f"is not what a page must be ({what})",
+            byte=self.expat.CurrentByteIndex,
+        )

@@ -1,0 +1,197 @@
+"""Dumps in gzip, xz or zstd: they cannot be entered in the middle, so they are cut once.
+
+A folder of pieces (of the XML, at any byte, in zstd) is made beside the output; its ``index.json``
+is written last, and a folder without it, or with a piece that is missing, is made again. The folder
+is named after the file and what tells a changed file from an unchanged one: its size and time.
+"""
+
+import gzip
+import hashlib
+import json
+import lzma
+import os
+import re
+import shutil
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from corpora.errors import CorpusError
+from corpora.shards import write_json
+from corpora.wikipedia.chunks import CHUNK_BYTES, Chunk, Damage, chunk_bytes
+
+_VERSION = 1
+_ENDING_BYTES = 1 << 16
+
+
+def _open_gzip(path: Path) -> Any:
+    return gzip.open(path)
+
+
+def _open_xz(path: Path) -> Any:
+    return lzma.open(path)
+
+
+def _open_zstd(path: Path) -> Any:
+    import pyarrow as pa
+
+    return pa.input_stream(str(path), compression="zstd")
+
+
+_OPENERS: Mapping[str, Callable[[Path], Any]] = {
+    "gzip": _open_gzip,
+    "xz": _open_xz,
+    "zstd": _open_zstd,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """What a folder of pieces holds."""
+
+    version: int
+    piece_bytes: int
+    """Of XML, in each piece but the last."""
+    size: int
+    """Of the XML, in bytes."""
+    pieces: list[int]
+    """Sizes of their files."""
+    damage: str
+    """Why the file could not be read to its end; empty if it could."""
+    is_cut_off: bool
+    """Whether that is because it ends too early."""
+
+
+class Pieces:
+    """A folder of pieces; ranges count bytes of XML. Made by ``open_pieces``."""
+
+    def __init__(self, folder: Path, index: Index) -> None:
+        """Take the folder and its index."""
+        self.folder, self.index = folder, index
+        self.size = index.size
+
+    def chunks(self, start: int, end: int) -> Iterator[Chunk | Damage]:
+        """Read chunks that do not cross ``end``."""
+        while start < self.size:
+            number, skipped = divmod(start, self.index.piece_bytes)
+            with _open_zstd(self.folder / _name(number)) as piece:
+                piece.read(skipped)
+                while data := piece.read(chunk_bytes(start, end)):
+                    yield Chunk(data, start, start < end)
+                    start += len(data)
+        if self.index.damage:
+            yield Damage(
+                position=f"byte {self.size}",
+                message=f"{self.index.damage}, {self.size:,} bytes of XML into the file",
+                own=end >= self.size,
+                is_end=self.index.is_cut_off,
+            )
+
+    def ending(self) -> Iterator[Chunk | Damage]:
+        """Read the last bytes."""
+        return self.chunks(max(0, self.size - _ENDING_BYTES), self.size)
+
+
+def cut_pieces(path: Path, *, container: str, scratch: Path, piece_bytes: int) -> Pieces:
+    """Cut a compressed file into pieces, unless that is done; a damaged file up to the damage."""
+    folder = _folder(path, scratch)
+    index = _read_index(folder)
+    if index is None:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        index = _cut(path, container, folder=folder, piece_bytes=piece_bytes)
+        write_json(folder / "index.json", asdict(index))
+    return Pieces(folder, index)
+
+
+def open_pieces(path: Path, *, scratch: Path) -> Pieces:
+    """Open the pieces that a file was cut into; raises ``CorpusError`` where they are not whole."""
+    folder = _folder(path, scratch)
+    index = _read_index(folder)
+    if index is None:
+        raise CorpusError(
+            f"{path}: its pieces in {folder} are missing, or the file has changed. "
+            "Run again: it is cut anew."
+        )
+    return Pieces(folder, index)
+
+
+def _folder(path: Path, scratch: Path) -> Path:
+    status = path.stat()
+    key = f"{path.absolute()}\0{status.st_size}\0{status.st_mtime_ns}"
+    name = re.sub(r"[^\w.-]", "_", path.name)
+    return scratch / f"{name}-{hashlib.sha256(os.fsencode(key)).hexdigest()[:16]}"
+
+
+def _name(number: int) -> str:
+    return f"piece-{number:05d}.zst"
+
+
+def _read_index(folder: Path) -> Index | None:
+    try:
+        index = Index(**json.loads((folder / "index.json").read_text(encoding="utf-8")))
+        sizes = [(folder / _name(n)).stat().st_size for n in range(len(index.pieces))]
+    except (OSError, ValueError, TypeError):
+        return None
+    return index if index.version == _VERSION and sizes == index.pieces else None
+
+
+def _cut(path: Path, container: str, *, folder: Path, piece_bytes: int) -> Index:
+    size = 0
+    pieces: list[int] = []
+    with closing(_Decompressed(path, container)) as xml:
+        while n_bytes := _write_piece(folder / _name(len(pieces)), xml, piece_bytes):
+            pieces.append((folder / _name(len(pieces))).stat().st_size)
+            size += n_bytes
+    return Index(_VERSION, piece_bytes, size, pieces, xml.damage, xml.is_cut_off)
+
+
+def _write_piece(file: Path, xml: "_Decompressed", piece_bytes: int) -> int:
+    """Write at most so many bytes of XML to a file; returns how many, and makes no empty file."""
+    import pyarrow as pa
+
+    n_bytes = 0
+    data = xml.read(min(CHUNK_BYTES, piece_bytes))
+    if not data:
+        return 0
+    with pa.output_stream(str(file), compression="zstd") as piece:
+        while data:
+            piece.write(data)
+            n_bytes += len(data)
+            data = xml.read(min(CHUNK_BYTES, piece_bytes - n_bytes))
+    with file.open("rb") as written:
+        os.fsync(written.fileno())
+    return n_bytes
+
+
+class _Decompressed:
+    """The XML in a compressed file, up to its end or to the first damage."""
+
+    def __init__(self, path: Path, container: str) -> None:
+        self.file = _OPENERS[container](path)
+        self.container = container
+        self.damage, self.is_cut_off = "", False
+
+    def read(self, n_bytes: int) -> bytes:
+        """Read some bytes, at most ``n_bytes``; none at the end, and where nothing can be read."""
+        if not n_bytes or self.damage:
+            return b""
+        try:
+            data: bytes = self.file.read1(n_bytes)
+        except EOFError:
+            self.damage, self.is_cut_off = f"its {self.container} data end too early", True
+            return b""
+        except (zlib.error, lzma.LZMAError, OSError) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise  # the disk, and not the data
+            self.is_cut_off = "Truncated" in str(error)  # Arrow's word
+            self.damage = f"its {self.container} data are damaged ({error})"
+            return b""
+        return data
+
+    def close(self) -> None:
+        """Close the file."""
+        self.file.close()

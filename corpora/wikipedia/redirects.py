@@ -1,0 +1,298 @@
+"""Redirects of a wiki as a table on disk: built once, then mapped into every process.
+
+``build_table`` streams the redirects to files and never holds their strings; ``RedirectTable`` maps
+these files, so that all processes share one copy in the page cache. The folder of a table holds
+
+- ``title.text``, ``title.offsets``, ``target.text``, ``target.offsets``: the redirects as they
+  came, as the buffers of two Arrow arrays of large strings;
+- ``index``: a sorted uint64 for each redirect, the 32-bit hash of its title above its row;
+- ``final``: an int32 for each redirect, the row whose target is where it ends, or -1;
+- ``table.json``, written last: sizes and ``Summary``; without it there is no table.
+
+Equal hashes only make candidates, whose titles are compared: a collision costs time, nothing else.
+
+Bytes per redirect, measured on ten million with 23 bytes in a title and in a target: 74 on disk
+(28, and the UTF-8 of both), and as much page cache, shared by all processes, once all is touched;
+59 of memory while building, most of them mapped titles, besides 0.1 GB that do not grow.
+"""
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from corpora.errors import CorpusError, DamagedDatasetError
+from corpora.shards import temporary_path, write_json
+
+MAX_STEPS = 10
+"""Redirects that are followed from one title; a chain with more of them is not resolved."""
+N_EXAMPLES = 100
+VERSION = 1
+MARKER = "table.json"
+FILES = ("title.text", "title.offsets", "target.text", "target.offsets", "index", "final")
+ROWS_PER_CHUNK = 1 << 18
+HASHED_BYTES = 256  # MediaWiki allows 255 in a title; longer ones are still compared as a whole
+
+_Entries = npt.NDArray[np.uint64]
+_Rows = npt.NDArray[np.int64]
+_Links = npt.NDArray[np.int32]  # rows too, or steps, where there is one for each redirect
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: spreads bits upwards
+_FIRST_BYTES = np.array([(1 << 8 * n) - 1 for n in range(9)], dtype=np.uint64)
+_ROW, _HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a table holds. A step is one redirect that is followed."""
+
+    n_redirects: int
+    """Distinct titles; the counts below are parts of it, but for doubles."""
+    n_doubles: int
+    """Redirects left out because an earlier one has their title."""
+    n_chains: int
+    """Redirects that end after two steps or more, those that are too long among them."""
+    longest_chain: int
+    """Steps of the longest chain that ends."""
+    n_loops: int
+    """Redirects that never end: they are on a loop, or lead into one."""
+    loops: tuple[str, ...]
+    """The first of their titles."""
+    n_too_long: int
+    """Redirects that end after more than ``MAX_STEPS`` steps."""
+    bytes_on_disk: int
+
+
+class RedirectTable:
+    """A finished table, mapped; may be open in any number of processes.
+
+    Open it for each unit of work, which takes a millisecond: pages that were touched count as
+    memory of the process until it is dropped; then they are in the page cache only.
+    Raises ``CorpusError`` where there is no table. A redirect that loops, or whose chain is too
+    long, is not resolved: a link to it keeps its own title.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.summary = _read_summary(folder)
+        files = {name: folder / name for name in FILES}
+        self._titles, self._targets = _Titles(files), _map_strings(files, "target")
+        self._final = np.frombuffer(_map(files["final"]), np.int32)
+
+    def resolve(self, titles: pa.StringArray | Sequence[str]) -> pa.StringArray:
+        """Replace each title that is a redirect by the title where it ends; the others stay."""
+        if not isinstance(titles, pa.Array):
+            titles = pa.array(titles, pa.string())
+        return pc.coalesce(self.finals(titles), titles)
+
+    def finals(self, titles: pa.StringArray) -> pa.StringArray:
+        """Where each title ends; null where it is no redirect, loops, or has too long a chain."""
+        rows = self.rows(titles)
+        is_redirect = rows >= 0
+        rows[is_redirect] = self._final[rows[is_redirect]]
+        return self._targets.take(pa.array(rows, mask=rows < 0)).cast(titles.type)
+
+    def rows(self, titles: pa.StringArray) -> _Rows:
+        """Number of each title's redirect, in the order they were built from; -1 for none.
+
+        A redirect that has another number than its title was left out as a double.
+        """
+        return self._titles.find(titles)
+
+
+def build_table(folder: Path, redirects: Iterable[pa.RecordBatch]) -> Summary:
+    """Build the table of redirects with string columns ``title`` and ``target``, both normalised.
+
+    Of redirects with the same title the first wins. The same redirects in the same order make the
+    same bytes, whatever the batches. The folder belongs to the table, and to one process while it
+    is built; what an interrupted build left there is removed. At most 2^31 redirects.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / MARKER).unlink(missing_ok=True)
+    for left in folder.glob(".tmp-*"):
+        left.unlink()
+    with _publish(folder) as files:
+        _write_strings(files, redirects)
+        last, steps = _follow(_link(files))
+        np.where(steps > MAX_STEPS, np.int32(-1), last).tofile(files["final"])
+        steps[_Titles(files).doubles()] = 0
+        summary = _summarise(files, steps)
+        sizes = {name: file.stat().st_size for name, file in files.items()}
+    write_json(folder / MARKER, {"version": VERSION, "files": sizes, "summary": asdict(summary)})
+    return summary
+
+
+def hashes(strings: pa.LargeStringArray) -> _Entries:
+    """Hash each string to 32 bits, eight bytes at a time; the same on every machine."""
+    offsets, text = _buffers(strings)
+    starts, lengths = offsets[:-1], np.diff(offsets)
+    padded = np.append(text, np.zeros(8, np.uint8))
+    words = np.ndarray(len(text) + 1, "<u8", buffer=padded, strides=(1,))  # one at every byte
+    state = lengths.astype(np.uint64)
+    active = np.arange(len(lengths))
+    for position in range(0, min(HASHED_BYTES, lengths.max(initial=0)), 8):
+        active = active[lengths[active] > position]
+        n_bytes = np.minimum(lengths[active] - position, 8)
+        word = words[starts[active] + position] & _FIRST_BYTES[n_bytes]
+        mixed = (state[active] ^ word) * _MULTIPLIER
+        state[active] = mixed ^ (mixed >> _HALF)
+    return (state * _MULTIPLIER) >> _HALF
+
+
+class _Titles:
+    """The titles of a table, mapped, and their index."""
+
+    def __init__(self, files: Mapping[str, Path]) -> None:
+        self.strings = _map_strings(files, "title")
+        self._index = np.frombuffer(_map(files["index"]), np.uint64)
+
+    def find(self, titles: pa.StringArray) -> _Rows:
+        """The first row with each title, or -1."""
+        titles = titles.cast(pa.large_string())
+        keys = hashes(titles) << _HALF
+        rows = np.full(len(titles), -1, np.int64)
+        left = np.argsort(keys)  # in the order of the index, a binary search is ten times faster
+        places = np.searchsorted(self._index, keys[left])
+        while len(left):  # a round for each title of the same hash: seldom more than one
+            inside = places < len(self._index)
+            left, places = left[inside], places[inside]
+            entries = self._index[places]
+            candidates = entries >> _HALF == keys[left] >> _HALF
+            left, places = left[candidates], places[candidates]
+            found = (entries[candidates] & _ROW).astype(np.int64)
+            equal = pc.equal(self.strings.take(pa.array(found)), titles.take(pa.array(left)))
+            same = np.asarray(equal.fill_null(False))  # noqa: FBT003
+            rows[left[same]] = found[same]
+            left, places = left[~same], places[~same] + 1
+        return rows
+
+    def doubles(self) -> _Rows:
+        """Rows whose title an earlier row has: sought only where an earlier row has their hash."""
+        again = self._index[1:] >> _HALF == self._index[:-1] >> _HALF
+        rows: _Rows = (self._index[1:][again] & _ROW).astype(np.int64)
+        is_double: npt.NDArray[np.bool_] = self.find(self.strings.take(pa.array(rows))) != rows
+        return rows[is_double]
+
+
+def _write_strings(files: Mapping[str, Path], redirects: Iterable[pa.RecordBatch]) -> None:
+    """Write the strings as they come, and the index of the titles."""
+    entries, n_rows = [np.empty(0, np.uint64)], 0
+    with ExitStack() as stack:
+        opened = {name: stack.enter_context(files[name].open("wb")) for name in FILES[:4]}
+        for column in ("title", "target"):
+            opened[f"{column}.offsets"].write(bytes(8))  # the first string begins at 0
+        for batch in redirects:
+            for column in ("title", "target"):
+                if batch.column(column).null_count:
+                    where = f"redirects {n_rows} to {n_rows + len(batch) - 1}"
+                    raise CorpusError(f"{where}: no {column}. Leave them out, and count them.")
+                offsets, text = _buffers(batch.column(column))
+                offsets += opened[f"{column}.text"].tell()
+                opened[f"{column}.offsets"].write(offsets[1:].data)
+                opened[f"{column}.text"].write(text.data)
+            rows = np.arange(n_rows, n_rows + len(batch), dtype=np.uint64)
+            entries.append(hashes(batch.column("title")) << _HALF | rows)
+            n_rows += len(batch)
+    index = np.concatenate(entries)
+    index.sort()
+    index.tofile(files["index"])
+
+
+def _link(files: Mapping[str, Path]) -> _Links:
+    """For each redirect, the row of the redirect that it points to, or -1."""
+    titles = _Titles(files)
+    links = np.empty(len(titles.strings), np.int32)
+    for start in range(0, len(links), ROWS_PER_CHUNK):
+        # Mapped anew for each chunk: pages that were read do not stay in this process.
+        targets = _map_strings(files, "target").slice(start, ROWS_PER_CHUNK)
+        links[start : start + len(targets)] = titles.find(targets)
+    return links
+
+
+def _follow(links: _Links) -> tuple[_Links, _Links]:
+    """For each redirect, the last one of its chain, and the steps to the end; both -1 for loops.
+
+    Each round doubles the distance. A round in which no chain comes to its end is the last: of a
+    longer chain that ends, some member would have come to the end in it.
+    """
+    is_end = links < 0
+    last = np.where(is_end, np.arange(len(links), dtype=np.int32), links)
+    steps = (~is_end).astype(np.int32)  # without the last step, which leaves the table
+    n_before = -1
+    while (n_ended := int(is_end[last].sum())) > n_before:
+        n_before = n_ended
+        steps += steps[last]
+        last = last[last]
+    steps += 1
+    steps[~is_end[last]] = -1
+    last[steps < 0] = -1
+    return last, steps
+
+
+def _summarise(files: Mapping[str, Path], steps: _Links) -> Summary:
+    """Count; doubles have 0 steps, loops -1."""
+    loops = np.flatnonzero(steps < 0)
+    n_doubles = int((steps == 0).sum())
+    return Summary(
+        n_redirects=len(steps) - n_doubles,
+        n_doubles=n_doubles,
+        n_chains=int((steps > 1).sum()),
+        longest_chain=int(steps.max(initial=0)),
+        n_loops=len(loops),
+        loops=tuple(_Titles(files).strings.take(pa.array(loops[:N_EXAMPLES])).to_pylist()),
+        n_too_long=int((steps > MAX_STEPS).sum()),
+        bytes_on_disk=sum(file.stat().st_size for file in files.values()),
+    )
+
+
+def _buffers(strings: pa.Array) -> tuple[_Rows, npt.NDArray[np.uint8]]:
+    """Offsets from 0, and bytes, of an array of strings, which may be a slice."""
+    strings = strings.cast(pa.large_string())
+    _, offsets, text = strings.buffers()
+    offsets = np.frombuffer(offsets or bytes(8), np.int64)[strings.offset :][: len(strings) + 1]
+    return offsets - offsets[0], np.frombuffer(text or b"", np.uint8)[offsets[0] : offsets[-1]]
+
+
+def _map(file: Path) -> pa.Buffer:
+    with pa.memory_map(str(file)) as source:
+        return source.read_buffer() if source.size() else pa.py_buffer(b"")  # not a null pointer
+
+
+def _map_strings(files: Mapping[str, Path], column: str) -> pa.LargeStringArray:
+    offsets, text = _map(files[f"{column}.offsets"]), _map(files[f"{column}.text"])
+    return pa.LargeStringArray.from_buffers(offsets.size // 8 - 1, offsets, text)
+
+
+@contextmanager
+def _publish(folder: Path) -> Iterator[dict[str, Path]]:
+    """Give temporary names for the files of a table; at the end each gets its own."""
+    files = {name: temporary_path(folder / name) for name in FILES}
+    try:
+        yield files
+        for name, file in files.items():
+            with file.open("rb") as written:
+                os.fsync(written.fileno())
+            file.replace(folder / name)
+    finally:
+        for file in files.values():
+            file.unlink(missing_ok=True)
+
+
+def _read_summary(folder: Path) -> Summary:
+    """Read ``table.json``, and hold the files against it."""
+    try:
+        content = json.loads((folder / MARKER).read_text(encoding="utf-8"))
+        sizes = {name: (folder / name).stat().st_size for name in FILES}
+        if content["version"] != VERSION or content["files"] != sizes:
+            raise ValueError(f"version {VERSION} has files of {sizes}")
+        return Summary(**content["summary"] | {"loops": tuple(content["summary"]["loops"])})
+    except FileNotFoundError as error:
+        raise CorpusError(f"{error.filename}: missing. Build the table of redirects.") from None
+    except (ValueError, KeyError, TypeError) as error:
+        message = f"{folder / MARKER}: damaged, or the files are ({error}). Build the table again."
+        raise DamagedDatasetError(message) from error

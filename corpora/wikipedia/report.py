@@ -1,0 +1,159 @@
+"""``report.md``: what became of every page, link, number and template of a dump."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from corpora.build import Build
+from corpora.schemas import SCHEMAS
+from corpora.shards import read_batches
+from corpora.wikipedia.ledger import is_link_fate, links_add_up
+
+N_NAMES = 100
+"""Templates that are listed; ``dataset.json`` has all."""
+_FATES = {
+    "mentions": "became mentions",
+    "file": "the file itself (links in its caption are mentions)",
+    "category": "categories",
+    "interlanguage": "the same article in another language",
+    "interwiki": "another wiki or project; the text stays",
+    "namespace": "another namespace; the text stays",
+    "section": "a section of the same page; the text stays",
+    "subpage": "a subpage; the text stays",
+    "empty": "without any text",
+    "malformed": "never closed, or no title; the text stays",
+    "in_template": "inside a template that is dropped",
+    "in_table": "inside a table",
+    "in_reference": "inside a reference",
+    "in_comment": "inside a comment",
+    "in_tag": "inside nowiki, math, gallery …",
+}
+
+
+def to_markdown(build: Build) -> str:
+    """Write the report of a finished run."""
+    counters, account = build.counters, build.accounting
+    parameters = build.plan.parameters
+    sections = [
+        [f"# {parameters['wiki']}: from dump to documents", ""],
+        _pages(account.read, account.written, account.filtered, rejected=account.rejected),
+        _links(counters),
+        _redirects(counters),
+        _numbers(counters),
+        _augmentation(build, counters),
+        _templates(counters),
+    ]
+    return "\n".join(line for section in sections for line in section)
+
+
+def _pages(
+    read: int, written: int, filtered: Mapping[str, int], *, rejected: Mapping[str, int]
+) -> Iterator[str]:
+    yield from ("## Pages", "", "| what became of them | pages |", "| --- | ---: |")
+    yield f"| written as documents | {written:,} |"
+    for name, n in filtered.items():
+        yield f"| filtered: {name} | {n:,} |"
+    for name, n in rejected.items():
+        yield f"| **rejected: {name}** (see `rejected.jsonl`) | {n:,} |"
+    yield from (f"| **read** | {read:,} |", "")
+
+
+def _links(counters: Mapping[str, int]) -> Iterator[str]:
+    yield from ("## Links in the wikitext of the written pages", "")
+    yield from ("| what became of them | links |", "| --- | ---: |")
+    for name, n in sorted(counters.items(), key=lambda item: (-item[1], item[0])):
+        if is_link_fate(name):
+            fate = name.removeprefix("links.")
+            yield f"| {_FATES.get(fate, fate)} | {n:,} |"
+    yield f"| **in the wikitext** (`[[`) | {counters.get('links.in_wikitext', 0):,} |"
+    if created := counters.get("links.created"):
+        yield f"| shown twice by a template | {created:,} |"
+    sums = "adds up" if links_add_up(counters) else "**does not add up: please report this**"
+    yield from ("", f"The ledger {sums}.", "")
+
+
+def _redirects(counters: Mapping[str, int]) -> Iterator[str]:
+    of = {name: counters.get(f"redirects.{name}", 0) for name in ("all", "chains", "longest_chain")}
+    yield from ("## Redirects", "")
+    yield (
+        f"{of['all']:,} redirects, {of['chains']:,} of them chains (the longest has "
+        f"{of['longest_chain']} steps); {counters.get('redirects.loops', 0):,} loop and "
+        f"{counters.get('redirects.too_long', 0):,} are too long: links to these keep their title. "
+        f"{counters.get('links.resolved', 0):,} links were led on by a redirect."
+    )
+    yield ""
+
+
+def _numbers(counters: Mapping[str, int]) -> Iterator[str]:
+    lost, all_ = counters.get("numbers.lost", 0), counters.get("numbers.in_wikitext", 0)
+    yield from ("## Numbers", "")
+    yield (
+        f"Of {all_:,} numbers in the wikitext outside markup, {lost:,} did not reach the text "
+        f"({lost / max(all_, 1):.3%})."
+    )
+    yield ""
+
+
+def _augmentation(build: Build, counters: Mapping[str, int]) -> Iterator[str]:
+    """Table 3.1 of the DaLUKE thesis; words stand for the pieces of a tokenizer."""
+    links, all_ = _count_entities(build)
+    matched = counters.get("mentions.title_match", 0) + counters.get("mentions.self_title", 0)
+    n = counters.get("mentions.link", 0)
+    rows = {
+        "words": (counters.get("words.links", 0), counters.get("words.augmented", 0)),
+        "entities": (links, all_),
+        "mentions": (n, n + matched),
+        "examples": (counters.get("examples.links", 0), counters.get("examples.augmented", 0)),
+    }
+    yield from ("## With and without matched titles", "")
+    yield from (
+        "| | links only | with matched titles | difference |",
+        "| --- | ---: | ---: | ---: |",
+    )
+    for name, (before, after) in rows.items():
+        yield f"| {name} | {before:,} | {after:,} | {(after - before) / max(before, 1):+.1%} |"
+    yield from (
+        "",
+        "An example is as many sentences of a document in a row as have 510 words together;",
+        "words are what stands between white space, or two characters where there is none.",
+        "Examples without a mention are not counted.",
+        f"Matches of the page's own title: {counters.get('mentions.self_title', 0):,}.",
+        "",
+    )
+
+
+def _count_entities(build: Build) -> tuple[int, int]:
+    """Distinct entities of links, and of all mentions; their names are held."""
+    links, others = pa.array([], pa.string()), pa.array([], pa.string())
+    for path in build.shard_paths("documents"):
+        for batch in read_batches(path, SCHEMAS["documents"], columns=("mentions",)):
+            structs = batch.column("mentions").flatten()
+            is_link = pc.equal(structs.field("origin"), "link")
+            entities = structs.field("entity")
+            links = _union(links, entities.filter(is_link))
+            others = _union(others, entities.filter(pc.invert(is_link)))
+    return len(links), len(_union(links, others))
+
+
+def _union(a: pa.StringArray, b: pa.StringArray) -> pa.StringArray:
+    return pc.unique(pa.concat_arrays([a, b]))
+
+
+def _templates(counters: Mapping[str, int]) -> Iterable[str]:
+    holes = {n.removeprefix("hole/"): c for n, c in counters.items() if n.startswith("hole/")}
+    dropped = {
+        n.removeprefix("dropped/"): c for n, c in counters.items() if n.startswith("dropped/")
+    }
+    yield from ("## Templates and tags that dropped out of a line with other text", "")
+    yield (
+        f"{sum(holes.values()):,} of {len(holes):,} kinds; the offsets are in each document's "
+        "metadata (`holes`). A table given with `--templates` makes them show."
+    )
+    yield from ("", "| name | out of a line | in all |", "| --- | ---: | ---: |")
+    for name in sorted(holes, key=lambda name: (-holes[name], name))[:N_NAMES]:
+        shown = name.replace("|", "\\|").replace("\n", " ")
+        yield f"| {shown} | {holes[name]:,} | {dropped.get(name, 0):,} |"
+    if len(holes) > N_NAMES:
+        yield f"| … {len(holes) - N_NAMES:,} more, in `documents/dataset.json` | | |"
+    yield ""

@@ -1,0 +1,143 @@
+"""Redirects resolved and titles matched, on batches of documents whose links are as written."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from corpora.columns import Mentions, mention_array, with_field, with_mentions
+from corpora.wikipedia.redirects import RedirectTable
+
+EXAMPLE_WORDS = 510
+"""Words of an example in the table that compares with and without augmentation."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Augmentation:
+    """How titles are matched; see ``corpora/title_matches.py``."""
+
+    right: Literal["word", "prefix"] = "word"
+    anchors: bool = False
+    """Whether the texts of the article's links are forms too."""
+
+
+@dataclass(slots=True)
+class Resolver:
+    """Resolves and augments the documents of one wiki; counts what it does."""
+
+    wiki: str
+    redirects: RedirectTable
+    augmentation: Augmentation | None
+    counters: Counter[str] = field(default_factory=Counter)
+
+    def resolve(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Put final titles into the mentions of a batch, and add matches of titles."""
+        mentions = Mentions.of(batch)
+        titles = self._resolved(mentions.structs.field("entity"))
+        entities = pc.binary_join_element_wise(self.wiki, titles, ":")
+        mentions = Mentions(with_field(mentions.structs, "entity", entities), mentions.ends)
+        links = mentions
+        if self.augmentation:
+            mentions = self._augmented(batch, mentions, titles, how=self.augmentation)
+        self._count(batch, links, mentions)
+        return with_mentions(batch, mentions)
+
+    def _resolved(self, titles: pa.StringArray) -> pa.StringArray:
+        encoded = titles.dictionary_encode()
+        final = self.redirects.resolve(encoded.dictionary)
+        changed = pc.not_equal(final, encoded.dictionary).to_numpy(zero_copy_only=False)
+        indices = encoded.indices.to_numpy(zero_copy_only=False)
+        self.counters["redirects.links"] += int(np.count_nonzero(changed[indices]))
+        return final.take(encoded.indices)
+
+    def _augmented(
+        self,
+        batch: pa.RecordBatch,
+        mentions: Mentions,
+        titles: pa.StringArray,
+        *,
+        how: Augmentation,
+    ) -> Mentions:
+        """Match the titles of each page in it."""
+        from corpora.title_matches import match_titles, page_forms
+
+        starts, stops = mentions.numbers("start").tolist(), mentions.numbers("end").tolist()
+        targets, ends = titles.to_pylist(), mentions.ends.tolist()
+        names = batch.column("title").to_pylist()
+        found: list[tuple[int, int, int, str, str]] = []
+        for i, text in enumerate(batch.column("text").to_pylist()):
+            of = slice(ends[i], ends[i + 1])
+            occupied = list(zip(starts[of], stops[of], strict=True))
+            anchors = (
+                [(text[s:e], t) for (s, e), t in zip(occupied, targets[of], strict=True)]
+                if how.anchors
+                else ()
+            )
+            forms = page_forms(names[i], targets[of], anchors)
+            for start, end, title in match_titles(text, forms, occupied, right=how.right):
+                origin = "self_title" if title == names[i] else "title_match"
+                found.append((i, start, end, f"{self.wiki}:{title}", origin))
+        if not found:
+            return mentions
+        of_document, first, last, entities, origins = zip(*found, strict=True)
+        added = mention_array(first, last, entities, origins=origins)
+        return mentions.merged(np.array(of_document, np.int32), added)
+
+    def _count(self, batch: pa.RecordBatch, links: Mentions, all_: Mentions) -> None:
+        """Count mentions by origin, and what examples with and without augmentation hold."""
+        for count in pc.value_counts(all_.structs.field("origin")).to_pylist():
+            self.counters[f"mentions.{count['values']}"] += count["counts"]
+        column = batch.column("sentences")
+        lengths = pc.list_value_length(column).to_numpy()
+        ends = np.concatenate([[0], np.cumsum(lengths)])
+        starts, stops = (column.flatten().field(name).to_numpy() for name in ("start", "end"))
+        versions = [
+            (name, mentions.numbers("start"), mentions.ends.tolist())
+            for name, mentions in (("links", links), ("augmented", all_))
+        ]
+        for i, text in enumerate(batch.column("text").to_pylist()):
+            of = slice(ends[i], ends[i + 1])
+            words = _count_words(text, starts[of], stops[of])
+            for name, firsts, edges in versions:
+                first = firsts[edges[i] : edges[i + 1]]
+                self._count_examples(name, words, _hold(starts[of], stops[of], first))
+
+    def _count_examples(self, name: str, words: Sequence[int], holds: Sequence[bool]) -> None:
+        """Pack sentences up to ``EXAMPLE_WORDS``; those without any mention are not counted."""
+        n_words = n_kept = n_examples = 0
+        has_mention = False
+        for n, with_mention in zip([*words, EXAMPLE_WORDS + 1], [*holds, False], strict=True):
+            if n_words + n > EXAMPLE_WORDS and n_words:
+                if has_mention:
+                    n_examples += 1
+                    n_kept += n_words
+                n_words, has_mention = 0, False
+            n_words += n
+            has_mention |= with_mention
+        self.counters[f"examples.{name}"] += n_examples
+        self.counters[f"words.{name}"] += n_kept
+
+
+def _count_words(
+    text: str, starts: npt.NDArray[np.int32], stops: npt.NDArray[np.int32]
+) -> list[int]:
+    """White-space words of each sentence; letters of scripts without spaces count a half."""
+    codes = np.frombuffer(text.encode("utf-32-le"), np.uint32)
+    halves = np.where((codes == 32) | (codes == 10), 2, ((codes >= 0x3040) & (codes < 0xA000)) * 1)
+    total = np.concatenate([[0], np.cumsum(halves)])
+    return list(((total[stops] - total[starts]) // 2 + 1).tolist())
+
+
+def _hold(
+    starts: npt.NDArray[np.int32], stops: npt.NDArray[np.int32], mentions: npt.NDArray[np.int32]
+) -> list[bool]:
+    """Whether a mention begins in each sentence."""
+    at = np.searchsorted(mentions, starts)
+    inside = at < len(mentions)
+    inside[inside] = mentions[at[inside]] < stops[inside]
+    return list(inside.tolist())

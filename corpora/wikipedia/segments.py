@@ -1,0 +1,132 @@
+"""Cut the bytes of a dump at the tags of its pages.
+
+What stands from one tag (``<page>`` or ``</page>``) to the next is a segment, and belongs to the
+range in which the ``<`` of its first tag stands: so ranges of any size give each segment once. From
+an opening tag to a closing one it is a page; every other sequence of tags is damage.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+
+from corpora.wikipedia.chunks import Chunk, Damage
+
+_TAG = re.compile(rb"<page(?=[\s/>])|</page>")
+_UNFINISHED = 6  # bytes at the end of a chunk in which a tag may begin that ends in the next
+_EXCERPT = 400  # bytes that are kept of what is too large
+
+
+class Edge(Enum):
+    """What a segment begins or ends with."""
+
+    OPENING = "<page>"
+    CLOSING = "</page>"
+    FILE = "file"
+    DAMAGE = "damage"
+
+
+@dataclass(slots=True)
+class Segment:
+    """The bytes from a tag to the next; a page with both of its tags."""
+
+    first: Edge
+    position: str
+    last: Edge = Edge.FILE
+    size: int = 0
+    """In bytes, also where they are not all kept."""
+    is_too_large: bool = False
+    _parts: list[bytes] = field(default_factory=list)
+
+    @property
+    def data(self) -> bytes:
+        """Its bytes; of one that is too large, the first."""
+        return b"".join(self._parts)
+
+    def add(self, data: bytes, *, max_bytes: int) -> None:
+        """Append bytes; above ``max_bytes`` only the beginning is kept."""
+        self.size += len(data)
+        if self.is_too_large:
+            return
+        self._parts.append(data)
+        if self.size > max_bytes:
+            self.is_too_large = True
+            self._parts = [self.data[:_EXCERPT]]
+
+
+def cut(
+    items: Iterable[Chunk | Damage], *, from_start: bool, max_bytes: int
+) -> Iterator[Segment | Damage]:
+    """Cut a range into the segments that are its own; ``from_start``: it is the first of the file.
+
+    Damage in the range is passed on. Memory is bounded by a chunk and ``max_bytes``.
+    """
+    cutter = _Cutter(max_bytes)
+    if from_start:
+        cutter.segment = Segment(Edge.FILE, "byte 0")
+    for item in items:
+        if isinstance(item, Chunk):
+            yield from cutter.add(item)
+        else:
+            yield from cutter.finish(Edge.DAMAGE)
+            if item.own:
+                yield item
+        if not item.own and cutter.is_done:
+            return
+    yield from cutter.finish(Edge.FILE)
+
+
+class _Cutter:
+    def __init__(self, max_bytes: int) -> None:
+        self.max_bytes = max_bytes
+        self.segment: Segment | None = None
+        self.rest = b""  # of the last chunk, from a "<" on that may begin a tag
+        self.rest_position, self.rest_is_own = "", False
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing of the range's own is open."""
+        return self.segment is None and not (self.rest and self.rest_is_own)
+
+    def add(self, chunk: Chunk) -> Iterator[Segment]:
+        data = self.rest + chunk.data
+        written = searched = 0
+        for tag in _TAG.finditer(data):
+            is_closing = tag[0] == b"</page>"
+            yield from self._end(
+                data[written : tag.end() if is_closing else tag.start()],
+                Edge.CLOSING if is_closing else Edge.OPENING,
+            )
+            position, is_own = self._place(chunk, tag.start())
+            if not is_own:
+                self.rest = b""
+                return
+            self.segment = Segment(Edge.CLOSING if is_closing else Edge.OPENING, position)
+            written, searched = tag.start(), tag.end()
+        self._keep(chunk, data, written=written, searched=searched)
+
+    def finish(self, last: Edge) -> Iterator[Segment]:
+        """End what is open: of what follows nothing is known."""
+        yield from self._end(self.rest, last)
+        self.rest = b""
+
+    def _place(self, chunk: Chunk, offset: int) -> tuple[str, bool]:
+        if self.rest and offset == 0:
+            return self.rest_position, self.rest_is_own
+        return chunk.position(offset - len(self.rest)), chunk.own
+
+    def _end(self, data: bytes, last: Edge) -> Iterator[Segment]:
+        if self.segment is not None:
+            self.segment.add(data, max_bytes=self.max_bytes)
+            self.segment.last = last
+            yield self.segment
+        self.segment = None
+
+    def _keep(self, chunk: Chunk, data: bytes, *, written: int, searched: int) -> None:
+        unfinished = data.rfind(b"<", max(searched, len(data) - _UNFINISHED))
+        end = len(data) if unfinished < 0 else unfinished
+        if self.segment is not None:
+            self.segment.add(data[written:end], max_bytes=self.max_bytes)
+        if unfinished >= 0:
+            self.rest_position, self.rest_is_own = self._place(chunk, unfinished)
+        self.rest = data[end:]

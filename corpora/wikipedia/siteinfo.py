@@ -1,0 +1,150 @@
+"""What the head of a dump says of its wiki: its name, language, address and namespaces."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Self
+from urllib.parse import urlsplit
+from xml.parsers import expat
+
+from corpora.wikipedia.chunks import DumpError
+
+_PROJECTS = (
+    "wikipedia", "wiktionary", "wikibooks", "wikinews", "wikiquote", "wikisource",
+    "wikiversity", "wikivoyage",
+)  # fmt: skip
+_HOST = re.compile(rf"(?:https?:)?//(?:www\.)?([a-z0-9-]+)\.({'|'.join(_PROJECTS)})\.org[/:]")
+_FILE = re.compile(rf"(?:.*/)?([a-z][a-z0-9_]+(?:wiki|{'|'.join(_PROJECTS[1:])}))[-.]")
+_ENCODING = re.compile(rb"""<\?xml[^>]{0,100}?\sencoding\s*=\s*["']([\w.:-]{1,40})["']""")
+_UTF8 = {"utf-8", "utf8", "us-ascii", "ascii"}
+_MARKS = {  # how XML in other encodings may begin
+    b"\xff\xfe": "UTF-16",
+    b"\xfe\xff": "UTF-16",
+    b"<\0": "UTF-16 or UTF-32",
+    b"\0<": "UTF-16",
+    b"\0\0": "UTF-32",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SiteInfo:
+    """A wiki as its dump describes it; made by ``read_site``."""
+
+    wiki: str
+    """Name of its database (``dawiki``), from the dump, the file or the address; may be empty."""
+    lang: str = ""
+    """BCP 47 tag, as the dump has it; empty if unknown."""
+    base: str = ""
+    """What a title is appended to: ``https://da.wikipedia.org/wiki/``; empty if unknown."""
+    case_sensitive: bool = False
+    """Whether ``abc`` and ``Abc`` are two articles."""
+    namespaces: Mapping[str, int] = field(default_factory=dict, hash=False)
+    """Name to number, as the dump has it; the articles' own is named with an empty string."""
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Self:
+        """From what ``to_json`` gave."""
+        return cls(**values)
+
+
+def read_site(head: bytes, *, name: str) -> SiteInfo:
+    """Read the beginning of a dump, to ``</siteinfo>`` or to the first page.
+
+    ``name`` is the file's; bare pages have no other source. Raises ``DumpError`` where the head is
+    not well-formed.
+    """
+    reader = _HeadReader(name)
+    if b"<mediawiki" in head:
+        reader.read(head)
+    base = _directory(reader.texts.get("base", ""))
+    return SiteInfo(
+        wiki=_wiki(reader.texts.get("dbname", ""), base=base, name=name),
+        lang=reader.lang,
+        base=base,
+        case_sensitive=reader.texts.get("case", "") == "case-sensitive",
+        namespaces=reader.namespaces,
+    )
+
+
+def check_encoding(head: bytes, *, name: str) -> None:
+    """Raise ``DumpError`` unless a file seems to be in UTF-8."""
+    declared = _ENCODING.match(head.removeprefix(b"\xef\xbb\xbf"))
+    encoding = declared[1].decode("ascii") if declared else "utf-8"
+    for mark, other in _MARKS.items():
+        if head.startswith(mark):
+            encoding = other
+    if encoding.lower() not in _UTF8:
+        raise DumpError(
+            f"{name}: is in {encoding}, but dumps are read in UTF-8. "
+            f"Convert it: iconv -f {encoding.split()[0]} -t UTF-8, and correct its first line."
+        )
+
+
+class _HeadReader:
+    """Expat's handlers for the head of a dump, and what they have seen."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.lang = ""
+        self.texts: dict[str, str] = {}
+        self.namespaces: dict[str, int] = {}
+        self.characters: list[str] = []
+        self.key = ""
+
+    def read(self, head: bytes) -> None:
+        parser = expat.ParserCreate("UTF-8")
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        parser.CharacterDataHandler = self.characters.append
+        parser.StartDoctypeDeclHandler = self._doctype
+        try:
+            parser.Parse(head, False)  # noqa: FBT003 - expat's own
+        except (expat.ExpatError, ValueError) as error:
+            raise DumpError(
+                f"{self.name}: its head (<siteinfo>) is not well-formed XML ({error}), so its "
+                "namespaces are not known. Repair it, or download the dump again."
+            ) from error
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        self.characters.clear()
+        if name == "mediawiki":
+            self.lang = attributes.get("xml:lang", "")
+        self.key = attributes.get("key", "")
+        if name == "namespace" and self.key == "0" and "case" in attributes:
+            self.texts["case"] = attributes["case"]
+
+    def _end(self, name: str) -> None:
+        text = "".join(self.characters).strip()
+        self.characters.clear()
+        if name == "namespace":
+            self.namespaces[text] = int(self.key)
+        else:
+            self.texts.setdefault(name, text)
+
+    def _doctype(self, *_: object) -> None:
+        raise ValueError("it has a DOCTYPE, which no dump has")
+
+
+def _directory(base: str) -> str:
+    """The address of a wiki's pages, from that of its main page."""
+    for before in ("?title=", "/wiki/"):
+        if before in base:
+            return base[: base.index(before) + len(before)]
+    return base[: base.rfind("/") + 1] if urlsplit(base).path else ""
+
+
+def _wiki(dbname: str, *, base: str, name: str) -> str:
+    if dbname:
+        return dbname
+    file = _FILE.match(name)
+    if file:
+        return file[1]
+    host = _HOST.match(base)
+    if host:
+        suffix = "wiki" if host[2] == "wikipedia" else host[2]
+        return host[1].replace("-", "_") + suffix
+    return (urlsplit(base).hostname or "").removeprefix("www.")

@@ -1,0 +1,309 @@
+r"""The first half of reading wikitext: take out what is no text, render what carries a value.
+
+Three passes, each a search for what it takes out and slices in between, each linear in the length
+of the page: comments, references and other tags; templates and tables; files. What is left are
+lines with links, quotes, simple tags and entities, for ``wikitext.py``, and these marks (characters
+that no XML file can hold):
+
+``\x00N\x00``  something was dropped here: number N of ``Simplified.dropped``
+``\x01``     something was dropped that leaves no hole
+``\x02N\x02``  literal text: number N of ``Simplified.literals``
+``\x03``     a line of verse begins
+``\x04…\x05``  a caption
+"""
+
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+
+from corpora.wikipedia.markup import tags
+from corpora.wikipedia.nesting import OPENING, Braces, Brackets, Tags
+from corpora.wikipedia.templates import Action, TemplateTable, split_parts
+from corpora.wikipedia.titles import FILE, Wiki, decode
+
+MAX_DEPTH = 20  # of templates inside parameters that are shown
+
+_READ = ("literal", "dropped", "silent", "references")  # lists of ``tags.toml``
+_EMPTY_LINE = re.compile(r"[ \t]*\n")
+_SCRIPT = re.compile(r"<(su[bp])>([0-9+−-]{1,8})</\1>")
+_SCRIPTS = {
+    "sub": str.maketrans("0123456789+−-", "₀₁₂₃₄₅₆₇₈₉₊₋₋"),
+    "sup": str.maketrans("0123456789+−-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻"),
+}
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
+
+_NAME = re.compile(r"\{\{+([^{}|]*)")
+_FLAGS = re.compile(r"[A-Z+;-]*")
+_CAPTION = re.compile(r"\x04[^\x04\x05]*\x05")
+_VALUED = re.compile(r"\s*[\w-]+\s*=")
+_VARIANT = re.compile(r"-\{([^{}]*?)\}-")
+
+
+@dataclass(slots=True)
+class Simplified:
+    """Wikitext without its structures, and what became of these."""
+
+    text: str = ""
+    dropped: list[str] = field(default_factory=list)
+    """Names of the templates and tags that may leave a hole: ``Infobox``, ``<math>``."""
+    silent: Counter[str] = field(default_factory=Counter)
+    """Names of the templates that leave none."""
+    literals: list[str] = field(default_factory=list)
+    links: Counter[str] = field(default_factory=Counter)
+    """Reason to number of links that went with what was dropped."""
+    is_disambiguation: bool = False
+
+
+def simplify(
+    source: str, wiki: Wiki, templates: TemplateTable, *, title: str, today: str
+) -> Simplified:
+    """Take out what is no text. ``today`` is the day that ages are counted to, ISO 8601."""
+    return _Page(wiki, templates, title=title, today=today).simplify(source)
+
+
+class _Page:
+    def __init__(self, wiki: Wiki, templates: TemplateTable, *, title: str, today: str) -> None:
+        self.wiki, self.templates, self.title, self.today = wiki, templates, title, today
+        self.found = Simplified()
+
+    def simplify(self, source: str) -> Simplified:
+        if _CONTROL.search(source):
+            source = _CONTROL.sub(" ", source)
+        text = self.without_templates(self.without_tags(f"\n{source}"), depth=0)
+        if self.wiki.variants and "-{" in text:
+            text = self.with_variants(text)
+        text = self.without_files(text)
+        if "<su" in text:
+            text = _SCRIPT.sub(lambda found: found[2].translate(_SCRIPTS[found[1]]), text)
+        self.found.text = text
+        return self.found
+
+    def count_links(self, text: str, reason: str) -> None:
+        if n := text.count("[["):
+            self.found.links[reason] += n
+
+    # --- comments, references, and other tags whose content is no wikitext
+
+    def without_tags(self, text: str) -> str:
+        out: list[str] = []
+        position = 0
+        ends = Tags(text)
+        opening = _opening()
+        while tag := opening.search(text, position):
+            start = tag.start()
+            out.append(text[position:start])
+            if tag[1] is None:
+                position = self.comment(text, start, out=out)
+                continue
+            name = tag[1].lower()
+            inside = tag.end()
+            if tag[2].endswith("/"):
+                end = after = inside
+            else:
+                end, after = ends.find(name, inside)
+            position = after
+            if end < 0:  # it is never closed: only the tag goes
+                position = inside
+            elif name in tags()["references"]:
+                self.count_links(text[start:after], "in_reference")
+                out.append(_mark(text, start, after))
+            else:
+                out.append(self.tag(name, text[inside:end]))
+        out.append(text[position:])
+        return "".join(out)
+
+    def comment(self, text: str, start: int, *, out: list[str]) -> int:
+        """Take out a comment, and the line with it if there is nothing else in it."""
+        end = text.find("-->", start + 4)
+        end = len(text) if end < 0 else end + 3
+        self.count_links(text[start:end], "in_comment")
+        rest = _EMPTY_LINE.match(text, end)
+        alone = rest and text[start - 1] == "\n" and out[-1].endswith("\n")
+        return rest.end() if rest and alone else end
+
+    def tag(self, name: str, content: str) -> str:
+        """What is left of a tag with its content."""
+        if name in tags()["literal"]:
+            self.count_links(content, "in_tag")
+            self.found.literals.append(decode(content))
+            number = f"\x02{len(self.found.literals) - 1}\x02"
+            return number if name == "nowiki" or "\n" not in content else f"\n{number}\n"
+        if name == "gallery":
+            return "".join(self.gallery(content))
+        if name == "poem":
+            lines = self.without_tags(content).split("\n")
+            return "\n" + "".join(f"\x03{line}\n" for line in lines if line.strip())
+        self.count_links(content, "in_tag")
+        if name in tags()["silent"]:
+            return ""
+        return self.drop(f"<{name}>")
+
+    def gallery(self, content: str) -> Iterator[str]:
+        yield "\n"
+        for line in self.without_tags(content).split("\n"):
+            caption = _last_part(line)
+            self.found.links["in_tag"] += line.count("[[") - caption.count("[[")
+            if caption.strip():
+                yield f"\x04{caption}\x05\n"
+
+    def drop(self, name: str) -> str:
+        self.found.dropped.append(name)
+        return f"\x00{len(self.found.dropped) - 1}\x00"
+
+    # --- templates and tables
+
+    def without_templates(self, text: str, *, depth: int) -> str:
+        out: list[str] = []
+        position = 0
+        braces = Braces(text)
+        while opening := OPENING.search(text, position):
+            start = opening.start()
+            end, skip = braces.find(start, opening.end())
+            if end < 0:  # never closed: stays as text; ``wikitext.py`` takes the signs away
+                out.append(text[position:skip])
+                position = skip
+                continue
+            out.append(text[position:start])
+            position = end
+            if text[start] == "{":
+                out.append(self.template(text, start, end, depth=depth))
+            else:
+                self.count_links(text[start:end], "in_table")
+                out.append("\n")
+        out.append(text[position:])
+        return "".join(out)
+
+    def template(self, text: str, start: int, end: int, *, depth: int) -> str:
+        """Show a template or drop it."""
+        head = _NAME.match(text, start)
+        if not head:
+            return ""
+        action = self.templates.action(head[1])
+        bar = text.startswith("|", head.end())
+        inside = text[head.end() + bar : end - 2]
+        if head[0].startswith("{{{") and text.startswith("}}}", end - 3):
+            return self.without_templates(inside[:-1].partition("|")[0], depth=depth + 1)
+        if action.kind == "show" and depth < MAX_DEPTH:
+            return self.show(action, inside, depth=depth)
+        if action.kind == "disambiguation":
+            self.found.is_disambiguation = True
+        if action.kind == "reference":
+            self.count_links(text[start:end], "in_reference")
+        else:
+            self.count_links(text[start:end], "in_template")
+        if action.kind in ("drop", "show"):
+            return self.drop(action.name)
+        self.found.silent[action.name] += 1
+        return _mark(text, start, end)
+
+    def show(self, action: Action, inside: str, *, depth: int) -> str:
+        rendered = self.without_templates(inside, depth=depth + 1)
+        shown = self.templates.show(action, rendered, title=self.title, today=self.today)
+        n = rendered.count("[[") - shown.count("[[")
+        if n:
+            self.found.links["in_template" if n > 0 else "created"] += abs(n)
+        return shown
+
+    # --- variants and files
+
+    def with_variants(self, text: str) -> str:
+        for _ in range(MAX_DEPTH):
+            text, n = _VARIANT.subn(lambda v: self.variant(v[1]), text)
+            if not n:
+                break
+        return text
+
+    def variant(self, content: str) -> str:
+        """Choose what ``-{…}-`` shows: ``zh-hans:A;zh-hant:B``, or text that is not converted."""
+        flags, bar, rest = content.partition("|")
+        if bar and _FLAGS.fullmatch(flags):
+            content = rest
+            if set(flags) & set("HT+-"):
+                self.count_links(content, "in_tag")
+                return ""
+        choices = {}
+        for choice in content.split(";"):
+            name, colon, text = choice.partition(":")
+            if colon and name.strip().partition("-")[0] == self.wiki.lang:
+                choices[name.strip()] = text.strip()
+        if not choices:
+            return content
+        preferred = [choices[name] for name in self.wiki.variants if name in choices]
+        shown = (preferred or list(choices.values()))[0]
+        if n := content.count("[[") - shown.count("[["):
+            self.found.links["in_tag"] += n
+        return shown
+
+    def without_files(self, text: str, *, depth: int = 0) -> str:
+        out: list[str] = []
+        position = 0
+        brackets = Brackets(text)
+        pattern = _file_pattern(tuple(n for n, k in self.wiki.namespaces.items() if k == FILE))
+        while file := pattern.search(text, position):
+            start = file.start()
+            out.append(text[position:start])
+            end, after = brackets.find(start)
+            self.found.links["file"] += 1
+            position = after
+            inside = text[file.end() : end]
+            caption = _last_part(inside)
+            self.found.links["file"] += inside.count("[[") - caption.count("[[")
+            if depth >= MAX_DEPTH:
+                self.count_links(caption, "file")
+            elif caption:
+                out.append(self.caption(caption, depth=depth))
+            else:
+                out.append("\x01")
+        out.append(text[position:])
+        return "".join(out)
+
+    def caption(self, text: str, *, depth: int) -> str:
+        """Mark a caption; those of files inside it come after it."""
+        text = self.without_files(text.replace("\n", " "), depth=depth + 1)
+        inner = "".join(caption[0] for caption in _CAPTION.finditer(text))
+        if inner:
+            text = _CAPTION.sub("", text)
+        return f"\x04{text}\x05{inner}"
+
+
+@cache
+def _opening() -> re.Pattern[str]:
+    """A comment, or a tag whose content is not read like other text."""
+    names = {"gallery", "poem"}.union(*(tags()[name] for name in _READ))
+    return re.compile(rf"<(?:!--|(?i:({'|'.join(sorted(names))}))(?=[\s/>])([^<>]*)>)")
+
+
+@cache
+def _file_pattern(names: tuple[str, ...]) -> re.Pattern[str]:
+    either = "|".join(re.escape(name).replace("\\ ", "[ _]") for name in sorted(names)) or "(?!)"
+    return re.compile(rf"\[\[[ _]*(?:(?i:{either})[ _]*:)")
+
+
+def _last_part(text: str) -> str:
+    """The caption of a file: the last part that is no option; empty where there is none."""
+    names, size = _image_options()
+    for part in reversed(split_parts(text)[1:]):
+        word = part.strip()
+        if word and word not in names and not _VALUED.match(part) and not size.fullmatch(word):
+            return part
+    return ""
+
+
+@cache
+def _image_options() -> tuple[frozenset[str], re.Pattern[str]]:
+    """Words that are options, and the pattern of sizes."""
+    table = tomllib.loads(
+        (files("corpora") / "wikipedia" / "image_options.toml").read_text("utf-8")
+    )
+    size = re.compile(rf"\d*(?:x\d+)?\s*(?:{'|'.join(table['sizes'])})|\d+")
+    return frozenset(table["names"]), size
+
+
+def _mark(text: str, start: int, end: int) -> str:
+    """A mark where what was dropped may leave a space or brackets too many."""
+    needs = text[start - 1] in " (>}" and text[end : end + 1] in " ,.;:!?)<{"
+    return "\x01" if needs else ""

@@ -1,0 +1,361 @@
+"""Templates that carry a value show it; tables of data say how (``templates/<lang>.toml``).
+
+A recipe is text with fields: ``{2}`` the second positional parameter, ``{name}`` a named one,
+``{1|name}`` the first that is not empty, ``{*}`` all positional ones joined by ", ", ``{2*}`` those
+from the second on, ``{date:1,2,3}``, ``{age:1,2,3,4,5,6}``, ``{convert}``, ``{coord}``. What stands
+in ``[ ]`` shows only if a field in it is not empty; a backslash makes the next character plain.
+"""
+
+import re
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from corpora.errors import UsageError
+from corpora.wikipedia.titles import upper_first, wikis
+
+_FIELD = re.compile(r"\\(.)|\{([^{}]*)\}|([\[\]])", re.DOTALL)
+_PARAMETER = re.compile(r"\s*([^\s=<>\[\]{}|][^=<>\[\]{}|]*?)\s*=", re.DOTALL)
+_OPEN_OR_CLOSE = re.compile(r"\{\{|\}\}|\[\[|\]\]|\|")
+_RANGES = {"to": "to", "-": "–", "–": "–", "and": "and", "&": "and", "or": "or", "x": "×", "×": "×"}
+_RANGES |= {"by": "by", "to(-)": "–", "and(-)": "and", "+/-": "±", "±": "±", "bis": "bis"}
+_HEMISPHERES = "NSEWOÖV"
+_DECIMAL = re.compile(r"[-−]?\d+(?:\.\d+)?")
+_SUBST = re.compile(r"^\s*(?:safe)?subst:", re.IGNORECASE)
+_MAX_ACTIONS = 50_000  # that are remembered
+_VARIABLES = {"!": "|", "=": "=", "((": "{{{{", "))": "}}}}"} | dict.fromkeys(
+    ("PAGENAME", "FULLPAGENAME", "BASEPAGENAME", "SUBJECTPAGENAME", "ARTICLEPAGENAME"), "{title}"
+)
+_STRING_FUNCTIONS: Mapping[str, Callable[[str], str]] = {
+    "formatnum": str,
+    "lc": str.lower,
+    "uc": str.upper,
+    "lcfirst": lambda text: text[:1].lower() + text[1:],
+    "ucfirst": upper_first,
+}
+_KEYS = ("render", "dates", "silent", "disambiguation")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dates:
+    """How a language writes a date."""
+
+    months: tuple[str, ...] = ()
+    format: str = "{year}-{month}-{day}"
+    month_format: str = "{year}-{month}"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A template as it stands in a text: its parameters, already rendered."""
+
+    positional: tuple[str, ...] = ()
+    named: Mapping[str, str] = field(default_factory=dict)
+    today: str = ""
+    """The date of the page's revision, ISO 8601."""
+
+    def get(self, name: str) -> str:
+        """A parameter by number or name, without white space around; empty where there is none."""
+        if name.isdecimal():
+            number = int(name)
+            if name not in self.named and 1 <= number <= len(self.positional):
+                return self.positional[number - 1].strip()
+        return self.named.get(name, "").strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """What is done with a template."""
+
+    kind: str
+    """``show``, ``drop``, ``silent`` (it leaves no hole), ``disambiguation`` or ``reference``."""
+    name: str
+    function: str = ""
+    """Of a parser function, its name; what stands after the colon is in ``argument``."""
+    argument: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateTable:
+    """What the templates of a language show; names begin with a capital and hold no underscore."""
+
+    render: Mapping[str, str]
+    silent: frozenset[str]
+    disambiguation: frozenset[str]
+    dates: Dates
+    _actions: dict[str, Action] = field(default_factory=dict, compare=False, repr=False)
+
+    def action(self, raw: str) -> Action:
+        """Find what to do with a template by what stands between its braces and the first pipe."""
+        action = self._actions.get(raw)
+        if action is None:
+            if len(self._actions) > _MAX_ACTIONS:
+                self._actions.clear()
+            action = self._actions[raw] = self._choose(raw)
+        return action
+
+    def _choose(self, raw: str) -> Action:
+        raw = _SUBST.sub("", raw)
+        prefix, colon, rest = raw.partition(":")
+        if colon and prefix.strip().lower() in _namespace_names():
+            raw = rest
+        name = template_name(raw)
+        if name in self.disambiguation:
+            return Action("disambiguation", name)
+        if name in self.render or name in _VARIABLES:
+            return Action("show", name)
+        function, colon, argument = raw.strip().partition(":")
+        if colon and function:
+            if function.lower() in _STRING_FUNCTIONS:
+                return Action("show", function, function.lower(), argument)
+            if function.lower() == "#tag":
+                return Action("reference" if argument.strip() == "ref" else "drop", "#tag")
+            name = function if function[0] == "#" else name
+            if function.isupper() and function.lower() != function:
+                return Action("silent", name)  # {{DEFAULTSORT:…}}, in any language
+        if name in self.silent:
+            return Action("silent", name)
+        return Action("drop", name[:80])
+
+    def show(self, action: Action, inside: str, *, title: str, today: str) -> str:
+        """Show a template; ``inside`` stands between the name (and its pipe) and the braces."""
+        if action.function:
+            argument = action.argument or inside  # a template may stand right after the colon
+            return _STRING_FUNCTIONS[action.function](argument.strip())
+        if action.name in self.render:
+            call = split_call(inside, today)
+            return _show(_parsed(self.render[action.name]), call, self.dates)
+        return _VARIABLES[action.name].format(title=title)
+
+
+@cache
+def _namespace_names() -> frozenset[str]:
+    """What the namespace of templates is called in any language."""
+    tables = wikis()["namespaces"].values()
+    return frozenset(name.lower() for table in tables for name in table.get("10", ()))
+
+
+def template_name(raw: str) -> str:
+    """Bring a template's name into one form.
+
+    >>> template_name("nowrap_begin ")
+    'Nowrap begin'
+    """
+    return upper_first(" ".join(raw.replace("_", " ").split()))
+
+
+def split_parts(inside: str) -> list[str]:
+    """Split at pipes that stand outside of links and templates."""
+    if "[[" not in inside and "{{" not in inside:
+        return inside.split("|")
+    parts: list[str] = []
+    start = depth = 0
+    for mark in _OPEN_OR_CLOSE.finditer(inside):
+        if mark[0] == "|":
+            if depth == 0:
+                parts.append(inside[start : mark.start()])
+                start = mark.end()
+        else:
+            depth = max(0, depth + (1 if mark[0] in ("{{", "[[") else -1))
+    parts.append(inside[start:])
+    return parts
+
+
+def split_call(inside: str, today: str = "") -> Call:
+    """Read the parameters of a template."""
+    positional: list[str] = []
+    named: dict[str, str] = {}
+    for part in split_parts(inside) if inside else ():
+        if name := _PARAMETER.match(part):
+            named[name[1].strip()] = part[name.end() :]
+        else:
+            positional.append(part)
+    return Call(tuple(positional), named, today)
+
+
+Recipe = tuple[Any, ...]
+"""Strings as they are; ``(field, …alternatives)`` as lists; a nested tuple is what stood in [ ]."""
+
+
+@cache
+def _parsed(recipe: str) -> Recipe:
+    stack: list[list[Any]] = [[]]
+    position = 0
+    for mark in _FIELD.finditer(recipe):
+        stack[-1].append(recipe[position : mark.start()])
+        position = mark.end()
+        if mark[1]:
+            stack[-1].append(mark[1])
+        elif mark[3] == "[":
+            stack.append([])
+        elif mark[3] == "]" and len(stack) > 1:
+            optional = tuple(stack.pop())
+            stack[-1].append(optional)
+        elif mark[2] is not None:
+            stack[-1].append([mark[2]])
+    stack[-1].append(recipe[position:])
+    if len(stack) > 1:
+        raise UsageError(f"template recipe {recipe!r}: a [ is not closed.")
+    return tuple(stack[0])
+
+
+def _show(recipe: Recipe, call: Call, dates: Dates) -> str:
+    shown = []
+    for part in recipe:
+        if isinstance(part, str):
+            shown.append(part)
+        elif isinstance(part, list):
+            shown.append(_field(part[0], call, dates))
+        elif any(_field(p[0], call, dates) for p in part if isinstance(p, list)):
+            shown.append(_show(part, call, dates))
+    return "".join(shown)
+
+
+def _field(expression: str, call: Call, dates: Dates) -> str:
+    name, colon, arguments = expression.partition(":")
+    if name in _FUNCTIONS and (colon or name in ("convert", "coord")):
+        values = [call.get(a.strip()) for a in arguments.split(",")] if colon else []
+        return _FUNCTIONS[name](values, call, dates)
+    for alternative in expression.split("|"):
+        key = alternative.strip()
+        if key.endswith("*"):
+            first = int(key[:-1] or 1)
+            value = ", ".join(p.strip() for p in call.positional[first - 1 :] if p.strip())
+        else:
+            value = call.get(key)
+        if value:
+            return value
+    return ""
+
+
+def _date(values: Sequence[str], _: Call, dates: Dates) -> str:
+    year, month, day = (*values, "", "", "")[:3]
+    if not month:
+        return year
+    if month.isdecimal() and 1 <= int(month) <= len(dates.months):
+        month = dates.months[int(month) - 1]
+    if not day:
+        return dates.month_format.format(year=year, month=month).strip()
+    if day.isdecimal() and dates.months:
+        day = str(int(day))
+    return dates.format.format(year=year, month=month, day=day).strip(" ,")
+
+
+def _age(values: Sequence[str], call: Call, _: Dates) -> str:
+    """Years between two dates; the second defaults to the day of the revision."""
+    until = [v for v in values[3:6] if v] or call.today[:10].split("-")
+    try:
+        born = tuple(int(v) for v in values[:3] if v)
+        end = tuple(int(v) for v in until)
+    except ValueError:
+        return ""
+    if not born or not end:
+        return ""
+    n = min(len(born), len(end))
+    return str(end[0] - born[0] - (end[1:n] < born[1:n]))
+
+
+def _convert(_: Sequence[str], call: Call, __: Dates) -> str:
+    """Values and their unit as written, not what they are converted to."""
+    values = [p.strip() for p in call.positional]
+    shown: list[str] = values[:1]
+    position = 1
+    while position + 1 < len(values) and values[position] in _RANGES:
+        shown += [_RANGES[values[position]], values[position + 1]]
+        position += 2
+    shown += values[position : position + 1]
+    text = " ".join(filter(None, shown))
+    return text.replace(" – ", "–").replace("m2", "m²").replace("m3", "m³")
+
+
+def _coord(_: Sequence[str], call: Call, __: Dates) -> str:
+    """Degrees, minutes, seconds and hemispheres as written."""
+    display = call.get("display")
+    if display and "inline" not in display and display != "i":
+        return ""
+    values = [p.strip() for p in call.positional]
+    if not any(value and value in _HEMISPHERES for value in values):
+        return ", ".join(f"{value}°" for value in values[:2] if _DECIMAL.fullmatch(value))
+    shown: list[str] = [""]
+    unit = 0
+    for value in values:
+        if value and value in _HEMISPHERES:
+            shown[-1] += value
+            if len(shown) == 2:
+                break
+            shown.append("")
+            unit = 0
+        elif _DECIMAL.fullmatch(value) and unit < 3:
+            shown[-1] += value + "°′″"[unit]
+            unit += 1
+        else:
+            break
+    return " ".join(filter(None, shown))
+
+
+_FUNCTIONS: Mapping[str, Callable[[Sequence[str], Call, Dates], str]] = {
+    "date": _date,
+    "age": _age,
+    "convert": _convert,
+    "coord": _coord,
+}
+
+
+def load_templates(lang: str, extra: Sequence[Path] = ()) -> TemplateTable:
+    """Read the tables of a language: the common one, its own, and a user's; the last wins."""
+    folder = files("corpora") / "wikipedia" / "templates"
+    tables: list[dict[str, Any]] = []
+    for name in ("common", lang):
+        resource = folder / f"{name}.toml"
+        if re.fullmatch(r"[a-z-]+", name) and resource.is_file():
+            tables.append(_read(resource.read_text("utf-8"), source=resource.name))
+    tables += [_read_file(path) for path in extra]
+    render: dict[str, str] = {}
+    silent: set[str] = set()
+    disambiguation: set[str] = set()
+    dates: dict[str, Any] = {}
+    for table in tables:
+        names = {template_name(name): recipe for name, recipe in table.get("render", {}).items()}
+        quiet = {template_name(name) for name in table.get("silent", {}).get("names", ())}
+        render = {name: r for name, r in render.items() if name not in quiet} | names
+        silent = (silent - names.keys()) | quiet
+        pages = table.get("disambiguation", {}).get("names", ())
+        disambiguation |= {template_name(name) for name in pages}
+        dates |= table.get("dates", {})
+    if "months" in dates:
+        dates["months"] = tuple(dates["months"])
+    return TemplateTable(render, frozenset(silent), frozenset(disambiguation), Dates(**dates))
+
+
+def _read_file(path: Path) -> dict[str, Any]:
+    try:
+        return _read(path.read_text("utf-8"), source=str(path))
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"--templates {path}: cannot be read ({error}).") from error
+
+
+def _read(toml: str, *, source: str) -> dict[str, Any]:
+    """Read a table; raises ``UsageError`` for what means nothing."""
+    try:
+        table = tomllib.loads(toml)
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{source}: not TOML ({error}).") from error
+    if unknown := table.keys() - set(_KEYS):
+        raise UsageError(
+            f"{source}: there is no [{min(unknown)}]; there are [{'], ['.join(_KEYS)}]."
+        )
+    for name, recipe in table.get("render", {}).items():
+        if not isinstance(recipe, str):
+            raise UsageError(f"{source}: render: {name!r} is {recipe!r}, but must be a string.")
+        _parsed(recipe)
+    for section in ("silent", "disambiguation"):
+        names = table.get(section, {}).get("names", [])
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise UsageError(f"{source}: [{section}] names must be a list of strings.")
+    if unknown := table.get("dates", {}).keys() - {"months", "format", "month_format"}:
+        raise UsageError(f"{source}: [dates] has no {min(unknown)!r}.")
+    return table

@@ -1,0 +1,209 @@
+"""What a link of a wiki points to: namespaces, languages, sections, and titles in one form.
+
+A wiki's own namespaces come from its dump; aliases, language codes and projects that no dump lists
+stand in ``wikis.toml``.
+"""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from html.entities import html5
+from importlib.resources import files
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+FILE, CATEGORY, MEDIA = 6, 14, -2
+
+_PLAIN = re.compile(r"[^\W_](?:[^\W_]|[,.()'’–-]| (?! ))*+(?<! )")  # nothing to normalise in it
+_BIDI = re.compile("[\u200e\u200f\u202a-\u202e]")
+_SPACES = re.compile(r"[ _\t\n\u00a0\u1680\u180e\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
+_ENTITY = re.compile(r"&(#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z0-9]{1,31});")
+_NO_TITLE = re.compile(r"[<>\[\]{}|\x00-\x1f\x7f\ufffd]")
+_QUALIFIER = re.compile(r" ?[(（][^()（）]*[)）]$")
+_MAX_TITLES = 100_000  # that are remembered
+
+
+class Target(NamedTuple):
+    """What a link points to."""
+
+    reason: str
+    """Empty for an article; else why it is no mention: ``file``, ``category``, ``interwiki`` …"""
+    title: str
+    """In the wiki's one form, without section."""
+    section: str
+    label: str
+    """What the link shows when it has no text of its own."""
+
+
+@dataclass(slots=True)
+class Wiki:
+    """What must be known of a wiki to read its text; made by ``wiki_of``."""
+
+    name: str
+    """``dawiki``; the space that its titles are unique in."""
+    lang: str
+    base: str = ""
+    """Of its addresses: ``https://da.wikipedia.org/wiki/``."""
+    namespaces: Mapping[str, int] = field(default_factory=dict)
+    """Lower-case name or alias to number; without the articles' own, which has no name."""
+    case_sensitive: bool = False
+    """Whether ``abc`` and ``Abc`` are two titles."""
+    trail: str = "a-z"
+    """Letters that go on with a link right after it, as the inside of a character class."""
+    variants: tuple[str, ...] = ()
+    """Scripts or regions of one language, the preferred first (Chinese, Serbian …)."""
+    _targets: dict[str, Target] = field(default_factory=dict)
+
+    def target(self, raw: str) -> Target:
+        """Read what stands between ``[[`` and ``|`` or ``]]``."""
+        target = self._targets.get(raw)
+        if target is None:
+            if len(self._targets) >= _MAX_TITLES:
+                self._targets.clear()
+            target = self._targets[raw] = self._read(raw)
+        return target
+
+    def title(self, raw: str) -> str:
+        """Bring a title into the wiki's one form; the namespace stays in front."""
+        return self._upper(_spaced(raw))
+
+    def namespace(self, title: str) -> int:
+        """Find the namespace that a full title is in; articles are in 0."""
+        prefix, colon, _ = title.partition(":")
+        return self.namespaces.get(_spaced(prefix).lower(), 0) if colon else 0
+
+    def _read(self, raw: str) -> Target:
+        if _PLAIN.fullmatch(raw):
+            return Target("", self._upper(raw), "", raw)
+        text = decode(raw)
+        if "%" in text:
+            decoded = unquote(text)
+            text = text if "\ufffd" in decoded else decoded
+        label = text.replace("\u00a0", " ").strip()
+        text = _BIDI.sub("", text)
+        name, _, section = text.partition("#")
+        name, section = _spaced(name), _spaced(section)
+        if name.startswith(":"):
+            return self._with_colon(name[1:].lstrip(" :"), section, label.lstrip(" :"))
+        if not name:
+            return Target("section" if section else "malformed", "", section, label)
+        if _NO_TITLE.search(name):
+            return Target("malformed", name, section, label)
+        if name.startswith(("/", "../")):
+            return Target("subpage", name, section, label)
+        if reason := self._elsewhere(name):
+            return Target(reason, name, section, label)
+        return Target("", self._upper(name), section, label)
+
+    def _with_colon(self, name: str, section: str, label: str) -> Target:
+        """A leading colon makes a plain link of what would be a file, a category, a language."""
+        if not name or _NO_TITLE.search(name):
+            return Target("malformed", name, section, label)
+        reason = self._elsewhere(name)
+        if reason in ("file", "category"):
+            reason = "namespace"
+        if reason == "interlanguage":
+            reason = "interwiki"
+        return Target(reason, self._upper(name), section, label)
+
+    def _elsewhere(self, name: str) -> str:
+        prefix, colon, _ = name.partition(":")
+        if not colon:
+            return ""
+        prefix = prefix.strip().lower()
+        number = self.namespaces.get(prefix)
+        if number is not None:
+            return {FILE: "file", CATEGORY: "category"}.get(number, "namespace" if number else "")
+        tables = wikis()
+        if prefix in tables["languages"]:
+            return "interlanguage"
+        return "interwiki" if prefix in tables["projects"] else ""
+
+    def _upper(self, title: str) -> str:
+        if self.case_sensitive:
+            return title
+        return upper_first(title)
+
+
+def upper_first(title: str) -> str:
+    """Upper-case the first letter as MediaWiki does: ``ß`` and Georgian stay."""
+    first = title[:1]
+    upper = first.upper()
+    if first == upper or len(upper) != 1 or "\u10d0" <= first <= "\u10ff":
+        return title
+    return upper + title[1:]
+
+
+def without_qualifier(title: str) -> str:
+    """Take the bracketed qualifier from a title.
+
+    >>> without_qualifier("Mercury (planet)")
+    'Mercury'
+    """
+    return _QUALIFIER.sub("", title) or title
+
+
+def pipe_trick(raw: str, wiki: Wiki) -> str:
+    """What ``[[raw|]]`` shows: no namespace, no bracketed qualifier, nothing after a comma."""
+    name = decode(raw).strip().lstrip(":")
+    prefix, colon, rest = name.partition(":")
+    if colon and wiki.target(f":{prefix}:x").reason in ("namespace", "interwiki"):
+        name = rest.strip()
+    shown = without_qualifier(name)
+    return shown if shown != name else name.partition(",")[0].strip()
+
+
+def decode(text: str) -> str:
+    """Decode the entities that end with a semicolon, once."""
+    return _ENTITY.sub(_decoded, text) if "&" in text else text
+
+
+def _decoded(entity: re.Match[str]) -> str:
+    name = entity[1]
+    if name[0] != "#":
+        return html5.get(f"{name};", entity[0])
+    number = int(f"0{name[1:]}", 16) if name[1] in "xX" else int(name[1:])
+    valid = number in (9, 10) or 32 <= number < 0x7F or 0xA0 <= number <= 0x10FFFF
+    return chr(number) if valid and not 0xD800 <= number <= 0xDFFF else entity[0]
+
+
+def _spaced(text: str) -> str:
+    """White space and underscores to single spaces, none around."""
+    return _SPACES.sub(" ", text).strip(" ")
+
+
+@cache
+def wikis() -> dict[str, Any]:
+    """Read ``wikis.toml``; lists that are searched become sets."""
+    table = tomllib.loads((files("corpora") / "wikipedia" / "wikis.toml").read_text("utf-8"))
+    return table | {name: frozenset(table[name]) for name in ("languages", "projects")}
+
+
+def wiki_of(
+    *,
+    name: str,
+    lang: str,
+    base: str = "",
+    namespaces: Mapping[str, int] | None = None,
+    case_sensitive: bool = False,
+) -> Wiki:
+    """Know a wiki: what its dump says, and what the tables know of its language."""
+    tables = wikis()
+    known = {name.lower(): number for name, number in (namespaces or {}).items() if name}
+    for source in (lang, "canonical"):
+        for number, names in tables["namespaces"].get(source, {}).items():
+            for alias in names:
+                known.setdefault(alias.lower(), int(number))
+    known.pop("", None)
+    trails = tables["trails"]
+    return Wiki(
+        name=name,
+        lang=lang,
+        base=base,
+        namespaces=known,
+        case_sensitive=case_sensitive,
+        trail="" if lang in trails["none"] else f"a-z{trails.get(lang, '')}",
+        variants=tuple(tables["variants"].get(lang, ())),
+    )

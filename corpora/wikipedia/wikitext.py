@@ -1,0 +1,380 @@
+"""Wikitext to text, paragraphs and links with exact offsets.
+
+``structure.py`` takes out what is no text; here the lines that are left become blocks, and one
+pattern finds the markup inside a line, with slices in between. Offsets are final when a character
+is appended. Every ``[[`` of the source is a link or is counted with a reason.
+"""
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from corpora.wikipedia.blocks import Block, Blocks
+from corpora.wikipedia.markup import SPECIAL, Kind, inline_pattern, tags
+from corpora.wikipedia.quotes import without_quotes
+from corpora.wikipedia.structure import Simplified, simplify
+from corpora.wikipedia.templates import TemplateTable
+from corpora.wikipedia.titles import Target, Wiki, decode, pipe_trick
+
+_SPACES = re.compile("[ \t]{2,}|\t")
+_LIST = re.compile(r"[*#:;]+[ \t]*")
+_RULE = re.compile(r"^-{4,}")
+_CAPTION = re.compile("\x04([^\x04\x05]*)\x05")
+_NOTHING = re.compile("(?:\x00\\d+\x00|[\x01 \t])*")
+_BROKEN_LINK = re.compile(r"\[\[[^\[\]\n|]++\|[^\[\]\n]*+\n[^\[\]]*+\]\]")
+_CLOSE = re.compile(r"\]\]|\[\[")
+_AFTER = re.compile(r"[ \t]*")
+
+_VANISHING = frozenset({"file", "category", "interlanguage"})
+
+
+_STARTS = frozenset(" \t*#:;=\x03-|{!")
+
+
+class Link(NamedTuple):
+    """Characters ``start`` to ``end`` of the text link to a title."""
+
+    start: int
+    end: int
+    target: str
+    section: str
+
+
+@dataclass(slots=True)
+class PageText:
+    """What a page says; offsets count code points of ``text``."""
+
+    text: str = ""
+    blocks: list[Block] = field(default_factory=list)
+    links: list[Link] = field(default_factory=list)
+    holes: list[int] = field(default_factory=list)
+    """Where something with a value dropped out of a line."""
+    dropped: Counter[str] = field(default_factory=Counter)
+    """Reason to number of links in the source that are no links here."""
+    templates: Counter[str] = field(default_factory=Counter)
+    """Names of templates and tags that dropped out, anywhere on the page."""
+    hole_templates: Counter[str] = field(default_factory=Counter)
+    """Those that dropped out of a line with other text."""
+    is_disambiguation: bool = False
+    simplified: str = ""
+    """The wikitext without templates, tables, references and files."""
+
+
+def extract(
+    source: str, wiki: Wiki, templates: TemplateTable, *, title: str = "", today: str = ""
+) -> PageText:
+    """Read the wikitext of a page; never raises, whatever the text.
+
+    ``today``, ISO 8601, is the day that ages are counted to: that of the revision.
+    """
+    simplified = simplify(source, wiki, templates, title=title, today=today)
+    return _Reader(wiki, simplified).read()
+
+
+class _Reader:
+    """Reads the lines of a page; grows the text piece by piece."""
+
+    def __init__(self, wiki: Wiki, simplified: Simplified) -> None:
+        self.wiki, self.simplified = wiki, simplified
+        trail = f"[{wiki.trail}]*+" if wiki.trail else ""
+        self._pattern, self._trail = inline_pattern(trail), re.compile(trail)
+        self.page = PageText(
+            dropped=simplified.links,
+            templates=Counter(simplified.dropped) + simplified.silent,
+            is_disambiguation=simplified.is_disambiguation,
+            simplified=simplified.text,
+        )
+        self.out = Blocks()
+        self.external = 0
+        """External links that are open; the last one's text starts at ``external_start``."""
+        self.external_start = self.n_open = 0
+        self.in_table = False
+        """Whether a table was opened that is never closed."""
+        self.in_link = False
+        self._pending: list[str] = []
+        """Captions that wait for the end of the block."""
+
+    def read(self) -> PageText:
+        text = self.simplified.text
+        if "\u00a0" in text:
+            text = text.replace("\u00a0", " ")
+        if "\u00ad" in text:
+            text = text.replace("\u00ad", "")
+        if _BROKEN_LINK.search(text):
+            text = _BROKEN_LINK.sub(lambda link: link[0].replace("\n", " "), text)
+        for line in text.split("\n"):
+            if line:
+                self.line(line)
+            else:
+                self.close()
+                self.in_table = False
+        self.close()
+        page = self.page
+        page.text, page.blocks = "".join(self.out.parts), self.out.blocks
+        page.holes = sorted({offset for offset, _ in self.out.holes})
+        page.hole_templates = Counter(name for _, name in self.out.holes)
+        return page
+
+    # --- blocks
+
+    def line(self, line: str) -> None:
+        """Read a line that is not empty."""
+        captions: list[str] = []
+        if "\x04" in line:
+            line, captions = self.without_captions(line)
+        kind = "p"
+        if line[:1] in _STARTS:
+            kind, line = self.classify(line)
+        if "''" in line:
+            line = without_quotes(line)
+        if not line or (line[0] in "\x00\x01" and _NOTHING.fullmatch(line)):
+            self._pending += captions
+            if line.strip(" \x01") or not line:
+                self.close()
+            return
+        self.begin(kind)
+        if "  " in line or "\t" in line:
+            line = _SPACES.sub(" ", line)
+        if SPECIAL.search(line):
+            self.inline(line)
+            self.external = self.n_open = 0
+        else:
+            self.out.add(line)
+        self._pending += captions
+
+    def classify(self, line: str) -> tuple[str, str]:
+        """What a line is by its first characters, and the line without them."""
+        line = line.strip(" \t")
+        first = line[:1]
+        if found := _LIST.match(line):
+            return "item", line[found.end() :]
+        if first == "=":
+            return _heading(line)
+        if first == "\x03":
+            return "verse", line[1:].lstrip(" :*")
+        if first == "|" or line.startswith("{|") or (first == "!" and self.in_table):
+            if n := line.count("[["):
+                self.page.dropped["in_table"] += n
+            self.in_table |= first == "{"
+            return "p", ""
+        return "p", _RULE.sub("", line, count=1)
+
+    def begin(self, kind: str) -> None:
+        """Go on with a paragraph or verse, or begin another block."""
+        if self.out.start >= 0 and kind == self.out.kind:
+            if kind == "p":
+                if not self.out.loose:
+                    self.out.add(" ")
+                return
+            if kind == "verse":
+                self.out.break_line()
+                return
+        self.close()
+        self.out.open(kind)
+
+    def close(self) -> None:
+        """End the open block, if there is one, and write the captions that waited for it."""
+        self.out.close()
+        if self._pending:
+            captions, self._pending = self._pending, []
+            for caption in captions:
+                self.caption(caption)
+
+    def without_captions(self, line: str) -> tuple[str, list[str]]:
+        """Take captions from a line: they are blocks before it, or (returned) after its block."""
+        captions = _CAPTION.findall(line)
+        rest = _CAPTION.sub("\x01", line)
+        if self.out.start >= 0 or line[0] != "\x04":
+            return rest, captions
+        for caption in captions:
+            self.caption(caption)
+        return rest, []
+
+    def caption(self, text: str) -> None:
+        text = _SPACES.sub(" ", without_quotes(text)).strip()
+        self.out.open("caption")
+        self.inline(text)
+        self.external = self.n_open = 0
+        self.close()
+
+    # --- markup inside a line
+
+    def inline(self, line: str) -> None:
+        """Append a line, or the text of a link, without its markup."""
+        position = 0
+        for found in self._pattern.finditer(line):
+            start, end = found.span()
+            if start < position:
+                continue  # inside a link that was read as a whole
+            kind = found.lastindex
+            if kind == Kind.LINK:
+                if start > position:
+                    self.out.add(line[position:start])
+                self.link(found[1], found[2], found[3])
+                position = end
+                continue
+            if self.is_text(kind, found):
+                continue
+            if start > position:
+                self.out.add(line[position:start])
+            position = self.markup(kind, found, line)
+        if position < len(line):
+            self.out.add(line[position:])
+
+    def is_text(self, kind: int | None, found: re.Match[str]) -> bool:
+        """Whether what looks like markup is none."""
+        if kind == Kind.BRACKET:
+            return not self.external
+        if kind == Kind.STRAY:
+            return not self.n_open
+        if kind == Kind.TAG:
+            return found[Kind.TAG].lower() not in tags()["all"]
+        if kind == Kind.MAGIC:
+            return found[0].islower()
+        if kind == Kind.OPENINGS:
+            if (n := (len(found[0]) + 2) // 2 - 1) > 0:
+                self.page.dropped["malformed"] += n
+            return True
+        return False
+
+    def markup(self, kind: int | None, found: re.Match[str], line: str) -> int:
+        """Do what a piece of markup means; returns where to go on."""
+        end = found.end()
+        if kind == Kind.OPEN:
+            return self.complex_link(line, end)
+        if kind == Kind.ENTITY:
+            text = decode(found[0]).replace("\u00a0", " ").replace("\u00ad", "")
+            self.out.add(" " if text in "\t\n" and text else text)
+        elif kind == Kind.BREAK:
+            self.out.break_line()
+        elif kind == Kind.TAG:
+            if not self.in_link and found[Kind.TAG].lower() in tags()["blocks"]:
+                block = self.out.kind
+                self.close()
+                self.out.open(block)
+        elif kind == Kind.DROPPED:
+            end = self.tidy(line, end)
+            self.out.holes.append(
+                (self.out.length, self.simplified.dropped[int(found[Kind.DROPPED])])
+            )
+        elif kind == Kind.SILENT:
+            return self.tidy(line, end)
+        elif kind == Kind.LITERAL:
+            literal = self.simplified.literals[int(found[Kind.LITERAL])]
+            self.out.add(" ".join(literal.split(" ")).replace("\n", " "))
+        elif kind == Kind.EXTERNAL:
+            self.external += 1
+            self.external_start = self.out.length
+        elif kind == Kind.BRACKET:
+            self.external -= 1
+            if self.out.length == self.external_start:  # it has no text
+                return self.tidy(line, end)
+        elif kind == Kind.STRAY:
+            self.n_open -= 1
+        return end
+
+    def tidy(self, line: str, position: int) -> int:
+        """Leave no space too many, and no empty brackets, where something was dropped."""
+        after = _AFTER.match(line, position).end()  # type: ignore[union-attr]
+        following, tail = line[after : after + 1], self.tail()
+        if tail == "(" or (tail == "（" and following):
+            if following and following in ")）":
+                self.out.trim(" ")
+                self.out.trim(tail)
+                return self.tidy(line, after + 1)
+            if following and following in ",;:，；":
+                self.out.trim(" ")
+                return _AFTER.match(line, after + 1).end()  # type: ignore[union-attr]
+        elif following and following in ")）":
+            if tail:
+                self.out.trim(" ,;" if tail in (",", ";") else " ")
+            return after
+        elif following and following in ",.;:!?":
+            if tail:
+                self.out.trim(" ")
+            return after
+        return position
+
+    def tail(self) -> str:
+        """The last character, spaces aside, if no link ends with it."""
+        links = self.page.links
+        return "" if links and links[-1].end == self.out.length else self.out.tail()
+
+    def link(self, raw: str, anchor: str | None, trail: str) -> None:
+        """Append a link whose text holds no markup."""
+        target = self.wiki.target(raw)
+        reason = target.reason
+        if reason in _VANISHING:
+            self.page.dropped[reason] += 1
+            self.out.add(trail)
+            return
+        shown = (target.label if anchor is None else anchor) + trail
+        if shown[:1] == " ":
+            self.out.add(" ")
+            shown = shown.lstrip(" ")
+        start = self.out.length
+        self.out.add(shown)
+        end = start + len(shown.rstrip(" "))
+        if reason:
+            self.page.dropped[reason] += 1
+        elif end > start:
+            self.page.links.append(Link(start, end, target.title, target.section))
+        else:
+            self.page.dropped["empty"] += 1
+
+    def complex_link(self, line: str, inside: int) -> int:
+        """Append a link with markup in it; returns where it ends."""
+        close = _CLOSE.search(line, inside)
+        if close is None or close[0] == "[[":
+            self.page.dropped["malformed"] += 1
+            self.n_open += 1
+            return inside
+        raw, bar, anchor = line[inside : close.start()].partition("|")
+        end = close.end()
+        if "[" in anchor and line[end : end + 1] == "]":
+            anchor += "]"
+            end += 1
+        target = self.wiki.target(raw)
+        trail = self._trail.match(line, end)
+        end = trail.end() if trail else end
+        if target.reason in _VANISHING:
+            self.page.dropped[target.reason] += 1
+            return end
+        if not bar:
+            anchor = target.label
+        elif not anchor.strip():
+            anchor = pipe_trick(raw, self.wiki)
+        self.anchor(anchor, trail[0] if trail else "", target)
+        return end
+
+    def anchor(self, text: str, trail: str, target: Target) -> None:
+        """Append the text of a link, with the markup in it."""
+        if text[:1] in (" ", "\n"):
+            self.out.add(" ")
+        start, self.in_link = self.out.length, True
+        self.inline(text.strip())
+        self.in_link = False
+        self.out.add(trail)
+        while self.out.length > start and self.out.parts[-1][-1] in " \n":
+            self.out.trim(" \n")
+        end = self.out.length
+        if target.reason:
+            self.page.dropped[target.reason] += 1
+        elif end > start:
+            self.page.links.append(Link(start, end, target.title, target.section))
+        else:
+            self.page.dropped["empty"] += 1
+        if text[-1:] == " " and not trail:
+            self.out.add(" ")
+
+
+def _heading(line: str) -> tuple[str, str]:
+    """The text of a heading without its signs, or the line as it is."""
+    stripped = line.rstrip(" \t\x01")
+    level = min(
+        6, len(stripped) - len(stripped.lstrip("=")), len(stripped) - len(stripped.rstrip("="))
+    )
+    if 2 * level < len(stripped) and level:
+        return "head", stripped[level:-level].strip()
+    return "p", line

@@ -1,0 +1,350 @@
+"""A Wikipedia dump to documents with every link as a mention, redirects resolved, titles matched.
+
+Examples:
+  python -m pipelines.wikipedia_to_documents --output build/dawiki --workers 2
+      --input dawiki-20261101-pages-articles-multistream.xml.bz2
+  python -m pipelines.wikipedia_to_documents --output build/dewiki --augment off
+      --input 'dewiki-*-pages-articles*.bz2' --templates my.toml
+"""
+
+import json
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from corpora.build import BUILD, Build, Scratch
+from corpora.document import Rejected
+from corpora.errors import CorpusError, UsageError
+from corpora.plan import InputFile, Plan, Stage, Unit, describe_file, find_inputs
+from pipelines.options import CommonOptions, option
+from pipelines.run import run
+from pipelines.work import Counts, Filtered, Rows, Written, Yield
+
+ABOUT = __doc__
+DATASETS = {"documents": "documents", "redirects": "redirects"}
+FOUND = {"pages": "pages", "found_redirects": "redirects"}
+UNITS = 1000
+"""How many units a large dump is cut into, about."""
+RANGE_BYTES = (4 << 20, 64 << 20)
+"""Smallest and largest part of a dump that a worker takes at once, of XML."""
+BATCH_CHARACTERS = 1 << 20
+PIECES = "pieces"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(CommonOptions):
+    """What ``wikipedia_to_documents`` asks for."""
+
+    augment: str = option(
+        "article", choices=("article", "off"), help="match titles of an article's links in its text"
+    )
+    right: str = option(
+        "word",
+        choices=("word", "prefix"),
+        help="whether a title must end where a word ends, or may be its beginning (windmill|s)",
+    )
+    anchors: str = option(
+        "off", choices=("on", "off"), help="match the texts of an article's links, too"
+    )
+    extractor: str = option(
+        "onoma", choices=("onoma", "wikiextractor"), help="what reads the wikitext"
+    )
+    namespaces: tuple[int, ...] = option(
+        (0,), nargs="+", type=int, metavar="N", help="numbers of those that are read (default: 0)"
+    )
+    disambiguation: str = option(
+        "keep", choices=("keep", "drop"), help="pages that only list meanings; flagged if kept"
+    )
+    templates: tuple[Path, ...] = option(
+        (),
+        nargs="+",
+        type=Path,
+        metavar="FILE",
+        help="more tables of templates (TOML): what they show, which leave no hole",
+    )
+    wiki: str | None = option(None, metavar="NAME", help="dawiki …, if not as the dump says")
+    lang: str | None = option(None, metavar="TAG", help="da …, if not as the dump says")
+    license: str | None = option(None, metavar="SPDX", help="if not that of Wikipedia")
+    max_page_size: float = option(
+        50.0, type=float, metavar="MB", help="a larger page is rejected (default: 50)"
+    )
+    allow_truncated: bool = option(
+        False,  # noqa: FBT003 - the default of a flag
+        action="store_true",
+        help="read a dump that ends too early as far as it goes",
+    )
+
+
+def plan(options: Options) -> Plan:
+    """Find the dump's files, look at their heads and ends, and cut them into ranges."""
+    from corpora.wikipedia.dump import examine
+
+    if not 0 < options.max_page_size < float("inf"):
+        raise UsageError(f"--max-page-size {options.max_page_size:g}: must be above 0.")
+    found = find_inputs(options.input, exclude=options.exclude)
+    files = [describe_file(name, path) for name, path in found.items()]
+    scratch = options.output / BUILD / PIECES
+    total = sum(file.size for file in files) * 4
+    range_bytes = min(max(total // UNITS, RANGE_BYTES[0]), RANGE_BYTES[1])
+    dumps = [examine(Path(file.path), range_bytes=range_bytes, scratch=scratch) for file in files]
+    for dump in dumps:
+        if not dump.complete and not options.allow_truncated:
+            raise CorpusError(f"{dump.why} (--allow-truncated reads what is there.)")
+    tables = {
+        f"templates {n}": describe_file(f"templates {n}", path)
+        for n, path in enumerate(options.templates)
+    }
+    settings = _settings(options, [dump.site for dump in dumps])
+    parts = [
+        (file, range_.to_json())
+        for file, dump in zip(files, dumps, strict=True)
+        for range_ in dump.ranges
+    ]
+    if options.limit is not None:
+        parts = list(_limited(parts, options.limit, settings, scratch=scratch))
+    scratch_name = {"scratch": str(scratch.absolute())}
+    extract_units = tuple(
+        Unit(number, (file,), tables, settings | scratch_name, part)
+        for number, (file, part) in enumerate(parts)
+    )
+    return Plan(
+        pipeline="wikipedia_to_documents",
+        datasets=DATASETS,
+        parameters=settings | {"limit": options.limit, "exclude": list(options.exclude)},
+        units=tuple(Unit(number, (), {}, settings) for number in range(len(parts))),
+        auxiliary=tables,
+        stages=(Stage("extract", extract_units, FOUND),),
+    )
+
+
+def _settings(options: Options, sites: Sequence[Any]) -> dict[str, Any]:
+    """What all units must know; raises ``UsageError`` where the files are of several wikis."""
+    from corpora.wikipedia.articles import license_of
+
+    names = {site.wiki for site in sites} if options.wiki is None else {options.wiki}
+    if len(names) > 1:
+        raise UsageError(
+            f"--input: files of several wikis ({', '.join(sorted(names))}). Read one at a time, or "
+            "say with --wiki that they are one."
+        )
+    [name] = names
+    if not name:
+        raise UsageError("--input: the dump does not say of which wiki it is. Say --wiki dawiki.")
+    site = next((site for site in sites if site.namespaces), sites[0])
+    lang = options.lang or site.lang or _LANGUAGE.sub("", name).replace("_", "-")
+    return {
+        "wiki": name,
+        "lang": lang,
+        "site": {
+            "name": name,
+            "lang": lang,
+            "base": site.base,
+            "case_sensitive": site.case_sensitive,
+            "namespaces": dict(site.namespaces),
+        },
+        "namespaces": sorted(options.namespaces),
+        "disambiguation": options.disambiguation,
+        "extractor": options.extractor,
+        "augment": options.augment,
+        "right": options.right,
+        "anchors": options.anchors,
+        "license": options.license or license_of(site.base),
+        "max_page_bytes": int(options.max_page_size * 1e6),
+        "n_tables": len(options.templates),
+    }
+
+
+_LANGUAGE = re.compile(r"wik(?:i|tionary|books|news|quote|source|versity|voyage)$")
+
+
+def _limited(
+    parts: Sequence[tuple[InputFile, dict[str, Any]]],
+    limit: int,
+    settings: dict[str, Any],
+    *,
+    scratch: Path,
+) -> Iterator[tuple[InputFile, dict[str, Any]]]:
+    """The ranges that hold the first pages; the last one says how many of its are taken."""
+    for file, part in parts:
+        n = 0
+        for _ in _pages(file, part, settings, scratch=scratch):
+            n += 1
+            if n == limit:
+                yield file, part | {"limit": n}
+                return
+        limit -= n
+        yield file, part
+
+
+def _pages(
+    file: InputFile, part: dict[str, Any], settings: dict[str, Any], *, scratch: Path
+) -> Iterator[Any]:
+    from corpora.wikipedia.dump import Range, read_pages
+
+    place = {name: value for name, value in part.items() if name != "limit"}
+    yield from islice(
+        read_pages(
+            file.check(),
+            Range.from_json(place),
+            source=file.name,
+            max_page_bytes=settings["max_page_bytes"],
+            scratch=scratch,
+        ),
+        part.get("limit"),
+    )
+
+
+def extract(unit: Unit, _: Scratch) -> Iterator[Yield]:
+    """Read the pages of a range: documents whose links still name what is written, redirects."""
+    settings = dict(unit.settings)
+    reader = _reader(unit)
+    [file] = unit.inputs
+    scratch = Path(settings["scratch"])
+    for page in _pages(file, dict(unit.part), settings, scratch=scratch):
+        if isinstance(page, Rejected):
+            yield page
+        elif reason := reader.read(page, source=file.name):
+            yield Filtered(file.name, reason)
+        else:
+            yield Written(())
+        if reader.documents.n_characters >= BATCH_CHARACTERS:
+            yield Rows("pages", reader.documents.batch())
+    yield Rows("pages", reader.documents.batch())
+    yield Rows("found_redirects", _redirect_batch(reader.redirects))
+    yield Counts(reader.ledger.counters)
+
+
+def _reader(unit: Unit) -> Any:
+    from corpora.wikipedia.articles import ArticleReader
+    from corpora.wikipedia.ledger import Ledger
+
+    settings = unit.settings
+    wiki = _wiki(json.dumps(settings["site"], sort_keys=True))
+    paths = []
+    for number in range(settings["n_tables"]):
+        table = unit.auxiliary[f"templates {number}"]
+        table.read()  # raises where it changed since the plan was made
+        paths.append(Path(table.path))
+    return ArticleReader(
+        wiki,
+        _templates(settings["lang"], tuple(paths)),
+        license=settings["license"],
+        namespaces=frozenset(settings["namespaces"]),
+        disambiguation=settings["disambiguation"] == "keep",
+        engine=settings["extractor"],
+        ledger=Ledger(),
+    )
+
+
+@cache
+def _wiki(site: str) -> Any:
+    """What is known of the wiki whose settings are given, as JSON."""
+    from corpora.wikipedia.titles import wiki_of
+
+    return wiki_of(**json.loads(site))
+
+
+@cache
+def _templates(lang: str, paths: tuple[Path, ...]) -> Any:
+    from corpora.wikipedia.templates import load_templates
+
+    return load_templates(lang, paths)
+
+
+def _redirect_batch(redirects: Sequence[Any]) -> Any:
+    import pyarrow as pa
+
+    from corpora.schemas import SCHEMAS
+
+    rows = [asdict(redirect) | {"resolved": None} for redirect in redirects]
+    return pa.RecordBatch.from_pylist(rows, schema=SCHEMAS["redirects"].columns)
+
+
+def after_extract(scratch: Scratch) -> Iterator[Yield]:
+    """Build the table of redirects, and find pages that stand twice in the dump."""
+    from corpora.schemas import SCHEMAS
+    from corpora.shards import read_batches
+    from corpora.wikipedia.doubles import find_doubles
+    from corpora.wikipedia.redirects import build_table
+
+    schema = SCHEMAS["redirects"]
+    summary = build_table(
+        scratch.tables / "redirects",
+        (
+            batch
+            for path in scratch.shards("found_redirects")
+            for batch in read_batches(path, schema, columns=("title", "target"))
+        ),
+    )
+    yield Counts(
+        {
+            "redirects.all": summary.n_redirects,
+            "redirects.chains": summary.n_chains,
+            "redirects.longest_chain": summary.longest_chain,
+            "redirects.loops": summary.n_loops,
+            "redirects.too_long": summary.n_too_long,
+            "redirects.doubles": summary.n_doubles,
+        }
+    )
+    rejected = list(find_doubles(scratch))
+    yield Counts(written=-len(rejected), rejected=rejected)
+
+
+def write(unit: Unit, scratch: Scratch) -> Iterator[Yield]:
+    """Resolve the links of a unit's documents, match titles, and finish its redirects."""
+    from corpora.schemas import SCHEMAS
+    from corpora.shards import read_batches
+    from corpora.wikipedia.doubles import without_doubles
+    from corpora.wikipedia.redirects import RedirectTable
+    from corpora.wikipedia.resolution import Augmentation, Resolver
+
+    settings = unit.settings
+    table = RedirectTable(scratch.tables / "redirects")
+    augmentation = Augmentation(right=settings["right"], anchors=settings["anchors"] == "on")
+    resolver = Resolver(
+        settings["wiki"], table, augmentation if settings["augment"] == "article" else None
+    )
+    for dataset, schema in FOUND.items():
+        path = scratch.shard(dataset, unit.number)
+        batches = read_batches(path, SCHEMAS[schema])
+        for batch in without_doubles(batches, scratch, dataset=dataset, number=unit.number):
+            if dataset == "pages":
+                yield Rows("documents", resolver.resolve(batch))
+            else:
+                resolved = table.finals(batch.column("title"))
+                yield Rows("redirects", batch.set_column(4, batch.schema.field(4), resolved))
+    yield Counts(resolver.counters)
+
+
+def write_side_files(build: Build) -> None:
+    """Write the report."""
+    from corpora.shards import write_text
+    from corpora.wikipedia.report import to_markdown
+
+    write_text(build.side / "report.md", [to_markdown(build)])
+
+
+def next_steps(options: Options) -> list[str]:
+    """What to look at, and what to type next."""
+    output = options.output
+    return [
+        f"made  {output}/documents, {output}/redirects (datasets)",
+        f"read  {output}/report.md: what became of every page, link, number and template",
+        f"next  python -m corpora.shards verify {output}",
+        f"      python -m corpora.shards show {output}/documents --limit 1",
+        f"      python -m pipelines.documents_to_entity_vocab --input {output}/documents …",
+    ]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the pipeline."""
+    return run("pipelines.wikipedia_to_documents", argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

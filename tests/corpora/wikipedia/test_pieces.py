@@ -1,0 +1,95 @@
+"""Files that cannot be entered in the middle are cut once, and only what is whole is trusted."""
+
+import gzip
+import os
+
+import pytest
+
+from corpora.errors import CorpusError
+from corpora.wikipedia.pieces import cut_pieces, open_pieces
+
+TEXT = b"".join(b"%d windmills\n" % n for n in range(20_000))
+
+
+@pytest.fixture
+def dump(tmp_path):
+    path = tmp_path / "dump.xml.gz"
+    path.write_bytes(gzip.compress(TEXT))
+    return path
+
+
+def cut(dump, *, piece_bytes=100_000):
+    scratch = dump.parent / "scratch"
+    return cut_pieces(dump, container="gzip", scratch=scratch, piece_bytes=piece_bytes)
+
+
+def text_of(source, start=0, end=1 << 30):
+    return b"".join(chunk.data for chunk in source.chunks(start, end) if chunk.own)
+
+
+def times(folder):
+    return {file.name: file.stat().st_mtime_ns for file in folder.iterdir()}
+
+
+def test_pieces_together_are_the_text(dump):
+    pieces = cut(dump)
+
+    assert text_of(pieces) == TEXT
+    assert len(times(pieces.folder)) == len(TEXT) // 100_000 + 2  # the last piece, and the index
+
+
+@pytest.mark.parametrize(("start", "end"), [(0, 1), (99_999, 100_001), (150_000, 250_001)])
+def test_any_range_can_be_read(start, end, dump):
+    pieces = cut(dump)
+
+    assert text_of(pieces, start, end) == TEXT[start:end]
+
+
+def test_what_is_cut_is_not_cut_again(dump):
+    before = times(cut(dump).folder)
+
+    pieces = cut(dump, piece_bytes=7_000)
+
+    assert times(pieces.folder) == before
+
+
+@pytest.mark.parametrize("lost", ["index.json", "piece-00001.zst"])
+def test_pieces_that_are_missing_are_made_again(lost, dump):
+    folder = cut(dump).folder
+    (folder / lost).unlink()
+
+    with pytest.raises(CorpusError, match="Run again"):
+        open_pieces(dump, scratch=dump.parent / "scratch")
+
+    assert text_of(cut(dump)) == TEXT
+
+
+@pytest.mark.parametrize("n_bytes", [0, 50])
+def test_a_piece_that_is_shorter_than_it_was_is_not_trusted(n_bytes, dump):
+    folder = cut(dump).folder
+    os.truncate(folder / "piece-00001.zst", n_bytes)
+
+    with pytest.raises(CorpusError, match="Run again"):
+        open_pieces(dump, scratch=dump.parent / "scratch")
+
+    assert text_of(cut(dump)) == TEXT
+
+
+def test_a_file_that_has_changed_is_cut_anew(dump):
+    cut(dump)
+    dump.write_bytes(gzip.compress(TEXT.upper()))
+
+    with pytest.raises(CorpusError, match="has changed"):
+        open_pieces(dump, scratch=dump.parent / "scratch")
+
+    assert text_of(cut(dump)) == TEXT.upper()
+
+
+def test_what_an_interrupted_run_left_is_thrown_away(dump):
+    folder = cut(dump).folder
+    (folder / "index.json").unlink()
+    (folder / "piece-00077.zst").write_bytes(b"left over")
+
+    pieces = cut(dump)
+
+    assert "piece-00077.zst" not in times(pieces.folder)

@@ -1,0 +1,77 @@
+"""What a dump says of its wiki, and where else its name is looked for."""
+
+import pytest
+
+from corpora.wikipedia.siteinfo import read_site
+
+
+def head(*, dbname="", base="", case="first-letter", namespaces=""):
+    dbname = f"<dbname>{dbname}</dbname>" if dbname else ""
+    return (
+        f'<?xml version="1.0" encoding="utf-8"?><mediawiki xml:lang="sr"><siteinfo>{dbname}'
+        f"<base>{base}</base><case>{case}</case><namespaces>{namespaces}</namespaces></siteinfo>"
+    ).encode()
+
+
+@pytest.mark.parametrize(
+    ("dbname", "name", "base", "wiki"),
+    [
+        ("dawiki", "sample.xml", "https://sv.wikipedia.org/wiki/Start", "dawiki"),
+        ("", "dawiki-20080101-pages-articles.xml.bz2", "", "dawiki"),
+        ("", "zh_classicalwiki.xml", "", "zh_classicalwiki"),
+        ("", "frwiktionary-latest-pages-articles.xml", "", "frwiktionary"),
+        ("", "dump.xml", "http://zh-min-nan.wikipedia.org/wiki/X", "zh_min_nanwiki"),
+        ("", "wiki.xml", "https://de.wiktionary.org/wiki/X", "dewiktionary"),
+        ("", "dump.xml", "https://www.wiki.example.org/title/Main_page", "wiki.example.org"),
+        ("", "mywikipages.xml", "", ""),
+    ],
+)
+def test_the_name_of_a_wiki_is_looked_for_in_dump_file_and_address(dbname, name, base, wiki):
+    site = read_site(head(dbname=dbname, base=base), name=name)
+
+    assert site.wiki == wiki
+
+
+@pytest.mark.parametrize(
+    ("main_page", "base"),
+    [
+        ("https://da.wikipedia.org/wiki/Forside", "https://da.wikipedia.org/wiki/"),
+        ("https://x.org/wiki/Help:A/b", "https://x.org/wiki/"),
+        ("http://x.org/w/index.php/Main_Page", "http://x.org/w/index.php/"),
+        ("http://x.org/index.php?title=Main/Page", "http://x.org/index.php?title="),
+        ("http://x.org", ""),
+        ("", ""),
+    ],
+)
+def test_the_base_is_what_a_title_is_appended_to(main_page, base):
+    site = read_site(head(base=main_page), name="")
+
+    assert site.base == base
+
+
+def test_namespaces_are_named_as_in_the_dump():
+    namespaces = (
+        '<namespace key="-2">Медиј</namespace><namespace key="0" />'
+        '<namespace key="6" case="first-letter">A &amp; B</namespace>'
+    )
+
+    site = read_site(head(namespaces=namespaces), name="")
+
+    assert site.namespaces == {"Медиј": -2, "": 0, "A & B": 6}
+    assert site.lang == "sr"
+
+
+@pytest.mark.parametrize(
+    ("case", "namespaces", "expected"),
+    [
+        ("first-letter", "", False),
+        ("case-sensitive", "", True),
+        ("first-letter", '<namespace key="0" case="case-sensitive" />', True),
+        ("case-sensitive", '<namespace key="0" case="first-letter" />', False),
+        ("first-letter", '<namespace key="2302" case="case-sensitive">G</namespace>', False),
+    ],
+)
+def test_case_is_that_of_the_articles(case, namespaces, expected):
+    site = read_site(head(case=case, namespaces=namespaces), name="")
+
+    assert site.case_sensitive is expected

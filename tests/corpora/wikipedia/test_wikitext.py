@@ -1,0 +1,58 @@
+"""Wikitext against cases that were written by hand from the conventions, before the code."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from corpora.wikipedia.dump import examine, read_pages
+from corpora.wikipedia.templates import load_templates
+from corpora.wikipedia.titles import wiki_of
+from corpora.wikipedia.wikitext import PageText, extract
+
+DATA = Path(__file__).resolve().parents[2] / "data" / "wikipedia"
+CASES = tomllib.loads((DATA / "wikitext.toml").read_text("utf-8"))["case"]
+SAMPLE = DATA / "kleinwiki-20261101-pages-articles.xml"
+EXPECTED = tomllib.loads((DATA / "kleinwiki-expected.toml").read_text("utf-8"))
+
+
+def read(wikitext: str, *, lang: str = "en", title: str = "") -> PageText:
+    wiki = wiki_of(name=f"{lang}wiki", lang=lang)
+    return extract(wikitext, wiki, load_templates(lang), title=title, today="2026-11-01")
+
+
+def shown(page: PageText, *, sections: bool = True) -> list[str]:
+    return [
+        f"{link.start}:{link.end} {link.target}"
+        f"{f'#{link.section}' if link.section and sections else ''} "
+        f"'{page.text[link.start : link.end]}'"
+        for link in sorted(page.links)
+    ]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+def test_wikitext_becomes_what_was_written_by_hand(case):
+    page = read(case["wikitext"], lang=case.get("lang", "en"), title=case.get("title", ""))
+
+    assert page.text == case["text"]
+    assert shown(page) == case.get("links", [])
+    assert {reason: n for reason, n in page.dropped.items() if n} == case.get("dropped", {})
+    for key, value in {
+        "kinds": [block.kind for block in page.blocks],
+        "holes": page.holes,
+        "templates": dict(page.templates),
+    }.items():
+        assert value == case.get(key, value), key
+
+
+@pytest.mark.parametrize("article", EXPECTED["articles"], ids=lambda article: article["title"])
+def test_article_of_the_sample_becomes_what_was_written_by_hand(article, tmp_path):
+    dump = examine(SAMPLE, range_bytes=1 << 20, scratch=tmp_path)
+    pages = read_pages(SAMPLE, dump.ranges[0], source="sample", max_page_bytes=1 << 20)
+    source = next(page.text for page in pages if page.title == article["title"])
+    wiki = wiki_of(name="kleinwiki", lang="de", namespaces=dump.site.namespaces)
+
+    page = extract(source, wiki, load_templates("de"), title=article["title"])
+
+    assert page.text == article["text"]
+    assert shown(page, sections=False) == article["links"]
