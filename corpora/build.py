@@ -36,6 +36,7 @@ from corpora.shards import (
 
 LOCK = ".lock"
 BUILD = ".build"
+PIECES = "pieces"  # inside it: what planning made of inputs that cannot be entered in the middle
 JOURNAL = "published.json"  # every file that runs have put into this folder, or were about to
 
 
@@ -77,7 +78,7 @@ class Build:
         """
         published = str(_read_run(self.output).get("fingerprint"))[:16]
         for other in (self.output / BUILD).glob("*"):
-            if other.is_dir() and other != self.folder and other.name != published:
+            if other.is_dir() and other.name not in (self.folder.name, published, PIECES):
                 shutil.rmtree(other)
         self.receipts.mkdir(parents=True, exist_ok=True)
         datasets = [*self.plan.datasets, *(d for stage in self.plan.stages for d in stage.datasets)]

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpora.columns import Mentions
+from corpora.columns import Mentions, Offsets
 from corpora.entity_counts import Sums, by_part, read_part
 from corpora.schemas import SCHEMAS
 from corpora.shards import read_batches
@@ -128,7 +128,7 @@ class OccurrenceCounter:
         return pa.table({"number": numbers, "unlinked": self._unlinked[numbers]})
 
 
-def _keys(starts: npt.NDArray[np.int_], ends: npt.NDArray[np.int_]) -> Rows:
+def _keys(starts: Offsets | Rows, ends: Offsets | Rows) -> Rows:
     """A number for each span; offsets are below 2^31."""
     keys: Rows = starts.astype(np.int64) << 31 | ends.astype(np.int64)
     return keys
@@ -166,7 +166,7 @@ def vocab_rows(
     ends = pa.array(np.append(counts, len(table)), pa.int32())
     lists = pa.ListArray.from_arrays(ends, _alias_structs(table))
     at = _ENTITIES.get_field_index("aliases")
-    rows = rows.set_column(at, _ENTITIES.field(at), lists.cast(_ENTITIES.field(at).type))
+    rows = rows.add_column(at, _ENTITIES.field(at), lists.cast(_ENTITIES.field(at).type))
     yield from rows.cast(_ENTITIES).to_batches(max_chunksize=1 << 14)
 
 

@@ -22,6 +22,7 @@ BATCH_ROWS = 1 << 16
 FOLD_ROWS = 1 << 20
 """Rows that are collected before they are added up."""
 _RESERVED = r"^(?:[^:]*:)?\[(?:PAD|UNK|MASK2?|RETIRED \d+)\]$"
+_NO_PAGES = SCHEMAS["entity_pages"].columns.empty_table().drop_columns("part")
 
 Parts = npt.NDArray[np.int64]
 
@@ -68,14 +69,14 @@ class MentionCounter:
 
     def pages(self) -> pa.Table:
         """``entity, page_id, rank``: rank 1 where the page is that of an equivalent."""
-        return pa.concat_tables(self._pages) if self._pages else pa.table({})
+        return pa.concat_tables([_NO_PAGES, *self._pages])
 
     def _pages_of(self, batch: pa.RecordBatch) -> pa.Table:
         own = pc.binary_join_element_wise(batch.column("group"), batch.column("title"), ":")
         entity = self._merged(own)
         rank = pc.not_equal(own, entity).cast(pa.int8())
-        table = pa.table({"entity": entity, "page_id": batch.column("id"), "rank": rank})
-        return table.filter(pc.is_valid(own))
+        columns = [entity, batch.column("id"), rank]
+        return pa.table(columns, schema=_NO_PAGES.schema).filter(pc.is_valid(own))
 
     def _merged(self, entities: pa.StringArray) -> pa.StringArray:
         """Replace what has an equivalent by the first of its line."""
@@ -207,7 +208,7 @@ class PartTotals:
         )
 
     def forms(self, *, max_aliases: int | None) -> pa.Table:
-        """A row for each entity and form that it was counted with; the most frequent are aliases."""
+        """A row for each entity and each of its forms; the most frequent are aliases."""
         is_counted = pc.is_in(self._rows.column("origin"), self._origins)
         sums = Sums(("entity", "form"))
         sums.add(self._rows.filter(is_counted))
@@ -217,8 +218,7 @@ class PartTotals:
             return table.append_column("is_alias", pa.array(np.ones(len(table), np.bool_)))
         order = [("entity", "ascending"), ("count", "descending"), ("form", "ascending")]
         table = table.sort_by(order)
-        ranks = pc.rank(pa.array([], pa.int64())) if not len(table) else _ranks(table)
-        return table.append_column("is_alias", pc.less(ranks, max_aliases))
+        return table.append_column("is_alias", pc.less(_ranks(table), max_aliases))
 
 
 def _ranks(table: pa.Table) -> pa.Array:
@@ -231,8 +231,7 @@ def _ranks(table: pa.Table) -> pa.Array:
 
 def _first_pages(pages: Sequence[pa.Table]) -> pa.Table:
     """One page for each entity: its own before those of its equivalents, then by id."""
-    columns = SCHEMAS["entity_pages"].columns
-    table = pa.concat_tables(pages) if pages else columns.empty_table()
+    table = pa.concat_tables([_NO_PAGES, *(page.drop_columns("part") for page in pages)])
     order = [("entity", "ascending"), ("rank", "ascending"), ("page_id", "ascending")]
     grouped = table.sort_by(order).group_by("entity", use_threads=False)
     return grouped.aggregate([("page_id", "first")]).rename_columns(["entity", "page_id"])

@@ -5,6 +5,7 @@ of rows, ``[PAD] [UNK] [MASK]`` first. A *retired* row keeps the id of an entity
 """
 
 import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -12,12 +13,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpora.shards import open_dataset
+from corpora.schemas import SCHEMAS
+from corpora.shards import open_dataset, read_batches
 
 SPECIAL: Final = ("[PAD]", "[UNK]", "[MASK]")
 PAD, UNK, MASK = range(3)
 MASK2: Final = "[MASK2]"
 """Only in the export for transformers, whose tokenizer wants a second mask: one id past the end."""
+COLUMNS: Final = tuple(n for n in SCHEMAS["entities"].columns.names if n != "aliases")
 _PARTS = r"^(?P<space>[^:]*):(?P<title>(?s:.*))$"
 _WIKI = re.compile(r"wik(?:i|tionary|books|news|quote|source|versity|voyage)$")
 
@@ -29,12 +32,10 @@ class EntityVocab:
     """
 
     def __init__(self, path: Path | str) -> None:
+        path = Path(path)
         dataset = open_dataset(path, "entities")
-        columns = ["id", "entity", "count", "retired"]
-        self.table = pa.Table.from_batches(
-            [batch.select(columns) for batch in dataset.batches()],
-            schema=pa.schema([dataset.schema.columns.field(name) for name in columns]),
-        ).combine_chunks()
+        shards = [path / shard.name for shard in dataset.shards]
+        self.table = read_vocab(shards, columns=("id", "entity", "count", "retired"))
         is_live = pc.invert(self.table.column("retired")).combine_chunks()
         self._names = self.table.column("entity").combine_chunks()
         self._live = self._names.filter(is_live)
@@ -66,6 +67,17 @@ class EntityVocab:
         if not 0 <= id < len(self):
             raise IndexError(f"id {id}: the vocabulary has the ids 0 to {len(self) - 1}.")
         return str(self._names[id].as_py())
+
+
+def read_vocab(shards: Iterable[Path], *, columns: Sequence[str] = COLUMNS) -> pa.Table:
+    """Read columns of a vocabulary, in the order of ids; all but the aliases if none are named."""
+    batches = (
+        batch
+        for path in shards
+        for batch in read_batches(path, SCHEMAS["entities"], columns=columns)
+    )
+    fields = [SCHEMAS["entities"].columns.field(name) for name in columns]
+    return pa.Table.from_batches(batches, schema=pa.schema(fields)).combine_chunks()
 
 
 def split_entities(entities: pa.Array | pa.ChunkedArray) -> tuple[pa.Array, pa.Array]:

@@ -12,7 +12,8 @@ after a Hangul syllable is a right one. Combining marks stay with the character 
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Any, Literal
 
 import numpy as np
@@ -20,11 +21,17 @@ import numpy.typing as npt
 
 _Codes = npt.NDArray[np.uint32]
 _Flags = npt.NDArray[np.bool_]
+Numbers = npt.NDArray[np.int64]
 
 Right = Literal["word", "prefix"]
+"""A match ends at a word boundary; or anywhere in a word, of which it covers only the form."""
+
+WINDOW = 1 << 17
+"""Characters that are matched at once; longer lines are not cut."""
 _OTHER, _WORD, _HANGUL, _UNSPACED, _EXTENDS, _UNKNOWN = range(6)
-_START, _END, _JOINED = 2, 3, 4  # the marks: control characters that XML and wikitext forbid
+_START, _END, _JOINED = 2, 3, 4  # the marks: control characters, which XML forbids
 _MARKS = re.compile("[\x02-\x04]")
+_NEWLINE = ord("\n")
 _UNSPACED_CHARACTERS = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u1950-\u1aaf\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029"
     "\u3031-\u303b\u3041-\u312f\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua9e0-\ua9ff"
@@ -32,7 +39,6 @@ _UNSPACED_CHARACTERS = re.compile(
 )
 _JOINERS = frozenset("\u00ad\u200c\u200d")
 """Soft hyphen and (non-)joiners: inside a word they are a part of it."""
-_TURKIC = frozenset({"tr", "az"})
 _classes = np.full(0x110000, _UNKNOWN, dtype=np.uint8)  # filled as characters turn up
 
 
@@ -42,7 +48,7 @@ def fold(text: str, *, lang: str | None = None) -> str:
     Lower case, but the final sigma and the long s fold to the usual ones and ``İ`` to ``i``;
     ``ß`` stays (two letters would move offsets). In Turkish and Azerbaijani ``I`` folds to ``ı``.
     """
-    if _language(lang) in _TURKIC:
+    if _language(lang) in {"tr", "az"}:
         text = text.replace("I", "ı")
     lowered = text.lower()
     if len(lowered) != len(text):  # the only character whose lower case is longer
@@ -57,10 +63,8 @@ def _language(lang: str | None) -> str:
 class SurfaceMatcher:
     """A dictionary of forms, made once and matched against much text.
 
-    ``right="word"``: a match ends at a word boundary; ``"prefix"``: anywhere in a word, and it
-    covers the matched characters only (``Windmill`` in ``Windmills``). Of forms that fold to the
-    same the first counts. An empty form, one with a newline, and one that begins with a combining
-    mark are never found. Memory: about 130 bytes a form of 17 characters.
+    Of forms that fold to the same the first counts. An empty form, one with a newline, and one
+    that begins with a combining mark are never found. Memory and speed: ``benchmarks/augment.py``.
     """
 
     def __init__(
@@ -76,42 +80,73 @@ class SurfaceMatcher:
         self._lang, self._ignore_case = lang, ignore_case
         self._is_korean = _language(lang) == "ko"
         patterns = self._patterns(forms, right=right)
-        self._forms = np.fromiter(patterns.values(), dtype=np.int32, count=len(patterns))
+        self._forms = np.fromiter(patterns.values(), dtype=np.int64, count=len(patterns))
         self._automaton = ahocorasick_rs.AhoCorasick(
             list(patterns),
             matchkind=ahocorasick_rs.MatchKind.LeftmostLongest,
             store_patterns=False,
         )
 
-    def find(self, text: str) -> list[tuple[int, int, int]]:
-        """Return (start, end, index into forms): leftmost-longest, disjoint, ordered."""
-        if not text:
-            return []
-        marked, at = self._mark(text)
-        matches = self._automaton.find_matches_as_indexes(marked)
-        if not matches:
-            return []
-        found = np.array(matches)
-        starts, ends = np.searchsorted(at, found[:, 1]), np.searchsorted(at, found[:, 2])
-        forms = self._forms[found[:, 0]]
+    def find(
+        self, text: str, occupied: Sequence[tuple[int, int]] = ()
+    ) -> list[tuple[int, int, int]]:
+        """Return (start, end, index into forms): leftmost-longest, disjoint, ordered.
+
+        Among the matches that overlap none of the spans in ``occupied``.
+        """
+        spans = np.array(occupied, dtype=np.int64).reshape(-1, 2)
+        starts, ends, forms = self.find_arrays(text, spans[:, 0], spans[:, 1])
         return list(zip(starts.tolist(), ends.tolist(), forms.tolist(), strict=True))
 
+    def find_arrays(
+        self, text: str, starts: npt.NDArray[Any], ends: npt.NDArray[Any]
+    ) -> tuple[Numbers, Numbers, Numbers]:
+        """Do what ``find`` does: starts, ends, and forms of the matches; takes what is occupied.
+
+        A match never spans a newline: many texts, joined by newlines, can be searched at once.
+        """
+        none = np.zeros(0, dtype=np.int64)
+        found = [(none, none, none)]
+        for begin, end in _windows(text):
+            inside = (starts < end) & (ends > begin)
+            shifted = ((column[inside] - begin).tolist() for column in (starts, ends))
+            spans = zip(*shifted, strict=True)
+            matches = self._find(text[begin:end], spans)
+            if matches is not None:
+                found.append((matches[0] + begin, matches[1] + begin, matches[2]))
+        columns = [np.concatenate(column) for column in zip(*found, strict=True)]
+        return columns[0], columns[1], columns[2]
+
+    def _find(
+        self, text: str, occupied: Iterator[tuple[int, int]]
+    ) -> tuple[Numbers, Numbers, Numbers] | None:
+        marked, at = self._mark(text, occupied)
+        matches = self._automaton.find_matches_as_indexes(marked)
+        if not matches:
+            return None
+        found = np.array(matches)
+        return (
+            np.searchsorted(at, found[:, 1]),
+            np.searchsorted(at, found[:, 2]),
+            self._forms[found[:, 0]],
+        )
+
     def _patterns(self, forms: Sequence[str], *, right: Right) -> dict[str, int]:
-        """Mark all forms at once, each on a line of its own: pattern to index."""
+        """Mark forms, each on a line of its own, many at once: pattern to index."""
         kept = [index for index, form in enumerate(forms) if _can_be_found(form)]
-        if not kept:
-            return {}
-        marked, _ = self._mark("\n".join([forms[index] for index in kept]))
         patterns: dict[str, int] = {}
         start, end = chr(_START), chr(_END)
-        for index, line in zip(kept, marked.split("\n"), strict=True):
-            pattern = line.removeprefix(end).removesuffix(start)
-            if right == "prefix":
-                pattern = pattern.removesuffix(end)
-            patterns.setdefault(pattern, index)
+        for begin in range(0, len(kept), 10_000):
+            part = kept[begin : begin + 10_000]
+            marked, _ = self._mark("\n".join([forms[index] for index in part]), iter(()))
+            for index, line in zip(part, marked.split("\n"), strict=True):
+                pattern = line.removeprefix(end).removesuffix(start)
+                if right == "prefix":
+                    pattern = pattern.removesuffix(end)
+                patterns.setdefault(pattern, index)
         return patterns
 
-    def _mark(self, text: str) -> tuple[str, npt.NDArray[np.int64]]:
+    def _mark(self, text: str, occupied: Iterator[tuple[int, int]]) -> tuple[str, Numbers]:
         """Put marks between characters: the marked text, and where each character is in it."""
         if self._ignore_case:
             text = fold(text, lang=self._lang)
@@ -126,7 +161,45 @@ class SurfaceMatcher:
         # In this order, ends first, so that of two matches in a row each has its mark.
         marked[at[joined[:-1]] - 1] = _JOINED
         marked[(at - joined[:-1] - 1)[starts[:-1]]] = _START
+        for start, end in occupied:
+            marked[at[max(start, 0) : end]] = _NEWLINE  # which no form has
         return marked.tobytes().decode("utf-32-le"), at
+
+
+def begins_word(text: str, index: int) -> bool:
+    """Whether a match may begin before the character at ``index``."""
+    after = _class_of(text[index])
+    if after == _EXTENDS:
+        return False
+    before = _class_before(text, index)
+    return before == _OTHER or _UNSPACED in {before, after}
+
+
+def ends_word(text: str, index: int, *, right: Right, lang: str | None = None) -> bool:
+    """Whether a match may end before the character at ``index``, or at the end of the text."""
+    after = _class_of(text[index]) if index < len(text) else _OTHER
+    if after in {_OTHER, _EXTENDS} or right == "prefix":
+        return after != _EXTENDS
+    before = _class_before(text, index)
+    return _UNSPACED in {before, after} or (before == _HANGUL and _language(lang) == "ko")
+
+
+def _class_before(text: str, index: int) -> int:
+    """The class of the character that what stands before ``index`` belongs to."""
+    while index:
+        index -= 1
+        if (found := _class_of(text[index])) != _EXTENDS:
+            return found
+    return _OTHER
+
+
+def _windows(text: str) -> Iterator[tuple[int, int]]:
+    """Cut a text into parts of about ``WINDOW`` at newlines, which no match spans."""
+    begin = 0
+    while begin < len(text):
+        end = text.find("\n", begin + WINDOW) + 1 or len(text)
+        yield begin, end
+        begin = end
 
 
 def _can_be_found(form: str) -> bool:
@@ -135,7 +208,7 @@ def _can_be_found(form: str) -> bool:
 
 def _boundaries(codes: _Codes, *, is_korean: bool) -> tuple[_Flags, _Flags, _Flags]:
     """Before each character, and after the last: may a match start, or end; does a mark follow."""
-    around: npt.NDArray[Any] = np.zeros(len(codes) + 2, dtype=np.uint8)
+    around: npt.NDArray[np.uint8] = np.zeros(len(codes) + 2, dtype=np.uint8)
     around[1:-1] = _classes_of(codes)
     extends = around == _EXTENDS
     joined = np.zeros(len(codes) + 1, dtype=np.bool_)
@@ -164,12 +237,11 @@ def _classes_of(codes: _Codes) -> npt.NDArray[np.uint8]:
     return found
 
 
+@cache
 def _class_of(character: str) -> int:
     if not character.isalnum():
         is_mark = character in _JOINERS or unicodedata.category(character)[0] == "M"
         return _EXTENDS if is_mark else _OTHER
-    if character.isascii():
-        return _WORD
     if _UNSPACED_CHARACTERS.match(character):
         return _UNSPACED
     return _HANGUL if unicodedata.name(character, "").startswith("HANGUL") else _WORD

@@ -17,7 +17,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from corpora.build import BUILD, Build, Scratch
+from corpora.build import BUILD, PIECES, Build, Scratch
 from corpora.document import Rejected
 from corpora.errors import CorpusError, UsageError
 from corpora.plan import InputFile, Plan, Stage, Unit, describe_file, find_inputs
@@ -33,7 +33,6 @@ UNITS = 1000
 RANGE_BYTES = (4 << 20, 64 << 20)
 """Smallest and largest part of a dump that a worker takes at once, of XML."""
 BATCH_CHARACTERS = 1 << 20
-PIECES = "pieces"
 
 
 @dataclass(frozen=True, kw_only=True)

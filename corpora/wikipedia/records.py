@@ -8,6 +8,7 @@ from corpora.wikipedia.pages import Page, PageError, read_page
 from corpora.wikipedia.segments import Edge, Segment
 
 _BETWEEN_PAGES = re.compile(rb"</mediawiki\s*>|<mediawiki[\s>]|<\?xml\s|<!--|<siteinfo[\s>]")
+_CUT_TAG = re.compile(rb"<p(?:a(?:ge?)?)?\Z")
 _TITLE = re.compile(rb"<title>([^<]{1,400})</title>")
 _REMEDIES = {
     "malformed_xml": "Repair it, or download the dump again.",
@@ -21,17 +22,14 @@ _REMEDIES = {
 
 def to_record(segment: Segment, *, source: str) -> Page | Rejected | None:
     """Read a segment; None for what is between pages in every dump."""
-    if segment.first is Edge.FILE:
-        return _orphan(segment, source) if segment.last is Edge.CLOSING else None
-    if segment.first is Edge.CLOSING:
+    if segment.first is not Edge.OPENING:
         return _between(segment, source)
     if segment.is_too_large:
         return reject(segment, "too_large", f"has {segment.size:,} bytes or more", source=source)
     if segment.last is not Edge.CLOSING:
         return _unfinished(segment, source)
-    xml = segment.data
     try:
-        return read_page(xml, position=segment.position)
+        return read_page(segment.data, position=segment.position)
     except PageError as error:
         return reject(segment, error.reason, str(error), source=source, byte=error.byte)
 
@@ -46,17 +44,19 @@ def _unfinished(segment: Segment, source: str) -> Rejected:
 
 
 def _between(segment: Segment, source: str) -> Rejected | None:
-    content = segment.data.removeprefix(b"</page>")
+    content = segment.data.removeprefix(b"</page>").strip()
     if segment.last is Edge.CLOSING:
-        return _orphan(segment, source)
-    if segment.last is Edge.DAMAGE or not content.strip() or _BETWEEN_PAGES.match(content.lstrip()):
+        what = "is followed by a page that has lost its <page>"
+        return reject(segment, "malformed_xml", what, source=source)
+    if segment.last is Edge.FILE and _CUT_TAG.search(content):
+        return reject(segment, "truncated", "is followed by a page cut off at once", source=source)
+    if segment.first is Edge.FILE or segment.last is Edge.DAMAGE:
+        return None
+    if not content or _BETWEEN_PAGES.match(content):
+        return None
+    if segment.last is Edge.FILE and b"</mediawiki>".startswith(content):
         return None
     what = "is followed by text that belongs to no page"
-    return reject(segment, "malformed_xml", what, source=source)
-
-
-def _orphan(segment: Segment, source: str) -> Rejected:
-    what = "is followed by a page that has lost its <page>"
     return reject(segment, "malformed_xml", what, source=source)
 
 

@@ -63,7 +63,7 @@ def _links(counters: Mapping[str, int]) -> Iterator[str]:
     yield from ("## Links in the wikitext of the written pages", "")
     yield from ("| what became of them | links |", "| --- | ---: |")
     for name, n in sorted(counters.items(), key=lambda item: (-item[1], item[0])):
-        if is_link_fate(name):
+        if is_link_fate(name) and n:
             fate = name.removeprefix("links.")
             yield f"| {_FATES.get(fate, fate)} | {n:,} |"
     yield f"| **in the wikitext** (`[[`) | {counters.get('links.in_wikitext', 0):,} |"

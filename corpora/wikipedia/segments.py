@@ -68,7 +68,7 @@ def cut(
         if isinstance(item, Chunk):
             yield from cutter.add(item)
         else:
-            yield from cutter.finish(Edge.DAMAGE)
+            yield from cutter.finish(Edge.FILE if item.is_end else Edge.DAMAGE)
             if item.own:
                 yield item
         if not item.own and cutter.is_done:

@@ -1,0 +1,261 @@
+"""A small wiki, written for this project, from dump to documents."""
+
+import bz2
+import gzip
+import json
+import lzma
+import re
+import tomllib
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from corpora.shards import open_dataset
+from corpora.wikipedia.ledger import links_add_up
+from pipelines import wikipedia_to_documents
+from pipelines.wikipedia_to_documents import main
+
+DATA = Path(__file__).resolve().parents[1] / "data" / "wikipedia"
+SAMPLE = DATA / "kleinwiki-20261101-pages-articles.xml"
+COUNTS = tomllib.loads((DATA / "kleinwiki-expected.toml").read_text("utf-8"))["counts"]
+
+
+@pytest.fixture
+def small_ranges(monkeypatch):
+    """Cut even a small dump into several units."""
+    monkeypatch.setattr(wikipedia_to_documents, "RANGE_BYTES", (9000, 9000))
+
+
+def run(output, *options, input=SAMPLE):
+    return main(["--input", str(input), "--output", str(output), *map(str, options)])
+
+
+def files_of(folder):
+    """The bytes of all published files, but for what is of this plan alone."""
+    paths = [p for p in folder.rglob("*") if p.is_file() and ".build" not in p.parts]
+    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in paths if p.name != ".lock"}
+
+
+def documents_of(folder):
+    return list(open_dataset(folder / "documents", "documents").records())
+
+
+def describe(folder, dataset="documents"):
+    return json.loads((folder / dataset / "dataset.json").read_text("utf-8"))
+
+
+def test_every_page_is_accounted_for(tmp_path):
+    assert run(tmp_path / "out") == 0
+
+    account = describe(tmp_path / "out")["accounting"]
+    assert account["read"] == COUNTS["pages"]
+    assert account["written"] == COUNTS["articles"] + COUNTS["disambiguation"]
+    assert account["filtered"] == {
+        "no_text": COUNTS["without_text"],
+        "other_namespace": COUNTS["pages"] - COUNTS["namespaces"]["0"],
+        "redirect": COUNTS["redirects"],
+    }
+    assert account["rejected"] == {}
+
+
+def test_every_link_in_the_wikitext_is_accounted_for(tmp_path):
+    run(tmp_path / "out")
+
+    counters = describe(tmp_path / "out")["counters"]
+    assert counters["links.in_wikitext"] == sum(COUNTS["brackets"].values())
+    assert counters["links.mentions"] == counters["mentions.link"]
+    assert links_add_up(counters)
+    assert "The ledger adds up." in (tmp_path / "out" / "report.md").read_text("utf-8")
+
+
+def test_links_name_the_page_behind_redirects(tmp_path):
+    run(tmp_path / "out", "--augment", "off")
+
+    entities = Counter(m.entity for d in documents_of(tmp_path / "out") for m in d.mentions)
+    assert entities["kleinwiki:Bockwindmühle"] > 0
+    assert entities["kleinwiki:Deutsche Windmühle"] == entities["kleinwiki:Bockmühle"] == 0
+
+
+def test_redirects_are_resolved_and_loops_are_not(tmp_path):
+    run(tmp_path / "out")
+
+    rows = {row["title"]: row for row in open_dataset(tmp_path / "out" / "redirects").rows()}
+    assert len(rows) == COUNTS["redirects"]
+    assert rows["Deutsche Windmühle"]["target"] == "Bockmühle"
+    assert rows["Deutsche Windmühle"]["resolved"] == "Bockwindmühle"
+    assert rows["Windmühlenflügel"]["section"] == "Flügel"
+    assert rows["Kornmüller"]["resolved"] is None
+    assert describe(tmp_path / "out")["counters"]["redirects.loops"] == 2
+
+
+def test_documents_carry_what_attribution_needs(tmp_path):
+    run(tmp_path / "out")
+
+    [document] = [d for d in documents_of(tmp_path / "out") if d.title == "Jette Holm"]
+    assert document.url == "https://klein.wikipedia.org/wiki/Jette_Holm"
+    assert document.license == "CC-BY-SA-4.0"
+    assert re.fullmatch(r"\d+", document.revision)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", document.timestamp)
+    assert re.fullmatch(r"kleinwiki:\d+", document.id)
+
+
+def test_titles_are_matched_outside_of_links(tmp_path):
+    run(tmp_path / "out")
+
+    origins = Counter()
+    for document in documents_of(tmp_path / "out"):
+        end = 0
+        for mention in document.mentions:
+            assert mention.start >= end
+            end = mention.end
+            origins[mention.origin] += 1
+            if mention.origin == "self_title":
+                assert mention.entity == f"kleinwiki:{document.title}"
+    assert origins["title_match"] > 20
+    assert origins["self_title"] > 20
+
+
+def test_disambiguation_pages_are_flagged_or_left_out(tmp_path):
+    run(tmp_path / "kept")
+    run(tmp_path / "dropped", "--disambiguation", "drop")
+
+    kept = [d.title for d in documents_of(tmp_path / "kept") if d.metadata.get("disambiguation")]
+    assert kept == ["Flanne"]
+    assert "Flanne" not in [d.title for d in documents_of(tmp_path / "dropped")]
+    assert describe(tmp_path / "dropped")["accounting"]["filtered"]["disambiguation"] == 1
+
+
+def test_holes_are_where_something_dropped_out(tmp_path):
+    run(tmp_path / "out")
+
+    holes = {
+        document.title: [int(offset) for offset in document.metadata.get("holes", "").split()]
+        for document in documents_of(tmp_path / "out")
+    }
+    assert sum(map(len, holes.values())) > 0
+    assert len(holes["Mühlstein"]) == 1
+
+
+@pytest.mark.usefixtures("small_ranges")
+def test_workers_and_ranges_change_no_document(tmp_path):
+    assert run(tmp_path / "one") == 0
+    assert run(tmp_path / "two", "--workers", 2) == 0
+
+    assert len(describe(tmp_path / "one")["shards"]) > 4
+    assert files_of(tmp_path / "one") == files_of(tmp_path / "two")
+
+
+@pytest.mark.usefixtures("small_ranges")
+def test_killed_run_goes_on(tmp_path, monkeypatch):
+    assert run(tmp_path / "undisturbed") == 0
+    work = wikipedia_to_documents.write
+    left = iter(range(3))
+
+    def die(unit, scratch):
+        if next(left, None) is None:
+            raise OSError(5, "the machine stops")
+        return work(unit, scratch)
+
+    monkeypatch.setattr(wikipedia_to_documents, "write", die)
+    assert run(tmp_path / "out") == 1
+    monkeypatch.setattr(wikipedia_to_documents, "write", work)
+
+    assert run(tmp_path / "out") == 0
+
+    assert files_of(tmp_path / "out") == files_of(tmp_path / "undisturbed")
+
+
+def multistream(data):
+    head, *pages = re.split(rb"(?=  <page>)", data)
+    return b"".join(bz2.compress(part) for part in (head, *pages))
+
+
+@pytest.mark.usefixtures("small_ranges")
+@pytest.mark.parametrize(
+    ("suffix", "compress"),
+    [(".bz2", bz2.compress), (".bz2", multistream), (".gz", gzip.compress), (".xz", lzma.compress)],
+)
+def test_container_changes_no_document(suffix, compress, tmp_path):
+    file = tmp_path / f"{SAMPLE.name}{suffix}"
+    file.write_bytes(compress(SAMPLE.read_bytes()))
+
+    assert run(tmp_path / "out", input=file) == 0
+    assert run(tmp_path / "plain") == 0
+
+    packed, plain = ([*documents_of(tmp_path / name)] for name in ("out", "plain"))
+    assert [(d.id, d.text, d.mentions) for d in packed] == [
+        (d.id, d.text, d.mentions) for d in plain
+    ]
+
+
+def test_dump_that_ends_too_early_is_an_error(tmp_path, capsys):
+    file = tmp_path / SAMPLE.name
+    file.write_bytes(SAMPLE.read_bytes()[:40_000])
+
+    assert run(tmp_path / "out", input=file) == 1
+    assert "--allow-truncated" in capsys.readouterr().err
+    assert not list(tmp_path.glob("out/**/dataset.json"))
+
+    assert run(tmp_path / "out", "--allow-truncated", input=file) == 0
+    assert describe(tmp_path / "out")["accounting"]["rejected"] == {"truncated": 1}
+
+
+def test_second_page_of_an_id_is_rejected(tmp_path):
+    (tmp_path / "in").mkdir()
+    for name in ("kleinwiki-a.xml", "kleinwiki-b.xml"):
+        (tmp_path / "in" / name).write_bytes(SAMPLE.read_bytes())
+
+    assert run(tmp_path / "out", "--max-reject-rate", 1, input=tmp_path / "in") == 0
+
+    account = describe(tmp_path / "out")["accounting"]
+    n_written = COUNTS["articles"] + COUNTS["disambiguation"]
+    assert (account["written"], account["rejected"]) == (n_written, {"duplicate_id": n_written})
+    assert account["read"] == 2 * COUNTS["pages"]
+    assert len(documents_of(tmp_path / "out")) == n_written
+
+
+@pytest.mark.usefixtures("small_ranges")
+def test_limit_takes_the_first_pages(tmp_path):
+    assert run(tmp_path / "out", "--limit", 7) == 0
+
+    assert describe(tmp_path / "out")["accounting"]["read"] == 7
+
+
+def test_template_tables_of_the_user_count(tmp_path):
+    table = tmp_path / "my.toml"
+    table.write_text('[render]\nEWZ = "viele"\n', encoding="utf-8")
+
+    assert run(tmp_path / "out", "--templates", table) == 0
+
+    assert "hole/EWZ" not in describe(tmp_path / "out")["counters"]
+    assert any("viele" in document.text for document in documents_of(tmp_path / "out"))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--templates", "nowhere.toml"), "nowhere.toml"),
+        (("--max-page-size", "0"), "must be above 0"),
+        (("--augment", "all"), "invalid choice"),
+    ],
+)
+def test_wrong_options_are_errors(options, message, tmp_path, capsys):
+    try:
+        status = run(tmp_path / "out", *options)
+    except SystemExit as error:
+        status = error.code
+
+    assert status == 2
+    assert message in capsys.readouterr().err
+
+
+def test_bare_page_needs_a_wiki(tmp_path, capsys):
+    page = re.search(rb"<page>.*?</page>", SAMPLE.read_bytes(), re.DOTALL)[0]
+    (tmp_path / "page.xml").write_bytes(page)
+
+    assert run(tmp_path / "out", input=tmp_path / "page.xml") == 2
+    assert "--wiki" in capsys.readouterr().err
+
+    assert run(tmp_path / "out", "--wiki", "dewiki", input=tmp_path / "page.xml") == 0
+    assert documents_of(tmp_path / "out")[0].lang == "de"
