@@ -121,6 +121,13 @@ SCHEMAS = {
             for name, fields in _ENTITY_STAGES.items()
         ),
         Schema(
+            "chosen_forms",
+            1,
+            pa.schema([_FORM, ("entity", pa.string()), ("score", pa.float32())]),
+            made_by="augment_mentions",
+            compression="lz4",
+        ),
+        Schema(
             "ner",
             1,
             pa.schema(

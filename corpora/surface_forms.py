@@ -30,7 +30,6 @@ WINDOW = 1 << 17
 """Characters that are matched at once; longer lines are not cut."""
 _OTHER, _WORD, _HANGUL, _UNSPACED, _EXTENDS, _UNKNOWN = range(6)
 _START, _END, _JOINED = 2, 3, 4  # the marks: control characters, which XML forbids
-_MARKS = re.compile("[\x02-\x04]")
 _NEWLINE = ord("\n")
 _UNSPACED_CHARACTERS = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u1950-\u1aaf\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029"
@@ -64,7 +63,9 @@ class SurfaceMatcher:
     """A dictionary of forms, made once and matched against much text.
 
     Of forms that fold to the same the first counts. An empty form, one with a newline, and one
-    that begins with a combining mark are never found. Memory and speed: ``benchmarks/augment.py``.
+    that begins with a combining mark are never found. A form of 17 characters takes 200 bytes, and
+    600 while the matcher is made, at 100,000 forms a second; it reads 35 million characters a
+    second with 200 forms, 17 with 30,000, 7 with 500,000 (and a match in every 13 characters).
     """
 
     def __init__(
@@ -150,8 +151,8 @@ class SurfaceMatcher:
         """Put marks between characters: the marked text, and where each character is in it."""
         if self._ignore_case:
             text = fold(text, lang=self._lang)
-        if _MARKS.search(text):
-            text = _MARKS.sub("\x00", text)  # so that what looks like a mark is one
+        for mark in (_START, _END, _JOINED):
+            text = text.replace(chr(mark), "\x00")  # so that what looks like a mark is one
         codes = np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32)
         starts, ends, joined = _boundaries(codes, is_korean=self._is_korean)
         n_marks = starts.astype(np.int64) + ends + joined

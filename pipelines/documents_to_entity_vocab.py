@@ -40,8 +40,8 @@ class Options(CommonOptions):
     origins: tuple[str, ...] = option(
         ("link",),
         nargs="+",
-        choices=sorted(ORIGINS),
-        help="of the mentions that count (default: link, as LUKE does)",
+        metavar="ORIGIN",
+        help=f"of the mentions that count (default: link, as LUKE does): {', '.join(sorted(ORIGINS))}",
     )
     min_count: int = option(
         1, type=int, metavar="N", help="mentions that an entity needs (default: 1)"
@@ -85,7 +85,7 @@ def plan(options: Options) -> Plan:
     files = find_shards(options.input, "documents", exclude=options.exclude)[: options.limit]
     n_parts = max(1, -(-sum(file.size for file in files) // PART_BYTES))
     settings = {
-        "origins": sorted(set(options.origins)),
+        "origins": _origins(options),
         "min_count": options.min_count,
         "max_size": options.max_size,
         "existing": options.existing,
@@ -102,6 +102,14 @@ def plan(options: Options) -> Plan:
         auxiliary=auxiliary,
         stages=tuple(_stages(files, settings, auxiliary, n_parts=n_parts)),
     )
+
+
+def _origins(options: Options) -> list[str]:
+    """The origins that count; several may stand in one word, with commas between."""
+    origins = {origin for word in options.origins for origin in word.split(",")}
+    if unknown := sorted(origins - ORIGINS):
+        raise UsageError(f"--origins {', '.join(unknown)}: there are {', '.join(sorted(ORIGINS))}.")
+    return sorted(origins)
 
 
 def _check(options: Options) -> None:
@@ -375,6 +383,8 @@ def next_steps(options: Options) -> list[str]:
         f"made  {output} (dataset); {output}/entity_vocab.jsonl, .json, .tsv",
         f"read  {output}/report.md: what other sizes and minimum counts would keep",
         f"next  python -m corpora.shards verify {output}",
+        f"      python -m pipelines.augment_mentions --input DOCUMENTS --forms {output} "
+        "--policy gated --output build/augmented",
     ]
 
 

@@ -30,7 +30,7 @@ DATASETS = {"documents": "documents", "redirects": "redirects"}
 FOUND = {"pages": "pages", "found_redirects": "redirects"}
 UNITS = 1000
 """How many units a large dump is cut into, about."""
-RANGE_BYTES = (4 << 20, 64 << 20)
+RANGE_BYTES = (8 << 20, 64 << 20)
 """Smallest and largest part of a dump that a worker takes at once, of XML."""
 BATCH_CHARACTERS = 1 << 20
 

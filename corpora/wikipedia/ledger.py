@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from corpora.wikipedia.wikitext import PageText
 
 _NUMBER = re.compile(r"\d+")
@@ -45,13 +47,28 @@ class Ledger:
         for name, n in text.hole_templates.items():
             counters[f"hole/{name}"] += n
             counters["templates.out_of_a_line"] += n
-        numbers = _NUMBER.findall(_MARKUP.sub(" ", text.simplified))
-        counters["numbers.in_wikitext"] += len(numbers)
-        found = _NUMBER.findall(text.text)
-        if numbers != found:
-            lost = Counter(numbers)
-            lost.subtract(found)
+        outside = _MARKUP.sub(" ", text.simplified)
+        n_numbers, digits = _digits(outside)
+        counters["numbers.in_wikitext"] += n_numbers
+        if (n_numbers, digits) != _digits(text.text):
+            lost = Counter(_NUMBER.findall(outside))
+            lost.subtract(_NUMBER.findall(text.text))
             counters["numbers.lost"] += sum(n for n in lost.values() if n > 0)
+
+
+def _digits(text: str) -> tuple[int, list[int]]:
+    """How many numbers stand in a text, and how often each digit; those of any script.
+
+    Texts that differ here differ in their numbers; the rest need not be compared.
+    """
+    data = np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8)
+    if not text.isascii() and (((data >= 0xD9) & (data <= 0xE1)) | (data == 0xEF)).any():
+        numbers = _NUMBER.findall(text)  # bytes with which digits of other scripts begin
+        return len(numbers), [len(number) for number in sorted(numbers)]
+    values = data - np.uint8(48)
+    is_digit = values < 10
+    n_numbers = np.count_nonzero(is_digit[1:] > is_digit[:-1]) + int(is_digit[:1].sum())
+    return int(n_numbers), np.bincount(values[is_digit], minlength=10).tolist()
 
 
 def links_add_up(counters: Mapping[str, int]) -> bool:

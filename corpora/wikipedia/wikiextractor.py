@@ -1,0 +1,277 @@
+"""Another engine for wikitext: the library wikiextractor (3.1 or later, AGPL-3, an extra).
+
+It gives lines of text without offsets, and links as ``<a href>``: here these become blocks and
+links by the conventions of ``wikitext.py``. What it leaves out (templates, tables, captions, lines
+in brackets, headings without text) stays out. Two of its losses are prevented: links whose title
+has a colon, and the items of lists.
+
+Some texts keep it busy for hours, and a thread cannot be stopped: so it works in a process of its
+own, which is killed when a page takes too long.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections import Counter
+from functools import cache
+from html import escape
+from importlib.metadata import PackageNotFoundError, version
+from typing import IO
+from urllib.parse import unquote
+
+from corpora.errors import CorpusError, UsageError
+from corpora.wikipedia.blocks import Blocks
+from corpora.wikipedia.structure import simplify
+from corpora.wikipedia.templates import TemplateTable
+from corpora.wikipedia.titles import Target, Wiki, pipe_trick
+from corpora.wikipedia.wikitext import Link, PageText
+
+PAGE_SECONDS = 60.0
+"""After which a page is given up; one of a megabyte takes less than a second."""
+_OLDEST = (3, 1)  # those before evaluate the text of pages as Python
+_INSTALL = "pip install 'onoma[wikiextractor]'"
+
+_LESS, _ITEM, _COLON = "\x02", "\x03", "\x04"
+"""Stand for ``<`` of a page's own ``<a>``, the marker of a list, and ``:`` that begins a link."""
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f]")
+_OWN_ANCHOR = re.compile(r"(?:<|&lt;)(?=/?[aA]\b)")
+_MARKERS = re.compile(r"^[*#:;]+[ \t]*", re.MULTILINE)
+_TOKEN = re.compile(r'<a href="([^"]*)">|</a>|\n')
+_SPACES = re.compile("[ \t\u00a0]+")
+_EXTERNAL = re.compile(r"(?i:[a-z]+://|//|(?:mailto|news|geo|magnet|sips?|sms|tel|urn|xmpp):)")
+_VANISHING = frozenset({"file", "category", "interlanguage"})
+_HEAD = "## "
+
+
+class SlowPageError(CorpusError):
+    """A page was given up: it took too long."""
+
+
+def extract(
+    source: str, wiki: Wiki, templates: TemplateTable, *, title: str = "", today: str = ""
+) -> PageText:
+    """Read the wikitext of a page, as ``wikitext.extract`` does.
+
+    Links that do not come out count as ``not_kept``; holes are not known. Raises ``SlowPageError``
+    for a page that takes too long, and ``UsageError`` where the library is missing or too old.
+    """
+    reader = Reader(wiki)
+    reader.read("\n".join(_engine(os.getpid()).clean(source, title=title)))
+    page = reader.page()
+    no_recipes = TemplateTable({}, templates.silent, templates.disambiguation, templates.dates)
+    simplified = simplify(source, wiki, no_recipes, title=title, today=today)
+    page.simplified, page.is_disambiguation = simplified.text, simplified.is_disambiguation
+    page.templates = Counter(simplified.dropped) + simplified.silent
+    if missing := source.count("[[") - len(page.links) - page.dropped.total():
+        page.dropped["not_kept" if missing > 0 else "created"] = abs(missing)
+    return page
+
+
+class Reader:
+    """Reads what wikiextractor wrote."""
+
+    def __init__(self, wiki: Wiki) -> None:
+        self.wiki = wiki
+        self.trail = re.compile(f"[{wiki.trail}]*" if wiki.trail else "")
+        self.out = Blocks()
+        self.dropped: Counter[str] = Counter()
+        self.found: list[tuple[int, int, Target]] = []
+        self.open: list[tuple[int, Target | None]] = []
+        """Where links begin that are open; None for what is no link of the wiki."""
+
+    def read(self, text: str) -> None:
+        """Append blocks and links; a file, category or language goes with its text."""
+        text = _SPACES.sub(" ", text.replace("\u00ad", ""))
+        ends = _pairs(text)
+        position = self.begin(text, 0)
+        for token in _TOKEN.finditer(text):
+            start, end = token.span()
+            if start < position:
+                continue
+            self.add(text[position:start])
+            if token[0] == "\n":
+                self.out.close()
+                self.open = [(0, None)] * len(self.open)
+                position = self.begin(text, end)
+            elif token[1] is None:
+                position = self.end(text, end) if self.open else end
+            else:
+                position = self.start(token[1], ends.get(start, -1), inside=end)
+        self.add(text[position:])
+        self.out.close()
+
+    def add(self, piece: str) -> None:
+        """Append text, with what stood for other characters put back."""
+        self.out.add(piece.replace(_LESS, "<").replace(_ITEM, "").replace(_COLON, ""))
+
+    def begin(self, text: str, position: int) -> int:
+        """Open the block of a line; returns where its text begins."""
+        for mark, kind in ((_HEAD, "head"), (_ITEM, "item"), ("", "p")):
+            if text.startswith(mark, position):
+                self.out.open(kind)
+                return position + len(mark)
+        return position
+
+    def start(self, href: str, close: int, *, inside: int) -> int:
+        """Begin a link that is closed at ``close``; returns where to go on."""
+        raw = unquote(href).replace(_COLON, ":")
+        for entity, character in (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&")):
+            raw = raw.replace(entity, character)
+        if close < 0:
+            return inside
+        target = None if _EXTERNAL.match(raw) else self.wiki.target(raw)
+        if target and target.reason in _VANISHING:
+            self.dropped[target.reason] += 1
+            return close + len("</a>")
+        self.open.append((self.out.length, target))
+        if target and close == inside:
+            self.add(pipe_trick(raw, self.wiki))
+        return inside
+
+    def end(self, text: str, position: int) -> int:
+        """End the link that was begun last, with its trail; returns where to go on."""
+        start, target = self.open.pop()
+        if target is None:
+            return position
+        trail = self.trail.match(text, position)
+        after = trail.end() if trail else position
+        self.add(text[position:after])
+        if target.reason:
+            self.dropped[target.reason] += 1
+        else:
+            self.found.append((start, self.out.length, target))
+        return after
+
+    def page(self) -> PageText:
+        """Put together what was read; no link begins or ends with white space."""
+        page = PageText("".join(self.out.parts), self.out.blocks, dropped=self.dropped)
+        for start, end, target in self.found:
+            anchor = page.text[start:end]
+            start += len(anchor) - len(anchor.lstrip())
+            end = start + len(anchor.strip())
+            if start < end:
+                page.links.append(Link(start, end, target.title, target.section))
+            else:
+                page.dropped["empty"] += 1
+        return page
+
+
+def _pairs(text: str) -> dict[int, int]:
+    """Where each ``<a>`` begins, and where its ``</a>`` does."""
+    pairs: dict[int, int] = {}
+    stack: list[int] = []
+    for token in _TOKEN.finditer(text):
+        if token[1] is not None:
+            stack.append(token.start())
+        elif token[0] == "</a>" and stack:
+            pairs[stack.pop()] = token.start()
+    return pairs
+
+
+class _Engine:
+    """The library in a process of its own, one for all threads of this one."""
+
+    def __init__(self) -> None:
+        check_installed()
+        self.lock = threading.Lock()
+        self.process: subprocess.Popen[str] | None = None
+
+    def clean(self, source: str, *, title: str) -> list[str]:
+        """Give the lines that are left of a page: heads begin with ``## ``."""
+        with self.lock:
+            lines = self._ask(json.dumps({"title": title, "source": mask(source)}))
+        return [line.removesuffix(".") if line.startswith(_HEAD) else line for line in lines]
+
+    def _ask(self, request: str) -> list[str]:
+        process = self.process = self.process or _start()
+        assert process.stdin and process.stdout  # noqa: S101 - pipes were asked for
+        timer = threading.Timer(PAGE_SECONDS, process.kill)
+        timer.start()
+        try:
+            process.stdin.write(request + "\n")
+            process.stdin.flush()
+            answer = process.stdout.readline()
+        except BrokenPipeError:
+            answer = ""
+        finally:
+            timer.cancel()
+        if not answer.endswith("\n"):
+            self.process = None
+            process.kill()
+            with process:
+                pass
+            raise SlowPageError(
+                f"wikiextractor did not finish it in {PAGE_SECONDS:g} s. "
+                "Read it with --extractor onoma, or leave it out."
+            )
+        lines: list[str] = json.loads(answer)
+        return lines
+
+
+@cache
+def _engine(_: int) -> _Engine:
+    """One for each process, by its id: a copy of a process does not share the pipes."""
+    return _Engine()
+
+
+def _start() -> "subprocess.Popen[str]":
+    command = [sys.executable, "-W", "ignore", "-m", __name__]
+    return subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8", text=True
+    )
+
+
+def check_installed() -> None:
+    """Raise ``UsageError`` unless a version that is safe is installed."""
+    try:
+        found = version("wikiextractor")
+    except PackageNotFoundError:
+        raise UsageError(
+            f"--extractor wikiextractor: it is not installed. Install it: {_INSTALL}"
+        ) from None
+    if tuple(int(n) for n in re.findall(r"\d+", found)[:2]) < _OLDEST:
+        raise UsageError(
+            f"--extractor wikiextractor: version {found} evaluates the text of pages as code; "
+            f"3.1 does not. Install it: {_INSTALL}"
+        )
+
+
+def mask(source: str) -> str:
+    """Hide from wikiextractor what it would lose or mistake."""
+    source = _OWN_ANCHOR.sub(_LESS, _CONTROL.sub(" ", source))
+    return _MARKERS.sub(_ITEM, source).replace("[[:", f"[[{_COLON}")
+
+
+def clean_lines(source: str, title: str) -> list[str]:
+    """Call the library, in this process; wants the text of a page as ``mask`` gives it."""
+    from wikiextractor.extract import Extractor  # type: ignore[import-untyped]
+
+    task = Extractor("", "", "", title, [], acceptedNamespaces=_Everything(), keepLinks=True)
+    escaped = escape(source, quote=False)
+    lines: list[str] = task.clean_text(
+        escaped, mark_headers=True, expand_templates=False, html_safe=False
+    )
+    return lines
+
+
+class _Everything:
+    """Says of all namespaces that their links are kept: which vanish is decided above."""
+
+    def __contains__(self, _: object) -> bool:
+        return True
+
+
+def serve(requests: IO[str], answers: IO[str]) -> None:
+    """Answer pages with lines, as JSON, until there are no more."""
+    for request in requests:
+        page = json.loads(request)
+        lines = clean_lines(page["source"], page["title"])
+        answers.write(json.dumps("\n".join(lines).split("\n")) + "\n")
+        answers.flush()
+
+
+if __name__ == "__main__":
+    serve(sys.stdin, sys.stdout)

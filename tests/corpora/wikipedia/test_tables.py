@@ -1,0 +1,196 @@
+"""The tables of data: what no type checker sees in a TOML file."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).resolve().parents[3] / "corpora" / "wikipedia"
+FILES = sorted((FOLDER / "templates").glob("*.toml"))
+LANGUAGES = [file.stem for file in FILES if file.stem != "common"]
+WIKIS = tomllib.loads((FOLDER / "wikis.toml").read_text("utf-8"))
+
+ESCAPED = re.compile(r"\\[\[\]{}\\]")
+FIELD = re.compile(r"\{([^{}]*)\}")
+PARAMETER = r"[^\s\[\]{}|:,=*](?:[^\[\]{}|:,=*]*[^\s\[\]{}|:,=*])?"
+KNOWN = re.compile(
+    rf"(?:{PARAMETER}|\d*\*)(?:\|(?:{PARAMETER}|\d*\*))*"
+    rf"|date:{PARAMETER}(?:,{PARAMETER}){{0,2}}"
+    rf"|age:{PARAMETER}(?:,{PARAMETER}){{0,5}}"
+    r"|convert|coord"
+)
+
+
+def load(file):
+    return tomllib.loads(file.read_text("utf-8"))
+
+
+def one_form(name):
+    name = " ".join(name.replace("_", " ").split())
+    return name[:1].upper() + name[1:]
+
+
+def names_of(table, section):
+    if section == "render":
+        return list(table.get("render", {}))
+    return table.get(section, {}).get("names", [])
+
+
+def repeated(names):
+    return {name for name in names if names.count(name) > 1}
+
+
+def faults(recipe):
+    """What is wrong with a recipe."""
+    plain = ESCAPED.sub("", recipe)
+    depth = 0
+    for mark in re.findall(r"[\[\]]", FIELD.sub("", plain)):
+        depth += 1 if mark == "[" else -1
+        if depth < 0:
+            return "a ] that closes nothing"
+    if depth:
+        return "a [ that is not closed"
+    if re.search(r"[{}]", FIELD.sub("", plain)):
+        return "a brace without its partner"
+    unknown = [field for field in FIELD.findall(plain) if not KNOWN.fullmatch(field)]
+    return f"no such field: {unknown}" if unknown else ""
+
+
+def test_tables_of_the_dumps_exist():
+    expected = "als common da de en es fo fr it ja ltg nds nl nn no simple sv uk zh"
+
+    assert [file.stem for file in FILES] == expected.split()
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_sections_and_keys_are_those_of_the_format(file):
+    table = load(file)
+
+    assert set(table) <= {"render", "dates", "silent", "disambiguation"}
+    assert set(table.get("silent", {})) <= {"names"}
+    assert set(table.get("disambiguation", {})) <= {"names"}
+    assert all(isinstance(recipe, str) for recipe in table["render"].values())
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_dates_have_twelve_months_and_all_parts(lang):
+    dates = load(FOLDER / "templates" / f"{lang}.toml")["dates"]
+
+    assert set(dates) == {"months", "format", "month_format"}
+    assert len(set(dates["months"])) == 12
+    assert set(FIELD.findall(dates["format"])) == {"day", "month", "year"}
+    assert set(FIELD.findall(dates["month_format"])) == {"month", "year"}
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_recipes_are_well_formed(file):
+    recipes = load(file)["render"]
+
+    wrong = {name: fault for name, recipe in recipes.items() if (fault := faults(recipe))}
+
+    assert not wrong
+
+
+@pytest.mark.parametrize(
+    "recipe", ["{1", "1}", "[{1}", "{1}]", "{1:2}", "{day:1}", "{date:1,2,3,4}", "{}", "{ 1}"]
+)
+def test_faults_of_recipes_are_found(recipe):
+    assert faults(recipe)
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+@pytest.mark.parametrize("section", ["render", "silent", "disambiguation"])
+def test_names_are_unique_up_to_the_first_letter_and_underscores(file, section):
+    names = [one_form(name) for name in names_of(load(file), section)]
+
+    assert all(names)
+    assert not repeated(names)
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_no_template_has_two_roles(file):
+    table = load(file)
+    render, silent, disambiguation = (
+        {one_form(name) for name in names_of(table, section)}
+        for section in ("render", "silent", "disambiguation")
+    )
+
+    assert not render & silent
+    assert not disambiguation & (render | silent)
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_languages_of_templates_are_known_with_their_namespaces(lang):
+    assert lang in WIKIS["languages"]
+    assert lang in WIKIS["namespaces"]
+
+
+def test_wikis_has_the_sections_of_its_readers():
+    assert set(WIKIS) == {"languages", "projects", "trails", "variants", "namespaces"}
+
+
+@pytest.mark.parametrize("name", ["languages", "projects"])
+def test_prefixes_are_sorted_unique_and_lower_case(name):
+    prefixes = WIKIS[name]
+
+    assert prefixes == sorted(set(prefixes))
+    assert all(re.fullmatch(r"[a-z][a-z0-9-]*", prefix) for prefix in prefixes)
+
+
+def test_no_prefix_is_a_language_and_a_project():
+    assert not set(WIKIS["languages"]) & set(WIKIS["projects"])
+
+
+def test_trails_are_letters_that_a_character_class_can_hold():
+    trails = {lang: trail for lang, trail in WIKIS["trails"].items() if lang != "none"}
+
+    assert WIKIS["trails"]["none"] == sorted(set(WIKIS["trails"]["none"]))
+    assert not set(WIKIS["trails"]["none"]) & set(trails)
+    for trail in trails.values():
+        letters = re.compile(f"[a-z{trail}]+")
+        assert not letters.search(" \t\n.,;:!?()[]{}|<>'\"«»“”0123456789-")
+
+
+def test_trails_hold_the_letters_of_the_language():
+    words = {"de": "straßenüber", "da": "æøå", "uk": "їєіґьщ", "ltg": "ļūžā", "ru": "ёъя"}
+
+    for lang, word in words.items():
+        assert re.fullmatch(f"[a-z{WIKIS['trails'][lang]}]+", word), lang
+
+
+def test_languages_of_trails_variants_and_namespaces_are_known():
+    known = set(WIKIS["languages"])
+    used = {*WIKIS["trails"], *WIKIS["trails"]["none"], *WIKIS["variants"], *WIKIS["namespaces"]}
+
+    assert used - {"none", "canonical"} <= known
+
+
+@pytest.mark.parametrize("lang", WIKIS["namespaces"])
+def test_names_of_namespaces_mean_one_number(lang):
+    namespaces = WIKIS["namespaces"][lang]
+    names = [name.lower() for aliases in namespaces.values() for name in aliases]
+
+    assert all(re.fullmatch(r"-[12]|\d+", number) for number in namespaces)
+    assert all(name == " ".join(name.replace("_", " ").split()) for name in names)
+    assert not repeated(names)
+
+
+@pytest.mark.parametrize(
+    ("lang", "name", "number"),
+    [
+        ("canonical", "Image", 6),
+        ("canonical", "Image talk", 7),
+        ("da", "Billede", 6),
+        ("de", "Bild", 6),
+        ("fr", "Catégorie", 14),
+        ("it", "Immagine", 6),
+        ("ja", "画像", 6),
+        ("ltg", "Kategoreja", 14),
+        ("nl", "Afbeelding", 6),
+        ("uk", "Зображення", 6),
+        ("zh", "分類", 14),
+    ],
+)
+def test_namespaces_hold_old_aliases(lang, name, number):
+    assert name in WIKIS["namespaces"][lang][str(number)]
