@@ -95,6 +95,14 @@ def _n_rows(path: Path) -> int:
     return sum(batch.num_rows for batch in read_batches(path, SCHEMAS["forms"]))
 
 
+def by_language(batch: pa.RecordBatch) -> Iterator[tuple[str | None, pa.RecordBatch]]:
+    """The documents of each language in a batch."""
+    column = batch.column("lang")
+    for lang in column.unique().to_pylist():
+        is_of = pc.is_null(column) if lang is None else pc.equal(column, lang)
+        yield lang, batch.filter(is_of)
+
+
 class OccurrenceCounter:
     """Counts where forms stand in texts without being a counted mention; 8 bytes a form."""
 
@@ -141,6 +149,12 @@ def sum_occurrences(paths: Iterable[Path], n_forms: int) -> Rows:
         for batch in read_batches(path, SCHEMAS["form_occurrences"]):
             unlinked[np.asarray(batch.column("number"))] += np.asarray(batch.column("unlinked"))
     return unlinked
+
+
+def read_occurrences(file: Path, forms: Sequence[Path]) -> list[Rows]:
+    """For each shard of forms how often they stand unlinked; mapped, not read."""
+    unlinked = np.load(file, mmap_mode="r")
+    return np.split(unlinked, first_numbers(forms)[1:-1])
 
 
 def vocab_rows(

@@ -6,28 +6,16 @@ before it is decided in one place, ``Segmenter._period``, for sentences and word
 """
 
 import re
-import tomllib
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from functools import cache
 from importlib.resources import files
 from itertools import accumulate, pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from corpora.document import Span
-from corpora.errors import UsageError
-
-
-class Period(Enum):
-    """What a period after a word is."""
-
-    STOP = "a full stop, a token of its own"
-    INNER = "part of the word; the sentence goes on"
-    EITHER = "part of the word, and the full stop too if a new sentence follows"
-    ORDINAL = "part of the word, but a full stop where the sentence ends"
-
+from corpora.sentence_tables import Period, Table, read_table
 
 # Alphabets whose words are written with spaces between them (Latin, Greek, Cyrillic), with digits,
 # combining marks and soft hyphens. In all other scripts the words of ICU stay as they are.
@@ -41,7 +29,7 @@ _OPENING = "\"'»«›‹“”„‚‘’([{*–—- \u00a0\t\n"
 
 _LINE_BREAK = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _OTHER_LINE_BREAK = re.compile(r"[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
-_DASH = re.compile(rf"[.!?…][{re.escape(_CLOSING)}]*\s[–—-]+\s+")
+_DASH = re.compile(rf"[.!?…][{re.escape(_CLOSING)}]*[^\S\n][–—-]+[^\S\n]+")
 _FIRST_WORD = re.compile(r"[\W_]*([^\W_]+)")
 _LAST_WORD = re.compile(rf"(?:{_DIGITS}|{_PARTS})\.$")
 _UP_TO_LAST_LETTER = re.compile(r".*\w", re.DOTALL)
@@ -77,21 +65,6 @@ class Word(NamedTuple):
 
     start: int
     end: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
-    """What a language adds to ICU; see ``languages/de.toml``."""
-
-    periods: Mapping[str, Period] = field(default_factory=dict)
-    """Abbreviations without their last period and without spaces (``z.B``)."""
-    before_numbers: frozenset[str] = frozenset()
-    endings: tuple[str, ...] = ()
-    words: frozenset[str] = frozenset()
-    starters: frozenset[str] = frozenset()
-    conjunctions: frozenset[str] = frozenset()
-    ordinals: bool = False
-    keeps_hyphens: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,58 +306,6 @@ def segmenter(lang: str | None) -> Segmenter:
 
 # ICU's own lists of abbreviations: it must read them anew for each text, which is slow.
 _ICU_ABBREVIATIONS = frozenset({"es", "it", "pt"})
-
-_KEYS: Mapping[str, type] = {
-    **dict.fromkeys(("ordinals", "keeps_hyphens"), bool),
-    **dict.fromkeys(("never_final", "may_be_final", "before_numbers", "endings"), list),
-    **dict.fromkeys(("words", "starters", "conjunctions"), list),
-}
-
-
-def read_table(toml: str, *, source: str) -> Table:
-    """Read a language's table; raises ``UsageError`` for a key or value that means nothing."""
-    table = tomllib.loads(toml)
-    for key, value in table.items():
-        if key not in _KEYS:
-            raise UsageError(f"{source}: there is no {key!r}; there are {', '.join(_KEYS)}.")
-        is_right = isinstance(value, _KEYS[key])
-        if not is_right or (isinstance(value, list) and not all(isinstance(v, str) for v in value)):
-            kind = "true or false" if _KEYS[key] is bool else "a list of strings"
-            raise UsageError(f"{source}: {key} is {value!r}, but must be {kind}.")
-    for key in ("never_final", "may_be_final", "before_numbers"):
-        for entry in table.get(key, []):
-            if not entry.endswith("."):
-                raise UsageError(f"{source}: {key}: {entry!r} does not end with a period.")
-    return Table(
-        periods=_periods(table),
-        before_numbers=frozenset(_forms(table.get("before_numbers", []))),
-        endings=tuple(table.get("endings", [])),
-        words=frozenset(table.get("words", [])),
-        starters=frozenset(table.get("starters", [])),
-        conjunctions=frozenset(c.removesuffix(".") for c in table.get("conjunctions", [])),
-        ordinals=table.get("ordinals", False),
-        keeps_hyphens=table.get("keeps_hyphens", False),
-    )
-
-
-def _periods(table: Mapping[str, Any]) -> dict[str, Period]:
-    """Abbreviation to what its period is, parts of abbreviations included."""
-    inner, either = table.get("never_final", []), table.get("may_be_final", [])
-    parts = [part for entry in [*inner, *either] for part in entry.split() if part[-1] == "."]
-    letters = [*_forms(part for part in [*inner, *parts] if len(part) == 2)]
-    return {
-        **dict.fromkeys(_forms(parts), Period.EITHER),
-        **dict.fromkeys(_forms(inner), Period.INNER),
-        **{letter: Period.INNER if letter.islower() else Period.EITHER for letter in letters},
-        **dict.fromkeys(_forms(either), Period.EITHER),
-    }
-
-
-def _forms(entries: Iterable[str]) -> Iterator[str]:
-    """Each without its spaces and last period, as it is and capitalized."""
-    for entry in entries:
-        form = "".join(entry.split()).removesuffix(".")
-        yield from (form, form[:1].upper() + form[1:])
 
 
 def _outermost(spans: Iterable[Span]) -> list[Span]:

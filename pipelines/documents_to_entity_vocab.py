@@ -41,7 +41,7 @@ class Options(CommonOptions):
         ("link",),
         nargs="+",
         metavar="ORIGIN",
-        help=f"of the mentions that count (default: link, as LUKE does): {', '.join(sorted(ORIGINS))}",
+        help=f"of the mentions that count: {', '.join(sorted(ORIGINS))} (default: link, as LUKE)",
     )
     min_count: int = option(
         1, type=int, metavar="N", help="mentions that an entity needs (default: 1)"
@@ -271,7 +271,7 @@ def link(unit: Unit, scratch: Scratch) -> Iterator[Yield]:
 
 def find(unit: Unit, scratch: Scratch) -> Iterator[Yield]:
     """Find all forms in the text of a shard, and count where they are no counted mention."""
-    from corpora.entity_aliases import OccurrenceCounter, first_numbers
+    from corpora.entity_aliases import OccurrenceCounter, by_language, first_numbers
     from corpora.entity_counts import batches_of
     from corpora.schemas import SCHEMAS
     from corpora.shards import read_batches
@@ -280,17 +280,10 @@ def find(unit: Unit, scratch: Scratch) -> Iterator[Yield]:
     counter = OccurrenceCounter(n_forms, origins=unit.settings["origins"])
     columns = ("lang", "text", "mentions")
     for batch in read_batches(unit.inputs[0].check(), SCHEMAS["documents"], columns=columns):
-        for lang in batch.column("lang").unique().to_pylist():
-            counter.add(_of_language(batch, lang), _matcher(str(scratch.folder), lang))
+        for lang, documents in by_language(batch):
+            counter.add(documents, _matcher(str(scratch.folder), lang))
     for rows in batches_of(counter.table(), "form_occurrences"):
         yield Rows("occurrences", rows)
-
-
-def _of_language(batch: Any, lang: str | None) -> Any:
-    import pyarrow.compute as pc
-
-    column = batch.column("lang")
-    return batch.filter(pc.is_null(column) if lang is None else pc.equal(column, lang))
 
 
 @lru_cache(maxsize=2)  # a matcher of a large wiki takes a gigabyte
@@ -316,29 +309,22 @@ def after_find(scratch: Scratch) -> Iterator[Yield]:
 
 def write(unit: Unit, scratch: Scratch) -> Iterator[Yield]:
     """Finish a slice of the vocabulary."""
-    from corpora.entity_aliases import Slices, vocab_rows
+    from corpora.entity_aliases import Slices, read_occurrences, vocab_rows
     from corpora.entity_vocab import read_vocab
 
     rows = read_vocab(scratch.shards("chosen"))
     size = Slices(len(rows), unit.settings["n_parts"]).size
+    unlinked = None
+    if unit.settings["link_probability"] == "on":
+        unlinked = read_occurrences(scratch.tables / OCCURRENCES, scratch.shards("forms"))
     batches = vocab_rows(
         rows.slice(unit.number * size, size),
         scratch.shards("aliases"),
         part=unit.number,
-        unlinked=_unlinked(scratch) if unit.settings["link_probability"] == "on" else None,
+        unlinked=unlinked,
     )
     for batch in batches:
         yield Rows("", batch)
-
-
-def _unlinked(scratch: Scratch) -> list[Any]:
-    """For each shard of forms, how often they stand unlinked; mapped, not read."""
-    import numpy as np
-
-    from corpora.entity_aliases import first_numbers
-
-    unlinked = np.load(scratch.tables / OCCURRENCES, mmap_mode="r")
-    return np.split(unlinked, first_numbers(scratch.shards("forms"))[1:-1])
 
 
 def write_side_files(build: Build) -> None:
@@ -383,8 +369,7 @@ def next_steps(options: Options) -> list[str]:
         f"made  {output} (dataset); {output}/entity_vocab.jsonl, .json, .tsv",
         f"read  {output}/report.md: what other sizes and minimum counts would keep",
         f"next  python -m corpora.shards verify {output}",
-        f"      python -m pipelines.augment_mentions --input DOCUMENTS --forms {output} "
-        "--policy gated --output build/augmented",
+        f"      python -m pipelines.augment_mentions --forms {output} --policy gated --input …",
     ]
 
 

@@ -304,7 +304,13 @@ def write(unit: Unit, scratch: Scratch) -> Iterator[Yield]:
 
     settings = unit.settings
     table = RedirectTable(scratch.tables / "redirects")
-    augmentation = Augmentation(right=settings["right"], anchors=settings["anchors"] == "on")
+    wiki = _wiki(json.dumps(settings["site"], sort_keys=True))
+    augmentation = Augmentation(
+        lang=settings["lang"],
+        min_characters=3 if wiki.trail else 2,
+        right=settings["right"],
+        anchors=settings["anchors"] == "on",
+    )
     resolver = Resolver(
         settings["wiki"], table, augmentation if settings["augment"] == "article" else None
     )

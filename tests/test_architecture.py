@@ -52,7 +52,14 @@ def test_modules_stay_readable(file):
 
 
 @pytest.mark.parametrize(
-    "module", ["pipelines.tei_to_ner", "corpora.shards", "corpora.health", "pipelines"]
+    "module",
+    [
+        "pipelines.tei_to_ner",
+        "pipelines.documents_to_entity_vocab",
+        "corpora.shards",
+        "corpora.health",
+        "pipelines",
+    ],
 )
 def test_help_loads_nothing_heavy(module):
     heavy = {"apache_beam", "torch", "icu4py", "datasets", "transformers"}

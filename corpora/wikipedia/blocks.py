@@ -42,8 +42,7 @@ class Blocks:
         start = self.start
         if start < 0:
             return
-        while self.length > start and self.parts[-1][-1] in " \n":
-            self.trim(" \n")
+        self.trim(" \n")
         for i in range(self._first_hole, len(self.holes)):
             offset, name = self.holes[i]
             self.holes[i] = min(offset, self.length), name
@@ -66,24 +65,29 @@ class Blocks:
             self.loose = piece[-1] == " "
 
     def trim(self, characters: str) -> None:
-        """Take characters from the end of the open block's last piece."""
-        piece = self.parts.pop()
-        kept = piece.rstrip(characters)
-        self.length -= len(piece) - len(kept)
-        if kept:
-            self.parts.append(kept)
+        """Take characters from the end of the open block."""
+        while self.length > self.start and self.parts[-1][-1] in characters:
+            piece = self.parts.pop()
+            kept = piece.rstrip(characters)
+            self.length -= len(piece) - len(kept)
+            if kept:
+                self.parts.append(kept)
         self.loose = self.length == self.start or self.parts[-1][-1] in " \n"
 
     def tail(self) -> str:
-        """The last character of the open block's last piece, spaces aside."""
-        if self.length == self.start:
-            return ""
-        return self.parts[-1].rstrip(" ")[-1:] or " "
+        """The last character of the open block, spaces aside; empty if there is none."""
+        left = self.length - self.start
+        for piece in reversed(self.parts):
+            if left <= 0:
+                break
+            if kept := piece.rstrip(" "):
+                return kept[-1]
+            left -= len(piece)
+        return ""
 
     def break_line(self) -> None:
         """Begin another line in the open block, unless one was begun."""
-        while self.length > self.start and self.parts[-1][-1] == " ":
-            self.trim(" ")
+        self.trim(" ")
         if self.length > self.start and self.parts[-1][-1] != "\n":
             self.parts.append("\n")
             self.length += 1

@@ -21,6 +21,9 @@ EXAMPLE_WORDS = 510
 class Augmentation:
     """How titles are matched; see ``corpora/title_matches.py``."""
 
+    lang: str | None = None
+    min_characters: int = 3
+    """Of a form; where a character is a word, two are enough."""
     right: Literal["word", "prefix"] = "word"
     anchors: bool = False
     """Whether the texts of the article's links are forms too."""
@@ -78,8 +81,16 @@ class Resolver:
                 if how.anchors
                 else ()
             )
-            forms = page_forms(names[i], targets[of], anchors)
-            for start, end, title in match_titles(text, forms, occupied, right=how.right):
+            forms = page_forms(
+                names[i],
+                targets[of],
+                anchors,
+                min_characters=how.min_characters,
+                lang=how.lang,
+            )
+            for start, end, title in match_titles(
+                text, forms, occupied, right=how.right, lang=how.lang
+            ):
                 origin = "self_title" if title == names[i] else "title_match"
                 found.append((i, start, end, f"{self.wiki}:{title}", origin))
         if not found:

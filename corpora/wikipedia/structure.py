@@ -22,7 +22,7 @@ from importlib.resources import files
 
 from corpora.wikipedia.markup import tags
 from corpora.wikipedia.nesting import OPENING, Braces, Brackets, Tags
-from corpora.wikipedia.templates import Action, TemplateTable, split_parts
+from corpora.wikipedia.templates import PIPE, Action, TemplateTable, split_parts
 from corpora.wikipedia.titles import FILE, Wiki, decode
 
 MAX_DEPTH = 20  # of templates inside parameters that are shown
@@ -74,6 +74,8 @@ class _Page:
         if _CONTROL.search(source):
             source = _CONTROL.sub(" ", source)
         text = self.without_templates(self.without_tags(f"\n{source}"), depth=0)
+        if PIPE in text:
+            text = text.replace(PIPE, "|")
         if self.wiki.variants and "-{" in text:
             text = self.with_variants(text)
         text = self.without_files(text)

@@ -25,9 +25,11 @@ _RANGES = {"to": "to", "-": "–", "–": "–", "and": "and", "&": "and", "or":
 _RANGES |= {"by": "by", "to(-)": "–", "and(-)": "and", "+/-": "±", "±": "±", "bis": "bis"}
 _HEMISPHERES = "NSEWOÖV"
 _DECIMAL = re.compile(r"[-−]?\d+(?:\.\d+)?")
+PIPE = "\x07"
+"""What ``{{!}}`` shows: no pipe yet, so that it parts no parameters."""
 _SUBST = re.compile(r"^\s*(?:safe)?subst:", re.IGNORECASE)
 _MAX_ACTIONS = 50_000  # that are remembered
-_VARIABLES = {"!": "|", "=": "=", "((": "{{{{", "))": "}}}}"} | dict.fromkeys(
+_VARIABLES = {"!": PIPE, "=": "=", "((": "{{{{", "))": "}}}}"} | dict.fromkeys(
     ("PAGENAME", "FULLPAGENAME", "BASEPAGENAME", "SUBJECTPAGENAME", "ARTICLEPAGENAME"), "{title}"
 )
 _STRING_FUNCTIONS: Mapping[str, Callable[[str], str]] = {
@@ -128,7 +130,7 @@ class TemplateTable:
             return _STRING_FUNCTIONS[action.function](argument.strip())
         if action.name in self.render:
             call = split_call(inside, today)
-            return _show(_parsed(self.render[action.name]), call, self.dates)
+            return _show(_parsed(self.render[action.name]), call, self.dates).lstrip(",;")
         return _VARIABLES[action.name].format(title=title)
 
 

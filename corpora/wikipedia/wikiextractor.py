@@ -148,9 +148,9 @@ class Reader:
     def page(self) -> PageText:
         """Put together what was read; no link begins or ends with white space."""
         page = PageText("".join(self.out.parts), self.out.blocks, dropped=self.dropped)
-        for start, end, target in self.found:
-            anchor = page.text[start:end]
-            start += len(anchor) - len(anchor.lstrip())
+        for begin, close, target in self.found:
+            anchor = page.text[begin:close]
+            start = begin + len(anchor) - len(anchor.lstrip())
             end = start + len(anchor.strip())
             if start < end:
                 page.links.append(Link(start, end, target.title, target.section))
@@ -187,7 +187,8 @@ class _Engine:
 
     def _ask(self, request: str) -> list[str]:
         process = self.process = self.process or _start()
-        assert process.stdin and process.stdout  # noqa: S101 - pipes were asked for
+        assert process.stdin  # noqa: S101 - pipes were asked for
+        assert process.stdout  # noqa: S101
         timer = threading.Timer(PAGE_SECONDS, process.kill)
         timer.start()
         try:

@@ -356,7 +356,7 @@ class _Reader:
         self.inline(text.strip())
         self.in_link = False
         self.out.add(trail)
-        while self.out.length > start and self.out.parts[-1][-1] in " \n":
+        if self.out.length > start:
             self.out.trim(" \n")
         end = self.out.length
         if target.reason:

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from corpora.document import Span
 from corpora.errors import UsageError
-from corpora.sentences import read_table, segmenter
+from corpora.sentence_tables import read_table
+from corpora.sentences import segmenter
 
 LANGUAGES = ("de", "da", "en", "fr", "es", "th", None)
 
@@ -269,3 +270,37 @@ def test_what_stands_around_a_paragraph_does_not_matter_to_its_words(text, lang)
     moved = segmenter(lang).words(f"Da. {text}", Span(4, len(text) + 4))
 
     assert [(w.start + 4, w.end + 4) for w in alone] == [(w.start, w.end) for w in moved]
+
+
+SPLIT_TEXT = "Am 3. Mai kam Dr. Meyer. Er ging!\nÜberschrift\n— Nein. — Doch. Ja?\nz. B. so. Dann."
+
+
+def test_split_cuts_many_paragraphs_as_sentences_cuts_each():
+    blocks, start = [], 0
+    for line in SPLIT_TEXT.split("\n"):
+        blocks.append((start, start + len(line)))
+        start += len(line) + 1
+    german = segmenter("de")
+    unbroken = [(SPLIT_TEXT.index("Nein"), SPLIT_TEXT.index("Ja"))]
+
+    found = list(german.split(SPLIT_TEXT, blocks, unbroken=unbroken))
+
+    spans = [Span(*pair) for pair in unbroken]
+    assert found == [
+        (sentence.start, sentence.end)
+        for block in blocks
+        for sentence in german.sentences(SPLIT_TEXT, Span(*block), unbroken=spans)
+    ]
+    assert len(found) == 7
+
+
+def test_split_takes_line_breaks_inside_a_paragraph_for_spaces():
+    text = "Erste Zeile\nund weiter. Ende.\nNeu."
+
+    found = list(segmenter("de").split(text, [(0, 29), (30, 34)], unbroken=[]))
+
+    assert [text[start:end] for start, end in found] == [
+        "Erste Zeile\nund weiter.",
+        "Ende.",
+        "Neu.",
+    ]

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpora.surface_forms import SurfaceMatcher, fold
+from corpora import surface_forms
+from corpora.surface_forms import SurfaceMatcher, begins_word, ends_word, fold
 
 CHARACTERS = "aAbBß İiIıςσΣſ'.-\n1_京都のーไทยัเ한국é\u0301\u200d\u00ad\u093f\ufe0f😀👍\u0130א"
 UNSPACED = set("京都のーไทยเ")
@@ -24,7 +25,7 @@ def extends(character):
 
 def may_start(text, index):
     before, after = base_before(text, index), text[index]
-    return not extends(after) and (not before.isalnum() or {before, after} & UNSPACED)
+    return not extends(after) and (not before.isalnum() or bool({before, after} & UNSPACED))
 
 
 def may_end(text, index, *, right, lang):
@@ -38,7 +39,7 @@ def may_end(text, index, *, right, lang):
     return lang == "ko" and before in HANGUL
 
 
-def naive(forms, text, *, lang, ignore_case, right):
+def naive(forms, text, occupied, *, lang, ignore_case, right):
     fold_or_not = (lambda t: fold(t, lang=lang)) if ignore_case else (lambda t: t)
     folded = fold_or_not(text)
     found, start = [], 0
@@ -51,6 +52,7 @@ def naive(forms, text, *, lang, ignore_case, right):
             and folded.startswith(fold_or_not(form), start)
             and may_start(text, start)
             and may_end(text, start + len(form), right=right, lang=lang)
+            and not any(s < start + len(form) and start < e for s, e in occupied)
         ]
         if matches:
             end, index = max(matches)
@@ -64,14 +66,34 @@ def naive(forms, text, *, lang, ignore_case, right):
 @given(
     forms=st.lists(st.text(CHARACTERS, max_size=5), max_size=12),
     text=st.text(CHARACTERS, max_size=40),
+    spans=st.lists(st.tuples(st.integers(0, 40), st.integers(1, 9)), max_size=4),
     lang=st.sampled_from([None, "de", "ko", "tr"]),
     ignore_case=st.booleans(),
     right=st.sampled_from(["word", "prefix"]),
+    window=st.sampled_from([1, 10, 1000]),
 )
-def test_finds_what_the_slow_way_finds(forms, text, lang, ignore_case, right):
-    matcher = SurfaceMatcher(forms, lang=lang, ignore_case=ignore_case, right=right)
+def test_finds_what_the_slow_way_finds(forms, text, spans, lang, ignore_case, right, window):
+    occupied = [(start, start + length) for start, length in spans]
+    options = {"lang": lang, "ignore_case": ignore_case, "right": right}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(surface_forms, "WINDOW", window)
 
-    assert matcher.find(text) == naive(forms, text, lang=lang, ignore_case=ignore_case, right=right)
+        found = SurfaceMatcher(forms, **options).find(text, occupied)
+
+    assert found == naive(forms, text, occupied, **options)
+
+
+@given(text=st.text(CHARACTERS, min_size=1, max_size=8), data=st.data())
+def test_boundaries_one_by_one_are_those_of_the_slow_way(text, data):
+    index = data.draw(st.integers(0, len(text) - 1))
+    right = data.draw(st.sampled_from(["word", "prefix"]))
+    lang = data.draw(st.sampled_from([None, "ko"]))
+
+    assert begins_word(text, index) == may_start(text, index)
+    assert ends_word(text, index, right=right, lang=lang) == may_end(
+        text, index, right=right, lang=lang
+    )
+    assert ends_word(text, len(text), right=right)
 
 
 @given(st.text(), st.sampled_from([None, "tr"]))
