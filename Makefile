@@ -1,10 +1,11 @@
-# make demo    set up, and run the main job on the samples
+# make demo    set up, and run the main jobs on the samples
 # make test    set up, and run the tests
 # make check   ruff, mypy and the tests
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SAMPLES := tests/data/letters
+DUMP := tests/data/wikipedia/kleinwiki-20261101-pages-articles.xml
 
 .PHONY: demo test check install format lint types clean help
 
@@ -28,6 +29,15 @@ demo: install
 	@echo "Look: build/demo/card.md (what to know before you trust a score), build/demo/train.conll."
 	@echo "Next: $(BIN)/python -m pipelines.tei_to_ner --input 'YOUR/*.xml' --edition tei --output build/mine"
 	@echo "      docs/editions.md says how an edition of your own is described."
+	$(BIN)/python -m pipelines.wikipedia_to_documents --input $(DUMP) --output build/demo-wiki
+	$(BIN)/python -m pipelines.documents_to_entity_vocab --input build/demo-wiki/documents --output build/demo-vocab
+	$(BIN)/python -m pipelines.augment_mentions --input build/demo-wiki/documents --forms build/demo-vocab --policy gated --match-case --output build/demo-augmented
+	for made in wiki vocab augmented; do $(BIN)/python -m corpora.shards verify build/demo-$$made || exit 1; done
+	$(BIN)/python -m corpora.shards show build/demo-wiki/documents --limit 1
+	@cat build/demo-wiki/report.md
+	@echo "Made: build/demo-wiki (documents, redirects), build/demo-vocab (entities), build/demo-augmented, from $(DUMP)."
+	@echo "Look: build/demo-wiki/report.md (above), build/demo-vocab/report.md, build/demo-vocab/entity_vocab.tsv."
+	@echo "Next: docs/wikipedia.md says how a dump of yours is read."
 
 test: install
 	$(BIN)/python -m pytest

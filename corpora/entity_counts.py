@@ -102,7 +102,7 @@ def _normalised(forms: pa.StringArray) -> pa.StringArray:
 
 
 class Sums:
-    """Adds up ``count`` by keys, in the order in which the keys are first met."""
+    """Adds up ``count`` by keys; the sums come in no particular order."""
 
     def __init__(self, keys: Sequence[str]) -> None:
         self._keys = list(keys)
@@ -189,21 +189,22 @@ class PartTotals:
         by_origin = Sums(("entity", "origin"))
         by_origin.add(self._rows)
         table = by_origin.table().sort_by([("entity", "ascending"), ("origin", "ascending")])
+        begins = _begins(table.column("entity"))
         is_counted = pc.is_in(table.column("origin"), self._origins)
-        counted = pc.if_else(is_counted, table.column("count"), 0)
-        grouped = table.append_column("counted", counted).group_by("entity", use_threads=False)
-        totals = grouped.aggregate([("counted", "sum"), ("count", "count")])
-        ends = np.concatenate([[0], np.cumsum(totals.column("count_count").to_numpy())])
+        counted = np.asarray(pc.if_else(is_counted, table.column("count"), 0))
+        counts = np.add.reduceat(counted, begins) if len(begins) else counted
         pairs = pa.StructArray.from_arrays(
             [table.column(name).combine_chunks() for name in ("origin", "count")], ["key", "value"]
         )
-        rows = pc.index_in(totals.column("entity"), self._pages.column("entity").combine_chunks())
+        ends = pa.array(np.append(begins, len(table)), pa.int32())
+        entities = table.column("entity").combine_chunks().take(pa.array(begins))
+        rows = pc.index_in(entities, self._pages.column("entity").combine_chunks())
         return pa.table(
             {
-                "entity": totals.column("entity"),
+                "entity": entities,
                 "page_id": self._pages.column("page_id").take(rows),
-                "count": totals.column("counted_sum"),
-                "counts": pa.ListArray.from_arrays(pa.array(ends, pa.int32()), pairs),
+                "count": counts,
+                "counts": pa.ListArray.from_arrays(ends, pairs),
             }
         )
 
@@ -221,17 +222,25 @@ class PartTotals:
         return table.append_column("is_alias", pc.less(_ranks(table), max_aliases))
 
 
+def _begins(keys: pa.ChunkedArray) -> Parts:
+    """Where the rows of each key begin; the rows are sorted by it."""
+    column = keys.combine_chunks()
+    if not len(column):
+        return np.empty(0, np.int64)
+    is_other = pc.not_equal(column.slice(1), column.slice(0, len(column) - 1))
+    return np.append(0, np.flatnonzero(is_other) + 1)
+
+
 def _ranks(table: pa.Table) -> pa.Array:
     """The place of each row among those of its entity, from 0; the rows are sorted by entity."""
-    ids = table.column("entity").combine_chunks().dictionary_encode().indices.to_numpy()
-    begins = np.flatnonzero(np.diff(ids, prepend=-1))
-    lengths = np.diff(begins, append=len(ids))
-    return pa.array(np.arange(len(ids)) - np.repeat(begins, lengths))
+    begins = _begins(table.column("entity"))
+    lengths = np.diff(begins, append=len(table))
+    return pa.array(np.arange(len(table)) - np.repeat(begins, lengths))
 
 
 def _first_pages(pages: Sequence[pa.Table]) -> pa.Table:
     """One page for each entity: its own before those of its equivalents, then by id."""
     table = pa.concat_tables([_NO_PAGES, *(page.drop_columns("part") for page in pages)])
     order = [("entity", "ascending"), ("rank", "ascending"), ("page_id", "ascending")]
-    grouped = table.sort_by(order).group_by("entity", use_threads=False)
-    return grouped.aggregate([("page_id", "first")]).rename_columns(["entity", "page_id"])
+    table = table.sort_by(order)
+    return table.take(pa.array(_begins(table.column("entity")))).select(["entity", "page_id"])

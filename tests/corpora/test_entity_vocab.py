@@ -229,7 +229,7 @@ def test_sums_fold_as_they_grow(monkeypatch):
     for key in "abacab":
         sums.add(pa.table({"key": [key], "count": [1]}))
 
-    assert sums.table().to_pydict() == {"key": ["a", "b", "c"], "count": [3, 2, 1]}
+    assert sums.table().sort_by("key").to_pydict() == {"key": ["a", "b", "c"], "count": [3, 2, 1]}
 
 
 def test_batches_are_of_one_part_each_and_keep_their_order():

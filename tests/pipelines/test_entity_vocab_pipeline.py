@@ -1,9 +1,10 @@
 """Documents to an entity vocabulary: against a naive count, from the options to the exports."""
 
 import json
+import random
 import tempfile
 from collections import Counter, defaultdict
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -237,6 +238,30 @@ def test_vocabulary_equals_naive_count(documents, n_shards, part_bytes, min_coun
     if any_link:
         assert [row["entity"] for row in rows[: len(SPECIAL)]] == list(SPECIAL)
         assert rows[len(SPECIAL) :] == expected
+
+
+def test_many_entities_equal_naive_count(tmp_path):
+    chance = random.Random(20261120)
+    documents = []
+    for number in range(20):
+        words = [f"{chance.choice('ABC')}{chance.randrange(300)}" for _ in range(100)]
+        mentions, at = [], 0
+        for word in words:
+            entity, origin = f"xwiki:{word[1:]}", chance.choice(ORIGINS)
+            if chance.random() < 0.9:
+                mentions.append(Mention(at, at + len(word), entity, origin=origin))
+            at += len(word) + 1
+        title, text = str(number), " ".join(words)
+        about = {"id": f"xwiki:{number}", "group": "xwiki", "source": "", "title": title}
+        documents.append(Document(**about, text=text, mentions=tuple(mentions)))
+    inputs = write_dataset(tmp_path / "documents", documents[:9], documents[9:])
+
+    rows = rows_of(build(tmp_path / "out", inputs, existing="any"))
+
+    named = [replace(each, title=None) for each in documents]  # so that all count as existing
+    expected = count_naively(named, 1, 1000)
+    pages = {f"xwiki:{number}": f"xwiki:{number}" for number in range(20)}
+    assert rows[len(SPECIAL) :] == [row | {"page_id": pages.get(row["entity"])} for row in expected]
 
 
 # --- what is kept ---
