@@ -4,8 +4,9 @@
 ``Mentions`` is the column of mentions of such a batch, to be read and merged by arrays.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +34,14 @@ class _Pairs:
             self.keys += pairs
             self.values += pairs.values()
         self.ends.append(len(self.keys))
+
+    def extend(self, key: str, values: Sequence[str]) -> None:
+        """Add a row for each value: one pair, or none where it is empty."""
+        if not any(values):
+            self.ends += [len(self.keys)] * len(values)
+            return
+        for value in values:
+            self.add({key: value} if value else None)
 
     def array(self) -> pa.ListArray:
         return list_array(self.ends, [pa.array(self.keys, pa.string()), self.values], _PAIRS)
@@ -62,33 +71,23 @@ class DocumentColumns:
         self,
         scalars: Mapping[str, str | None],
         *,
-        blocks: Iterable[tuple[int, int, str]],
-        sentences: Iterable[tuple[int, int]],
-        links: Iterable[tuple[int, int, str, str]],
+        blocks: Sequence[tuple[int, int, str]],
+        sentences: Sequence[tuple[int, int]],
+        links: Sequence[tuple[int, int, str, str]],
         metadata: Mapping[str, str],
     ) -> None:
         """Add a document; ``links`` are start, end, entity and section, in reading order."""
         for name, column in self._scalars.items():
             column.append(scalars.get(name))
         self.n_characters += len(scalars["text"] or "")
-        ends, starts, stops, kinds = self._blocks
-        for start, stop, kind in blocks:
-            starts.append(start)
-            stops.append(stop)
-            kinds.append(kind)
-        ends.append(len(starts))
-        ends, starts, stops = self._sentences
-        for start, stop in sentences:
-            starts.append(start)
-            stops.append(stop)
-        ends.append(len(starts))
-        ends, starts, stops, entities = self._mentions
-        for start, stop, entity, section in links:
-            starts.append(start)
-            stops.append(stop)
-            entities.append(entity)
-            self._attributes.add({"section": section} if section else None)
-        ends.append(len(starts))
+        _extend(self._blocks, blocks)
+        _extend(self._sentences, sentences)
+        *columns, sections = zip(*links, strict=True) if links else ((), (), (), ())
+        ends, *mentions = self._mentions
+        for column, values in zip(mentions, columns, strict=True):
+            column.extend(values)
+        ends.append(len(mentions[0]))
+        self._attributes.extend("section", sections)
         self._metadata.add(metadata)
 
     def batch(self) -> pa.RecordBatch:
@@ -110,6 +109,15 @@ class DocumentColumns:
             [columns[name].cast(_SCHEMA.field(name).type) for name in _SCHEMA.names],
             schema=_SCHEMA,
         )
+
+
+def _extend(columns: tuple[list[Any], ...], rows: Sequence[tuple[Any, ...]]) -> None:
+    """Add a document's rows to the columns of a list; the first column is where each one ends."""
+    ends, *fields = columns
+    if rows:
+        for column, values in zip(fields, zip(*rows, strict=True), strict=True):
+            column.extend(values)
+    ends.append(len(fields[0]))
 
 
 def list_array(

@@ -116,9 +116,11 @@ class Segmenter:
                 if around >= 0 and unbroken[around][1] > boundary:
                     continue
                 if self._ends(text, boundary, begin=begin, limit=end):
-                    yield from _stripped(text, begin, boundary)
+                    if sentence := _stripped(text, begin, boundary):
+                        yield sentence
                     begin = boundary
-            yield from _stripped(text, begin, end)
+            if sentence := _stripped(text, begin, end):
+                yield sentence
 
     def _all_candidates(self, text: str, blocks: Sequence[tuple[int, int]]) -> list[int]:
         from icu4py.breakers import SentenceBreaker
@@ -317,12 +319,13 @@ def _outermost(spans: Iterable[Span]) -> list[Span]:
     return outer
 
 
-def _stripped(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The span without white space around; nothing if there is nothing else in it."""
+def _stripped(text: str, start: int, end: int) -> tuple[int, int] | None:
+    """The span without white space around; None if there is nothing else in it."""
     content = text[start:end].lstrip()
-    if content:
-        start = end - len(content)
-        yield start, start + len(content.rstrip())
+    if not content:
+        return None
+    start = end - len(content)
+    return start, start + len(content.rstrip())
 
 
 def _without_spaces(text: str, edges: Sequence[int]) -> Iterator[Span]:

@@ -94,7 +94,7 @@ class ArticleReader:
         self.documents.add(
             scalars,
             blocks=text.blocks,
-            sentences=self._sentences(text),
+            sentences=list(self._sentences(text)),
             links=text.links,
             metadata=_metadata(text),
         )

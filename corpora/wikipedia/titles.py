@@ -16,7 +16,8 @@ from urllib.parse import unquote
 
 FILE, CATEGORY, MEDIA = 6, 14, -2
 
-_PLAIN = re.compile(r"[^\W_](?:[^\W_]|[,.()'’–-]| (?! ))*+(?<! )")  # nothing to normalise in it
+PLAIN_TITLE = re.compile(r"[^\W_](?:[^\W_]|[,.()'’–-]| (?! ))*+(?<! )")
+"""A title with nothing to normalise in it but its first letter."""
 _BIDI = re.compile("[\u200e\u200f\u202a-\u202e]")
 _SPACES = re.compile(r"[ _\t\n\u00a0\u1680\u180e\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
 _ENTITY = re.compile(r"&(#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z0-9]{1,31});")
@@ -67,7 +68,7 @@ class Wiki:
 
     def title(self, raw: str) -> str:
         """Bring a title into the wiki's one form; the namespace stays in front."""
-        return self._upper(_spaced(raw))
+        return self.upper(_spaced(raw))
 
     def namespace(self, title: str) -> int:
         """Find the namespace that a full title is in; articles are in 0."""
@@ -75,8 +76,8 @@ class Wiki:
         return self.namespaces.get(_spaced(prefix).lower(), 0) if colon else 0
 
     def _read(self, raw: str) -> Target:
-        if _PLAIN.fullmatch(raw):
-            return Target("", self._upper(raw), "", raw)
+        if PLAIN_TITLE.fullmatch(raw):
+            return Target("", self.upper(raw), "", raw)
         text = decode(raw)
         if "%" in text:
             decoded = unquote(text)
@@ -95,7 +96,7 @@ class Wiki:
             return Target("subpage", name, section, label)
         if reason := self._elsewhere(name):
             return Target(reason, name, section, label)
-        return Target("", self._upper(name), section, label)
+        return Target("", self.upper(name), section, label)
 
     def _with_colon(self, name: str, section: str, label: str) -> Target:
         """A leading colon makes a plain link of what would be a file, a category, a language."""
@@ -106,7 +107,7 @@ class Wiki:
             reason = "namespace"
         if reason == "interlanguage":
             reason = "interwiki"
-        return Target(reason, self._upper(name), section, label)
+        return Target(reason, self.upper(name), section, label)
 
     def _elsewhere(self, name: str) -> str:
         prefix, colon, _ = name.partition(":")
@@ -121,8 +122,9 @@ class Wiki:
             return "interlanguage"
         return "interwiki" if prefix in tables["projects"] else ""
 
-    def _upper(self, title: str) -> str:
-        if self.case_sensitive:
+    def upper(self, title: str) -> str:
+        """Upper-case the first letter, if the wiki does."""
+        if self.case_sensitive or title[:1].isupper():
             return title
         return upper_first(title)
 

@@ -15,7 +15,7 @@ from corpora.wikipedia.markup import SPECIAL, Kind, inline_pattern, tags
 from corpora.wikipedia.quotes import without_quotes
 from corpora.wikipedia.structure import Simplified, simplify
 from corpora.wikipedia.templates import TemplateTable
-from corpora.wikipedia.titles import Target, Wiki, decode, pipe_trick
+from corpora.wikipedia.titles import PLAIN_TITLE, Target, Wiki, decode, pipe_trick
 
 _SPACES = re.compile("[ \t]{2,}|\t")
 _LIST = re.compile(r"[*#:;]+[ \t]*")
@@ -303,13 +303,15 @@ class _Reader:
 
     def link(self, raw: str, anchor: str | None, trail: str) -> None:
         """Append a link whose text holds no markup."""
-        target = self.wiki.target(raw)
-        reason = target.reason
+        if PLAIN_TITLE.fullmatch(raw):
+            reason, title, section, label = "", self.wiki.upper(raw), "", raw
+        else:
+            reason, title, section, label = self.wiki.target(raw)
         if reason in _VANISHING:
             self.page.dropped[reason] += 1
             self.out.add(trail)
             return
-        shown = (target.label if anchor is None else anchor) + trail
+        shown = (label if anchor is None else anchor) + trail
         if shown[:1] == " ":
             self.out.add(" ")
             shown = shown.lstrip(" ")
@@ -319,7 +321,7 @@ class _Reader:
         if reason:
             self.page.dropped[reason] += 1
         elif end > start:
-            self.page.links.append(Link(start, end, target.title, target.section))
+            self.page.links.append(Link(start, end, title, section))
         else:
             self.page.dropped["empty"] += 1
 
