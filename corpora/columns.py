@@ -82,12 +82,8 @@ class DocumentColumns:
         self.n_characters += len(scalars["text"] or "")
         _extend(self._blocks, blocks)
         _extend(self._sentences, sentences)
-        *columns, sections = zip(*links, strict=True) if links else ((), (), (), ())
-        ends, *mentions = self._mentions
-        for column, values in zip(mentions, columns, strict=True):
-            column.extend(values)
-        ends.append(len(mentions[0]))
-        self._attributes.extend("section", sections)
+        _extend(self._mentions, [link[:3] for link in links])
+        self._attributes.extend("section", [link[3] for link in links])
         self._metadata.add(metadata)
 
     def batch(self) -> pa.RecordBatch:

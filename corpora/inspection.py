@@ -13,6 +13,7 @@ from corpora.document import Document, Sentence
 from corpora.errors import CorpusError, DamagedDatasetError
 from corpora.plan import fingerprint_of
 from corpora.receipts import Accounting
+from corpora.rows import FROM_ROW
 from corpora.shards import Dataset, open_dataset, read_description, read_ids, sha256_of
 
 _AGAIN = "Run the pipeline again."
@@ -81,7 +82,7 @@ def _verify_dataset(path: Path, *, rows: bool) -> str:
         raise DamagedDatasetError(f"{file}: damaged accounting ({error}). {_AGAIN}") from error
     _check_accounting(dataset, account)
     if rows:
-        for _ in dataset.records():
+        for _ in dataset.records() if dataset.schema.name in FROM_ROW else dataset.rows():
             pass
     return (
         f"{path}: {dataset.schema.name} version {dataset.schema.version}, {dataset.n_rows:,} rows "
@@ -149,6 +150,10 @@ def show(path: Path, *, limit: int | None = None) -> Iterator[str]:
     dataset = open_dataset(path)
     for shard in dataset.shards:
         _check_hash(path / shard.name, shard.sha256)
+    if dataset.schema.name not in FROM_ROW:
+        for row in islice(dataset.rows(), limit):
+            yield json.dumps(row, ensure_ascii=False)
+        return
     for record in islice(dataset.records(), limit):
         yield _show_document(record) if isinstance(record, Document) else _show_sentence(record)
 

@@ -175,7 +175,12 @@ class Dataset:
             yield from batch.to_pylist()
 
     def records(self) -> Iterator[Document | Sentence]:
-        """Read the rows in order, as documents or sentences."""
+        """Read the rows in order, as documents or sentences; each is checked.
+
+        Raises ``ShardSchemaError`` for datasets of other things: these have ``rows`` only.
+        """
+        if self.schema.name not in FROM_ROW:
+            raise ShardSchemaError(f"{self.path}: {self.schema.name} are rows; read rows().")
         return map(FROM_ROW[self.schema.name], self.rows())
 
 

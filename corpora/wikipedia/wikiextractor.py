@@ -12,6 +12,7 @@ own, which is killed when a page takes too long.
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -44,10 +45,11 @@ _SPACES = re.compile("[ \t\u00a0]+")
 _EXTERNAL = re.compile(r"(?i:[a-z]+://|//|(?:mailto|news|geo|magnet|sips?|sms|tel|urn|xmpp):)")
 _VANISHING = frozenset({"file", "category", "interlanguage"})
 _HEAD = "## "
+_PERIOD = re.compile(rf"^({_HEAD}.*)\.$", re.MULTILINE)
 
 
-class SlowPageError(CorpusError):
-    """A page was given up: it took too long."""
+class ExtractorError(CorpusError):
+    """wikiextractor took too long for a page, or failed; the next one can be read."""
 
 
 def extract(
@@ -55,8 +57,8 @@ def extract(
 ) -> PageText:
     """Read the wikitext of a page, as ``wikitext.extract`` does.
 
-    Links that do not come out count as ``not_kept``; holes are not known. Raises ``SlowPageError``
-    for a page that takes too long, and ``UsageError`` where the library is missing or too old.
+    Links that do not come out count as ``not_kept``; holes are not known. Raises ``ExtractorError``
+    for a page that cannot be read, and ``UsageError`` where the library is missing or too old.
     """
     reader = Reader(wiki)
     reader.read("\n".join(_engine(os.getpid()).clean(source, title=title)))
@@ -71,7 +73,7 @@ def extract(
 
 
 class Reader:
-    """Reads what wikiextractor wrote."""
+    """Reads what wikiextractor wrote: lines with links, heads with a period at their end."""
 
     def __init__(self, wiki: Wiki) -> None:
         self.wiki = wiki
@@ -84,7 +86,7 @@ class Reader:
 
     def read(self, text: str) -> None:
         """Append blocks and links; a file, category or language goes with its text."""
-        text = _SPACES.sub(" ", text.replace("\u00ad", ""))
+        text = _PERIOD.sub(r"\1", _SPACES.sub(" ", text.replace("\u00ad", "")))
         ends = _pairs(text)
         position = self.begin(text, 0)
         for token in _TOKEN.finditer(text):
@@ -182,8 +184,7 @@ class _Engine:
     def clean(self, source: str, *, title: str) -> list[str]:
         """Give the lines that are left of a page: heads begin with ``## ``."""
         with self.lock:
-            lines = self._ask(json.dumps({"title": title, "source": mask(source)}))
-        return [line.removesuffix(".") if line.startswith(_HEAD) else line for line in lines]
+            return self._ask(json.dumps({"title": title, "source": mask(source)}))
 
     def _ask(self, request: str) -> list[str]:
         process = self.process = self.process or _start()
@@ -201,15 +202,23 @@ class _Engine:
             timer.cancel()
         if not answer.endswith("\n"):
             self.process = None
-            process.kill()
-            with process:
-                pass
-            raise SlowPageError(
-                f"wikiextractor did not finish it in {PAGE_SECONDS:g} s. "
-                "Read it with --extractor onoma, or leave it out."
-            )
+            raise ExtractorError(_explain(process))
         lines: list[str] = json.loads(answer)
         return lines
+
+
+def _explain(process: "subprocess.Popen[str]") -> str:
+    """Say why a process gave no answer, once it has ended."""
+    process.communicate()
+    if process.returncode == -signal.SIGKILL:
+        return (
+            f"wikiextractor did not finish it in {PAGE_SECONDS:g} s. "
+            "Read it with --extractor onoma, or leave it out."
+        )
+    return (
+        f"wikiextractor failed (exit status {process.returncode}). "
+        f"To see why, give the page, as JSON with title and source, to python -m {__name__}."
+    )
 
 
 @cache
@@ -219,9 +228,13 @@ def _engine(_: int) -> _Engine:
 
 
 def _start() -> "subprocess.Popen[str]":
-    command = [sys.executable, "-W", "ignore", "-m", __name__]
     return subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8", text=True
+        [sys.executable, "-W", "ignore", "-m", __name__],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        encoding="utf-8",
     )
 
 
@@ -248,7 +261,7 @@ def mask(source: str) -> str:
 
 def clean_lines(source: str, title: str) -> list[str]:
     """Call the library, in this process; wants the text of a page as ``mask`` gives it."""
-    from wikiextractor.extract import Extractor  # type: ignore[import-untyped]
+    from wikiextractor.extract import Extractor
 
     task = Extractor("", "", "", title, [], acceptedNamespaces=_Everything(), keepLinks=True)
     escaped = escape(source, quote=False)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from corpora.inspection import main as shards
 from corpora.shards import open_dataset
 from corpora.wikipedia.ledger import links_add_up
 from pipelines import wikipedia_to_documents
@@ -259,3 +260,12 @@ def test_bare_page_needs_a_wiki(tmp_path, capsys):
 
     assert run(tmp_path / "out", "--wiki", "dewiki", input=tmp_path / "page.xml") == 0
     assert documents_of(tmp_path / "out")[0].lang == "de"
+
+
+@pytest.mark.parametrize("dataset", ["documents", "redirects"])
+def test_datasets_verify_and_show(dataset, tmp_path, capsys):
+    run(tmp_path / "out")
+
+    assert shards(["verify", "--rows", str(tmp_path / "out")]) == 0
+    assert shards(["show", str(tmp_path / "out" / dataset), "--limit", "1"]) == 0
+    assert "Windm" in capsys.readouterr().out
