@@ -5,6 +5,7 @@ import re
 PARTING = "\x06"
 """Left of a mark right after a link: the letters after it are not the link's."""
 _QUOTES = re.compile(r"'{2,}")
+_ORDINARY = frozenset({2, 3, 5})
 
 
 def without_quotes(line: str) -> str:
@@ -16,8 +17,12 @@ def without_quotes(line: str) -> str:
     >>> without_quotes("l\'\'\'amour\'\' est \'\'bleu\'\'")
     "l'amour est bleu"
     """
+    lengths = [len(mark) for mark in _QUOTES.findall(line)]
+    if _ORDINARY.issuperset(lengths) and "]''" not in line:
+        odd_bold, odd_italic = (sum(n in kind for n in lengths) % 2 for kind in ((3, 5), (2, 5)))
+        if not (odd_bold and odd_italic):
+            return _QUOTES.sub("", line)
     marks = list(_QUOTES.finditer(line))
-    lengths = [len(mark[0]) for mark in marks]
     kept = ["'" * (n - 5 if n > 5 else n == 4) for n in lengths]
     n_bold = sum(n in (3, 4) or n >= 5 for n in lengths)
     n_italic = sum(n == 2 or n >= 5 for n in lengths)
