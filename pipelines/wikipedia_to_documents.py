@@ -82,7 +82,10 @@ class Options(CommonOptions):
 def plan(options: Options) -> Plan:
     """Find the dump's files, look at their heads and ends, and cut them into ranges."""
     from corpora.wikipedia.dump import examine
+    from corpora.wikipedia.wikiextractor import check_installed
 
+    if options.extractor == "wikiextractor":
+        check_installed()
     if not 0 < options.max_page_size < float("inf"):
         raise UsageError(f"--max-page-size {options.max_page_size:g}: must be above 0.")
     found = find_inputs(options.input, exclude=options.exclude)
@@ -207,15 +210,30 @@ def extract(unit: Unit, _: Scratch) -> Iterator[Yield]:
     for page in _pages(file, dict(unit.part), settings, scratch=scratch):
         if isinstance(page, Rejected):
             yield page
-        elif reason := reader.read(page, source=file.name):
-            yield Filtered(file.name, reason)
         else:
-            yield Written(())
+            yield _outcome(reader, page, source=file.name)
         if reader.documents.n_characters >= BATCH_CHARACTERS:
             yield Rows("pages", reader.documents.batch())
     yield Rows("pages", reader.documents.batch())
     yield Rows("found_redirects", _redirect_batch(reader.redirects))
     yield Counts(reader.ledger.counters)
+
+
+def _outcome(reader: Any, page: Any, *, source: str) -> Yield:
+    """Read a page, and say what became of it."""
+    from corpora.wikipedia.wikiextractor import ExtractorError
+
+    try:
+        reason = reader.read(page, source=source)
+    except ExtractorError as error:
+        return Rejected(
+            source=source,
+            position=page.position,
+            reason="extractor_failed",
+            message=f"{source}: {page.position}: page {page.title!r}: {error}",
+            excerpt=page.text[:200],
+        )
+    return Filtered(source, reason) if reason else Written(())
 
 
 def _reader(unit: Unit) -> Any:

@@ -9,13 +9,15 @@ from urllib.parse import quote
 
 from corpora.columns import DocumentColumns
 from corpora.sentences import Segmenter, segmenter
+from corpora.wikipedia import wikiextractor, wikitext
 from corpora.wikipedia.ledger import Ledger
 from corpora.wikipedia.pages import Page
 from corpora.wikipedia.templates import TemplateTable
 from corpora.wikipedia.titles import Wiki
-from corpora.wikipedia.wikitext import PageText, extract
+from corpora.wikipedia.wikitext import PageText
 
 MODELS = ("", "wikitext")
+ENGINES = {"onoma": wikitext.extract, "wikiextractor": wikiextractor.extract}
 _REDIRECT = re.compile(r"\s*#\s?([^\W\d_]+(?:[ _-][^\W\d_]+)?)\s*:?\s*\[\[([^\[\]|\n]+)")
 _SAFE = ":/()!,'*;@$~"
 _WIKIMEDIA = re.compile(r"//[a-z0-9-]+\.wik[a-z]+\.org/")
@@ -70,7 +72,7 @@ class ArticleReader:
         return self._read_article(page, source=source)
 
     def _read_article(self, page: Page, *, source: str) -> str:
-        text = extract(
+        text = ENGINES[self.engine](
             page.text, self.wiki, self.templates, title=page.title, today=page.timestamp[:10]
         )
         if text.is_disambiguation and not self.disambiguation:

@@ -2,6 +2,9 @@
 
 from typing import NamedTuple
 
+_SPACE = " \n\u3000"  # that no block begins or ends with
+_SIGNS = 8  # characters that a block may have that says nothing: a full stop, brackets
+
 
 class Block(NamedTuple):
     """A paragraph, heading, list item, caption or verse."""
@@ -14,7 +17,17 @@ class Block(NamedTuple):
 class Blocks:
     """Text so far, its finished blocks, and the one that is open."""
 
-    __slots__ = ("_first_hole", "blocks", "holes", "kind", "length", "loose", "parts", "start")
+    __slots__ = (
+        "_first_hole",
+        "blocks",
+        "has_gap",
+        "holes",
+        "kind",
+        "length",
+        "loose",
+        "parts",
+        "start",
+    )
 
     def __init__(self) -> None:
         self.parts: list[str] = []
@@ -28,6 +41,8 @@ class Blocks:
         self.holes: list[tuple[int, str]] = []
         """Where something dropped out of a block, and its name."""
         self._first_hole = 0
+        self.has_gap = False
+        """Whether something dropped out of the open block."""
 
     def open(self, kind: str) -> None:
         """Begin a block on a line of its own."""
@@ -35,14 +50,16 @@ class Blocks:
             self.parts.append("\n")
             self.length += 1
         self.kind, self.start, self.loose = kind, self.length, True
-        self._first_hole = len(self.holes)
+        self._first_hole, self.has_gap = len(self.holes), False
 
     def close(self) -> None:
         """End the open block, if there is one; an empty one leaves nothing."""
         start = self.start
         if start < 0:
             return
-        self.trim(" \n")
+        self.trim(_SPACE)
+        if self.has_gap and not any(map(str.isalnum, self._shown())):
+            self._empty()
         for i in range(self._first_hole, len(self.holes)):
             offset, name = self.holes[i]
             self.holes[i] = min(offset, self.length), name
@@ -55,10 +72,24 @@ class Blocks:
                 self.length -= 1
         self.start = -1
 
+    def _shown(self) -> str:
+        """The first characters of the open block, enough to see whether it says anything."""
+        shown, left = [], self.length - self.start
+        for piece in reversed(self.parts):
+            if left <= 0 or left > _SIGNS:
+                break
+            shown.append(piece)
+            left -= len(piece)
+        return "".join(shown) if left <= 0 else "text"
+
+    def _empty(self) -> None:
+        while self.length > self.start:
+            self.length -= len(self.parts.pop())
+
     def add(self, piece: str) -> None:
         """Append text; a space after a space or at the start of a block is left out."""
         if self.loose:
-            piece = piece.lstrip(" ")
+            piece = piece.lstrip(" " if self.length > self.start else _SPACE)
         if piece:
             self.parts.append(piece)
             self.length += len(piece)
@@ -72,6 +103,14 @@ class Blocks:
             self.length -= len(piece) - len(kept)
             if kept:
                 self.parts.append(kept)
+        self.loose = self.length == self.start or self.parts[-1][-1] in " \n"
+
+    def drop_last(self) -> None:
+        """Take the last character from the open block's last piece."""
+        piece = self.parts.pop()
+        self.length -= 1
+        if len(piece) > 1:
+            self.parts.append(piece[:-1])
         self.loose = self.length == self.start or self.parts[-1][-1] in " \n"
 
     def tail(self) -> str:

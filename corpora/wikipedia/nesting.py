@@ -11,6 +11,7 @@ _BRACES = r"\{\{+|\n[ \t:*#;]*\{\|(?!\})|<table\b"
 OPENING = re.compile(_BRACES)
 _INNER = re.compile(rf"{_BRACES}|\}}\}}+|\n[ \t]*\|\}}(?!\}})|</table\s*>")
 _SIMPLE = re.compile(r"\{\{[^{}]*+\}\}(?!\})")
+_MAX_CAPTION = 10_000  # characters, if it has blank lines
 _LINKS = re.compile(r"\[\[|\]\]")
 
 
@@ -111,20 +112,39 @@ class Brackets:
     def __init__(self, text: str) -> None:
         self.text = text
         self.unclosed: set[int] = set()
+        self._paragraph = -1
+        """Where the paragraph ends that was looked at last."""
 
     def find(self, start: int) -> tuple[int, int]:
         """Where its inside ends and where it does: at the end of the line if it is never closed."""
         if start not in self.unclosed:
-            limit = self.text.find("\n\n", start)
-            stack: list[int] = []
-            for token in _LINKS.finditer(self.text, start, len(self.text) if limit < 0 else limit):
-                if token[0] == "[[":
-                    stack.append(token.start())
-                else:
-                    stack.pop()
-                    if not stack:
-                        return token.span()
+            if self._paragraph < start:
+                end = self.text.find("\n\n", start)
+                self._paragraph = len(self.text) if end < 0 else end
+            for limit in (self._paragraph, self._section(start)):
+                stack: list[int] = []
+                for token in _LINKS.finditer(self.text, start, limit):
+                    if token[0] == "[[":
+                        stack.append(token.start())
+                    else:
+                        stack.pop()
+                        if not stack:
+                            return self._with_bracket(start, *token.span())
             self.unclosed.update(stack)
         line = self.text.find("\n", start)
         line = len(self.text) if line < 0 else line
         return line, line
+
+    def _section(self, start: int) -> int:
+        """Where a caption with blank lines must have ended."""
+        end = self.text.find("\n==", start, start + _MAX_CAPTION)
+        return start + _MAX_CAPTION if end < 0 else end
+
+    def _with_bracket(self, start: int, end: int, after: int) -> tuple[int, int]:
+        """Take a third bracket, where the first one closes an external link."""
+        text = self.text
+        if text.startswith("]", after):
+            inside = text[start + 2 : end]
+            if inside.rfind("[") > inside.rfind("]"):
+                return end + 1, after + 1
+        return end, after

@@ -29,7 +29,9 @@ MAX_DEPTH = 20  # of templates inside parameters that are shown
 
 _READ = ("literal", "dropped", "silent", "references")  # lists of ``tags.toml``
 _EMPTY_LINE = re.compile(r"[ \t]*\n")
-_SCRIPT = re.compile(r"<(su[bp])>([0-9+−-]{1,8})</\1>")
+_SCRIPT = re.compile(
+    r"<(su[bp])\b[^<>]*>\s*((?:[0-9+−–-]|&minus;|&#8722;|&ndash;){1,8})\s*</\1\s*>", re.IGNORECASE
+)
 _SCRIPTS = {
     "sub": str.maketrans("0123456789+−-", "₀₁₂₃₄₅₆₇₈₉₊₋₋"),
     "sup": str.maketrans("0123456789+−-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻"),
@@ -79,8 +81,8 @@ class _Page:
         if self.wiki.variants and "-{" in text:
             text = self.with_variants(text)
         text = self.without_files(text)
-        if "<su" in text:
-            text = _SCRIPT.sub(lambda found: found[2].translate(_SCRIPTS[found[1]]), text)
+        if "<su" in text or "<SU" in text:
+            text = _SCRIPT.sub(_script, text)
         self.found.text = text
         return self.found
 
@@ -285,6 +287,11 @@ def _file_pattern(names: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile(rf"\[\[[ _]*(?:(?i:{either})[ _]*:)")
 
 
+def _script(found: re.Match[str]) -> str:
+    digits = decode(found[2]).replace("–", "−")
+    return digits.translate(_SCRIPTS[found[1].lower()])
+
+
 def _last_part(text: str) -> str:
     """The caption of a file: the last part that is no option; empty where there is none."""
     names, size = _image_options()
@@ -307,5 +314,8 @@ def _image_options() -> tuple[frozenset[str], re.Pattern[str]]:
 
 def _mark(text: str, start: int, end: int) -> str:
     """A mark where what was dropped may leave a space or brackets too many."""
-    needs = text[start - 1] in " (>}" and text[end : end + 1] in " ,.;:!?)<{"
+    before, after = text[start - 1], text[end : end + 1]
+    needs = (
+        before in " (>};,\n" and after in " ,.;:!?)<{。、，．：；！？"
+    ) or before == after == "'"
     return "\x01" if needs else ""

@@ -23,8 +23,10 @@ _RULE = re.compile(r"^-{4,}")
 _CAPTION = re.compile("\x04([^\x04\x05]*)\x05")
 _NOTHING = re.compile("(?:\x00\\d+\x00|[\x01 \t])*")
 _BROKEN_LINK = re.compile(r"\[\[[^\[\]\n|]++\|[^\[\]\n]*+\n[^\[\]]*+\]\]")
+_BROKEN_TAG = re.compile(r"</?[a-zA-Z][a-zA-Z0-9]*+[^<>\n]*+\n[^<>]*+>")
 _CLOSE = re.compile(r"\]\]|\[\[")
 _AFTER = re.compile(r"[ \t]*")
+_SPACE = " \u3000"
 
 _VANISHING = frozenset({"file", "category", "interlanguage"})
 
@@ -101,6 +103,8 @@ class _Reader:
             text = text.replace("\u00a0", " ")
         if "\u00ad" in text:
             text = text.replace("\u00ad", "")
+        if _BROKEN_TAG.search(text):
+            text = _BROKEN_TAG.sub(lambda tag: tag[0].replace("\n", " "), text)
         if _BROKEN_LINK.search(text):
             text = _BROKEN_LINK.sub(lambda link: link[0].replace("\n", " "), text)
         for line in text.split("\n"):
@@ -276,23 +280,25 @@ class _Reader:
 
     def tidy(self, line: str, position: int) -> int:
         """Leave no space too many, and no empty brackets, where something was dropped."""
-        after = _AFTER.match(line, position).end()  # type: ignore[union-attr]
-        following, tail = line[after : after + 1], self.tail()
-        if tail == "(" or (tail == "（" and following):
-            if following and following in ")）":
-                self.out.trim(" ")
-                self.out.trim(tail)
-                return self.tidy(line, after + 1)
-            if following and following in ",;:，；":
-                self.out.trim(" ")
-                return _AFTER.match(line, after + 1).end()  # type: ignore[union-attr]
-        elif following and following in ")）":
+        self.out.has_gap = True
+        while True:
+            after = _AFTER.match(line, position).end()  # type: ignore[union-attr]
+            following, tail = line[after : after + 1], self.tail()
+            if tail != "(" and not (tail == "（" and following):
+                break
+            if not following or following not in ")）,;:，；":
+                return after
+            self.out.trim(" ")
+            if following in ")）":
+                self.out.drop_last()
+            position = after + 1
+        if following and following in ")）":
             if tail:
                 self.out.trim(" ,;" if tail in (",", ";") else " ")
             return after
-        elif following and following in ",.;:!?":
+        if following and following in ",.;:!?。、，．：；！？":
             if tail:
-                self.out.trim(" ")
+                self.out.trim(" ,;" if tail in ",;" and following in ",;" else " ")
             return after
         return position
 
@@ -312,12 +318,12 @@ class _Reader:
             self.out.add(trail)
             return
         shown = (label if anchor is None else anchor) + trail
-        if shown[:1] == " ":
-            self.out.add(" ")
-            shown = shown.lstrip(" ")
+        if shown[:1] in _SPACE:
+            self.out.add(shown[:1])
+            shown = shown.lstrip(_SPACE)
         start = self.out.length
         self.out.add(shown)
-        end = start + len(shown.rstrip(" "))
+        end = start + len(shown.rstrip(_SPACE))
         if reason:
             self.page.dropped[reason] += 1
         elif end > start:

@@ -1,0 +1,400 @@
+"""How fast wikitext is read, and how much of it is kept, beside two other libraries.
+
+    python benchmarks/wikitext.py jawiki-….xml.bz2 --pages 200 [--differences 60]
+
+The same articles, one process, one run: onoma's ``extract``; wikiextractor's library call with
+links kept, as its command makes it and as ``--extractor wikiextractor`` does (links with colons and
+lists kept too); mwparserfromhell's ``parse``, alone and with its links collected. Speed is the
+median of the repetitions, in MB of wikitext (UTF-8) a second. wikiextractor's command gets the
+escaped text that it expects; escaping is not timed.
+
+What is kept is measured against mwparserfromhell's tree: its text outside of templates, tables,
+references, files, categories, other languages' links and tags that hold no prose. Words, numbers
+(runs of digits) and links (targets in the wiki's one form) are counted as often as they occur, per
+article. What an engine gives beyond that (rendered templates) is shown and not counted as kept.
+Captions of files count for none; nor do articles in whose tree mwparserfromhell left markup (tables
+and references that it could not read). Leftovers are counted in 10,000 sentences of all articles.
+"""
+
+import argparse
+import difflib
+import random
+import re
+import statistics
+import sys
+import tempfile
+import time
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from mwparserfromhell import parse
+from wikiextractor.extract import Extractor
+
+from corpora.sentences import segmenter
+from corpora.wikipedia import wikiextractor
+from corpora.wikipedia.dump import examine, read_pages
+from corpora.wikipedia.pages import Page
+from corpora.wikipedia.siteinfo import SiteInfo
+from corpora.wikipedia.templates import load_templates
+from corpora.wikipedia.titles import Wiki, wiki_of
+from corpora.wikipedia.wikitext import PageText, extract
+
+ONOMA, COMMAND, ADAPTED = "onoma", "wikiextractor, its command", "wikiextractor, as an engine"
+NO_PROSE = {
+    "ref", "references", "math", "chem", "ce", "timeline", "score", "hiero", "graph", "mapframe",
+    "maplink", "imagemap", "gallery", "table", "templatestyles", "categorytree", "inputbox",
+    "syntaxhighlight", "source", "includeonly",
+}  # fmt: skip
+SYLLABIC = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+WORD = re.compile(rf"[{SYLLABIC}]|[^\W\d_{SYLLABIC}]+")
+NUMBER = re.compile(r"\d+")
+UNREAD = re.compile(r"\{\||\|\}|^\s*\|-|\{\{|\}\}|</?(?:ref|table|td|tr|div)\b", re.MULTILINE)
+LEFTOVERS = {
+    "{{ }}": r"\{\{|\}\}",
+    "[[ ]]": r"\[\[|\]\]",
+    "{| |}": r"\{\||\|\}",
+    "|thumb": r"\|thumb",
+    "<ref": r"</?ref\b",
+    "other tags": r"</?(?!ref\b)[a-zA-Z][a-zA-Z0-9]*(?:\s[^<>]*)?/?>",
+    "''": r"''",
+    "entities": r"&(?:#\d+|[a-z]+\d*);",
+    "__NOTOC__": r"__[A-Z]{3,}__",
+    "-{ }-": r"-\{|\}-",
+    "( ) empty": r"[(（][\s,;、；]*[)）]",
+    "formula_1, codice_1": r"\b(?:formula|codice)_\d",
+}
+
+
+@dataclass
+class Sample:
+    """Articles of a dump, and what is needed to read them."""
+
+    site: SiteInfo
+    pages: list[Page]
+
+    def __post_init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Empty what is remembered of titles and templates."""
+        self.wiki = open_wiki(self.site)
+        self.templates = load_templates(self.site.lang)
+
+    @property
+    def megabytes(self) -> float:
+        return sum(len(page.text.encode()) for page in self.pages) / 1e6
+
+
+@dataclass
+class Kept:
+    """What an engine gave, summed over the pages."""
+
+    wanted: Counter[str] = field(default_factory=Counter)
+    kept: Counter[str] = field(default_factory=Counter)
+    beyond: Counter[str] = field(default_factory=Counter)
+    leftovers: Counter[str] = field(default_factory=Counter)
+    n_sentences: int = 0
+
+
+def open_wiki(site: SiteInfo) -> Wiki:
+    """Know the wiki of a dump."""
+    return wiki_of(name=site.wiki, lang=site.lang, namespaces=site.namespaces)
+
+
+def load(path: Path, n_pages: int, seed: int) -> Sample:
+    """Choose articles at random."""
+    with tempfile.TemporaryDirectory() as name:
+        dump = examine(path, range_bytes=1 << 28, scratch=Path(name))
+        wiki = open_wiki(dump.site)
+        found = [
+            page
+            for range_ in dump.ranges
+            for page in read_pages(
+                path, range_, source=path.name, max_page_bytes=1 << 27, scratch=Path(name)
+            )
+            if isinstance(page, Page) and is_article(page, wiki)
+        ]
+    chosen = random.Random(seed).sample(found, min(n_pages, len(found)))
+    return Sample(dump.site, chosen)
+
+
+def is_article(page: Page, wiki: Wiki) -> bool:
+    """Whether a page is neither a redirect nor in another namespace."""
+    namespace = wiki.namespace(page.title) if page.namespace is None else page.namespace
+    is_redirect = page.redirect is not None or page.text.lstrip()[:1] == "#"
+    return namespace == 0 and bool(page.text) and not is_redirect
+
+
+# --- speed
+
+
+def by_command(escaped: str, title: str) -> list[str]:
+    """The library as ``wikiextractor --links --no-templates`` calls it."""
+    task = Extractor("", "", "", title, [], keepLinks=True)
+    lines: list[str] = task.clean_text(
+        escaped, mark_headers=True, expand_templates=False, html_safe=False
+    )
+    return lines
+
+
+def engines(sample: Sample) -> dict[str, Callable[[], Any]]:
+    """What is timed: each reads all pages, and remembers nothing of the time before."""
+    sample.forget()
+    wiki, templates, pages = sample.wiki, sample.templates, sample.pages
+    escaped = [(escape(page.text, quote=False), page.title) for page in pages]
+    masked = [(wikiextractor.mask(page.text), page.title) for page in pages]
+    return {
+        ONOMA: lambda: [extract(page.text, wiki, templates, title=page.title) for page in pages],
+        COMMAND: lambda: [by_command(*page) for page in escaped],
+        ADAPTED: lambda: [wikiextractor.clean_lines(*page) for page in masked],
+        "mwparserfromhell, parse": lambda: [parse(page.text) for page in pages],
+        "mwparserfromhell, and links": lambda: [
+            parse(page.text).filter_wikilinks() for page in pages
+        ],
+    }
+
+
+def show_speed(sample: Sample, repeats: int) -> None:
+    """Time all, one after the other, several times; print the medians."""
+    seconds: dict[str, list[float]] = defaultdict(list)
+    for _ in range(repeats):
+        for name, read in engines(sample).items():
+            begin = time.perf_counter()
+            read()
+            seconds[name].append(time.perf_counter() - begin)
+    ours = statistics.median(seconds[ONOMA])
+    print("| engine | MB/s | slowest–fastest | onoma is faster by |\n| --- | ---: | ---: | ---: |")
+    for name, times in seconds.items():
+        median, size = statistics.median(times), sample.megabytes
+        spread = f"{size / max(times):.2f}–{size / min(times):.2f}"
+        print(f"| {name} | {size / median:.2f} | {spread} | {median / ours:.2f} × |")
+
+
+# --- what is kept
+
+
+def reference(source: str, wiki: Wiki) -> tuple[str, list[str]]:
+    """Text and targets of links, as mwparserfromhell's tree has them."""
+    pieces: list[str] = []
+    targets: list[str] = []
+    walk(parse(source).nodes, wiki, pieces=pieces, targets=targets)
+    return "".join(pieces), targets
+
+
+def walk(nodes: Sequence[Any], wiki: Wiki, *, pieces: list[str], targets: list[str]) -> None:
+    """Collect what is prose, outside of what holds none."""
+    for node in nodes:
+        kind = type(node).__name__
+        if kind == "Wikilink":
+            walk_link(node, wiki, pieces=pieces, targets=targets)
+        elif kind == "Tag":
+            name = str(node.tag).strip().lower()
+            if name in ("br", "li", "dd", "dt", "hr"):
+                pieces.append("\n")
+            if name not in NO_PROSE and node.contents is not None:
+                walk(node.contents.nodes, wiki, pieces=pieces, targets=targets)
+        elif kind == "Heading" or (kind == "ExternalLink" and node.title is not None):
+            walk(node.title.nodes, wiki, pieces=pieces, targets=targets)
+        elif kind == "ExternalLink" and not node.brackets:
+            pieces.append(str(node))
+        elif kind in ("Text", "HTMLEntity"):
+            pieces.append(str(node if kind == "Text" else node.normalize()))
+
+
+def walk_link(node: Any, wiki: Wiki, *, pieces: list[str], targets: list[str]) -> None:
+    """Collect a link, unless it is a file or one that vanishes."""
+    target = wiki.target(str(node.title))
+    if target.reason in ("file", "category", "interlanguage"):
+        return
+    if not target.reason:
+        targets.append(target.title)
+    shown = node.title if node.text is None else node.text
+    walk(shown.nodes, wiki, pieces=pieces, targets=targets)
+
+
+def counted(text: str, targets: Sequence[str]) -> dict[str, Counter[str]]:
+    """Words, numbers and links, how often each."""
+    text = unicodedata.normalize("NFKC", text.replace("\u00ad", ""))
+    words = Counter(WORD.findall(text))
+    return {"words": words, "numbers": Counter(NUMBER.findall(text)), "links": Counter(targets)}
+
+
+def prose(page: PageText) -> str:
+    """The text without captions."""
+    return "\n".join(page.text[start:end] for start, end, kind in page.blocks if kind != "caption")
+
+
+def results(page: Page, sample: Sample) -> dict[str, PageText]:
+    """What each engine makes of a page."""
+    wiki, title = sample.wiki, page.title
+    command = by_command(escape(page.text, quote=False), title)
+    adapted = wikiextractor.clean_lines(wikiextractor.mask(page.text), title)
+    pages = {
+        ONOMA: extract(page.text, wiki, sample.templates, title=title, today=page.timestamp[:10])
+    }
+    for name, lines in ((COMMAND, command), (ADAPTED, adapted)):
+        reader = wikiextractor.Reader(wiki)
+        reader.read("\n".join(lines))
+        pages[name] = reader.page()
+    return pages
+
+
+def show_kept(sample: Sample) -> None:
+    """Print shares of what is kept, and what is left of the markup."""
+    split = segmenter(sample.wiki.lang).split
+    sums: dict[str, Kept] = defaultdict(Kept)
+    n_unread = 0
+    for page in sample.pages:
+        text, targets = reference(page.text, sample.wiki)
+        is_read = not UNREAD.search(text)
+        n_unread += not is_read
+        wanted = counted(text, targets)
+        for name, result in results(page, sample).items():
+            text = prose(result)
+            given = counted(text, [link.target for link in result.links])
+            if is_read:
+                add(sums[name], wanted, given)
+            sums[name].leftovers.update(
+                kind for kind, sign in LEFTOVERS.items() for _ in re.finditer(sign, text)
+            )
+            blocks = [(start, end) for start, end, _ in result.blocks]
+            sums[name].n_sentences += sum(1 for _ in split(result.text, blocks, unbroken=()))
+    n_read = len(sample.pages) - n_unread
+    print(f"\nOf {n_read} articles; mwparserfromhell left markup in {n_unread} others.")
+    show_shares(sums)
+    show_leftovers(sums)
+
+
+def show_shares(sums: Mapping[str, Kept]) -> None:
+    """Print what each keeps."""
+    kinds = ("words", "numbers", "links")
+    print("\n| engine |" + "".join(f" {kind} kept | beyond |" for kind in kinds))
+    print("| --- |" + " ---: | ---: |" * len(kinds))
+    for name, kept in sums.items():
+        cells = [
+            f" {share(part, kept.wanted[kind])} |"
+            for kind in kinds
+            for part in (kept.kept[kind], kept.beyond[kind])
+        ]
+        print(f"| {name} |{''.join(cells)}")
+
+
+def show_leftovers(sums: Mapping[str, Kept]) -> None:
+    """Print what is left of the markup."""
+    print("\nLeft in 10,000 sentences:\n\n| | " + " | ".join(sums) + " |")
+    print("| --- |" + " ---: |" * len(sums))
+    for kind in LEFTOVERS:
+        rates = [f"{1e4 * k.leftovers[kind] / max(1, k.n_sentences):.1f}" for k in sums.values()]
+        print(f"| `{kind.replace('|', chr(92) + '|')}` | {' | '.join(rates)} |")
+
+
+def add(kept: Kept, wanted: dict[str, Counter[str]], given: dict[str, Counter[str]]) -> None:
+    """Count what is in both, and what only the engine has."""
+    for kind, counter in wanted.items():
+        kept.wanted[kind] += counter.total()
+        kept.kept[kind] += (counter & given[kind]).total()
+        kept.beyond[kind] += (given[kind] - counter).total()
+
+
+def share(part: int, whole: int) -> str:
+    """A percentage."""
+    return f"{100 * part / whole:.2f} %" if whole else "–"
+
+
+# --- differences
+
+
+def tokens(text: str) -> list[tuple[str, int]]:
+    """Words, numbers and signs with their offsets; quotation marks stand for italics, so not."""
+    pattern = rf'[{SYLLABIC}]|\d+(?:[.,]\d+)*|[^\W\d_{SYLLABIC}]+|[^\w\s"]|_'
+    return [(token[0], token.start()) for token in re.finditer(pattern, text)]
+
+
+def kind_of(words: Sequence[str]) -> str:
+    """A rough name for what differs."""
+    if not words:
+        return "nothing"
+    if not any(word.isalnum() for word in words):
+        return "signs"
+    if not any(word.isalpha() for word in words):
+        return "number"
+    return "word" if len(words) < 4 else "words"
+
+
+def differences(page: Page, sample: Sample) -> Iterator[tuple[tuple[str, str], list[str]]]:
+    """Places where onoma and wikiextractor differ: the kind on both sides, and both in context."""
+    both = results(page, sample)
+    texts = prose(both[ONOMA]), both[ADAPTED].text
+    ours, theirs = tokens(texts[0])[:8000], tokens(texts[1])[:8000]
+    matcher = difflib.SequenceMatcher(
+        None, [word for word, _ in ours], [word for word, _ in theirs]
+    )
+    for what, start, end, other_start, other_end in matcher.get_opcodes():
+        if what == "equal" or end == len(ours) or other_end == len(theirs):
+            continue
+        sides = (ours, start, end), (theirs, other_start, other_end)
+        kinds = [kind_of([word for word, _ in side[first:last]]) for side, first, last in sides]
+        yield (
+            (kinds[0], kinds[1]),
+            [
+                in_context(text, words, first=first, last=last)
+                for text, (words, first, last) in zip(texts, sides, strict=True)
+            ],
+        )
+
+
+def in_context(text: str, words: Sequence[tuple[str, int]], *, first: int, last: int) -> str:
+    """What differs, in brackets, with a few words around it."""
+    begin, after = words[max(0, first - 7)][1], words[min(len(words) - 1, last + 6)][1]
+    start = words[first][1]
+    end = words[last - 1][1] + len(words[last - 1][0]) if last > first else start
+    middle = text[start:end]
+    middle = f"{middle[:150]} […] {middle[-100:]}" if len(middle) > 300 else middle
+    return f"{text[begin:start]}⟦{middle}⟧{text[end:after]}".replace("\n", "⏎")
+
+
+def show_differences(sample: Sample, n_shown: int, seed: int) -> None:
+    """Print differences at random, in turn from each kind, the most frequent first."""
+    found: dict[tuple[str, str], list[tuple[str, list[str]]]] = defaultdict(list)
+    for page in sample.pages:
+        for kinds, sides in differences(page, sample):
+            found[kinds].append((page.title, sides))
+    generator = random.Random(seed)
+    groups = sorted(found.items(), key=lambda group: -len(group[1]))
+    each = -(-n_shown // max(1, len(groups)))
+    for (ours, theirs), places in groups:
+        print(f"\n## onoma: {ours}, wikiextractor: {theirs} ({len(places)})")
+        for title, sides in generator.sample(places, min(each, len(places))):
+            print(f"[{title}]\n  O {sides[0]}\n  W {sides[1]}")
+
+
+def main() -> None:
+    """Read the options; measure, or show differences."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0], allow_abbrev=False)
+    parser.add_argument("dump", type=Path)
+    parser.add_argument("--pages", type=int, default=200, metavar="N", help="articles, at random")
+    parser.add_argument("--repeats", type=int, default=5, metavar="K")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--differences", type=int, metavar="N", help="show N places, and no table")
+    arguments = parser.parse_args()
+    sample = load(arguments.dump, arguments.pages, arguments.seed)
+    if not sample.pages:
+        sys.exit(f"{arguments.dump}: no articles in it.")
+    print(
+        f"{arguments.dump.name}: {len(sample.pages)} articles, {sample.megabytes:.2f} MB of "
+        f"wikitext, median of {arguments.repeats}, Python {sys.version.split()[0]}\n"
+    )
+    if arguments.differences:
+        show_differences(sample, arguments.differences, arguments.seed)
+        return
+    show_speed(sample, arguments.repeats)
+    show_kept(sample)
+
+
+if __name__ == "__main__":
+    main()
