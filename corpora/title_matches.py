@@ -79,23 +79,30 @@ def match_titles(
         return []
     names = list(forms)
     found: list[tuple[int, int, str]] = []
-    busy = iter([*occupied, (len(text) + 1, len(text) + 1)])
-    busy_start, busy_end = next(busy)
     last = 0
-    for start, minus_end, number in _occurrences(fold(text, lang=lang), names):
-        if start < last:
-            continue
-        while busy_end <= start:
-            busy_start, busy_end = next(busy)
+    for start, minus_end, number in _occurrences(_free(fold(text, lang=lang), occupied), names):
         end = -minus_end
         if (
-            end <= busy_start
+            start >= last
             and begins_word(text, start)
             and ends_word(text, end, right=right, lang=lang)
         ):
             found.append((start, end, forms[names[number]]))
             last = end
     return found
+
+
+def _free(folded: str, occupied: Sequence[tuple[int, int]]) -> str:
+    """Put newlines, which no form has, where a match must not be."""
+    parts = []
+    position = 0
+    for start, end in occupied:
+        if end > position:
+            parts.append(folded[position:start])
+            parts.append("\n" * (end - max(start, position)))
+            position = end
+    parts.append(folded[position:])
+    return "".join(parts)
 
 
 def _occurrences(folded: str, forms: Sequence[str]) -> list[tuple[int, int, int]]:

@@ -1,9 +1,8 @@
 """From a page of a dump to a row of ``documents``, a redirect, or a reason why it is neither."""
 
 import re
-import sys
-from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
@@ -109,19 +108,14 @@ class ArticleReader:
 
     def _sentences(self, text: PageText) -> Iterator[tuple[int, int]]:
         """Cut the text; neither a heading nor a link is ever cut."""
-        heads = [(start, end) for start, end, kind in text.blocks if kind == "head"]
-        links = [(start, end) for start, end, _, _ in text.links]
-        return self._segmenter.split(
-            text.text,
-            [(start, end) for start, end, _ in text.blocks],
-            unbroken=sorted(heads + [link for link in links if not _inside(heads, link)]),
-        )
-
-
-def _inside(spans: Sequence[tuple[int, int]], span: tuple[int, int]) -> bool:
-    """Whether a span lies in one of those, which are in order."""
-    around = bisect_right(spans, (span[0], sys.maxsize)) - 1
-    return around >= 0 and spans[around][1] >= span[1]
+        unbroken = [(start, end) for start, end, _, _ in text.links]
+        for start, end, kind in text.blocks:
+            if kind == "head":  # in the place of the links in it
+                unbroken[bisect_left(unbroken, (start,)) : bisect_left(unbroken, (end,))] = [
+                    (start, end)
+                ]
+        blocks = [(start, end) for start, end, _ in text.blocks]
+        return self._segmenter.split(text.text, blocks, unbroken=unbroken)
 
 
 def find_redirect(page: Page, wiki: Wiki) -> Redirect | None:

@@ -95,6 +95,13 @@ class Blocks:
             self.length += len(piece)
             self.loose = piece[-1] == " "
 
+    def append(self, piece: str) -> int:
+        """Append text that has no space at its ends; returns where it ends."""
+        self.parts.append(piece)
+        self.length += len(piece)
+        self.loose = False
+        return self.length
+
     def trim(self, characters: str) -> None:
         """Take characters from the end of the open block."""
         while self.length > self.start and self.parts[-1][-1] in characters:

@@ -1,5 +1,6 @@
 """Redirects resolved and titles matched, on batches of documents whose links are as written."""
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ import pyarrow.compute as pc
 from corpora.columns import Mentions, mention_array, with_field, with_mentions
 from corpora.wikipedia.redirects import RedirectTable
 
+_UNSPACED = re.compile("[\u3040-\u9fff]")
 EXAMPLE_WORDS = 510
 """Words of an example in the table that compares with and without augmentation."""
 
@@ -138,8 +140,11 @@ def _count_words(
     text: str, starts: npt.NDArray[np.int32], stops: npt.NDArray[np.int32]
 ) -> list[int]:
     """White-space words of each sentence; letters of scripts without spaces count a half."""
+    if text.isascii() or not _UNSPACED.search(text):
+        sentences = zip(starts.tolist(), stops.tolist(), strict=True)
+        return [text.count(" ", start, stop) + 1 for start, stop in sentences]
     codes = np.frombuffer(text.encode("utf-32-le"), np.uint32)
-    halves = np.where((codes == 32) | (codes == 10), 2, ((codes >= 0x3040) & (codes < 0xA000)) * 1)
+    halves = np.where(codes == 32, 2, ((codes >= 0x3040) & (codes < 0xA000)) * 1)
     total = np.concatenate([[0], np.cumsum(halves)])
     return list(((total[stops] - total[starts]) // 2 + 1).tolist())
 

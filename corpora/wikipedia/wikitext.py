@@ -27,6 +27,8 @@ _BROKEN_TAG = re.compile(r"</?[a-zA-Z][a-zA-Z0-9]*+[^<>\n]*+\n[^<>]*+>")
 _CLOSE = re.compile(r"\]\]|\[\[")
 _AFTER = re.compile(r"[ \t]*")
 _SPACE = " \u3000"
+_LINK = Kind.LINK
+_is_plain = PLAIN_TITLE.fullmatch
 
 _VANISHING = frozenset({"file", "category", "interlanguage"})
 
@@ -206,25 +208,24 @@ class _Reader:
 
     def inline(self, line: str) -> None:
         """Append a line, or the text of a link, without its markup."""
+        add = self.out.add
         position = 0
         for found in self._pattern.finditer(line):
-            start, end = found.span()
+            start = found.start()
             if start < position:
                 continue  # inside a link that was read as a whole
             kind = found.lastindex
-            if kind == Kind.LINK:
+            if kind == _LINK:
                 if start > position:
-                    self.out.add(line[position:start])
-                self.link(found[1], found[2], found[3])
-                position = end
-                continue
-            if self.is_text(kind, found):
-                continue
-            if start > position:
-                self.out.add(line[position:start])
-            position = self.markup(kind, found, line)
+                    add(line[position:start])
+                self.link(*found.group(1, 2, 3))
+                position = found.end()
+            elif not self.is_text(kind, found):
+                if start > position:
+                    add(line[position:start])
+                position = self.markup(kind, found, line)
         if position < len(line):
-            self.out.add(line[position:])
+            add(line[position:])
 
     def is_text(self, kind: int | None, found: re.Match[str]) -> bool:
         """Whether what looks like markup is none."""
@@ -309,21 +310,25 @@ class _Reader:
 
     def link(self, raw: str, anchor: str | None, trail: str) -> None:
         """Append a link whose text holds no markup."""
-        if PLAIN_TITLE.fullmatch(raw):
+        if _is_plain(raw):
             reason, title, section, label = "", self.wiki.upper(raw), "", raw
         else:
             reason, title, section, label = self.wiki.target(raw)
-        if reason in _VANISHING:
-            self.page.dropped[reason] += 1
-            self.out.add(trail)
-            return
+            if reason in _VANISHING:
+                self.page.dropped[reason] += 1
+                self.out.add(trail)
+                return
         shown = (label if anchor is None else anchor) + trail
-        if shown[:1] in _SPACE:
-            self.out.add(shown[:1])
+        out = self.out
+        if shown[:1] in _SPACE or shown[-1] in _SPACE:
+            out.add(shown[:1] if shown[:1] in _SPACE else "")
             shown = shown.lstrip(_SPACE)
-        start = self.out.length
-        self.out.add(shown)
-        end = start + len(shown.rstrip(_SPACE))
+            start = out.length
+            out.add(shown)
+            end = start + len(shown.rstrip(_SPACE))
+        else:
+            start = out.length
+            end = out.append(shown)
         if reason:
             self.page.dropped[reason] += 1
         elif end > start:
