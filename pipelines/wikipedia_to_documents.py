@@ -278,7 +278,7 @@ def _redirect_batch(redirects: Sequence[Any]) -> Any:
 
     from corpora.schemas import SCHEMAS
 
-    rows = [asdict(redirect) | {"resolved": None} for redirect in redirects]
+    rows = [asdict(redirect) for redirect in redirects]
     return pa.RecordBatch.from_pylist(rows, schema=SCHEMAS["redirects"].columns)
 
 
@@ -293,9 +293,9 @@ def after_extract(scratch: Scratch) -> Iterator[Yield]:
     summary = build_table(
         scratch.tables / "redirects",
         (
-            batch
+            batch.filter(batch.column("resolved").is_null())  # not those to other wikis
             for path in scratch.shards("found_redirects")
-            for batch in read_batches(path, schema, columns=("title", "target"))
+            for batch in read_batches(path, schema, columns=("title", "target", "resolved"))
         ),
     )
     yield Counts(

@@ -32,6 +32,8 @@ class Redirect:
     title: str
     target: str
     section: str
+    resolved: str | None = None
+    """Empty for another wiki's page, to which no link of this one can lead."""
 
 
 @dataclass(slots=True)
@@ -126,10 +128,19 @@ def find_redirect(page: Page, wiki: Wiki) -> Redirect | None:
     if page.redirect is None and found is None:
         return None
     target = wiki.target(f":{found[2] if found else page.redirect}")
+    is_elsewhere = target.reason in ("interwiki", "interlanguage")
     title = wiki.title(page.redirect) if page.redirect else target.title
+    if is_elsewhere:
+        title = target.label.partition("#")[0]
     if not title:
         return None
-    return Redirect(f"{wiki.name}:{page.id or page.title}", page.title, title, target.section)
+    return Redirect(
+        f"{wiki.name}:{page.id or page.title}",
+        page.title,
+        title,
+        target.section,
+        "" if is_elsewhere else None,
+    )
 
 
 def _metadata(text: PageText) -> Mapping[str, str]:

@@ -190,6 +190,8 @@ class _Page:
         bar = text.startswith("|", head.end())
         inside = text[head.end() + bar : end - 2]
         if head[0].startswith("{{{") and text.startswith("}}}", end - 3):
+            if not bar:  # a parameter without a default: nobody knows what it shows
+                return self.drop("{{{}}}")
             return self.without_templates(inside[:-1].partition("|")[0], depth=depth + 1)
         if action.kind == "show" and depth < MAX_DEPTH:
             return self.show(action, inside, depth=depth)

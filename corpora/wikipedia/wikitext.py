@@ -28,6 +28,7 @@ _CLOSE = re.compile(r"\]\]|\[\[")
 _AFTER = re.compile(r"[ \t]*")
 _SPACE = " \u3000"
 _LINK = Kind.LINK
+_TABLE = frozenset({"{|", "|-", "|}", "|+"})
 _is_plain = PLAIN_TITLE.fullmatch
 
 _VANISHING = frozenset({"file", "category", "interlanguage"})
@@ -94,7 +95,7 @@ class _Reader:
         """External links that are open; the last one's text starts at ``external_start``."""
         self.external_start = self.n_open = 0
         self.in_table = False
-        """Whether a table was opened that is never closed."""
+        """Whether the lines are those of a table that is never opened or never closed."""
         self.in_link = False
         self._pending: list[str] = []
         """Captions that wait for the end of the block."""
@@ -159,10 +160,10 @@ class _Reader:
             return _heading(line)
         if first == "\x03":
             return "verse", line[1:].lstrip(" :*")
-        if first == "|" or line.startswith("{|") or (first == "!" and self.in_table):
+        if line[:2] in _TABLE or (first in "|!" and (self.in_table or "||" in line)):
             if n := line.count("[["):
                 self.page.dropped["in_table"] += n
-            self.in_table |= first == "{"
+            self.in_table = True
             return "p", ""
         return "p", _RULE.sub("", line, count=1)
 
