@@ -2,7 +2,9 @@
 
 from typing import NamedTuple
 
-_SPACE = " \n\u3000"  # that no block begins or ends with
+_WHITE = "".join(filter(str.isspace, map(chr, range(0x3001))))
+_BLANK = _WHITE.replace("\n", "")
+_LONG = 10_000
 _SIGNS = 8  # characters that a block may have that says nothing: a full stop, brackets
 
 
@@ -21,6 +23,7 @@ class Blocks:
         "_first_hole",
         "blocks",
         "has_gap",
+        "has_link",
         "holes",
         "kind",
         "length",
@@ -41,7 +44,7 @@ class Blocks:
         self.holes: list[tuple[int, str]] = []
         """Where something dropped out of a block, and its name."""
         self._first_hole = 0
-        self.has_gap = False
+        self.has_gap = self.has_link = False
         """Whether something dropped out of the open block."""
 
     def open(self, kind: str) -> None:
@@ -50,19 +53,18 @@ class Blocks:
             self.parts.append("\n")
             self.length += 1
         self.kind, self.start, self.loose = kind, self.length, True
-        self._first_hole, self.has_gap = len(self.holes), False
+        self._first_hole, self.has_gap, self.has_link = len(self.holes), False, False
 
     def close(self) -> None:
         """End the open block, if there is one; an empty one leaves nothing."""
         start = self.start
         if start < 0:
             return
-        self.trim(_SPACE)
-        if self.has_gap and not any(map(str.isalnum, self._shown())):
+        self.trim(_WHITE)
+        if self.has_gap and not self.has_link and not any(map(str.isalnum, self._shown())):
             self._empty()
-        for i in range(self._first_hole, len(self.holes)):
-            offset, name = self.holes[i]
-            self.holes[i] = min(offset, self.length), name
+        if len(self.holes) > self._first_hole:
+            self._settle_holes()
         if self.length > start:
             self.blocks.append(Block(start, self.length, self.kind))
         else:
@@ -86,10 +88,29 @@ class Blocks:
         while self.length > self.start:
             self.length -= len(self.parts.pop())
 
+    def _settle_holes(self) -> None:
+        """Move holes to the left that stood in brackets which are gone."""
+        limit = self.length
+        settled = []
+        for offset, name in reversed(self.holes[self._first_hole :]):
+            limit = min(limit, offset)
+            if name:
+                settled.append((limit, name))
+        self.holes[self._first_hole :] = reversed(settled)
+
     def add(self, piece: str) -> None:
         """Append text; a space after a space or at the start of a block is left out."""
         if self.loose:
-            piece = piece.lstrip(" " if self.length > self.start else _SPACE)
+            if self.length == self.start or self.parts[-1][-1] == "\n":
+                piece = piece.lstrip()
+            else:
+                piece = piece.lstrip(" ")
+        if len(piece) > _LONG:  # so that its end can be cut off often
+            for i in range(0, len(piece) - _LONG, _LONG):
+                self.parts.append(piece[i : i + _LONG])
+            short = piece[(len(piece) - 1) // _LONG * _LONG :]
+            self.length += len(piece) - len(short)
+            piece = short
         if piece:
             self.parts.append(piece)
             self.length += len(piece)
@@ -102,9 +123,10 @@ class Blocks:
         self.loose = False
         return self.length
 
-    def trim(self, characters: str) -> None:
-        """Take characters from the end of the open block."""
-        while self.length > self.start and self.parts[-1][-1] in characters:
+    def trim(self, characters: str, floor: int = -1) -> None:
+        """Take characters from the end of the open block, down to ``floor``."""
+        floor = max(floor, self.start)
+        while self.length > floor and self.parts[-1][-1] in characters:
             piece = self.parts.pop()
             kept = piece.rstrip(characters)
             self.length -= len(piece) - len(kept)
@@ -119,6 +141,8 @@ class Blocks:
         if len(piece) > 1:
             self.parts.append(piece[:-1])
         self.loose = self.length == self.start or self.parts[-1][-1] in " \n"
+        if len(self.holes) > self._first_hole:
+            self.holes.append((self.length, ""))  # none stands further right
 
     def tail(self) -> str:
         """The last character of the open block, spaces aside; empty if there is none."""
@@ -133,7 +157,7 @@ class Blocks:
 
     def break_line(self) -> None:
         """Begin another line in the open block, unless one was begun."""
-        self.trim(" ")
+        self.trim(_BLANK)
         if self.length > self.start and self.parts[-1][-1] != "\n":
             self.parts.append("\n")
             self.length += 1

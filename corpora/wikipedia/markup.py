@@ -7,6 +7,14 @@ from importlib.resources import files
 
 SPECIAL = re.compile("[\\[\\]<&_{}\x00-\x02\x06]")
 """What shows that a line is not plain text."""
+SILENT = re.compile("[\x01\x06]")
+"""Marks of what leaves nothing in a title."""
+SIGNS = re.compile("[<>&{}\\[\\]\x00-\x06]")
+"""Markup that may stand in a title."""
+MARKS = re.compile("\x00\\d+\x00|\x02\\d+\x02|[\x00-\x06]")
+"""All marks of ``structure.py`` and ``quotes.py``."""
+LITERAL_SPACES = re.compile("[ \t\n\u00a0\u2028\u2029]+")
+"""White space that becomes a space where text is literal."""
 
 
 class Kind:
@@ -53,3 +61,14 @@ def tags() -> dict[str, frozenset[str]]:
     table = tomllib.loads((files("corpora") / "wikipedia" / "tags.toml").read_text("utf-8"))
     lists = {name: frozenset(names) for name, names in table.items()}
     return lists | {"all": frozenset().union(*lists.values())}
+
+
+def heading(line: str) -> tuple[str, str]:
+    """The text of a heading without its signs, or the line as it is."""
+    stripped = line.rstrip(" \t\x01")
+    level = min(
+        6, len(stripped) - len(stripped.lstrip("=")), len(stripped) - len(stripped.rstrip("="))
+    )
+    if 2 * level < len(stripped) and level:
+        return "head", stripped[level:-level].strip()
+    return "p", line

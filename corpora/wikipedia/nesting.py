@@ -69,8 +69,7 @@ class Braces:
             mark, at = token[0], token.start()
             kind = mark[0]
             if kind == "}":
-                used = _close_braces(stack, len(mark)) if n_templates else 0
-                n_templates = sum(1 for entry in stack if entry[0] == "{") if used else n_templates
+                used, n_templates = _close_braces(stack, len(mark), n_templates)
                 if used and not stack:
                     return at + used
             elif kind == "{" or mark[-1] in "|e":
@@ -85,25 +84,24 @@ class Braces:
         return -1
 
 
-def _close_braces(stack: list[tuple[str, int, int]], n: int) -> int:
-    """Close templates with ``n`` braces; tables open inside go with them. Returns how many it took.
+def _close_braces(stack: list[tuple[str, int, int]], n: int, n_templates: int) -> tuple[int, int]:
+    """Close templates with ``n`` braces; tables open inside go with them.
 
-    Two braces are a template, three a parameter, as MediaWiki pairs them.
+    Two braces are a template, three a parameter, as MediaWiki pairs them. Returns how many braces
+    it took, and how many templates of the stack are open still.
     """
     used = 0
-    while n - used >= 2:
-        depth = len(stack)
-        while depth and stack[depth - 1][0] != "{":
-            depth -= 1
-        if not depth:
-            break
-        del stack[depth:]
+    while n - used >= 2 and n_templates:
+        while stack[-1][0] != "{":
+            stack.pop()
         kind, at, n_open = stack.pop()
         n_paired = min(n_open, n - used, 3)
         used += n_paired
         if n_open - n_paired >= 2:
             stack.append((kind, at, n_open - n_paired))
-    return used
+        else:
+            n_templates -= 1
+    return used, n_templates
 
 
 class Brackets:

@@ -3,7 +3,7 @@
 import re
 
 PARTING = "\x06"
-"""Left of a mark right after a link: the letters after it are not the link's."""
+"""Left of a mark after a bracket: letters after it are not the link's, brackets make none."""
 _QUOTES = re.compile(r"'{2,}")
 _ORDINARY = frozenset({2, 3, 5})
 
@@ -18,7 +18,7 @@ def without_quotes(line: str) -> str:
     "l'amour est bleu"
     """
     lengths = [len(mark) for mark in _QUOTES.findall(line)]
-    if _ORDINARY.issuperset(lengths) and "]''" not in line:
+    if _ORDINARY.issuperset(lengths) and "]''" not in line and "[''" not in line:
         odd_bold, odd_italic = (sum(n in kind for n in lengths) % 2 for kind in ((3, 5), (2, 5)))
         if not (odd_bold and odd_italic):
             return _QUOTES.sub("", line)
@@ -31,7 +31,7 @@ def without_quotes(line: str) -> str:
         if bold:
             kept[min(bold, key=lambda i: (_rank(line, marks[i].start()), i))] += "'"
     for i, mark in enumerate(marks):
-        if line[mark.start() - 1 : mark.start()] == "]":
+        if line[mark.start() - 1 : mark.start()] in ("[", "]"):
             kept[i] += PARTING
     kept.reverse()
     return _QUOTES.sub(lambda _: kept.pop(), line)

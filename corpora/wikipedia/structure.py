@@ -36,11 +36,15 @@ _SCRIPTS = {
     "sub": str.maketrans("0123456789+−-", "₀₁₂₃₄₅₆₇₈₉₊₋₋"),
     "sup": str.maketrans("0123456789+−-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻"),
 }
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029]")
+_BROKEN_LINK = re.compile(r"\[\[[^\[\]\n|]++\|[^\[\]\n]*+\n[^\[\]]*+\]\]")
+_BROKEN_TAG = re.compile(r"</?[a-zA-Z][a-zA-Z0-9]*+[^<>\n]*+(?:\n(?!\n)[^<>\n]*+)++>")
+_LATE_VERSE = re.compile("(?<!\n)\x03")
+_CAPTION = re.compile("\x04[^\x04\x05\n]*+\x05")
+_CAPTION_MARK = re.compile("([\x04\x05])")
 
 _NAME = re.compile(r"\{\{+([^{}|]*)")
 _FLAGS = re.compile(r"[A-Z+;-]*")
-_CAPTION = re.compile(r"\x04[^\x04\x05]*\x05")
 _VALUED = re.compile(r"\s*[\w-]+\s*=")
 _VARIANT = re.compile(r"-\{([^{}]*?)\}-")
 
@@ -69,21 +73,33 @@ def simplify(
 
 class _Page:
     def __init__(self, wiki: Wiki, templates: TemplateTable, *, title: str, today: str) -> None:
-        self.wiki, self.templates, self.title, self.today = wiki, templates, title, today
+        self.wiki, self.templates, self.today = wiki, templates, today
+        self.title = _CONTROL.sub(" ", title)
         self.found = Simplified()
 
     def simplify(self, source: str) -> Simplified:
-        if _CONTROL.search(source):
-            source = _CONTROL.sub(" ", source)
-        text = self.without_templates(self.without_tags(f"\n{source}"), depth=0)
+        text = self.without_templates(self.without_tags(f"\n{_cleaned(source)}"), depth=0)
         if PIPE in text:
             text = text.replace(PIPE, "|")
         if self.wiki.variants and "-{" in text:
             text = self.with_variants(text)
         text = self.without_files(text)
+        if _CAPTION_MARK.search(_CAPTION.sub("", text)):  # one in another, or half of one
+            text = "\n".join(_flat_captions(line) for line in text.split("\n"))
+        if "\x03" in text:
+            text = _LATE_VERSE.sub("\n\x03", text)
         if "<su" in text or "<SU" in text:
             text = _SCRIPT.sub(_script, text)
+        if _BROKEN_TAG.search(text):
+            text = _BROKEN_TAG.sub(_on_one_line, text)
+        if _BROKEN_LINK.search(text):
+            text = _BROKEN_LINK.sub(_on_one_line, text)
         self.found.text = text
+        # What was dropped between two brackets makes a link of them.
+        n = text.count("[[") - source.count("[[") + sum(self.found.links.values())
+        n -= 2 * self.found.links["created"]
+        if n > 0:
+            self.found.links["created"] += n
         return self.found
 
     def count_links(self, text: str, reason: str) -> None:
@@ -190,10 +206,15 @@ class _Page:
         bar = text.startswith("|", head.end())
         inside = text[head.end() + bar : end - 2]
         if head[0].startswith("{{{") and text.startswith("}}}", end - 3):
+            default = split_parts(inside[:-1])[0] if bar and depth < MAX_DEPTH else ""
+            if n := text.count("[[", start, end) - default.count("[["):
+                self.found.links["in_template"] += n
             if not bar:  # a parameter without a default: nobody knows what it shows
                 return self.drop("{{{}}}")
-            return self.without_templates(inside[:-1].partition("|")[0], depth=depth + 1)
+            return self.without_templates(default, depth=depth + 1)
         if action.kind == "show" and depth < MAX_DEPTH:
+            if action.function:  # a template may stand right after the colon
+                inside = f"{action.argument}{'|' * bar}{inside}"
             return self.show(action, inside, depth=depth)
         if action.kind == "disambiguation":
             self.found.is_disambiguation = True
@@ -212,7 +233,7 @@ class _Page:
         n = rendered.count("[[") - shown.count("[[")
         if n:
             self.found.links["in_template" if n > 0 else "created"] += abs(n)
-        return shown
+        return f"\n{shown}\n" if "\x03" in shown else shown
 
     # --- variants and files
 
@@ -269,11 +290,41 @@ class _Page:
 
     def caption(self, text: str, *, depth: int) -> str:
         """Mark a caption; those of files inside it come after it."""
-        text = self.without_files(text.replace("\n", " "), depth=depth + 1)
-        inner = "".join(caption[0] for caption in _CAPTION.finditer(text))
-        if inner:
-            text = _CAPTION.sub("", text)
-        return f"\x04{text}\x05{inner}"
+        text = text.replace("\n", " ").replace("\x03", "")
+        return f"\x04{self.without_files(text, depth=depth + 1)}\x05"
+
+
+def _cleaned(source: str) -> str:
+    """One sign for the end of a line, plain spaces, no control characters, no soft hyphens."""
+    if "\r" in source:
+        source = source.replace("\r\n", "\n").replace("\r", "\n")
+    if _CONTROL.search(source):
+        source = _CONTROL.sub(" ", source)
+    return source.replace("\u00a0", " ").replace("\u00ad", "")
+
+
+def _flat_captions(line: str) -> str:
+    """Put captions inside a caption after it; close those that are open."""
+    if "\x04" not in line and "\x05" not in line:
+        return line
+    outer: list[str] = []
+    open_: list[list[str]] = []
+    inner: list[str] = []
+    for piece in [*_CAPTION_MARK.split(line), *"\x05" * line.count("\x04")]:
+        if piece == "\x04":
+            open_.append([])
+        elif piece != "\x05":
+            (open_[-1] if open_ else outer).append(piece)
+        elif open_:
+            inner.append(f"\x04{''.join(open_.pop())}\x05")
+            if not open_:
+                outer += inner.pop(), *inner
+                inner = []
+    return "".join(outer)
+
+
+def _on_one_line(markup: re.Match[str]) -> str:
+    return markup[0].replace("\n", " ").replace("\x03", "")
 
 
 @cache
@@ -316,7 +367,7 @@ def _image_options() -> tuple[frozenset[str], re.Pattern[str]]:
 
 def _mark(text: str, start: int, end: int) -> str:
     """A mark where what was dropped may leave a space or brackets too many."""
-    before, after = text[start - 1], text[end : end + 1]
+    before, after = text[start - 1 : start], text[end : end + 1]
     needs = (
         before in " (>};,\n" and after in " ,.;:!?)<{。、，．：；！？"
     ) or before == after == "'"

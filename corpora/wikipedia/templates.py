@@ -19,11 +19,12 @@ from corpora.errors import UsageError
 from corpora.wikipedia.titles import upper_first, wikis
 
 _FIELD = re.compile(r"\\(.)|\{([^{}]*)\}|([\[\]])", re.DOTALL)
-_PARAMETER = re.compile(r"\s*([^\s=<>\[\]{}|][^=<>\[\]{}|]*?)\s*=", re.DOTALL)
+_PARAMETER = re.compile(r"([^=<>\[\]{}|]*+)=")
 _OPEN_OR_CLOSE = re.compile(r"\{\{|\}\}|\[\[|\]\]|\|")
 _RANGES = {"to": "to", "-": "–", "–": "–", "and": "and", "&": "and", "or": "or", "x": "×", "×": "×"}
 _RANGES |= {"by": "by", "to(-)": "–", "and(-)": "and", "+/-": "±", "±": "±", "bis": "bis"}
 _HEMISPHERES = "NSEWOÖV"
+_DAY = re.compile(r"\d{1,4}")
 _DECIMAL = re.compile(r"[-−]?\d+(?:\.\d+)?")
 PIPE = "\x07"
 """What ``{{!}}`` shows: no pipe yet, so that it parts no parameters."""
@@ -126,8 +127,7 @@ class TemplateTable:
     def show(self, action: Action, inside: str, *, title: str, today: str) -> str:
         """Show a template; ``inside`` stands between the name (and its pipe) and the braces."""
         if action.function:
-            argument = action.argument or inside  # a template may stand right after the colon
-            return _STRING_FUNCTIONS[action.function](argument.strip())
+            return _STRING_FUNCTIONS[action.function](split_parts(inside)[0].strip())
         if action.name in self.render:
             call = split_call(inside, today)
             return _show(_parsed(self.render[action.name]), call, self.dates).lstrip(",;")
@@ -172,7 +172,7 @@ def split_call(inside: str, today: str = "") -> Call:
     positional: list[str] = []
     named: dict[str, str] = {}
     for part in split_parts(inside) if inside else ():
-        if name := _PARAMETER.match(part):
+        if (name := _PARAMETER.match(part)) and name[1].strip():
             named[name[1].strip()] = part[name.end() :]
         else:
             positional.append(part)
@@ -238,11 +238,11 @@ def _date(values: Sequence[str], _: Call, dates: Dates) -> str:
     year, month, day = (*values, "", "", "")[:3]
     if not month:
         return year
-    if month.isdecimal() and 1 <= int(month) <= len(dates.months):
+    if _DAY.fullmatch(month) and 1 <= int(month) <= len(dates.months):
         month = dates.months[int(month) - 1]
     if not day:
         return dates.month_format.format(year=year, month=month).strip()
-    if day.isdecimal() and dates.months:
+    if _DAY.fullmatch(day) and dates.months:
         day = str(int(day))
     return dates.format.format(year=year, month=month, day=day).strip(" ,")
 
@@ -253,12 +253,10 @@ def _age(values: Sequence[str], call: Call, _: Dates) -> str:
     try:
         born = tuple(int(v) for v in values[:3] if v)
         end = tuple(int(v) for v in until)
-    except ValueError:
+        n = min(len(born), len(end))
+        return str(end[0] - born[0] - (end[1:n] < born[1:n])) if n else ""
+    except ValueError:  # no number, or one of thousands of digits
         return ""
-    if not born or not end:
-        return ""
-    n = min(len(born), len(end))
-    return str(end[0] - born[0] - (end[1:n] < born[1:n]))
 
 
 def _convert(_: Sequence[str], call: Call, __: Dates) -> str:

@@ -21,7 +21,9 @@ PLAIN_TITLE = re.compile(r"[^\W_](?:[^\W_]|[,.()'’–-]| (?! ))*+(?<! )")
 _BIDI = re.compile("[\u200e\u200f\u202a-\u202e]")
 _SPACES = re.compile(r"[ _\t\n\u00a0\u1680\u180e\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
 _ENTITY = re.compile(r"&(#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z0-9]{1,31});")
-_NO_TITLE = re.compile(r"[<>\[\]{}|\x00-\x1f\x7f\ufffd]")
+_NO_TITLE = re.compile(r"[<>\[\]{}|\x00-\x1f\x7f-\x9f\ufffd]")
+_MARKS = re.compile("\x00\\d+\x00|\x02\\d+\x02|[\x00-\x1f\x7f-\x9f\u00ad]")  # of structure.py
+_LABEL_SPACES = re.compile("[ \t\n\u00a0\u2028\u2029]+")
 _QUALIFIER = re.compile(r" ?[(（][^()（）]*[)）]$")
 _MAX_TITLES = 100_000  # that are remembered
 
@@ -82,16 +84,16 @@ class Wiki:
         if "%" in text:
             decoded = unquote(text)
             text = text if "\ufffd" in decoded else decoded
-        label = text.replace("\u00a0", " ").strip()
+        label = _MARKS.sub("", _LABEL_SPACES.sub(" ", text)).strip()
         text = _BIDI.sub("", text)
         name, _, section = text.partition("#")
-        name, section = _spaced(name), _spaced(section)
+        name, section = _spaced(name), _spaced(_MARKS.sub("", section))
         if name.startswith(":"):
             return self._with_colon(name[1:].lstrip(" :"), section, label.lstrip(" :"))
         if not name:
             return Target("section" if section else "malformed", "", section, label)
         if _NO_TITLE.search(name):
-            return Target("malformed", name, section, label)
+            return Target("malformed", name, section, raw.strip())
         if name.startswith(("/", "../")):
             return Target("subpage", name, section, label)
         if reason := self._elsewhere(name):
@@ -149,7 +151,7 @@ def without_qualifier(title: str) -> str:
 
 def pipe_trick(raw: str, wiki: Wiki) -> str:
     """What ``[[raw|]]`` shows: no namespace, no bracketed qualifier, nothing after a comma."""
-    name = decode(raw).strip().lstrip(":")
+    name = raw.strip().lstrip(":")
     prefix, colon, rest = name.partition(":")
     if colon and wiki.target(f":{prefix}:x").reason in ("namespace", "interwiki"):
         name = rest.strip()

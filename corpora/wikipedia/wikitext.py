@@ -11,7 +11,17 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from corpora.wikipedia.blocks import Block, Blocks
-from corpora.wikipedia.markup import SPECIAL, Kind, inline_pattern, tags
+from corpora.wikipedia.markup import (
+    LITERAL_SPACES,
+    MARKS,
+    SIGNS,
+    SILENT,
+    SPECIAL,
+    Kind,
+    heading,
+    inline_pattern,
+    tags,
+)
 from corpora.wikipedia.quotes import without_quotes
 from corpora.wikipedia.structure import Simplified, simplify
 from corpora.wikipedia.templates import TemplateTable
@@ -22,18 +32,13 @@ _LIST = re.compile(r"[*#:;]+[ \t]*")
 _RULE = re.compile(r"^-{4,}")
 _CAPTION = re.compile("\x04([^\x04\x05]*)\x05")
 _NOTHING = re.compile("(?:\x00\\d+\x00|[\x01 \t])*")
-_BROKEN_LINK = re.compile(r"\[\[[^\[\]\n|]++\|[^\[\]\n]*+\n[^\[\]]*+\]\]")
-_BROKEN_TAG = re.compile(r"</?[a-zA-Z][a-zA-Z0-9]*+[^<>\n]*+\n[^<>]*+>")
 _CLOSE = re.compile(r"\]\]|\[\[")
 _AFTER = re.compile(r"[ \t]*")
-_SPACE = " \u3000"
 _LINK = Kind.LINK
 _TABLE = frozenset({"{|", "|-", "|}", "|+"})
 _is_plain = PLAIN_TITLE.fullmatch
 
 _VANISHING = frozenset({"file", "category", "interlanguage"})
-
-
 _STARTS = frozenset(" \t*#:;=\x03-|{!")
 
 
@@ -97,20 +102,13 @@ class _Reader:
         self.in_table = False
         """Whether the lines are those of a table that is never opened or never closed."""
         self.in_link = False
+        self.link_start = -1
+        """Where the link that is read starts: what stands before it is not its."""
         self._pending: list[str] = []
         """Captions that wait for the end of the block."""
 
     def read(self) -> PageText:
-        text = self.simplified.text
-        if "\u00a0" in text:
-            text = text.replace("\u00a0", " ")
-        if "\u00ad" in text:
-            text = text.replace("\u00ad", "")
-        if _BROKEN_TAG.search(text):
-            text = _BROKEN_TAG.sub(lambda tag: tag[0].replace("\n", " "), text)
-        if _BROKEN_LINK.search(text):
-            text = _BROKEN_LINK.sub(lambda link: link[0].replace("\n", " "), text)
-        for line in text.split("\n"):
+        for line in self.simplified.text.split("\n"):
             if line:
                 self.line(line)
             else:
@@ -157,7 +155,7 @@ class _Reader:
         if found := _LIST.match(line):
             return "item", line[found.end() :]
         if first == "=":
-            return _heading(line)
+            return heading(line)
         if first == "\x03":
             return "verse", line[1:].lstrip(" :*")
         if line[:2] in _TABLE or (first in "|!" and (self.in_table or "||" in line)):
@@ -235,7 +233,8 @@ class _Reader:
         if kind == Kind.STRAY:
             return not self.n_open
         if kind == Kind.TAG:
-            return found[Kind.TAG].lower() not in tags()["all"]
+            unknown = found[Kind.TAG].lower() not in tags()["all"]
+            return unknown and not MARKS.search(found[0])
         if kind == Kind.MAGIC:
             return found[0].islower()
         if kind == Kind.OPENINGS:
@@ -251,14 +250,11 @@ class _Reader:
             return self.complex_link(line, end)
         if kind == Kind.ENTITY:
             text = decode(found[0]).replace("\u00a0", " ").replace("\u00ad", "")
-            self.out.add(" " if text in "\t\n" and text else text)
+            self.out.add(" " if text in "\t\n\u2028\u2029" and text else text)
         elif kind == Kind.BREAK:
             self.out.break_line()
         elif kind == Kind.TAG:
-            if not self.in_link and found[Kind.TAG].lower() in tags()["blocks"]:
-                block = self.out.kind
-                self.close()
-                self.out.open(block)
+            self.tag(found)
         elif kind == Kind.DROPPED:
             end = self.tidy(line, end)
             self.out.holes.append(
@@ -268,7 +264,7 @@ class _Reader:
             return self.tidy(line, end)
         elif kind == Kind.LITERAL:
             literal = self.simplified.literals[int(found[Kind.LITERAL])]
-            self.out.add(" ".join(literal.split(" ")).replace("\n", " "))
+            self.out.add(LITERAL_SPACES.sub(" ", literal.replace("\u00ad", "")))
         elif kind == Kind.EXTERNAL:
             self.external += 1
             self.external_start = self.out.length
@@ -279,6 +275,16 @@ class _Reader:
         elif kind == Kind.STRAY:
             self.n_open -= 1
         return end
+
+    def tag(self, found: re.Match[str]) -> None:
+        """Take a tag out, or begin another block; one that is none stays without marks in it."""
+        name = found[Kind.TAG].lower()
+        if name not in tags()["all"]:
+            self.out.add(_SPACES.sub(" ", MARKS.sub("", found[0])))
+        elif not self.in_link and name in tags()["blocks"]:
+            block = self.out.kind
+            self.close()
+            self.out.open(block)
 
     def tidy(self, line: str, position: int) -> int:
         """Leave no space too many, and no empty brackets, where something was dropped."""
@@ -305,9 +311,12 @@ class _Reader:
         return position
 
     def tail(self) -> str:
-        """The last character, spaces aside, if no link ends with it."""
-        links = self.page.links
-        return "" if links and links[-1].end == self.out.length else self.out.tail()
+        """The last character, spaces aside, if it is no link's; a space instead of that."""
+        length, links = self.out.length, self.page.links
+        if length == self.link_start or (links and links[-1].end == length):
+            return ""
+        after_link = links and self.out.loose and links[-1].end == length - 1
+        return " " if after_link else self.out.tail()
 
     def link(self, raw: str, anchor: str | None, trail: str) -> None:
         """Append a link whose text holds no markup."""
@@ -321,21 +330,24 @@ class _Reader:
                 return
         shown = (label if anchor is None else anchor) + trail
         out = self.out
-        if shown[:1] in _SPACE or shown[-1] in _SPACE:
-            out.add(shown[:1] if shown[:1] in _SPACE else "")
-            shown = shown.lstrip(_SPACE)
-            start = out.length
-            out.add(shown)
-            end = start + len(shown.rstrip(_SPACE))
-        else:
-            start = out.length
+        after = ""
+        if not shown or shown[0].isspace() or shown[-1].isspace():
+            length = len(shown.rstrip())
+            shown, after = shown[:length], shown[length:]
+            out.add(shown[: length - len(shown.lstrip())])
+            shown = shown.lstrip()
+        start = end = out.length
+        if shown:
             end = out.append(shown)
         if reason:
             self.page.dropped[reason] += 1
         elif end > start:
+            self.out.has_link = True
             self.page.links.append(Link(start, end, title, section))
         else:
             self.page.dropped["empty"] += 1
+        if after:
+            out.add(after)
 
     def complex_link(self, line: str, inside: int) -> int:
         """Append a link with markup in it; returns where it ends."""
@@ -349,14 +361,16 @@ class _Reader:
         if "[" in anchor and line[end : end + 1] == "]":
             anchor += "]"
             end += 1
-        target = self.wiki.target(raw)
+        target = self.wiki.target(SILENT.sub("", raw))
         trail = self._trail.match(line, end)
         end = trail.end() if trail else end
         if target.reason in _VANISHING:
             self.page.dropped[target.reason] += 1
             return end
         if not bar:
-            anchor = target.label
+            anchor = raw.strip().lstrip(": ")
+            if target.reason != "malformed" and not SIGNS.search(target.label):
+                anchor = target.label
         elif not anchor.strip():
             anchor = pipe_trick(raw, self.wiki)
         self.anchor(anchor, trail[0] if trail else "", target)
@@ -366,29 +380,21 @@ class _Reader:
         """Append the text of a link, with the markup in it."""
         if text[:1] in (" ", "\n"):
             self.out.add(" ")
-        start, self.in_link = self.out.length, True
+        n_parts = len(self.out.parts)
+        self.link_start, self.in_link = self.out.length, True
         self.inline(text.strip())
-        self.in_link = False
         self.out.add(trail)
-        if self.out.length > start:
-            self.out.trim(" \n")
-        end = self.out.length
+        self.out.trim(" \n", floor=self.link_start)
+        self.link_start, self.in_link = -1, False
+        shown = "".join(self.out.parts[n_parts:])
+        end = self.out.length - len(shown) + len(shown.rstrip())
+        start = end - len(shown.strip())
         if target.reason:
             self.page.dropped[target.reason] += 1
         elif end > start:
+            self.out.has_link = True
             self.page.links.append(Link(start, end, target.title, target.section))
         else:
             self.page.dropped["empty"] += 1
         if text[-1:] == " " and not trail:
             self.out.add(" ")
-
-
-def _heading(line: str) -> tuple[str, str]:
-    """The text of a heading without its signs, or the line as it is."""
-    stripped = line.rstrip(" \t\x01")
-    level = min(
-        6, len(stripped) - len(stripped.lstrip("=")), len(stripped) - len(stripped.rstrip("="))
-    )
-    if 2 * level < len(stripped) and level:
-        return "head", stripped[level:-level].strip()
-    return "p", line
