@@ -9,6 +9,7 @@ Some texts keep it busy for hours, and a thread cannot be stopped: so it works i
 own, which is killed when a page takes too long.
 """
 
+import atexit
 import json
 import os
 import re
@@ -206,6 +207,12 @@ class _Engine:
         lines: list[str] = json.loads(answer)
         return lines
 
+    def close(self) -> None:
+        """End the process."""
+        if self.process is not None:
+            self.process.communicate()
+            self.process = None
+
 
 def _explain(process: "subprocess.Popen[str]") -> str:
     """Say why a process gave no answer, once it has ended."""
@@ -224,7 +231,9 @@ def _explain(process: "subprocess.Popen[str]") -> str:
 @cache
 def _engine(_: int) -> _Engine:
     """One for each process, by its id: a copy of a process does not share the pipes."""
-    return _Engine()
+    engine = _Engine()
+    atexit.register(engine.close)
+    return engine
 
 
 def _start() -> "subprocess.Popen[str]":
