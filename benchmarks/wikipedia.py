@@ -251,7 +251,7 @@ def show_parts(dump: Path, scratch: Path) -> None:
     n_bytes = 0
     for _ in range(2):  # the first time it loads, too
         watch_.seconds.clear()
-        chunks = watch_.time("decompress", lambda: list(file.chunks(range_.start, range_.end)))
+        chunks = watch_.time("decompress", lambda: own(file.chunks(range_.start, range_.end)))
         n_bytes = sum(len(c.data) for c in chunks if isinstance(c, Chunk) and c.own)
         del chunks
     read = partial(read_pages, dump, range_, source=dump.name, max_page_bytes=50_000_000)
@@ -266,6 +266,16 @@ def show_parts(dump: Path, scratch: Path) -> None:
         seconds = watch_.seconds[name]
         print(f"| {name} | {1e3 * seconds / megabytes:.1f} | {100 * seconds / total:.0f} % |")
     print(f"| all | {1e3 * total / megabytes:.1f} | {megabytes / total:.2f} MB/s a core |")
+
+
+def own(items: Iterable[Any]) -> list[Any]:
+    """The chunks of a range, and the one after them, in which its last page ends."""
+    chunks = []
+    for item in items:
+        chunks.append(item)
+        if not item.own:
+            break
+    return chunks
 
 
 def read_parts(

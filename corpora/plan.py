@@ -24,7 +24,7 @@ from corpora.errors import InputChangedError, UsageError
 
 UNIT_BYTES = 2 << 20
 UNIT_FILES = 200
-LIBRARIES = ("icu4py", "pyarrow")  # those whose version may change a byte of a shard
+LIBRARIES = ("ahocorasick_rs", "icu4py", "pyarrow")  # whose version may change a byte of a shard
 _SOURCES = (".py", ".toml")
 
 

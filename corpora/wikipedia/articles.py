@@ -125,8 +125,8 @@ def find_redirect(page: Page, wiki: Wiki) -> Redirect | None:
     text = page.text
     start = text[:1] == "#" or text[:200].lstrip()[:1] == "#"
     found = _REDIRECT.match(text) if start else None
-    if page.redirect is None and found is None:
-        return None
+    if page.redirect is None and (found is None or page.namespace is not None):
+        return None  # a list may begin like that, and newer dumps say which pages redirect
     target = wiki.target(f":{found[2] if found else page.redirect}")
     is_elsewhere = target.reason in ("interwiki", "interlanguage")
     title = wiki.title(page.redirect) if page.redirect else target.title

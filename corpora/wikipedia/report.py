@@ -41,6 +41,7 @@ def to_markdown(build: Build) -> str:
         _links(counters),
         _redirects(counters),
         _numbers(counters),
+        _tables(counters),
         _augmentation(build, counters),
         _templates(counters),
     ]
@@ -71,6 +72,15 @@ def _links(counters: Mapping[str, int]) -> Iterator[str]:
         yield f"| shown twice by a template | {created:,} |"
     sums = "adds up" if links_add_up(counters) else "**does not add up: please report this**"
     yield from ("", f"The ledger {sums}.", "")
+
+
+def _tables(counters: Mapping[str, int]) -> Iterator[str]:
+    yield from ("## Tables", "")
+    yield (
+        f"{counters.get('tables.dropped', 0):,} tables were dropped whole, and "
+        f"{counters.get('tables.stray_lines', 0):,} lines of tables that never open or never close."
+    )
+    yield ""
 
 
 def _redirects(counters: Mapping[str, int]) -> Iterator[str]:

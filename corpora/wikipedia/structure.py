@@ -61,6 +61,8 @@ class Simplified:
     literals: list[str] = field(default_factory=list)
     links: Counter[str] = field(default_factory=Counter)
     """Reason to number of links that went with what was dropped."""
+    n_tables: int = 0
+    """Outermost tables, but for those in templates."""
     is_disambiguation: bool = False
 
 
@@ -192,6 +194,7 @@ class _Page:
             if text[start] == "{":
                 out.append(self.template(text, start, end, depth=depth))
             else:
+                self.found.n_tables += 1
                 self.count_links(text[start:end], "in_table")
                 out.append("\n")
         out.append(text[position:])

@@ -66,6 +66,9 @@ class PageText:
     """Names of templates and tags that dropped out, anywhere on the page."""
     hole_templates: Counter[str] = field(default_factory=Counter)
     """Those that dropped out of a line with other text."""
+    n_tables: int = 0
+    """Tables that were dropped; and lines of tables that never open or never close."""
+    n_table_lines: int = 0
     is_disambiguation: bool = False
     simplified: str = ""
     """The wikitext without templates, tables, references and files."""
@@ -92,6 +95,7 @@ class _Reader:
         self.page = PageText(
             dropped=simplified.links,
             templates=Counter(simplified.dropped) + simplified.silent,
+            n_tables=simplified.n_tables,
             is_disambiguation=simplified.is_disambiguation,
             simplified=simplified.text,
         )
@@ -162,6 +166,7 @@ class _Reader:
             if n := line.count("[["):
                 self.page.dropped["in_table"] += n
             self.in_table = True
+            self.page.n_table_lines += 1
             return "p", ""
         return "p", _RULE.sub("", line, count=1)
 

@@ -269,3 +269,26 @@ def test_datasets_verify_and_show(dataset, tmp_path, capsys):
     assert shards(["verify", "--rows", str(tmp_path / "out")]) == 0
     assert shards(["show", str(tmp_path / "out" / dataset), "--limit", "1"]) == 0
     assert "Windm" in capsys.readouterr().out
+
+
+def test_article_that_begins_with_a_numbered_line_is_no_redirect(tmp_path):
+    file = tmp_path / SAMPLE.name
+    xml = SAMPLE.read_text("utf-8")
+    file.write_text(
+        re.sub(
+            "(<title>Mehl</title>.*?<text[^>]*>)", r"\1#Mahlen [[Korn]]\n\n", xml, flags=re.DOTALL
+        ),
+        "utf-8",
+    )
+
+    assert run(tmp_path / "out", input=file) == 0
+
+    [document] = [d for d in documents_of(tmp_path / "out") if d.title == "Mehl"]
+    assert document.text.startswith("Mahlen Korn\n")
+
+
+def test_dropped_tables_are_counted(tmp_path):
+    run(tmp_path / "out")
+
+    assert describe(tmp_path / "out")["counters"]["tables.dropped"] > 0
+    assert "tables were dropped whole" in (tmp_path / "out" / "report.md").read_text("utf-8")

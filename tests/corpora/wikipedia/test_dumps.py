@@ -36,6 +36,31 @@ FILES = (
 )
 
 
+LINK = re.compile(r"\[\[([^\[\]|{}<>\n]+)(?:\|([^\[\]{}<>&\n]+))?\]\]")
+
+
+def letters(text):
+    return "".join(filter(str.isalnum, text))
+
+
+def surfaces_that_fit(page, text, wiki):
+    """Mentions of titles that the source links with plain texts: how many, and how many fit.
+
+    A mention fits if it begins with such a text; letters after the link may follow.
+    """
+    anchors = {}
+    for raw, anchor in LINK.findall(page.text):
+        target = wiki.target(raw)
+        anchors.setdefault(target.title, set()).add(letters(anchor or target.label))
+    known = [link for link in text.links if link.target in anchors]
+    fit = [
+        link
+        for link in known
+        if any(map(letters(text.text[link.start : link.end]).startswith, anchors[link.target]))
+    ]
+    return len(known), len(fit)
+
+
 def articles(path, scratch):
     dump = examine(path, range_bytes=1 << 30, scratch=scratch)
     for range_ in dump.ranges:
@@ -55,7 +80,7 @@ def test_articles_of_a_dump_keep_all_promises(name, realdata, tmp_path):
     namespaces = {} if "minidumps" in name else head.namespaces
     wiki, templates = wiki_of(name=lang, lang=lang, namespaces=namespaces), load_templates(lang)
 
-    n_links = 0
+    n_links = n_known = n_fit = 0
     for page in articles(path, tmp_path):
         if find_redirect(page, wiki):
             continue
@@ -63,5 +88,8 @@ def test_articles_of_a_dump_keep_all_promises(name, realdata, tmp_path):
         assert problems(page.text, text) == [], page.title
         assert not MARKUP.search(text.text), page.title
         n_links += len(text.links)
+        known, fit = surfaces_that_fit(page, text, wiki)
+        n_known, n_fit = n_known + known, n_fit + fit
 
-    assert n_links > 0
+    assert n_known > 0.8 * n_links > 0
+    assert n_fit >= 0.995 * n_known
