@@ -16,6 +16,15 @@ class Block(NamedTuple):
     kind: str
 
 
+class Link(NamedTuple):
+    """Characters ``start`` to ``end`` of the text link to a title."""
+
+    start: int
+    end: int
+    target: str
+    section: str
+
+
 class Blocks:
     """Text so far, its finished blocks, and the one that is open."""
 

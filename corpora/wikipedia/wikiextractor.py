@@ -25,11 +25,11 @@ from typing import IO
 from urllib.parse import unquote
 
 from corpora.errors import CorpusError, UsageError
-from corpora.wikipedia.blocks import Blocks
+from corpora.wikipedia.blocks import Blocks, Link
 from corpora.wikipedia.structure import simplify
 from corpora.wikipedia.templates import TemplateTable
 from corpora.wikipedia.titles import Target, Wiki, pipe_trick
-from corpora.wikipedia.wikitext import Link, PageText
+from corpora.wikipedia.wikitext import PageText
 
 PAGE_SECONDS = 60.0
 """After which a page is given up; one of a megabyte takes less than a second."""

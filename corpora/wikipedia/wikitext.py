@@ -8,9 +8,8 @@ is appended. Every ``[[`` of the source is a link or is counted with a reason.
 import re
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
-from corpora.wikipedia.blocks import Block, Blocks
+from corpora.wikipedia.blocks import Block, Blocks, Link
 from corpora.wikipedia.markup import (
     LITERAL_SPACES,
     MARKS,
@@ -40,15 +39,6 @@ _is_plain = PLAIN_TITLE.fullmatch
 
 _VANISHING = frozenset({"file", "category", "interlanguage"})
 _STARTS = frozenset(" \t*#:;=\x03-|{!")
-
-
-class Link(NamedTuple):
-    """Characters ``start`` to ``end`` of the text link to a title."""
-
-    start: int
-    end: int
-    target: str
-    section: str
 
 
 @dataclass(slots=True)
