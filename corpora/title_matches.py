@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from corpora.surface_forms import Right, begins_word, ends_word, fold
 
 MIN_CHARACTERS = 3
+_PARTS = frozenset({"", *" \n.,;:!?()[]/'\"-"})
+"""What parts words in any script, to ask for it first."""
 _LETTER = re.compile(r"[^\W\d_]")
 
 
@@ -30,24 +32,22 @@ def page_forms(
     it can, else the one that most links have; of equals, the one that is linked first. Left out
     are forms of less than ``min_characters`` and those without a letter.
     """
-    counts: Counter[tuple[str, str]] = Counter()
     titles = Counter(targets)
-    for form, meant in _spelled(titles, lang=lang):
-        counts[form, meant] += titles[meant]
+    counts = {pair: titles[pair[1]] for pair in _spelled(titles, lang=lang)}
     if pairs := Counter(anchors):
         texts = fold("\n".join([text.replace("\n", " ") for text, _ in pairs]), lang=lang)
         for form, pair in zip(texts.split("\n"), pairs, strict=True):
-            counts[form, pair[1]] += pairs[pair]
-    best: dict[str, tuple[int, str]] = {}
+            counts[form, pair[1]] = counts.get((form, pair[1]), 0) + pairs[pair]
+    chosen: dict[str, str] = {}
+    best: dict[str, int] = {}
     for (form, meant), count in counts.items():
-        if form not in best or count > best[form][0]:
-            best[form] = count, meant
-    chosen = {form: meant for form, (_, meant) in best.items()}
+        if count > best.get(form, 0):
+            best[form], chosen[form] = count, meant
     chosen |= dict(_spelled([title], lang=lang))  # a page speaks of its subject
     return {
         form: meant
         for form, meant in chosen.items()
-        if len(form) >= min_characters and _LETTER.search(form)
+        if len(form) >= min_characters and (form[0].isalpha() or _LETTER.search(form))
     }
 
 
@@ -82,11 +82,12 @@ def match_titles(
     last = 0
     for start, minus_end, number in _occurrences(_free(fold(text, lang=lang), occupied), names):
         end = -minus_end
-        if (
-            start >= last
-            and begins_word(text, start)
-            and ends_word(text, end, right=right, lang=lang)
-        ):
+        if start < last:
+            continue
+        is_plain = text[start - 1 : start] in _PARTS and text[start].isalnum()
+        if not is_plain and not begins_word(text, start):
+            continue
+        if text[end : end + 1] in _PARTS or ends_word(text, end, right=right, lang=lang):
             found.append((start, end, forms[names[number]]))
             last = end
     return found

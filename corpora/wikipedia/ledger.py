@@ -8,8 +8,10 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from corpora.wikipedia.wikitext import PageText
 
@@ -64,14 +66,26 @@ def _digits(text: str) -> tuple[int, list[int] | list[str]]:
     A number that is lost changes both, unless the same digits are won elsewhere on the page. Where
     digits of other scripts may stand: how many numbers, and which.
     """
-    data = np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8)
-    if not text.isascii() and (((data >= 0xD9) & (data <= 0xE1)) | (data == 0xEF)).any():
-        numbers = _NUMBER.findall(text)  # bytes with which digits of other scripts begin
-        return len(numbers), sorted(numbers)
-    values = data - np.uint8(48)
+    if text.isascii():
+        codes: npt.NDArray[Any] = np.frombuffer(text.encode(), np.uint8)
+    else:
+        codes = np.frombuffer(text.encode("utf-16-le", "surrogatepass"), np.uint16)
+        if (_may_be_digits(codes)).any():
+            numbers = _NUMBER.findall(text)
+            return len(numbers), sorted(numbers)
+    values = codes - codes.dtype.type(48)
     is_digit = values < 10
     n_numbers = np.count_nonzero(is_digit[1:] > is_digit[:-1]) + int(is_digit[:1].sum())
     return int(n_numbers), np.bincount(values[is_digit], minlength=10).tolist()
+
+
+def _may_be_digits(codes: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Whether each code unit may be, or begin, a digit that is not ASCII."""
+    return (
+        ((codes >= 0x660) & (codes < 0x1C60))
+        | ((codes >= 0xA620) & (codes < 0xAC00))
+        | (codes >= 0xD800)
+    )
 
 
 def links_add_up(counters: Mapping[str, int]) -> bool:

@@ -1,6 +1,5 @@
 """Redirects resolved and titles matched, on batches of documents whose links are as written."""
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,7 +13,6 @@ import pyarrow.compute as pc
 from corpora.columns import Mentions, mention_array, with_field, with_mentions
 from corpora.wikipedia.redirects import RedirectTable
 
-_UNSPACED = re.compile("[\u3040-\u9fff]")
 EXAMPLE_WORDS = 510
 """Words of an example in the table that compares with and without augmentation."""
 
@@ -73,9 +71,11 @@ class Resolver:
 
         starts, stops = mentions.numbers("start").tolist(), mentions.numbers("end").tolist()
         targets, ends = titles.to_pylist(), mentions.ends.tolist()
-        names = batch.column("title").to_pylist()
-        found: list[tuple[int, int, int, str, str]] = []
-        for i, text in enumerate(batch.column("text").to_pylist()):
+        found: list[tuple[int, int, str]] = []
+        n_found = []
+        for i, (name, text) in enumerate(
+            zip(batch.column("title").to_pylist(), batch.column("text").to_pylist(), strict=True)
+        ):
             of = slice(ends[i], ends[i + 1])
             occupied = list(zip(starts[of], stops[of], strict=True))
             anchors = (
@@ -84,22 +84,31 @@ class Resolver:
                 else ()
             )
             forms = page_forms(
-                names[i],
-                targets[of],
-                anchors,
-                min_characters=how.min_characters,
-                lang=how.lang,
+                name, targets[of], anchors, min_characters=how.min_characters, lang=how.lang
             )
-            for start, end, title in match_titles(
-                text, forms, occupied, right=how.right, lang=how.lang
-            ):
-                origin = "self_title" if title == names[i] else "title_match"
-                found.append((i, start, end, f"{self.wiki}:{title}", origin))
+            matches = match_titles(text, forms, occupied, right=how.right, lang=how.lang)
+            found += matches
+            n_found.append(len(matches))
         if not found:
             return mentions
-        of_document, first, last, entities, origins = zip(*found, strict=True)
-        added = mention_array(first, last, entities, origins=origins)
-        return mentions.merged(np.array(of_document, np.int32), added)
+        of_document = np.repeat(np.arange(len(n_found), dtype=np.int32), n_found)
+        return mentions.merged(
+            of_document, self._matches(found, batch.column("title"), of_document)
+        )
+
+    def _matches(
+        self,
+        found: Sequence[tuple[int, int, str]],
+        names: pa.StringArray,
+        of_document: npt.NDArray[np.int32],
+    ) -> pa.StructArray:
+        """Matches of titles as mentions."""
+        first, last, titles = zip(*found, strict=True)
+        matched = pa.array(titles, pa.string())
+        is_self = pc.equal(matched, names.take(pa.array(of_document)))
+        origins = pc.if_else(pc.fill_null(is_self, False), "self_title", "title_match")  # noqa: FBT003
+        entities = pc.binary_join_element_wise(self.wiki, matched, ":")
+        return mention_array(first, last, entities, origins=origins)
 
     def _count(self, batch: pa.RecordBatch, links: Mentions, all_: Mentions) -> None:
         """Count mentions by origin, and what examples with and without augmentation hold."""
@@ -140,13 +149,18 @@ def _count_words(
     text: str, starts: npt.NDArray[np.int32], stops: npt.NDArray[np.int32]
 ) -> list[int]:
     """White-space words of each sentence; letters of scripts without spaces count a half."""
-    if text.isascii() or not _UNSPACED.search(text):
+    if text.isascii() or _highest(text) < 0x3040:
         sentences = zip(starts.tolist(), stops.tolist(), strict=True)
         return [text.count(" ", start, stop) + 1 for start, stop in sentences]
     codes = np.frombuffer(text.encode("utf-32-le"), np.uint32)
     halves = np.where(codes == 32, 2, ((codes >= 0x3040) & (codes < 0xA000)) * 1)
     total = np.concatenate([[0], np.cumsum(halves)])
     return list(((total[stops] - total[starts]) // 2 + 1).tolist())
+
+
+def _highest(text: str) -> int:
+    """The highest code unit of UTF-16; to ask numpy for it is ten times faster than a pattern."""
+    return int(np.frombuffer(text.encode("utf-16-le", "surrogatepass"), np.uint16).max(initial=0))
 
 
 def _hold(

@@ -19,6 +19,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from corpora.wikipedia.markup import tags
 from corpora.wikipedia.nesting import OPENING, Braces, Brackets, Tags
@@ -36,7 +40,7 @@ _SCRIPTS = {
     "sub": str.maketrans("0123456789+−-", "₀₁₂₃₄₅₆₇₈₉₊₋₋"),
     "sup": str.maketrans("0123456789+−-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻"),
 }
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029]")
+CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029]")
 _BROKEN_LINK = re.compile(r"\[\[[^\[\]\n|]++\|[^\[\]\n]*+\n[^\[\]]*+\]\]")
 _BROKEN_TAG = re.compile(r"</?[a-zA-Z][a-zA-Z0-9]*+[^<>\n]*+(?:\n(?!\n)[^<>\n]*+)++>")
 _LATE_VERSE = re.compile("(?<!\n)\x03")
@@ -76,7 +80,7 @@ def simplify(
 class _Page:
     def __init__(self, wiki: Wiki, templates: TemplateTable, *, title: str, today: str) -> None:
         self.wiki, self.templates, self.today = wiki, templates, today
-        self.title = _CONTROL.sub(" ", title)
+        self.title = CONTROL.sub(" ", title)
         self.found = Simplified()
 
     def simplify(self, source: str) -> Simplified:
@@ -86,7 +90,7 @@ class _Page:
         if self.wiki.variants and "-{" in text:
             text = self.with_variants(text)
         text = self.without_files(text)
-        if _CAPTION_MARK.search(_CAPTION.sub("", text)):  # one in another, or half of one
+        if _has_caption_mark(_CAPTION.sub("", text)):  # one in another, or half of one
             text = "\n".join(_flat_captions(line) for line in text.split("\n"))
         if "\x03" in text:
             text = _LATE_VERSE.sub("\n\x03", text)
@@ -301,9 +305,26 @@ def _cleaned(source: str) -> str:
     """One sign for the end of a line, plain spaces, no control characters, no soft hyphens."""
     if "\r" in source:
         source = source.replace("\r\n", "\n").replace("\r", "\n")
-    if _CONTROL.search(source):
-        source = _CONTROL.sub(" ", source)
+    if has_control(source):
+        source = CONTROL.sub(" ", source)
     return source.replace("\u00a0", " ").replace("\u00ad", "")
+
+
+def has_control(text: str) -> bool:
+    """Whether ``CONTROL`` finds something; on arrays, which is five times faster."""
+    if text.isascii():
+        codes: npt.NDArray[Any] = np.frombuffer(text.encode(), np.uint8)
+        high = codes == 0x7F
+    else:
+        codes = np.frombuffer(text.encode("utf-16-le", "surrogatepass"), np.uint16)
+        high = (codes - np.uint16(0x7F) < 0x21) | (codes & np.uint16(0xFFFE) == 0x2028)
+    n_low = np.count_nonzero(codes < 32)
+    n_white = sum(map(text.count, "\t\n\r"))
+    return bool(n_low > n_white or high.any())
+
+
+def _has_caption_mark(text: str) -> bool:
+    return "\x04" in text or "\x05" in text
 
 
 def _flat_captions(line: str) -> str:

@@ -24,7 +24,7 @@ from corpora.wikipedia.markup import (
 from corpora.wikipedia.quotes import without_quotes
 from corpora.wikipedia.structure import Simplified, simplify
 from corpora.wikipedia.templates import TemplateTable
-from corpora.wikipedia.titles import PLAIN_TITLE, Target, Wiki, decode, pipe_trick
+from corpora.wikipedia.titles import Target, Wiki, decode, pipe_trick
 
 _SPACES = re.compile("[ \t]{2,}|\t")
 _LIST = re.compile(r"[*#:;]+[ \t]*")
@@ -35,7 +35,6 @@ _CLOSE = re.compile(r"\]\]|\[\[")
 _AFTER = re.compile(r"[ \t]*")
 _LINK = Kind.LINK
 _TABLE = frozenset({"{|", "|-", "|}", "|+"})
-_is_plain = PLAIN_TITLE.fullmatch
 
 _VANISHING = frozenset({"file", "category", "interlanguage"})
 _STARTS = frozenset(" \t*#:;=\x03-|{!")
@@ -315,8 +314,10 @@ class _Reader:
 
     def link(self, raw: str, anchor: str | None, trail: str) -> None:
         """Append a link whose text holds no markup."""
-        if _is_plain(raw):
-            reason, title, section, label = "", self.wiki.upper(raw), "", raw
+        if raw.replace(" ", "").isalnum() and "  " not in raw and raw[0] != " " != raw[-1]:
+            reason = section = ""  # most links: there is nothing to normalise
+            label = raw
+            title = raw if raw[0].isupper() else self.wiki.upper(raw)
         else:
             reason, title, section, label = self.wiki.target(raw)
             if reason in _VANISHING:
@@ -326,7 +327,7 @@ class _Reader:
         shown = (label if anchor is None else anchor) + trail
         out = self.out
         after = ""
-        if not shown or shown[0].isspace() or shown[-1].isspace():
+        if shown.strip() != shown:
             length = len(shown.rstrip())
             shown, after = shown[:length], shown[length:]
             out.add(shown[: length - len(shown.lstrip())])
@@ -337,7 +338,7 @@ class _Reader:
         if reason:
             self.page.dropped[reason] += 1
         elif end > start:
-            self.out.has_link = True
+            out.has_link = True
             self.page.links.append(Link(start, end, title, section))
         else:
             self.page.dropped["empty"] += 1

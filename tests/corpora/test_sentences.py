@@ -1,3 +1,4 @@
+import re
 import subprocess
 import sys
 from importlib.resources import files
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from corpora.document import Span
 from corpora.errors import UsageError
 from corpora.sentence_tables import read_table
-from corpora.sentences import segmenter
+from corpora.sentences import Segmenter, after_dashes, segmenter
 
 LANGUAGES = ("de", "da", "en", "fr", "es", "th", None)
 
@@ -304,3 +305,25 @@ def test_split_takes_line_breaks_inside_a_paragraph_for_spaces():
         "Ende.",
         "Neu.",
     ]
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.text(alphabet="abRSI. 19", max_size=12), max_size=12), st.sampled_from(LANGUAGES)
+)
+def test_what_was_read_before_changes_no_sentence(parts, lang):
+    known = segmenter(lang)
+    texts = ["Haus. " + " Das ".join(part + "." for part in parts), "".join(parts)]
+    texts = [text for text in texts if text.strip()]
+    fresh = [Segmenter(known.locale, known.table).sentences(t, Span(0, len(t))) for t in texts]
+
+    again = [known.sentences(text, Span(0, len(text))) for text in [*texts, *texts]]
+
+    assert again == [*fresh, *fresh]
+
+
+def test_dashes_after_a_full_stop_begin_a_sentence_wherever_white_space_stands():
+    text = "Sagt er. – Ja. — – Nein! -  Gut-so. -\u00a0Und .- nicht. –\nDoch .\u2029– Da."
+    pattern = re.compile(r"[.!?…][\"'»)\]*–—\- \u00a0]*[^\S\n][–—-]+[^\S\n]+")
+
+    assert sorted(after_dashes(text)) == [dash.end() for dash in pattern.finditer(text)]
