@@ -100,6 +100,46 @@ _ENTITY_STAGES = {
     "forms": [_FORM],
     "form_occurrences": [("number", pa.int64()), ("unlinked", pa.int64())],
 }
+_EXAMPLES = pa.schema(
+    [
+        *(
+            pa.field(name, pa.string(), nullable=False)
+            for name in ("id", "document_id", "group", "split")
+        ),
+        *(
+            pa.field(name, pa.list_(pa.int32()), nullable=False)
+            for name in (
+                "input_ids",
+                "word_starts",
+                "sentence_starts",
+                "entity_ids",
+                "entity_starts",
+                "entity_ends",
+            )
+        ),
+        pa.field("entity_origins", pa.list_(pa.string()), nullable=False),
+    ]
+)
+# A file beside examples: the rows of their entity vocabulary, in the order of ids.
+_EXAMPLE_ENTITIES = pa.schema(
+    [
+        pa.field("id", pa.int32(), nullable=False),
+        _ENTITY,
+        _COUNT,
+        pa.field("mentions", pa.int64(), nullable=False),
+    ]
+)
+
+_PIECES = pa.schema(
+    [
+        pa.field("id", pa.int32(), nullable=False),
+        pa.field("piece", pa.string(), nullable=False),
+        _COUNT,
+    ]
+)
+# Of the stages of documents_to_tokenizer; `part` is as above.
+_WORD = pa.field("word", pa.string(), nullable=False)
+_WORD_STAGES = {"word_counts": [_PART, _WORD, _COUNT], "word_totals": [_WORD, _COUNT]}
 
 SCHEMAS = {
     schema.name: schema
@@ -108,17 +148,38 @@ SCHEMAS = {
             "documents",
             1,
             _DOCUMENTS,
-            made_by="tei_to_ner, wikipedia_to_documents, augment_mentions",
+            made_by="tei_to_ner, wikipedia_to_documents, text_to_documents, augment_mentions",
         ),
         Schema("redirects", 1, _REDIRECTS, made_by="wikipedia_to_documents"),
         Schema("entities", 1, _ENTITIES, made_by="documents_to_entity_vocab"),
+        # Uncompressed: training maps them into memory, and reads them as they lie there.
+        Schema("examples", 1, _EXAMPLES, made_by="documents_to_examples", compression=None),
+        Schema(
+            "example_entities",
+            1,
+            _EXAMPLE_ENTITIES,
+            made_by="documents_to_examples",
+            compression=None,
+        ),
+        Schema("pieces", 1, _PIECES, made_by="documents_to_tokenizer"),
         # Between the stages of a pipeline; never published.
+        Schema(
+            "document_shares",
+            1,
+            pa.schema([("lowest", pa.float64()), ("highest", pa.float64())]),
+            made_by="documents_to_examples",
+            compression="lz4",
+        ),
         Schema("pages", 1, _DOCUMENTS, made_by="wikipedia_to_documents", compression="lz4"),
         *(
             Schema(
                 name, 1, pa.schema(fields), made_by="documents_to_entity_vocab", compression="lz4"
             )
             for name, fields in _ENTITY_STAGES.items()
+        ),
+        *(
+            Schema(name, 1, pa.schema(fields), made_by="documents_to_tokenizer", compression="lz4")
+            for name, fields in _WORD_STAGES.items()
         ),
         Schema(
             "chosen_forms",

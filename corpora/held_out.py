@@ -1,0 +1,58 @@
+"""Which documents are held out: those below a share, but never none or all of several."""
+
+import math
+from collections.abc import Iterable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from corpora.sampling import share
+from corpora.schemas import SCHEMAS
+from corpora.shards import read_batches
+
+_SCHEMA = SCHEMAS["document_shares"]
+_NOBODY: tuple[float, float] = (1.0, 0.0)
+
+
+def extremes(shard: Path, *, seed: int) -> tuple[float, float]:
+    """The lowest and the highest share of those documents of a shard that have sentences.
+
+    1 and 0 where there are none.
+    """
+    lowest, highest = _NOBODY
+    for batch in read_batches(shard, SCHEMAS["documents"], columns=("id", "sentences")):
+        has_any = pc.greater(pc.list_value_length(batch.column("sentences")).fill_null(0), 0)
+        for id in batch.column("id").filter(has_any).to_pylist():
+            at = share(id, seed=seed)
+            lowest, highest = min(lowest, at), max(highest, at)
+    return lowest, highest
+
+
+def to_batch(found: tuple[float, float]) -> pa.RecordBatch:
+    """Put ``extremes`` into a row."""
+    lowest, highest = found
+    return pa.RecordBatch.from_pylist(
+        [{"lowest": lowest, "highest": highest}], schema=_SCHEMA.columns
+    )
+
+
+def merge(shards: Iterable[Path]) -> tuple[float, float]:
+    """The ``extremes`` of all shards, of the rows for each."""
+    rows = [
+        row for path in shards for batch in read_batches(path, _SCHEMA) for row in batch.to_pylist()
+    ]
+    lowest = min((row["lowest"] for row in rows), default=_NOBODY[0])
+    return lowest, max((row["highest"] for row in rows), default=_NOBODY[1])
+
+
+def threshold(held_out: float, found: tuple[float, float]) -> float:
+    """Below which share a document is held out, if about ``held_out`` of all shall be.
+
+    ``found`` are the ``extremes`` of all documents: of several, at least one is below, and one is
+    not. A single document is not held out. Where nothing shall be held out, nothing is.
+    """
+    lowest, highest = found
+    if lowest >= held_out > 0:
+        held_out = math.nextafter(lowest, 1)
+    return min(held_out, highest)

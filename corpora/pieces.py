@@ -1,0 +1,223 @@
+"""Pieces of texts as arrays, and how to get them fast: what stands between spaces is cut once.
+
+BERT's normaliser and pre-tokenizer look at nothing beyond a space, so the pieces of a text are
+those of its *chunks*, the characters between spaces and line ends, one after the other. Most
+chunks have been met before: a look into a table takes their place. A Chinese character has spaces
+put around it before anything else, so in Chinese text each is a chunk.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+MAX_CACHED = 1 << 21
+"""Pieces and chunks in a table that is full, and is begun anew; about 200 MB."""
+
+_GROUP = 64  # new chunks that the library cuts as one text: a text costs it as much as ten words
+
+_HAN = (0x3400, 0x9FFF)  # the Chinese characters that are common, and few others
+_HAN_CHUNKS = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]|[^ \u3400-\u4dbf\u4e00-\u9fff]+| ")
+_HAN_SHARE = 0.1  # of a text that is cut at each of them: doing so is slow where there are few
+
+Ints = NDArray[np.int32]
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pieces:
+    """The pieces of one text, without special ones: arrays of int32."""
+
+    ids: Ints
+    starts: Ints
+    """Code points of the text; half-open."""
+    ends: Ints
+    word_starts: Ints
+    """Which pieces begin a word: ascending indices into ``ids``."""
+
+    def __len__(self) -> int:
+        """How many pieces."""
+        return len(self.ids)
+
+
+class PieceTable:
+    """The pieces of all chunks met so far; ``cut`` gives those of texts.
+
+    ``begins_word`` says by id which pieces begin a word.
+    """
+
+    def __init__(self, backend: Any, begins_word: Bools) -> None:
+        self._backend, self._begins_word = backend, begins_word
+        self._clear()
+
+    def _clear(self) -> None:
+        self._numbers = _Numbers()
+        self._ids, self._starts, self._ends = _Column(), _Column(), _Column()
+        self._firsts, self._counts, self._lengths = _Column(), _Column(), _Column()
+
+    def cut(self, texts: Sequence[str]) -> list[Pieces]:
+        """The pieces of each text."""
+        if not texts:
+            return []
+        chunks, gap = _chunks_of(texts)
+        numbers = self._look_up(chunks)
+        counts = self._counts.values[numbers]
+        n_before = _starts(counts)  # pieces before each chunk, and in all
+        lengths = self._lengths.values[numbers] + gap
+        at = np.repeat(self._firsts.values[numbers] - n_before[:-1], counts)
+        at += np.arange(n_before[-1])
+        text_starts = _starts(_lengths(texts) + 1)
+        chunk_starts = _starts(lengths)
+        cuts = n_before[np.searchsorted(chunk_starts, text_starts)]
+        shifts = np.repeat(chunk_starts[:-1], counts)
+        shifts -= np.repeat(text_starts[:-1], np.diff(cuts))
+        ids, starts, ends = (c.values[at] for c in (self._ids, self._starts, self._ends))
+        shifts = shifts.astype(np.int32)
+        return _split(ids, starts + shifts, ends + shifts, begins=self._begins_word[ids], cuts=cuts)
+
+    def _look_up(self, chunks: list[str]) -> NDArray[np.int64]:
+        """The numbers of chunks in the table; those that are new are cut and put in."""
+        if max(len(self._ids.values), len(self._numbers)) > MAX_CACHED:
+            self._clear()
+        try:
+            numbers = np.fromiter(map(self._numbers.__getitem__, chunks), np.int64, len(chunks))
+            self._add(self._numbers.new)
+        except BaseException:
+            self._clear()  # some are numbered, but have no pieces
+            raise
+        self._numbers.new = []
+        return numbers
+
+    def _add(self, chunks: list[str]) -> None:
+        if not chunks:
+            return
+        groups = [
+            " ".join(chunks[start : start + _GROUP]) for start in range(0, len(chunks), _GROUP)
+        ]
+        encodings = self._backend.encode_batch(groups, add_special_tokens=False)
+        pieces = np.fromiter(map(len, encodings), np.int64, len(encodings))
+        ids, starts, ends = flatten(encodings, pieces)
+        shifts = np.repeat(_starts(_lengths(groups) + 1)[:-1], pieces)
+        chunk_starts = _starts(_lengths(chunks) + 1)
+        of = np.searchsorted(chunk_starts, starts + shifts, side="right") - 1
+        shifts -= chunk_starts[of]
+        counts = np.bincount(of, minlength=len(chunks))
+        self._firsts.extend(len(self._ids.values) + _starts(counts)[:-1])
+        self._counts.extend(counts)
+        self._lengths.extend(np.diff(chunk_starts) - 1)
+        self._ids.extend(ids)
+        self._starts.extend(starts + shifts)
+        self._ends.extend(ends + shifts)
+
+
+def _chunks_of(texts: Sequence[str]) -> tuple[list[str], int]:
+    """The chunks of all texts, and how many characters (spaces) stand after each."""
+    text = "\n".join([*texts, ""]).replace("\n", " ")
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+    n_han = np.count_nonzero((codes >= _HAN[0]) & (codes <= _HAN[1]))
+    if n_han > _HAN_SHARE * len(codes):
+        return _HAN_CHUNKS.findall(text), 0
+    return text.split(" "), 1
+
+
+class _Numbers(dict[str, int]):
+    """Numbers for strings, in the order in which they come."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.new: list[str] = []
+
+    def __missing__(self, key: str) -> int:
+        self.new.append(key)
+        number = self[key] = len(self)
+        return number
+
+
+class _Column:
+    """An array of int32 that grows."""
+
+    def __init__(self) -> None:
+        self._held = np.empty(1 << 10, np.int32)
+        self._n = 0
+
+    @property
+    def values(self) -> Ints:
+        return self._held[: self._n]
+
+    def extend(self, values: NDArray[Any]) -> None:
+        end = self._n + len(values)
+        if end > len(self._held):
+            held = np.empty(2 * end, np.int32)
+            held[: self._n] = self.values
+            self._held = held
+        self._held[self._n : end] = values
+        self._n = end
+
+
+def flatten(encodings: Sequence[Any], counts: NDArray[np.int64]) -> tuple[Ints, Ints, Ints]:
+    """Ids, starts and ends of all encodings, one after the other; ``counts`` pieces each."""
+    n = int(counts.sum())
+    ids = np.fromiter(chain.from_iterable(e.ids for e in encodings), np.int32, n)
+    pairs = chain.from_iterable(e.offsets for e in encodings)
+    offsets = np.fromiter(chain.from_iterable(pairs), np.int32, 2 * n).reshape(n, 2)
+    return ids, offsets[:, 0], offsets[:, 1]
+
+
+def cut_all(backend: Any, texts: Sequence[str], begins_word: Bools | None = None) -> list[Pieces]:
+    """The pieces of each text, without a table: for tokenizers of any kind.
+
+    Words are the library's, unless ``begins_word`` says by id which pieces begin one.
+    """
+    encodings = backend.encode_batch(list(texts), add_special_tokens=False)
+    counts = np.fromiter(map(len, encodings), np.int64, len(encodings))
+    ids, starts, ends = flatten(encodings, counts)
+    cuts = _starts(counts)
+    if begins_word is not None:
+        return _split(ids, starts, ends, begins=begins_word[ids], cuts=cuts)
+    words = np.fromiter(chain.from_iterable(e.word_ids for e in encodings), np.int32, len(ids))
+    begins = np.diff(words, prepend=-1) != 0
+    begins[cuts[:-1][counts > 0]] = True
+    starts = _without_spaces(texts, starts, ends, counts=counts)
+    return _split(ids, starts, ends, begins=begins, cuts=cuts)
+
+
+def _without_spaces(
+    texts: Sequence[str], starts: Ints, ends: Ints, *, counts: NDArray[np.int64]
+) -> Ints:
+    """Move starts behind the spaces that byte-level BPE and Unigram count to the piece after.
+
+    A piece of nothing but spaces keeps its last one.
+    """
+    is_space = np.fromiter(map(str.isspace, chain.from_iterable(texts)), np.bool_)
+    shifts = np.repeat(_starts(_lengths(texts))[:-1], counts)
+    starts, last = starts + shifts, ends + shifts - 1
+    while (inside := (starts < last) & is_space[np.minimum(starts, last)]).any():
+        starts[inside] += 1
+    return (starts - shifts).astype(np.int32)
+
+
+def _split(
+    ids: Ints, starts: Ints, ends: Ints, *, begins: Bools, cuts: NDArray[np.int64]
+) -> list[Pieces]:
+    """Cut the arrays of all texts into those of each."""
+    begun = np.flatnonzero(begins)
+    word_cuts = np.searchsorted(begun, cuts)
+    word_starts = (begun - np.repeat(cuts[:-1], np.diff(word_cuts))).astype(np.int32)
+    edges, word_edges = cuts.tolist(), word_cuts.tolist()
+    return [
+        Pieces(ids[a:b], starts[a:b], ends[a:b], word_starts[c:d])
+        for a, b, c, d in zip(edges, edges[1:], word_edges, word_edges[1:], strict=False)
+    ]
+
+
+def _lengths(strings: Iterable[str]) -> NDArray[np.int64]:
+    return np.fromiter(map(len, strings), np.int64)
+
+
+def _starts(lengths: NDArray[Any]) -> NDArray[np.int64]:
+    """Where each begins, and where the last ends."""
+    return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])

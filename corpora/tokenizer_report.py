@@ -1,0 +1,48 @@
+"""What a vocabulary makes of the words that it was learned from, for people to read."""
+
+import unicodedata
+from collections.abc import Mapping
+from typing import Any
+
+
+def report(counters: Mapping[str, int], parameters: Mapping[str, Any]) -> str:
+    """``report.md``, from the counters that the pipeline left."""
+    kind = "characters" if parameters["characters"] else "WordPiece"
+    case = "cased" if parameters["cased"] else "lower-cased"
+    n_words, n_characters = counters["words"], counters["characters"]
+    unknown = _share(counters["characters.unknown"], n_characters)
+    rows = {
+        "size": f"{counters['pieces']:,} of at most {parameters['size']:,}",
+        "kind": f"{kind}, {case}, accents kept",
+        "words": f"{n_words:,}; {counters['words.distinct']:,} distinct",
+        "pieces per word": f"{counters['words.pieces'] / n_words:.4f}",
+        "words kept whole": _share(counters["words.whole"], n_words),
+        "words that are `[UNK]`": _share(counters["words.unknown"], n_words),
+        "of these, longer than 100 characters": f"{counters['words.too_long']:,}",
+        "characters": f"{n_characters:,}; {counters['characters.distinct']:,} distinct",
+        "unknown characters": f"{unknown}; {counters['characters.unknown_distinct']:,} distinct",
+    }
+    if parameters["min_count"] > 1:
+        name = f"distinct words seen less than {parameters['min_count']} times: not learned from"
+        rows[name] = f"{counters['words.rare']:,}"
+    lines = ["# Tokenizer", "", "What it makes of the documents that it was learned from.", ""]
+    lines += ["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows.items())]
+    return "\n".join(lines + _unknown(counters)) + "\n"
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part:,} ({part / whole:.4%})"
+
+
+def _unknown(counters: Mapping[str, int]) -> list[str]:
+    """The most frequent characters without a piece; one is enough to make its word unknown."""
+    found = {name[9:]: n for name, n in counters.items() if name.startswith("unknown/U+")}
+    if not found:
+        return []
+    head = f"The {len(found)} most frequent of them:" if len(found) > 1 else "It is:"
+    lines = ["", "## Unknown characters", "", head, "", "| | | name | times |", "|---|---|---|---|"]
+    for code, n in sorted(found.items(), key=lambda item: (-item[1], int(item[0][1:], 16))):
+        character = chr(int(code[1:], 16))
+        shown = character if character.isprintable() and character != "|" else ""
+        lines.append(f"| {shown} | U{code} | {unicodedata.name(character, '')} | {n:,} |")
+    return lines

@@ -1,0 +1,331 @@
+"""Documents to the examples of pre-training: packed sentences, pieces, words and entities.
+
+Examples:
+  python -m pipelines.documents_to_examples --input build/dawiki --tokenizer build/tok
+      --entity-vocab build/vocab --output build/examples --workers 2
+  python -m pipelines.documents_to_examples --input build/dewiki --tokenizer build/tok
+      --max-length 320 --output build/examples
+"""
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from corpora.build import Build, Scratch
+from corpora.document import ORIGINS, Rejected
+from corpora.errors import UsageError
+from corpora.plan import InputFile, Plan, Stage, Unit, describe_file, fingerprint_of
+from pipelines.options import CommonOptions, option
+from pipelines.run import run
+from pipelines.work import Counts, Filtered, Outcome, Rows, Written, Yield
+
+ABOUT = __doc__
+DATASETS = {"": "examples"}
+TOKENIZER, VOCAB = "tokenizer ", "entity vocabulary "
+SHARES = "shares.json"
+_WRITTEN = Written(())
+_SPECIAL_PIECES = 2  # [CLS] and [SEP], which models add
+_TOKENIZER_FILES = (
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "vocab.txt",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(CommonOptions):
+    """What ``documents_to_examples`` asks for."""
+
+    tokenizer: Path = option(
+        type=Path, metavar="DIR|FILE", help="a tokenizer's folder, tokenizer.json or vocab.txt"
+    )
+    entity_vocab: Path | None = option(
+        None, type=Path, metavar="DIR", help="the entities that have an id (default: no entities)"
+    )
+    max_length: int = option(
+        512,
+        type=int,
+        metavar="N",
+        help="pieces of an example with [CLS] and [SEP], for which two are kept free (default: "
+        "512)",
+    )
+    max_entities: int = option(
+        128,
+        type=int,
+        metavar="N",
+        help="of an example; one that would have more ends before that sentence (default: 128)",
+    )
+    max_mention_pieces: int = option(
+        30, type=int, metavar="N", help="a longer mention is no entity (default: 30)"
+    )
+    min_sentence_pieces: int = option(
+        1,
+        type=int,
+        metavar="N",
+        help="shorter sentences are left out; LUKE and DaLUKE: 5 (default: 1)",
+    )
+    origins: tuple[str, ...] = option(
+        tuple(sorted(ORIGINS - {"prediction"})),
+        nargs="+",
+        metavar="ORIGIN",
+        help=f"of the mentions that become entities: {', '.join(sorted(ORIGINS))} (default: all "
+        "but prediction)",
+    )
+    unknown_entities: str = option(
+        "drop",
+        choices=("keep", "drop"),
+        help="mentions without an entity of the vocabulary: [UNK], as LUKE, or none, as DaLUKE "
+        "(default: drop)",
+    )
+    min_entity_count: int = option(
+        1,
+        type=int,
+        metavar="N",
+        help="by the vocabulary's counts; rarer ones are unknown, ids stay (default: 1)",
+    )
+    only_with_mentions: bool = option(
+        False,  # noqa: FBT003 - the default of a flag
+        action="store_true",
+        help="leave out examples without an entity",
+    )
+    held_out: float = option(
+        0.01,
+        type=float,
+        metavar="SHARE",
+        help="of the documents, those held out to evaluate on, at least one (default: 0.01)",
+    )
+    seed: int = option(1, type=int, metavar="N", help="of what is held out (default: 1)")
+
+
+def plan(options: Options) -> Plan:
+    """Find the shards, the tokenizer and the vocabulary: a unit for each shard."""
+    from corpora.dataset_inputs import find_shards
+    from corpora.tokenizers import Tokenizer
+
+    _check(options)
+    files = find_shards(options.input, "documents", exclude=options.exclude)[: options.limit]
+    tokenizer = Tokenizer.open(options.tokenizer)
+    parameters = {
+        name: getattr(options, name)
+        for name in (
+            "max_length",
+            "max_entities",
+            "max_mention_pieces",
+            "min_sentence_pieces",
+            "unknown_entities",
+            "min_entity_count",
+            "only_with_mentions",
+            "held_out",
+            "seed",
+        )
+    }
+    parameters |= {
+        "origins": _origins(options),
+        "tokenizer_sha256": tokenizer.sha256,
+        "tokenizer_size": tokenizer.size,
+        "tokenizers": version("tokenizers"),
+        **_identity(options.entity_vocab),
+    }
+    auxiliary = _auxiliary(options)
+    vocab = options.entity_vocab and str(options.entity_vocab.absolute())
+    paths = {"tokenizer_path": str(options.tokenizer.absolute()), "vocab_path": vocab}
+    units = tuple(
+        Unit(number, (file,), auxiliary, parameters | paths) for number, file in enumerate(files)
+    )
+    return Plan(
+        pipeline="documents_to_examples",
+        datasets=DATASETS,
+        parameters=parameters | {"limit": options.limit, "exclude": list(options.exclude)},
+        units=units,
+        auxiliary=auxiliary,
+        stages=(Stage("sample", units, {"shares": "document_shares"}),),
+    )
+
+
+def _check(options: Options) -> None:
+    for name in (
+        "max_entities",
+        "max_mention_pieces",
+        "min_sentence_pieces",
+        "min_entity_count",
+    ):
+        if getattr(options, name) < 1:
+            value = getattr(options, name)
+            raise UsageError(f"--{name.replace('_', '-')} {value}: must be at least 1.")
+    if options.max_length <= _SPECIAL_PIECES:
+        raise UsageError(
+            f"--max-length {options.max_length}: must be more than {_SPECIAL_PIECES}, for [CLS] "
+            "and [SEP] need two."
+        )
+    if not 0 <= options.held_out < 1:  # nan, too
+        raise UsageError(f"--held-out {options.held_out}: must be at least 0 and below 1.")
+    if not options.entity_vocab and (options.min_entity_count > 1 or options.only_with_mentions):
+        raise UsageError(
+            "--min-entity-count and --only-with-mentions need an --entity-vocab: without one, no "
+            "mention becomes an entity."
+        )
+
+
+def _origins(options: Options) -> list[str]:
+    """The origins that become entities; several may stand in one word, with commas between."""
+    origins = {origin for word in options.origins for origin in word.split(",")}
+    if unknown := sorted(origins - ORIGINS):
+        raise UsageError(f"--origins {', '.join(unknown)}: there are {', '.join(sorted(ORIGINS))}.")
+    return sorted(origins)
+
+
+def _identity(vocab: Path | None) -> dict[str, Any]:
+    """The ids of a vocabulary, and the hash of its shards."""
+    from corpora.shards import open_dataset
+
+    if vocab is None:
+        return {"n_entities": 0, "entity_vocab_sha256": None}
+    dataset = open_dataset(vocab, "entities")
+    sha256 = fingerprint_of({shard.name: shard.sha256 for shard in dataset.shards})
+    return {"n_entities": dataset.n_rows, "entity_vocab_sha256": sha256}
+
+
+def _auxiliary(options: Options) -> dict[str, InputFile]:
+    from corpora.shards import open_dataset
+
+    files = {}
+    is_file = options.tokenizer.is_file()
+    folder = options.tokenizer.parent if is_file else options.tokenizer
+    for name in dict.fromkeys((*([options.tokenizer.name] if is_file else ()), *_TOKENIZER_FILES)):
+        if (folder / name).is_file():
+            files[f"{TOKENIZER}{name}"] = describe_file(f"{TOKENIZER}{name}", folder / name)
+    if options.entity_vocab:
+        for shard in open_dataset(options.entity_vocab, "entities").shards:
+            name = f"{VOCAB}{shard.name}"
+            files[name] = describe_file(name, options.entity_vocab / shard.name)
+    return files
+
+
+def sample(unit: Unit, _: Scratch) -> Iterator[Yield]:
+    """Find the shares of the documents of a shard, which decide what is held out."""
+    from corpora.held_out import extremes, to_batch
+
+    yield Rows("shares", to_batch(extremes(unit.inputs[0].check(), seed=unit.settings["seed"])))
+
+
+def after_sample(scratch: Scratch) -> Iterator[Yield]:
+    """Write down what the units found."""
+    from corpora.held_out import merge
+    from corpora.shards import write_json
+
+    write_json(scratch.tables / SHARES, merge(scratch.shards("shares")))
+    yield Counts({})
+
+
+def write(unit: Unit, scratch: Scratch) -> Iterator[Yield]:
+    """Make the examples of a shard of documents."""
+    from corpora.examples import COLUMNS, in_chunks
+    from corpora.schemas import SCHEMAS
+    from corpora.shards import read_batches
+
+    maker = _maker(unit, scratch)
+    shard = unit.inputs[0].check()
+    for batch in read_batches(shard, SCHEMAS["documents"], columns=COLUMNS):
+        for chunk in in_chunks(batch):
+            made = maker.make(chunk)
+            ids = chunk.column("id").to_pylist()
+            yield from map(_outcome, ids, made.fates)
+            yield Rows("", made.examples)
+            yield Counts(made.counters)
+
+
+def _outcome(id: str, fate: str) -> Outcome:
+    from corpora.examples import UNSPLIT, WRITTEN
+
+    if fate == WRITTEN:
+        return _WRITTEN
+    if fate != UNSPLIT:
+        return Filtered(id, fate)
+    message = (
+        f"{id}: has text, but no sentences. Make the documents again with a pipeline that cuts "
+        "sentences."
+    )
+    return Rejected(source=id, position="", reason=fate, message=message)
+
+
+def _maker(unit: Unit, scratch: Scratch) -> Any:
+    from corpora.example_mentions import MentionRules
+    from corpora.examples import ExampleMaker, Rules
+    from corpora.held_out import threshold
+
+    settings = unit.settings
+    extremes = json.loads((scratch.tables / SHARES).read_text(encoding="utf-8"))
+    mentions = MentionRules(
+        origins=tuple(settings["origins"]),
+        keep_unknown=settings["unknown_entities"] == "keep",
+        min_entity_count=settings["min_entity_count"],
+        max_pieces=settings["max_mention_pieces"],
+        max_entities=settings["max_entities"],
+    )
+    rules = Rules(
+        length=settings["max_length"] - _SPECIAL_PIECES,
+        mentions=mentions,
+        min_sentence_pieces=settings["min_sentence_pieces"],
+        only_with_mentions=settings["only_with_mentions"],
+        held_out=threshold(settings["held_out"], extremes),
+        seed=settings["seed"],
+    )
+    files = tuple(unit.auxiliary.values())
+    for file in files:
+        file.check()
+    return ExampleMaker(*_opened(settings["tokenizer_path"], settings["vocab_path"], files), rules)
+
+
+@lru_cache(maxsize=1)  # opened once by each worker; as long as the files are the same
+def _opened(tokenizer: str, vocab: str | None, _: tuple[InputFile, ...]) -> tuple[Any, Any]:
+    from corpora.entity_vocab import EntityVocab
+    from corpora.tokenizers import Tokenizer
+
+    return Tokenizer.open(tokenizer), vocab and EntityVocab(vocab)
+
+
+def write_side_files(build: Build) -> None:
+    """Write the report, and what belongs to the examples: tokenizer, entities."""
+    from corpora import example_report
+    from corpora.shards import write_text
+    from corpora.tokenizers import Tokenizer
+
+    parameters, auxiliary = build.plan.parameters, build.plan.auxiliary
+    summary = example_report.summarize(
+        build.shard_paths(""),
+        length=parameters["max_length"] - _SPECIAL_PIECES,
+        n_entities=parameters["n_entities"],
+    )
+    text = example_report.report(summary, build.counters, parameters)
+    write_text(build.side / "report.md", [text])
+    if parameters["n_entities"]:
+        shards = [file.check() for name, file in auxiliary.items() if name.startswith(VOCAB)]
+        example_report.write_entities(build.side / "entities.arrow", shards, summary.train)
+    tokenizer = build.plan.units[0].settings["tokenizer_path"]
+    Tokenizer.open(tokenizer).save(build.side)
+
+
+def next_steps(options: Options) -> list[str]:
+    """What to look at, and what to type next."""
+    output = options.output
+    return [
+        f"made  {output} (dataset); its tokenizer and its entities lie beside it",
+        f"read  {output}/report.md: how full the examples are, and what was lost",
+        f"next  python -m corpora.shards verify {output}",
+        f"      python -m corpora.shards show {output} --limit 1",
+    ]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the pipeline."""
+    return run("pipelines.documents_to_examples", argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

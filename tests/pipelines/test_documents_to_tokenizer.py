@@ -1,0 +1,338 @@
+"""Documents to a tokenizer: the naive algorithm, the same bytes in any order, true reports."""
+
+import re
+import tempfile
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from corpora.build import hold
+from corpora.document import Document
+from corpora.inspection import main as shards
+from corpora.schemas import SCHEMAS
+from corpora.shards import ShardWriter, open_dataset
+from corpora.tokenizer_learning import Rules, learn
+from corpora.tokenizers import SPECIALS, UNK, Tokenizer, wordpiece
+from corpora.word_counts import CharacterCounts, WordCounter, WordTable, merge
+from pipelines import documents_to_tokenizer as pipeline
+from pipelines.run import _tasks
+from pipelines.work import do_merge, do_unit
+from tests.corpora.test_tokenizers import CHARACTERS
+from tests.pipelines.test_entity_vocab_pipeline import write_dataset
+from tests.pipelines.test_tei_to_ner import files_of
+
+NAME = "pipelines.documents_to_tokenizer"
+TEXTS = [
+    "Über allen Gipfeln ist Ruh, in allen Wipfeln spürest du kaum einen Hauch.",
+    "Der Zauberlehrling: Hat der alte Hexenmeister sich doch einmal wegbegeben!",
+    "中文維基百科,自由的百科全書。中文!\nÆØÅ æøå — Smørrebrød på dansk",
+    "Walle! walle\u3000manche Strecke, daß, zum Zwecke, Wasser fließe 😀 x" + "y" * 120,
+] * 3
+COUNTS = st.dictionaries(st.text("abcde", min_size=1, max_size=6), st.integers(1, 20), min_size=1)
+
+
+def documents(texts):
+    return [
+        Document(id=f"t:{number}", group="t", source="test", text=text)
+        for number, text in enumerate(texts)
+    ]
+
+
+def build(output, *inputs, reverse=False, **options):
+    """Run it in this process; the units of each stage in the other order if ``reverse``."""
+    options = {"size": 300, **options}
+    plan = pipeline.plan(pipeline.Options(input=tuple(map(str, inputs)), output=output, **options))
+    with hold(output, plan) as work:
+        for tasks, merged in _tasks(NAME, work.pending(), build=work):
+            for task in reversed(tasks) if reverse else tasks:
+                do_unit(task)
+            if merged:
+                do_merge(merged)
+        work.publish(pipeline.write_side_files)
+    return output
+
+
+def without_plan(output):
+    """The files, without those that name the inputs."""
+    names = {"dataset.json", "run.json"}
+    return {name: data for name, data in files_of(output).items() if name not in names}
+
+
+def counted(texts, *, cased):
+    """Words in the way of the library, one text after the other."""
+    backend = wordpiece(SPECIALS, cased=cased)
+    words = Counter()
+    for text in texts:
+        cut = backend.pre_tokenizer.pre_tokenize_str(backend.normalizer.normalize_str(text))
+        words.update(word for word, _ in cut)
+    return words
+
+
+@settings(deadline=None, max_examples=150)
+@given(texts=st.lists(st.text(CHARACTERS, max_size=40), max_size=5), cased=st.booleans())
+def test_words_are_counted_as_the_library_cuts_them(texts, cased):
+    counter = WordCounter(cased=cased)
+
+    counter.add(texts)
+
+    rows = counter.table().to_pylist()
+    assert {row["word"]: row["count"] for row in rows} == counted(texts, cased=cased)
+
+
+def table_of(folder, counts):
+    """The merged counts of words, on disk."""
+    import pyarrow as pa
+
+    words = {"word": list(counts), "count": list(counts.values())}
+    path = Path(folder) / "words.arrow"
+    with ShardWriter(path, SCHEMAS["word_totals"]) as writer:
+        for batch in merge([pa.table(words)]):
+            writer.write_batch(batch)
+    return WordTable([path])
+
+
+def learned(counts, **rules):
+    settings = {"cased": False, "characters": False, "coverage": 1.0, "min_count": 1, "size": 120}
+    with tempfile.TemporaryDirectory() as folder:
+        table = table_of(folder, counts)
+        return learn(table, CharacterCounts.of(table), Rules(**settings | rules))
+
+
+def slowly_learned(counts, size):
+    """Merge the most frequent pair, and of several the one whose pieces came first."""
+    letters = sorted("0123456789abcdefghijklmnopqrstuvwxyz")
+    pieces = [*SPECIALS, *(f"##{letter}" for letter in letters), *letters]
+    words = {word: [word[0], *(f"##{c}" for c in word[1:])] for word in counts}
+    while len(pieces) < size:
+        pairs = Counter()
+        for word, cut in words.items():
+            for pair in pairwise(cut):
+                pairs[pair] += counts[word]
+        if not pairs:
+            break
+        numbers = {piece: number for number, piece in enumerate(pieces)}
+        left, right = min(pairs, key=lambda p: (-pairs[p], numbers[p[0]], numbers[p[1]]))
+        merged = left + right.removeprefix("##")
+        if merged not in numbers:
+            pieces.append(merged)
+        words = {word: joined(cut, (left, right), merged) for word, cut in words.items()}
+    return pieces
+
+
+def joined(cut, pair, merged):
+    result, at = [], 0
+    while at < len(cut):
+        if tuple(cut[at : at + 2]) == pair:
+            result.append(merged)
+            at += 2
+        else:
+            result.append(cut[at])
+            at += 1
+    return result
+
+
+@settings(deadline=None, max_examples=50)
+@given(counts=COUNTS)
+def test_pieces_are_those_of_the_naive_algorithm(counts):
+    assert learned(counts) == slowly_learned(counts, 120)
+
+
+@settings(deadline=None, max_examples=15)
+@given(counts=COUNTS, order=st.randoms(use_true_random=False))
+def test_pieces_do_not_depend_on_order(counts, order):
+    words = list(counts)
+    order.shuffle(words)
+
+    assert learned({word: counts[word] for word in words}) == learned(counts)
+
+
+def test_rare_words_teach_nothing():
+    counts = {"haus": 5, "quark": 1}
+
+    assert learned(counts, min_count=2) == learned({"haus": 5, "q": 1, "u": 1})
+
+
+def test_words_with_an_uncovered_character_teach_nothing():
+    pieces = learned({"hau": 1000, "hβu": 1}, coverage=0.99)
+
+    assert {"β", "##β", "hu"}.isdisjoint(pieces)
+    assert "hau" in pieces
+
+
+@pytest.mark.parametrize("size", [82, 83, 84, 90])
+def test_characters_fill_half_of_the_vocabulary_at_most(size):
+    counts = {chr(code) * 2: 2000 - code for code in range(0x3B1, 0x3C0)}
+    base = 5 + 2 * 36
+
+    pieces = learned(counts, size=2 * size)
+
+    greek = [piece for piece in pieces if len(piece.removeprefix("##")) == 1 and piece[-1] >= "α"]
+    n_greek = min(15, (2 * size - 5) // 4 - 36)
+    assert greek[:n_greek] == [f"##{chr(0x3B1 + number)}" for number in range(n_greek)]
+    assert len(greek) == 2 * n_greek
+    assert len(pieces) == min(2 * size, base + 3 * n_greek)
+
+
+@pytest.mark.parametrize("cased", [True, False])
+@pytest.mark.parametrize("characters", [True, False])
+def test_counts_and_report_are_what_the_tokenizer_makes_of_the_documents(
+    tmp_path, cased, characters
+):
+    dataset = write_dataset(tmp_path / "documents", documents(TEXTS))
+
+    output = build(tmp_path / "out", dataset, cased=cased, characters=characters, coverage=0.99)
+
+    tokenizer = Tokenizer.open(output)
+    encoded = tokenizer.encode(TEXTS)
+    ids = np.concatenate([pieces.ids for pieces in encoded])
+    rows = list(open_dataset(output, "pieces").rows())
+    counters = open_dataset(output).description["counters"]
+    assert [row["piece"] for row in rows] == (output / "vocab.txt").read_text().splitlines()
+    assert [row["count"] for row in rows] == np.bincount(ids, minlength=len(rows)).tolist()
+    n_words = sum(len(pieces.word_starts) for pieces in encoded)
+    assert (counters["words"], counters["words.pieces"]) == (n_words, len(ids))
+    assert counters["words.unknown"] == int((ids == tokenizer.special.unk).sum()) > 0
+    report = (output / "report.md").read_text(encoding="utf-8")
+    assert f"| pieces per word | {len(ids) / n_words:.4f} |" in report
+    assert counters["words"] == sum(counted(TEXTS, cased=cased).values())
+
+
+@pytest.mark.parametrize("options", [{}, {"cased": True}, {"characters": True}])
+def test_transformers_gives_the_same_ids(tmp_path, options):
+    from transformers import AutoTokenizer, BertTokenizer
+
+    dataset = write_dataset(tmp_path / "documents", documents(TEXTS))
+
+    output = build(tmp_path / "out", dataset, **options)
+
+    ids = [pieces.ids.tolist() for pieces in Tokenizer.open(output).encode(TEXTS)]
+    for kind in (AutoTokenizer, BertTokenizer):
+        assert kind.from_pretrained(output)(TEXTS, add_special_tokens=False)["input_ids"] == ids
+
+
+@pytest.mark.parametrize("options", [{}, {"cased": True}, {"characters": True}])
+def test_shards_and_their_order_change_no_byte(tmp_path, options, monkeypatch):
+    monkeypatch.setattr(pipeline, "PART_BYTES", 2000)  # several parts
+    each = documents(TEXTS)
+    one = write_dataset(tmp_path / "one", each)
+    many = write_dataset(tmp_path / "many", each[7:], each[:2], each[2:7])
+
+    outputs = [
+        build(tmp_path / "a", one, **options),
+        build(tmp_path / "b", many, **options),
+        build(tmp_path / "c", many, reverse=True, **options),
+    ]
+
+    first, *others = map(without_plan, outputs)
+    assert [*first]
+    assert all(first == other for other in others)
+    assert files_of(outputs[1]) == files_of(outputs[2])
+
+
+def test_special_pieces_come_first_and_umlauts_stay(tmp_path):
+    dataset = write_dataset(tmp_path / "documents", documents(TEXTS))
+
+    pieces = (build(tmp_path / "out", dataset) / "vocab.txt").read_text().splitlines()
+
+    assert pieces[:5] == [*SPECIALS]
+    assert {"ü", "ø", "æ", "ß"} <= set(pieces)
+    assert not {"Ü", "Ø", "H"} & set(pieces)
+
+
+def test_characters_are_pieces_by_count(tmp_path):
+    dataset = write_dataset(tmp_path / "documents", documents(TEXTS))
+
+    output = build(tmp_path / "out", dataset, characters=True)
+
+    rows = list(open_dataset(output).rows())[5:]
+    assert all(len(row["piece"].removeprefix("##")) == 1 for row in rows)
+    counts = [row["count"] for row in rows]
+    assert counts == sorted(counts, reverse=True)
+    [pieces] = Tokenizer.open(output).encode(["中文 du"])
+    assert [rows[id - 5]["piece"] for id in pieces.ids.tolist()] == ["中", "文", "d", "##u"]
+
+
+def test_letters_and_digits_have_pieces_whether_they_occur_or_not(tmp_path):
+    dataset = write_dataset(tmp_path / "documents", documents(["中文", "中"]))
+
+    for options in ({}, {"cased": True}, {"characters": True}):
+        output = build(tmp_path / "out", dataset, **options)
+
+        ids = Tokenizer.open(output).encode(["zebra 0815 QX-9"])[0].ids.tolist()
+        pieces = [row["piece"] for row in open_dataset(output).rows()]
+        assert [pieces[id] for id in ids].count(UNK) == 1  # the hyphen
+
+
+def test_unknown_characters_are_named_and_counted(tmp_path):
+    texts = [*TEXTS, "Ω| Ωx"]
+    dataset = write_dataset(tmp_path / "documents", documents(texts))
+
+    output = build(tmp_path / "out", dataset, size=256, coverage=0.9, cased=True)
+
+    counts = Counter("".join(counted(texts, cased=True).elements()))
+    report = (output / "report.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| .? \| U\+(\w+) \| .* \| ([\d,]+) \|$", report, re.MULTILINE)
+    assert listed
+    for code, times in listed:
+        assert counts[chr(int(code, 16))] == int(times.replace(",", ""))
+    assert "GREEK CAPITAL LETTER OMEGA | 2 |" in report
+
+
+def test_documents_without_words_are_refused(tmp_path, capsys):
+    dataset = write_dataset(tmp_path / "documents", documents(["", " \n"]))
+
+    status = pipeline.main(["--input", str(dataset), "--output", str(tmp_path / "out")])
+
+    assert status == 1
+    assert "error: The documents have no words." in capsys.readouterr().err
+    assert not (tmp_path / "out" / "run.json").exists()
+
+
+def test_the_command_makes_a_dataset_that_verifies_and_is_made_once(tmp_path, capsys):
+    dataset = write_dataset(tmp_path / "documents", documents(TEXTS))
+    arguments = ["--input", str(dataset), "--output", str(tmp_path / "out"), "--size", "300"]
+
+    status = pipeline.main(arguments)
+
+    before = files_of(tmp_path / "out")
+    assert (status, pipeline.main(arguments)) == (0, 0)
+    assert "already complete" in capsys.readouterr().out
+    assert shards(["verify", str(tmp_path / "out")]) == 0
+    assert files_of(tmp_path / "out") == before
+    assert without_plan(build(tmp_path / "here", dataset)) == without_plan(tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        (["--size", "255"], "must be at least 256"),
+        (["--min-count", "0"], "must be at least 1"),
+        (["--coverage", "nan"], "must be above 0"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(tmp_path, capsys, option, message):
+    dataset = write_dataset(tmp_path / "documents", documents(TEXTS))
+
+    status = pipeline.main(["--input", str(dataset), "--output", str(tmp_path / "out"), *option])
+
+    assert status == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.realdata
+def test_real_german_words_are_mostly_whole(realdata, tmp_path):
+    """With 8000 pieces, half of the words of running text are one piece, and none is unknown."""
+    text = (realdata("wiki-text-de") / "wiki_00").read_text("utf-8")
+    dataset = write_dataset(tmp_path / "documents", documents(text.split("</doc>")))
+
+    output = build(tmp_path / "out", dataset, size=8000, coverage=1.0)
+
+    counters = open_dataset(output).description["counters"]
+    too_long = sum(n for word, n in counted([text], cased=False).items() if len(word) > 100)
+    assert counters["words.unknown"] == counters["words.too_long"] == too_long
+    assert counters["words.whole"] > 0.5 * counters["words"]
