@@ -290,9 +290,9 @@ def _redirect_batch(redirects: Sequence[Any]) -> Any:
 
 def after_extract(scratch: Scratch) -> Iterator[Yield]:
     """Build the table of redirects, and find pages that stand twice in the dump."""
+    from corpora.doubles import find_doubles
     from corpora.schemas import SCHEMAS
     from corpora.shards import read_batches
-    from corpora.wikipedia.doubles import find_doubles
     from corpora.wikipedia.redirects import build_table
 
     schema = SCHEMAS["redirects"]
@@ -320,9 +320,9 @@ def after_extract(scratch: Scratch) -> Iterator[Yield]:
 
 def write(unit: Unit, scratch: Scratch) -> Iterator[Yield]:
     """Resolve the links of a unit's documents, match titles, and finish its redirects."""
+    from corpora.doubles import without_doubles
     from corpora.schemas import SCHEMAS
     from corpora.shards import read_batches
-    from corpora.wikipedia.doubles import without_doubles
     from corpora.wikipedia.redirects import RedirectTable
     from corpora.wikipedia.resolution import Augmentation, Resolver
 

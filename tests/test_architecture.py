@@ -56,13 +56,16 @@ def test_modules_stay_readable(file):
     [
         "pipelines.tei_to_ner",
         "pipelines.documents_to_entity_vocab",
+        "pipelines.documents_to_tokenizer",
+        "pipelines.documents_to_examples",
+        "pipelines.text_to_documents",
         "corpora.shards",
         "corpora.health",
         "pipelines",
     ],
 )
 def test_help_loads_nothing_heavy(module):
-    heavy = {"apache_beam", "torch", "icu4py", "datasets", "transformers"}
+    heavy = {"apache_beam", "torch", "icu4py", "datasets", "tokenizers", "transformers"}
     code = (
         "import runpy, sys\n"
         f"sys.argv = [{module!r}, '--help']\n"

@@ -1,4 +1,4 @@
-"""Pages that stand twice in a dump, or in several files of one: the second is rejected."""
+"""Records that stand twice, in one file or in several: the second is rejected."""
 
 import json
 from collections import defaultdict

@@ -1,0 +1,1 @@
+"""Plain text: archives, encodings, forms of files, and how a text becomes documents."""

@@ -1,0 +1,70 @@
+"""What of a text is changed, all of it counted: line ends, and characters that are no text."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+REPLACEMENT = "\ufffd"
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def with_line_feeds(chunks: Iterable[str], counters: Counter[str]) -> Iterator[str]:
+    """Write CRLF and CR as LF, in a text that comes in chunks; counts ``line_ends.crlf|cr``."""
+    held = ""
+    for chunk in chunks:
+        text = held + chunk
+        held = "\r" if text.endswith("\r") else ""  # its LF may come with the next chunk
+        yield _line_feeds(text[: len(text) - len(held)], counters)
+    if held:
+        yield _line_feeds(held, counters)
+
+
+def _line_feeds(text: str, counters: Counter[str]) -> str:
+    if "\r" not in text:
+        return text
+    n_pairs = text.count("\r\n")
+    n_single = text.count("\r") - n_pairs
+    counters.update({"line_ends.crlf": n_pairs} if n_pairs else {})
+    counters.update({"line_ends.cr": n_single} if n_single else {})
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def clean(text: str, counters: Counter[str]) -> str:
+    """Write line ends as LF, and replace what is no text, character by character.
+
+    Control characters (Unicode's Cc but tab and LF) become spaces and count as
+    ``characters.control``, each kind as ``characters.control/U+0000``; surrogates, which JSON can
+    bring in alone, become U+FFFD and count as ``characters.surrogate``.
+    """
+    text = _line_feeds(text, counters)
+    if found := _CONTROL.findall(text):
+        counters["characters.control"] += len(found)
+        counters.update(f"characters.control/U+{ord(character):04X}" for character in found)
+        text = _CONTROL.sub(" ", text)
+    if _SURROGATE.search(text):
+        text, n = _SURROGATE.subn(REPLACEMENT, text)
+        counters["characters.surrogate"] += n
+    return text
+
+
+def read_lines(chunks: Iterable[str], *, max_characters: int) -> Iterator[str | None]:
+    """Cut a text that comes in chunks at its line feeds; None for a line that is too long.
+
+    A line feed at the very end begins no further line.
+    """
+    held: list[str] = []
+    n_held = 0
+    for chunk in chunks:
+        first, *rest = chunk.split("\n")
+        n_held += len(first)
+        if n_held <= max_characters:
+            held.append(first)
+        if rest:
+            yield "".join(held) if n_held <= max_characters else None
+            *whole, last = rest
+            for line in whole:
+                yield line if len(line) <= max_characters else None
+            held, n_held = [last], len(last)
+    if n_held:
+        yield "".join(held) if n_held <= max_characters else None

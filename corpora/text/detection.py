@@ -1,0 +1,194 @@
+"""Which encoding a file is in, told by all of its bytes.
+
+The rule, in this order:
+
+1. A byte order mark: UTF-8, UTF-16 or UTF-32.
+2. UTF-8 where every byte is valid, and at most ``MAX_CONTROL`` of them are control characters
+   (much of what UTF-16 is made of is valid UTF-8, too: English with NULs, Russian with 04s).
+3. UTF-8 where at least ``MIN_UTF8`` of the bytes beyond ASCII belong to valid sequences.
+4. UTF-16 (either order), GB18030, Big5 (as Windows has it, or with the characters of Hong Kong),
+   where at most ``MAX_INVALID`` of the bytes are invalid and, of the characters beyond ASCII, at
+   least ``MIN_EXPECTED`` are expected: the Han characters that every Chinese text is made of
+   (``characters.toml``) and Chinese punctuation, where they do not stand alone among ASCII; in
+   UTF-16 alphabets and kana, too. The largest share wins.
+5. Windows-1252, of which Latin-1 is a part, where at most ``MAX_HIGH`` of the bytes are beyond
+   ASCII, at most ``1 - MIN_UTF8`` of these are valid UTF-8, and at most ``MAX_CONTROL_LATIN`` of
+   all are control characters.
+
+A file that passes none of these is rejected: whoever knows its encoding names it.
+"""
+
+import codecs
+import re
+import tomllib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from corpora.text.encodings import (
+    Encoding,
+    Read,
+    count_marked,
+    decode_marked,
+    first_invalid,
+)
+from corpora.text.opening import TextError
+
+MAX_INVALID = 0.01
+"""Share of a file's bytes that may be invalid; with more of them it is rejected."""
+MAX_CONTROL = 0.1
+MIN_UTF8 = 0.9
+MIN_EXPECTED = 0.45
+MAX_HIGH = 0.25
+MAX_CONTROL_LATIN = 0.01
+_MARKS = {  # the longer ones first: that of UTF-32 begins like that of UTF-16
+    codecs.BOM_UTF32_LE: "utf-32-le",
+    codecs.BOM_UTF32_BE: "utf-32-be",
+    codecs.BOM_UTF8: "utf-8",
+    codecs.BOM_UTF16_LE: "utf-16-le",
+    codecs.BOM_UTF16_BE: "utf-16-be",
+}
+_UNMARKED = {"utf-16": "utf-16-le", "utf-32": "utf-32-le", "utf-8-sig": "utf-8"}
+_CANDIDATES = ("utf-16-le", "utf-16-be", "gb18030", "cp950", "big5hkscs")
+_HIGH = bytes(range(0x80, 0x100))
+_CONTROL = bytes({*range(0x20)} - {*b"\t\n\f\r\x1a"})
+_BEYOND_ASCII = re.compile("[^\0-\x7f]+")
+_RUNS = re.compile("[^\0-\x7f]{2,}")
+_HAN_MARKS = "\u2014\u2018-\u201d\u2026\u3000-\u3002\u3008-\u3011\uff01-\uff5e"
+_ALPHABETS = "\u00a0-\u0e7f\u1e00-\u1fff\u2010-\u2027\u2030-\u203a\u3041-\u30ff"
+
+
+def detect(read: Read, *, name: str, named: str | None = None) -> Encoding:
+    """Tell how the file ``name`` is encoded, or look at its bytes as ``named`` has it.
+
+    Reads the file once where all is well and it is UTF-8, marked, or ``named``; up to eight times
+    otherwise. Raises ``TextError`` where no encoding fits, or more than ``MAX_INVALID`` of the
+    bytes are invalid.
+    """
+    mark = _byte_order_mark(read)
+    chosen = named or mark
+    if chosen in _UNMARKED:
+        chosen = mark if mark and mark.startswith(chosen[:5]) else _UNMARKED[chosen]
+    counts = _Counts()
+    if first_invalid(lambda: counts.count(read()), chosen or "utf-8") is None and (
+        chosen or not counts.has_control(MAX_CONTROL)
+    ):
+        return Encoding(chosen or "utf-8")
+    counts = _Counts()
+    for _ in counts.count(read()):
+        pass
+    found = _choose(read, counts, name=name) if chosen is None else _measure(read, chosen, counts)
+    if found.n_invalid > MAX_INVALID * counts.n_bytes:
+        position = f"byte {first_invalid(read, found.name)}"
+        raise TextError(
+            "invalid_bytes",
+            f"{name}: {position}: the first that is invalid in {found.name}, of more than "
+            f"{MAX_INVALID:.0%} of all. Name the right encoding with --encoding, or repair the "
+            "file.",
+            position=position,
+        )
+    return found
+
+
+def _byte_order_mark(read: Read) -> str | None:
+    head = b""
+    for chunk in read():
+        head += chunk[:4]
+        if len(head) >= 4:
+            break
+    return next((name for mark, name in _MARKS.items() if head.startswith(mark)), None)
+
+
+@dataclass(slots=True)
+class _Counts:
+    """How many bytes of a file are of which kind."""
+
+    n_bytes: int = 0
+    n_high: int = 0
+    """Beyond ASCII."""
+    n_control: int = 0
+    """Control characters, if it were ASCII."""
+
+    def count(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
+        """Count while the chunks pass."""
+        for chunk in chunks:
+            self.n_bytes += len(chunk)
+            self.n_high += len(chunk) - len(chunk.translate(None, _HIGH))
+            self.n_control += len(chunk) - len(chunk.translate(None, _CONTROL))
+            yield chunk
+
+    def has_control(self, share: float) -> bool:
+        return self.n_control > share * self.n_bytes
+
+    def has_high(self, share: float) -> bool:
+        return self.n_high > share * self.n_bytes
+
+
+def _measure(read: Read, encoding: str, counts: _Counts) -> Encoding:
+    """Count the invalid bytes, at least as far as it matters."""
+    return Encoding(encoding, _count_invalid(read, encoding, enough=MAX_INVALID * counts.n_bytes))
+
+
+def _count_invalid(read: Read, encoding: str, *, enough: float) -> int:
+    """Count the invalid bytes, until there are more than ``enough``."""
+    n_invalid = 0
+    for text in decode_marked(read(), encoding):
+        n_invalid += count_marked(text)
+        if n_invalid > enough:
+            break
+    return n_invalid
+
+
+def _choose(read: Read, counts: _Counts, *, name: str) -> Encoding:
+    """Choose among all encodings, for a file that is not valid UTF-8, or looks binary."""
+    may_be_latin = not (counts.has_control(MAX_CONTROL_LATIN) or counts.has_high(MAX_HIGH))
+    enough = counts.n_high if may_be_latin else (1 - MIN_UTF8) * counts.n_high
+    n_invalid = _count_invalid(read, "utf-8", enough=enough)
+    is_utf8 = counts.n_high > 0 and n_invalid <= (1 - MIN_UTF8) * counts.n_high
+    if is_utf8 and not counts.has_control(MAX_CONTROL):
+        return Encoding("utf-8", n_invalid)
+    judged = (_judge(read, candidate, counts) for candidate in _CANDIDATES)
+    share, best = max(judged, key=lambda candidate: candidate[0])
+    if share >= MIN_EXPECTED:
+        return best
+    if counts.has_control(MAX_CONTROL_LATIN):
+        raise TextError(
+            "not_text",
+            f"{name}: {counts.n_control:,} control characters: no text, or in an encoding that is "
+            "not detected. Leave it out with --exclude, or name it with --encoding.",
+        )
+    if not may_be_latin or n_invalid < MIN_UTF8 * counts.n_high:
+        raise TextError(
+            "unknown_encoding",
+            f"{name}: in no encoding that is detected, or in several (byte "
+            f"{first_invalid(read, 'utf-8')} is not UTF-8). Name it with --encoding, or save the "
+            "file as UTF-8.",
+        )
+    return _measure(read, "cp1252", counts)
+
+
+def _judge(read: Read, name: str, counts: _Counts) -> tuple[float, Encoding]:
+    """How much of what is beyond ASCII is expected in an encoding; 0 where too much is invalid."""
+    n_invalid = n_beyond = n_expected = 0
+    is_utf16 = name.startswith("utf-16")
+    expected = _expected(is_utf16=is_utf16)
+    for text in decode_marked(read(), name):
+        beyond = "".join(_BEYOND_ASCII.findall(text))
+        n_beyond += len(beyond)
+        n_invalid += count_marked(beyond)
+        if n_invalid > MAX_INVALID * counts.n_bytes:
+            return 0.0, Encoding(name, n_invalid)
+        if not is_utf16:  # a Han among Latin letters is an accident
+            beyond = "".join(_RUNS.findall(text))
+        n_expected += sum(map(len, expected.findall(beyond)))
+    if not n_beyond:  # ASCII in UTF-16; in another encoding it would be valid UTF-8
+        return float(is_utf16), Encoding(name, n_invalid)
+    return n_expected / n_beyond - n_invalid / counts.n_bytes, Encoding(name, n_invalid)
+
+
+@cache
+def _expected(*, is_utf16: bool) -> re.Pattern[str]:
+    table = tomllib.loads((files("corpora.text") / "characters.toml").read_text("utf-8"))
+    han = "".join({*"".join(table.values())} - {"\n"})
+    return re.compile(f"[{han}{_HAN_MARKS}{_ALPHABETS if is_utf16 else ''}]+")

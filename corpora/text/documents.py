@@ -1,0 +1,96 @@
+"""From records to rows of ``documents``: cleaned, with paragraphs, sentences and ids."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from corpora.columns import DocumentColumns
+from corpora.sentences import segmenter
+from corpora.text.characters import clean
+from corpora.text.paragraphs import (
+    BLANK,
+    LINE,
+    find_blocks,
+    find_sentences,
+    first_line,
+    is_hard_wrapped,
+)
+from corpora.text.records import Record
+
+
+@dataclass(slots=True, kw_only=True)
+class DocumentMaker:
+    """Makes rows of ``documents`` of records, and counts what it changes."""
+
+    lang: str | None = None
+    """Of records that do not say."""
+    license: str | None = None
+    """Likewise."""
+    paragraphs: str = "auto"
+    """``line``, ``blank`` or ``auto``: blank for plain text that is hard-wrapped."""
+    documents: DocumentColumns = field(default_factory=DocumentColumns)
+    counters: Counter[str] = field(default_factory=Counter)
+
+    def add(self, record: Record, *, source: str, group: str) -> str:
+        """Add a row; returns why a record is left out, empty if it is not.
+
+        Counts ``documents.line|blank`` by how the paragraphs were found, and ``characters``,
+        ``paragraphs`` and ``sentences``.
+        """
+        text = clean(record.text, self.counters)
+        if not text.strip():
+            return "empty"
+        scalars = self._scalars(record, group=group) | {"source": source, "text": text}
+        blocks, has_heading = self._blocks(text, record, title=scalars["title"])
+        sentences = find_sentences(
+            segmenter(scalars["lang"]), text, blocks, has_heading=has_heading
+        )
+        self.counters["characters"] += len(text)
+        self.counters["paragraphs"] += len(blocks)
+        self.counters["sentences"] += len(sentences)
+        kinds = ["p"] * len(blocks)
+        if has_heading:
+            kinds[0] = "head"
+        self.documents.add(
+            scalars,
+            blocks=[(*block, kind) for block, kind in zip(blocks, kinds, strict=True)],
+            sentences=sentences,
+            links=(),
+            metadata=self._metadata(record),
+        )
+        return ""
+
+    def _scalars(self, record: Record, *, group: str) -> dict[str, str | None]:
+        """The columns that are strings, but for text and source."""
+        scalars = {name: self._value(value) for name, value in record.columns.items()}
+        group = scalars.get("group") or group
+        id = self._value(record.id)
+        return scalars | {
+            "id": f"{group}:{id}" if record.has_own_id else id,
+            "group": group,
+            "lang": scalars.get("lang") or self.lang,
+            "title": self._value(record.title),
+            "license": scalars.get("license") or self.license,
+        }
+
+    def _blocks(
+        self, text: str, record: Record, *, title: str | None
+    ) -> tuple[list[tuple[int, int]], bool]:
+        """Find the paragraphs, and whether the first is a heading: the title, as it is written."""
+        start, end = first_line(text)
+        titles = {title, self._value(record.written_title)} - {None}
+        has_heading = " ".join(text[start:end].split()) in titles
+        how = self.paragraphs
+        if how == "auto":
+            how = BLANK if record.is_plain and is_hard_wrapped(text) else LINE
+        self.counters[f"documents.{how}"] += 1
+        if not has_heading:
+            return find_blocks(text, how), False
+        return [(start, end), *find_blocks(text, how, start=end)], True
+
+    def _value(self, value: str | None) -> str | None:
+        """Clean a value, its white space too; None if nothing is left."""
+        return None if value is None else " ".join(clean(value, self.counters).split()) or None
+
+    def _metadata(self, record: Record) -> dict[str, str]:
+        counters = self.counters
+        return {clean(key, counters): clean(v, counters) for key, v in record.metadata.items()}

@@ -1,0 +1,114 @@
+"""Bytes to text: every encoding that Python knows, invalid bytes marked and counted."""
+
+import codecs
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from corpora.errors import UsageError
+from corpora.text.characters import REPLACEMENT
+
+CUTTABLE = frozenset(
+    {"utf-8", "gb18030", "gbk", "cp950", "big5", "big5hkscs", "cp1252", "iso8859-1", "ascii"}
+)
+"""Encodings in which the byte 0A is always a line feed."""
+_NO_CHARACTERS = frozenset(
+    {"idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape"}
+)
+_INVALID = re.compile("[\udc01-\udcff]")  # what `_mark` puts in; no decoder makes surrogates
+
+Read = Callable[[], Iterable[bytes]]
+"""Begins to read the bytes of a file, anew with each call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """How a file is encoded."""
+
+    name: str
+    """As Python calls it."""
+    n_invalid: int = 0
+    """How many of the file's bytes have no meaning in it."""
+
+
+def check_encoding(name: str) -> str:
+    """The name by which Python knows an encoding of text; raises ``UsageError`` for others."""
+    try:
+        codec = codecs.lookup(name)
+        "".encode(codec.name)  # raises for codecs that turn bytes into bytes
+    except LookupError as error:
+        raise UsageError(
+            f"--encoding {name}: unknown. There are utf-8, gb18030, big5, windows-1252 …"
+        ) from error
+    if codec.name.replace("_", "-") in _NO_CHARACTERS or codec.incrementaldecoder is None:
+        raise UsageError(f"--encoding {name}: not one of text files.")
+    return codec.name
+
+
+def _mark(error: UnicodeError) -> tuple[str, int]:
+    """Put one character for an invalid sequence, which says how many bytes it has."""
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    return chr(0xDC00 + min(error.end - error.start, 0xFF)), error.end
+
+
+codecs.register_error("onoma_mark", _mark)
+
+
+def decode_marked(chunks: Iterable[bytes], name: str) -> Iterator[str]:
+    """Decode, with a mark for each invalid sequence, which ``count_marked`` reads."""
+    return _decoded(chunks, name, errors="onoma_mark")
+
+
+def count_marked(text: str) -> int:
+    """How many invalid bytes the marks in a text stand for."""
+    return sum(ord(mark) - 0xDC00 for mark in _INVALID.findall(text))
+
+
+def _decoded(chunks: Iterable[bytes], name: str, *, errors: str) -> Iterator[str]:
+    decoder = codecs.getincrementaldecoder(name)(errors)
+    for chunk in chunks:
+        yield decoder.decode(chunk)
+    yield decoder.decode(b"", True)  # noqa: FBT003 - codecs know no keywords
+
+
+def first_invalid(read: Read, name: str) -> int | None:
+    """Find the first byte, counted from 0, that is invalid; None where all are valid."""
+    decoder = codecs.getincrementaldecoder(name)()
+    n_before = 0
+    chunks = iter(read())
+    while True:
+        chunk = next(chunks, b"")
+        start = n_before - len(decoder.getstate()[0])  # where what the decoder looks at begins
+        try:
+            decoder.decode(chunk, not chunk)
+        except UnicodeDecodeError as error:
+            return start + error.start
+        if not chunk:
+            return None
+        n_before += len(chunk)
+
+
+def decode(
+    chunks: Iterable[bytes], encoding: Encoding, counters: Counter[str], *, at_start: bool = True
+) -> Iterator[str]:
+    """Decode a file, or a part of it that does not begin ``at_start``.
+
+    Counts a byte order mark that is taken off (``byte_order_marks``), invalid bytes
+    (``bytes.invalid``), each sequence of which becomes U+FFFD, and U+FFFD that was there before
+    (``characters.replacement``).
+    """
+    errors = "onoma_mark" if encoding.n_invalid else "strict"
+    for text in _decoded(chunks, encoding.name, errors=errors):
+        if at_start and text:
+            at_start = False
+            if text[0] == "\ufeff":
+                counters["byte_order_marks"] += 1
+                text = text[1:]  # noqa: PLW2901
+        if n := text.count(REPLACEMENT):
+            counters["characters.replacement"] += n
+        if encoding.n_invalid and (n := count_marked(text)):
+            counters["bytes.invalid"] += n
+            text = _INVALID.sub(REPLACEMENT, text)  # noqa: PLW2901
+        yield text

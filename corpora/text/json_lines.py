@@ -1,0 +1,155 @@
+"""JSON Lines to records: an object a line, whose fields become columns of ``documents``."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from corpora.document import Rejected
+from corpora.errors import UsageError
+from corpora.text.records import Place, Record
+
+_DEFAULTS = {
+    "text": ("text",),
+    "id": ("id",),
+    "title": ("title",),
+    "lang": ("lang",),
+    "url": ("url",),
+    "revision": ("revision", "revid"),
+    "timestamp": ("timestamp",),
+    "license": ("license",),
+    "group": ("group",),
+}
+_REPLACEMENT = re.compile(r"\\u[fF]{3}[dD]")
+_TAG = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{1,8})*")
+_VISIBLE = re.compile(r"[^\s\x00-\x1f\x7f-\x9f]")
+_NAMED_FIELDS = "There are " + ", ".join(_DEFAULTS)
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """Which field of an object becomes which column."""
+
+    named: Mapping[str, str]
+    """Column to field; a record without such a field is rejected."""
+    metadata: Sequence[str] = ()
+    """Fields to keep as they are called; ``*``: all that are no column."""
+
+
+class _BadRecordError(Exception):
+    """A line that is no record: the reason, and what is wrong."""
+
+
+def parse_fields(arguments: Sequence[str]) -> dict[str, str]:
+    """Read ``COLUMN=FIELD`` …; raises ``UsageError``."""
+    named: dict[str, str] = {}
+    for argument in arguments:
+        column, _, field = argument.partition("=")
+        if column not in _DEFAULTS or not field:
+            raise UsageError(f"--field {argument}: say COLUMN=FIELD. {_NAMED_FIELDS}.")
+        if column in named:
+            raise UsageError(f"--field {argument}: {column} is {named[column]} already.")
+        named[column] = field
+    return named
+
+
+def read_json_lines(
+    lines: Iterable[str | None], fields: Fields, place: Place, *, counters: Counter[str]
+) -> Iterator[Record | Rejected]:
+    """Read a record from each line that is not blank; those count as ``lines.blank``.
+
+    A record without an id of its own is ``FILE#LINE``.
+    """
+    for number, line in enumerate(lines, 1):
+        if line is None:
+            yield place.too_long(number)
+        elif not line.strip():
+            counters["lines.blank"] += 1
+        else:
+            try:
+                values = _parse(line)
+                if "\\u" in line and (n := len(_REPLACEMENT.findall(line))):
+                    counters["characters.replacement"] += n
+                yield _record(values, fields, place, line=number)
+            except _BadRecordError as error:
+                reason, what = error.args
+                yield place.reject(number, reason, what=what, excerpt=line)
+
+
+def _parse(line: str) -> dict[str, Any]:
+    try:
+        values = json.loads(line, strict=False)
+    except json.JSONDecodeError as error:
+        what = f"no JSON at column {error.colno} ({error.msg}). Mend the line."
+        raise _BadRecordError("broken_json", what) from error
+    except (ValueError, RecursionError) as error:
+        what = f"JSON that is not read ({error}). Mend the line."
+        raise _BadRecordError("broken_json", what) from error
+    if not isinstance(values, dict):
+        raise _BadRecordError("no_object", "JSON, but no object {…}. Mend the line.")
+    return values
+
+
+def is_object(line: str) -> bool:
+    """Whether a line is a JSON object."""
+    try:
+        _parse(line)
+    except _BadRecordError:
+        return False
+    return True
+
+
+def _record(values: dict[str, Any], fields: Fields, place: Place, *, line: int) -> Record:
+    columns: dict[str, str] = {}
+    used = set()
+    for column, defaults in _DEFAULTS.items():
+        field = _field_of(column, values, fields, defaults=defaults)
+        if field is not None and values[field] is not None:
+            used.add(field)
+            columns[column] = _string(values[field], field, column)
+    text, title, own_id = columns.pop("text"), columns.pop("title", None), columns.pop("id", None)
+    return Record(
+        text,
+        own_id if own_id is not None else f"{place.source}#{place.line + line - 1}",
+        has_own_id=own_id is not None,
+        title=title,
+        columns=columns,
+        metadata=_metadata(values, fields.metadata, used),
+    )
+
+
+def _field_of(
+    column: str, values: Mapping[str, Any], fields: Fields, *, defaults: Sequence[str]
+) -> str | None:
+    """The field of this object that a column is taken from, if there is one."""
+    named = fields.named.get(column)
+    candidates = (named,) if named else defaults
+    found = next((field for field in candidates if field in values), None)
+    is_needed = named is not None or column == "text"
+    if is_needed and (found is None or (values[found] is None and column in ("text", "id"))):
+        what = f"no field {candidates[0]!r}. Say where {column} stands: --field {column}=…"
+        raise _BadRecordError("missing_field", what)
+    return found
+
+
+def _string(value: object, field: str, column: str) -> str:
+    """A string as it is, a number as it is written; raises for anything else."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not isinstance(value, str) and (column == "text" or not is_number):
+        raise _BadRecordError("bad_field", f"field {field!r} is no string. Mend the line.")
+    if column == "lang" and not _TAG.fullmatch(str(value)):
+        raise _BadRecordError("bad_field", f"field {field!r} is no tag of a language (de, zh-TW).")
+    if column in ("id", "group") and not _VISIBLE.search(str(value)):
+        raise _BadRecordError("bad_field", f"field {field!r} is empty. Mend the line.")
+    return str(value)
+
+
+def _metadata(values: Mapping[str, Any], wanted: Sequence[str], used: set[str]) -> dict[str, str]:
+    """The fields that are wanted: strings as they are, anything else as JSON."""
+    return {
+        name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        for name, value in values.items()
+        if value is not None and (name in wanted or ("*" in wanted and name not in used))
+    }

@@ -1,0 +1,78 @@
+"""What WikiExtractor writes: articles between ``<doc id="…" url="…" title="…">`` and ``</doc>``.
+
+The tags stand on lines of their own. The title is HTML-escaped; the text is taken as it is. A line
+that is a start tag begins an article wherever it stands.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from html import unescape
+
+from corpora.document import Rejected
+from corpora.text.records import Lines, Place, Record
+
+START = '<doc id="'
+_END = "</doc>"
+_MAX_TAG = 10_000  # characters; a longer line is text
+_ATTRIBUTE = re.compile(r'([\w:-]+)="(.*?)"(?=\s+[\w:-]+="|\s*$)')  # titles may hold bare quotes
+_COLUMNS = {"url": "url", "revid": "revision"}
+
+
+def is_start(line: str) -> bool:
+    """Whether an article begins with this line."""
+    return line.startswith(START) and len(line) <= _MAX_TAG and line.rstrip().endswith(">")
+
+
+def read_docs(
+    lines: Iterable[str | None], place: Place, *, metadata: Sequence[str], counters: Counter[str]
+) -> Iterator[Record | Rejected]:
+    """Read the articles; text outside of them and articles without an end are rejected.
+
+    ``metadata`` are names of attributes to keep, ``*`` for all others. Blank lines between articles
+    count as ``lines.blank``.
+    """
+    held, tag, begin = Lines(place.max_characters), "", 0
+    for number, line in enumerate(lines, 1):
+        if line is not None and is_start(line):
+            yield from _broken(held, tag, place, begin=begin)
+            held, tag, begin = Lines(place.max_characters), line, number
+        elif tag and line is not None and line.rstrip() == _END:
+            yield _record(held, tag, place, begin=begin, metadata=metadata)
+            held, tag = Lines(place.max_characters), ""
+        elif tag or line is None or line.strip():
+            held.add(number, line)
+        else:
+            counters["lines.blank"] += 1
+    yield from _broken(held, tag, place, begin=begin)
+
+
+def _broken(held: Lines, tag: str, place: Place, *, begin: int) -> Iterator[Rejected]:
+    """Reject what has only a start, or neither start nor end."""
+    if tag:
+        what = "<doc …> without </doc>: the file was cut, or the article is damaged."
+        yield place.reject(begin, "unclosed_doc", what=what, excerpt=tag)
+    elif held.first:
+        what = "text outside of <doc …> and </doc>. Mend it, or take it out."
+        yield place.reject(held.first, "outside_doc", what=what, excerpt=held.text)
+
+
+def _record(
+    held: Lines, tag: str, place: Place, *, begin: int, metadata: Sequence[str]
+) -> Record | Rejected:
+    if held.is_too_long:
+        return place.too_long(begin)
+    attributes = dict(_ATTRIBUTE.findall(tag.rstrip()[len("<doc") : -1]))
+    id, title = attributes.pop("id", ""), attributes.pop("title", "")
+    if not id.strip():
+        return place.reject(begin, "missing_field", what="an empty id. Mend it.", excerpt=tag)
+    columns = {_COLUMNS[name]: attributes.pop(name) for name in _COLUMNS if name in attributes}
+    return Record(
+        held.text,
+        id,
+        has_own_id=True,
+        title=unescape(title),
+        written_title=title,
+        columns=columns,
+        metadata={n: v for n, v in attributes.items() if "*" in metadata or n in metadata},
+    )

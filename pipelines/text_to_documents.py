@@ -1,0 +1,290 @@
+"""Plain text to documents: files, parts of files, JSON Lines, WikiExtractor's output.
+
+Examples:
+  python -m pipelines.text_to_documents --input 'novels/*.txt' --lang zh --output build/novels
+      --split-pattern '^第.{1,9}回'
+  python -m pipelines.text_to_documents --input 'extracted/*/wiki_*' --lang de --group dewiki
+      --license CC-BY-SA-4.0 --output build/dewiki --workers 2
+  python -m pipelines.text_to_documents --input 'news/*.jsonl.gz' --lang da --output build/news
+      --field text=body id=key timestamp=published --metadata section
+"""
+
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from corpora.build import Scratch
+from corpora.document import Rejected
+from corpora.errors import UsageError
+from corpora.plan import InputFile, Plan, Stage, Unit, describe_file, find_inputs, make_units
+from pipelines.options import CommonOptions, option
+from pipelines.run import run
+from pipelines.work import Counts, Filtered, Rows, Written, Yield
+
+ABOUT = __doc__
+DATASETS = {"": "documents"}
+FOUND = {"pages": "pages"}
+RANGE_BYTES = 8 << 20
+"""A larger file that can be entered in the middle is cut into parts of about this size."""
+BATCH_CHARACTERS = 1 << 20
+MAX_CHARACTERS = 500_000_000
+"""The most that ``--max-characters`` may allow; a column of a batch holds 2 GB."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(CommonOptions):
+    """What ``text_to_documents`` asks for."""
+
+    lang: str | None = option(
+        None, metavar="TAG", help="of the texts that do not say: de, zh-TW …; decides on sentences"
+    )
+    format: str = option(
+        "auto",
+        choices=("auto", "plain", "doc", "jsonl"),
+        help="plain text, WikiExtractor's <doc …>, or JSON Lines (default: as the content shows)",
+    )
+    encoding: str | None = option(
+        None, metavar="NAME", help="of all files: utf-8, gb18030 … (default: as the bytes show)"
+    )
+    split_pattern: str | None = option(
+        None, metavar="REGEX", help="a document begins with each line where this is found"
+    )
+    split_blank: int | None = option(
+        None, type=int, metavar="N", help="… after N or more blank lines; 0: with each line"
+    )
+    paragraphs: str = option(
+        "auto",
+        choices=("auto", "line", "blank"),
+        help="a paragraph is a line, or the lines between blank ones (default: lines, but for "
+        "plain text that is hard-wrapped)",
+    )
+    field: tuple[str, ...] = option(
+        (),
+        nargs="+",
+        action="extend",
+        metavar="COLUMN=FIELD",
+        help="of JSON Lines: text=body id=key title= lang= url= timestamp= license= … (default: "
+        "fields with these names)",
+    )
+    metadata: tuple[str, ...] = option(
+        (),
+        nargs="+",
+        action="extend",
+        metavar="FIELD",
+        help="fields of JSON Lines, or attributes of <doc …>, to keep; '*' for all others",
+    )
+    group: str | None = option(
+        None, metavar="NAME", help="of all documents (default: the name of the file's folder)"
+    )
+    license: str | None = option(None, metavar="SPDX", help="of the texts that do not say")
+    max_file_size: float = option(
+        10_000.0,
+        type=float,
+        metavar="MB",
+        help="a file that is larger, unpacked, is rejected (default: 10000)",
+    )
+    max_characters: int = option(
+        50_000_000,
+        type=int,
+        metavar="N",
+        help="a document that is longer is rejected (default: 50000000)",
+    )
+
+
+def plan(options: Options) -> Plan:
+    """Find the files, pack small ones into units, and cut large ones into ranges."""
+    _check(options)
+    found = find_inputs(options.input, exclude=options.exclude)
+    files = [describe_file(name, path) for name, path in found.items()]
+    settings = _settings(options, files)
+    units = list(_cut(make_units(files, settings=lambda _: settings, auxiliary={})))
+    if options.limit is not None:
+        units = list(_limited(units, options.limit))
+    return Plan(
+        pipeline="text_to_documents",
+        datasets=DATASETS,
+        parameters=settings | {"limit": options.limit, "exclude": list(options.exclude)},
+        units=tuple(Unit(number, (), {}, settings) for number in range(len(units))),
+        stages=(Stage("read", tuple(units), FOUND),),
+    )
+
+
+def _check(options: Options) -> None:
+    """Raise ``UsageError`` for options that are wrong, or do not fit each other."""
+    if not 0 < options.max_file_size < float("inf"):
+        raise UsageError(f"--max-file-size {options.max_file_size:g}: must be above 0.")
+    if not 0 < options.max_characters <= MAX_CHARACTERS:
+        raise UsageError(
+            f"--max-characters {options.max_characters}: must be above 0, and at most "
+            f"{MAX_CHARACTERS}."
+        )
+    if options.split_pattern is not None and options.split_blank is not None:
+        raise UsageError("--split-pattern and --split-blank: choose one.")
+    is_split = options.split_pattern is not None or options.split_blank is not None
+    if is_split and options.format not in ("auto", "plain"):
+        raise UsageError(f"--format {options.format}: only plain text can be split.")
+    if options.field and options.format not in ("auto", "jsonl"):
+        raise UsageError(f"--format {options.format}: --field is for JSON Lines.")
+    if options.split_blank is not None and options.split_blank < 0:
+        raise UsageError(f"--split-blank {options.split_blank}: must be at least 0.")
+    try:
+        re.compile(options.split_pattern or "")
+    except re.error as error:
+        raise UsageError(f"--split-pattern {options.split_pattern}: {error}.") from error
+    if options.group is not None and not options.group.strip():
+        raise UsageError("--group: is empty.")
+
+
+def _settings(options: Options, files: Sequence[InputFile]) -> dict[str, Any]:
+    """What all units must know; the folder's name is part of it where it becomes a group."""
+    from corpora.text.encodings import check_encoding
+    from corpora.text.json_lines import parse_fields
+
+    folder = Path(files[0].path.removesuffix(files[0].name)).name
+    return {
+        "read": {
+            "format": options.format,
+            "encoding": options.encoding and check_encoding(options.encoding),
+            "split_pattern": options.split_pattern,
+            "split_blank": options.split_blank,
+            "fields": parse_fields(options.field),
+            "metadata": sorted(set(options.metadata)),
+            "max_bytes": int(options.max_file_size * 1e6),
+            "max_characters": options.max_characters,
+        },
+        "lang": options.lang,
+        "license": options.license,
+        "paragraphs": options.paragraphs,
+        "group": options.group,
+        "folder": None if options.group else folder,
+    }
+
+
+def _cut(units: Iterable[Unit]) -> Iterator[Unit]:
+    """Number the units, those of large files cut into several."""
+    number = 0
+    for unit in units:
+        for part in _parts(unit):
+            yield replace(unit, number=number, part=part)
+            number += 1
+
+
+def _parts(unit: Unit) -> Iterator[Mapping[str, Any]]:
+    """The parts of a unit's file; nothing but an empty one where it cannot be cut."""
+    from corpora.text.encodings import CUTTABLE
+    from corpora.text.formats import BORDERS, cut
+    from corpora.text.opening import TextError, archive_kind
+    from corpora.text.reader import Settings, examine
+
+    [file, *others] = unit.inputs
+    if others or file.size <= RANGE_BYTES or archive_kind(Path(file.path)):
+        yield {}
+        return
+    try:
+        found = examine(file.check(), Settings(**unit.settings["read"]), name=file.name)
+    except TextError:  # it is rejected where it is read
+        yield {}
+        return
+    if found.encoding not in CUTTABLE or found.format not in BORDERS or found.n_invalid:
+        yield {}
+        return
+    for start, end, line in cut(file.check(), found.format, range_bytes=RANGE_BYTES):
+        known = {"format": found.format, "encoding": found.encoding}
+        yield known | {"start": start, "end": end, "line": line}
+
+
+def _limited(units: Iterable[Unit], limit: int) -> Iterator[Unit]:
+    """The units that hold the first records; the last one says how many of its are taken."""
+    for unit in units:
+        n = sum(1 for _ in islice(_records(unit, Counter()), limit))
+        if n == limit:
+            yield replace(unit, part={**unit.part, "limit": n})
+            return
+        limit -= n
+        yield unit
+
+
+def _records(unit: Unit, counters: Counter[str]) -> Iterator[tuple[InputFile, Any]]:
+    """The records of a unit, each with its file."""
+    from corpora.text.reader import Part, Settings, read_records
+
+    settings = Settings(**unit.settings["read"])
+    place = {name: value for name, value in unit.part.items() if name != "limit"}
+    part = Part(**place) if place else None
+    for file in unit.inputs:
+        path = file.check()
+        for record in read_records(path, settings, name=file.name, part=part, counters=counters):
+            yield file, record
+
+
+def read(unit: Unit, _: Scratch) -> Iterator[Yield]:
+    """Read the files of a unit, or its part of one."""
+    from corpora.text.documents import DocumentMaker
+
+    settings = unit.settings
+    maker = DocumentMaker(
+        lang=settings["lang"], license=settings["license"], paragraphs=settings["paragraphs"]
+    )
+    for file, record in islice(_records(unit, maker.counters), unit.part.get("limit")):
+        if isinstance(record, Rejected):
+            yield record
+            continue
+        reason = maker.add(record, source=file.name, group=_group(file, settings))
+        yield Filtered(file.name, reason) if reason else Written(())
+        if maker.documents.n_characters >= BATCH_CHARACTERS:
+            yield Rows("pages", maker.documents.batch())
+    yield Rows("pages", maker.documents.batch())
+    yield Counts(maker.counters)
+
+
+def _group(file: InputFile, settings: Mapping[str, Any]) -> str:
+    """The group that was named, or the name of the file's folder."""
+    return str(settings["group"] or Path(file.name).parent.name or settings["folder"] or "text")
+
+
+def after_read(scratch: Scratch) -> Iterator[Yield]:
+    """Find documents whose id another one has."""
+    from corpora.doubles import find_doubles
+
+    remedy = "a second document with this id. Give it its own, or leave a file out with --exclude."
+    rejected = [
+        replace(double, message=f"{double.source}: {double.position}: {remedy}")
+        for double in find_doubles(scratch)
+    ]
+    yield Counts(written=-len(rejected), rejected=rejected)
+
+
+def write(unit: Unit, scratch: Scratch) -> Iterator[Yield]:
+    """Write the documents of a unit, but for those whose id another one has."""
+    from corpora.doubles import without_doubles
+    from corpora.schemas import SCHEMAS
+    from corpora.shards import read_batches
+
+    batches = read_batches(scratch.shard("pages", unit.number), SCHEMAS["pages"])
+    for batch in without_doubles(batches, scratch, dataset="pages", number=unit.number):
+        yield Rows("", batch)
+
+
+def next_steps(options: Options) -> list[str]:
+    """What to look at, and what to type next."""
+    output = options.output
+    return [
+        f"made  {output} (dataset)",
+        f"next  python -m corpora.shards verify {output}",
+        f"      python -m corpora.shards show {output} --limit 1",
+        f"      python -m pipelines.documents_to_tokenizer --input {output} …",
+    ]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the pipeline."""
+    return run("pipelines.text_to_documents", argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

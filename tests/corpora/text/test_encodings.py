@@ -1,0 +1,282 @@
+"""Encodings: told by the bytes, decoded without silent loss."""
+
+import bz2
+import json
+import lzma
+import random
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+
+from corpora.errors import UsageError
+from corpora.text.detection import detect
+from corpora.text.encodings import check_encoding, decode
+from corpora.text.opening import TextError
+
+SAMPLES = Path(__file__).resolve().parents[2] / "data" / "text"
+ENCODINGS = ("utf-8", "utf-16-le", "utf-16-be", "utf-32-le", "gb18030", "big5", "cp1252", "latin-1")
+MARKED = ("utf-8-sig", "utf-16", "utf-32")
+UMLAUTS = "Grüße aus Köln. " * 20
+
+
+def chunked(data, size=7):
+    return [data[start : start + size] for start in range(0, len(data), size)]
+
+
+def read(data, *, named=None, size=7):
+    """The text of these bytes, how they are encoded, and what was counted."""
+    encoding = detect(lambda: chunked(data, size), name="f", named=named)
+    counters = Counter()
+    return "".join(decode(chunked(data, size), encoding, counters)), encoding, counters
+
+
+def encodable(encoding):
+    """Any text that an encoding can write, and that does not begin with a byte order mark."""
+    return st.text(st.characters(codec=encoding)).filter(lambda text: text[:1] != "\ufeff")
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@given(st.data())
+def test_any_text_comes_back_from_an_encoding_that_is_named(encoding, data):
+    text = data.draw(encodable(encoding))
+
+    found, _, counters = read(text.encode(encoding), named=encoding)
+
+    assert found == text
+    assert counters["bytes.invalid"] == counters["byte_order_marks"] == 0
+
+
+@pytest.mark.parametrize("encoding", MARKED)
+@given(st.data())
+def test_any_text_comes_back_where_a_mark_tells_its_encoding(encoding, data):
+    text = data.draw(encodable("utf-8"))
+    assume(text[:1] != "\0")  # the mark of UTF-16 and a NUL are the mark of UTF-32
+
+    found, _, counters = read(text.encode(encoding))
+
+    assert found == text
+    assert counters["byte_order_marks"] == 1
+
+
+@given(encodable("utf-8").filter(lambda text: len(re.findall("[\0-\x1f]", text)) * 10 <= len(text)))
+def test_any_text_with_few_control_characters_is_told_to_be_utf8(text):
+    found, encoding, _ = read(text.encode())
+
+    assert (found, encoding.name) == (text, "utf-8")
+
+
+@pytest.mark.parametrize("mark", [b"\xff\xfe", b"\xfe\xff", b""])
+@pytest.mark.parametrize("named", ["utf-16", "UTF16"])
+def test_utf16_without_an_order_is_as_its_mark_says_or_little_endian(mark, named):
+    order = "utf-16-be" if mark == b"\xfe\xff" else "utf-16-le"
+
+    found, encoding, _ = read(mark + UMLAUTS.encode(order), named=check_encoding(named))
+
+    assert (found, encoding.name) == (UMLAUTS, order)
+
+
+@pytest.mark.parametrize(
+    ("name", "encoding", "begin"),
+    [
+        ("brief.txt", "utf-8", "Lübeck, am 3. März\n"),
+        ("brief-windows-1252.txt", "cp1252", "Lübeck, am 3. März\r\n"),
+        ("brief-utf-16.txt", "utf-16-le", "Lübeck, am 3. März\n"),
+        ("xiaozhen-gb18030.txt", "gb18030", "第一章　河边的小镇\n"),
+        ("xiaozhen-big5.txt", "cp950", "第一章　河邊的小鎮\n"),
+    ],
+)
+def test_samples_are_read_in_their_encoding(name, encoding, begin):
+    found, detected, _ = read((SAMPLES / name).read_bytes())
+
+    assert detected.name == encoding
+    assert found.startswith(begin)
+
+
+@pytest.mark.parametrize("text", ["No umlaut here, and no mark.", "Жили были дед да баба."])
+@pytest.mark.parametrize("order", ["utf-16-le", "utf-16-be"])
+def test_utf16_that_is_valid_utf8_is_not_taken_for_it(order, text):
+    data = text.encode(order)
+    assert data.decode()
+
+    found, encoding, _ = read(data)
+
+    assert (found, encoding.name) == (text, order)
+
+
+def test_characters_of_hong_kong_are_read_as_big5():
+    text = "呢個係邊個嘅書嚟㗎？佢哋喺度做乜嘢呀？唔知道。" * 3
+
+    found, encoding, _ = read(text.encode("big5hkscs"))
+
+    assert (found, encoding.name) == (text, "big5hkscs")
+
+
+def test_invalid_bytes_become_replacement_characters_and_are_counted():
+    data = UMLAUTS.encode()
+    damaged = data[:9] + b"\xff\xfe" + data[9:]
+
+    found, encoding, counters = read(damaged)
+
+    assert found == UMLAUTS[:7] + "\ufffd\ufffd" + UMLAUTS[7:]
+    assert encoding.n_invalid == counters["bytes.invalid"] == 2
+    assert counters["characters.replacement"] == 0
+
+
+def test_replacement_characters_that_were_there_are_counted_apart():
+    _, _, counters = read("Gr\ufffd\ufffde".encode())
+
+    assert counters == {"characters.replacement": 2}
+
+
+@given(st.integers(0, 40), st.sampled_from([3, 7, 1000]))
+def test_the_first_of_too_many_invalid_bytes_is_named(n_before, size):
+    data = "Größe".encode() * n_before + b"\xe4\xff\xff\xff" * 20
+
+    with pytest.raises(TextError) as caught:
+        read(data, named="utf-8", size=size)
+
+    assert caught.value.reason == "invalid_bytes"
+    assert caught.value.position == f"byte {7 * n_before}"
+
+
+@given(st.integers(0, 40), st.sampled_from([3, 7, 1000]))
+def test_the_place_is_right_in_encodings_of_two_bytes(n_before, size):
+    data = "書".encode("gb18030") * n_before + b"\xff" * 20
+
+    with pytest.raises(TextError) as caught:
+        read(data, named="gb18030", size=size)
+
+    assert caught.value.position == f"byte {2 * n_before}"
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (bytes(range(256)) * 8, "not_text"),
+        (UMLAUTS.encode() + UMLAUTS.encode("cp1252"), "unknown_encoding"),
+        ("Привет, как дела? ".encode("koi8-r") * 9, "unknown_encoding"),
+        ("吾輩は猫である。名前はまだ無い。".encode("shift-jis") * 9, "unknown_encoding"),
+    ],
+    ids=["binary", "two encodings", "koi8-r", "shift-jis"],
+)
+def test_what_fits_no_encoding_is_rejected(data, reason):
+    with pytest.raises(TextError, match="--encoding") as caught:
+        read(data)
+
+    assert caught.value.reason == reason
+
+
+@pytest.mark.parametrize("name", ["klingon", "rot13", "base64", "idna", "unicode_escape", ""])
+def test_an_encoding_that_is_none_of_text_is_refused(name):
+    with pytest.raises(UsageError, match="--encoding"):
+        check_encoding(name)
+
+
+@given(st.binary(max_size=60), st.sampled_from([1, 2, 7, 64]))
+@example(b"\xff\xfe", 1)
+@example(b"\xef\xbb\xbf", 2)
+def test_any_bytes_are_text_or_a_reason(data, size):
+    try:
+        found, encoding, counters = read(data, size=size)
+    except TextError as error:
+        assert error.reason in {"not_text", "unknown_encoding", "invalid_bytes"}  # noqa: PT017
+    else:
+        assert counters["bytes.invalid"] == encoding.n_invalid
+        assert not re.search("[\ud800-\udfff]", found)
+
+
+def windows(text, encoding, *, n, size, seed):
+    """So many parts of a text, each of that many characters, as bytes and as text.
+
+    What the encoding cannot write is left out; parts that are ASCII tell nothing.
+    """
+    kept = text.encode(encoding, "ignore").decode(encoding)
+    chance = random.Random(seed)
+    while n:
+        start = chance.randrange(len(kept) - size)
+        part = kept[start : start + size].lstrip("\ufeff")
+        if not part.isascii():
+            n -= 1
+            yield part
+
+
+def chinese(realdata):
+    """Chinese texts, the last in traditional characters."""
+    yield (realdata("zh-novels") / "红楼梦.txt").read_text(encoding="utf-8")
+    lines = (realdata("wiki-text-zh") / "wiki_00.jsonl").read_text(encoding="utf-8").splitlines()
+    yield "\n".join(json.loads(line)["text"] for line in lines)
+    yield (realdata("zh-news") / "clue-corpus-small-sampled.txt").read_text(encoding="utf-8")
+
+
+def traditional(realdata):
+    """Lines of Chinese articles that Big5 can write as they are."""
+    dump = realdata("wiki-dumps") / "zh" / "zhwiki-test-pages.xml"
+    lines = []
+    for line in dump.read_text(encoding="utf-8").splitlines():
+        text = re.sub(r"<[^>]*>|&[a-z]+;|[\[\]{}|='*#:;A-Za-z/_]", "", line)
+        n_han = len(re.findall("[\u4e00-\u9fff]", text))
+        if (
+            n_han > 40
+            and n_han > len(text) / 2
+            and text == (text.encode("big5", "ignore").decode("big5"))
+        ):
+            lines.append(text)
+    return "\n".join(lines)
+
+
+def european(realdata):
+    """German, Danish and Ukrainian."""
+    german = (realdata("wiki-text-de") / "wiki_07").read_text(encoding="utf-8")
+    dumps = realdata("wiki-dumps")
+    with bz2.open(dumps / "dbpedia-minidumps" / "dawiki.xml.bz2", "rt", encoding="utf-8") as file:
+        danish = file.read()
+    with lzma.open(dumps / "ukwiki-20230501-first-100k-lines.xml.xz", "rt", encoding="utf-8") as f:
+        ukrainian = f.read(2_000_000)[1_000_000:]
+    return german, danish, ukrainian
+
+
+def accuracy(texts, encoding, *, names, n=40, size=200):
+    """How many of the parts are told to be in one of these encodings, and come back equal."""
+    right = total = 0
+    for seed, text in enumerate(texts):
+        for part in windows(text, encoding, n=n, size=size, seed=seed):
+            total += 1
+            try:
+                found, detected, _ = read(part.encode(encoding), size=64)
+            except TextError:
+                continue
+            right += detected.name in names and found == part
+    return right, total
+
+
+@pytest.mark.realdata
+@pytest.mark.parametrize("encoding", ["utf-8", "gb18030", "utf-16-le", "utf-16-be"])
+def test_encodings_of_real_chinese_are_told_from_200_characters(realdata, encoding):
+    right, total = accuracy(chinese(realdata), encoding, names={encoding})
+
+    assert right == total == 120
+
+
+@pytest.mark.realdata
+def test_big5_is_told_from_200_characters(realdata):
+    text = traditional(realdata)
+
+    right, total = accuracy([text], "cp950", names={"cp950"}, n=60)
+
+    assert right == total == 60
+
+
+@pytest.mark.realdata
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-16-be", "cp1252", "latin-1"])
+def test_encodings_of_real_european_texts_are_told_from_200_characters(realdata, encoding):
+    german, danish, ukrainian = european(realdata)
+    texts = [german, danish] if encoding in {"cp1252", "latin-1"} else [german, danish, ukrainian]
+    name = "cp1252" if encoding == "latin-1" else encoding
+
+    right, total = accuracy(texts, encoding, names={name})
+
+    assert right == total == 40 * len(texts)
