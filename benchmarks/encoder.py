@@ -1,0 +1,309 @@
+"""How long a step of ours takes against transformers', and unpadded rows against padded ones.
+
+    python benchmarks/encoder.py --size 256x6 --batch 8 --threads 2
+    python benchmarks/encoder.py --size 768x12 --batch 2 --rounds 3
+    python benchmarks/encoder.py --device cuda --bf16 --size 768x12 --batch 32
+    python benchmarks/encoder.py --only padding --examples build/examples
+
+*transformers*: forward and backward of LUKE with entity-aware attention, masked pieces (15 %) and
+masked entities (15 %), on the same weights and the same batch of full length: our step against
+``LukeForMaskedLM`` (eager attention, all logits, its own loss). The losses without dropout are
+compared first, so that both do the same work.
+
+*padding*: our step on texts of real lengths, as rows without padding, against the same texts filled
+up to the longest of the batch, as is usual. Lengths are those of a dataset of examples, or else of
+articles with a log-normal number of pieces (median 250, σ 1.1), cut at the longest.
+
+Runs alternate; medians are printed. On a shared machine only the ratios mean something, that of
+processor time the most.
+"""
+
+import argparse
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+import torch
+import transformers
+from torch import Tensor
+
+from corpora.schemas import SCHEMAS
+from corpora.shards import open_dataset, read_batches
+from modeling.batch import Batch, Layout, Mentions, Rows, Targets
+from modeling.config import EncoderConfig, HeadsConfig, PretrainConfig
+from modeling.huggingface import read_pretrained
+from modeling.models.costs import Lengths, batch_flops
+from modeling.models.pretraining import PretrainingModel
+
+MASK, SHARE, MENTION = 4, 0.15, 3
+
+
+def build_batch(lengths: np.ndarray, arguments: argparse.Namespace) -> Batch:
+    """Random pieces and mentions of three pieces, masked."""
+    generator = np.random.default_rng(arguments.seed)
+    n_mentions = np.minimum(arguments.mentions, lengths // (2 * MENTION))
+    pieces, entities = Layout.of(lengths), Layout.of(n_mentions)
+    of_entities = entities.sequences.numpy()
+    together = Layout.placed(
+        np.concatenate([pieces.sequences.numpy(), of_entities]),
+        np.concatenate(
+            [pieces.positions.numpy(), lengths[of_entities] + entities.positions.numpy()]
+        ),
+        longest=int((lengths + n_mentions).max()),
+        n=len(lengths),
+    )
+    ids = torch.from_numpy(generator.integers(5, arguments.pieces, lengths.sum()))
+    names = torch.from_numpy(generator.integers(3, arguments.entities, n_mentions.sum()))
+    targets = {"pieces": choose(ids, generator), "entities": choose(names, generator)}
+    ids[targets["pieces"].rows] = MASK
+    names[targets["entities"].rows] = 2
+    starts = 1 + generator.integers(0, lengths[of_entities] - 1 - MENTION)
+    mentions = Mentions(
+        entities=names,
+        positions=torch.from_numpy((starts[:, None] + np.arange(MENTION)).ravel()),
+        offsets=torch.arange(len(starts)) * MENTION,
+    )
+    names_of_texts = tuple(map(str, range(len(lengths))))
+    rows = Rows(pieces, together, entities=entities)
+    return Batch(names_of_texts, ids, rows, mentions=mentions, targets=targets)
+
+
+def choose(ids: Tensor, generator: np.random.Generator) -> Targets:
+    """15 % of the rows, with their ids."""
+    n_targets = max(1, round(SHARE * len(ids)))
+    rows = torch.from_numpy(np.sort(generator.choice(len(ids), n_targets, replace=False)))
+    return Targets(rows, ids[rows])
+
+
+def as_padded(batch: Batch) -> dict[str, Tensor]:
+    """The batch as transformers takes it; −100 where nothing is predicted."""
+    rows, mentions = batch.rows, batch.mentions
+    inputs = {"input_ids": rows.pieces.pad(batch.pieces)}
+    inputs["attention_mask"] = rows.pieces.pad(torch.ones_like(batch.pieces))
+    inputs["entity_ids"] = rows.entities.pad(mentions.entities)
+    inputs["entity_attention_mask"] = rows.entities.pad(torch.ones_like(mentions.entities))
+    inputs["entity_position_ids"] = rows.entities.pad(mentions.positions.view(-1, MENTION))
+    for name, layout, n_rows in (
+        ("labels", rows.pieces, len(batch.pieces)),
+        ("entity_labels", rows.entities, len(mentions.entities)),
+    ):
+        targets = batch.targets["pieces" if name == "labels" else "entities"]
+        labels = torch.full((n_rows,), -100, device=batch.pieces.device)
+        inputs[name] = layout.pad(labels.index_copy(0, targets.rows, targets.labels))
+    return inputs
+
+
+def build_theirs(arguments: argparse.Namespace) -> transformers.LukeForMaskedLM:
+    """LUKE whose piece head equals the embedding; this version of transformers cannot tie them."""
+    width, n_layers = arguments.size
+    config = transformers.LukeConfig(
+        vocab_size=arguments.pieces,
+        entity_vocab_size=arguments.entities,
+        hidden_size=width,
+        num_hidden_layers=n_layers,
+        num_attention_heads=width // 64,
+        intermediate_size=4 * width,
+        max_position_embeddings=arguments.length + 1,
+        type_vocab_size=1,
+        pad_token_id=0,
+        hidden_dropout_prob=arguments.dropout,
+        attention_probs_dropout_prob=arguments.dropout,
+        attn_implementation="eager",
+    )
+    torch.manual_seed(arguments.seed)
+    model = transformers.LukeForMaskedLM(config)
+    with torch.no_grad():
+        model.lm_head.decoder.weight.copy_(model.luke.embeddings.word_embeddings.weight)
+    return model
+
+
+def build_same(theirs: transformers.LukeForMaskedLM) -> PretrainingModel:
+    """Our model with the same weights."""
+    with tempfile.TemporaryDirectory() as folder:
+        theirs.save_pretrained(folder)
+        found = read_pretrained(Path(folder))
+    assert found.config.heads.tied
+    return found.build()
+
+
+def step_of_ours(model: PretrainingModel, batch: Batch) -> Tensor:
+    """Mean losses, added."""
+    losses = model(batch)
+    return sum(losses[name] / n for name, n in batch.n_targets.items())
+
+
+def backward(model: torch.nn.Module, loss: Callable[[], Tensor], bf16: bool) -> None:  # noqa: FBT001
+    """Forward and backward, from gradients that are not there."""
+    model.zero_grad(set_to_none=True)
+    device = next(model.parameters()).device.type
+    with torch.autocast(device, torch.bfloat16) if bf16 else nullcontext():
+        value = loss()
+    value.backward()
+    if device == "cuda":
+        torch.cuda.synchronize()
+
+
+@dataclass(frozen=True)
+class Medians:
+    """Of two runs: seconds of a clock on the wall, and of the processor."""
+
+    wall: tuple[float, float]
+    processor: tuple[float, float]
+
+    def __str__(self) -> str:
+        """Times of the first and the second, and the second's as a share of the first's."""
+        (first, second), (more, less) = self.wall, self.processor
+        return (
+            f"{first * 1e3:.0f} ms, {second * 1e3:.0f} ms, ratio {second / first:.3f} "
+            f"(of processor time {less / more:.3f})"
+        )
+
+
+def alternate(first: Callable[[], Any], second: Callable[[], Any], *, rounds: int) -> Medians:
+    """Run the two in turn; the first round warms up."""
+    seconds = []
+    for _ in range(rounds + 1):
+        for run in (first, second):
+            begin = time.perf_counter(), time.process_time()
+            run()
+            seconds.append((time.perf_counter() - begin[0], time.process_time() - begin[1]))
+    of_each = np.array(seconds[2:]).reshape(rounds, 2, 2)  # round, run, clock
+    wall, processor = np.median(of_each, axis=0).T.tolist()
+    return Medians(tuple(wall), tuple(processor))
+
+
+def against_transformers(arguments: argparse.Namespace) -> None:
+    """Print both times, their ratio, and how far the losses are apart."""
+    lengths = np.full(arguments.batch, arguments.length)
+    batch = build_batch(lengths, arguments).to(arguments.device)
+    theirs = build_theirs(arguments)
+    ours = build_same(theirs).to(arguments.device)
+    theirs.to(arguments.device)
+    inputs = as_padded(batch)
+    with torch.no_grad():
+        difference = theirs.eval()(**inputs).loss - step_of_ours(ours.eval(), batch)
+    theirs.train()
+    ours.train()
+    medians = alternate(
+        lambda: backward(theirs, lambda: theirs(**inputs).loss, arguments.bf16),
+        lambda: backward(ours, lambda: step_of_ours(ours, batch), arguments.bf16),
+        rounds=arguments.rounds,
+    )
+    flops = batch_flops(ours.config, batch)
+    width, n_layers = arguments.size
+    print(
+        f"transformers  {width}x{n_layers}, batch {arguments.batch}: theirs, ours {medians}; ours "
+        f"{flops / medians.wall[1] / 1e9:.0f} GFLOP/s; losses differ by {abs(difference):.1e}"
+    )
+
+
+def real_lengths(arguments: argparse.Namespace, n: int) -> np.ndarray:
+    """Lengths of n examples, [CLS] and [SEP] included."""
+    generator = np.random.default_rng(arguments.seed)
+    if arguments.examples:
+        shards = open_dataset(arguments.examples, "examples").shards
+        found = [
+            pc.list_value_length(batch.column("input_ids")).to_numpy()
+            for shard in shards
+            for batch in read_batches(
+                arguments.examples / shard.name, SCHEMAS["examples"], columns=("input_ids",)
+            )
+        ]
+        every = np.concatenate(found).astype(np.int64) + 2
+    else:
+        articles = generator.lognormal(np.log(250), 1.1, 4 * n).astype(np.int64)
+        room = arguments.length - 2
+        parts = [[room] * (size // room) + [size % room] for size in articles]
+        every = np.array([size for part in parts for size in part if size >= 8]) + 2
+    return np.minimum(generator.choice(every, n, replace=False), arguments.length)
+
+
+def against_padding(arguments: argparse.Namespace) -> None:
+    """Print times of rows without and with padding, in the order of chance and sorted by length."""
+    width, n_layers = arguments.size
+    encoder = EncoderConfig(
+        n_pieces=arguments.pieces,
+        n_entities=arguments.entities,
+        width=width,
+        n_layers=n_layers,
+        n_heads=width // 64,
+        inner_width=4 * width,
+        attention="entity_aware",
+        max_positions=arguments.length,
+        dropout=arguments.dropout,
+        attention_dropout=arguments.dropout,
+    )
+    heads = HeadsConfig(weights={"pieces": 1.0, "entities": 1.0})
+    model = PretrainingModel.from_config(PretrainConfig(encoder=encoder, heads=heads))
+    model.to(arguments.device).train()
+    lengths = real_lengths(arguments, 8 * arguments.batch)
+    for name, order in (("by chance", lengths), ("by length", np.sort(lengths))):
+        parts = np.split(order, 8)
+        unpadded = [build_batch(part, arguments).to(arguments.device) for part in parts]
+        full = [np.full_like(part, part.max()) for part in parts]
+        padded = [build_batch(part, arguments).to(arguments.device) for part in full]
+
+        def run(batches: list[Batch]) -> None:
+            for batch in batches:
+                backward(model, lambda: step_of_ours(model, batch), arguments.bf16)  # noqa: B023
+
+        medians = alternate(
+            lambda b=padded: run(b),  # type: ignore[misc]
+            lambda b=unpadded: run(b),  # type: ignore[misc]
+            rounds=arguments.rounds,
+        )
+        n_pieces = sum(Lengths.of(batch).pieces.sum() for batch in unpadded)
+        n_padded = sum(Lengths.of(batch).pieces.sum() for batch in padded)
+        print(
+            f"padding       {name}: {n_pieces / n_padded:.0%} of the padded rows are pieces; "
+            f"padded, unpadded {medians}; {n_pieces / medians.wall[1]:,.0f} pieces/s"
+        )
+
+
+def size_of(text: str) -> tuple[int, int]:
+    """``256x6``: width and layers."""
+    width, _, n_layers = text.partition("x")
+    return int(width), int(n_layers)
+
+
+def main() -> None:
+    """Measure what is asked for."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--size", type=size_of, default=(256, 6), metavar="WIDTHxLAYERS")
+    parser.add_argument("--batch", type=int, default=8)
+    parser.add_argument("--length", type=int, default=256, help="pieces")
+    parser.add_argument("--mentions", type=int, default=16)
+    parser.add_argument("--pieces", type=int, default=30_000, help="size of the tokenizer")
+    parser.add_argument("--entities", type=int, default=50_000)
+    parser.add_argument("--dropout", type=float, default=0.1, help="of both, attention included")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--bf16", action="store_true")
+    parser.add_argument("--examples", type=Path, help="a dataset of examples")
+    parser.add_argument("--only", choices=("transformers", "padding"))
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    precision = "bfloat16" if arguments.bf16 else "float32"
+    print(
+        f"{arguments.device}, {precision}, {arguments.threads} threads, torch {torch.__version__}"
+    )
+    if arguments.only != "padding":
+        against_transformers(arguments)
+    if arguments.only != "transformers":
+        against_padding(arguments)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,309 @@
+"""Settings: frozen, documented, saved beside every checkpoint, overridden by name.
+
+``Config`` is what they share; the settings of a run are ``PretrainConfig``. Layers never see one.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Literal, Self, TypeVar, Union, get_args, get_origin, get_type_hints
+
+_C = TypeVar("_C", bound="Config")
+
+
+class ConfigError(ValueError):
+    """A setting that does not exist, or has a value that it cannot have."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """Settings; a child is a frozen dataclass of numbers, words, tuples, maps and settings."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, for a JSON file."""
+        return {f.name: _plain(getattr(self, f.name)) for f in fields(self)}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Self:
+        """The reverse of ``to_json``; ``ConfigError`` for what is unknown or of another type."""
+        hints = get_type_hints(cls)
+        for name in values:
+            if name not in hints:
+                raise ConfigError(_unknown(cls, name, hints))
+        checked = {n: _checked(v, hints[n], where=f"{cls.__name__}.{n}") for n, v in values.items()}
+        return cls(**checked)
+
+    def save(self, path: Path) -> None:
+        """Write a JSON file."""
+        path.write_text(json.dumps(self.to_json(), indent=2) + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read what ``save`` wrote."""
+        return cls.from_json(json.loads(path.read_text(encoding="utf-8")))
+
+    def override(self, settings: Sequence[str]) -> Self:
+        """Apply ``optimizer.lr=1e-4`` and the like; values are JSON, or else words.
+
+        Raises ``ConfigError`` that lists the names there are.
+        """
+        changed = self
+        for setting in settings:
+            name, equals, value = setting.partition("=")
+            if not equals:
+                raise ConfigError(f"--set {setting}: expected NAME=VALUE, as optimizer.lr=1e-4.")
+            changed = _replaced(changed, name.strip().split("."), _parse(value.strip()))
+        return changed
+
+
+def _parse(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Config):
+        return value.to_json()
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    return value
+
+
+def _replaced(config: _C, path: Sequence[str], value: Any) -> _C:
+    hints = get_type_hints(type(config))
+    name, *rest = path
+    if name not in hints:
+        raise ConfigError(_unknown(type(config), name, hints))
+    if rest:
+        inner = getattr(config, name)
+        if isinstance(inner, Config):
+            return replace(config, **{name: _replaced(inner, rest, value)})
+        if not isinstance(inner, Mapping):
+            raise ConfigError(f"{name} has no settings inside; set {name}=VALUE.")
+        value = {**inner, ".".join(rest): value}
+    where = f"{type(config).__name__}.{name}"
+    return replace(config, **{name: _checked(value, hints[name], where=where)})
+
+
+def _unknown(cls: type, name: str, hints: Mapping[str, Any]) -> str:
+    return f"{cls.__name__} has no setting {name!r}; it has {', '.join(hints)}."
+
+
+def _checked(value: Any, hint: Any, *, where: str) -> Any:
+    """The value as the type says, or ``ConfigError``."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        if value is None and NoneType in arguments:
+            return None
+        [hint] = [argument for argument in arguments if argument is not NoneType]
+        return _checked(value, hint, where=where)
+    if origin is Literal:
+        if value in arguments:
+            return value
+        raise ConfigError(f"{where}: {value!r} is none of {', '.join(map(str, arguments))}.")
+    if origin is tuple and isinstance(value, list | tuple):
+        inner = arguments[0]
+        return tuple(_checked(item, inner, where=where) for item in value)
+    if origin in (dict, Mapping) and isinstance(value, Mapping):
+        return {key: _checked(item, arguments[1], where=where) for key, item in value.items()}
+    if isinstance(hint, type) and is_dataclass(hint) and issubclass(hint, Config):
+        if isinstance(value, hint):
+            return value
+        if isinstance(value, Mapping):
+            return hint.from_json(value)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if hint is float and is_number:
+        return float(value)
+    if hint is int and is_number and int(value) == value:
+        return int(value)
+    if hint in (bool, str) and isinstance(value, hint):
+        return value
+    expected = getattr(hint, "__name__", hint)
+    raise ConfigError(f"{where}: {value!r} is no {expected}.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncoderConfig(Config):
+    """The parts of an encoder."""
+
+    n_pieces: int = 0
+    """Size of the tokenizer; 0: filled in from the examples."""
+    n_entities: int = 0
+    """Rows of the entity vocabulary; 0: the encoder reads no mentions."""
+    width: int = 256
+    n_layers: int = 4
+    n_heads: int = 4
+    inner_width: int = 1024
+    """Of the feed-forward layers."""
+    attention: Literal["plain", "relative", "whole_word", "whole_word_relative", "entity_aware"] = (
+        "plain"
+    )
+    positions: Literal["learned", "sinusoidal", "none"] = "learned"
+    """What is added to the embeddings; ``none`` for relative attention."""
+    max_positions: int = 512
+    """Longest sequence of learned positions, [CLS] and [SEP] included."""
+    clip: int = 16
+    """τ, the clipping distance of relative positions (Shaw et al. 2018; B-N15)."""
+    window: int = 5
+    """ω, pieces to each side that whole-word attention sees (NEISS paper, section 5)."""
+    entity_width: int = 256
+    """Of an entity's embedding, before it is projected to ``width``."""
+    entity_bias: bool = False
+    """Whether that projection has a bias (DaLUKE has, LUKE has not: B-D12)."""
+    n_segments: int = 0
+    """Rows of the segment embedding; 0: none."""
+    norm: Literal["post", "pre"] = "post"
+    norm_eps: float = 1e-12
+    embedding_norm: bool = True
+    scale_embeddings: bool = False
+    """Multiply piece embeddings by √width, as NEISS does."""
+    activation: Literal["gelu", "relu"] = "gelu"
+    dropout: float = 0.1
+    """After attention and feed-forward."""
+    embedding_dropout: float = 0.1
+    attention_dropout: float = 0.0
+    """On attention weights; only plain and entity-aware attention have it."""
+    init: Literal["normal", "keras"] = "normal"
+    """N(0, 0.02) as BERT; or Glorot-uniform layers and U(−0.05, 0.05) embeddings as NEISS."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeadsConfig(Config):
+    """What is predicted in pre-training, and how much each objective weighs."""
+
+    weights: dict[str, float] = field(default_factory=lambda: {"pieces": 1.0})
+    """Weight of ``pieces`` (masked language model), ``entities`` (masked entities), ``pairs``."""
+    tied: bool = True
+    """The piece head's matrix is the embedding."""
+    transform: bool = True
+    """Dense, activation and norm before the piece head's matrix, as BERT; NEISS has none."""
+    pair_pooling: Literal["cls", "mean"] = "cls"
+    """Next-sentence and sentence-order prediction read [CLS], or the mean of all pieces (B-N13)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MaskingConfig(Config):
+    """Dynamic masking."""
+
+    unit: Literal["piece", "word", "entity"] = "word"
+    """What is masked as one; ``entity``: whole mentions first, as ERNIE, words elsewhere."""
+    budget: Literal["bernoulli", "units", "pieces"] = "pieces"
+    """Each unit by a draw of its own (NEISS); a share of the units (DaLUKE); a share of the pieces,
+    units that no longer fit being skipped (LUKE: B-D13)."""
+    share: float = 0.15
+    mask: float = 0.8
+    """Of the chosen: replaced by [MASK]."""
+    random: float = 0.1
+    """Of the chosen: replaced by a random piece; the rest stays."""
+    draw: Literal["unit", "piece"] = "unit"
+    """One 80/10/10 draw for a unit (B-N3), or one for each of its pieces."""
+    entity_share: float = 0.15
+    """Of the mentions, masked; always replaced by [MASK]."""
+    n_negatives: int = 0
+    """Of a sampled softmax over entities; 0: the whole vocabulary."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataConfig(Config):
+    """How examples become batches."""
+
+    pairs: Literal["none", "nsp", "sop"] = "none"
+    """Next sentence prediction or sentence order prediction (published systems, C.9)."""
+    max_length: int = 512
+    """Pieces with [CLS] and [SEP]; a longer example is cut to a random window of whole words."""
+    weights: tuple[float, ...] = ()
+    """Of several example datasets; empty: by their size."""
+    n_workers: int = 1
+    """Processes that make batches; 0: the training process itself. Changes no byte of a batch."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptimizerConfig(Config):
+    """AdamW."""
+
+    lr: float = 1e-4
+    """Peak learning rate."""
+    betas: tuple[float, ...] = (0.9, 0.999)
+    eps: float = 1e-6
+    weight_decay: float = 0.01
+    """Of matrices; never of biases and norms."""
+    clip: float | None = 1.0
+    """Largest norm of the gradient; null: as it comes."""
+    ema: float | None = None
+    """Decay of the exponential moving average of the weights; null: none is kept."""
+    unlocked_lr: float | None = None
+    """Peak once transferred weights are unlocked: the schedule and the optimizer's state begin anew
+    (LUKE's second stage, L-T1); null: one schedule for the whole run."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScheduleConfig(Config):
+    """Warm-up, and what follows."""
+
+    shape: Literal["linear", "polynomial", "constant_cosine", "constant"] = "linear"
+    warmup: float = 0.06
+    """Share of the steps; the rate climbs linearly from ``start``."""
+    start: float = 0.0
+    """Where warm-up begins, as a share of the peak."""
+    end: float = 0.0
+    """Where it ends, as a share of the peak."""
+    power: float = 1.0
+    """Of ``polynomial``; DaLUKE √3 to 10 % (D-T3)."""
+    constant: float = 0.1
+    """``constant_cosine``: share of the steps at the peak, after warm-up (N-T6)."""
+    cosine: float = 0.1
+    """``constant_cosine``: share of the steps of the last descent, by a cosine."""
+    decay: float = 0.99
+    """``constant_cosine``: between the two, what is left of the rate after each staircase step."""
+    stair: float = 0.006
+    """``constant_cosine``: share of the steps that a staircase step lasts (3 of 500 epochs)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingConfig(Config):
+    """How long, how large, how often."""
+
+    max_steps: int = 1_000
+    batch_size: int = 256
+    """Examples of a step, over all devices and accumulation."""
+    micro_batch_size: int = 32
+    """Examples that a device works on at once."""
+    seed: int = 1
+    precision: Literal["float32", "bfloat16"] = "float32"
+    """Of autocast; weights stay float32."""
+    compile: bool = False
+    deterministic: bool = False
+    """On a GPU: only kernels that always give the same bits, slower; on the CPU all do."""
+    frozen: float = 0.0
+    """Share of the steps in which transferred weights stay as they are (C.14)."""
+    evaluate_every: int = 100
+    """Steps between evaluations on held-out examples."""
+    evaluate_examples: int = 1_000
+    """Held-out examples of an evaluation, the same each time; 0: all."""
+    patience: int = 0
+    """Evaluations without a better held-out loss after which training ends; 0: never."""
+    checkpoint_every: int = 500
+    keep: int = 2
+    """Newest checkpoints that are kept."""
+    keep_every: int = 0
+    """Steps; checkpoints at multiples of it are kept for good."""
+    log_every: int = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class PretrainConfig(Config):
+    """All settings of a pre-training run."""
+
+    encoder: EncoderConfig = field(default_factory=EncoderConfig)
+    heads: HeadsConfig = field(default_factory=HeadsConfig)
+    masking: MaskingConfig = field(default_factory=MaskingConfig)
+    data: DataConfig = field(default_factory=DataConfig)
+    optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
+    schedule: ScheduleConfig = field(default_factory=ScheduleConfig)
+    training: TrainingConfig = field(default_factory=TrainingConfig)

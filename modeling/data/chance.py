@@ -1,0 +1,133 @@
+"""Chance that depends on names and counters alone.
+
+There is no state and no order: the number of (seed, epoch, example, stream, counter) is the same
+in every process and every batch. Each is an output of SplitMix64 (Steele, Lea and Flood, "Fast
+splittable pseudorandom number generators", 2014, with the constants of Stafford's Mix13), computed
+for whole arrays at once. Not for secrets.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+Numbers = NDArray[np.uint64]
+Integers = NDArray[np.int64]
+
+_GAMMA = np.uint64(0x9E3779B97F4A7C15)
+_FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_ROUNDS = 6
+_ALL_BITS = (1 << 64) - 1
+
+
+class Stream(IntEnum):
+    """What a number decides; each has numbers of its own."""
+
+    SHUFFLE = 0
+    SET = 1
+    EVALUATION = 2
+    WINDOW = 3
+    PAIR = 4
+    PARTNER = 5
+    UNIT = 6
+    REPLACEMENT = 7
+    PIECE = 8
+    ENTITY = 9
+    NEGATIVE = 10
+
+
+def hash64(name: str) -> int:
+    """Hash a name to 64 bits, the same on every machine."""
+    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest())
+
+
+def mix(numbers: Numbers) -> Numbers:
+    """SplitMix64's output function: a permutation of the 64-bit numbers."""
+    numbers = numbers + _GAMMA
+    numbers ^= numbers >> np.uint64(30)
+    numbers *= _FIRST
+    numbers ^= numbers >> np.uint64(27)
+    numbers *= _SECOND
+    numbers ^= numbers >> np.uint64(31)
+    return numbers
+
+
+def key_of(*parts: int | Numbers | Integers) -> Numbers:
+    """Make keys of numbers or arrays of them; the order counts."""
+    keys = np.zeros(1, np.uint64)
+    for part in parts:
+        number = part & _ALL_BITS if isinstance(part, int) else part
+        keys = mix(keys ^ mix(np.atleast_1d(np.asarray(number)).astype(np.uint64)))
+    return keys
+
+
+def as_uniform(bits: Numbers) -> NDArray[np.float64]:
+    """Map to [0, 1), evenly: 53 bits."""
+    return (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def as_below(bits: Numbers, n: int | Integers) -> Integers:
+    """Map to 0 … n - 1, n ≤ 2^32; no number is preferred by more than n / 2^32."""
+    scaled = (bits >> np.uint64(32)) * np.asarray(n, np.uint64)
+    return (scaled >> np.uint64(32)).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Chance:
+    """The numbers of the examples of a batch, by the example's place in it."""
+
+    keys: Numbers
+    """(B,)"""
+
+    @classmethod
+    def of(cls, hashes: Numbers, *, seed: int, epochs: int | Integers) -> "Chance":
+        """Of examples whose ids have these hashes."""
+        return cls(np.broadcast_to(key_of(seed, epochs, hashes), hashes.shape))
+
+    def bits(self, stream: Stream, examples: Integers, counters: Integers) -> Numbers:
+        """64 bits for each pair of an example and a counter."""
+        keys = mix(self.keys ^ mix(np.array([stream], np.uint64)))
+        return mix(keys[examples] + counters.astype(np.uint64) * _GAMMA)
+
+    def uniform(
+        self, stream: Stream, examples: Integers, counters: Integers
+    ) -> NDArray[np.float64]:
+        """A number in [0, 1) for each pair."""
+        return as_uniform(self.bits(stream, examples, counters))
+
+    def one(self, example: int) -> "Chance":
+        """The numbers of one example alone."""
+        return Chance(self.keys[example : example + 1])
+
+    def row(self, stream: Stream, n: int) -> Numbers:
+        """The first ``n`` numbers, where there is one example."""
+        counters = np.arange(n)
+        return self.bits(stream, np.zeros_like(counters), counters)
+
+
+def permuted(places: Integers, n: int, keys: Numbers) -> Integers:
+    """Where a permutation of 0 … n - 1 puts these places; no table, so that n may be large.
+
+    A Feistel network over the smallest even number of bits that holds n, applied again to what
+    falls outside (cycle walking: Black and Rogaway, "Ciphers with arbitrary finite domains", 2002).
+
+    Args:
+        places: (k,) of 0 … n - 1.
+        n: how many are permuted.
+        keys: (1,), or (k,) for places of different permutations.
+    """
+    half = np.uint64(max(1, -(-(n - 1).bit_length() // 2)))
+    low = np.uint64((1 << int(half)) - 1)
+    keys = np.broadcast_to(keys, places.shape)
+    rounds = [mix(keys + np.uint64(number)) for number in range(_ROUNDS)]
+    images = places.astype(np.uint64)
+    outside = np.arange(len(images))
+    while len(outside):
+        left, right = images[outside] >> half, images[outside] & low
+        for key in rounds:
+            left, right = right, left ^ (mix(right + key[outside]) & low)
+        images[outside] = (left << half) | right
+        outside = outside[images[outside] >= n]
+    return images.astype(np.int64)

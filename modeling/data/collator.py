@@ -1,0 +1,132 @@
+"""Views of examples become a batch: framed by special pieces, masked, laid out for the layers.
+
+Shapes: B examples, T rows of pieces, W words, E mentions.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from corpora.entity_vocab import MASK
+from modeling.batch import Batch, Layout, Mentions, Rows, Targets, Words
+from modeling.data.chance import Chance, Integers
+from modeling.data.frames import Frame
+from modeling.data.masking import Masker, ranges
+from modeling.data.views import View
+
+
+class Collator:
+    """Makes batches of views.
+
+    Args:
+        masker: draws the masks.
+        n_entities: rows of the model's entity vocabulary; 0: batches have no mentions.
+        with_words: whether the model needs to know the words.
+        with_segments: whether it needs to know first and second text.
+    """
+
+    def __init__(
+        self,
+        masker: Masker,
+        *,
+        n_entities: int = 0,
+        with_words: bool = False,
+        with_segments: bool = False,
+    ) -> None:
+        self.masker, self.n_entities = masker, n_entities
+        self.with_words, self.with_segments = with_words, with_segments
+        masks_mentions = masker.config.unit == "entity"
+        self._n_entities = n_entities if n_entities or masks_mentions else None
+
+    def __call__(
+        self, views: Sequence[View], chance: Chance, negatives: Integers | None = None
+    ) -> Batch:
+        """Make a batch of one view or more; ``chance`` has their numbers, in this order.
+
+        Raises ``CorpusError`` that names the example where a row is not valid.
+        """
+        frame = Frame.of(views, self.masker.pieces, n_entities=self._n_entities)
+        masked = self.masker.mask_text(frame.text, chance)
+        targets = {"pieces": _targets(masked.rows, masked.labels), "pairs": _pair_targets(views)}
+        mentions = None
+        if self.n_entities and len(frame.entities):
+            mentions, targets["entities"] = self._mentions(frame, chance, negatives)
+        return Batch(
+            ids=tuple(view.example.id for view in views),
+            pieces=torch.from_numpy(masked.pieces),
+            rows=_rows(frame, with_words=self.with_words, with_mentions=mentions is not None),
+            segments=torch.from_numpy(frame.segments) if self.with_segments else None,
+            mentions=mentions,
+            targets={name: target for name, target in targets.items() if len(target.labels)},
+            counts=_count(views),
+        )
+
+    def _mentions(
+        self, frame: Frame, chance: Chance, negatives: Integers | None
+    ) -> tuple[Mentions, Targets]:
+        text, entities = frame.text, frame.entities.copy()
+        masked = self.masker.mask_entities(entities, frame.mention_sequences, chance)
+        rows = np.flatnonzero(masked)
+        targets = _targets(rows, entities[rows], negatives)
+        entities[rows] = MASK
+        sizes = text.mention_ends - text.mention_starts
+        mentions = Mentions(
+            entities=torch.from_numpy(entities),
+            positions=torch.from_numpy(text.positions[ranges(text.mention_starts, sizes)]),
+            offsets=torch.from_numpy(np.cumsum(sizes) - sizes),
+        )
+        return mentions, targets
+
+
+def _targets(
+    rows: NDArray[np.int64], labels: Integers, negatives: Integers | None = None
+) -> Targets:
+    return Targets(
+        rows=torch.from_numpy(rows),
+        labels=torch.from_numpy(labels),
+        negatives=None if negatives is None else torch.from_numpy(negatives),
+    )
+
+
+def _pair_targets(views: Sequence[View]) -> Targets:
+    labelled = [(row, view.label) for row, view in enumerate(views) if view.label is not None]
+    rows, labels = np.array(labelled, np.int64).reshape(-1, 2).T.copy()
+    return _targets(rows, labels)
+
+
+def _count(views: Sequence[View]) -> dict[str, int]:
+    counts: Counter[str] = Counter()
+    for view in views:
+        counts.update(view.count())
+    return dict(counts)
+
+
+def _rows(frame: Frame, *, with_words: bool, with_mentions: bool) -> Rows:
+    pieces = Layout.of(frame.lengths)
+    words = _words(frame) if with_words else None
+    if not with_mentions:
+        return Rows(pieces, together=pieces, words=words)
+    text, sequences = frame.text, frame.mention_sequences
+    counts = np.bincount(sequences, minlength=len(frame.lengths))
+    entities = Layout.of(counts)
+    together = Layout.placed(
+        np.concatenate((text.sequences, sequences)),
+        np.concatenate((text.positions, frame.lengths[sequences] + entities.positions.numpy())),
+        longest=int((frame.lengths + counts).max()),
+        n=len(counts),
+    )
+    return Rows(pieces, together=together, words=words, entities=entities)
+
+
+def _words(frame: Frame) -> Words:
+    starts = frame.text.word_starts
+    n_pieces = np.diff(starts, append=len(frame.text.pieces))
+    n_words = np.bincount(frame.text.sequences[starts], minlength=len(frame.lengths))
+    return Words(
+        layout=Layout.of(n_words),
+        of_piece=torch.from_numpy(np.repeat(np.arange(len(starts)), n_pieces)),
+        n_pieces=torch.from_numpy(n_pieces),
+    )

@@ -1,0 +1,163 @@
+"""Examples as they lie on disk: a split of an ``examples`` dataset, memory-mapped.
+
+A row is read where it stands in the file, without a copy; what is kept of each is its place and
+its length, 8 bytes. Only ``dataset.json``, the sizes of the files and the split are read at
+opening: a shard that is truncated or missing is found then; ``python -m corpora.shards verify``
+finds the rest.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from corpora.errors import CorpusError, DamagedDatasetError
+from corpora.shards import Dataset, Shard, open_dataset, read_batches
+from modeling.data.chance import hash64
+
+Split = Literal["train", "held_out"]
+Int32s = NDArray[np.int32]
+
+_LISTS: Final = (
+    "input_ids",
+    "word_starts",
+    "sentence_starts",
+    "entity_ids",
+    "entity_starts",
+    "entity_ends",
+)
+ADVICE: Final = (
+    "Were the examples made with this tokenizer and entity vocabulary? If so, run python -m "
+    "corpora.shards verify on them, and documents_to_examples again."
+)
+_AGAIN: Final = "Run documents_to_examples again."
+
+
+class Example(NamedTuple):
+    """One row: its pieces without special ones, and positions among them; views of the file."""
+
+    id: str
+    document_id: str
+    pieces: Int32s
+    word_starts: Int32s
+    sentence_starts: Int32s
+    entities: Int32s
+    entity_starts: Int32s
+    entity_ends: Int32s
+
+    @property
+    def hash(self) -> int:
+        """64 bits of its id."""
+        return hash64(self.id)
+
+
+class _Chunk(NamedTuple):
+    """A record batch: of each list column its values, and where each row's begin."""
+
+    ids: pa.StringArray
+    document_ids: pa.StringArray
+    lists: tuple[tuple[Int32s, Int32s], ...]
+
+
+class ExampleSet:
+    """The examples of one split, by number; opening copies nothing, and pickling opens again.
+
+    Raises ``CorpusError``, with the name of the file, where there is no dataset of examples, or a
+    shard is missing, truncated, or has other columns or rows than ``dataset.json`` says.
+    """
+
+    def __init__(self, path: Path | str, split: Split) -> None:
+        self.path, self.split = Path(path), split
+        self.dataset: Dataset = open_dataset(self.path, "examples")
+        self._chunks: list[_Chunk] = []
+        starts, rows, lengths = [0], [np.zeros(0, np.int64)], [np.zeros(0, np.int32)]
+        for shard in self.dataset.shards:
+            for batch in _read(self.path / shard.name, shard, self.dataset):
+                chunk = _chunk_of(batch, self.path / shard.name)
+                of_split = np.flatnonzero(
+                    np.asarray(pc.equal(batch.column("split"), split)).astype(np.bool_)
+                )
+                rows.append((starts[-1] + of_split).astype(np.int64))
+                lengths.append(np.diff(chunk.lists[0][0])[of_split])
+                starts.append(starts[-1] + batch.num_rows)
+                self._chunks.append(chunk)
+        self._starts = np.array(starts)
+        self._rows = np.concatenate(rows).astype(_smallest(starts[-1]))
+        self.lengths: Int32s = np.concatenate(lengths).astype(np.int32)
+        """Pieces of each example, without special ones."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ExampleSet, (self.path, self.split)
+
+    def __len__(self) -> int:
+        """How many examples the split has."""
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[Example]:
+        return (self[number] for number in range(len(self)))
+
+    def __getitem__(self, number: int) -> Example:
+        chunk, row = self._find(number)
+        lists = (values[offsets[row] : offsets[row + 1]] for offsets, values in chunk.lists)
+        return Example(chunk.ids[row].as_py(), chunk.document_ids[row].as_py(), *lists)
+
+    def document_id(self, number: int) -> str:
+        """The document of an example, without reading the rest of it."""
+        chunk, row = self._find(number)
+        return str(chunk.document_ids[row].as_py())
+
+    def hashes(self) -> NDArray[np.uint64]:
+        """The hash of each example's id; reads them all, so not for training sets."""
+        chunks = (self._find(number) for number in range(len(self)))
+        hashes = (hash64(chunk.ids[row].as_py()) for chunk, row in chunks)
+        return np.fromiter(hashes, np.uint64, len(self))
+
+    def _find(self, number: int) -> tuple[_Chunk, int]:
+        row = int(self._rows[number])
+        chunk = int(np.searchsorted(self._starts, row, side="right")) - 1
+        return self._chunks[chunk], row - int(self._starts[chunk])
+
+
+def _smallest(n: int) -> type[np.int32] | type[np.int64]:
+    return np.int32 if n < 1 << 31 else np.int64
+
+
+def _read(path: Path, shard: Shard, dataset: Dataset) -> Iterator[pa.RecordBatch]:
+    """The record batches of a shard whose size and rows are as listed."""
+    try:
+        size = path.stat().st_size
+    except OSError as error:
+        raise DamagedDatasetError(f"{path}: not readable ({error}). {_AGAIN}") from error
+    if size != shard.bytes:
+        raise DamagedDatasetError(
+            f"{path}: {size} bytes, but dataset.json says {shard.bytes}. {_AGAIN}"
+        )
+    n_rows = 0
+    for batch in read_batches(path, dataset.schema):
+        n_rows += batch.num_rows
+        yield batch
+    if n_rows != shard.rows:
+        raise DamagedDatasetError(
+            f"{path}: {n_rows} rows, but dataset.json says {shard.rows}. {_AGAIN}"
+        )
+
+
+def _chunk_of(batch: pa.RecordBatch, path: Path) -> _Chunk:
+    try:
+        lists = tuple(_views(batch.column(name)) for name in _LISTS)
+    except pa.ArrowInvalid as error:  # a null among the numbers
+        raise CorpusError(f"{path}: a list that is no list of numbers ({error}).") from error
+    return _Chunk(batch.column("id"), batch.column("document_id"), lists)
+
+
+def _views(column: pa.ListArray) -> tuple[Int32s, Int32s]:
+    offsets, values = (
+        part.to_numpy(zero_copy_only=True) for part in (column.offsets, column.values)
+    )
+    if len(offsets) and (offsets[-1] > len(values) or (np.diff(offsets) < 0).any()):
+        raise pa.ArrowInvalid("offsets beyond the values")
+    return offsets, values

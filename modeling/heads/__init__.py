@@ -1,0 +1,1 @@
+"""What is predicted from the rows that an encoder gives."""

@@ -1,0 +1,149 @@
+"""Cross-entropy over a large vocabulary, in chunks of targets.
+
+All logits at once would be the largest tensor of a step: 10,000 targets and 30,000 pieces take
+1.2 GB in float32, and their gradient as much. So that no more than a chunk of them exists, a chunk
+leaves its share of the gradients at once, in the forward pass; nothing is computed twice.
+
+Shapes: M targets, F width of the features, V classes.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+_CHUNK: Final = 2**25  # logits, 128 MiB; matrix products of this size keep a GPU busy
+
+
+class Scores(NamedTuple):
+    """How well an objective's labels are predicted."""
+
+    loss_sum: Tensor
+    """() float32: summed cross-entropy over the whole vocabulary."""
+    ranks: Tensor
+    """(M,) int64: how many ids score higher than the label; 0 is a hit, < k one of the top k."""
+
+
+def summed_cross_entropy(
+    features: Tensor, weight: Tensor, *, bias: Tensor, labels: Tensor
+) -> Tensor:
+    """Sum over targets of −log softmax(features @ weightᵀ + bias)[label], in float32.
+
+    (M, F), (V, F), (V,), (M,) -> (). Under autocast the products are of its type, the softmax of
+    float32. The gradient can be taken once. No target: 0.
+    """
+    product_type = _product_type(features)
+    if not torch.is_grad_enabled():
+        return _score(features, weight, bias=bias, labels=labels, product_type=product_type)[0]
+    apply: Callable[..., Tensor] = _SummedCrossEntropy.apply
+    return apply(features, weight, bias, labels, product_type)
+
+
+@torch.no_grad()
+def score(features: Tensor, weight: Tensor, *, bias: Tensor, labels: Tensor) -> Scores:
+    """Summed cross-entropy and ranks; float32 throughout, as bfloat16 would score many ids alike.
+
+    A logit that is no number counts as higher than any other.
+    """
+    return _score(features, weight, bias=bias, labels=labels, product_type=bias.dtype)
+
+
+def _score(
+    features: Tensor, weight: Tensor, *, bias: Tensor, labels: Tensor, product_type: torch.dtype
+) -> Scores:
+    loss = torch.zeros((), dtype=bias.dtype, device=features.device)
+    ranks = torch.empty_like(labels)
+    with torch.autocast(features.device.type, enabled=False):
+        weight = weight.to(product_type)
+        for part in _chunks(len(labels), len(weight)):
+            logits = _logits(features[part].to(product_type), weight, bias)
+            own = logits.gather(1, labels[part, None])
+            ranks[part] = (~(logits <= own)).sum(1)
+            loss += (logits.logsumexp(1) - own[:, 0]).sum()
+    return Scores(loss, ranks)
+
+
+def _product_type(features: Tensor) -> torch.dtype:
+    device = features.device.type
+    is_autocast = torch.is_autocast_enabled(device)
+    return torch.get_autocast_dtype(device) if is_autocast else features.dtype
+
+
+def _chunks(n_targets: int, n_classes: int) -> Iterator[slice]:
+    size = max(1, _CHUNK // n_classes)
+    return (slice(start, start + size) for start in range(0, max(1, n_targets), size))
+
+
+def _logits(features: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """(m, F), (V, F), (V,) -> (m, V), float32 or wider."""
+    if features.dtype == bias.dtype:
+        return torch.addmm(bias, features, weight.T)
+    return (features @ weight.T).to(bias.dtype).add_(bias)
+
+
+class _SummedCrossEntropy(torch.autograd.Function):
+    """Computes the gradients with the loss; ``backward`` only scales them."""
+
+    @staticmethod
+    def forward(  # noqa: PLR0917 - as torch calls it
+        ctx: Any,
+        features: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        labels: Tensor,
+        product_type: torch.dtype,
+    ) -> Tensor:
+        needs = ctx.needs_input_grad[:3]
+        loss = torch.zeros((), dtype=bias.dtype, device=features.device)
+        of_features, of_weight, of_bias = [], None, None
+        with torch.autocast(features.device.type, enabled=False):
+            vectors = weight.to(product_type)
+            for part in _chunks(len(labels), len(weight)):
+                inputs = features[part].to(product_type)
+                errors = _add_loss(loss, _logits(inputs, vectors, bias), labels[part, None])
+                if needs[2]:
+                    of_bias = _plus(of_bias, errors.sum(0))
+                errors = errors.to(product_type)
+                if needs[0]:
+                    of_features.append(errors @ vectors)
+                if needs[1]:
+                    of_weight = _plus_product(of_weight, errors.T, inputs, dtype=weight.dtype)
+        ctx.gradients = (
+            torch.cat(of_features).to(features.dtype) if needs[0] else None,
+            of_weight,
+            of_bias,
+        )
+        return loss
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        gradients, ctx.gradients = ctx.gradients, None
+        if gradients is None:
+            raise RuntimeError("The gradient of this loss was taken before, and is freed.")
+        scaled = [None if each is None else each.mul_(gradient) for each in gradients]
+        return *scaled, None, None
+
+
+def _add_loss(loss: Tensor, logits: Tensor, labels: Tensor) -> Tensor:
+    """Add the loss of labels (m, 1); turn logits (m, V) into their gradient, softmax − one-hot."""
+    loss -= logits.gather(1, labels).sum()
+    highest = logits.amax(1, keepdim=True)
+    shares = logits.sub_(highest).exp_()
+    total = shares.sum(1, keepdim=True)
+    loss += (total.log() + highest).sum()
+    return shares.div_(total).scatter_add_(1, labels, -torch.ones_like(total))
+
+
+def _plus(total: Tensor | None, summand: Tensor) -> Tensor:
+    return summand if total is None else total.add_(summand)
+
+
+def _plus_product(
+    total: Tensor | None, left: Tensor, right: Tensor, *, dtype: torch.dtype
+) -> Tensor:
+    if total is not None and dtype == right.dtype:
+        return total.addmm_(left, right)
+    return _plus(total, (left @ right).to(dtype))

@@ -1,0 +1,173 @@
+"""What pre-training predicts: masked pieces, masked entities, whether one text follows another.
+
+A head is given the rows of targets alone, so that no logit is computed that the loss does not need.
+
+Shapes: M targets, D width of the encoder, F width of the features, V classes, S negatives.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any, Final, Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from modeling.batch import Layout, Targets
+from modeling.heads.cross_entropy import Scores, score, summed_cross_entropy
+
+Activation = Literal["gelu", "relu"]
+_ACTIVATIONS: Final[dict[str, Callable[..., Tensor]]] = {
+    "gelu": functional.gelu,
+    "relu": functional.relu,
+}
+
+
+class Transform(nn.Module):
+    """Dense, activation, norm."""
+
+    def __init__(
+        self,
+        *,
+        width: int,
+        out_width: int,
+        activation: Activation = "gelu",
+        norm_eps: float = 1e-12,
+    ) -> None:
+        super().__init__()
+        self.dense = nn.Linear(width, out_width)
+        self.activation = _ACTIVATIONS[activation]
+        self.norm = nn.LayerNorm(out_width, eps=norm_eps)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(M, D) -> (M, F)."""
+        return self.norm(self.activation(self.dense(x)))  # type: ignore[no-any-return]
+
+
+class VocabularyHead(nn.Module):
+    """Scores each id of a vocabulary: features · its vector + its bias.
+
+    The vectors are those of an embedding (tied: its weights stay the encoder's, and are saved with
+    it), or the head's own.
+    """
+
+    def __init__(self, *, table: nn.Embedding, transform: Transform | None, tied: bool) -> None:
+        super().__init__()
+        self.transform = transform
+        self.matrix = (
+            None if tied else nn.Linear(table.embedding_dim, len(table.weight), bias=False)
+        )
+        self.bias = nn.Parameter(torch.zeros(len(table.weight)))
+        self._tied = (table,)  # in a tuple, so that it is no module of the head
+
+    @property
+    def weight(self) -> Tensor:
+        """(V, F): the vector of each id."""
+        return (self._tied[0] if self.matrix is None else self.matrix).weight
+
+    def logits(self, states: Tensor) -> Tensor:
+        """(M, D) -> (M, V), of the whole vocabulary."""
+        return functional.linear(self._features(states), self.weight, self.bias)
+
+    def loss(self, states: Tensor, targets: Targets) -> Tensor:
+        """Summed cross-entropy in float32 of states (M, D) of targets."""
+        return summed_cross_entropy(
+            self._features(states), self.weight, bias=self.bias, labels=targets.labels
+        )
+
+    def score(self, states: Tensor, targets: Targets) -> Scores:
+        """Loss and ranks over the whole vocabulary of states (M, D) of targets."""
+        return score(self._features(states), self.weight, bias=self.bias, labels=targets.labels)
+
+    def _features(self, states: Tensor) -> Tensor:
+        return states if self.transform is None else self.transform(states)
+
+
+class EntityHead(VocabularyHead):
+    """Masked entities (L-M2): to the width of entities, GELU, norm; tied to the entity embedding.
+
+    Where targets name negatives, the softmax is sampled (C.13): the sum over the vocabulary is
+    estimated from S draws with probabilities Q, as exp(label) + Σ exp(draw) / (S · Q(draw)), draws
+    of the label itself left out. Its expectation is the whole sum (B-E5: log-Q correction).
+    """
+
+    def __init__(self, *, table: nn.Embedding, transform: Transform) -> None:
+        super().__init__(table=table, transform=transform, tied=True)
+        self.log_q: Tensor
+        n_entities = len(table.weight)
+        uniform = torch.full((n_entities,), -math.log(n_entities))
+        self.register_buffer("log_q", uniform, persistent=False)
+
+    def set_proposal(self, log_q: Tensor) -> None:
+        """Say with which log-probability each id (V,) is drawn as a negative; uniform until then.
+
+        Raises ``ValueError`` if they are not probabilities of all ids.
+        """
+        if log_q.shape != self.log_q.shape or abs(float(log_q.exp().sum()) - 1) > 1e-3:
+            raise ValueError(
+                f"A proposal must have {len(self.log_q)} log-probabilities that sum to 1; "
+                f"these are {tuple(log_q.shape)}, with the sum {float(log_q.exp().sum()):.4g}."
+            )
+        self.log_q = log_q.to(self.log_q)
+
+    def loss(self, states: Tensor, targets: Targets) -> Tensor:
+        """Summed cross-entropy in float32, sampled where the targets name negatives."""
+        if targets.negatives is None:
+            return super().loss(states, targets)
+        own, drawn = self._sampled_logits(self._features(states), targets.labels, targets.negatives)
+        drawn = drawn - (self.log_q[targets.negatives] + math.log(max(1, drawn.shape[1])))
+        is_label = targets.negatives == targets.labels[:, None]  # (M, S)
+        both = torch.cat([own[:, None], drawn.masked_fill(is_label, -torch.inf)], dim=1)
+        return (both.logsumexp(1) - own).sum()
+
+    def _sampled_logits(
+        self, features: Tensor, labels: Tensor, negatives: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """(M, F) -> logits of labels (M,) and of negatives (M, S), float32."""
+        own = (features * self.weight[labels]).sum(1, dtype=self.bias.dtype) + self.bias[labels]
+        drawn = functional.linear(features, self.weight[negatives])
+        return own, drawn.to(self.bias.dtype) + self.bias[negatives]
+
+
+class PairHead(nn.Module):
+    """Whether the second text follows the first: next sentence and sentence order prediction.
+
+    Class 1 means that it does (C.9). ``cls`` reads [CLS] through BERT's pooler (dense, tanh);
+    ``mean`` reads the mean of all pieces, which for a linear map is NEISS's mean of logits (B-N13).
+    """
+
+    def __init__(self, *, width: int, pooling: Literal["cls", "mean"]) -> None:
+        super().__init__()
+        self.pooler = nn.Linear(width, width) if pooling == "cls" else None
+        self.classifier = nn.Linear(width, 2)
+
+    def logits(self, pooled: Tensor) -> Tensor:
+        """(M, D), pooled by ``pool`` -> (M, 2)."""
+        return self.classifier(self._features(pooled))  # type: ignore[no-any-return]
+
+    def pool(self, pieces: Tensor, layout: Layout) -> Tensor:
+        """(T, D) -> (B, D): what the head reads of each sequence."""
+        if self.pooler is not None:
+            starts = torch.arange(layout.n_sequences, device=pieces.device) * layout.longest
+            # Rows of pieces are in order, and each sequence has one: [CLS].
+            return pieces.index_select(0, torch.searchsorted(layout.index, starts))
+        pieces = pieces.float() if pieces.dtype.itemsize < 4 else pieces  # bfloat16 counts to 256
+        sums = pieces.new_zeros(layout.n_sequences, pieces.shape[1])
+        ones = torch.ones_like(layout.sequences, dtype=pieces.dtype)
+        sizes = pieces.new_zeros(layout.n_sequences).index_add(0, layout.sequences, ones)
+        return sums.index_add(0, layout.sequences, pieces) / sizes[:, None]
+
+    def loss(self, pooled: Tensor, targets: Targets) -> Tensor:
+        """Summed cross-entropy in float32 of pooled sequences (M, D)."""
+        return summed_cross_entropy(self._features(pooled), **self._classes(targets))
+
+    def score(self, pooled: Tensor, targets: Targets) -> Scores:
+        """Loss and ranks of pooled sequences (M, D)."""
+        return score(self._features(pooled), **self._classes(targets))
+
+    def _features(self, pooled: Tensor) -> Tensor:
+        return pooled if self.pooler is None else torch.tanh(self.pooler(pooled))
+
+    def _classes(self, targets: Targets) -> dict[str, Any]:
+        classifier = self.classifier
+        return {"weight": classifier.weight, "bias": classifier.bias, "labels": targets.labels}

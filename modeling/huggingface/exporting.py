@@ -1,0 +1,121 @@
+"""Models of ours to folders that transformers loads without a missing or unexpected weight."""
+
+import json
+from pathlib import Path
+
+import torch
+from torch import Tensor
+from transformers import PretrainedConfig
+
+from corpora.tokenizers import Tokenizer
+from modeling.config import ConfigError, EncoderConfig
+from modeling.huggingface import names
+from modeling.huggingface.settings import first_position, make_config
+from modeling.layers.embeddings import sinusoids
+from modeling.models.pretraining import PretrainingModel
+from modeling.models.weights import save_weights
+
+
+def export(
+    model: PretrainingModel, folder: Path, tokenizer: Path, *, has_heads: bool = True
+) -> None:
+    """Write configuration, weights and tokenizer for ``AutoModel`` and ``AutoTokenizer``.
+
+    Without entities it is a ``BertForMaskedLM`` (with a head for pairs, ``BertForPreTraining``),
+    with entities a ``LukeForMaskedLM``; without heads, ``BertModel`` or ``LukeModel``. A pooler
+    that was never trained is the identity. The entity table has as many rows as ours: ``[MASK2]``,
+    which only their byte-level ``LukeTokenizer`` knows, has none. Raises ``ConfigError`` for what
+    transformers has no model for: relative positions, whole-word attention, other norms.
+    """
+    opened = Tokenizer.open(tokenizer)
+    encoder = model.config.encoder
+    if opened.size > encoder.n_pieces:
+        raise ConfigError(
+            f"{tokenizer} has {opened.size} pieces, but the model {encoder.n_pieces}. Name the "
+            "tokenizer that the examples were made with."
+        )
+    config = make_config(model.config, pad=opened.special.pad, has_heads=has_heads)
+    tensors = _tensors(model, config, has_heads=has_heads)
+    folder.mkdir(parents=True, exist_ok=True)
+    config.save_pretrained(folder)
+    save_weights(tensors, folder)
+    opened.save(folder)
+    _set_max_length(folder / "tokenizer_config.json", encoder.max_positions)
+
+
+def _set_max_length(file: Path, n_positions: int) -> None:
+    values = json.loads(file.read_text(encoding="utf-8"))
+    text = json.dumps({**values, "model_max_length": n_positions}, ensure_ascii=False, indent=1)
+    file.write_text(text + "\n", encoding="utf-8")
+
+
+@torch.no_grad()
+def _tensors(
+    model: PretrainingModel, config: PretrainedConfig, *, has_heads: bool
+) -> dict[str, Tensor]:
+    """The weights by their names."""
+    state = {
+        name: tensor
+        for name, tensor in model.state_dict().items()
+        if has_heads or not name.startswith("heads.") or name.startswith("heads.pairs.pooler.")
+    }
+    model_type = config.model_type
+    tensors = {}
+    for name, tensor in state.items():
+        if (other := names.their_name(name, model_type)) is not None:
+            tensors[other] = tensor
+    _add_what_they_always_have(tensors, config, encoder=model.config.encoder)
+    if model_type == "luke":
+        _to_shapes_of_luke(tensors, config, state=state)
+    if has_heads:
+        _finish_heads(tensors, config)
+    prefix = names.PREFIXES[model_type] if has_heads else ""
+    return {
+        name if name.startswith(names.HEADS) else prefix + name: tensor
+        for name, tensor in tensors.items()
+    }
+
+
+def _add_what_they_always_have(
+    tensors: dict[str, Tensor], config: PretrainedConfig, *, encoder: EncoderConfig
+) -> None:
+    """Positions in a table, segments (zeros), and a pooler, if the architecture has one."""
+    width = encoder.width
+    if encoder.positions == "sinusoidal":
+        tensors[names.POSITIONS] = sinusoids(encoder.max_positions, width)
+    if not encoder.n_segments:
+        tensors[names.SEGMENTS] = torch.zeros(config.type_vocab_size, width)
+    if config.architectures != ["BertForMaskedLM"] and names.POOLER[0] not in tensors:
+        weight, bias = names.POOLER
+        tensors[weight], tensors[bias] = torch.eye(width), torch.zeros(width)
+
+
+def _to_shapes_of_luke(
+    tensors: dict[str, Tensor], config: PretrainedConfig, *, state: dict[str, Tensor]
+) -> None:
+    """Fill up tables with zero rows; the bias of the projection (D-M2) goes into the types."""
+    first = first_position(config)
+    positions, of_entities = tensors[names.POSITIONS], tensors[names.ENTITY_POSITIONS]
+    zeros = positions.new_zeros(first, positions.shape[1])
+    tensors[names.POSITIONS] = torch.cat([zeros, positions])
+    tensors[names.ENTITY_POSITIONS] = torch.cat([of_entities, zeros])
+    types = tensors[names.ENTITY_TYPES]
+    missing = types.new_zeros(config.type_vocab_size - len(types), types.shape[1])
+    types = torch.cat([types, missing])
+    bias = state.get("encoder.entity_embeddings.project.bias")
+    tensors[names.ENTITY_TYPES] = types if bias is None else types + bias
+    tensors.pop("entity_embeddings.entity_embedding_dense.bias", None)
+
+
+def _finish_heads(tensors: dict[str, Tensor], config: PretrainedConfig) -> None:
+    """What they do not tie is written twice; the classes of pairs get their order."""
+    head = names.piece_head(config.model_type)
+    decoder = f"{head}.decoder.weight"
+    is_tied = decoder not in tensors
+    if config.model_type == "luke" or not is_tied:
+        tensors[f"{head}.decoder.bias"] = tensors[f"{head}.bias"].clone()
+    if config.model_type == "luke" and is_tied:
+        tensors[decoder] = tensors[names.EMBEDDING].clone()
+    for name in names.PAIRS:
+        if name in tensors:
+            tensors[name] = tensors[name].flip(0)  # their class 0: the second text follows

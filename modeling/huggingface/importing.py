@@ -1,0 +1,138 @@
+"""Folders of transformers to settings and weights of ours."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+from transformers import PretrainedConfig
+
+from modeling.config import HeadsConfig, PretrainConfig
+from modeling.huggingface import names, settings
+from modeling.huggingface.folders import read_tensors
+from modeling.models.pretraining import PretrainingModel
+from modeling.models.weights import FILE, WeightsError, load_weights
+
+
+@dataclass(frozen=True, slots=True)
+class Pretrained:
+    """What a folder holds."""
+
+    config: PretrainConfig
+    """``encoder`` and ``heads`` as the weights need them; the rest as by default."""
+    weights: dict[str, Tensor]
+    """By our names. ``PretrainingModel.from_config(config)`` has no others."""
+    copied: tuple[str, ...]
+    """Our names of weights that the folder has not, and that are copies of others in it."""
+    unused: tuple[str, ...]
+    """Their names of weights that have no place here."""
+
+    def build(self) -> PretrainingModel:
+        """The model with these weights."""
+        model = PretrainingModel.from_config(self.config)
+        model.load_state_dict(self.weights)
+        return model
+
+
+def read_pretrained(folder: Path) -> Pretrained:
+    """Read a BERT, LUKE or RoBERTa folder of transformers, or one that our models were saved in.
+
+    Raises ``WeightsError`` if weights are missing, or of a model that cannot be read. Where a LUKE
+    has no queries of its own for entities, they are copies of the plain one (D-M3).
+    """
+    values = settings.read_json(folder)
+    if "encoder" in values:
+        config = PretrainConfig.from_json(values)
+        return Pretrained(config, load_weights(folder / FILE), copied=(), unused=())
+    theirs = settings.to_config(values, where=folder)
+    found = {
+        names.our_form(name, theirs.model_type): tensor
+        for name, tensor in read_tensors(folder).items()
+    }
+    config = PretrainConfig(
+        encoder=settings.read_encoder_config(theirs), heads=_find_heads(found, theirs.model_type)
+    )
+    with torch.device("meta"):
+        expected = dict(PretrainingModel.from_config(config).state_dict())
+    return _rename(found, expected, config=config, theirs=theirs, where=folder)
+
+
+def _find_heads(found: dict[str, Tensor], model_type: str) -> HeadsConfig:
+    head = names.piece_head(model_type)
+    objectives = {
+        "pieces": f"{head}.bias" in found or f"{head}.decoder.bias" in found,
+        "entities": "entity_predictions.bias" in found,
+        "pairs": set(names.PAIRS + names.POOLER) <= set(found),
+    }
+    decoder = f"{head}.decoder.weight"
+    is_tied = decoder not in found or _are_equal(found, decoder, names.EMBEDDING)
+    return HeadsConfig(
+        weights={name: 1.0 for name, is_there in objectives.items() if is_there}, tied=is_tied
+    )
+
+
+def _rename(
+    found: dict[str, Tensor],
+    expected: dict[str, Tensor],
+    *,
+    config: PretrainConfig,
+    theirs: PretrainedConfig,
+    where: Path,
+) -> Pretrained:
+    """Give the tensors our names and shapes, and account for each."""
+    used = _without_ties(found, theirs.model_type)
+    of_theirs = {name: names.their_name(name, theirs.model_type) for name in expected}
+    weights = {name: used.pop(other) for name, other in of_theirs.items() if other in used}
+    copies = {}
+    for name in expected.keys() - weights.keys():
+        plain = names.plain_query(name)
+        if plain in weights:
+            copies[name] = weights[plain].clone()
+    weights = _to_our_shapes(weights | copies, config=config, theirs=theirs)
+    if missing := [str(of_theirs[name]) for name in expected if name not in weights]:
+        raise WeightsError(f"{where}: has no {', '.join(missing[:8])} ({len(missing)} missing).")
+    wrong = [name for name, like in expected.items() if weights[name].shape != like.shape]
+    if wrong:
+        shape, expectation = tuple(weights[wrong[0]].shape), tuple(expected[wrong[0]].shape)
+        raise WeightsError(
+            f"{where}: {of_theirs[wrong[0]]} has the shape {shape}, by config.json {expectation}."
+        )
+    unused = tuple(sorted(name for name in used if not names.BUFFERS.fullmatch(name)))
+    in_order = {name: weights[name].contiguous() for name in expected}
+    return Pretrained(config, in_order, copied=tuple(sorted(copies)), unused=unused)
+
+
+def _without_ties(found: dict[str, Tensor], model_type: str) -> dict[str, Tensor]:
+    """The tensors, what is the same by definition once, under the name that we know."""
+    head = names.piece_head(model_type)
+    found = dict(found)
+    if f"{head}.decoder.bias" in found:  # the one that they add, where both are there
+        found[f"{head}.bias"] = found.pop(f"{head}.decoder.bias")
+    for decoder, table in (
+        (f"{head}.decoder.weight", names.EMBEDDING),
+        (names.ENTITY_DECODER, names.ENTITIES),
+    ):
+        if _are_equal(found, decoder, table):
+            del found[decoder]
+    return found
+
+
+def _are_equal(found: dict[str, Tensor], one: str, other: str) -> bool:
+    return one in found and other in found and torch.equal(found[one], found[other])
+
+
+def _to_our_shapes(
+    weights: dict[str, Tensor], *, config: PretrainConfig, theirs: PretrainedConfig
+) -> dict[str, Tensor]:
+    """Cut off rows that no position reaches, and put the classes of pairs into our order."""
+    first, n_positions = settings.first_position(theirs), config.encoder.max_positions
+    changed = dict(weights)
+    for name, tensor in weights.items():
+        match names.their_name(name, theirs.model_type):
+            case names.POSITIONS:
+                changed[name] = tensor[first:]
+            case names.ENTITY_POSITIONS:
+                changed[name] = tensor[:n_positions]
+            case "cls.seq_relationship.weight" | "cls.seq_relationship.bias":
+                changed[name] = tensor.flip(0)  # their class 0: the second text follows
+    return changed

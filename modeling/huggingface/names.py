@@ -1,0 +1,114 @@
+"""Our names of weights, and transformers'.
+
+Theirs stand here without the prefix of the base model (``bert.``, ``luke.``, ``roberta.``).
+"""
+
+import re
+from typing import Final
+
+_EMBEDDINGS: Final = {
+    "encoder.embeddings.pieces": "embeddings.word_embeddings",
+    "encoder.embeddings.positions.table": "embeddings.position_embeddings",
+    "encoder.embeddings.segments": "embeddings.token_type_embeddings",
+    "encoder.embeddings.norm": "embeddings.LayerNorm",
+    "encoder.entity_embeddings.entities": "entity_embeddings.entity_embeddings",
+    "encoder.entity_embeddings.project": "entity_embeddings.entity_embedding_dense",
+    "encoder.entity_embeddings.positions": "entity_embeddings.position_embeddings",
+    "encoder.entity_embeddings.types": "entity_embeddings.token_type_embeddings",
+    "encoder.entity_embeddings.norm": "entity_embeddings.LayerNorm",
+}
+_LAYER: Final = {
+    "attention.query": "attention.self.query",
+    "attention.query_to_entities": "attention.self.w2e_query",
+    "attention.entity_query_to_words": "attention.self.e2w_query",
+    "attention.entity_query": "attention.self.e2e_query",
+    "attention.key": "attention.self.key",
+    "attention.value": "attention.self.value",
+    "attention.output": "attention.output.dense",
+    "attention_norm": "attention.output.LayerNorm",
+    "feed_forward.inner": "intermediate.dense",
+    "feed_forward.outer": "output.dense",
+    "feed_forward_norm": "output.LayerNorm",
+}
+_PAIRS: Final = {"heads.pairs.pooler": "pooler.dense"}
+_BERT: Final = {
+    "heads.pieces.transform.dense": "cls.predictions.transform.dense",
+    "heads.pieces.transform.norm": "cls.predictions.transform.LayerNorm",
+    "heads.pieces.matrix": "cls.predictions.decoder",
+    "heads.pieces": "cls.predictions",
+    "heads.pairs.classifier": "cls.seq_relationship",
+}
+_LUKE: Final = {
+    "heads.pieces.transform.dense": "lm_head.dense",
+    "heads.pieces.transform.norm": "lm_head.layer_norm",
+    "heads.pieces.matrix": "lm_head.decoder",
+    "heads.pieces": "lm_head",
+    "heads.entities.transform.dense": "entity_predictions.transform.dense",
+    "heads.entities.transform.norm": "entity_predictions.transform.LayerNorm",
+    "heads.entities": "entity_predictions",
+}
+_LAYER_NAME: Final = re.compile(r"encoder\.encoder\.layers\.(\d+)\.(.+)")
+_NAMES: Final = {
+    "bert": _EMBEDDINGS | _PAIRS | _BERT,
+    "luke": _EMBEDDINGS | _PAIRS | _LUKE,
+    "roberta": _EMBEDDINGS | _PAIRS | _LUKE,
+    "xlm-roberta": _EMBEDDINGS | _PAIRS | _LUKE,
+}
+PREFIXES: Final = {
+    "bert": "bert.",
+    "luke": "luke.",
+    "roberta": "roberta.",
+    "xlm-roberta": "roberta.",
+}
+"""Of the base model, by ``model_type``."""
+HEADS: Final = ("cls.", "lm_head.", "entity_predictions.")
+"""What has no such prefix."""
+BUFFERS: Final = re.compile(r"(?:entity_)?embeddings\.(?:position|token_type)_ids")
+"""What older versions saved besides weights."""
+
+EMBEDDING, POSITIONS = "embeddings.word_embeddings.weight", "embeddings.position_embeddings.weight"
+SEGMENTS: Final = "embeddings.token_type_embeddings.weight"
+ENTITIES: Final = "entity_embeddings.entity_embeddings.weight"
+ENTITY_POSITIONS: Final = "entity_embeddings.position_embeddings.weight"
+ENTITY_TYPES: Final = "entity_embeddings.token_type_embeddings.weight"
+ENTITY_DECODER: Final = "entity_predictions.decoder.weight"
+PAIRS: Final = ("cls.seq_relationship.weight", "cls.seq_relationship.bias")
+POOLER: Final = ("pooler.dense.weight", "pooler.dense.bias")
+QUERIES: Final = (
+    "attention.query_to_entities",
+    "attention.entity_query_to_words",
+    "attention.entity_query",
+)
+"""Of entity-aware attention (ours), all but the one that plain attention has too."""
+QUERY: Final = "attention.query"
+
+
+def piece_head(model_type: str) -> str:
+    """Their name of the module that predicts pieces."""
+    return _NAMES[model_type]["heads.pieces"]
+
+
+def their_name(name: str, model_type: str) -> str | None:
+    """Their name of a weight of ours; None where they have no such thing."""
+    module, _, kind = name.rpartition(".")
+    if layer := _LAYER_NAME.fullmatch(module):
+        number, part = layer.groups()
+        found = _LAYER.get(part)
+        return found and f"encoder.layer.{number}.{found}.{kind}"
+    found = _NAMES[model_type].get(module)
+    return found and f"{found}.{kind}"
+
+
+def plain_query(name: str) -> str | None:
+    """The plain query that a query of entity-aware attention is copied from; None for others."""
+    for query in QUERIES:
+        layer, found, kind = name.partition(f"{query}.")
+        if found:
+            return f"{layer}{QUERY}.{kind}"
+    return None
+
+
+def our_form(name: str, model_type: str) -> str:
+    """Their name without prefix, and with the names that TensorFlow gave to norms replaced."""
+    name = name.removeprefix(PREFIXES[model_type])
+    return re.sub(r"\.gamma$", ".weight", re.sub(r"\.beta$", ".bias", name))

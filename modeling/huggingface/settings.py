@@ -1,0 +1,148 @@
+"""Our settings, and transformers'."""
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+from transformers import BertConfig, LukeConfig, PretrainedConfig, RobertaConfig, XLMRobertaConfig
+
+from modeling.config import ConfigError, EncoderConfig, HeadsConfig, PretrainConfig
+from modeling.models.weights import WeightsError
+
+FILE: Final = "config.json"
+_CONFIGS: Final[dict[str, type[PretrainedConfig]]] = {
+    "bert": BertConfig,
+    "luke": LukeConfig,
+    "roberta": RobertaConfig,
+    "xlm-roberta": XLMRobertaConfig,
+}
+_ACTIVATIONS: Final = ("gelu", "relu")
+
+
+def read_json(folder: Path) -> dict[str, Any]:
+    """The settings in a folder; ``WeightsError`` where there are none."""
+    try:
+        return dict(json.loads((folder / FILE).read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        raise WeightsError(f"{folder / FILE}: no such file. Name the folder of a model.") from None
+    except (ValueError, TypeError) as error:
+        raise WeightsError(f"{folder / FILE}: damaged ({error}). Get the model again.") from error
+
+
+def to_config(values: dict[str, Any], *, where: object) -> PretrainedConfig:
+    """Their settings, defaults filled in; ``WeightsError`` for other models than BERT and LUKE."""
+    model_type = values.get("model_type")
+    if model_type not in _CONFIGS:
+        raise WeightsError(
+            f"{where}: model_type is {model_type!r}; what can be read is {', '.join(_CONFIGS)}."
+        )
+    config = _CONFIGS[model_type].from_dict(values)
+    kind = values.get("position_embedding_type", "absolute")
+    if kind != "absolute" or config.hidden_act not in _ACTIVATIONS:
+        raise WeightsError(
+            f"{where}: has the activation {config.hidden_act} and {kind} positions; what can be "
+            f"read is {' or '.join(_ACTIVATIONS)}, and absolute."
+        )
+    return config
+
+
+def first_position(config: PretrainedConfig) -> int:
+    """Their row of position 0: RoBERTa and its children begin after the id of [PAD]."""
+    return 0 if config.model_type == "bert" else int(config.pad_token_id or 0) + 1
+
+
+def read_encoder_config(config: PretrainedConfig) -> EncoderConfig:
+    """Our settings of an encoder of theirs."""
+    is_luke = config.model_type == "luke"
+    is_entity_aware = is_luke and config.use_entity_aware_attention
+    return EncoderConfig(
+        n_pieces=config.vocab_size,
+        n_entities=config.entity_vocab_size if is_luke else 0,
+        width=config.hidden_size,
+        n_layers=config.num_hidden_layers,
+        n_heads=config.num_attention_heads,
+        inner_width=config.intermediate_size,
+        attention="entity_aware" if is_entity_aware else "plain",
+        positions="learned",
+        max_positions=config.max_position_embeddings - first_position(config),
+        entity_width=config.entity_emb_size if is_luke else EncoderConfig.entity_width,
+        n_segments=config.type_vocab_size,
+        norm_eps=config.layer_norm_eps,
+        activation=config.hidden_act,
+        dropout=float(config.hidden_dropout_prob),
+        embedding_dropout=float(config.hidden_dropout_prob),
+        attention_dropout=float(config.attention_probs_dropout_prob),
+    )
+
+
+def make_config(config: PretrainConfig, *, pad: int, has_heads: bool) -> PretrainedConfig:
+    """Their settings of a model of ours; ``ConfigError`` for what they have no model for."""
+    encoder, heads = config.encoder, config.heads
+    model_type = "luke" if encoder.n_entities else "bert"
+    if problems := _encoder_problems(encoder):
+        raise ConfigError(f"transformers has no model with {', '.join(problems)}: no export.")
+    if has_heads and (problems := _head_problems(heads, encoder)):
+        raise ConfigError(
+            f"transformers has no model with {', '.join(problems)}. Export the encoder without "
+            "its heads."
+        )
+    shared: dict[str, Any] = {
+        "architectures": [_architecture(heads, model_type) if has_heads else _BASE[model_type]],
+        "vocab_size": encoder.n_pieces,
+        "hidden_size": encoder.width,
+        "num_hidden_layers": encoder.n_layers,
+        "num_attention_heads": encoder.n_heads,
+        "intermediate_size": encoder.inner_width,
+        "hidden_act": encoder.activation,
+        "hidden_dropout_prob": encoder.dropout,
+        "attention_probs_dropout_prob": encoder.attention_dropout,
+        "type_vocab_size": encoder.n_segments or 2,
+        "layer_norm_eps": encoder.norm_eps,
+        "pad_token_id": pad,
+        "dtype": "float32",
+    }
+    if model_type == "bert":
+        is_tied = heads.tied or not has_heads
+        shared |= {"max_position_embeddings": encoder.max_positions}
+        return BertConfig(**shared, tie_word_embeddings=is_tied)
+    return LukeConfig(
+        **shared,
+        max_position_embeddings=encoder.max_positions + pad + 1,
+        entity_vocab_size=encoder.n_entities,
+        entity_emb_size=encoder.entity_width,
+        use_entity_aware_attention=encoder.attention == "entity_aware",
+    )
+
+
+_BASE: Final = {"bert": "BertModel", "luke": "LukeModel"}
+
+
+def _architecture(heads: HeadsConfig, model_type: str) -> str:
+    if model_type == "luke":
+        return "LukeForMaskedLM"
+    return "BertForPreTraining" if "pairs" in heads.weights else "BertForMaskedLM"
+
+
+def _encoder_problems(encoder: EncoderConfig) -> list[str]:
+    wrong = {
+        f"attention={encoder.attention}": encoder.attention not in {"plain", "entity_aware"},
+        f"positions={encoder.positions}": encoder.positions == "none",
+        f"norm={encoder.norm}": encoder.norm != "post",
+        "embedding_norm=false": not encoder.embedding_norm,
+        "scale_embeddings=true": encoder.scale_embeddings,
+    }
+    return [f"encoder.{name}" for name, is_wrong in wrong.items() if is_wrong]
+
+
+def _head_problems(heads: HeadsConfig, encoder: EncoderConfig) -> list[str]:
+    objectives = set(heads.weights)
+    is_luke = encoder.n_entities > 0
+    wrong = {
+        "heads.transform=false": not heads.transform,
+        "heads.pair_pooling=mean": "pairs" in objectives and heads.pair_pooling == "mean",
+        "no head for pieces": "pieces" not in objectives,
+        "mentions and no head for entities": is_luke and "entities" not in objectives,
+        "mentions and a head for pairs": is_luke and "pairs" in objectives,
+        "mentions and encoder.activation=relu": is_luke and encoder.activation != "gelu",
+    }
+    return [name for name, is_wrong in wrong.items() if is_wrong]

@@ -1,0 +1,130 @@
+"""Begin with the weights of another model, as far as it has them."""
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from torch import Tensor
+
+from modeling.config import ConfigError, EncoderConfig
+from modeling.huggingface import names
+from modeling.huggingface.importing import Pretrained, read_pretrained
+from modeling.models.pretraining import PretrainingModel
+from modeling.models.weights import check_weights
+
+log = logging.getLogger(__name__)
+_SAME: Final = (
+    "n_pieces",
+    "width",
+    "n_layers",
+    "n_heads",
+    "inner_width",
+    "n_segments",
+    "norm",
+    "norm_eps",
+    "embedding_norm",
+    "scale_embeddings",
+    "activation",
+)
+"""Settings of an encoder without which its weights mean something else."""
+_MATRIX: Final = "heads.pieces.matrix.weight"
+_EMBEDDING: Final = "encoder.embeddings.pieces.weight"
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """Where the weights of a model come from."""
+
+    transferred: tuple[str, ...]
+    """Our names of parameters that the folder has."""
+    new: tuple[str, ...]
+    """Our names of all others: freezing (C.14) leaves them free."""
+    copied: tuple[str, ...]
+    """Those of ``new`` that begin as copies: queries of entity-aware attention from the plain one
+    (D-M3), an untied matrix of the piece head from the embedding."""
+    unused: tuple[str, ...]
+    """Names of weights in the folder that the model has no place for."""
+
+
+def init_from(model: PretrainingModel, folder: Path, *, new: Sequence[str] = ()) -> Transfer:
+    """Copy weights of a folder (``read_pretrained``) into a model, by name; the rest stays.
+
+    ``new``: beginnings of names that stay as they are though the folder has them, such as
+    ``encoder.entity_embeddings`` and ``heads.entities`` for another entity vocabulary. Raises
+    ``ConfigError`` if the settings of the encoders differ, and ``WeightsError`` if shapes do. That
+    ids mean the same pieces and entities is not checked: the folder's tokenizer must have made the
+    examples.
+    """
+    given = read_pretrained(folder)
+    parameters = dict(model.named_parameters())
+    wanted = {name for name in parameters if not name.startswith(tuple(new))}
+    _check_settings(model.config.encoder, given.config.encoder, wanted=wanted, folder=folder)
+    transferred = {
+        name: tensor
+        for name, tensor in given.weights.items()
+        if name in wanted and name not in given.copied
+    }
+    check_weights(model, transferred, where=folder, partly=True)
+    copies = dict(_copies(wanted - transferred.keys(), transferred))
+    model.load_state_dict(transferred | copies, strict=False)
+    transfer = Transfer(
+        transferred=tuple(transferred),
+        new=tuple(name for name in parameters if name not in transferred),
+        copied=tuple(sorted(copies)),
+        unused=(*given.unused, *_left_over(given, transferred)),
+    )
+    _tell(transfer, folder)
+    return transfer
+
+
+def _left_over(given: Pretrained, transferred: dict[str, Tensor]) -> list[str]:
+    known = transferred.keys() | set(given.copied)
+    return [name for name in given.weights if name not in known]
+
+
+def _check_settings(
+    here: EncoderConfig, there: EncoderConfig, *, wanted: set[str], folder: Path
+) -> None:
+    names_of_settings = list(_SAME)
+    if here.positions == there.positions == "learned":
+        names_of_settings.append("max_positions")
+    if here.n_entities and there.n_entities:
+        if "encoder.entity_embeddings.entities.weight" in wanted:
+            names_of_settings.append("n_entities")
+        if any(name.startswith("encoder.entity_embeddings.") for name in wanted):
+            names_of_settings.append("entity_width")
+    differing = [
+        f"encoder.{name}={getattr(there, name)} (here {getattr(here, name)})"
+        for name in names_of_settings
+        if getattr(here, name) != getattr(there, name)
+    ]
+    if differing:
+        raise ConfigError(
+            f"{folder} was made with {', '.join(differing)}. Set these; n_pieces and n_entities "
+            "are those of the tokenizer and vocabulary that the examples must be made with."
+        )
+
+
+def _copies(names_here: set[str], weights: dict[str, Tensor]) -> Iterator[tuple[str, Tensor]]:
+    for name in names_here:
+        source = names.plain_query(name)
+        if name == _MATRIX and "heads.pieces.bias" in weights:
+            source = _EMBEDDING
+        if source in weights:
+            yield name, weights[source]
+
+
+def _tell(transfer: Transfer, folder: Path) -> None:
+    log.info(
+        "%s: %d weights transferred, %d new (%d of them copies), %d not used",
+        folder,
+        len(transfer.transferred),
+        len(transfer.new),
+        len(transfer.copied),
+        len(transfer.unused),
+    )
+    for what in ("new", "unused"):
+        for name in getattr(transfer, what):
+            log.info("%s: %s", what, name)

@@ -1,0 +1,130 @@
+"""What pieces and mentions are before the first layer.
+
+Shapes: T pieces, E mentions, D width.
+"""
+
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from modeling.batch import Mentions, Rows
+from modeling.layers.dropout import Dropout
+
+
+class LearnedPositions(nn.Module):
+    """A learned vector for each position."""
+
+    def __init__(self, *, max_positions: int, width: int) -> None:
+        super().__init__()
+        self.table = nn.Embedding(max_positions, width)
+
+    def forward(self, rows: Rows) -> Tensor:
+        """Rows -> (T, D); ``ValueError`` if a sequence is longer than the table."""
+        n_positions = self.table.num_embeddings
+        if rows.pieces.longest > n_positions:
+            raise ValueError(
+                f"A sequence has {rows.pieces.longest} pieces, but there are learned positions for "
+                f"{n_positions}. Cut the examples shorter, or set encoder.max_positions."
+            )
+        return self.table(rows.pieces.positions)  # type: ignore[no-any-return]
+
+
+class SinusoidalPositions(nn.Module):
+    """Fixed sines and cosines (Vaswani et al. 2017, section 3.5), of any length."""
+
+    def __init__(self, *, width: int, length: int = 512) -> None:
+        super().__init__()
+        self.table: Tensor
+        self.register_buffer("table", sinusoids(length, width), persistent=False)
+
+    def forward(self, rows: Rows) -> Tensor:
+        """Rows -> (T, D)."""
+        length, width = self.table.shape
+        if rows.pieces.longest > length:
+            self.table = sinusoids(max(2 * length, rows.pieces.longest), width).to(self.table)
+        return self.table.index_select(0, rows.pieces.positions)
+
+
+def sinusoids(length: int, width: int) -> Tensor:
+    """(length, width): sin(p / 10000^(2i / width)) in even columns 2i, the cosine in odd ones."""
+    rates = 10_000.0 ** (-torch.arange(0, width, 2, dtype=torch.float64) / width)
+    angles = torch.arange(length, dtype=torch.float64)[:, None] * rates
+    return torch.stack([angles.sin(), angles.cos()], dim=2).flatten(1)[:, :width].float()
+
+
+class PieceEmbeddings(nn.Module):
+    """Pieces, their positions and segments, added; then norm and dropout, as in BERT."""
+
+    def __init__(
+        self,
+        *,
+        n_pieces: int,
+        width: int,
+        positions: Literal["learned", "sinusoidal", "none"] = "learned",
+        max_positions: int = 512,
+        n_segments: int = 0,
+        norm: bool = True,
+        norm_eps: float = 1e-12,
+        scale: bool = False,
+        dropout: float = 0.1,
+    ) -> None:
+        super().__init__()
+        self.pieces = nn.Embedding(n_pieces, width)
+        self.factor = width**0.5 if scale else None
+        self.positions: LearnedPositions | SinusoidalPositions | None = None
+        if positions == "learned":
+            self.positions = LearnedPositions(max_positions=max_positions, width=width)
+        elif positions == "sinusoidal":
+            self.positions = SinusoidalPositions(width=width, length=max_positions)
+        self.segments = nn.Embedding(n_segments, width) if n_segments else None
+        self.norm = nn.LayerNorm(width, eps=norm_eps) if norm else None
+        self.dropout = Dropout(dropout)
+
+    def forward(self, pieces: Tensor, rows: Rows, segments: Tensor | None = None) -> Tensor:
+        """(T,) ids -> (T, D); without ``segments`` all pieces are of segment 0."""
+        x = self.pieces(pieces)
+        if self.factor is not None:
+            x = x * self.factor
+        if self.positions is not None:
+            x = x + self.positions(rows)
+        if self.segments is not None:
+            x = x + (self.segments.weight[0] if segments is None else self.segments(segments))
+        if self.norm is not None:
+            x = self.norm(x)
+        return self.dropout(x)  # type: ignore[no-any-return]
+
+
+class EntityEmbeddings(nn.Module):
+    """LUKE's mentions: W E[id] + the mean of P over the mention's pieces + a type (C.14)."""
+
+    def __init__(
+        self,
+        *,
+        n_entities: int,
+        entity_width: int,
+        width: int,
+        bias: bool = False,
+        n_positions: int = 512,
+        n_types: int = 1,
+        norm_eps: float = 1e-12,
+        dropout: float = 0.1,
+    ) -> None:
+        super().__init__()
+        self.entities = nn.Embedding(n_entities, entity_width)
+        self.project = nn.Linear(entity_width, width, bias=bias) if entity_width != width else None
+        self.positions = nn.Embedding(n_positions, width)
+        self.types = nn.Embedding(n_types, width)
+        self.norm = nn.LayerNorm(width, eps=norm_eps)
+        self.dropout = Dropout(dropout)
+
+    def forward(self, mentions: Mentions) -> Tensor:
+        """Mentions -> (E, D)."""
+        x = self.entities(mentions.entities)
+        if self.project is not None:
+            x = self.project(x)
+        places = functional.embedding_bag(
+            mentions.positions, self.positions.weight, mentions.offsets, mode="mean"
+        )
+        return self.dropout(self.norm(x + places + self.types.weight[0]))  # type: ignore[no-any-return]

@@ -1,0 +1,1 @@
+"""Models, composed of layers and heads as settings say."""

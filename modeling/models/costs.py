@@ -1,0 +1,147 @@
+"""What a model costs: parameters, and floating-point operations.
+
+Operations are those that the model asks for: a multiplication and an addition are two; only matrix
+products count; nothing is counted for padding, and nothing twice for what an implementation
+computes again. Backward takes twice as many as forward.
+
+Shapes: B sequences; n pieces, m words and e mentions of one, r = n + e rows; D width.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from torch import nn
+
+from modeling.batch import Batch, Layout
+from modeling.config import EncoderConfig, PretrainConfig
+from modeling.models.pretraining import PretrainingModel
+
+TRAINING: Final = 3
+"""Forward and backward, in forwards."""
+
+
+def count_parameters(model: PretrainingModel) -> dict[str, int]:
+    """Parameters by part, and ``total``; a storage that parts share counts once (B-D10)."""
+    encoder = model.encoder
+    parts: dict[str, list[nn.Module]] = {
+        "embeddings": [encoder.embeddings],
+        "encoder": [encoder.encoder],
+    }
+    if encoder.entity_embeddings is not None:
+        parts["entity_embeddings"] = [encoder.entity_embeddings]
+    parts["heads"] = list(model.heads.values())
+    seen: set[int] = set()
+    counts = {name: _count_new(modules, seen) for name, modules in parts.items()}
+    return {**counts, "total": sum(counts.values())}
+
+
+def _count_new(modules: Iterable[nn.Module], seen: set[int]) -> int:
+    total = 0
+    for weights in (weights for module in modules for weights in module.parameters()):
+        storage = weights.untyped_storage().data_ptr()
+        total += weights.numel() if storage not in seen else 0
+        seen.add(storage)
+    return total
+
+
+@dataclass(frozen=True, slots=True)
+class Lengths:
+    """How long the sequences of a batch are: arrays (B,)."""
+
+    pieces: NDArray[np.int64]
+    words: NDArray[np.int64] | None = None
+    """Only whole-word attention needs it."""
+    mentions: NDArray[np.int64] | None = None
+
+    @classmethod
+    def of(cls, batch: Batch) -> "Lengths":
+        """Those of a batch, best before it moves to a GPU (after that, it waits for the GPU)."""
+        rows = batch.rows
+        return cls(
+            pieces=_sizes(rows.pieces),
+            words=None if rows.words is None else _sizes(rows.words.layout),
+            mentions=None if rows.entities is None else _sizes(rows.entities),
+        )
+
+
+def _sizes(layout: Layout) -> NDArray[np.int64]:
+    return np.bincount(layout.sequences.cpu().numpy(), minlength=layout.n_sequences)
+
+
+def batch_flops(config: PretrainConfig, batch: Batch) -> int:
+    """Operations of forward and backward of a batch with targets."""
+    forward = encoder_flops(config.encoder, Lengths.of(batch))
+    negatives = [targets.negatives for targets in (batch.targets or {}).values()]
+    n_negatives = sum(len(each) for each in negatives if each is not None)
+    return TRAINING * (forward + head_flops(config, batch.n_targets, n_negatives=n_negatives))
+
+
+def flops_per_piece(config: PretrainConfig, length: int, *, n_mentions: int = 0) -> float:
+    """Operations of forward and backward for a piece of a sequence of this length.
+
+    ``masking`` says how many targets there are; each piece counts as a word.
+    """
+    sizes = Lengths(
+        pieces=np.array([length]), words=np.array([length]), mentions=np.array([n_mentions])
+    )
+    shares = {
+        "pieces": config.masking.share * length,
+        "entities": config.masking.entity_share * n_mentions,
+        "pairs": 1.0,
+    }
+    n_targets = {name: shares[name] for name in config.heads.weights}
+    heads = head_flops(config, n_targets, n_negatives=config.masking.n_negatives)
+    return TRAINING * (encoder_flops(config.encoder, sizes) + heads) / length
+
+
+def encoder_flops(config: EncoderConfig, lengths: Lengths) -> int:
+    """Operations of forward."""
+    pieces, width = lengths.pieces, config.width
+    mentions = np.zeros_like(pieces) if lengths.mentions is None else lengths.mentions
+    rows = pieces + mentions
+    attention = {
+        "plain": lambda: _attention(rows, rows, width=width),
+        "relative": lambda: _attention(pieces, pieces, width=width, offsets=2 * config.clip + 1),
+        "entity_aware": lambda: (
+            _attention(rows, rows, width=width) + np.where(mentions > 0, 2 * rows * width**2, 0)
+        ),
+        "whole_word": lambda: _whole_word(config, lengths, is_relative=False),
+        "whole_word_relative": lambda: _whole_word(config, lengths, is_relative=True),
+    }[config.attention]()
+    feed_forward = 4 * rows * width * config.inner_width
+    is_projected = config.n_entities and config.entity_width != width
+    projection = 2 * mentions * config.entity_width * width if is_projected else 0
+    return int((config.n_layers * (attention + feed_forward) + projection).sum())
+
+
+def _attention(rows: Any, seen: Any, *, width: int, offsets: int = 0) -> Any:
+    """Four projections; scores and mixtures of what each row sees, and those with the tables."""
+    return 8 * rows * width**2 + 4 * rows * (seen + offsets) * width
+
+
+def _whole_word(config: EncoderConfig, lengths: Lengths, *, is_relative: bool) -> Any:
+    if lengths.words is None:
+        raise ValueError("Whole-word attention needs the number of words: give Lengths.words.")
+    width, side = config.width, 2 * config.window + 1
+    offsets = 2 * config.clip + 1 if is_relative else 0
+    words = _attention(lengths.words, lengths.words, width=width, offsets=offsets)
+    window = _attention(lengths.pieces, side, width=width, offsets=side if is_relative else 0)
+    return words + window
+
+
+def head_flops(
+    config: PretrainConfig, n_targets: Mapping[str, ArrayLike], *, n_negatives: int = 0
+) -> int:
+    """Operations of forward of the heads, for so many targets of each objective."""
+    encoder, heads = config.encoder, config.heads
+    width, entity_width = encoder.width, encoder.entity_width
+    n_entities = 1 + n_negatives if n_negatives else encoder.n_entities
+    each = {
+        "pieces": width * (heads.transform * width + encoder.n_pieces),
+        "entities": entity_width * (width + n_entities),
+        "pairs": width * ((heads.pair_pooling == "cls") * width + 2),
+    }
+    return int(sum(2 * np.asarray(n) * each[name] for name, n in n_targets.items()))

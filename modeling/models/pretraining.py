@@ -1,0 +1,145 @@
+"""An encoder and what it is pre-trained with.
+
+Shapes: T pieces, E mentions, B sequences, M targets of an objective, D width.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, Self
+
+import torch
+from torch import Tensor, nn
+
+from modeling.batch import Batch, Targets
+from modeling.config import ConfigError, HeadsConfig, PretrainConfig
+from modeling.heads.cross_entropy import Scores
+from modeling.heads.pretraining import EntityHead, PairHead, Transform, VocabularyHead
+from modeling.models.encoder import Encoded, TextEncoder, build_encoder
+from modeling.models.initialization import initialize
+from modeling.models.weights import FILE, load_strictly, load_weights, save_weights
+
+CONFIG_FILE: Final = "config.json"
+OBJECTIVES: Final = ("pieces", "entities", "pairs")
+
+
+class PretrainingModel(nn.Module):
+    """An encoder with a head for each objective; losses are sums over targets."""
+
+    def __init__(
+        self, encoder: TextEncoder, heads: Mapping[str, nn.Module], *, config: PretrainConfig
+    ) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.heads = nn.ModuleDict(heads)
+        self.config = config
+
+    @classmethod
+    def from_config(cls, config: PretrainConfig) -> Self:
+        """Build and initialise; ``ConfigError`` for settings that do not go together."""
+        encoder = build_encoder(config.encoder)
+        return cls(encoder, build_heads(config, encoder), config=config)
+
+    def forward(self, batch: Batch) -> dict[str, Tensor]:
+        """The summed loss, () float32, of each objective that the batch has targets of."""
+        encoded = self.encoder(batch)
+        return {
+            name: self._head(name).loss(self._read(name, batch, encoded), targets)
+            for name, targets in (batch.targets or {}).items()
+        }
+
+    @torch.no_grad()
+    def scores(self, batch: Batch) -> dict[str, Scores]:
+        """Loss and ranks, each over the whole vocabulary and without dropout, by objective."""
+        with _evaluating(self):
+            encoded = self.encoder(batch)
+            return {
+                name: self._head(name).score(self._read(name, batch, encoded), targets)
+                for name, targets in (batch.targets or {}).items()
+            }
+
+    def _head(self, objective: str) -> VocabularyHead | PairHead:
+        if objective not in self.heads:
+            raise ValueError(
+                f"The batch has targets of {objective!r}, but this model predicts "
+                f"{', '.join(self.heads)}. Set heads.weights.{objective}, or make batches without."
+            )
+        return self.heads[objective]  # type: ignore[return-value]
+
+    def _read(self, objective: str, batch: Batch, encoded: Encoded) -> Tensor:
+        """The states (M, D) that a head predicts from."""
+        targets: Targets = batch.targets[objective]  # type: ignore[index]
+        states = encoded.entities if objective == "entities" else encoded.pieces
+        head = self._head(objective)
+        if isinstance(head, PairHead):
+            states = head.pool(encoded.pieces, batch.rows.pieces)
+        if states is None:
+            raise ValueError("The batch has targets among mentions, but no mentions.")
+        return states.index_select(0, targets.rows)
+
+    def save(self, folder: Path) -> None:
+        """Write ``config.json`` and ``model.safetensors`` into a folder, which is made."""
+        folder.mkdir(parents=True, exist_ok=True)
+        self.config.save(folder / CONFIG_FILE)
+        save_weights(self.state_dict(), folder)
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """Read what ``save`` wrote; ``WeightsError`` if the weights are not this model's."""
+        model = cls.from_config(PretrainConfig.load(folder / CONFIG_FILE))
+        load_strictly(model, load_weights(folder / FILE), where=folder)
+        return model
+
+
+@contextmanager
+def _evaluating(model: nn.Module) -> Iterator[None]:
+    was_training = model.training
+    model.eval()
+    try:
+        yield
+    finally:
+        model.train(was_training)
+
+
+def build_heads(config: PretrainConfig, encoder: TextEncoder) -> dict[str, nn.Module]:
+    """A head, initialised, for each objective that has a weight."""
+    if unknown := [name for name in config.heads.weights if name not in OBJECTIVES]:
+        raise ConfigError(
+            f"heads.weights.{unknown[0]}: no such objective; there are {', '.join(OBJECTIVES)}."
+        )
+    heads = {name: _build_head(name, config, encoder) for name in config.heads.weights}
+    for head in heads.values():
+        initialize(head, config.encoder.init)
+    return heads
+
+
+def _build_head(name: str, config: PretrainConfig, encoder: TextEncoder) -> nn.Module:
+    settings: HeadsConfig = config.heads
+    width = config.encoder.width
+    if name == "pairs":
+        return PairHead(width=width, pooling=settings.pair_pooling)
+    if name == "pieces":
+        return VocabularyHead(
+            table=encoder.embeddings.pieces,
+            transform=_build_transform(config, width) if settings.transform else None,
+            tied=settings.tied,
+        )
+    if encoder.entity_embeddings is None:
+        raise ConfigError(
+            "heads.weights.entities needs mentions: make the examples with an entity vocabulary, "
+            "or leave that objective out."
+        )
+    return EntityHead(
+        table=encoder.entity_embeddings.entities,
+        transform=_build_transform(config, config.encoder.entity_width),
+    )
+
+
+def _build_transform(config: PretrainConfig, out_width: int) -> Transform:
+    encoder = config.encoder
+    return Transform(
+        width=encoder.width,
+        out_width=out_width,
+        activation=encoder.activation,
+        norm_eps=encoder.norm_eps,
+    )

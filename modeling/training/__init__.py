@@ -1,0 +1,1 @@
+"""How models learn: steps, schedules, checkpoints, measures."""

@@ -1,0 +1,160 @@
+"""Checkpoints: folders that are whole or are not there.
+
+``step-000500/`` holds tensors (safetensors), JSON, copied files, and ``checkpoint.json`` with the
+hash of each. It is written under another name, brought to the disk, and renamed.
+"""
+
+import json
+import logging
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from corpora.build import sync_file, sync_folder
+from corpora.errors import CorpusError
+from corpora.shards import sha256_of, write_json
+
+log = logging.getLogger(__name__)
+
+MANIFEST = "checkpoint.json"
+_NAME = re.compile(r"step-(\d{6,})")
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What a checkpoint holds, by the names of its files."""
+
+    tensors: Mapping[str, Mapping[str, Tensor]]
+    """File to tensors by name."""
+    values: Mapping[str, Any]
+    """File to what is written as JSON."""
+    folders: Mapping[str, Path] = field(default_factory=dict)
+    """Folder in the checkpoint to the folder whose files are copied into it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A checkpoint that is whole."""
+
+    path: Path
+    step: int
+
+    def tensors(self, name: str) -> dict[str, Tensor]:
+        """Read a file of tensors; empty where there is none."""
+        path = self.path / name
+        return load_file(path) if path.is_file() else {}
+
+    def values(self, name: str) -> Any:
+        """Read a file of JSON."""
+        return json.loads((self.path / name).read_text(encoding="utf-8"))
+
+
+def write_checkpoint(folder: Path, step: int, contents: Contents) -> Checkpoint:
+    """Write ``folder/step-…``; one of this name that is there already is replaced."""
+    final = folder / f"step-{step:06d}"
+    temporary = folder / f".{final.name}.partial"
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir(parents=True)
+    for name, tensors in contents.tensors.items():
+        save_tensors(temporary / name, tensors)
+    for name, value in contents.values.items():
+        write_json(temporary / name, value)
+    for name, source in contents.folders.items():
+        shutil.copytree(source, temporary / name)
+    _seal(temporary, step)
+    if final.exists():
+        shutil.rmtree(final)
+    temporary.rename(final)
+    sync_folder(folder)
+    return Checkpoint(final, step)
+
+
+def save_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
+    """Write safetensors, of tensors on any device."""
+    save_file({name: t.detach().contiguous().cpu() for name, t in tensors.items()}, path)
+
+
+def load_tensors(path: Path, device: torch.device) -> dict[str, Tensor]:
+    """Read safetensors; ``CorpusError`` where the file is missing or damaged."""
+    try:
+        return load_file(path, device=str(device))
+    except (OSError, SafetensorError) as error:
+        raise CorpusError(f"{path}: not readable ({error}).") from error
+
+
+def _seal(folder: Path, step: int) -> None:
+    """Bring every file to the disk, and note its hash."""
+    files = {}
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        sync_file(path)
+        files[path.relative_to(folder).as_posix()] = sha256_of(path)
+    write_json(folder / MANIFEST, {"step": step, "files": files})
+    for inner in [folder, *(path for path in folder.rglob("*") if path.is_dir())]:
+        sync_folder(inner)
+
+
+def newest(folder: Path) -> Checkpoint | None:
+    """Find the newest checkpoint that is whole; warns of each newer one that is damaged."""
+    for step, path in sorted(_checkpoints(folder), reverse=True):
+        reason = _damage(path)
+        if reason is None:
+            return Checkpoint(path, step)
+        log.warning("%s: damaged (%s); the one before is taken.", path, reason)
+    return None
+
+
+def prune(folder: Path, *, keep: int, keep_every: int = 0) -> None:
+    """Remove all but the newest ``keep``, those at multiples of ``keep_every`` aside."""
+    steps = sorted(_checkpoints(folder), reverse=True)
+    for step, path in steps[max(keep, 1) :]:
+        if not keep_every or step % keep_every:
+            shutil.rmtree(path)
+    for path in folder.glob(".step-*.partial"):
+        shutil.rmtree(path)
+
+
+def _checkpoints(folder: Path) -> Iterator[tuple[int, Path]]:
+    for path in folder.glob("step-*"):
+        if match := _NAME.fullmatch(path.name):
+            yield int(match[1]), path
+
+
+def _damage(path: Path) -> str | None:
+    """What is wrong with a checkpoint, or None."""
+    try:
+        manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
+        for name, sha256 in manifest["files"].items():
+            if sha256_of(path / name) != sha256:
+                return f"{name} has other bytes than were written"
+    except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
+        return f"{type(error).__name__}: {error}"
+    return None
+
+
+def weights_of(model: nn.Module) -> dict[str, Tensor]:
+    """Name each tensor of a model once: parameters, and buffers that are saved with them."""
+    seen: set[int] = set()
+    weights = {}
+    for name, tensor in model.state_dict(keep_vars=True).items():
+        if id(tensor) not in seen:
+            seen.add(id(tensor))
+            weights[name] = tensor.detach()
+    return weights
+
+
+def load_weights(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
+    """Copy tensors into a model; ``ValueError`` where their names are not the same."""
+    weights = weights_of(model)
+    if different := weights.keys() ^ tensors.keys():
+        raise ValueError(f"Weights of another model: {', '.join(sorted(different))}.")
+    with torch.no_grad():
+        for name, tensor in tensors.items():
+            weights[name].copy_(tensor)

@@ -1,0 +1,134 @@
+"""How well held-out targets are predicted; and how well one would do without a model.
+
+Shapes: M targets of a batch, J objectives.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from modeling.batch import Batch, Rows
+from modeling.training.loop import Conditions
+
+TOP = (1, 3, 5, 10, 25, 50)
+"""Of the top-k accuracies (D-T7)."""
+
+
+class Scored(Protocol):
+    """A model that scores held-out batches."""
+
+    def scores(self, batch: Batch) -> Mapping[str, Any]:
+        """Objective to ``loss_sum`` () and ``ranks`` (M,), how many ids score above the label."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """Of each objective that had targets."""
+
+    loss: dict[str, float]
+    """Mean over targets."""
+    accuracy: dict[str, dict[int, float]]
+    """Share of the targets whose label is among the k best, by k."""
+    n_targets: dict[str, int]
+
+    def weighted(self, weights: Mapping[str, float]) -> float:
+        """The loss that training follows."""
+        return sum(weights[name] * loss for name, loss in self.loss.items())
+
+    def to_json(self) -> dict[str, Any]:
+        """For a line of ``metrics.jsonl``."""
+        return {
+            "loss": self.loss,
+            "accuracy": {
+                name: {str(k): share for k, share in shares.items()}
+                for name, shares in self.accuracy.items()
+            },
+            "targets": self.n_targets,
+        }
+
+
+@dataclass
+class _Sums:
+    """Of one objective: targets, summed loss, hits for each k."""
+
+    numbers: Tensor
+
+    def add(self, loss_sum: Tensor, ranks: Tensor) -> None:
+        hits = [(ranks < k).sum() for k in TOP]
+        n = torch.tensor(float(len(ranks)), device=ranks.device)
+        self.numbers += torch.stack([n, loss_sum, *hits]).to(self.numbers)
+
+
+def evaluate(
+    model: Scored,
+    batches: Iterable[Batch],
+    *,
+    objectives: Sequence[str],
+    conditions: Conditions,
+) -> Evaluation:
+    """Score batches, each process its own, and sum over processes."""
+    world = conditions.world
+    zeros = torch.zeros((len(objectives), 2 + len(TOP)), dtype=torch.float64, device=world.device)
+    sums = {name: _Sums(row) for name, row in zip(objectives, zeros, strict=True)}
+    for batch in batches:
+        with torch.no_grad(), conditions.autocast():
+            scores = model.scores(batch.to(world.device))
+        for name, score in scores.items():
+            sums[name].add(score.loss_sum, score.ranks)
+    rows = dict(zip(objectives, world.sum(zeros).tolist(), strict=True))
+    return evaluation_of({name: row for name, row in rows.items() if row[0]})
+
+
+def evaluation_of(sums: Mapping[str, Sequence[float]]) -> Evaluation:
+    """Divide sums of targets, losses and hits, by objective."""
+    return Evaluation(
+        loss={name: loss / n for name, (n, loss, *_) in sums.items()},
+        accuracy={
+            name: {k: h / n for k, h in zip(_tops(name), hits, strict=False)}
+            for name, (n, _, *hits) in sums.items()
+        },
+        n_targets={name: int(n) for name, (n, *_) in sums.items()},
+    )
+
+
+def _tops(objective: str) -> Sequence[int]:
+    return TOP[:1] if objective == "pairs" else TOP  # two classes
+
+
+def without_mentions(batch: Batch) -> Batch:
+    """The batch as an encoder without entities sees it."""
+    targets = {n: t for n, t in (batch.targets or {}).items() if n != "entities"}
+    rows = Rows(pieces=batch.rows.pieces, together=batch.rows.pieces, words=batch.rows.words)
+    return replace(batch, rows=rows, mentions=None, targets=targets)
+
+
+def unigram(batches: Iterable[Batch], counts: Mapping[str, NDArray[np.int64]]) -> Evaluation:
+    """How well it does to predict always the ids that are most frequent in training.
+
+    ``counts`` has for an objective the count of each id; ids that are counted alike stand in the
+    order of their ids. The loss is of these frequencies, with 1 added to each.
+    """
+    labels: dict[str, list[NDArray[np.int64]]] = {name: [] for name in counts}
+    for batch in batches:
+        for name, targets in (batch.targets or {}).items():
+            if name in labels:
+                labels[name].append(targets.labels.numpy())
+    sums = {}
+    for name, parts in labels.items():
+        if sum(map(len, parts)):
+            sums[name] = _unigram_sums(np.concatenate(parts), counts[name])
+    return evaluation_of(sums)
+
+
+def _unigram_sums(labels: NDArray[np.int64], counts: NDArray[np.int64]) -> list[float]:
+    order = np.argsort(-counts, kind="stable")
+    ranks = np.empty(len(counts), np.int64)
+    ranks[order] = np.arange(len(counts))
+    log_shares = np.log((counts + 1) / (counts + 1).sum())
+    hits = [float((ranks[labels] < k).sum()) for k in TOP]
+    return [float(len(labels)), float(-log_shares[labels].sum()), *hits]

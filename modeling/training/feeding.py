@@ -1,0 +1,115 @@
+"""The batches of a run: steps to learn from, held-out ones, and what is frequent in training."""
+
+import logging
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from modeling.batch import Batch
+from modeling.config import ConfigError, PretrainConfig
+from modeling.data.batches import Batches, Evaluation
+from modeling.data.examples import ExampleSet
+from modeling.data.masking import PieceIds
+from modeling.data.negatives import proposal_of
+from modeling.models.costs import flops_per_piece
+from modeling.training.sources import Sources
+from modeling.training.world import World
+
+log = logging.getLogger(__name__)
+
+COUNTED = 20_000
+"""Training examples in which pieces are counted for the unigram baseline, evenly spaced."""
+
+
+class Feed:
+    """Batches of one process."""
+
+    def __init__(self, config: PretrainConfig, sources: Sources, world: World) -> None:
+        self.config, self.sources, self.world = config, sources, world
+        self._sets = [ExampleSet(path, "train") for path in sources.paths]
+        held_out = [ExampleSet(path, "held_out") for path in sources.paths]
+        self._held_out = [examples for examples in held_out if len(examples)]
+        self._pieces = PieceIds.of(sources.tokenizer)
+        self.proposal = self._proposal()
+        self.batches = Batches(
+            config,
+            self._sets,
+            self._pieces,
+            proposal=self.proposal,
+            rank=world.rank,
+            world=world.size,
+        )
+        self._own = self._evaluation(world) if self._held_out else None
+        if self._own is None:
+            log.warning(
+                "No held-out examples: nothing is evaluated. Make examples of two or more "
+                "documents, with --held-out above 0."
+            )
+
+    @property
+    def has_held_out(self) -> bool:
+        """Whether there are held-out examples."""
+        return self._own is not None
+
+    def steps(self, first: int) -> Iterator[list[Batch]]:
+        """The micro-batches of each step, from number ``first`` (1 is the first) to the last."""
+        is_cuda = self.world.device.type == "cuda"
+        return self.batches.steps(first - 1, self.config.training.max_steps, pin=is_cuda)
+
+    def held_out(self) -> Iterable[Batch]:
+        """The held-out batches of this process."""
+        return self._own or ()
+
+    def held_out_of_all(self) -> Iterable[Batch]:
+        """The held-out batches of all processes."""
+        return self._evaluation(World()) if self._held_out else ()
+
+    def _evaluation(self, world: World) -> Evaluation:
+        return Evaluation(
+            self.config, self._held_out, self._pieces, rank=world.rank, world=world.size
+        )
+
+    def _proposal(self) -> NDArray[np.float64] | None:
+        """(entities,) probabilities of negatives; None: no softmax is sampled."""
+        if not self.config.masking.n_negatives or "entities" not in self.config.heads.weights:
+            return None
+        counts = self.sources.entity_counts
+        if not counts.any():
+            raise ConfigError(
+                "masking.n_negatives: the training examples mention no entity to draw. Set it to "
+                "0, or make the examples with another entity vocabulary."
+            )
+        return proposal_of(counts)
+
+    def costs(self) -> dict[str, float]:
+        """Training examples, their mean length and mentions, and operations for a piece of such."""
+        lengths = np.concatenate([examples.lengths for examples in self._sets])
+        length = min(round(float(lengths.mean())) + 2, self.config.data.max_length)
+        mentions = 0.0
+        if self.config.encoder.n_entities:
+            mentions = float(self.sources.entity_counts.sum()) / len(lengths)
+        flops = flops_per_piece(self.config, length, n_mentions=round(mentions))
+        return {
+            "examples": len(lengths),
+            "mean_length": length,
+            "mean_mentions": mentions,
+            "flops_per_piece": flops,
+        }
+
+    def counts(self) -> dict[str, NDArray[np.int64]]:
+        """How frequent each id is in training, by objective: pieces (a sample), entities (all)."""
+        pieces = [
+            examples[number].pieces
+            for examples in self._sets
+            for number in _evenly(len(examples), COUNTED // len(self._sets))
+        ]
+        counts = {"pieces": np.bincount(np.concatenate(pieces), minlength=len(self._pieces))}
+        if "entities" in self.config.heads.weights:
+            counts["entities"] = self.sources.entity_counts
+        return counts
+
+
+def _evenly(n: int, most: int) -> list[int]:
+    """At most so many of 0 … n − 1."""
+    return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(int)).tolist() if n else []

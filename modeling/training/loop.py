@@ -1,0 +1,214 @@
+"""The training loop: a generator of steps; the caller decides the rest.
+
+A step is one move of the weights. Its loss is Σ weight · (summed loss ÷ targets) over objectives,
+where sums and targets are those of all its micro-batches on all processes: however a step is cut,
+its gradient is the same. Chance (dropout) depends on the seed and the number of the step alone.
+
+Shapes: M micro-batches of this process, J objectives.
+"""
+
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from modeling.batch import Batch
+from modeling.training.optimizer import Optimizer
+from modeling.training.schedules import Schedule
+from modeling.training.world import World
+
+
+class DivergedError(Exception):
+    """A loss or a gradient is not a finite number."""
+
+    def __init__(self, message: str, *, step: int, ids: Sequence[str]) -> None:
+        super().__init__(message)
+        self.step, self.ids = step, tuple(ids)
+
+
+class _Reading:
+    """Numbers on their way from the device; nobody waits for them until they are read."""
+
+    def __init__(self, numbers: Tensor) -> None:
+        self._numbers = numbers.to("cpu", non_blocking=True)
+        self._arrival: Any = torch.cuda.Event() if numbers.is_cuda else None  # type: ignore[no-untyped-call]
+        if self._arrival is not None:
+            self._arrival.record()
+
+    @cached_property
+    def values(self) -> list[float]:
+        if self._arrival is not None:
+            self._arrival.synchronize()
+        return self._numbers.tolist()
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step that was made. What it measured is read from the device when it is asked for."""
+
+    number: int
+    """From 1."""
+    rate: float
+    """The learning rate."""
+    weights: Mapping[str, float]
+    """Of the objectives."""
+    ids: tuple[tuple[str, ...], ...]
+    """Of the examples of each micro-batch of this process."""
+    n_examples: int
+    """Of this process."""
+    _sums: _Reading
+    """(M * J) summed losses of this process."""
+    _totals: _Reading
+    """(2 * J + 2) of all processes: summed losses, targets; pieces; the gradient's norm."""
+
+    @property
+    def sums(self) -> dict[str, float]:
+        """Summed losses by objective, over all processes."""
+        return dict(zip(self.weights, self._totals.values, strict=False))
+
+    @property
+    def n_targets(self) -> dict[str, int]:
+        """Targets by objective, over all processes."""
+        counts = self._totals.values[len(self.weights) :]
+        return dict(zip(self.weights, map(int, counts), strict=False))
+
+    @property
+    def n_pieces(self) -> int:
+        """Over all processes, special pieces included."""
+        return int(self._totals.values[-2])
+
+    @property
+    def gradient_norm(self) -> float:
+        """Before it was clipped."""
+        return self._totals.values[-1]
+
+    @property
+    def loss(self) -> float:
+        """The number whose gradient was followed."""
+        n_targets = self.n_targets
+        return sum(self.weights[n] * s / max(n_targets[n], 1) for n, s in self.sums.items())
+
+    def check(self) -> None:
+        """Raise ``DivergedError`` unless loss and gradient are finite."""
+        if np.isfinite(self._totals.values).all():
+            return
+        sums = np.array(self._sums.values).reshape(len(self.ids), -1)
+        broken = np.flatnonzero(~np.isfinite(sums).all(axis=1))
+        ids = [id for number in broken for id in self.ids[number]]
+        what = "the loss" if ids else "the gradient, or another process's loss,"
+        ids = ids or [id for micro_batch in self.ids for id in micro_batch]
+        raise DivergedError(
+            f"Step {self.number}: {what} is not a finite number (learning rate {self.rate:.3g}, "
+            f"gradient norm {self.gradient_norm:.3g}). The examples: {_some(ids)}. Look at them, "
+            "lower optimizer.lr, lengthen schedule.warmup, or set optimizer.clip.",
+            step=self.number,
+            ids=ids,
+        )
+
+
+def _some(ids: Sequence[str]) -> str:
+    more = f" and {len(ids) - 8} more" if len(ids) > 8 else ""
+    return ", ".join(ids[:8]) + more
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """Under what a step is computed."""
+
+    world: World
+    seed: int = 1
+    precision: str = "float32"
+    """Or ``bfloat16``, of autocast."""
+
+    def autocast(self) -> AbstractContextManager[object]:
+        """Compute in ``precision`` inside."""
+        return torch.autocast(
+            self.world.device.type, torch.bfloat16, enabled=self.precision == "bfloat16"
+        )
+
+
+def train(
+    model: nn.Module,
+    batches: Iterable[Sequence[Batch]],
+    optimizer: Optimizer,
+    *,
+    schedule: Schedule,
+    weights: Mapping[str, float],
+    conditions: Conditions,
+    first_step: int = 1,
+) -> Generator[Step, None, None]:
+    """Make a step for each list of micro-batches, the first of them number ``first_step``.
+
+    ``model(batch)`` returns summed losses by objective. Raises ``DivergedError`` where a loss or a
+    gradient is not finite: at once on the CPU, before the weights move; on a GPU, which nobody
+    waits for, one step later, or when the step is asked for its numbers.
+    """
+    before: Step | None = None
+    waits = conditions.world.device.type == "cpu"
+    for number, micro_batches in enumerate(batches, first_step):
+        if number == schedule.unlock_after + 1 and schedule.unlock_after:
+            optimizer.unlock(resets=schedule.resets)
+        model.train()
+        _seed(conditions, number)
+        sums, totals = _gradients(
+            model, micro_batches, optimizer, weights=weights, conditions=conditions
+        )
+        if before is not None:
+            before.check()
+        rate = schedule.rate(number)
+        norm = optimizer.gradients.norm()
+        step = Step(
+            number=number,
+            rate=rate,
+            weights=weights,
+            ids=tuple(batch.ids for batch in micro_batches),
+            n_examples=sum(len(batch.ids) for batch in micro_batches),
+            _sums=_Reading(sums.flatten()),
+            _totals=_Reading(torch.cat([totals, norm.double()[None]])),
+        )
+        if waits:
+            step.check()
+        optimizer.step(rate, norm)
+        yield step
+        before = step
+
+
+def _seed(conditions: Conditions, number: int) -> None:
+    """Seed torch for a step, so that no state of a generator needs to be kept."""
+    entropy = (conditions.seed, number, conditions.world.rank)
+    torch.manual_seed(int(np.random.SeedSequence(entropy).generate_state(1, np.uint64)[0] >> 1))
+
+
+def _gradients(
+    model: nn.Module,
+    micro_batches: Sequence[Batch],
+    optimizer: Optimizer,
+    *,
+    weights: Mapping[str, float],
+    conditions: Conditions,
+) -> tuple[Tensor, Tensor]:
+    """Sum the gradients of a step; returns (M, J) summed losses, and the totals without norm."""
+    world = conditions.world
+    counts = [[batch.n_targets.get(name, 0) for name in weights] for batch in micro_batches]
+    n_pieces = sum(len(batch.pieces) for batch in micro_batches)
+    own = torch.tensor([*np.sum(counts, axis=0), n_pieces], dtype=torch.float64)
+    totals = world.sum(own.to(world.device))
+    of_one = torch.tensor(list(weights.values()), device=world.device)
+    scale = (of_one / totals[:-1].clamp(min=1)).float()
+    optimizer.gradients.flat.zero_()
+    rows = []
+    for batch in micro_batches:
+        with conditions.autocast():
+            losses = model(batch.to(world.device))
+        row = torch.stack([losses.get(name, scale.new_zeros(())) for name in weights])
+        if row.requires_grad:
+            (row * scale).sum().backward()  # type: ignore[no-untyped-call]
+        rows.append(row.detach())
+    world.sum(optimizer.gradients.flat)
+    sums = torch.stack(rows) if rows else scale.new_zeros((0, len(weights)))
+    return sums, torch.cat([world.sum(sums.double().sum(dim=0)), totals])

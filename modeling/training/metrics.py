@@ -1,0 +1,120 @@
+"""What is measured of steps: means since the last line of the log, and speed."""
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from modeling.training.loop import Step
+
+log = logging.getLogger(__name__)
+
+Line = dict[str, Any]
+
+# Dense peaks in bfloat16, FLOP/s, of the makers' data sheets; the longest name that fits counts.
+_PEAKS = {
+    "A100": 312e12,
+    "A40": 150e12,
+    "A10": 125e12,
+    "L4": 121e12,
+    "L40": 181e12,
+    "L40S": 362e12,
+    "H100": 989e12,
+    "H100 PCIe": 756e12,
+    "H100 NVL": 835e12,
+    "H200": 989e12,
+    "B200": 2250e12,
+}
+
+
+def peak_flops(device: torch.device, precision: str) -> float | None:
+    """The most that a device computes in a second; None where it is not known."""
+    if device.type != "cuda" or precision != "bfloat16":
+        return None
+    name = torch.cuda.get_device_name(device)
+    fitting = [known for known in _PEAKS if known in name]
+    return _PEAKS[max(fitting, key=len)] if fitting else None
+
+
+@dataclass
+class Window:
+    """The steps since the last line of the log, together."""
+
+    sums: Counter[str] = field(default_factory=Counter)
+    """Summed losses, by objective."""
+    n_targets: Counter[str] = field(default_factory=Counter)
+    n_steps: int = 0
+    norms: float = 0.0
+    """Summed norms of the gradient."""
+    left_out: Counter[str] = field(default_factory=Counter)
+    """What was cut or left out in batches of this process; from the start of the run."""
+    waiting: list[Step] = field(default_factory=list)
+    """Steps whose numbers are not read yet, for a GPU may still be at them."""
+
+    def read(self) -> int:
+        """Read the steps that wait, and return their pieces; ``DivergedError`` for a broken one."""
+        waiting, self.waiting = self.waiting, []
+        for step in waiting:
+            step.check()
+            for name, value in step.sums.items():
+                self.sums[name] += value  # type: ignore[assignment]  # a Counter of numbers
+            self.n_targets.update(step.n_targets)
+            self.n_steps += 1
+            self.norms += step.gradient_norm
+        return sum(step.n_pieces for step in waiting)
+
+    def line(self, weights: Mapping[str, float]) -> Line:
+        """The means of what was read, and begin anew."""
+        losses = {n: self.sums[n] / self.n_targets[n] for n in weights if self.n_targets[n]}
+        line: Line = {
+            "loss": losses,
+            "weighted": sum(weights[name] * loss for name, loss in losses.items()),
+            "gradient_norm": self.norms / max(self.n_steps, 1),
+        }
+        if self.left_out:
+            line["left_out"] = dict(self.left_out)
+        self.sums, self.n_targets, self.n_steps, self.norms = Counter(), Counter(), 0, 0.0
+        return line
+
+    def to_json(self) -> Line:
+        """For a checkpoint, once all steps are read."""
+        return {name: value for name, value in vars(self).items() if name != "waiting"}
+
+    @classmethod
+    def from_json(cls, values: Line) -> "Window":
+        """The reverse of ``to_json``."""
+        made: Line = {n: Counter(v) if isinstance(v, dict) else v for n, v in values.items()}
+        return cls(**made)
+
+
+@dataclass
+class Clock:
+    """Seconds of training, pauses left out, and what was done in them."""
+
+    n_pieces: int = 0
+    flops: float = 0.0
+    _seconds: float = 0.0
+    _since: float | None = None
+
+    def go(self) -> None:
+        """Training begins, or goes on."""
+        self._since = time.monotonic()
+
+    def stop(self) -> None:
+        """Something else begins."""
+        if self._since is not None:
+            self._seconds += time.monotonic() - self._since
+        self._since = None
+
+    def line(self, peak: float | None) -> Line:
+        """Speed since the last time, and begin anew; call it while stopped."""
+        seconds = max(self._seconds, 1e-9)
+        line: Line = {"pieces_per_second": self.n_pieces / seconds, "seconds": seconds}
+        if peak:
+            line["mfu"] = self.flops / seconds / peak
+        self.n_pieces, self.flops, self._seconds = 0, 0.0, 0.0
+        return line

@@ -1,0 +1,147 @@
+"""AdamW over all parameters from the start; what is frozen has no gradient until it is unlocked.
+
+Which parameters decay is decided by the type of their module and their shape, not by their name
+(B-D11): matrices do, of linear layers, embeddings and relative positions, as in BERT and LUKE;
+biases, norms and other vectors do not.
+"""
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from modeling.config import OptimizerConfig
+
+_NORMS = (nn.LayerNorm, nn.RMSNorm, nn.GroupNorm)
+
+
+class Gradients:
+    """The gradients of parameters as parts of one tensor.
+
+    They are cleared, summed over processes and measured at once. A parameter that no target of a
+    step depends on has gradient 0, whatever the number of processes and micro-batches.
+    """
+
+    def __init__(self, parameters: Iterable[nn.Parameter]) -> None:
+        self.parameters = list(parameters)
+        sizes = [parameter.numel() for parameter in self.parameters]
+        self.flat = torch.zeros(sum(sizes), device=self.parameters[0].device)
+        for parameter, part in zip(self.parameters, torch.split(self.flat, sizes), strict=True):
+            parameter.grad = part.view_as(parameter)
+
+    def norm(self) -> Tensor:
+        """Of all together."""
+        norm: Tensor = torch.linalg.vector_norm(self.flat)
+        return norm
+
+    def clip(self, norm: Tensor, limit: float) -> None:
+        """Shorten them to ``limit`` where their ``norm`` is larger."""
+        self.flat.mul_((limit / (norm + 1e-6)).clamp(max=1.0))
+
+
+class Optimizer:
+    """AdamW, clipping, freezing and an average of the weights."""
+
+    def __init__(
+        self, model: nn.Module, config: OptimizerConfig, *, frozen: Collection[str] = ()
+    ) -> None:
+        """Take all parameters of the model; those named ``frozen`` stay until ``unlock``."""
+        self.config = config
+        self.names = dict(model.named_parameters())  # a shared parameter has one name
+        unknown = set(frozen) - self.names.keys()
+        if unknown:
+            raise ValueError(f"No such parameters: {', '.join(sorted(unknown))}.")
+        for name, parameter in self.names.items():
+            parameter.requires_grad_(name not in frozen)
+            parameter.grad = None
+        decayed = decaying(model)
+        groups: list[dict[str, Any]] = [
+            {"params": [p for n, p in self.names.items() if n in decayed]},
+            {
+                "params": [p for n, p in self.names.items() if n not in decayed],
+                "weight_decay": 0.0,
+            },
+        ]
+        self.adam = torch.optim.AdamW(
+            groups,
+            lr=config.lr,
+            betas=(config.betas[0], config.betas[1]),
+            eps=config.eps,
+            weight_decay=config.weight_decay,
+            fused=True,
+        )
+        self.gradients = Gradients(p for p in self.names.values() if p.requires_grad)
+        self.average = self._copies() if config.ema is not None else None
+
+    def _copies(self) -> dict[str, Tensor]:
+        return {name: p.detach().clone() for name, p in self.names.items()}
+
+    def unlock(self, *, resets: bool = False) -> None:
+        """Let all parameters learn; ``resets`` forgets what was gathered of the others."""
+        for parameter in self.names.values():
+            parameter.requires_grad_(True)  # noqa: FBT003 - torch's own
+        if resets:
+            self.adam.state.clear()
+        self.gradients = Gradients(self.names.values())
+
+    def step(self, rate: float, norm: Tensor) -> None:
+        """Clip the gradients, whose norm this is, and move the weights by this learning rate."""
+        if self.config.clip is not None:
+            self.gradients.clip(norm, self.config.clip)
+        for group in self.adam.param_groups:
+            group["lr"] = rate
+        self.adam.step()
+        if self.average is not None and self.config.ema is not None:
+            with torch.no_grad():
+                for name, parameter in self.names.items():
+                    self.average[name].lerp_(parameter, 1 - self.config.ema)
+
+    def settings(self) -> dict[str, Any]:
+        """What AdamW was told, for people who read a checkpoint."""
+        groups = [{k: v for k, v in g.items() if k != "params"} for g in self.adam.param_groups]
+        decayed, others = groups
+        return {"decayed": decayed, "others": others}
+
+    def state(self) -> dict[str, Tensor]:
+        """What AdamW knows of each parameter, as ``NAME.exp_avg`` and the like."""
+        return {
+            f"{name}.{key}": value
+            for name, parameter in self.names.items()
+            for key, value in self.adam.state.get(parameter, {}).items()
+        }
+
+    def load_state(self, tensors: dict[str, Tensor]) -> None:
+        """The reverse of ``state``."""
+        numbers = {parameter: n for n, parameter in enumerate(self._in_order())}
+        state: dict[int, dict[str, Tensor]] = {}
+        for key, tensor in tensors.items():
+            name, _, what = key.rpartition(".")
+            state.setdefault(numbers[self.names[name]], {})[what] = tensor
+        groups = self.adam.state_dict()["param_groups"]
+        self.adam.load_state_dict({"state": state, "param_groups": groups})
+
+    def load_average(self, tensors: dict[str, Tensor]) -> None:
+        """Take the average of a checkpoint; nothing where none is kept here, or none was there."""
+        if self.average is not None:
+            for name, tensor in tensors.items():
+                self.average[name].copy_(tensor)
+
+    def _in_order(self) -> Iterator[nn.Parameter]:
+        groups: list[dict[str, Any]] = self.adam.param_groups
+        return (parameter for group in groups for parameter in group["params"])
+
+
+def decaying(model: nn.Module) -> set[str]:
+    """Name the parameters that decay: matrices outside norms."""
+    norms = {
+        id(parameter)
+        for module in model.modules()
+        if isinstance(module, _NORMS)
+        for parameter in module.parameters(recurse=False)
+    }
+    return {
+        name
+        for name, parameter in model.named_parameters()
+        if parameter.ndim >= 2 and id(parameter) not in norms
+    }

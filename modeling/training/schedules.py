@@ -1,0 +1,99 @@
+"""The learning rate of each step.
+
+Steps are numbered from 1. Warm-up reaches the peak in its last step; the descent is at the peak in
+the step after it, and would be at its end one step after the last: no step is spent at rate 0.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from modeling.config import ConfigError, OptimizerConfig, PretrainConfig, ScheduleConfig
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """The rates of a run, and when its transferred weights are unlocked."""
+
+    rate: Callable[[int], float]
+    """Learning rate of a step, by its number."""
+    unlock_after: int = 0
+    """Steps in which transferred weights stay as they are; 0: none does."""
+    resets: bool = False
+    """Whether the optimizer's state begins anew when they are unlocked (LUKE: L-T1)."""
+
+
+def build_schedule(config: PretrainConfig) -> Schedule:
+    """Read the settings; ``ConfigError`` for shares that do not fit together."""
+    n_steps, optimizer = config.training.max_steps, config.optimizer
+    if not 0 <= config.training.frozen <= 1:
+        raise ConfigError(f"training.frozen {config.training.frozen}: a share, from 0 to 1.")
+    unlock_after = round(config.training.frozen * n_steps)  # published systems, C.14
+    _check(config.schedule)
+    if optimizer.unlocked_lr is None:
+        return Schedule(_rate(config.schedule, optimizer.lr, n_steps), unlock_after)
+    if not 0 < unlock_after < n_steps:
+        raise ConfigError(
+            "optimizer.unlocked_lr: is for weights that are unlocked; set training.frozen, as 0.5."
+        )
+    return Schedule(
+        _two_stages(config.schedule, optimizer, (unlock_after, n_steps)), unlock_after, resets=True
+    )
+
+
+def _check(config: ScheduleConfig) -> None:
+    for name in ("warmup", "start", "end", "constant", "cosine", "decay"):
+        if not 0 <= getattr(config, name) <= 1:
+            raise ConfigError(f"schedule.{name} {getattr(config, name)}: a share, from 0 to 1.")
+    if config.shape == "constant_cosine" and config.warmup + config.constant + config.cosine > 1:
+        raise ConfigError("schedule: warmup, constant and cosine together are more than the run.")
+
+
+def _two_stages(
+    config: ScheduleConfig, optimizer: OptimizerConfig, ends: tuple[int, int]
+) -> Callable[[int], float]:
+    unlock_after, n_steps = ends
+    first = _rate(config, optimizer.lr, unlock_after)
+    second = _rate(config, optimizer.unlocked_lr or 0.0, n_steps - unlock_after)
+    return lambda step: first(step) if step <= unlock_after else second(step - unlock_after)
+
+
+def _rate(config: ScheduleConfig, peak: float, n_steps: int) -> Callable[[int], float]:
+    warmup = round(config.warmup * n_steps)
+    shapes: dict[str, Callable[[int, int], float]] = {
+        "constant": lambda _done, _left: 1.0,
+        "linear": lambda done, left: _polynomial(done / left, end=config.end, power=1.0),
+        "polynomial": lambda done, left: _polynomial(
+            done / left, end=config.end, power=config.power
+        ),
+        "constant_cosine": lambda done, left: _constant_cosine(config, done, (left, n_steps)),
+    }
+    shape = shapes[config.shape]
+
+    def rate(step: int) -> float:
+        if step <= warmup:
+            return peak * (config.start + (1 - config.start) * step / warmup)
+        return peak * shape(step - 1 - warmup, max(n_steps - warmup, 1))
+
+    return rate
+
+
+def _polynomial(progress: float, *, end: float, power: float) -> float:
+    """End + (1 − end)(1 − p)^power; DaLUKE has √3 and 1/10 (D-T3)."""
+    return end + (1 - end) * math.pow(1 - min(progress, 1.0), power)
+
+
+def _constant_cosine(config: ScheduleConfig, done: int, steps: tuple[int, int]) -> float:
+    """The peak, a staircase, and a cosine to ``end`` of the value where it begins (N-T6).
+
+    ``done`` of ``steps[0]`` steps after warm-up; shares are of all ``steps[1]``.
+    """
+    left, n_steps = steps
+    constant, cosine = config.constant * n_steps, config.cosine * n_steps
+    stair = max(config.stair * n_steps, 1.0)
+    begin = left - cosine
+    value: float = config.decay ** max(0, math.floor((min(done, begin) - constant) / stair))
+    if done <= begin:
+        return value
+    progress = min((done - begin) / cosine, 1.0)
+    return value * (config.end + (1 - config.end) * (1 + math.cos(math.pi * progress)) / 2)

@@ -1,0 +1,340 @@
+"""A pre-training run from the first step, or from the last checkpoint, to the trained model."""
+
+import json
+import logging
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from corpora.build import sync_file
+from corpora.shards import write_json
+from modeling.batch import Batch
+from modeling.config import ConfigError, PretrainConfig
+from modeling.models.costs import batch_flops, count_parameters
+from modeling.models.pretraining import PretrainingModel
+from modeling.training.checkpoints import (
+    Checkpoint,
+    Contents,
+    load_tensors,
+    load_weights,
+    newest,
+    prune,
+    save_tensors,
+    weights_of,
+    write_checkpoint,
+)
+from modeling.training.evaluation import Evaluation, evaluate, unigram, without_mentions
+from modeling.training.feeding import Feed
+from modeling.training.jobs import Job, check_job, settings_of, take_weights
+from modeling.training.loop import Conditions, DivergedError, Step, train
+from modeling.training.metrics import Clock, Line, peak_flops
+from modeling.training.optimizer import Optimizer
+from modeling.training.progress import Progress
+from modeling.training.publishing import publish
+from modeling.training.run_folder import RunFolder
+from modeling.training.schedules import build_schedule
+from modeling.training.sources import Sources, complete, open_sources
+from modeling.training.telling import Display, Recorder
+from modeling.training.weights import Distances, histograms
+from modeling.training.world import World
+
+log = logging.getLogger(__name__)
+
+
+def pretrain(job: Job, world: World, display: Display) -> Path:
+    """Train, or go on; returns the folder of the trained model.
+
+    Raises ``CorpusError`` or ``ConfigError`` for what does not fit, and ``DivergedError``.
+    """
+    sources = open_sources(job.examples)
+    config = complete(job.config, sources)
+    check_job(config, job)
+    folder = RunFolder(job.output)
+    settings = settings_of(job, config, sources, world=world)
+    with ExitStack() as stack:
+        if world.is_first:
+            stack.enter_context(folder.hold())
+            folder.claim(settings, is_forced=job.is_forced)
+        session = Session(
+            config,
+            sources,
+            settings,
+            folder=folder,
+            base=job.init_from,
+            world=world,
+            display=display,
+        )
+        return session.run()
+
+
+class Session:
+    """One run in one process."""
+
+    def __init__(
+        self,
+        config: PretrainConfig,
+        sources: Sources,
+        settings: dict[str, Any],
+        *,
+        folder: RunFolder,
+        base: Path | None,
+        world: World,
+        display: Display,
+    ) -> None:
+        training = config.training
+        self.config, self.sources, self.settings = config, sources, settings
+        self.folder, self.base, self.world, self.display = folder, base, world, display
+        self.conditions = Conditions(world, seed=training.seed, precision=training.precision)
+        self.weights = config.heads.weights
+        self.schedule = build_schedule(config)
+        self.feed = Feed(config, sources, world)
+        if world.device.type == "cuda":
+            torch.use_deterministic_algorithms(training.deterministic)
+        torch.manual_seed(training.seed)
+        self.model = PretrainingModel.from_config(config)
+        self.progress = Progress()
+        self.clock = Clock()
+        self.peak = peak_flops(world.device, training.precision)
+        self.optimizer: Optimizer
+        self.distances: Distances
+        self.recorder: Recorder
+
+    def run(self) -> Path:
+        """Begin or go on, and train to the end."""
+        checkpoint = newest(self.folder.checkpoints) if self.world.is_first else None
+        step = self.world.agree(-1 if checkpoint is None else checkpoint.step)
+        if step < 0:
+            self._begin()
+        else:
+            path = self.folder.checkpoints / f"step-{step:06d}"
+            self._go_on(checkpoint or Checkpoint(path, step))
+        if self.config.training.compile:
+            self.model.compile(dynamic=True)
+        try:
+            if not self._is_done():
+                self._train()
+            return self._finish()
+        finally:
+            self.recorder.close()
+
+    def _begin(self) -> None:
+        """Take the weights to begin with, and measure what they know."""
+        if self.base is not None:
+            self.progress.transferred = take_weights(self.model, self.base, self.sources)
+        self.model.to(self.world.device)
+        weights = {name: tensor.clone() for name, tensor in weights_of(self.model).items()}
+        if self.world.is_first:
+            save_tensors(self.folder.start, weights)
+            sync_file(self.folder.start)
+            made = histograms(weights, self.progress.transferred)
+            write_json(self.folder.histograms, {"start": made})
+            self.sources.tokenizer.save(self.folder.tokenizer)
+        self._set_up(weights, after=-1)
+        self._record("model", self._description())
+        if self.feed.has_held_out:
+            if self.world.is_first:
+                baseline = unigram(self.feed.held_out_of_all(), self.feed.counts())
+                self._record("unigram", baseline.to_json())
+            if self.base is not None:
+                batches = map(without_mentions, self.feed.held_out())
+                self._record("base", self._evaluate(batches).to_json())
+        self._evaluate_and_note()
+
+    def _go_on(self, checkpoint: Checkpoint) -> None:
+        """Take everything from a checkpoint."""
+        self.progress = Progress.from_json(checkpoint.values("progress.json"))
+        self.model.to(self.world.device)
+        start = load_tensors(self.folder.start, self.world.device) if self.world.is_first else {}
+        self._set_up(start, after=self.progress.step)
+        load_weights(self.model, checkpoint.tensors("model.safetensors"))
+        self.optimizer.load_state(checkpoint.tensors("optimizer.safetensors"))
+        self.optimizer.load_average(checkpoint.tensors("ema.safetensors"))
+        if self.world.is_first:
+            self.display.say(f"goes on after step {self.progress.step:,} ({checkpoint.path})")
+            then, now = checkpoint.values("settings.json")["versions"], self.settings["versions"]
+            if then != now:
+                log.warning("%s there, %s here: last digits may differ.", then, now)
+
+    def _set_up(self, start: dict[str, Tensor], *, after: int) -> None:
+        """Make what depends on where the weights are from, and on the step (−1: none is known)."""
+        progress, is_first = self.progress, self.world.is_first
+        is_locked = progress.step < self.schedule.unlock_after
+        frozen = progress.transferred if is_locked else []
+        if len(frozen) == len(list(self.model.parameters())):
+            raise ConfigError(
+                "training.frozen: all weights are transferred, so that none could be trained. "
+                "--set training.frozen=0 optimizer.unlocked_lr=null."
+            )
+        self.optimizer = Optimizer(self.model, self.config.optimizer, frozen=frozen)
+        self.distances = Distances(start, progress.transferred)
+        self.recorder = Recorder(self.folder, self.display, after=after, is_silent=not is_first)
+        if self.feed.proposal is not None:
+            log_q = torch.from_numpy(self.feed.proposal).log().to(self.world.device)
+            self.model.heads["entities"].set_proposal(log_q)  # type: ignore[operator]
+
+    def _train(self) -> None:
+        """Make the steps that are left."""
+        training = self.config.training
+        steps = train(
+            self.model,
+            self._fed(),
+            self.optimizer,
+            schedule=self.schedule,
+            weights=self.weights,
+            conditions=self.conditions,
+            first_step=self.progress.step + 1,
+        )
+        if self.world.is_first:
+            shutil.rmtree(self.folder.final, ignore_errors=True)  # of a shorter run: --force
+        self.clock.go()
+        try:
+            with closing(steps):
+                for step in steps:
+                    self._note(step)
+                    if step.number % training.evaluate_every == 0 or self._is_done():
+                        self._evaluate_and_note()
+                    if step.number % training.checkpoint_every == 0 or self._is_done():
+                        self._save()
+                    if self._is_done():
+                        return
+        except DivergedError as error:
+            name = f"broken-step-{error.step:06d}-of-{self.world.rank}.json"
+            write_json(self.folder.path / name, {"step": error.step, "examples": list(error.ids)})
+            raise
+
+    def _fed(self) -> Iterator[list[Batch]]:
+        """The batches of the steps that are left, counted as they are taken."""
+        for micro_batches in self.feed.steps(self.progress.step + 1):
+            for batch in micro_batches:
+                self.progress.window.left_out.update(batch.counts)
+                if self.peak:
+                    self.clock.flops += batch_flops(self.config, batch)
+            yield micro_batches
+
+    def _note(self, step: Step) -> None:
+        """Take a step in, and now and then log what there was since the last time."""
+        training, window = self.config.training, self.progress.window
+        self.progress.step = step.number
+        window.waiting.append(step)
+        if step.number % training.log_every and step.number != training.max_steps:
+            return
+        self._read()
+        self.clock.stop()
+        if self.world.is_first:
+            line: Line = {"lr": step.rate}
+            line |= window.line(self.weights) | self.clock.line(self.peak)
+            line["distance"] = self.distances.measure(weights_of(self.model))
+            self._record("train", line)
+        self.clock.go()
+
+    def _read(self) -> None:
+        """Wait for the device, and see that all numbers are finite."""
+        self.clock.n_pieces += self.progress.window.read()
+
+    def _evaluate_and_note(self) -> None:
+        """Evaluate on held-out examples, and see whether it went better than ever."""
+        if not self.feed.has_held_out:
+            return
+        self._read()
+        self.clock.stop()
+        evaluation = self._evaluate(self.feed.held_out())
+        self._record("evaluation", evaluation.to_json())
+        loss, progress = evaluation.weighted(self.weights), self.progress
+        if loss < progress.best:
+            progress.best, progress.n_worse = loss, 0
+            if self.config.training.patience and self.world.is_first:
+                self._save_best()
+        else:
+            progress.n_worse += 1
+        self.clock.go()
+
+    def _evaluate(self, batches: Iterable[Batch]) -> Evaluation:
+        return evaluate(
+            self.model, batches, objectives=list(self.weights), conditions=self.conditions
+        )
+
+    def _is_done(self) -> bool:
+        """Whether the last step is made, or held-out loss has not been better for long."""
+        training, progress = self.config.training, self.progress
+        has_stalled = 0 < training.patience <= progress.n_worse
+        return progress.step >= training.max_steps or has_stalled
+
+    def _save(self) -> None:
+        """Write a checkpoint, and remove old ones."""
+        self._read()
+        self.clock.stop()
+        if self.world.is_first:
+            training, optimizer = self.config.training, self.optimizer
+            tensors = {
+                "model.safetensors": weights_of(self.model),
+                "optimizer.safetensors": optimizer.state(),
+            }
+            if optimizer.average is not None:
+                tensors["ema.safetensors"] = optimizer.average
+            contents = Contents(
+                tensors=tensors,
+                values={
+                    "progress.json": self.progress.to_json(),
+                    "settings.json": self.settings,
+                    "optimizer.json": optimizer.settings(),
+                },
+                folders={"tokenizer": self.folder.tokenizer},
+            )
+            write_checkpoint(self.folder.checkpoints, self.progress.step, contents)
+            prune(self.folder.checkpoints, keep=training.keep, keep_every=training.keep_every)
+        self.clock.go()
+
+    def _save_best(self) -> None:
+        """Keep the weights that did best on held-out examples."""
+        temporary = self.folder.best.with_name(".best.partial")
+        save_tensors(temporary, weights_of(self.model))
+        sync_file(temporary)
+        temporary.rename(self.folder.best)
+
+    def _record(self, kind: str, values: Line) -> None:
+        self.recorder.record({"kind": kind, "step": self.progress.step} | values)
+
+    def _description(self) -> Line:
+        """How large the model is, and what a piece costs."""
+        transferred = [self.model.get_parameter(name) for name in self.progress.transferred]
+        return {
+            "parameters": count_parameters(self.model),
+            "transferred": sum(parameter.numel() for parameter in transferred),
+            "steps_per_epoch": self.feed.batches.steps_per_epoch,
+            **self.feed.costs(),
+        }
+
+    def _finish(self) -> Path:
+        """Write the trained model to ``final``; and, where one is kept, the average of its weights.
+
+        After an early end, the model is the one that did best on held-out examples.
+        """
+        final = self.folder.final
+        if final.is_dir():
+            self.display.say(f"is finished: {final}")
+            return final
+        weights = {name: tensor.clone() for name, tensor in weights_of(self.model).items()}
+        if self.optimizer.average is not None:
+            load_weights(self.model, weights | self.optimizer.average)
+            if self.feed.has_held_out:
+                self._record("average", self._evaluate(self.feed.held_out()).to_json())
+            self._publish(self.folder.average)
+        if self.config.training.patience and self.folder.best.exists():
+            weights = load_tensors(self.folder.best, self.world.device)
+        load_weights(self.model, weights)
+        if self.world.is_first:
+            start = json.loads(self.folder.histograms.read_text(encoding="utf-8"))["start"]
+            end = histograms(weights, self.progress.transferred)
+            write_json(self.folder.histograms, {"start": start, "end": end})
+        self._publish(final)
+        return final
+
+    def _publish(self, folder: Path) -> None:
+        if self.world.is_first:
+            publish(self.model, folder, sources=self.sources, settings=self.settings)
+            self.display.say(f"made {folder}")

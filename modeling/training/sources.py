@@ -1,0 +1,97 @@
+"""What a run learns from: folders of examples, with their tokenizer and their entities."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from corpora.errors import CorpusError
+from corpora.schemas import SCHEMAS
+from corpora.shards import open_dataset, read_batches, sha256_of
+from corpora.tokenizers import Tokenizer
+from modeling.config import ConfigError, PretrainConfig
+
+_MADE_WITH = {
+    "tokenizer_sha256": "tokenizer",
+    "entity_vocab_sha256": "entity vocabulary",
+    "n_entities": "entity vocabulary",
+}
+"""Parameters in ``dataset.json`` that must be the same."""
+ENTITIES = "entities.arrow"
+"""The file beside examples that has their entities."""
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Example datasets that were made with one tokenizer and one entity vocabulary."""
+
+    paths: tuple[Path, ...]
+    tokenizer: Tokenizer
+    n_entities: int
+    """Rows of the entity vocabulary; 0: the examples have no entities."""
+    identities: tuple[dict[str, Any], ...]
+    """Of each dataset: what a run that goes on must find again."""
+
+    @cached_property
+    def entity_counts(self) -> NDArray[np.int64]:
+        """(n_entities,) how often each entity is mentioned in the training examples of all."""
+        total = np.zeros(self.n_entities, np.int64)
+        for path in self.paths:
+            for batch in read_batches(path / ENTITIES, SCHEMAS["example_entities"]):
+                total[batch.column("id").to_numpy()] += batch.column("mentions").to_numpy()
+        return total
+
+    @property
+    def entities_file(self) -> Path | None:
+        """The entities, for who uses the model."""
+        return self.paths[0] / ENTITIES if self.n_entities else None
+
+
+def open_sources(paths: Sequence[Path]) -> Sources:
+    """Open folders of examples; ``CorpusError`` where they do not belong together."""
+    identities = []
+    for path in paths:
+        parameters = open_dataset(path, "examples").description["plan"]["parameters"]
+        dataset = {"dataset_sha256": sha256_of(path / "dataset.json")}
+        identities.append(dataset | {name: parameters.get(name) for name in _MADE_WITH})
+    for name, what in _MADE_WITH.items():
+        for path, identity in zip(paths, identities, strict=True):
+            if identity[name] != identities[0][name]:
+                raise CorpusError(
+                    f"{path}: was made with another {what} than {paths[0]}. Make both with the "
+                    "same: documents_to_examples --tokenizer, --entity-vocab."
+                )
+    tokenizer = Tokenizer.open(paths[0])
+    if tokenizer.sha256 != identities[0]["tokenizer_sha256"]:
+        raise CorpusError(
+            f"{paths[0]}: the tokenizer.json beside the examples is not the one they were made "
+            "with. Run documents_to_examples again."
+        )
+    n_entities = identities[0]["n_entities"] or 0
+    return Sources(tuple(paths), tokenizer, n_entities, tuple(identities))
+
+
+def complete(config: PretrainConfig, sources: Sources) -> PretrainConfig:
+    """Fill in the sizes of the vocabularies; ``ConfigError`` where the settings have others."""
+    encoder = config.encoder
+    reads_entities = "entities" in config.heads.weights or encoder.n_entities > 0
+    if reads_entities and not sources.n_entities:
+        raise ConfigError(
+            f"The settings read entities, but {sources.paths[0]} has none. Make the examples with "
+            "documents_to_examples --entity-vocab, or choose a recipe without entities."
+        )
+    sizes: dict[str, Any] = {
+        "n_pieces": sources.tokenizer.size,
+        "n_entities": sources.n_entities if reads_entities else 0,
+    }
+    for name, size in sizes.items():
+        if getattr(encoder, name) not in {0, size}:
+            raise ConfigError(
+                f"encoder.{name} is {getattr(encoder, name)}, but the examples have {size}. Leave "
+                "it 0."
+            )
+    return replace(config, encoder=replace(encoder, **sizes))

@@ -1,0 +1,179 @@
+"""Where a run tells what was measured: ``metrics.jsonl``, TensorBoard, and the terminal."""
+
+import json
+import logging
+import math
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, TextIO
+
+from corpora.shards import write_text
+from modeling.training.metrics import Line
+from modeling.training.run_folder import RunFolder
+
+log = logging.getLogger(__name__)
+
+
+class Recorder:
+    """Tells lines everywhere."""
+
+    def __init__(
+        self, folder: RunFolder, display: "Display", *, after: int, is_silent: bool = False
+    ) -> None:
+        """Go on after a step (−1: from the beginning); ``is_silent``: another process tells."""
+        self._display, self._is_silent = display, is_silent
+        if is_silent:
+            return
+        self._file = MetricsFile(folder.metrics)
+        self._file.go_on(after)
+        if after < 0:
+            shutil.rmtree(folder.tensorboard, ignore_errors=True)
+        self._board = Board(folder.tensorboard, after=after)
+
+    def record(self, line: Line) -> None:
+        """Tell a line, which has at least ``kind`` and ``step``."""
+        if not self._is_silent:
+            self._file.write(line)
+            self._board.write(line)
+            self._display.show(line)
+
+    def close(self) -> None:
+        """Write what is still waiting."""
+        if not self._is_silent:
+            self._board.close()
+
+
+class MetricsFile:
+    """``metrics.jsonl``: a line of JSON for each thing measured, with its step."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def go_on(self, step: int) -> None:
+        """Remove the lines that will be written again: those after a step, and of the end.
+
+        After step −1 is everything.
+        """
+        lines = read_metrics(self.path)
+        kept = [line for line in lines if line["step"] <= step and line["kind"] != "average"]
+        write_text(self.path, (_dump(line) for line in kept))
+
+    def write(self, line: Line) -> None:
+        """Add a line."""
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(_dump(line))
+
+
+def _dump(line: Line) -> str:
+    return json.dumps(_finite(line), ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no infinity: a number that is none becomes null."""
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def read_metrics(path: Path) -> Iterator[Line]:
+    """Read the lines of a run; one that was cut by a kill is left out."""
+    if not path.exists():
+        return
+    with path.open(encoding="utf-8") as file:
+        for line in file:
+            try:
+                yield json.loads(line)
+            except ValueError:
+                log.warning("%s: a line that was cut is left out: %.40s", path, line)
+
+
+class Board:
+    """TensorBoard, where it is installed."""
+
+    def __init__(self, folder: Path, *, after: int) -> None:
+        self._writer = None
+        try:
+            from torch.utils.tensorboard import SummaryWriter  # noqa: PLC0415 - slow, and optional
+        except ImportError:
+            return
+        self._writer = SummaryWriter(str(folder), purge_step=after + 1)
+
+    def write(self, line: Line) -> None:
+        """Add the numbers of a line."""
+        if self._writer is None:
+            return
+        numbers = {name: value for name, value in line.items() if name not in {"step", "kind"}}
+        for name, value in _flat(numbers, prefix=str(line["kind"])):
+            self._writer.add_scalar(name, value, line["step"])
+
+    def close(self) -> None:
+        """Write what is still waiting."""
+        if self._writer is not None:
+            self._writer.close()
+
+
+def _flat(values: Mapping[str, Any], *, prefix: str) -> Iterator[tuple[str, float]]:
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, prefix=f"{prefix}/{name}")
+        elif isinstance(value, int | float):
+            yield f"{prefix}/{name}", float(value)
+
+
+class Display:
+    """Says on a stream how far a run is: one live line in a terminal, plain lines elsewhere."""
+
+    def __init__(self, stream: TextIO, *, max_steps: int) -> None:
+        self.stream, self.max_steps = stream, max_steps
+        self._is_terminal = stream.isatty()
+        self.is_silent = False
+        self._began: tuple[float, int] | None = None
+
+    def show(self, line: Line) -> None:
+        """Show a line of the metrics; the lines of training replace each other in a terminal."""
+        if self.is_silent:
+            return
+        text = self._text(line)
+        if self._is_terminal and line["kind"] == "train":
+            columns = shutil.get_terminal_size().columns
+            self.stream.write(f"\r{text[: columns - 1]}\033[K")
+        else:
+            self.stream.write(f"\r{text}\033[K\n" if self._is_terminal else f"{text}\n")
+        self.stream.flush()
+
+    def say(self, text: str) -> None:
+        """Show a sentence."""
+        if self.is_silent:
+            return
+        self.stream.write(f"\r{text}\033[K\n" if self._is_terminal else f"{text}\n")
+        self.stream.flush()
+
+    def _text(self, line: Line) -> str:
+        parts = [f"step {line['step']:,}/{self.max_steps:,}"]
+        if line["kind"] != "train":
+            parts.append(line["kind"])
+        if "parameters" in line:
+            parts.append(f"{line['parameters']['total']:,} parameters")
+            parts.append(
+                f"{line['examples']:,} examples, {line['steps_per_epoch']:,} steps an epoch"
+            )
+        parts += [f"{name} {loss:.3f}" for name, loss in line.get("loss", {}).items()]
+        for name, shares in line.get("accuracy", {}).items():
+            parts.append(f"{name} top-1 {shares['1']:.1%}")
+        if "lr" in line:
+            parts.append(f"rate {line['lr']:.2e}")
+        if "pieces_per_second" in line:
+            parts.append(f"{line['pieces_per_second']:,.0f} pieces/s")
+            parts.append(f"{self._left(line['step'])} left")
+        return " · ".join(parts)
+
+    def _left(self, step: int) -> str:
+        now = time.monotonic()
+        if self._began is None or step <= self._began[1]:
+            self._began = (now, step)
+            return "…"
+        began, first = self._began
+        seconds = int((now - began) / (step - first) * (self.max_steps - step))
+        return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"

@@ -1,0 +1,88 @@
+"""Where weights come from and how far they go: distances from the start, and histograms."""
+
+import math
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+ORIGINS = ("transferred", "new")
+EDGE, N_BINS = 1.0, 400
+"""Histograms reach from −EDGE to EDGE; what lies beyond is counted beside them."""
+
+
+def _by_origin(names: Collection[str], transferred: Collection[str]) -> dict[str, list[str]]:
+    transferred = set(transferred)
+    groups = {
+        "transferred": sorted(name for name in names if name in transferred),
+        "new": sorted(name for name in names if name not in transferred),
+    }
+    return {origin: names for origin, names in groups.items() if names}
+
+
+class Distances:
+    """The L2 distance of the parameters from their start, transferred and new ones apart (D-T7).
+
+    Holds a copy of the start on the same device: as much memory as the weights.
+    """
+
+    def __init__(self, start: Mapping[str, Tensor], transferred: Collection[str]) -> None:
+        self.start = start
+        self.groups = _by_origin(start.keys(), transferred)
+
+    def measure(self, weights: Mapping[str, Tensor]) -> dict[str, float]:
+        """By origin."""
+        return {
+            origin: math.sqrt(
+                torch.stack(
+                    [(weights[n].detach() - self.start[n]).double().square().sum() for n in names]
+                )
+                .sum()
+                .item()
+            )
+            for origin, names in self.groups.items()
+        }
+
+
+def histograms(weights: Mapping[str, Tensor], transferred: Collection[str]) -> dict[str, Any]:
+    """Histograms of weights, transferred and new ones apart, and of both by part of the model."""
+    made = {}
+    for origin, names in _by_origin(weights.keys(), transferred).items():
+        parts = sorted({_part(name) for name in names})
+        made[origin] = {
+            "all": _histogram([weights[name] for name in names]),
+            **{part: _histogram([weights[n] for n in names if _part(n) == part]) for part in parts},
+        }
+    return made
+
+
+def _part(name: str) -> str:
+    """embeddings, entity_embeddings, encoder, heads, as far as a model has them."""
+    names = name.split(".")
+    is_inner = names[0] == "encoder" and len(names) > 1 and "embeddings" in names[1]
+    return names[1] if is_inner else names[0]
+
+
+def _histogram(tensors: Collection[Tensor]) -> dict[str, Any]:
+    counts = torch.zeros(N_BINS, dtype=torch.int64)
+    n, below, above, total, squares = 0, 0, 0, 0.0, 0.0
+    for tensor in tensors:
+        values = tensor.detach().float().cpu().flatten()
+        inside = values[(values >= -EDGE) & (values <= EDGE)]
+        places = ((inside + EDGE) * (N_BINS / (2 * EDGE))).long().clamp(max=N_BINS - 1)
+        counts += torch.bincount(places, minlength=N_BINS)
+        below += int((values < -EDGE).sum())
+        above += int((values > EDGE).sum())
+        n += values.numel()
+        total += float(values.double().sum())
+        squares += float(values.double().square().sum())
+    mean = total / max(n, 1)
+    return {
+        "counts": counts.tolist(),
+        "below": below,
+        "above": above,
+        "n": n,
+        "mean": mean,
+        "sd": math.sqrt(max(squares / max(n, 1) - mean**2, 0.0)),
+    }

@@ -1,0 +1,169 @@
+"""Small datasets of examples, whose rows are random but valid."""
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+from corpora.schemas import SCHEMAS
+from corpora.shards import ShardWriter
+from corpora.tokenizers import SPECIALS, Tokenizer, wordpiece
+from modeling.config import (
+    DataConfig,
+    EncoderConfig,
+    HeadsConfig,
+    MaskingConfig,
+    PretrainConfig,
+    TrainingConfig,
+)
+from modeling.data.chance import Chance
+from modeling.data.examples import Example
+from modeling.data.masking import PieceIds
+from modeling.data.views import Part, View
+
+UNUSED = ("[unused0]", "[unused1]")
+N_PIECES = 60
+N_ENTITIES = 20
+FIRST = len(SPECIALS) + len(UNUSED)
+
+
+def row(
+    id: str, n: int, *, seed: int = 0, split: str = "train", document: str | None = None
+) -> dict:
+    """A row of ``n`` pieces: words of one to four, sentences of some words, mentions that nest."""
+    random = np.random.default_rng([seed, n, *id.encode()])
+    words = sorted({0, *random.integers(0, n, n // 2).tolist()})
+    sentences = sorted({0, *random.choice(words, len(words) // 4).tolist()})
+    mentions = []
+    for start in sorted(random.integers(0, n, random.integers(0, 2 + n // 6)).tolist()):
+        end = min(n, start + int(random.integers(1, 5)))
+        mentions.append((int(random.integers(1, N_ENTITIES)), start, end))
+    return {
+        "id": id,
+        "document_id": document or id.partition("#")[0],
+        "group": "g",
+        "split": split,
+        "input_ids": random.integers(FIRST, N_PIECES, n).tolist(),
+        "word_starts": words,
+        "sentence_starts": sentences,
+        "entity_ids": [mention[0] for mention in mentions],
+        "entity_starts": [mention[1] for mention in mentions],
+        "entity_ends": [mention[2] for mention in mentions],
+        "entity_origins": ["link"] * len(mentions),
+    }
+
+
+def rows(n: int, *, longest: int = 40, seed: int = 0) -> list[dict]:
+    """Rows of documents with three examples each; every fifth document is held out."""
+    lengths = np.random.default_rng(seed).integers(1, longest, n).tolist()
+    return [
+        row(
+            f"d{number // 3}#{number % 3}",
+            length,
+            seed=seed,
+            split="held_out" if number // 3 % 5 == 4 else "train",
+        )
+        for number, length in enumerate(lengths)
+    ]
+
+
+def as_example(row: dict) -> Example:
+    """What should be read of a row."""
+    names = ("input_ids", "word_starts", "sentence_starts")
+    names += ("entity_ids", "entity_starts", "entity_ends")
+    return Example(
+        row["id"], row["document_id"], *(np.array(row[name], np.int32) for name in names)
+    )
+
+
+def write(path: Path, rows: Iterable[dict], *, n_shards: int = 2) -> Path:
+    """Write a dataset of examples."""
+    rows = list(rows)
+    path.mkdir(parents=True)
+    shards = []
+    for number in range(n_shards):
+        name = f"shard-{number:05d}.arrow"
+        with ShardWriter(path / name, SCHEMAS["examples"]) as writer:
+            for row in rows[number * len(rows) // n_shards : (number + 1) * len(rows) // n_shards]:
+                writer.write(row)
+        shards.append(asdict(writer.shard))
+    description = {
+        "schema": "examples", "version": 1, "plan": {}, "shards": shards, "accounting": {}
+    }  # fmt: skip
+    (path / "dataset.json").write_text(json.dumps(description))
+    return path
+
+
+def config(
+    masking: MaskingConfig | None = None,
+    *,
+    encoder: dict | None = None,
+    data: dict | None = None,
+    training: dict | None = None,
+) -> PretrainConfig:
+    """All settings, of a model that has everything, for short texts."""
+    encoder = {"n_pieces": N_PIECES, "n_entities": N_ENTITIES, "n_segments": 2} | (encoder or {})
+    return PretrainConfig(
+        encoder=EncoderConfig(attention="whole_word", **encoder),
+        heads=HeadsConfig(weights={"pieces": 1.0, "entities": 1.0, "pairs": 1.0}),
+        masking=masking or MaskingConfig(),
+        data=replace(DataConfig(max_length=48, n_workers=0), **(data or {})),
+        training=replace(TrainingConfig(batch_size=16, micro_batch_size=4), **(training or {})),
+    )
+
+
+def view_of(row: dict) -> View:
+    """The whole of an example."""
+    example = as_example(row)
+    return View(example, (Part(example, 0, len(example.pieces)),))
+
+
+def chance_of(views: list[View], *, seed: int = 1, epoch: int = 0) -> Chance:
+    """The numbers of these views."""
+    hashes = np.array([view.example.hash for view in views], np.uint64)
+    return Chance.of(hashes, seed=seed, epochs=epoch)
+
+
+@dataclass(frozen=True)
+class Samples:
+    """The functions above, for tests."""
+
+    row: Callable = staticmethod(row)
+    rows: Callable = staticmethod(rows)
+    example: Callable = staticmethod(as_example)
+    view: Callable = staticmethod(view_of)
+    chance: Callable = staticmethod(chance_of)
+    write: Callable = staticmethod(write)
+    config: Callable = staticmethod(config)
+    n_pieces: int = N_PIECES
+    n_entities: int = N_ENTITIES
+    lists = staticmethod(
+        lambda **sizes: st.lists(st.tuples(st.integers(1, 40), st.integers(0, 9)), **sizes).map(
+            lambda drawn: [row(f"d{i}#{seed}", n, seed=seed) for i, (n, seed) in enumerate(drawn)]
+        )
+    )
+    """A strategy: lists of rows."""
+
+
+@pytest.fixture(scope="session")
+def samples() -> Samples:
+    """What makes examples."""
+    return Samples()
+
+
+@pytest.fixture(scope="session")
+def pieces() -> PieceIds:
+    """Of a tokenizer with five special pieces, two unused ones, and others."""
+    others = [f"w{number}" for number in range(N_PIECES - FIRST)]
+    backend = wordpiece([*SPECIALS, *UNUSED, *others], cased=False)
+    return PieceIds.of(Tokenizer(backend, name="test"))
+
+
+@pytest.fixture(scope="session")
+def dataset(tmp_path_factory) -> Path:
+    """A dataset of 100 rows, in two shards."""
+    return write(tmp_path_factory.mktemp("data") / "examples", rows(100))

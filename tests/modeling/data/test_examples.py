@@ -1,0 +1,89 @@
+import pickle
+
+import numpy as np
+import pytest
+
+from corpora.errors import CorpusError, DamagedDatasetError, ShardSchemaError
+from modeling.data.examples import ExampleSet
+
+
+def same(example, other):
+    return example[:2] == other[:2] and all(map(np.array_equal, example[2:], other[2:]))
+
+
+@pytest.mark.parametrize("split", ["train", "held_out"])
+def test_the_rows_of_a_split_are_read_as_they_were_written(tmp_path, samples, split):
+    rows = samples.rows(2500, longest=5)  # more than a record batch in each of three shards
+    samples.write(tmp_path / "x", rows, n_shards=3)
+
+    examples = ExampleSet(tmp_path / "x", split)
+
+    expected = [samples.example(row) for row in rows if row["split"] == split]
+    assert len(examples) == len(expected)
+    assert all(map(same, examples, expected))
+    assert examples.lengths.tolist() == [len(example.pieces) for example in expected]
+    assert examples.document_id(7) == expected[7].document_id
+    assert examples.hashes().tolist() == [example.hash for example in expected]
+
+
+def test_an_example_is_a_view_of_the_file(dataset):
+    example = ExampleSet(dataset, "train")[3]
+
+    assert not any(array.flags.owndata or array.flags.writeable for array in example[2:])
+
+
+def test_an_example_set_is_pickled_as_its_path(dataset):
+    examples = ExampleSet(dataset, "held_out")
+
+    pickled = pickle.dumps(examples)
+
+    assert len(pickled) < 500
+    assert all(map(same, pickle.loads(pickled), examples))  # noqa: S301 - our own
+
+
+def test_a_split_without_rows_is_empty(tmp_path, samples):
+    samples.write(tmp_path / "x", [samples.row("a#0", 4)])
+
+    assert len(ExampleSet(tmp_path / "x", "held_out")) == 0
+
+
+def test_a_missing_shard_is_named(tmp_path, samples):
+    path = samples.write(tmp_path / "x", samples.rows(9))
+    (path / "shard-00001.arrow").unlink()
+
+    with pytest.raises(DamagedDatasetError, match=r"shard-00001\.arrow: not readable"):
+        ExampleSet(path, "train")
+
+
+def test_a_truncated_shard_is_named(tmp_path, samples):
+    shard = samples.write(tmp_path / "x", samples.rows(9)) / "shard-00000.arrow"
+    shard.write_bytes(shard.read_bytes()[:-1])
+
+    with pytest.raises(DamagedDatasetError, match=r"shard-00000\.arrow: \d+ bytes, but"):
+        ExampleSet(tmp_path / "x", "train")
+
+
+def test_a_shard_of_other_bytes_is_named(tmp_path, samples):
+    shard = samples.write(tmp_path / "x", samples.rows(9)) / "shard-00000.arrow"
+    shard.write_bytes(b"?" * shard.stat().st_size)
+
+    with pytest.raises(CorpusError, match=r"shard-00000\.arrow: not readable as an Arrow file"):
+        ExampleSet(tmp_path / "x", "train")
+
+
+def test_a_shard_with_fewer_rows_than_listed_is_named(tmp_path, samples):
+    path = samples.write(tmp_path / "x", samples.rows(9), n_shards=1)
+    description = (path / "dataset.json").read_text()
+    (path / "dataset.json").write_text(description.replace('"rows": 9', '"rows": 10'))
+
+    with pytest.raises(DamagedDatasetError, match=r"shard-00000\.arrow: 9 rows, but .* 10"):
+        ExampleSet(path, "train")
+
+
+def test_a_dataset_of_something_else_is_refused(tmp_path, samples):
+    path = samples.write(tmp_path / "x", samples.rows(9))
+    description = (path / "dataset.json").read_text()
+    (path / "dataset.json").write_text(description.replace('"examples"', '"documents"'))
+
+    with pytest.raises(ShardSchemaError, match="not 'examples'"):
+        ExampleSet(path, "train")

@@ -1,0 +1,237 @@
+from collections import defaultdict
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from modeling.config import ConfigError, MaskingConfig
+from modeling.data.chance import Stream
+from modeling.data.frames import Frame
+from modeling.data.masking import EVALUATION, Masker
+
+POLICIES = st.builds(
+    MaskingConfig,
+    unit=st.sampled_from(["piece", "word", "entity"]),
+    budget=st.sampled_from(["bernoulli", "units", "pieces"]),
+    draw=st.sampled_from(["unit", "piece"]),
+    share=st.sampled_from([0.0, 0.15, 0.5, 1.0]),
+)
+UNK, CLS, SEP, MASK = 1, 2, 3, 4
+
+
+def masked(rows, config, pieces, samples, epoch=0):
+    """The masker, the text, its chance, and what came out."""
+    views = [samples.view(row) for row in rows]
+    text = Frame.of(views, pieces, n_entities=0).text
+    chance = samples.chance(views, epoch=epoch)
+    masker = Masker(config, pieces)
+    return masker, text, chance, masker.mask_text(text, chance)
+
+
+def literal_units(rows, unit):
+    """Row ranges in the batch, and whether each goes first: [(example, start, end, first)]."""
+    units, offset = [], 0
+    for number, row in enumerate(rows):
+        n = len(row["input_ids"])
+        borders = row["word_starts"] if unit != "piece" else list(range(n))
+        words = list(zip(borders, [*borders[1:], n], strict=True))
+        spans = list(zip(row["entity_starts"], row["entity_ends"], strict=True))
+        merged = []
+        for start, end in words:
+            named = [s for s in spans if unit == "entity" and s[0] < end and start < s[1]]
+            if named and merged and any(s[0] < merged[-1][1] and merged[-1][2] for s in named):
+                merged[-1] = (merged[-1][0], end, True)
+            else:
+                merged.append((start, end, bool(named)))
+        units += [(number, offset + 1 + s, offset + 1 + e, first) for s, e, first in merged]
+        offset += n + 2
+    return units
+
+
+def literal_choice(units, bits, config):
+    """C.3, one unit at a time."""
+    chosen = set()
+    by_example = defaultdict(list)
+    for unit, number in zip(units, bits, strict=True):
+        by_example[unit[0]].append((not unit[3], number, unit))
+    for drawn in by_example.values():
+        if config.budget == "bernoulli":
+            chosen |= {u for _, number, u in drawn if number / 2**64 < config.share}
+            continue
+        visited = [unit for _, _, unit in sorted(drawn)]
+        if config.budget == "units":
+            chosen |= set(visited[: max(1, round(config.share * len(visited)))])
+            continue
+        left = max(1, round(config.share * sum(end - start for _, start, end, _ in visited)))
+        taken = []
+        for unit in visited:
+            if unit[2] - unit[1] <= left:
+                taken.append(unit)
+                left -= unit[2] - unit[1]
+        chosen |= set(taken or [min(visited, key=lambda unit: unit[2] - unit[1])])
+    return chosen if config.share else set()
+
+
+@given(data=st.data(), config=POLICIES)
+def test_units_are_chosen_as_the_published_rules_say(pieces, samples, data, config):
+    rows = data.draw(samples.lists(min_size=1, max_size=4))
+
+    _, text, chance, result = masked(rows, config, pieces, samples)
+
+    units = literal_units(rows, config.unit)
+    of = np.array([unit[0] for unit in units])
+    places = text.positions[[unit[1] for unit in units]]
+    bits = chance.bits(Stream.UNIT, of, places).tolist()
+    chosen = literal_choice(units, bits, config)
+    assert result.rows.tolist() == sorted(
+        r for _, start, end, _ in chosen for r in range(start, end)
+    )
+
+
+@given(data=st.data(), config=POLICIES)
+def test_labels_are_what_stood_there_and_nothing_else_changes(pieces, samples, data, config):
+    rows = data.draw(samples.lists(min_size=1, max_size=4))
+
+    _, text, _, result = masked(rows, config, pieces, samples)
+
+    restored = result.pieces.copy()
+    restored[result.rows] = result.labels
+    assert restored.tolist() == text.pieces.tolist()
+    assert (np.diff(result.rows) > 0).all()
+
+
+@given(data=st.data(), config=POLICIES)
+def test_what_stands_in_the_place_is_a_mask_an_ordinary_piece_or_itself(
+    pieces, samples, data, config
+):
+    rows = data.draw(samples.lists(min_size=1, max_size=4))
+
+    _, _, _, result = masked(rows, config, pieces, samples)
+
+    inside = result.pieces[result.rows]
+    assert ((inside == MASK) | np.isin(inside, pieces.ordinary)).all()
+
+
+def test_replacements_are_neither_special_nor_unused(pieces):
+    assert pieces.ordinary.tolist() == list(range(7, 60))
+
+
+def many(samples):
+    return [samples.row(f"d{number}#0", 40) for number in range(500)]
+
+
+@pytest.mark.parametrize("budget", ["bernoulli", "units", "pieces"])
+def test_shares_are_as_asked_for(pieces, samples, budget):
+    config = MaskingConfig(budget=budget, draw="piece")
+
+    _, text, _, result = masked(many(samples), config, pieces, samples)
+
+    n = len(result.rows)
+    assert n / (len(text.pieces) - 1000) == pytest.approx(0.15, abs=0.01)
+    inside = result.pieces[result.rows]
+    n_masks, n_same = (inside == MASK).sum(), (inside == result.labels).sum()
+    of_ten = 5 * np.sqrt(n * 0.1 * 0.9)
+    assert abs(n_masks - 0.8 * n) < 5 * np.sqrt(n * 0.8 * 0.2)
+    assert abs(n_same - 0.1 * n * (1 + 1 / len(pieces.ordinary))) < of_ten
+
+
+def test_random_pieces_are_all_ordinary_ones_alike(pieces, samples):
+    config = MaskingConfig(budget="bernoulli", share=1.0, mask=0.0, random=1.0)
+
+    _, _, _, result = masked(many(samples), config, pieces, samples)
+
+    counts = np.bincount(result.pieces[result.rows], minlength=60)[pieces.ordinary]
+    expected = len(result.rows) / len(counts)
+    assert ((counts - expected) ** 2 / expected).sum() < 52 + 5 * np.sqrt(2 * 52)
+
+
+@pytest.mark.parametrize("draw", ["unit", "piece"])
+def test_the_pieces_of_a_word_share_one_draw_or_have_their_own(pieces, samples, draw):
+    config = MaskingConfig(budget="bernoulli", share=1.0, mask=0.5, random=0.0, draw=draw)
+    rows = many(samples)
+
+    _, _, _, result = masked(rows, config, pieces, samples)
+
+    is_mask = result.pieces == MASK
+    words = [is_mask[start:end] for _, start, end, _ in literal_units(rows, "word")]
+    n_mixed = sum(word.any() and not word.all() for word in words)
+    assert (n_mixed == 0) if draw == "unit" else (n_mixed > 100)
+
+
+def test_mentions_are_masked_before_words(pieces, samples):
+    rows = many(samples)
+    config = MaskingConfig(unit="entity", budget="units")
+
+    _, _, _, result = masked(rows, config, pieces, samples)
+
+    chosen = set(result.rows.tolist())
+    by_example = defaultdict(list)
+    for number, start, _, first in literal_units(rows, "entity"):
+        by_example[number].append((first, start in chosen))
+    for units in by_example.values():
+        has_word = (False, True) in units
+        assert not (has_word and (True, False) in units)
+
+
+@pytest.mark.parametrize("unit", ["piece", "word", "entity"])
+def test_special_pieces_in_a_text_are_never_drawn(pieces, samples, unit):
+    row = samples.row("a#0", 12)
+    row |= {"input_ids": [UNK, SEP, *row["input_ids"][2:]], "word_starts": list(range(12))}
+    row |= {"entity_starts": [0], "entity_ends": [1], "entity_ids": [3]}
+    config = MaskingConfig(unit=unit, budget="bernoulli", share=1.0)
+
+    _, _, _, result = masked([row], config, pieces, samples)
+
+    assert result.rows.tolist() == list(range(3, 13))
+
+
+def test_an_example_of_special_pieces_alone_has_no_target(pieces, samples):
+    row = samples.row("a#0", 2) | {"input_ids": [UNK, UNK]}
+
+    _, text, _, result = masked([row], MaskingConfig(), pieces, samples)
+
+    assert not len(result.rows)
+    assert result.pieces.tolist() == text.pieces.tolist()
+
+
+@given(st.lists(st.lists(st.integers(0, 19), max_size=12), min_size=1, max_size=4))
+def test_of_known_mentions_a_share_is_masked_at_least_one(pieces, samples, ids):
+    views = [samples.view(samples.row(f"d{n}#0", 3)) for n in range(len(ids))]
+    sequences = np.repeat(np.arange(len(ids)), [len(own) for own in ids])
+    entities = np.array([id for own in ids for id in own], np.int64)
+
+    chosen = Masker(MaskingConfig(), pieces).mask_entities(
+        entities, sequences, samples.chance(views)
+    )
+
+    for number, own in enumerate(ids):
+        n = sum(id > 2 for id in own)
+        assert chosen[sequences == number].sum() == (max(1, round(0.15 * n)) if n else 0)
+    assert not chosen[entities <= 2].any()
+
+
+def test_masks_differ_between_epochs_and_between_examples(pieces, samples):
+    row = samples.row("a#0", 40)
+    other = row | {"id": "b#0"}
+
+    results = [
+        masked([of], MaskingConfig(), pieces, samples, epoch=epoch)[3].rows.tolist()
+        for of, epoch in [(row, 0), (row, 1), (other, 0)]
+    ]
+
+    assert results[0] != results[1]
+    assert results[0] != results[2]
+
+
+def test_evaluation_replaces_whole_words_by_masks_alone(pieces, samples):
+    _, _, _, result = masked(many(samples), EVALUATION, pieces, samples)
+
+    assert (result.pieces[result.rows] == MASK).all()
+
+
+@pytest.mark.parametrize("wrong", [{"share": 1.5}, {"mask": 0.8, "random": 0.3}, {"random": -0.1}])
+def test_shares_that_cannot_be_are_refused(pieces, wrong):
+    with pytest.raises(ConfigError, match="masking"):
+        Masker(replace(MaskingConfig(), **wrong), pieces)

@@ -1,0 +1,157 @@
+"""Small texts, the batches that they make, and what transformers' models take for them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import torch
+
+from modeling.batch import Batch, Layout, Mentions, Rows, Targets, Words
+
+
+@dataclass(frozen=True)
+class Text:
+    """Pieces of one sequence, [CLS] and [SEP] among them, and mentions as (id, start, end)."""
+
+    pieces: tuple[int, ...]
+    mentions: tuple[tuple[int, int, int], ...] = ()
+    segments: tuple[int, ...] | None = None
+
+
+def random_text(generator, n_pieces, n_mentions=0, *, sizes=(60, 20)):
+    """Ids from 5 (pieces) and from 1 (entities) on; mentions of one to four pieces."""
+    mentions = []
+    for _ in range(n_mentions):
+        start = int(generator.integers(1, n_pieces - 1))
+        end = min(n_pieces, start + int(generator.integers(1, 5)))
+        mentions.append((int(generator.integers(1, sizes[1])), start, end))
+    pieces = tuple(generator.integers(5, sizes[0], n_pieces).tolist())
+    border = int(generator.integers(1, n_pieces))
+    segments = (0,) * border + (1,) * (n_pieces - border)
+    return Text(pieces, tuple(mentions), segments)
+
+
+def make_batch(
+    texts: Sequence[Text],
+    *,
+    targets: dict[str, Targets] | None = None,
+    with_segments: bool = False,
+    word_size: int | None = None,
+) -> Batch:
+    """The batch of these texts; with ``word_size``, that many pieces are a word."""
+    pieces = Layout.of([len(text.pieces) for text in texts])
+    n_mentions = np.array([len(text.mentions) for text in texts])
+    rows, mentions = Rows(pieces, together=pieces), None
+    if n_mentions.any():
+        rows, mentions = _with_mentions(texts, pieces, n_mentions)
+    if word_size:
+        rows = Rows(rows.pieces, rows.together, _words(texts, word_size), rows.entities)
+    segments = [segment for text in texts for segment in text.segments or (0,) * len(text.pieces)]
+    return Batch(
+        ids=tuple(map(str, range(len(texts)))),
+        pieces=torch.tensor([piece for text in texts for piece in text.pieces]),
+        rows=rows,
+        segments=torch.tensor(segments) if with_segments else None,
+        mentions=mentions,
+        targets=targets,
+    )
+
+
+def _with_mentions(texts, pieces, n_mentions):
+    entities = Layout.of(n_mentions)
+    sizes = np.array([len(text.pieces) for text in texts])
+    of_entities = entities.sequences.numpy()
+    after_pieces = sizes[of_entities] + entities.positions.numpy()
+    together = Layout.placed(
+        np.concatenate([pieces.sequences.numpy(), of_entities]),
+        np.concatenate([pieces.positions.numpy(), after_pieces]),
+        longest=int((sizes + n_mentions).max()),
+        n=len(texts),
+    )
+    every = [mention for text in texts for mention in text.mentions]
+    lengths = np.array([end - start for _, start, end in every])
+    mentions = Mentions(
+        entities=torch.tensor([entity for entity, _, _ in every]),
+        positions=torch.tensor([p for _, start, end in every for p in range(start, end)]),
+        offsets=torch.from_numpy(np.cumsum(lengths) - lengths),
+    )
+    return Rows(pieces, together, None, entities), mentions
+
+
+def _words(texts, size):
+    counts, of_piece, n_pieces = [], [], []
+    for text in texts:
+        starts = range(0, len(text.pieces), size)
+        for start in starts:
+            n = min(size, len(text.pieces) - start)
+            of_piece += [len(n_pieces)] * n
+            n_pieces.append(n)
+        counts.append(len(starts))
+    return Words(Layout.of(counts), torch.tensor(of_piece), torch.tensor(n_pieces))
+
+
+def as_padded(texts: Sequence[Text], *, pad: int = 0) -> dict[str, torch.Tensor]:
+    """What a model of transformers takes: tensors padded to the longest, masks, positions."""
+    n, e = max(len(t.pieces) for t in texts), max(len(t.mentions) for t in texts)
+    shape = (len(texts), n)
+    inputs = {
+        "input_ids": torch.full(shape, pad),
+        "attention_mask": torch.zeros(shape, dtype=torch.int64),
+        "token_type_ids": torch.zeros(shape, dtype=torch.int64),
+    }
+    for row, text in enumerate(texts):
+        inputs["input_ids"][row, : len(text.pieces)] = torch.tensor(text.pieces)
+        inputs["attention_mask"][row, : len(text.pieces)] = 1
+        if text.segments:
+            inputs["token_type_ids"][row, : len(text.pieces)] = torch.tensor(text.segments)
+    return inputs | (_padded_mentions(texts, e) if e else {})
+
+
+def _padded_mentions(texts, e):
+    longest = max(end - start for text in texts for _, start, end in text.mentions)
+    ids = torch.zeros(len(texts), e, dtype=torch.int64)
+    attend, positions = torch.zeros_like(ids), torch.full((len(texts), e, longest), -1)
+    for row, text in enumerate(texts):
+        for place, (entity, start, end) in enumerate(text.mentions):
+            ids[row, place], attend[row, place] = entity, 1
+            positions[row, place, : end - start] = torch.arange(start, end)
+    return {
+        "entity_ids": ids,
+        "entity_attention_mask": attend,
+        "entity_position_ids": positions,
+    }
+
+
+@dataclass(frozen=True)
+class Samples:
+    """The functions above, for tests."""
+
+    Text = Text
+    random_text: Callable = staticmethod(random_text)
+    batch: Callable = staticmethod(make_batch)
+    padded: Callable = staticmethod(as_padded)
+
+    @staticmethod
+    def uneven(seed, *, with_mentions=True):
+        """Five texts of different lengths; one of them has no mention, one has a single one."""
+        generator = np.random.default_rng(seed)
+        counts = (3, 0, 1, 6, 2) if with_mentions else (0,) * 5
+        return [
+            random_text(generator, n, e) for n, e in zip((9, 4, 17, 12, 30), counts, strict=True)
+        ]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_thread():
+    """Threads do not pay for models this small."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="session")
+def samples():
+    """Makes small texts and batches of them."""
+    return Samples()

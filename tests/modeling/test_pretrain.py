@@ -1,0 +1,82 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from modeling.pretrain import main
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_help_is_there_in_a_second_and_loads_nothing_heavy():
+    code = (
+        "import sys; from modeling.pretrain import main\n"
+        "try: main(['--help'])\n"
+        "except SystemExit: pass\n"
+        "print({'torch', 'transformers', 'numpy'} & set(sys.modules), file=sys.stderr)"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+
+    assert "torchrun" in done.stdout
+    assert done.stderr.strip() == "set()"
+
+
+def test_list_names_each_recipe_with_a_line(capsys):
+    assert main(["--list"]) == 0
+
+    out = capsys.readouterr().out
+    assert any(line.startswith("neiss_wwa ") and "whole-word" in line for line in out.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "a recipe is needed"),
+        (["neiss"], "--examples is needed"),
+        (["nice", "--examples", "x", "--output", "y"], "neiss_small"),
+        (["neiss", "--examples", "x", "--output", "y", "--set", "optimizer.rate=1"], "unlocked_lr"),
+        (["neiss", "--examples", "x", "--output", "y", "--sett", "a=1"], "unrecognized"),
+    ],
+)
+def test_a_wrong_command_says_what_would_be_right(arguments, message, capsys):
+    with pytest.raises(SystemExit) as end:
+        main(arguments)
+
+    assert end.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_missing_examples_end_with_one_message(tmp_path, capsys):
+    code = main(
+        ["neiss_small", "--examples", str(tmp_path / "no"), "--output", str(tmp_path / "o")]
+    )
+
+    assert code == 1
+    assert "dataset.json is missing" in capsys.readouterr().err
+
+
+def test_a_base_that_is_not_there_ends_with_one_message(examples, tmp_path, capsys):
+    base = ["--init-from", str(tmp_path / "no")]
+
+    code = main(["bert_small", "--examples", str(examples), "--output", str(tmp_path / "o"), *base])
+
+    assert code == 1
+    assert f"{tmp_path / 'no'}" in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_a_command_trains_and_ends_by_saying_what_it_made(examples, tmp_path, capsys):
+    settings = ["training.max_steps=2", "encoder.width=16", "data.n_workers=0"]
+    output = tmp_path / "run"
+
+    code = main(
+        ["neiss_small", "--examples", str(examples), "--output", str(output), "--set", *settings]
+    )
+
+    said = capsys.readouterr().err
+    assert code == 0
+    assert f"made {output / 'final'}" in said
+    assert f"python -m modeling.report {output}" in said

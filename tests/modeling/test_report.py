@@ -1,0 +1,94 @@
+import re
+import sys
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from modeling.pretrain import main as pretrain
+from modeling.report import main, make_page, read_run
+
+pytest.importorskip("matplotlib")
+SETTINGS = ["training.max_steps=4", "training.evaluate_every=2", "training.log_every=1"]
+SETTINGS += ["encoder.width=16", "data.n_workers=0"]
+
+
+@pytest.fixture(scope="module")
+def runs(examples, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs")
+    for name in ("daluke_small", "neiss_small"):
+        output = folder / name
+        inputs = ["--examples", str(examples), "--output", str(output)]
+        assert pretrain([name, *inputs, "--set", *SETTINGS]) == 0
+    return [folder / "daluke_small", folder / "neiss_small"]
+
+
+def pictures(page):
+    return [ET.fromstring(svg) for svg in re.findall(r"<svg.*?</svg>", page, flags=re.DOTALL)]  # noqa: S314
+
+
+def test_a_page_has_all_pictures_inside_and_asks_for_nothing_outside(runs):
+    page = make_page([read_run(runs[0])])
+
+    assert len(pictures(page)) == 5
+    assert not re.findall(r"(?:src|href)=\"(?!#)[^\"]*", page)
+    assert "<script" not in page
+
+
+def test_accuracies_of_the_last_evaluation_are_in_the_table(runs):
+    run = read_run(runs[0])
+
+    page = make_page([run])
+
+    last = run.of_kind("evaluation")[-1]
+    for objective in ("pieces", "entities"):
+        loss, top = last["loss"][objective], last["accuracy"][objective]["50"]
+        assert f"<td>{objective}</td><td>4</td>" in page
+        assert f"<td>{loss:.3f}</td>" in page
+        assert f"<td>{top:.1%}</td>" in page
+
+
+def test_several_runs_stand_side_by_side(runs):
+    page = make_page([read_run(run) for run in runs])
+
+    titles = ["".join(picture.itertext()) for picture in pictures(page)]
+    assert len(titles) == 6
+    assert all("daluke_small" in title and "neiss_small" in title for title in titles[1:4])
+
+
+def test_the_same_runs_give_the_same_page(runs):
+    one, other = (make_page([read_run(runs[0])]) for _ in range(2))
+
+    assert one == other
+
+
+def test_names_are_escaped(runs, tmp_path):
+    strange = tmp_path / "a<b"
+    strange.mkdir()
+    for name in ("settings.json", "metrics.jsonl", "histograms.json"):
+        (strange / name).write_bytes((runs[0] / name).read_bytes())
+
+    page = make_page([read_run(strange)])
+
+    assert "a<b" not in page
+    assert "a&lt;b" in page
+
+
+def test_the_page_lies_in_the_first_run(runs, capsys):
+    assert main([str(run) for run in runs]) == 0
+
+    assert (runs[0] / "report.html").read_text().startswith("<!doctype html>")
+    assert "made" in capsys.readouterr().err
+
+
+def test_a_folder_without_a_run_is_said_so(tmp_path, capsys):
+    assert main([str(tmp_path)]) == 1
+
+    assert "holds no run" in capsys.readouterr().err
+
+
+def test_without_matplotlib_the_message_says_what_to_install(runs, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+
+    assert main([str(runs[0])]) == 1
+
+    assert "onoma[plots]" in capsys.readouterr().err

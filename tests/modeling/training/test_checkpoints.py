@@ -1,0 +1,134 @@
+import json
+
+import pytest
+import torch
+from torch import nn
+
+from modeling.training.checkpoints import (
+    Contents,
+    load_weights,
+    newest,
+    prune,
+    weights_of,
+    write_checkpoint,
+)
+
+CONTENTS = Contents(
+    tensors={"model.safetensors": {"a": torch.arange(3.0)}}, values={"progress.json": {"step": 1}}
+)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for step in (5, 10, 15, 20):
+        write_checkpoint(tmp_path, step, CONTENTS)
+    return tmp_path
+
+
+def test_what_was_written_is_read(tmp_path):
+    source = tmp_path / "tokenizer"
+    source.mkdir()
+    (source / "vocab.txt").write_text("x")
+    contents = Contents(CONTENTS.tensors, CONTENTS.values, {"tokenizer": source})
+
+    written = write_checkpoint(tmp_path / "c", 500, contents)
+
+    found = newest(tmp_path / "c")
+    assert found == written
+    assert found.path.name == "step-000500"
+    assert found.tensors("model.safetensors")["a"].equal(torch.arange(3.0))
+    assert found.values("progress.json") == {"step": 1}
+    assert (found.path / "tokenizer" / "vocab.txt").read_text() == "x"
+    assert found.tensors("ema.safetensors") == {}
+
+
+def damage_bytes(path):
+    file = path / "model.safetensors"
+    file.write_bytes(file.read_bytes()[:-1] + b"\xff")
+
+
+def cut(path):
+    file = path / "model.safetensors"
+    file.write_bytes(file.read_bytes()[:-1])
+
+
+def lose(path):
+    (path / "progress.json").unlink()
+
+
+def lose_manifest(path):
+    (path / "checkpoint.json").unlink()
+
+
+def break_manifest(path):
+    (path / "checkpoint.json").write_text("[1")
+
+
+@pytest.mark.parametrize("damage", [damage_bytes, cut, lose, lose_manifest, break_manifest])
+def test_a_damaged_one_is_skipped_with_a_warning(folder, caplog, damage):
+    damage(folder / "step-000020")
+
+    found = newest(folder)
+
+    assert found.step == 15
+    assert "step-000020" in caplog.text
+
+
+def test_a_half_written_one_is_not_seen_and_is_removed(folder):
+    half = folder / ".step-000025.partial"
+    half.mkdir()
+    (half / "model.safetensors").write_bytes(b"x")
+
+    found = newest(folder)
+    prune(folder, keep=9)
+
+    assert found.step == 20
+    assert not half.exists()
+
+
+def test_without_any_there_is_none(tmp_path):
+    assert newest(tmp_path / "nothing") is None
+
+
+def test_the_newest_are_kept_and_some_for_good(folder):
+    prune(folder, keep=1, keep_every=10)
+
+    assert sorted(path.name for path in folder.iterdir()) == ["step-000010", "step-000020"]
+
+
+def test_the_same_step_is_replaced(folder):
+    write_checkpoint(folder, 20, Contents({}, {"progress.json": {"step": 2}}))
+
+    assert newest(folder).values("progress.json") == {"step": 2}
+
+
+def test_shared_weights_are_saved_once(toy):
+    model = toy()
+    model.head.weight = model.embedding.weight
+    other = toy(seed=7)
+    other.head.weight = other.embedding.weight
+
+    load_weights(other, weights_of(model))
+
+    assert "head.weight" not in weights_of(model)
+    assert all(a.equal(b) for a, b in zip(model.parameters(), other.parameters(), strict=True))
+
+
+def test_weights_of_another_model_are_refused(toy):
+    weights = weights_of(toy())
+    weights["other"] = weights.pop("inner.bias")
+
+    with pytest.raises(ValueError, match=r"inner\.bias, other"):
+        load_weights(toy(), weights)
+
+
+def test_buffers_are_saved_too():
+    model = nn.BatchNorm1d(3)
+
+    assert "running_mean" in weights_of(model)
+
+
+def test_the_manifest_names_every_file(folder):
+    manifest = json.loads((folder / "step-000020" / "checkpoint.json").read_text())
+
+    assert set(manifest["files"]) == {"model.safetensors", "progress.json"}

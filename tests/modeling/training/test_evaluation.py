@@ -1,0 +1,100 @@
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from modeling.batch import Targets
+from modeling.training.evaluation import TOP, evaluate, unigram, without_mentions
+from modeling.training.loop import Conditions
+from modeling.training.world import World
+
+CONDITIONS = Conditions(World())
+
+
+class Scorer:
+    """Has scores for each label by a fixed table."""
+
+    def __init__(self, logits):
+        self.logits = logits
+
+    def scores(self, batch):
+        scores = {}
+        for name, targets in batch.targets.items():
+            logits = self.logits[batch.pieces[targets.rows]]
+            own = logits.gather(1, targets.labels[:, None])
+            loss = torch.nn.functional.cross_entropy(logits, targets.labels, reduction="sum")
+            scores[name] = SimpleNamespace(loss_sum=loss, ranks=(logits > own).sum(1))
+        return scores
+
+
+def test_accuracies_are_those_of_sorting_all_scores(batch):
+    batches = [batch([90, 17], seed=1, entities=False), batch([33], seed=2, entities=False)]
+    logits = torch.randn(20, 20, generator=torch.Generator().manual_seed(3))
+
+    evaluation = evaluate(Scorer(logits), batches, objectives=["pieces"], conditions=CONDITIONS)
+
+    hits, losses = [], []
+    for one in batches:
+        for row, label in zip(
+            one.targets["pieces"].rows, one.targets["pieces"].labels, strict=True
+        ):
+            of_row = logits[one.pieces[row]]
+            best = of_row.argsort(descending=True).tolist()
+            hits.append(best.index(label.item()))
+            losses.append((of_row.logsumexp(0) - of_row[label]).item())
+    expected = {k: np.mean([hit < k for hit in hits]) for k in TOP}
+    assert evaluation.accuracy["pieces"] == pytest.approx(expected)
+    assert evaluation.loss["pieces"] == pytest.approx(np.mean(losses), rel=1e-5)
+    assert evaluation.n_targets == {"pieces": len(hits)}
+
+
+def test_an_objective_without_targets_is_absent(batch):
+    logits = torch.zeros(20, 20)
+    batches = [batch([9], entities=False)]
+
+    evaluation = evaluate(
+        Scorer(logits), batches, objectives=["pieces", "pairs"], conditions=CONDITIONS
+    )
+
+    assert list(evaluation.loss) == ["pieces"]
+
+
+def test_unigram_is_always_the_most_frequent(batch):
+    one = batch([60], seed=4)
+    counts = {"pieces": np.random.default_rng(1).integers(0, 50, 20), "entities": np.array([3, 1])}
+
+    evaluation = unigram([one], counts)
+
+    labels = one.targets["pieces"].labels
+    table = torch.tensor((counts["pieces"] + 1.0) / (counts["pieces"] + 1.0).sum()).log()
+    assert evaluation.accuracy["pieces"][1] == pytest.approx(
+        (labels == int(counts["pieces"].argmax())).float().mean().item()
+    )
+    assert evaluation.accuracy["pieces"][25] == 1.0
+    assert evaluation.loss["pieces"] == pytest.approx(-table[labels].mean().item())
+    assert evaluation.accuracy["entities"][1] == pytest.approx(
+        (one.targets["entities"].labels == 0).float().mean().item()
+    )
+
+
+def test_without_mentions_only_the_text_is_left(batch):
+    one = batch([5, 4])
+    targets = one.targets | {"entities": Targets(torch.tensor([0]), torch.tensor([3]))}
+
+    plain = without_mentions(with_mention(one, targets))
+
+    assert plain.mentions is None
+    assert list(plain.targets) == ["pieces"]
+    assert plain.rows.together is plain.rows.pieces
+
+
+def with_mention(one, targets):
+    from dataclasses import replace
+
+    from modeling.batch import Layout, Mentions, Rows
+
+    together = Layout.of([6, 4])
+    mentions = Mentions(torch.tensor([3]), torch.tensor([1]), torch.tensor([0]))
+    rows = Rows(one.rows.pieces, together, entities=Layout.of([1, 0]))
+    return replace(one, targets=targets, mentions=mentions, rows=rows)

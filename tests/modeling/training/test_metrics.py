@@ -1,0 +1,142 @@
+import io
+import json
+import math
+
+import pytest
+import torch
+
+from modeling.training.metrics import Clock, Window, peak_flops
+from modeling.training.run_folder import RunFolder
+from modeling.training.telling import Display, MetricsFile, Recorder, read_metrics
+
+
+class FakeStep:
+    """What ``Window`` asks of a step."""
+
+    def __init__(self, sums, n_targets, norm=1.0):
+        self.sums, self.n_targets, self.gradient_norm, self.n_pieces = sums, n_targets, norm, 10
+        self.is_checked = False
+
+    def check(self):
+        self.is_checked = True
+
+
+def test_a_line_has_means_over_all_targets_of_its_steps():
+    window = Window()
+    window.waiting += [
+        FakeStep({"pieces": 6.0, "entities": 0.0}, {"pieces": 2, "entities": 0}, norm=1.0),
+        FakeStep({"pieces": 1.0, "entities": 3.0}, {"pieces": 5, "entities": 1}, norm=2.0),
+    ]
+    steps = list(window.waiting)
+
+    n_pieces = window.read()
+    line = window.line({"pieces": 1.0, "entities": 0.5})
+
+    assert n_pieces == 20
+    assert all(step.is_checked for step in steps)
+    assert line == {
+        "loss": {"pieces": 1.0, "entities": 3.0},
+        "weighted": 2.5,
+        "gradient_norm": 1.5,
+    }
+    assert window.read() == 0
+
+
+def test_a_window_survives_json():
+    window = Window()
+    window.waiting.append(FakeStep({"pieces": 6.5}, {"pieces": 2}))
+    window.left_out.update({"examples.cut": 3})
+    window.read()
+
+    again = Window.from_json(json.loads(json.dumps(window.to_json())))
+
+    assert again == window
+    assert again.line({"pieces": 1.0})["left_out"] == {"examples.cut": 3}
+
+
+def test_the_clock_leaves_pauses_out(monkeypatch):
+    now = iter([0.0, 2.0, 100.0, 103.0])
+    monkeypatch.setattr("time.monotonic", lambda: next(now))
+    clock = Clock(n_pieces=50, flops=1e3)
+
+    clock.go()
+    clock.stop()
+    clock.go()
+    clock.stop()
+
+    assert clock.line(peak=400.0) == {"pieces_per_second": 10.0, "seconds": 5.0, "mfu": 0.5}
+
+
+def test_the_peak_of_a_cpu_is_not_known():
+    assert peak_flops(torch.device("cpu"), "bfloat16") is None
+
+
+def test_going_on_removes_later_lines_and_a_cut_one(tmp_path):
+    file = MetricsFile(tmp_path / "metrics.jsonl")
+    for step in (1, 2, 3):
+        file.write({"kind": "train", "step": step})
+    with file.path.open("a") as stream:
+        stream.write('{"kind": "tra')
+
+    file.go_on(2)
+
+    assert [line["step"] for line in read_metrics(file.path)] == [1, 2]
+
+
+def test_what_is_no_number_is_null(tmp_path):
+    file = MetricsFile(tmp_path / "metrics.jsonl")
+
+    file.write({"kind": "train", "step": 1, "loss": {"pieces": math.nan}})
+
+    [line] = read_metrics(file.path)
+    assert line["loss"] == {"pieces": None}
+
+
+LINE = {
+    "kind": "evaluation",
+    "step": 20,
+    "loss": {"pieces": 1.5},
+    "accuracy": {"pieces": {"1": 0.25}},
+}
+
+
+def test_plain_lines_where_there_is_no_terminal():
+    stream = io.StringIO()
+
+    Display(stream, max_steps=1000).show(LINE)
+
+    expected = "step 20/1,000 · evaluation · pieces 1.500 · pieces top-1 25.0%\n"
+    assert stream.getvalue() == expected
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_in_a_terminal_lines_of_training_replace_each_other():
+    stream = Terminal()
+    display = Display(stream, max_steps=1000)
+
+    for step in (10, 20):
+        display.show({"kind": "train", "step": step, "loss": {"pieces": 2.0}, "lr": 1e-3})
+    display.show(LINE)
+
+    seen = [text.removesuffix("\033[K") for text in stream.getvalue().split("\r")]
+    assert seen[1:3] == [f"step {n}/1,000 · pieces 2.000 · rate 1.00e-03" for n in (10, 20)]
+    assert seen[3].endswith("pieces top-1 25.0%\033[K\n")
+
+
+def test_tensorboard_has_the_numbers_where_it_is_installed(tmp_path):
+    events = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    folder = RunFolder(tmp_path)
+    recorder = Recorder(folder, Display(io.StringIO(), max_steps=10), after=-1)
+
+    recorder.record(LINE)
+    recorder.close()
+
+    board = events.EventAccumulator(str(folder.tensorboard))
+    board.Reload()
+    [event] = board.Scalars("evaluation/accuracy/pieces/1")
+    assert (event.step, event.value) == (20, 0.25)
+    assert [line["step"] for line in read_metrics(folder.metrics)] == [20]

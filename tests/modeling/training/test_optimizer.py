@@ -1,0 +1,104 @@
+import pytest
+import torch
+from torch import nn
+
+from modeling.config import OptimizerConfig
+from modeling.training.optimizer import Optimizer, decaying
+
+
+def give_gradients(optimizer, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    optimizer.gradients.flat.copy_(torch.randn(len(optimizer.gradients.flat), generator=generator))
+
+
+def step(optimizer, rate=0.01):
+    optimizer.step(rate, optimizer.gradients.norm())
+
+
+def test_matrices_decay_and_biases_and_norms_do_not(toy):
+    matrices = {"embedding.weight", "inner.weight", "head.weight", "parity.weight"}
+
+    assert decaying(toy()) == matrices
+
+
+def test_without_a_gradient_only_matrices_shrink(toy):
+    model = toy()
+    start = {name: p.detach().clone() for name, p in model.named_parameters()}
+    optimizer = Optimizer(model, OptimizerConfig(weight_decay=0.5))
+
+    step(optimizer, rate=0.1)
+
+    for name, parameter in model.named_parameters():
+        factor = 0.95 if name in decaying(model) else 1.0
+        torch.testing.assert_close(parameter.detach(), start[name] * factor)
+
+
+def test_steps_are_those_of_torch(toy):
+    model, theirs = toy(), toy()
+    optimizer = Optimizer(model, OptimizerConfig(clip=None, eps=1e-7, weight_decay=0.0))
+    adam = torch.optim.Adam(theirs.parameters(), lr=0.01, eps=1e-7)
+
+    for seed in range(3):
+        give_gradients(optimizer, seed)
+        for ours, parameter in zip(model.parameters(), theirs.parameters(), strict=True):
+            parameter.grad = ours.grad.clone()
+        step(optimizer)
+        adam.step()
+
+    for ours, parameter in zip(model.parameters(), theirs.parameters(), strict=True):
+        torch.testing.assert_close(ours, parameter, rtol=0, atol=1e-6)
+
+
+def test_clipping_shortens_long_gradients_as_torch_does_and_leaves_short_ones(toy):
+    model = toy()
+    optimizer = Optimizer(model, OptimizerConfig(clip=1.0))
+    give_gradients(optimizer)
+    expected = [parameter.grad.clone() for parameter in model.parameters()]
+    copies = [nn.Parameter(torch.zeros_like(gradient)) for gradient in expected]
+    for copy, gradient in zip(copies, expected, strict=True):
+        copy.grad = gradient
+    nn.utils.clip_grad_norm_(copies, 1.0)
+
+    step(optimizer)
+
+    for parameter, copy in zip(model.parameters(), copies, strict=True):
+        torch.testing.assert_close(parameter.grad, copy.grad)
+    short = optimizer.gradients.flat.mul_(0.5).clone()
+    step(optimizer)
+    assert optimizer.gradients.flat.equal(short)
+
+
+def test_the_average_follows_the_weights(toy):
+    model = toy()
+    expected = model.head.weight.detach().clone()
+    optimizer = Optimizer(model, OptimizerConfig(ema=0.9))
+
+    for seed in range(3):
+        give_gradients(optimizer, seed)
+        step(optimizer)
+        expected = 0.9 * expected + 0.1 * model.head.weight.detach()
+
+    torch.testing.assert_close(optimizer.average["head.weight"], expected)
+
+
+def test_state_survives_saving(toy):
+    one, other = toy(), toy()
+    first = Optimizer(one, OptimizerConfig(), frozen={"inner.weight"})
+    give_gradients(first)
+    step(first)
+    other.load_state_dict(one.state_dict())
+
+    second = Optimizer(other, OptimizerConfig(), frozen={"inner.weight"})
+    second.load_state({name: tensor.clone() for name, tensor in first.state().items()})
+    for optimizer in (first, second):
+        optimizer.unlock()
+        give_gradients(optimizer, seed=3)
+        step(optimizer)
+
+    for ours, theirs in zip(one.parameters(), other.parameters(), strict=True):
+        assert ours.equal(theirs)
+
+
+def test_an_unknown_name_cannot_be_frozen(toy):
+    with pytest.raises(ValueError, match="elsewhere"):
+        Optimizer(toy(), OptimizerConfig(), frozen={"elsewhere"})

@@ -1,0 +1,343 @@
+import io
+import json
+from collections import deque
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from corpora.errors import CorpusError
+from modeling.config import ConfigError
+from modeling.models.pretraining import PretrainingModel
+from modeling.recipes import change, recipe
+from modeling.training.feeding import Feed
+from modeling.training.jobs import Job
+from modeling.training.loop import Conditions, DivergedError, train
+from modeling.training.optimizer import Optimizer
+from modeling.training.run_folder import OtherRunError
+from modeling.training.schedules import Schedule
+from modeling.training.session import pretrain
+from modeling.training.sources import complete, open_sources
+from modeling.training.telling import Display, read_metrics
+from modeling.training.world import World
+
+SMALL = {"width": 16, "n_layers": 2, "n_heads": 2, "inner_width": 32, "entity_width": 8}
+STEPS = {
+    "max_steps": 10,
+    "batch_size": 8,
+    "micro_batch_size": 5,
+    "evaluate_every": 5,
+    "checkpoint_every": 5,
+    "log_every": 1,
+}
+
+
+def config_of(name="daluke_small", **parts):
+    config = change(recipe(name), encoder=SMALL, data={"n_workers": 0}, training=STEPS)
+    return change(config, **parts)
+
+
+class Stopped(Exception):  # noqa: N818 - no error
+    pass
+
+
+class Stopper(Display):
+    """Stops a run when it tells of a step."""
+
+    def __init__(self, step):
+        super().__init__(io.StringIO(), max_steps=10)
+        self.step = step
+
+    def show(self, line):
+        if line["step"] == self.step:
+            raise Stopped
+
+
+@pytest.fixture
+def run(examples, tmp_path):
+    def start(name="run", *, config=None, stop_at=None, world=None, **settings):
+        job = Job(
+            config=config or config_of(),
+            **{"examples": (examples,), "output": tmp_path / name} | settings,
+        )
+        display = Display(io.StringIO(), max_steps=10) if stop_at is None else Stopper(stop_at)
+        pretrain(job, world or World(), display)
+        return tmp_path / name
+
+    return start
+
+
+def metrics(folder, kind=None):
+    lines = list(read_metrics(folder / "metrics.jsonl"))
+    for line in lines:
+        for name in ("pieces_per_second", "seconds"):
+            line.pop(name, None)
+    return [line for line in lines if kind in {None, line["kind"]}]
+
+
+def final(folder, name="final"):
+    return (folder / name / "model.safetensors").read_bytes()
+
+
+@pytest.mark.parametrize("stop_at", [3, 7])  # before the first checkpoint, and after it
+def test_ten_steps_are_some_steps_save_load_and_the_rest(run, stop_at):
+    config = config_of(optimizer={"ema": 0.9})
+    whole = run("whole", config=config)
+
+    with pytest.raises(Stopped):
+        run("stopped", config=config, stop_at=stop_at)
+    stopped = run("stopped", config=config)
+
+    assert final(stopped) == final(whole)
+    assert final(stopped, "average") == final(whole, "average")
+    assert metrics(stopped) == metrics(whole)
+
+
+def test_frozen_weights_and_the_second_stage_survive_a_stop(run):
+    base = run("base", config=config_of("bert_small", training={"max_steps": 2})) / "final"
+    config = config_of(
+        training={"frozen": 0.6, "checkpoint_every": 2}, optimizer={"unlocked_lr": 1e-4}
+    )
+    settings = {"config": config, "init_from": base}
+    whole = run("whole", **settings)
+
+    for stop_at in (3, 7):
+        with pytest.raises(Stopped):
+            run("stopped", stop_at=stop_at, **settings)
+    stopped = run("stopped", **settings)
+
+    assert final(stopped) == final(whole)
+    assert metrics(stopped) == metrics(whole)
+
+
+def test_transferred_weights_stay_until_they_are_unlocked_and_all_move_then(run):
+    base = run("base", config=config_of("bert_small", training={"max_steps": 3})) / "final"
+    config = config_of(training={"frozen": 0.5, "keep": 9})
+
+    folder = run(config=config, init_from=base)
+
+    start = load_file(folder / "start.safetensors")
+    of_base = load_file(base / "model.safetensors")
+    unlocked = load_file(folder / "checkpoints" / "step-000005" / "model.safetensors")
+    end = load_file(folder / "final" / "model.safetensors")
+    transferred = {name for name in of_base if name in start}
+    assert transferred
+    assert start.keys() - transferred  # queries and embeddings of entities
+    assert all(start[name].equal(of_base[name]) for name in transferred)
+    moved = {name for name in start if not start[name].equal(unlocked[name])}
+    assert moved == start.keys() - transferred
+    assert not [name for name in start if unlocked[name].equal(end[name])]
+    distances = [line["distance"] for line in metrics(folder, "train")]
+    assert [distance["transferred"] > 0 for distance in distances] == [False] * 5 + [True] * 5
+    assert all(distance["new"] > 0 for distance in distances)
+    [untouched] = metrics(folder, "base")
+    assert untouched["accuracy"].keys() == {"pieces"}
+
+
+def test_the_base_is_as_good_as_it_was(run):
+    base = run("base", config=config_of("bert_small"))
+    last = metrics(base, "evaluation")[-1]
+
+    folder = run(
+        config=config_of(training={"frozen": 0.5, "max_steps": 2}), init_from=base / "final"
+    )
+
+    [untouched] = metrics(folder, "base")
+    assert untouched["loss"]["pieces"] == pytest.approx(last["loss"]["pieces"], rel=1e-5)
+    assert untouched["accuracy"]["pieces"] == last["accuracy"]["pieces"]
+
+
+def test_two_layers_learn_sixty_four_examples_by_heart(make_examples, tmp_path):
+    none = {"dropout": 0.0, "embedding_dropout": 0.0, "attention_dropout": 0.0}
+    config = config_of(
+        "bert_small",
+        encoder=SMALL | none | {"width": 64, "n_heads": 4, "inner_width": 128},
+        training={"batch_size": 64, "micro_batch_size": 64},
+    )
+    sources = open_sources([make_examples(tmp_path / "examples", n=80)])  # 70, and 10 held out
+    config = complete(config, sources)
+    torch.manual_seed(1)
+    model = PretrainingModel.from_config(config)
+    [batch] = Feed(config, sources, World()).batches.batch(0)
+    assert len(batch.ids) == 64
+
+    steps = train(
+        model,
+        [[batch]] * 50,
+        Optimizer(model, config.optimizer),
+        schedule=Schedule(lambda step: 1e-2 * min(1.0, step / 10)),
+        weights={"pieces": 1.0},
+        conditions=Conditions(World()),
+    )
+    deque(steps, maxlen=0)
+
+    ranks = model.scores(batch)["pieces"].ranks
+    assert (ranks == 0).float().mean() > 0.95
+
+
+def test_what_is_learned_holds_on_held_out_documents(run, make_examples, tmp_path):
+    examples = make_examples(tmp_path / "more", n=256)
+    config = config_of(
+        "neiss_small",
+        encoder=SMALL | {"width": 32, "inner_width": 64},
+        optimizer={"lr": 5e-3},
+        training={"max_steps": 120, "batch_size": 16, "evaluate_every": 60, "micro_batch_size": 16},
+    )
+
+    folder = run(config=config, examples=(examples,))
+
+    [unigram] = metrics(folder, "unigram")
+    trained = metrics(folder, "evaluation")[-1]
+    assert trained["accuracy"]["pieces"]["1"] > 2 * unigram["accuracy"]["pieces"]["1"]
+    assert trained["loss"]["pieces"] < unigram["loss"]["pieces"] - 0.5
+
+
+def test_training_ends_early_with_the_best_weights(run):
+    config = config_of(
+        optimizer={"lr": 3.0, "clip": None},  # it can only get worse
+        training={"patience": 2, "evaluate_every": 1, "max_steps": 50},
+    )
+
+    folder = run(config=config)
+
+    losses = [line["loss"] for line in metrics(folder, "evaluation")]
+    weighted = [0.5 * loss["pieces"] + 0.5 * loss["entities"] for loss in losses]
+    best = weighted.index(min(weighted))
+    assert len(weighted) == best + 3 < 50
+    best_weights = load_file(folder / "best.safetensors")
+    trained = load_file(folder / "final" / "model.safetensors")
+    assert all(trained[name].equal(tensor) for name, tensor in best_weights.items())
+    again = metrics(folder)
+    run(config=config)  # is finished, and stays so
+    assert metrics(folder) == again
+
+
+def test_a_loss_that_is_no_number_stops_without_a_checkpoint(run, tmp_path, monkeypatch):
+    whole = PretrainingModel.forward
+
+    def broken(self, batch):
+        losses = whole(self, batch)
+        calls.append(batch.ids)
+        return {n: loss * float("nan") if len(calls) == 7 else loss for n, loss in losses.items()}
+
+    calls = []
+    monkeypatch.setattr(PretrainingModel, "forward", broken)
+
+    with pytest.raises(DivergedError) as raised:
+        run(config=config_of(training={"checkpoint_every": 1}))
+
+    assert raised.value.step == 4
+    assert raised.value.ids == calls[6]
+    kept = {path.name for path in (tmp_path / "run" / "checkpoints").iterdir()}
+    assert kept == {"step-000002", "step-000003"}
+    written = json.loads((tmp_path / "run" / "broken-step-000004-of-0.json").read_text())
+    assert written == {"step": 4, "examples": list(calls[6])}
+
+
+def test_other_settings_are_refused_and_named_unless_forced(run):
+    config = config_of()
+    folder = run(config=config)
+    other = change(config, optimizer={"lr": 0.5}, training={"max_steps": 12, "log_every": 3})
+
+    with pytest.raises(OtherRunError) as raised:
+        run(config=other)
+
+    lines = str(raised.value).splitlines()
+    assert "config.optimizer.lr: 0.001 there, 0.5 here" in [line.strip() for line in lines]
+    assert "log_every" not in str(raised.value)
+    assert metrics(folder)[-1]["step"] == 10
+    run(config=other, is_forced=True)
+    assert metrics(folder, "evaluation")[-1]["step"] == 12
+
+
+def test_other_examples_are_refused_and_named(run, make_examples, tmp_path):
+    run()
+    other = make_examples(tmp_path / "other", seed=2)
+
+    with pytest.raises(OtherRunError, match=r"examples\.0\.dataset_sha256"):
+        run(examples=(other,))
+
+
+def test_another_number_of_processes_is_refused_and_named(run):
+    run()
+
+    with pytest.raises(OtherRunError, match="world_size: 1 there, 2 here"):
+        run(world=World(size=2))
+
+
+def test_a_damaged_checkpoint_is_passed_over(run, caplog):
+    config = config_of(training={"checkpoint_every": 2})
+    whole = run("whole", config=config)
+    with pytest.raises(Stopped):
+        run("stopped", config=config, stop_at=7)
+    newest = whole.parent / "stopped" / "checkpoints" / "step-000006" / "model.safetensors"
+    newest.write_bytes(newest.read_bytes()[:-9])
+
+    stopped = run("stopped", config=config)
+
+    assert "step-000006: damaged" in caplog.text
+    assert final(stopped) == final(whole)
+    assert metrics(stopped) == metrics(whole)
+
+
+def test_frozen_weights_need_a_base(run):
+    with pytest.raises(ConfigError, match="--init-from"):
+        run(config=config_of(training={"frozen": 0.5}))
+
+
+def test_entities_need_a_vocabulary(run, make_examples, tmp_path):
+    folder = make_examples(tmp_path / "plain")
+    description = json.loads((folder / "dataset.json").read_text())
+    description["plan"]["parameters"]["n_entities"] = 0
+    (folder / "dataset.json").write_text(json.dumps(description))
+
+    with pytest.raises(ConfigError, match="--entity-vocab"):
+        run(examples=(folder,))
+
+
+def test_a_base_with_other_pieces_is_refused(run, make_examples, tmp_path):
+    from corpora.tokenizers import SPECIALS, Tokenizer, wordpiece
+
+    base = run("base", config=config_of("bert_small", training={"max_steps": 2})) / "final"
+    pieces = [*SPECIALS, *(f"v{n}" for n in range(60))]
+    other = Tokenizer(wordpiece(pieces, cased=True), name="other")
+    examples = make_examples(tmp_path / "other", tokenizer=other)
+
+    with pytest.raises(CorpusError, match="another vocabulary of pieces"):
+        run(config=config_of("bert_small"), init_from=base, examples=(examples,))
+
+
+def test_examples_of_two_tokenizers_are_refused(run, examples, make_examples, tmp_path):
+    from corpora.tokenizers import SPECIALS, Tokenizer, wordpiece
+
+    other = Tokenizer(wordpiece([*SPECIALS, "v"], cased=True), name="other")
+    second = make_examples(tmp_path / "other", tokenizer=other)
+
+    with pytest.raises(CorpusError, match="another tokenizer"):
+        run(examples=(examples, second))
+
+
+def test_two_datasets_are_mixed(run, examples, make_examples, tmp_path):
+    second = make_examples(tmp_path / "other", seed=2)
+
+    folder = run(config=config_of(data={"weights": (0.7, 0.3)}), examples=(examples, second))
+
+    assert metrics(folder, "evaluation")[-1]["step"] == 10
+
+
+def test_the_trained_model_lies_with_all_that_belongs_to_it(run, examples):
+    folder = run() / "final"
+
+    model = PretrainingModel.load(folder)
+
+    assert model.config.encoder.n_entities == 11
+    assert (folder / "tokenizer.json").read_bytes() == (examples / "tokenizer.json").read_bytes()
+    assert (folder / "entities.arrow").read_bytes() == (examples / "entities.arrow").read_bytes()
+    settings = json.loads((folder / "run.json").read_text())
+    assert settings["config"] == model.config.to_json()
+
+
+def test_a_sampled_softmax_trains(run):
+    folder = run(config=config_of(masking={"n_negatives": 4}))
+
+    assert metrics(folder, "train")[-1]["loss"].keys() == {"pieces", "entities"}
