@@ -1,0 +1,80 @@
+import pytest
+import torch
+from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
+
+from corpora.tokenizers import Tokenizer
+from modeling.config import EncoderConfig, HeadsConfig, PretrainConfig
+from modeling.export import main
+from modeling.models.pretraining import PretrainingModel
+
+
+def save(folder, examples, **encoder):
+    tokenizer = Tokenizer.open(examples)
+    sizes = {"width": 32, "n_layers": 2, "n_heads": 2, "inner_width": 64, "max_positions": 40}
+    weights = {"pieces": 1.0} | ({"entities": 1.0} if "n_entities" in encoder else {})
+    config = PretrainConfig(
+        encoder=EncoderConfig(n_pieces=tokenizer.size, **sizes, **encoder),
+        heads=HeadsConfig(weights=weights),
+    )
+    torch.manual_seed(1)
+    PretrainingModel.from_config(config).save(folder)
+    tokenizer.save(folder)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("encoder", "architecture"),
+    [
+        ({"n_segments": 2}, "BertForMaskedLM"),
+        ({"n_entities": 11, "attention": "entity_aware"}, "LukeForMaskedLM"),
+    ],
+)
+def test_a_run_becomes_a_folder_that_transformers_loads_whole(
+    encoder, architecture, tmp_path, examples
+):
+    save(tmp_path / "run" / "final", examples, **encoder)
+
+    assert main([str(tmp_path / "run"), "--output", str(tmp_path / "out")]) == 0
+
+    model, report = AutoModelForMaskedLM.from_pretrained(tmp_path / "out", output_loading_info=True)
+    assert type(model).__name__ == architecture
+    assert not report["missing_keys"]
+    assert not report["unexpected_keys"]
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "out")
+    assert tokenizer("w1 w3")["input_ids"] == [
+        2,
+        *Tokenizer.open(examples).encode(["w1 w3"])[0].ids,
+        3,
+    ]
+
+
+def test_without_heads_it_is_the_encoder(tmp_path, examples):
+    save(tmp_path / "model", examples, n_segments=2)
+
+    arguments = [str(tmp_path / "model"), "--output", str(tmp_path / "out"), "--without-heads"]
+    assert main(arguments) == 0
+
+    _, report = AutoModel.from_pretrained(tmp_path / "out", output_loading_info=True)
+    assert not report["missing_keys"]
+    assert not report["unexpected_keys"]
+
+
+def test_what_transformers_has_no_model_for_is_an_error_and_leaves_nothing(
+    tmp_path, examples, capsys
+):
+    save(tmp_path / "model", examples, attention="relative", positions="none")
+
+    assert main([str(tmp_path / "model"), "--output", str(tmp_path / "out")]) == 1
+
+    assert "relative" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+@pytest.mark.parametrize(("model", "message"), [("none", "has no model"), ("run", "has no model")])
+def test_a_folder_without_a_model_is_a_wrong_command(model, message, tmp_path, capsys):
+    (tmp_path / "run").mkdir()
+
+    with pytest.raises(SystemExit):
+        main([str(tmp_path / model), "--output", str(tmp_path / "out")])
+
+    assert message in capsys.readouterr().err
