@@ -5,6 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SAMPLES := tests/data/letters
+TINY := training.max_steps=150 training.batch_size=16 training.micro_batch_size=16 training.evaluate_every=50
 DUMP := tests/data/wikipedia/kleinwiki-20261101-pages-articles.xml
 
 .PHONY: demo test check install format lint types clean help
@@ -18,7 +19,7 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Onoma needs Python 3.11 or later; say which with: make PYTHON=python3.12 ...")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[pipelines,dev]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[pipelines,modeling,plots,dev]'
 	@touch $@
 
 demo: install
@@ -38,6 +39,16 @@ demo: install
 	@echo "Made: build/demo-wiki (documents, redirects), build/demo-vocab (entities), build/demo-augmented, from $(DUMP)."
 	@echo "Look: build/demo-wiki/report.md (above), build/demo-vocab/report.md, build/demo-vocab/entity_vocab.tsv."
 	@echo "Next: docs/wikipedia.md says how a dump of yours is read."
+
+	$(BIN)/python -m pipelines.text_to_documents --input 'tests/data/text/brief*.txt' --lang de --output build/demo-text
+	$(BIN)/python -m pipelines.documents_to_tokenizer --input build/demo-augmented build/demo/documents build/demo-text --size 1500 --output build/demo-tokenizer
+	$(BIN)/python -m pipelines.documents_to_examples --input build/demo-augmented build/demo/documents --tokenizer build/demo-tokenizer --entity-vocab build/demo-vocab --max-length 128 --held-out 0.1 --output build/demo-examples
+	for made in text tokenizer examples; do $(BIN)/python -m corpora.shards verify build/demo-$$made || exit 1; done
+	$(BIN)/python -m modeling.pretrain daluke_small --examples build/demo-examples --output build/demo-run --set $(TINY)
+	$(BIN)/python -m modeling.report build/demo-run --output build/demo-run/report.html
+	@echo "Made: build/demo-tokenizer, build/demo-examples, and in build/demo-run a tiny encoder of words and entities."
+	@echo "Look: build/demo-examples/report.md, build/demo-run/report.html, build/demo-run/metrics.jsonl."
+	@echo "Next: docs/pretraining.md; $(BIN)/python -m modeling.pretrain --list"
 
 test: install
 	$(BIN)/python -m pytest

@@ -1,1 +1,1 @@
-"""What is learned from the shards. Empty today: see ``docs/roadmap.md``."""
+"""What is learned from the shards: layers, models, pre-training."""
