@@ -7,6 +7,7 @@ those of its pre-tokenizer: for BERT, each punctuation mark and each Chinese cha
 import hashlib
 import json
 import os
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -84,8 +85,9 @@ class Tokenizer:
         """Open a folder, a ``tokenizer.json``, or a ``vocab.txt`` of BERT.
 
         ``cased`` is for ``vocab.txt``, which does not say it; without it, ``tokenizer_config.json``
-        beside it decides, or whether its pieces have capitals. Raises ``CorpusError`` where nothing
-        is found, or no tokenizer with the special pieces that an encoder needs.
+        beside it decides, or whether its pieces have capitals. Whether accents are stripped is
+        told likewise. Raises ``CorpusError`` where nothing is found, or no tokenizer with the
+        special pieces that an encoder needs.
         """
         path = Path(path)
         file = _find_file(path)
@@ -154,10 +156,10 @@ class Tokenizer:
     @property
     def _is_bert(self) -> bool:
         parts = self._parts
-        kinds = [(parts[name] or {}).get("type") for name in ("normalizer", "pre_tokenizer")]
-        is_plain = all(token["special"] for token in parts["added_tokens"])
+        kinds = [(parts.get(name) or {}).get("type") for name in ("normalizer", "pre_tokenizer")]
+        is_plain = all(token["special"] for token in parts.get("added_tokens") or ())
         is_bert = self._is_wordpiece and kinds == ["BertNormalizer", "BertPreTokenizer"]
-        return is_bert and is_plain and parts["model"]["continuing_subword_prefix"] == PREFIX
+        return is_bert and is_plain and self.backend.model.continuing_subword_prefix == PREFIX
 
     def save(self, folder: Path | str) -> None:
         """Write what ``transformers.AutoTokenizer`` reads; WordPiece with ``vocab.txt``."""
@@ -273,7 +275,7 @@ def _read_backend(file: Path, parts: Mapping[str, Any], *, cased: bool | None) -
         backend = Backend.from_file(str(file))
     except Exception as error:  # the library raises no narrower one
         raise CorpusError(f"{file}: no tokenizer.json that can be read ({error}).") from error
-    is_cased = not (parts["normalizer"] or {}).get("lowercase", False)
+    is_cased = not (parts.get("normalizer") or {}).get("lowercase", False)
     if cased is not None and cased != is_cased:
         raise CorpusError(
             f"{file}: is {'cased' if is_cased else 'lower-cased'} and says so itself. Leave the "
@@ -283,21 +285,51 @@ def _read_backend(file: Path, parts: Mapping[str, Any], *, cased: bool | None) -
 
 
 def _read_vocab(file: Path, config: Mapping[str, Any], *, cased: bool | None) -> Any:
-    try:
-        pieces = file.read_text(encoding="utf-8").split("\n")
-    except UnicodeDecodeError as error:
-        raise CorpusError(f"{file}: no UTF-8 ({error}). Get the tokenizer again.") from error
-    while pieces and not pieces[-1]:
-        pieces.pop()
-    if len(set(pieces)) != len(pieces):
-        raise CorpusError(f"{file}: a piece stands on two lines. Get the tokenizer again.")
+    pieces = _read_pieces(file)
     if cased is None and "do_lower_case" in config:
         cased = not config["do_lower_case"]
     if cased is None:
         cased = _has_capitals(pieces)
-    backend = wordpiece(pieces, cased=cased, strip_accents=config.get("strip_accents"))
+    strip_accents = config.get("strip_accents")
+    if not cased and not config.keys() & {"do_lower_case", "strip_accents"}:
+        strip_accents = False if _has_accents(pieces) else None
+    backend = wordpiece(pieces, cased=cased, strip_accents=strip_accents)
     backend.normalizer.handle_chinese_chars = config.get("tokenize_chinese_chars", True)
     return backend
+
+
+def _read_pieces(file: Path) -> list[str]:
+    """The lines of ``vocab.txt``, which must differ."""
+    advice = "Name a tokenizer's folder, its tokenizer.json, or a vocab.txt with a piece a line."
+    try:
+        pieces = file.read_text(encoding="utf-8-sig").split("\n")
+    except UnicodeDecodeError as error:
+        raise CorpusError(f"{file}: is no vocabulary: no UTF-8 ({error}). {advice}") from error
+    while pieces and not pieces[-1]:
+        pieces.pop()
+    if UNK not in pieces:  # what WordPiece cannot do without
+        raise CorpusError(f"{file}: is no vocabulary: no line is {UNK}. {advice}")
+    lines: dict[str, int] = {}
+    for line, piece in enumerate(pieces, 1):
+        if piece in lines:
+            raise CorpusError(
+                f"{file}:{line}: the piece {piece!r} stands on line {lines[piece]}, too. Get the "
+                "tokenizer again."
+            )
+        lines[piece] = line
+    return pieces
+
+
+def _has_accents(pieces: Sequence[str]) -> bool:
+    """Whether more than one piece in a hundred could not be met in text stripped of accents."""
+    n_changed = sum(not piece.isascii() and _stripped(piece) != piece for piece in pieces)
+    return n_changed * 100 > len(pieces)
+
+
+def _stripped(text: str) -> str:
+    """A text as BERT strips it of accents."""
+    decomposed = unicodedata.normalize("NFD", text)
+    return "".join(c for c in decomposed if unicodedata.category(c) != "Mn")
 
 
 def _has_capitals(pieces: Sequence[str]) -> bool:

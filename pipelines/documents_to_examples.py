@@ -8,8 +8,9 @@ Examples:
 """
 
 import json
+import logging
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import version
@@ -18,18 +19,20 @@ from typing import Any
 
 from corpora.build import Build, Scratch
 from corpora.document import ORIGINS, Rejected
-from corpora.errors import UsageError
+from corpora.errors import CorpusError, UsageError
 from corpora.plan import InputFile, Plan, Stage, Unit, describe_file, fingerprint_of
 from pipelines.options import CommonOptions, option
 from pipelines.run import run
 from pipelines.work import Counts, Filtered, Outcome, Rows, Written, Yield
 
+log = logging.getLogger(__name__)
 ABOUT = __doc__
 DATASETS = {"": "examples"}
 TOKENIZER, VOCAB = "tokenizer ", "entity vocabulary "
 SHARES = "shares.json"
 _WRITTEN = Written(())
 _SPECIAL_PIECES = 2  # [CLS] and [SEP], which models add
+_CASED = {"auto": None, "yes": True, "no": False}
 _TOKENIZER_FILES = (
     "tokenizer.json",
     "tokenizer_config.json",
@@ -44,6 +47,12 @@ class Options(CommonOptions):
 
     tokenizer: Path = option(
         type=Path, metavar="DIR|FILE", help="a tokenizer's folder, tokenizer.json or vocab.txt"
+    )
+    tokenizer_cased: str = option(
+        "auto",
+        choices=tuple(_CASED),
+        help="of a vocab.txt, whether capitals stay (default: as its configuration or its pieces "
+        "show)",
     )
     entity_vocab: Path | None = option(
         None, type=Path, metavar="DIR", help="the entities that have an id (default: no entities)"
@@ -98,7 +107,8 @@ class Options(CommonOptions):
         0.01,
         type=float,
         metavar="SHARE",
-        help="of the documents, those held out to evaluate on, at least one (default: 0.01)",
+        help="of the documents, those held out to evaluate on, at least one of several (default: "
+        "0.01)",
     )
     seed: int = option(1, type=int, metavar="N", help="of what is held out (default: 1)")
 
@@ -110,7 +120,8 @@ def plan(options: Options) -> Plan:
 
     _check(options)
     files = find_shards(options.input, "documents", exclude=options.exclude)[: options.limit]
-    tokenizer = Tokenizer.open(options.tokenizer)
+    cased = _CASED[options.tokenizer_cased]
+    tokenizer = Tokenizer.open(options.tokenizer, cased=cased)
     parameters = {
         name: getattr(options, name)
         for name in (
@@ -134,7 +145,11 @@ def plan(options: Options) -> Plan:
     }
     auxiliary = _auxiliary(options)
     vocab = options.entity_vocab and str(options.entity_vocab.absolute())
-    paths = {"tokenizer_path": str(options.tokenizer.absolute()), "vocab_path": vocab}
+    paths = {
+        "tokenizer_path": str(options.tokenizer.absolute()),
+        "tokenizer_cased": cased,
+        "vocab_path": vocab,
+    }
     units = tuple(
         Unit(number, (file,), auxiliary, parameters | paths) for number, file in enumerate(files)
     )
@@ -169,6 +184,11 @@ def _check(options: Options) -> None:
         raise UsageError(
             "--min-entity-count and --only-with-mentions need an --entity-vocab: without one, no "
             "mention becomes an entity."
+        )
+    if not options.entity_vocab and options.unknown_entities == "keep":
+        raise UsageError(
+            "--unknown-entities keep needs an --entity-vocab, even one of few entities: without "
+            "one, no mention becomes an entity, nor [UNK]."
         )
 
 
@@ -279,19 +299,27 @@ def _maker(unit: Unit, scratch: Scratch) -> Any:
     files = tuple(unit.auxiliary.values())
     for file in files:
         file.check()
-    return ExampleMaker(*_opened(settings["tokenizer_path"], settings["vocab_path"], files), rules)
+    tokenizer = (settings["tokenizer_path"], settings["tokenizer_cased"])
+    return ExampleMaker(*_opened(tokenizer, settings["vocab_path"], files), rules)
 
 
 @lru_cache(maxsize=1)  # opened once by each worker; as long as the files are the same
-def _opened(tokenizer: str, vocab: str | None, _: tuple[InputFile, ...]) -> tuple[Any, Any]:
+def _opened(
+    tokenizer: tuple[str, bool | None], vocab: str | None, _: tuple[InputFile, ...]
+) -> tuple[Any, Any]:
     from corpora.entity_vocab import EntityVocab
     from corpora.tokenizers import Tokenizer
 
-    return Tokenizer.open(tokenizer), vocab and EntityVocab(vocab)
+    path, cased = tokenizer
+    return Tokenizer.open(path, cased=cased), vocab and EntityVocab(vocab)
 
 
 def write_side_files(build: Build) -> None:
-    """Write the report, and what belongs to the examples: tokenizer, entities."""
+    """Write the report, and what belongs to the examples: tokenizer, entities.
+
+    Raises ``CorpusError`` where all examples of several documents are of one split, though two
+    were asked for.
+    """
     from corpora import example_report
     from corpora.shards import write_text
     from corpora.tokenizers import Tokenizer
@@ -302,13 +330,34 @@ def write_side_files(build: Build) -> None:
         length=parameters["max_length"] - _SPECIAL_PIECES,
         n_entities=parameters["n_entities"],
     )
+    n_documents = {split: int(counts[0]) for split, counts in summary.by_split.items()}
+    _check_splits(n_documents, held_out=parameters["held_out"])
     text = example_report.report(summary, build.counters, parameters)
     write_text(build.side / "report.md", [text])
     if parameters["n_entities"]:
         shards = [file.check() for name, file in auxiliary.items() if name.startswith(VOCAB)]
         example_report.write_entities(build.side / "entities.arrow", shards, summary.train)
-    tokenizer = build.plan.units[0].settings["tokenizer_path"]
-    Tokenizer.open(tokenizer).save(build.side)
+    settings = build.plan.units[0].settings
+    cased = settings["tokenizer_cased"]
+    Tokenizer.open(settings["tokenizer_path"], cased=cased).save(build.side)
+
+
+def _check_splits(n_documents: Mapping[str, int], *, held_out: float) -> None:
+    """Look at the documents of each split that have examples; it was chosen among all."""
+    from corpora.examples import HELD_OUT, TRAIN
+
+    n_train, n_held_out = n_documents[TRAIN], n_documents[HELD_OUT]
+    if not n_train and not n_held_out:
+        log.warning("No examples: no document has any piece that is asked for. See report.md.")
+    elif not held_out or (n_train and (n_held_out or n_train == 1)):
+        return
+    else:
+        empty, size = ("is held out", "larger") if n_train else ("is left to train on", "smaller")
+        raise CorpusError(
+            f"--held-out {held_out:g}: no example {empty}, for the documents that were chosen have "
+            f"none. {n_train + n_held_out:,} others have. Choose another --seed or a {size} "
+            "--held-out; nothing was published."
+        )
 
 
 def next_steps(options: Options) -> list[str]:

@@ -209,6 +209,12 @@ def _unwrap(error: Exception, *, log: Path) -> Exception:
 
 def _check_rejects(build: Any, options: CommonOptions) -> None:
     account = build.accounting
+    if account.n_rejected and not account.written:
+        raise TooManyRejectsError(
+            f"{account.n_rejected:,} of {account.read:,} records were rejected "
+            f"({_reasons(account.rejected)}), and none was written; nothing was published. The "
+            f"first: {build.rejected[0]['message']} Mend the input, or choose other options."
+        )
     too_many = max(10, options.max_reject_rate * account.read)
     if account.n_rejected > too_many:
         example = build.rejected[0]

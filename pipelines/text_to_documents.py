@@ -46,13 +46,16 @@ class Options(CommonOptions):
     format: str = option(
         "auto",
         choices=("auto", "plain", "doc", "jsonl"),
-        help="plain text, WikiExtractor's <doc …>, or JSON Lines (default: as the content shows)",
+        help="plain text, WikiExtractor's <doc …>, or JSON Lines (default: as options of one of "
+        "them say, or as the content shows)",
     )
     encoding: str | None = option(
         None, metavar="NAME", help="of all files: utf-8, gb18030 … (default: as the bytes show)"
     )
     split_pattern: str | None = option(
-        None, metavar="REGEX", help="a document begins with each line where this is found"
+        None,
+        metavar="REGEX",
+        help="all files are plain text, and a document begins with each line where this is found",
     )
     split_blank: int | None = option(
         None, type=int, metavar="N", help="… after N or more blank lines; 0: with each line"
@@ -68,8 +71,8 @@ class Options(CommonOptions):
         nargs="+",
         action="extend",
         metavar="COLUMN=FIELD",
-        help="of JSON Lines: text=body id=key title= lang= url= timestamp= license= … (default: "
-        "fields with these names)",
+        help="all files are JSON Lines: text=body id=key title= lang= url= timestamp= license= … "
+        "(default: fields with these names)",
     )
     metadata: tuple[str, ...] = option(
         (),
@@ -116,6 +119,8 @@ def plan(options: Options) -> Plan:
 
 def _check(options: Options) -> None:
     """Raise ``UsageError`` for options that are wrong, or do not fit each other."""
+    from corpora.text.json_lines import is_language
+
     if not 0 < options.max_file_size < float("inf"):
         raise UsageError(f"--max-file-size {options.max_file_size:g}: must be above 0.")
     if not 0 < options.max_characters <= MAX_CHARACTERS:
@@ -125,11 +130,7 @@ def _check(options: Options) -> None:
         )
     if options.split_pattern is not None and options.split_blank is not None:
         raise UsageError("--split-pattern and --split-blank: choose one.")
-    is_split = options.split_pattern is not None or options.split_blank is not None
-    if is_split and options.format not in ("auto", "plain"):
-        raise UsageError(f"--format {options.format}: only plain text can be split.")
-    if options.field and options.format not in ("auto", "jsonl"):
-        raise UsageError(f"--format {options.format}: --field is for JSON Lines.")
+    _format(options)
     if options.split_blank is not None and options.split_blank < 0:
         raise UsageError(f"--split-blank {options.split_blank}: must be at least 0.")
     try:
@@ -138,6 +139,23 @@ def _check(options: Options) -> None:
         raise UsageError(f"--split-pattern {options.split_pattern}: {error}.") from error
     if options.group is not None and not options.group.strip():
         raise UsageError("--group: is empty.")
+    if options.lang is not None and not is_language(options.lang):
+        raise UsageError(f"--lang {options.lang}: no tag of a language (de, zh-TW).")
+
+
+def _format(options: Options) -> str:
+    """The form of all files: as named, or as an option says that fits but one."""
+    is_split = options.split_pattern is not None or options.split_blank is not None
+    if is_split and options.field:
+        raise UsageError(
+            "--field is for JSON Lines, --split-pattern and --split-blank are for plain text: "
+            "choose one."
+        )
+    if is_split and options.format not in ("auto", "plain"):
+        raise UsageError(f"--format {options.format}: only plain text can be split.")
+    if options.field and options.format not in ("auto", "jsonl"):
+        raise UsageError(f"--format {options.format}: --field is for JSON Lines.")
+    return "plain" if is_split else "jsonl" if options.field else options.format
 
 
 def _settings(options: Options, files: Sequence[InputFile]) -> dict[str, Any]:
@@ -148,7 +166,7 @@ def _settings(options: Options, files: Sequence[InputFile]) -> dict[str, Any]:
     folder = Path(files[0].path.removesuffix(files[0].name)).name
     return {
         "read": {
-            "format": options.format,
+            "format": _format(options),
             "encoding": options.encoding and check_encoding(options.encoding),
             "split_pattern": options.split_pattern,
             "split_blank": options.split_blank,

@@ -5,7 +5,8 @@ The rule, in this order:
 1. A byte order mark: UTF-8, UTF-16 or UTF-32.
 2. UTF-8 where every byte is valid, and at most ``MAX_CONTROL`` of them are control characters
    (much of what UTF-16 is made of is valid UTF-8, too: English with NULs, Russian with 04s).
-3. UTF-8 where at least ``MIN_UTF8`` of the bytes beyond ASCII belong to valid sequences.
+3. UTF-8 where at least ``MIN_UTF8`` of the bytes beyond ASCII belong to valid sequences, or all
+   but those of a last character that is cut.
 4. UTF-16 (either order), GB18030, Big5 (as Windows has it, or with the characters of Hong Kong),
    where at most ``MAX_INVALID`` of the bytes are invalid and, of the characters beyond ASCII, at
    least ``MIN_EXPECTED`` are expected: the Han characters that every Chinese text is made of
@@ -32,6 +33,7 @@ from corpora.text.encodings import (
     count_marked,
     decode_marked,
     first_invalid,
+    n_unfinished,
 )
 from corpora.text.opening import TextError
 
@@ -62,14 +64,11 @@ _ALPHABETS = "\u00a0-\u0e7f\u1e00-\u1fff\u2010-\u2027\u2030-\u203a\u3041-\u30ff"
 def detect(read: Read, *, name: str, named: str | None = None) -> Encoding:
     """Tell how the file ``name`` is encoded, or look at its bytes as ``named`` has it.
 
-    Reads the file once where all is well and it is UTF-8, marked, or ``named``; up to eight times
-    otherwise. Raises ``TextError`` where no encoding fits, or more than ``MAX_INVALID`` of the
-    bytes are invalid.
+    Reads the file once where all is well and it is UTF-8, marked, or ``named``; up to nine times
+    otherwise. Raises ``TextError`` where no encoding fits, more than ``MAX_INVALID`` of the bytes
+    are invalid, or UTF-8 is ``named`` and a mark says otherwise.
     """
-    mark = _byte_order_mark(read)
-    chosen = named or mark
-    if chosen in _UNMARKED:
-        chosen = mark if mark and mark.startswith(chosen[:5]) else _UNMARKED[chosen]
+    chosen = _chosen(named, _byte_order_mark(read), name=name)
     counts = _Counts()
     if first_invalid(lambda: counts.count(read()), chosen or "utf-8") is None and (
         chosen or not counts.has_control(MAX_CONTROL)
@@ -78,6 +77,8 @@ def detect(read: Read, *, name: str, named: str | None = None) -> Encoding:
     counts = _Counts()
     for _ in counts.count(read()):
         pass
+    if cut := _cut_utf8(read, counts, chosen=chosen):
+        return cut
     found = _choose(read, counts, name=name) if chosen is None else _measure(read, chosen, counts)
     if found.n_invalid > MAX_INVALID * counts.n_bytes:
         position = f"byte {first_invalid(read, found.name)}"
@@ -89,6 +90,30 @@ def detect(read: Read, *, name: str, named: str | None = None) -> Encoding:
             position=position,
         )
     return found
+
+
+def _chosen(named: str | None, mark: str | None, *, name: str) -> str | None:
+    """The encoding that is named or marked, with its order of bytes."""
+    chosen = named or mark
+    if chosen in _UNMARKED:
+        chosen = mark if mark and mark.startswith(chosen[:5]) else _UNMARKED[chosen]
+    if chosen == "utf-8" and mark not in (None, "utf-8"):
+        raise TextError(
+            "wrong_encoding",
+            f"{name}: begins with the mark of {mark}, but --encoding is {named}. Leave --encoding "
+            "out, or name the right one for each group of files.",
+            position="byte 0",
+        )
+    return chosen
+
+
+def _cut_utf8(read: Read, counts: "_Counts", *, chosen: str | None) -> Encoding | None:
+    """UTF-8, if all is valid but a last character that is cut, and is not the only one."""
+    if chosen not in (None, "utf-8") or (chosen is None and counts.has_control(MAX_CONTROL)):
+        return None
+    n_cut = n_unfinished(read, "utf-8")
+    is_likely = n_cut > 0 and (chosen is not None or counts.n_high > n_cut)
+    return Encoding("utf-8", n_cut) if is_likely else None
 
 
 def _byte_order_mark(read: Read) -> str | None:

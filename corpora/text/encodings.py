@@ -90,6 +90,17 @@ def first_invalid(read: Read, name: str) -> int | None:
         n_before += len(chunk)
 
 
+def n_unfinished(read: Read, name: str) -> int:
+    """How many bytes begin a character at the very end; 0 where others are invalid, or none."""
+    decoder = codecs.getincrementaldecoder(name)()
+    try:
+        for chunk in read():
+            decoder.decode(chunk)
+    except UnicodeDecodeError:
+        return 0
+    return len(decoder.getstate()[0])
+
+
 def decode(
     chunks: Iterable[bytes], encoding: Encoding, counters: Counter[str], *, at_start: bool = True
 ) -> Iterator[str]:

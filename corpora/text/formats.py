@@ -18,17 +18,17 @@ BORDERS = {  # of records, each after its first byte
 
 
 def detect_format(lines: Iterable[str | None]) -> str:
-    """Tell the form by the first lines that are not blank.
+    """Tell the form by the first lines that are not blank; None, a line too long, is passed over.
 
     ``doc``: the first is a start tag of WikiExtractor. ``jsonl``: the first begins with ``{``, and
     one of the first three is a JSON object. ``plain``: anything else.
     """
-    first = list(islice((line for line in lines if line is None or line.strip()), _LOOKED_AT))
-    if not first or first[0] is None:
+    first = list(islice((line for line in lines if line and line.strip()), _LOOKED_AT))
+    if not first:
         return PLAIN
     if is_start(first[0]):
         return DOC
-    is_json = first[0].lstrip().startswith("{") and any(line and is_object(line) for line in first)
+    is_json = first[0].lstrip().startswith("{") and any(map(is_object, first))
     return JSON_LINES if is_json else PLAIN
 
 

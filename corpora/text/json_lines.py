@@ -60,7 +60,8 @@ def read_json_lines(
 ) -> Iterator[Record | Rejected]:
     """Read a record from each line that is not blank; those count as ``lines.blank``.
 
-    A record without an id of its own is ``FILE#LINE``.
+    A record without an id of its own is ``FILE#LINE``. A field that is only called like a column,
+    and cannot be one, is none, and counts as ``fields.unusable/NAME``.
     """
     for number, line in enumerate(lines, 1):
         if line is None:
@@ -72,7 +73,10 @@ def read_json_lines(
                 values = _parse(line)
                 if "\\u" in line and (n := len(_REPLACEMENT.findall(line))):
                     counters["characters.replacement"] += n
-                yield _record(values, fields, place, line=number)
+                record, unusable = _record(values, fields, place, line=number)
+                for field in unusable:
+                    counters.update(["fields.unusable", f"fields.unusable/{field}"])
+                yield record
             except _BadRecordError as error:
                 reason, what = error.args
                 yield place.reject(number, reason, what=what, excerpt=line)
@@ -80,7 +84,7 @@ def read_json_lines(
 
 def _parse(line: str) -> dict[str, Any]:
     try:
-        values = json.loads(line, strict=False)
+        values = json.loads(line, strict=False, object_pairs_hook=_without_doubles)
     except json.JSONDecodeError as error:
         what = f"no JSON at column {error.colno} ({error.msg}). Mend the line."
         raise _BadRecordError("broken_json", what) from error
@@ -92,25 +96,50 @@ def _parse(line: str) -> dict[str, Any]:
     return values
 
 
+def _without_doubles(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """An object, whose fields must have different names: of two, one would be lost."""
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        double, _ = Counter(name for name, _ in pairs).most_common(1)[0]
+        what = f"field {double!r} stands twice in an object. Mend the line."
+        raise _BadRecordError("double_field", what)
+    return values
+
+
 def is_object(line: str) -> bool:
-    """Whether a line is a JSON object."""
+    """Whether a line is a JSON object, a record or not."""
     try:
         _parse(line)
-    except _BadRecordError:
-        return False
+    except _BadRecordError as error:
+        reason, _ = error.args
+        return bool(reason == "double_field")
     return True
 
 
-def _record(values: dict[str, Any], fields: Fields, place: Place, *, line: int) -> Record:
+def is_language(tag: str) -> bool:
+    """Whether this is a tag of a language: de, zh-TW."""
+    return _TAG.fullmatch(tag) is not None
+
+
+def _record(
+    values: dict[str, Any], fields: Fields, place: Place, *, line: int
+) -> tuple[Record, list[str]]:
+    """The record, and the fields that are called like a column, but cannot be one."""
     columns: dict[str, str] = {}
-    used = set()
+    used, unusable = set(), []
     for column, defaults in _DEFAULTS.items():
-        field = _field_of(column, values, fields, defaults=defaults)
-        if field is not None and values[field] is not None:
-            used.add(field)
-            columns[column] = _string(values[field], field, column)
+        for field in _fields_of(column, values, fields, defaults=defaults):
+            try:
+                columns[column] = _string(values[field], field, column)
+            except _BadRecordError:
+                if column == "text" or column in fields.named:
+                    raise
+                unusable.append(field)
+            else:
+                used.add(field)
+                break
     text, title, own_id = columns.pop("text"), columns.pop("title", None), columns.pop("id", None)
-    return Record(
+    record = Record(
         text,
         own_id if own_id is not None else f"{place.source}#{place.line + line - 1}",
         has_own_id=own_id is not None,
@@ -118,17 +147,19 @@ def _record(values: dict[str, Any], fields: Fields, place: Place, *, line: int) 
         columns=columns,
         metadata=_metadata(values, fields.metadata, used),
     )
+    return record, unusable
 
 
-def _field_of(
+def _fields_of(
     column: str, values: Mapping[str, Any], fields: Fields, *, defaults: Sequence[str]
-) -> str | None:
-    """The field of this object that a column is taken from, if there is one."""
+) -> list[str]:
+    """The fields of this object that a column may be taken from, the best first."""
     named = fields.named.get(column)
     candidates = (named,) if named else defaults
-    found = next((field for field in candidates if field in values), None)
+    there = [field for field in candidates if field in values]
+    found = [field for field in there if values[field] is not None]
     is_needed = named is not None or column == "text"
-    if is_needed and (found is None or (values[found] is None and column in ("text", "id"))):
+    if is_needed and not (found if column in ("text", "id") else there):
         what = f"no field {candidates[0]!r}. Say where {column} stands: --field {column}=…"
         raise _BadRecordError("missing_field", what)
     return found
@@ -139,7 +170,7 @@ def _string(value: object, field: str, column: str) -> str:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not isinstance(value, str) and (column == "text" or not is_number):
         raise _BadRecordError("bad_field", f"field {field!r} is no string. Mend the line.")
-    if column == "lang" and not _TAG.fullmatch(str(value)):
+    if column == "lang" and not is_language(str(value)):
         raise _BadRecordError("bad_field", f"field {field!r} is no tag of a language (de, zh-TW).")
     if column in ("id", "group") and not _VISIBLE.search(str(value)):
         raise _BadRecordError("bad_field", f"field {field!r} is empty. Mend the line.")

@@ -1,7 +1,8 @@
 """Pairs of texts for next sentence and sentence order prediction (published systems, C.9).
 
 An example gives two neighbouring sentences, which grow by the sentences before the first and after
-the second, side by coin, as long as both fit. The budget counts each side once (B-N14). In *next
+the second, side by coin, as long as both fit; C.9 draws them from a whole article, here both stay
+inside their packed examples. The budget counts each side once (B-N14). In *next
 sentence prediction* the second text is, half of the time, one of another document; sides are not
 swapped besides (B-N4). In *sentence order prediction* the two are swapped half of the time.
 """
@@ -54,7 +55,10 @@ def show_pair(
     pairs: Literal["nsp", "sop"],
     max_length: int,
 ) -> View:
-    """Show two texts, one of them of this example; or one text where no pair can be made."""
+    """Show two texts, one of them of this example; or one text where no pair can be made.
+
+    Where no partner is found no coin is tossed: else all pairs that are left would be connected.
+    """
     if len(sentence_borders(example)) < 3:
         return _noted(whole(example, max_length - 2, chance), SINGLE)
     room = max_length - 3
@@ -62,12 +66,10 @@ def show_pair(
     is_first = bool(as_below(numbers[:1], 2)[0])
     if pairs == "sop":
         return sentence_order(example, numbers, room=room, swap=not is_first)
-    if is_first:
-        return next_sentence(example, example, numbers, room=room)
     partner = find_partner(examples, example, chance.row(Stream.PARTNER, _TRIES))
     if partner is None:
         return _noted(whole(example, max_length - 2, chance), ALONE)
-    return next_sentence(example, partner, numbers, room=room)
+    return next_sentence(example, example if is_first else partner, numbers, room=room)
 
 
 def _noted(view: View, note: str) -> View:

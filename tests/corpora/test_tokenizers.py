@@ -287,6 +287,73 @@ def test_capitals_in_a_vocabulary_decide_whether_it_is_cased(tmp_path, pieces, c
     assert tokenizer.name == "some"
 
 
+@pytest.mark.parametrize(
+    ("pieces", "text", "expected"),
+    [
+        (["für", "fur", "über", "ş"], "FÜR", "für"),
+        (["fur"], "FÜR", "fur"),
+        (["が", "か"], "が", "が"),
+        (["한"], "한", "한"),
+    ],
+)
+def test_accents_in_a_lower_cased_vocabulary_stay(tmp_path, pieces, text, expected):
+    file = tmp_path / "vocab.txt"
+    file.write_text("\n".join([*SPECIALS, *pieces, *map(str, range(60))]), "utf-8")
+
+    tokenizer = Tokenizer.open(file, cased=False)
+
+    [row] = tokenizer.encode([text])
+    assert [tokenizer.backend.id_to_token(id) for id in row.ids] == [expected]
+
+
+def test_a_few_accents_in_a_lower_cased_vocabulary_are_stripped_as_bert_does(tmp_path):
+    file = tmp_path / "vocab.txt"
+    file.write_text("\n".join([*SPECIALS, "für", "fur", *map(str, range(200))]), "utf-8")
+
+    tokenizer = Tokenizer.open(file)
+
+    [row] = tokenizer.encode(["für"])
+    assert tokenizer.backend.id_to_token(int(row.ids[0])) == "fur"
+
+
+def test_our_own_vocabulary_without_its_configuration_is_the_same_tokenizer(tmp_path):
+    own = Tokenizer(
+        wordpiece([p for p in VOCAB if p == p.lower() or p in SPECIALS], cased=False), name="own"
+    )
+    own.save(tmp_path / "own")
+    (tmp_path / "vocab.txt").write_bytes((tmp_path / "own/vocab.txt").read_bytes())
+
+    assert Tokenizer.open(tmp_path / "vocab.txt").sha256 == own.sha256
+
+
+def test_a_configuration_of_bert_strips_accents_as_bert_does(tmp_path):
+    (tmp_path / "vocab.txt").write_text("\n".join(VOCAB), "utf-8")
+    (tmp_path / "tokenizer_config.json").write_text('{"do_lower_case": true}')
+
+    assert Tokenizer.open(tmp_path).backend.normalizer.strip_accents is None
+
+
+def test_a_byte_order_mark_is_no_part_of_a_vocabulary(tmp_path):
+    (tmp_path / "vocab.txt").write_text("\n".join(VOCAB), "utf-8-sig")
+
+    assert Tokenizer.open(tmp_path).special.pad == 0
+
+
+@pytest.mark.parametrize("part", ["normalizer", "pre_tokenizer", "added_tokens"])
+def test_a_part_that_tokenizer_json_leaves_out_is_none(tmp_path, part):
+    bert(True, False).save(tmp_path)
+    file = tmp_path / "tokenizer.json"
+    parts = json.loads(file.read_text("utf-8"))
+    del parts[part]
+    file.write_text(json.dumps(parts), "utf-8")
+
+    tokenizer = Tokenizer.open(tmp_path, cased=True)
+
+    assert tokenizer.backend.id_to_token(int(tokenizer.encode(["Haus"])[0].ids[0])) == "Haus"
+    tokenizer.save(tmp_path / "again")
+    assert Tokenizer.open(tmp_path / "again").sha256 == tokenizer.sha256
+
+
 def test_what_is_said_wins_over_what_is_guessed(tmp_path):
     (tmp_path / "vocab.txt").write_text("\n".join(VOCAB), "utf-8")
 
@@ -306,14 +373,17 @@ def test_a_vocabulary_without_a_special_piece_is_refused(tmp_path, missing):
 
 def test_files_that_are_no_tokenizer_are_refused(tmp_path):
     (tmp_path / "tokenizer.json").write_text("{}")
-    (tmp_path / "twice.txt").write_text("a\na\n")
+    (tmp_path / "twice.txt").write_text("\n".join([*SPECIALS, "a", "b", "a"]))
+    (tmp_path / "prose.txt").write_text("First line.\n\nSecond line.\n\n")
     (tmp_path / "latin.txt").write_bytes(b"\xe4\n")
 
     with pytest.raises(CorpusError, match=r"tokenizer\.json: no tokenizer"):
         Tokenizer.open(tmp_path)
-    with pytest.raises(CorpusError, match="stands on two lines"):
+    with pytest.raises(CorpusError, match=r"twice\.txt:8: the piece 'a' stands on line 6, too"):
         Tokenizer.open(tmp_path / "twice.txt")
-    with pytest.raises(CorpusError, match="no UTF-8"):
+    with pytest.raises(CorpusError, match=r"prose\.txt: is no vocabulary"):
+        Tokenizer.open(tmp_path / "prose.txt")
+    with pytest.raises(CorpusError, match="is no vocabulary: no UTF-8"):
         Tokenizer.open(tmp_path / "latin.txt")
     with pytest.raises(CorpusError, match="no such file"):
         Tokenizer.open(tmp_path / "nothing")

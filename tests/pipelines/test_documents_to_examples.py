@@ -1,6 +1,7 @@
 """Documents to examples: what a run publishes, what it counts, and what ends it."""
 
 import json
+import re
 from functools import partial
 from itertools import chain
 
@@ -180,6 +181,57 @@ def test_one_document_at_least_is_held_out(inputs, tmp_path):
     assert held_out == {lowest}
 
 
+@pytest.mark.parametrize(
+    ("place", "held_out", "message"),
+    [(0, "1e-9", "no example is held out"), (-1, "0.9999", "no example is left to train on")],
+)
+def test_a_split_without_examples_ends_the_run(inputs, tmp_path, capsys, place, held_out, message):
+    ids = sorted((f"z:{number}" for number in range(9)), key=partial(share, seed=1))
+    rows = [document(id) for id in ids]
+    rows[place] = document(ids[place], "Im Mai", ((0, 6),))
+    write_dataset(tmp_path / "in/documents", "documents", rows)
+    options = ["--only-with-mentions", "--held-out", held_out]
+
+    assert run(inputs, tmp_path / "out", *options, documents=tmp_path / "in") == 1
+
+    error = capsys.readouterr().err
+    assert message in error
+    assert "another --seed" in error
+    assert not (tmp_path / "out/dataset.json").exists()
+
+
+def test_a_single_document_with_examples_is_trained_on(inputs, tmp_path):
+    write_dataset(tmp_path / "in/documents", "documents", [document("z:1")])
+
+    assert run(inputs, tmp_path / "out", documents=tmp_path / "in") == 0
+
+    rows = list(open_dataset(tmp_path / "out", "examples").rows())
+    assert {row["split"] for row in rows} == {"train"}
+
+
+def test_no_examples_at_all_are_warned_of(inputs, tmp_path, caplog):
+    rows = [document(f"z:{n}", "Im Mai", ((0, 6),)) for n in range(3)]
+    write_dataset(tmp_path / "in/documents", "documents", rows)
+
+    assert run(inputs, tmp_path / "out", "--only-with-mentions", documents=tmp_path / "in") == 0
+
+    assert "No examples" in caplog.text
+
+
+def test_whether_capitals_stay_is_said_for_a_vocabulary(inputs, tmp_path):
+    vocab = (inputs / "tok/vocab.txt").read_text("utf-8")
+    (tmp_path / "vocab.txt").write_text(vocab, "utf-8")
+    lowercase = {}
+
+    for cased in ("auto", "no"):
+        options = ["--tokenizer-cased", cased]
+        output = tmp_path / cased
+        assert run(inputs, output, *options, tokenizer=tmp_path / "vocab.txt") == 0
+        lowercase[cased] = Tokenizer.open(output).backend.normalizer.lowercase
+
+    assert lowercase == {"auto": False, "no": True}
+
+
 def test_nothing_is_held_out_where_nothing_is_asked_for(inputs, tmp_path):
     assert run(inputs, tmp_path / "out", "--held-out", "0") == 0
 
@@ -244,10 +296,14 @@ def test_what_makes_no_sense_is_an_error(inputs, tmp_path, capsys, options, mess
     assert message in capsys.readouterr().err
 
 
-def test_entity_options_need_a_vocabulary(inputs, tmp_path, capsys):
-    assert run(inputs, tmp_path / "out", "--only-with-mentions", vocab=None) == 2
+@pytest.mark.parametrize(
+    "options",
+    [("--only-with-mentions",), ("--min-entity-count", "2"), ("--unknown-entities", "keep")],
+)
+def test_entity_options_need_a_vocabulary(inputs, tmp_path, capsys, options):
+    assert run(inputs, tmp_path / "out", *options, vocab=None) == 2
 
-    assert "need an --entity-vocab" in capsys.readouterr().err
+    assert re.search("needs? an --entity-vocab", capsys.readouterr().err)
 
 
 def test_no_tokenizer_is_an_error(inputs, tmp_path, capsys):

@@ -217,6 +217,58 @@ def write_many(folder):
     (folder / "many.jsonl").write_text("\r\n".join(["", *lines, "{", ""]), newline="")
 
 
+def test_an_option_of_json_lines_makes_all_files_json_lines(tmp_path):
+    (tmp_path / "f").write_text('torn"}\n{"body": "a"}\n{"body": "b"}\n')
+
+    run(tmp_path / "out", "--field", "text=body", input=tmp_path / "f")
+
+    assert [d.text for d in documents_of(tmp_path / "out")] == ["a", "b"]
+    assert rejected_of(tmp_path / "out") == [("f", "line 1", "broken_json")]
+
+
+@pytest.mark.parametrize("option", [("--split-pattern", "^{"), ("--split-blank", 0)])
+def test_an_option_of_plain_text_makes_all_files_plain_text(option, tmp_path):
+    (tmp_path / "f").write_text('{"text": "a"}\n{"text": "b"}\n')
+
+    run(tmp_path / "out", *option, input=tmp_path / "f")
+
+    assert [d.text for d in documents_of(tmp_path / "out")] == ['{"text": "a"}', '{"text": "b"}']
+
+
+def test_a_first_record_that_is_too_long_costs_only_itself(tmp_path):
+    (tmp_path / "f").write_text(json.dumps({"text": "x" * 99}) + '\n{"text": "a"}\n')
+
+    run(tmp_path / "out", "--max-characters", 50, input=tmp_path / "f")
+
+    assert [d.text for d in documents_of(tmp_path / "out")] == ["a"]
+    assert rejected_of(tmp_path / "out") == [("f", "line 1", "too_large")]
+
+
+def test_a_field_that_only_has_the_name_of_a_column_rejects_no_record(tmp_path):
+    (tmp_path / "f").write_text('{"text": "a", "lang": "Deutsch, alt", "group": ["x"]}\n')
+
+    run(tmp_path / "out", "--lang", "de", "--metadata", "*", input=tmp_path / "f")
+
+    [document] = documents_of(tmp_path / "out")
+    assert (document.lang, document.group) == ("de", tmp_path.name)
+    assert dict(document.metadata) == {"lang": "Deutsch, alt", "group": '["x"]'}
+    counters = counters_of(tmp_path / "out")
+    assert counters["fields.unusable"] == 2
+    assert counters["fields.unusable/lang"] == counters["fields.unusable/group"] == 1
+
+
+@pytest.mark.parametrize("rate", [0, 1])
+def test_nothing_is_published_where_all_is_rejected(rate, tmp_path, capsys):
+    (tmp_path / "f").write_text('{"text": "a"\n{"body": "b"}\n')
+
+    assert run(tmp_path / "out", "--max-reject-rate", rate, input=tmp_path / "f") == 1
+
+    message = capsys.readouterr().err
+    assert "2 of 2 records were rejected (broken_json 1, missing_field 1), and none" in message
+    assert "f:1: no JSON" in message
+    assert not (tmp_path / "out/dataset.json").exists()
+
+
 @pytest.mark.usefixtures("small_parts")
 def test_bytes_do_not_depend_on_workers(tmp_path):
     write_many(tmp_path / "in")
@@ -278,6 +330,8 @@ def test_the_name_of_the_folder_is_in_the_plan_only_where_it_names_a_group(tmp_p
         (["--split-blank", "1", "--format", "doc"], "only plain text"),
         (["--field", "text"], "COLUMN=FIELD"),
         (["--field", "text=a", "--format", "plain"], "--field is for"),
+        (["--field", "text=a", "--split-blank", "1"], "--field is for JSON Lines"),
+        (["--lang", "auf Deutsch"], "--lang auf Deutsch: no tag"),
         (["--max-file-size", "nan"], "--max-file-size"),
         (["--max-characters", "0"], "--max-characters"),
         (["--group", " "], "--group"),

@@ -126,6 +126,32 @@ def test_invalid_bytes_become_replacement_characters_and_are_counted():
     assert counters["characters.replacement"] == 0
 
 
+@pytest.mark.parametrize("n_missing", [1, 2, 3])
+@pytest.mark.parametrize("named", [None, "utf-8"])
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_utf8_that_is_cut_in_its_last_character_is_utf8(n_missing, named, size):
+    data = "ä 😀".encode()[:-n_missing]
+
+    found, encoding, counters = read(data, named=named, size=size)
+
+    assert found == "ä \ufffd"
+    assert (encoding.name, encoding.n_invalid) == ("utf-8", 4 - n_missing)
+    assert counters["bytes.invalid"] == 4 - n_missing
+
+
+def test_a_letter_of_latin1_at_the_end_is_no_utf8_that_is_cut():
+    found, encoding, _ = read("Ein Café".encode("latin-1"))
+
+    assert (found, encoding.name) == ("Ein Café", "cp1252")
+
+
+def test_a_mark_that_contradicts_the_encoding_that_is_named_is_an_error():
+    with pytest.raises(TextError, match="mark of utf-16-le, but --encoding is utf-8") as caught:
+        read(b"\xff\xfe" + "viel Text".encode("utf-16-le") * 99, named="utf-8")
+
+    assert (caught.value.reason, caught.value.position) == ("wrong_encoding", "byte 0")
+
+
 def test_replacement_characters_that_were_there_are_counted_apart():
     _, _, counters = read("Gr\ufffd\ufffde".encode())
 

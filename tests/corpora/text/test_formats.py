@@ -37,7 +37,11 @@ PIECES = [
         (['{"text": "cut', '{"text": 1}'], "jsonl"),
         (["{", '"text": 1', "}"], "plain"),
         (["see {x}", '{"a": 1}'], "plain"),
-        ([None, DOC], "plain"),
+        ([None, DOC], "doc"),
+        ([None, None, '{"a": 1}'], "jsonl"),
+        ([None, "x"], "plain"),
+        ([None], "plain"),
+        (['{"a": 1, "a": 2}'], "jsonl"),
         (["[1]"], "plain"),
     ],
 )

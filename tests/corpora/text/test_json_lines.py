@@ -68,10 +68,8 @@ def test_any_strings_come_back(text, title, ascii):
         ('{"body": "a"}', "missing_field"),
         ('{"text": null}', "missing_field"),
         ('{"text": 1}', "bad_field"),
-        ('{"text": "a", "id": ["x"]}', "bad_field"),
-        ('{"text": "a", "id": true}', "bad_field"),
-        ('{"text": "a", "id": " \\u0000"}', "bad_field"),
-        ('{"text": "a", "lang": "auf Deutsch"}', "bad_field"),
+        ('{"text": "a", "text": "b"}', "double_field"),
+        ('{"text": "a", "x": [{"y": 1, "y": 1}]}', "double_field"),
         (None, "too_large"),
     ],
 )
@@ -81,6 +79,43 @@ def test_a_broken_line_is_rejected_and_its_neighbours_are_not(line, reason):
     assert [r.text for r in found if not isinstance(r, Rejected)] == ["before", "after"]
     assert (found[1].reason, found[1].position) == (reason, "line 11")
     assert found[1].message.startswith("f.jsonl:11: ")
+
+
+UNUSABLE = [
+    ("id", ["x"]),
+    ("id", True),
+    ("id", " \0"),
+    ("lang", "auf Deutsch"),
+    ("group", ""),
+    ("title", {}),
+    ("timestamp", ["2024"]),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), UNUSABLE)
+def test_a_field_that_was_named_must_be_usable(name, value):
+    line = json.dumps({"text": "a", "field": value})
+
+    [rejected], counters = read(line, named=[f"{name}=field"])
+
+    assert (rejected.reason, rejected.position) == ("bad_field", "line 10")
+    assert not counters
+
+
+@pytest.mark.parametrize(("name", "value"), UNUSABLE)
+def test_a_field_that_only_has_the_name_is_as_if_it_were_not_there(name, value):
+    [record], counters = read(json.dumps({"text": "a", name: value}), metadata=["*"])
+    [without], _ = read('{"text": "a"}')
+
+    assert (record.id, record.title, record.columns) == (without.id, None, {})
+    assert record.metadata.keys() == {name}
+    assert counters == {"fields.unusable": 1, f"fields.unusable/{name}": 1}
+
+
+def test_the_second_name_of_a_column_counts_where_the_first_is_unusable():
+    [record], _ = read('{"text": "a", "revision": [], "revid": 7}')
+
+    assert record.columns == {"revision": "7"}
 
 
 def test_a_field_that_was_named_must_be_there():
