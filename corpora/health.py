@@ -2,20 +2,16 @@
 
     python -m corpora.health --train train.conll --dev dev.conll --test test.conll --output card
 
-Sources are opened two or three times and streamed. What grows is: 20 bytes for each sentence (four
-times that while they are compared), and the distinct mention forms with a counter for each of
-their labels. Measured: 100 MB of CoNLL with 770,000 sentences took 116 MB of memory and 26 s.
+Sources are opened two or three times and streamed, some thousand sentences at once. What grows is:
+17 bytes for each sentence, and about 100 for each distinct mention form and label.
 """
 
 import argparse
-import hashlib
 import itertools
 import json
 import sys
-from array import array
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,24 +24,28 @@ from corpora.card import (
     Health,
     Leak,
     Seen,
-    SplitCounts,
     list_findings,
     to_json,
     to_markdown,
 )
 from corpora.document import Sentence
 from corpora.errors import CorpusError, UsageError
-from corpora.matching import LEVELS, Form, learn_names, score_names
+from corpora.matching import LEVELS
 from corpora.ner.conll import read_conll
 from corpora.ner.json import read_json
-from corpora.tagging import count_stray, from_iob2, join_touching
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from corpora.ner.columns import SentenceColumns
+    from corpora.ner.hashing import Hashes
+    from corpora.ner.tally import Labels, Tally
 
 SentenceSource = Callable[[], Iterator[Sentence]]
 """Opens the sentences of a split from the start, as often as it is called."""
+
+ColumnSource = Callable[[], "Iterator[SentenceColumns]"]
+"""The same, as columns of some thousand sentences each."""
+
+Tags = tuple[str, ...]
 
 ALIASES = {
     "loc": "place", "location": "place", "locations": "place", "places": "place",
@@ -63,136 +63,86 @@ N_EXAMPLES = 5
 
 def examine(splits: Mapping[str, SentenceSource]) -> Health:
     """Read the splits and say how healthy they are; what is compared is compared with ``train``."""
+    from corpora.ner.columns import to_columns
+
+    def open_columns(source: SentenceSource) -> "Iterator[SentenceColumns]":
+        return to_columns(source())
+
+    return examine_columns(
+        {split: partial(open_columns, source) for split, source in splits.items()}
+    )
+
+
+def examine_columns(splits: Mapping[str, ColumnSource]) -> Health:
+    """The same for sentences that are columns already."""
+    from corpora.ner.tally import Labels, tally
+
     if not splits:
         raise UsageError("no splits. Give at least one source of sentences.")
-    tallies = {split: _tally(source) for split, source in splits.items()}
+    labels = Labels()
+    tallies = {split: tally(source(), labels) for split, source in splits.items()}
     compared = [split for split in tallies if split != "train" and "train" in tallies]
     return Health(
         splits={split: tally.count() for split, tally in tallies.items()},
-        leaks=tuple(
-            _find_leak(tallies["train"], tallies[split], split=split, min_tokens=min_tokens)
-            for split in compared
-            for min_tokens in MIN_TOKENS
-        ),
+        leaks=tuple(leak for split in compared for leak in _find_leaks(tallies, split)),
         seen=tuple(_find_seen(tallies["train"], tallies[split], split=split) for split in compared),
-        gazetteer=_score_gazetteer(tallies["train"].forms, splits) if compared else None,
+        gazetteer=_score_gazetteer(tallies["train"], splits, labels) if compared else None,
         conflicts=_find_conflicts(tallies, splits),
         spellings=_group_spellings({label for tally in tallies.values() for label in tally.labels}),
-        ambiguous=_find_ambiguous(tallies),
+        ambiguous=_find_ambiguous(tallies.values(), labels),
     )
 
 
-@dataclass(slots=True)
-class _Tally:
-    """What is kept of a split: a row for each sentence, and the mention forms."""
+def _find_leaks(tallies: "Mapping[str, Tally]", split: str) -> Iterator[Leak]:
+    from corpora.ner.sentence_hashes import find_leaks
 
-    tags: Counter[str] = field(default_factory=Counter)
-    runs: Counter[str] = field(default_factory=Counter)
-    stray: int = 0
-    touching: int = 0
-    text_hashes: "array[int]" = field(default_factory=partial(array, "Q"))
-    labelled_hashes: "array[int]" = field(default_factory=partial(array, "Q"))
-    lengths: "array[int]" = field(default_factory=partial(array, "I"))
-    forms: defaultdict[Form, Counter[str]] = field(
-        default_factory=partial(defaultdict[Form, Counter[str]], Counter)
-    )
-
-    def add(self, sentence: Sentence) -> None:
-        """Count a sentence."""
-        text_hash, labelled_hash = _hash(sentence)
-        self.text_hashes.append(text_hash)
-        self.labelled_hashes.append(labelled_hash)
-        self.lengths.append(len(sentence.tokens))
-        self.tags.update(sentence.tags)
-        n_tagged = len(sentence.tags) - sentence.tags.count("O")
-        if n_tagged:
-            self._add_spans(sentence, n_tagged)
-
-    def _add_spans(self, sentence: Sentence, n_tagged: int) -> None:
-        spans = from_iob2(sentence.tags)
-        runs = join_touching(spans)
-        self.touching += len(spans) - len(runs)
-        for run in runs:
-            self.runs[run.label] += 1
-        for span in spans:
-            self.forms[sentence.tokens[span.start : span.end]][span.label] += 1
-            n_tagged -= span.end - span.start
-        if n_tagged:  # some are in no span
-            self.stray += count_stray(sentence.tags)
-
-    @property
-    def labels(self) -> set[str]:
-        """The classes that occur."""
-        return {tag[2:] for tag in self.tags if tag != "O"}
-
-    def count(self) -> SplitCounts:
-        """Freeze the numbers that go into the card."""
-        return SplitCounts(
-            sentences=len(self.lengths),
-            tokens=sum(self.lengths),
-            not_tagged=self.tags["O"],
-            entities={label: self.tags[f"B-{label}"] for label in sorted(self.labels)},
-            runs={label: self.runs[label] for label in sorted(self.labels)},
-            touching=self.touching,
-            stray=self.stray,
-            one_token=self.lengths.count(1),
-            longest=max(self.lengths, default=0),
+    train, other = tallies["train"].sentences, tallies[split].sentences
+    found = find_leaks(train, other, min_tokens=MIN_TOKENS)
+    for least, (n, leaked, with_tags) in zip(MIN_TOKENS, found, strict=True):
+        yield Leak(
+            split=split,
+            min_tokens=least,
+            sentences=n,
+            leaked=leaked,
+            leaked_with_tags=with_tags,
         )
 
 
-def _tally(source: SentenceSource) -> _Tally:
-    tally = _Tally()
-    for sentence in source():
-        tally.add(sentence)
-    return tally
-
-
-def _hash(sentence: Sentence) -> tuple[int, int]:
-    """Return 64 bits for the tokens, and 64 bits for tokens and tags."""
-    digest = hashlib.blake2b("\0".join(sentence.tokens).encode(), digest_size=8)
-    text_hash = digest.digest()
-    digest.update(("\0\0" + "\0".join(sentence.tags)).encode())
-    return int.from_bytes(text_hash, "big"), int.from_bytes(digest.digest(), "big")
-
-
-def _find_leak(train: _Tally, other: _Tally, *, split: str, min_tokens: int) -> Leak:
+def _find_seen(train: "Tally", other: "Tally", *, split: str) -> Seen:
     import numpy as np
 
-    long = _to_numpy(other.lengths) >= min_tokens
-    texts, labelled = _to_numpy(other.text_hashes)[long], _to_numpy(other.labelled_hashes)[long]
-    return Leak(
+    from corpora.ner.sentence_hashes import is_in
+
+    known, table = train.forms.table(), other.forms.table()
+    seen = is_in(table.hashes, known.hashes)
+    pairs, known_pairs = (np.rec.fromarrays([rows.hashes, rows.labels]) for rows in (table, known))
+    with_label = np.isin(pairs[seen], known_pairs)
+    return Seen(
         split=split,
-        min_tokens=min_tokens,
-        sentences=int(long.sum()),
-        leaked=int(np.isin(texts, _to_numpy(train.text_hashes)).sum()),
-        leaked_with_tags=int(np.isin(labelled, _to_numpy(train.labelled_hashes)).sum()),
+        mentions=int(table.counts.sum()),
+        seen=int(table.counts[seen].sum()),
+        seen_with_label=int(table.counts[seen][with_label].sum()),
     )
 
 
-def _find_seen(train: _Tally, other: _Tally, *, split: str) -> Seen:
-    mentions = seen = seen_with_label = 0
-    for form, labels in other.forms.items():
-        known = train.forms.get(form, Counter())
-        mentions += labels.total()
-        seen += labels.total() if known else 0
-        seen_with_label += sum(n for label, n in labels.items() if label in known)
-    return Seen(split=split, mentions=mentions, seen=seen, seen_with_label=seen_with_label)
-
-
 def _score_gazetteer(
-    forms: Mapping[Form, Counter[str]], splits: Mapping[str, SentenceSource]
+    train: "Tally", splits: Mapping[str, ColumnSource], labels: "Labels"
 ) -> GazetteerFloor:
     """Learn from train, choose the threshold on dev (ties: the smaller), score on all but train."""
-    names = learn_names(forms, splits["train"]())
+    from corpora.ner.gazetteer import learn, score
+
+    names = learn(train.forms.table(), splits["train"](), labels)
     scores = {
-        split: score_names(names, source()) for split, source in splits.items() if split != "train"
+        split: score(names, source(), labels)
+        for split, source in splits.items()
+        if split != "train"
     }
     level = 0
     has_dev = "dev" in scores and scores["dev"][0].gold > 0
     if has_dev:
         level = max(range(LEVELS + 1), key=lambda level: (scores["dev"][level].f1, -level))
     return GazetteerFloor(
-        forms=len(forms),
+        forms=len(names),
         threshold=level / LEVELS if has_dev else None,
         scores={split: by_level[level] for split, by_level in scores.items()},
         scores_of_all_names={split: by_level[0] for split, by_level in scores.items()},
@@ -200,61 +150,52 @@ def _score_gazetteer(
 
 
 def _find_conflicts(
-    tallies: Mapping[str, _Tally], splits: Mapping[str, SentenceSource]
+    tallies: "Mapping[str, Tally]", splits: Mapping[str, ColumnSource]
 ) -> Conflicts:
     import numpy as np
 
-    within = {split: _list_conflicting([tally]) for split, tally in tallies.items()}
-    anywhere = _list_conflicting(list(tallies.values()))
+    from corpora.ner.sentence_hashes import count_in, find_conflicting
+
+    within = {split: find_conflicting([tally.sentences]) for split, tally in tallies.items()}
+    anywhere = find_conflicting([tally.sentences for tally in tallies.values()])
     return Conflicts(
         sentences=len(anywhere),
-        copies=sum(
-            int(np.isin(_to_numpy(tally.text_hashes), anywhere).sum()) for tally in tallies.values()
-        ),
+        copies=sum(count_in(tally.sentences, anywhere) for tally in tallies.values()),
         within={split: len(hashes) for split, hashes in within.items()},
         only_across=len(np.setdiff1d(anywhere, np.concatenate(list(within.values())))),
-        examples=_show_conflicts({int(text) for text in anywhere}, tallies, splits)
-        if len(anywhere)
-        else (),
+        examples=_show_conflicts(anywhere, tallies, splits) if len(anywhere) else (),
     )
-
-
-def _list_conflicting(tallies: Sequence[_Tally]) -> "NDArray[np.uint64]":
-    """Return the hashes of the sentences that have more than one sequence of tags, sorted."""
-    import numpy as np
-
-    texts = np.concatenate([_to_numpy(tally.text_hashes) for tally in tallies])
-    labelled = np.concatenate([_to_numpy(tally.labelled_hashes) for tally in tallies])
-    _, first = np.unique(labelled, return_index=True)
-    conflicting, n_labellings = np.unique(texts[first], return_counts=True)
-    return conflicting[n_labellings > 1]
 
 
 def _show_conflicts(
-    conflicting: set[int], tallies: Mapping[str, _Tally], splits: Mapping[str, SentenceSource]
+    conflicting: "Hashes", tallies: "Mapping[str, Tally]", splits: Mapping[str, ColumnSource]
 ) -> tuple[Conflict, ...]:
     """Show the first few in reading order; those of four tokens or more come first."""
-    shown: dict[bool, list[Form]] = {True: [], False: []}  # by: is long
-    found: defaultdict[Form, dict[tuple[str, ...], Counter[str]]] = defaultdict(dict)
+    from corpora.ner.sentence_hashes import is_in
+
+    shown: dict[bool, list[int]] = {True: [], False: []}  # hashes, by: is long
+    found: dict[int, dict[Tags, Counter[str]]] = {}
+    texts: dict[int, Tags] = {}
     for split, source in splits.items():
-        for sentence, text_hash in zip(source(), tallies[split].text_hashes, strict=True):
-            tokens = sentence.tokens
-            if text_hash not in conflicting:
-                continue
-            if tokens not in found:
-                if len(shown[len(tokens) >= 4]) == N_EXAMPLES:
-                    continue
-                shown[len(tokens) >= 4].append(tokens)
-            found[tokens].setdefault(sentence.tags, Counter())[split] += 1
+        for sentences, hashes in zip(source(), tallies[split].sentences.batches(), strict=True):
+            for number in is_in(hashes, conflicting).nonzero()[0].tolist():
+                text_hash = int(hashes[number])
+                if text_hash not in found:
+                    length = int(sentences.begins[number + 1] - sentences.begins[number])
+                    if len(shown[length >= 4]) == N_EXAMPLES:
+                        continue
+                    texts[text_hash] = sentences.tokens_of(number)
+                    shown[length >= 4].append(text_hash)
+                    found[text_hash] = {}
+                tags = sentences.tags_of(number)
+                found[text_hash].setdefault(tags, Counter())[split] += 1
     return tuple(
-        _show_conflict(tokens, found[tokens])
-        for tokens in (shown[True] + shown[False])[:N_EXAMPLES]
+        _show_conflict(texts[text_hash], found[text_hash])
+        for text_hash in (shown[True] + shown[False])[:N_EXAMPLES]
     )
 
 
-def _show_conflict(
-    tokens: Form, labellings: Mapping[tuple[str, ...], Mapping[str, int]]
-) -> Conflict:
+def _show_conflict(tokens: Tags, labellings: Mapping[Tags, Mapping[str, int]]) -> Conflict:
     columns = list(zip(*labellings, strict=True))
     differing = [position for position, column in enumerate(columns) if len(set(column)) > 1]
     return Conflict(
@@ -276,25 +217,18 @@ def _group_spellings(labels: set[str]) -> tuple[tuple[str, ...], ...]:
     return tuple(tuple(group) for _, group in sorted(groups.items()) if len(group) > 1)
 
 
-def _find_ambiguous(tallies: Mapping[str, _Tally]) -> tuple[AmbiguousForm, ...]:
+def _find_ambiguous(tallies: Iterable["Tally"], labels: "Labels") -> tuple[AmbiguousForm, ...]:
     """List the forms with more than one label; first those with the most mentions off the rule."""
-    total: defaultdict[Form, Counter[str]] = defaultdict(Counter)
-    for tally in tallies.values():
-        for form, labels in tally.forms.items():
-            total[form] += labels
-    ambiguous = [
-        AmbiguousForm(form=" ".join(form), labels=dict(labels.most_common()))
-        for form, labels in total.items()
-        if len(labels) > 1
-    ]
+    from corpora.ner.forms import merge_splits, several_labels
+
+    table = merge_splits([tally.forms.table() for tally in tallies])
+    ambiguous = []
+    for rows in several_labels(table):
+        order = sorted(range(rows.start, rows.stop), key=lambda row: int(table.first[row]))
+        counts = Counter({labels.names[table.labels[row]]: int(table.counts[row]) for row in order})
+        form = table.texts[rows.start].as_py()
+        ambiguous.append(AmbiguousForm(form=form, labels=dict(counts.most_common())))
     return tuple(sorted(ambiguous, key=lambda form: (-form.minority, form.form)))
-
-
-def _to_numpy(values: "array[int]") -> "NDArray[np.uint64]":
-    """View the values without a copy."""
-    import numpy as np
-
-    return np.asarray(values)
 
 
 READERS = {".conll": read_conll, ".txt": read_conll, ".json": read_json}

@@ -202,7 +202,7 @@ SCHEMAS = {
                     ("token_starts", pa.list_(pa.int32())),
                 ]
             ),
-            made_by="tei_to_ner",
+            made_by="tei_to_ner, benchmark_to_ner",
         ),
     )
 }

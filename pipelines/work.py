@@ -40,6 +40,8 @@ class Counts:
     """Counters, and changes to the accounting: a record that turns out to be a double."""
 
     counters: Mapping[str, int] = field(default_factory=dict)
+    read: int = 0
+    """Input records that became ``Rows``, many at once; they stand in ``written``, too."""
     written: int = 0
     rejected: Sequence[Rejected] = ()
     """They were read and written before; ``written`` takes them off."""
@@ -209,6 +211,7 @@ class _Tally:
     def correct(self, counts: Counts) -> None:
         """Add counters, and take back what was written but must not be."""
         self.counters.update(counts.counters)
+        self.read += counts.read
         self.written += counts.written
         for rejected in counts.rejected:
             self.reject(rejected)

@@ -29,7 +29,7 @@ def read_json(path: Path, *, split: str) -> Iterator[Sentence]:
     """
     try:
         with path.open(encoding="utf-8") as file:
-            for number, sample in enumerate(_read_items(file, where=str(path)), start=1):
+            for number, sample in enumerate(read_items(file, where=str(path)), start=1):
                 rows = _check_sample(sample, where=f"{path}: sentence {number}")
                 yield Sentence(
                     id=f"{path.name}#{number}",
@@ -63,7 +63,7 @@ def _format_sentence(sentence: Sentence) -> str:
     return f"[{', '.join(pairs)}]"
 
 
-def _read_items(file: TextIO, *, where: str) -> Iterator[object]:
+def read_items(file: TextIO, *, where: str) -> Iterator[object]:
     """Yield the items of the one array in ``file``."""
     text = _Window(file, where=where)
     if text.peek() != "[":

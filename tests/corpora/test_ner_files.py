@@ -186,6 +186,6 @@ def test_broken_json_does_not_fill_the_memory(tmp_path, monkeypatch):
             return self.file.read(size)
 
     with file.open() as opened, pytest.raises(MalformedJsonError):
-        list(ner_json._read_items(Counting(opened), where="file"))
+        list(ner_json.read_items(Counting(opened), where="file"))
 
     assert sum(reads) < 5000

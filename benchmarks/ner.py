@@ -1,0 +1,156 @@
+"""How fast CoNLL becomes a NER dataset, in how much memory, and what its card costs.
+
+    python benchmarks/ner.py --megabytes 200 --workers 2
+
+Makes text with 200,000 words by Zipf's law and 300,000 names, a tenth of it dev and a tenth test,
+and runs the whole job with and without the card. Start-up is measured by a run on a small file and
+taken off. Memory is the sum of all processes' private memory at its highest, less that of the
+small run. CPU seconds are those of all processes; on a shared machine they say more than the clock.
+"""
+
+import argparse
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+N_WORDS, N_NAMES, UNITS = 200_000, 300_000, 400_000
+SYLLABLES = (
+    "ba",
+    "ce",
+    "dor",
+    "fu",
+    "gen",
+    "hil",
+    "ja",
+    "ko",
+    "lin",
+    "me",
+    "nau",
+    "pe",
+    "rö",
+    "sa",
+)
+
+
+def word(number: int) -> str:
+    """A word for each number."""
+    made = ""
+    while number or not made:
+        number, syllable = divmod(number, len(SYLLABLES))
+        made += SYLLABLES[syllable]
+    return made
+
+
+def units() -> list[bytes]:
+    """What sentences are made of: words, names of one to three tokens, and an end."""
+    words = [f"{word(n)} O\n".encode() for n in range(N_WORDS)]
+    names = []
+    for n in range(N_NAMES):
+        label = ("PER", "LOC", "ORG", "MISC")[n % 4]
+        tokens = [word(7 * n + i).capitalize() for i in range(1 + n % 3)]
+        lines = [f"{t} {'I' if i else 'B'}-{label}\n" for i, t in enumerate(tokens)]
+        names.append("".join(lines).encode())
+    return [*words, *names, b". O\n\n"]
+
+
+def blocks(kinds: list[bytes], chance: np.random.Generator) -> Iterator[bytes]:
+    """Text without end, some megabytes at once."""
+    while True:
+        numbers = np.minimum(chance.zipf(1.2, UNITS) - 1, N_WORDS - 1)
+        names = chance.random(UNITS) < 0.06
+        picked = np.minimum(chance.zipf(1.3, int(names.sum())) - 1, 10 * N_NAMES) % N_NAMES
+        numbers[names] = N_WORDS + picked
+        numbers[chance.random(UNITS) < 0.07] = len(kinds) - 1
+        numbers[-1] = len(kinds) - 1
+        yield b"".join(map(kinds.__getitem__, numbers.tolist()))
+
+
+def make(folder: Path, megabytes: float) -> float:
+    """Write train, dev and test; returns their size in MB."""
+    folder.mkdir()
+    chance = np.random.default_rng(1)
+    kinds = units()
+    for split, share in (("train", 0.8), ("dev", 0.1), ("test", 0.1)):
+        with (folder / f"{split}.conll").open("wb") as file:
+            for block in blocks(kinds, chance):
+                file.write(block)
+                if file.tell() >= share * megabytes * 1e6:
+                    break
+    return sum(file.stat().st_size for file in folder.iterdir()) / 1e6
+
+
+def private_memory(process: int) -> float:
+    """Private memory of a process and its children, in MB."""
+    total = 0
+    waiting = [process]
+    while waiting:
+        pid = waiting.pop()
+        try:
+            rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+            total += sum(int(line.split()[1]) for line in rollup.splitlines() if "Private" in line)
+            waiting += map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
+        except (OSError, ValueError):
+            continue
+    return total / 1e3
+
+
+def run(folder: Path, workers: int, card: str) -> tuple[float, float, float]:
+    """Run the job: seconds, CPU seconds, and peak memory of all processes in MB."""
+    with tempfile.TemporaryDirectory() as output:
+        command = [sys.executable, "-m", "pipelines.benchmark_to_ner", "--input", str(folder)]
+        command += ["--output", output, "--workers", str(workers), "--card", card]
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        begin = time.monotonic()
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        peak = [0.0]
+
+        def watch() -> None:
+            while process.poll() is None:
+                peak[0] = max(peak[0], private_memory(process.pid))
+                time.sleep(0.2)
+
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        process.wait()
+        watcher.join()
+        seconds = time.monotonic() - begin
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        if process.returncode:
+            sys.exit(f"failed: {' '.join(command)}")
+        cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        return seconds, cpu, peak[0]
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
+    parser.add_argument("--megabytes", type=float, default=200)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--card", nargs="+", default=["off", "on"])
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        small, large = Path(scratch) / "small", Path(scratch) / "large"
+        make(small, 0.1)
+        size = make(large, arguments.megabytes)
+        print(f"{size:.0f} MB, {arguments.workers} workers, load {os.getloadavg()[0]:.1f}")
+        for card in arguments.card:
+            least = run(small, arguments.workers, card)
+            seconds, cpu, memory = (
+                a - b for a, b in zip(run(large, arguments.workers, card), least, strict=True)
+            )
+            print(
+                f"card {card:3}: {size / seconds:5.1f} MB/s, {size / cpu:5.1f} MB per CPU second, "
+                f"{memory:4.0f} MB beyond the start-up's {least[2]:.0f} MB ({least[0]:.1f} s)"
+            )
+
+
+if __name__ == "__main__":
+    main()

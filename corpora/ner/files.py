@@ -1,0 +1,148 @@
+"""NER files: how each is laid out, where a large one may be cut, and what stands in it."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import IO, Any
+
+from corpora.document import Rejected
+from corpora.errors import UsageError
+from corpora.ner.detection import HEAD_BYTES, Overrides, detect_layout
+from corpora.ner.found import Found, Origin
+from corpora.ner.layout import COLUMNS, Layout
+from corpora.text.opening import TextError, archive_kind, read_chunks
+
+RANGE_BYTES = 8 << 20
+MAX_BYTES = 4_000_000_000
+"""Of a file that is read whole: 2 GB is what an Arrow column holds, and there is more than that."""
+_PARQUET = b"PAR1"
+_EMPTY_LINE = re.compile(rb"\n[ \t\r]*\n")
+_DOCSTART = re.compile(rb"^-DOCSTART-(?=\s)", re.MULTILINE)
+_UNCUT = {"uner", "hipe"}  # their documents are named once, above many sentences
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a file, or all of it."""
+
+    start: int = 0
+    """In bytes."""
+    end: int | None = None
+    line: int = 1
+    """The number of its first line."""
+    document: str = ""
+    """The document that its first sentence belongs to, where that was named before."""
+
+
+def describe(path: Path, *, name: str, said: Overrides, encoding: str | None = None) -> Layout:
+    """Find out how a file is laid out; raises ``UsageError`` where that cannot be told."""
+    with path.open("rb") as file:
+        is_parquet = file.read(4) == _PARQUET
+    if is_parquet:
+        from corpora.ner.parquet import parquet_layout
+
+        return replace(parquet_layout(path, name=name), scheme=said.scheme or "iob2")
+    if said.format == "parquet":
+        raise UsageError(f"{name}: is no Parquet file. Name another --format, or none.")
+    try:
+        head, encoding = _head(path, name=name, encoding=encoding)
+    except TextError as error:
+        raise UsageError(f"{error}") from error
+    return replace(detect_layout(head, name=name, said=said), encoding=encoding)
+
+
+def _head(path: Path, *, name: str, encoding: str | None) -> tuple[str, str]:
+    """The first whole lines of a file, and its encoding."""
+    raw = bytearray()
+    for chunk in read_chunks(path, name=name, max_bytes=MAX_BYTES):
+        raw += chunk
+        if len(raw) >= HEAD_BYTES:
+            break
+    encoding = encoding or _encoding(bytes(raw), path, name=name)
+    text = bytes(raw).decode(encoding, "replace")
+    if len(raw) >= HEAD_BYTES and "\n" in text:
+        text = text[: text.rindex("\n") + 1]
+    return text, encoding
+
+
+def _encoding(head: bytes, path: Path, *, name: str) -> str:
+    """UTF-8, unless much of it is invalid; then, what all bytes of the file show."""
+    from corpora.text.detection import detect
+
+    has_mark = head.startswith((b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff"))
+    n_high = len(head) - len(head.translate(None, bytes(range(0x80, 0x100))))
+    n_replaced = head.decode("utf-8", "replace").count("\ufffd") - head.count(b"\xef\xbf\xbd")
+    if not has_mark and n_replaced <= max(2, n_high // 10):
+        return "utf-8"
+    return detect(lambda: read_chunks(path, name=name, max_bytes=MAX_BYTES), name=name).name
+
+
+def parts(path: Path, layout: Layout, *, name: str) -> Iterator[Mapping[str, Any]]:
+    """Cut a large file at empty lines; nothing but an empty part where it stays whole."""
+    may_cut = layout.format in COLUMNS and layout.format not in _UNCUT
+    is_small = path.stat().st_size <= RANGE_BYTES
+    if is_small or not may_cut or layout.encoding != "utf-8" or archive_kind(path):
+        yield {}
+        return
+    start, line, document = 0, 1, ""
+    with path.open("rb") as file:
+        while part := _next_part(file):
+            yield asdict(Part(start, start + len(part), line, document))
+            if b"-DOCSTART-" in part and (marks := [*_DOCSTART.finditer(part)]):
+                n_before = part.count(b"\n", 0, marks[-1].start())
+                document = f"{name}:{line + n_before}"
+            line += part.count(b"\n")
+            start += len(part)
+
+
+def _next_part(file: IO[bytes]) -> bytes:
+    """Read on to the end of the first empty line after ``RANGE_BYTES``."""
+    begin = file.tell()
+    part = bytearray(file.read(RANGE_BYTES))
+    looked_at = max(len(part) - 1, 0)
+    while more := file.read(1 << 16):
+        part += more
+        if border := _EMPTY_LINE.search(part, looked_at):
+            del part[border.end() :]
+            file.seek(begin + len(part))
+            break
+        looked_at = max(part.rfind(b"\n"), looked_at)
+    return bytes(part)
+
+
+def read_file(
+    path: Path, layout: Layout, *, name: str, part: Part
+) -> Iterator[tuple[Found | Rejected, Origin]]:
+    """Read a file, or a part of it; what cannot be read at all is rejected."""
+    origin = Origin(name, "sentence" if layout.mark == "#" else "line")
+    if layout.format == "parquet":
+        from corpora.ner.parquet import read_parquet
+
+        for found in read_parquet(path, layout, origin):
+            yield found, origin
+        return
+    from corpora.ner.readers import read_text
+
+    span = None if part.end is None else (part.start, part.end)
+    try:
+        data = b"".join(read_chunks(path, name=name, max_bytes=MAX_BYTES, span=span))
+        if layout.encoding not in {"utf-8", "ascii"}:
+            data = data.decode(layout.encoding).encode()
+    except TextError as error:
+        yield _whole(name, error.reason, str(error)), origin
+        return
+    except UnicodeDecodeError as error:
+        what = f"byte {error.start} is not {layout.encoding}. Name the right one with --encoding."
+        yield _whole(name, "invalid_bytes", f"{name}: {what}"), origin
+        return
+    found = read_text(data, layout, origin, first_line=part.line)
+    if part.document:
+        found = replace(
+            found, documents=[d or part.document for d in found.documents or [None] * len(found)]
+        )
+    yield found, origin
+
+
+def _whole(name: str, reason: str, message: str) -> Rejected:
+    return Rejected(source=name, position="", reason=reason, message=message)

@@ -1,0 +1,65 @@
+"""Sentences as they were found in a file: their tags are still those of the source.
+
+Shapes: N sentences, T tokens of all of them.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from corpora.document import Rejected
+from corpora.ner.columns import Flags, Indices, Tags
+
+_EXCERPT = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What a reader found in a part of a file."""
+
+    tokens: pa.StringArray  # (T,)
+    begins: Indices  # (N + 1,)
+    tags: Tags  # (T,)
+    inner: Tags | None = None  # (T,)
+    places: Indices
+    """(T,): the line of each token, or the number of its sentence; from 1."""
+    documents: Sequence[str | None] = ()
+    """(N,): the document of each sentence where the file says so; else empty."""
+    ids: Sequence[str] = ()
+    """(N,): as the file says; else empty."""
+    token_starts: pa.ListArray | None = None  # (N,)
+    rejected: Sequence[Rejected] = ()
+    counters: Counter[str] = field(default_factory=Counter)
+
+    def __len__(self) -> int:
+        return len(self.begins) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where sentences come from, to say so."""
+
+    source: str
+    """Relative file name."""
+    unit: str = "line"
+
+    def reject(self, place: int, reason: str, *, what: str, excerpt: str = "") -> Rejected:
+        """Say that a sentence cannot be used because of what stands in that line."""
+        mark = ":" if self.unit == "line" else f", {self.unit} "
+        return Rejected(
+            source=self.source,
+            position=f"{self.unit} {place}",
+            reason=reason,
+            message=f"{self.source}{mark}{place}: {what}",
+            excerpt=excerpt[:_EXCERPT],
+        )
+
+
+def any_of(flags: Flags, begins: Indices) -> Flags:
+    """(T,) to (N,): whether a sentence has a token with the flag."""
+    import numpy as np
+
+    sums = np.concatenate([[0], np.cumsum(flags)])
+    return np.asarray(sums[begins[1:]] > sums[begins[:-1]])

@@ -1,0 +1,108 @@
+"""Label maps: coarse from fine, one spelling for another, for evaluation across sets.
+
+A map is a TOML file with a table ``[labels]`` of old to new labels; an old label may hold ``*`` and
+``?``, the first that fits counts, and an empty new label makes tokens ``O``. ``other`` says what
+becomes of labels that fit none: ``keep`` (the default), ``drop`` or ``error``.
+"""
+
+import tomllib
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+
+from corpora.errors import UsageError
+from corpora.ner.columns import Flags, Tags
+from corpora.tagging import IOB2_TAG
+
+_KEYS = {"about", "labels", "other"}
+_OTHER = ("keep", "drop", "error")
+
+
+class UnknownLabelError(UsageError):
+    """A label that the map does not know, and must."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelMap:
+    """What each label becomes."""
+
+    name: str
+    labels: Mapping[str, str]
+    other: str = "keep"
+
+    def target(self, label: str) -> str:
+        """The new label, empty for none; raises ``UnknownLabelError``."""
+        if label in self.labels:
+            return self.labels[label]
+        for pattern, target in self.labels.items():
+            if fnmatchcase(label, pattern):
+                return target
+        if self.other == "error":
+            raise UnknownLabelError(
+                f"--labels {self.name}: does not know the label {label!r}; it knows "
+                f"{', '.join(self.labels)}. Add it to a copy of the map."
+            )
+        return label if self.other == "keep" else ""
+
+    def apply(self, tags: Tags, opens: Flags, counters: Counter[str]) -> Tags:
+        """Map IOB2 tags; ``opens`` says which tokens begin an entity, to count them."""
+        names: dict[str, int] = {"O": 0}
+        codes = np.zeros(len(tags.names), np.int32)
+        counts = np.bincount(tags.codes[opens], minlength=len(tags.names)).tolist()
+        present = np.bincount(tags.codes, minlength=len(tags.names)).tolist()
+        for code, (name, count) in enumerate(zip(tags.names, counts, strict=True)):
+            if name == "O" or not present[code]:
+                continue
+            target = self.target(name[2:])
+            codes[code] = names.setdefault(f"{name[:2]}{target}", len(names)) if target else 0
+            if count and target != name[2:]:
+                counters[f"labels/{name[2:]} to {target or 'O'}"] += count
+                counters["labels.changed" if target else "labels.dropped"] += count
+        return Tags(codes[tags.codes], tuple(names))
+
+
+def shipped() -> dict[str, str]:
+    """The names of the maps that come with the code, and what each is for."""
+    folder = files("corpora.ner") / "labels"
+    maps = sorted(file.name for file in folder.iterdir() if file.name.endswith(".toml"))
+    return {
+        name.removesuffix(".toml"): str(
+            tomllib.loads((folder / name).read_text("utf-8")).get("about", "")
+        )
+        for name in maps
+    }
+
+
+def label_map_path(name: str) -> Path:
+    """The file of a map that is shipped, or named; raises ``UsageError``."""
+    path = Path(name)
+    if not name.endswith(".toml"):
+        path = Path(str(files("corpora.ner") / "labels" / f"{name}.toml"))
+    if not path.is_file():
+        raise UsageError(
+            f"--labels {name}: no such map. There are {', '.join(shipped())}; or name a .toml file."
+        )
+    return path
+
+
+def load_label_map(path: Path) -> LabelMap:
+    """Read a map; raises ``UsageError``."""
+    try:
+        table = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"--labels {path}: cannot be read ({error}).") from error
+    labels, other = table.get("labels"), table.get("other", "keep")
+    if table.keys() - _KEYS or not isinstance(labels, dict) or other not in _OTHER:
+        raise UsageError(
+            f"--labels {path}: expected a table [labels], and beside it only about and other = "
+            f"{' | '.join(_OTHER)}."
+        )
+    for old, new in labels.items():
+        if not isinstance(new, str) or (new and not IOB2_TAG.fullmatch(f"B-{new}")):
+            raise UsageError(f"--labels {path}: {old} = {new!r}: expected a label without blanks.")
+    return LabelMap(path.stem, labels, other)

@@ -1,0 +1,55 @@
+"""How a file of a NER set is laid out: found out once from its beginning, or named."""
+
+from dataclasses import dataclass
+
+COLUMNS = ("conll", "germeval", "danplus", "uner", "hipe", "wikiann", "weibo", "titles")
+"""Formats of a token a line, with an empty line after each sentence."""
+FORMATS = {
+    "conll": "two or more columns, the token first and its tag last; -DOCSTART-, # comments",
+    "germeval": "number, token, outer and inner tag; # source and date before each sentence",
+    "danplus": "token, outer and inner tag",
+    "uner": "number, word, tag, …; # sent_id, # text, # newdoc id",
+    "hipe": "a header TOKEN NE-COARSE-LIT …; EndOfSentence in MISC, an empty line after a document",
+    "wikiann": "conll with a language before each token: de:Jena",
+    "weibo": "conll with a digit of the segmentation after each character: 科0",
+    "titles": "conll in blocks whose first line is <title>WORK",
+    "europeana": "conll without sentence breaks, the text of a file in one",
+    "cluener": "JSON Lines with text and label {class: {surface: [[start, last], …]}}",
+    "json": "a JSON array of sentences of [token, tag] or [token, tag, inner tag]",
+    "parquet": "Parquet with tokens and tags, as Hugging Face has them",
+}
+"""What ``--format`` may name."""
+SCHEMES = ("iob2", "iob1", "iobes")
+"""IOB2 is BIO; IOBES is also BMES, BMESO, BIOES, BILOU."""
+TAB, SPACE, BLANKS = "\t", " ", ""
+"""What stands between columns; ``BLANKS``: any number of both."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """What a reader must know of a file."""
+
+    format: str
+    scheme: str = "iob2"
+    encoding: str = "utf-8"
+    separator: str = TAB
+    n_columns: int = 2
+    token: int = 0
+    """The column of the token, from 0."""
+    tag: int = 1
+    inner: int | None = None
+    """The column of the second level of tags."""
+    misc: int | None = None
+    """The column that may say ``EndOfSentence``."""
+    prefix: str = ""
+    """What stands before each token."""
+    has_digits: bool = False
+    """Whether each token ends in a digit that is not part of it."""
+    is_numbered: bool = False
+    """Whether the first column counts the tokens; then every line with ``#`` is a comment."""
+    has_comments: bool = False
+
+    @property
+    def mark(self) -> str:
+        """What stands in an id between the file and the line or the number of a sentence."""
+        return "#" if self.format in {"json", "parquet"} else ":"

@@ -1,0 +1,148 @@
+"""NER sets as Parquet, as Hugging Face ``datasets`` has them: tokens, and tags as names or numbers.
+
+The names of numbers stand in the schema's metadata, as ``datasets`` writes them (``ClassLabel``).
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from corpora.errors import UsageError
+from corpora.ner.columns import Tags, begins_of
+from corpora.ner.found import Found, Origin
+from corpora.ner.layout import Layout
+
+TOKENS = ("tokens", "words")
+TAGS = ("ner_tags", "tags", "ner", "labels")
+INNER = ("inner_ner_tags", "nested_ner_tags", "ner_nested_tags", "inner_tags")
+ROWS = 4096
+
+
+def parquet_layout(path: Path, *, name: str) -> Layout:
+    """Find the columns; raises ``UsageError`` where there are none of tokens and named tags."""
+    import pyarrow.parquet as pq
+
+    try:
+        schema = pq.read_schema(path)
+    except (pa.ArrowException, OSError) as error:
+        raise UsageError(f"{name}: cannot be read as Parquet ({error}).") from error
+    tokens, tags, inner = (_first(schema, names) for names in (TOKENS, TAGS, INNER))
+    if tokens is None or tags is None:
+        raise UsageError(
+            f"{name}: has the columns {', '.join(schema.names)}, but none of tokens "
+            f"({', '.join(TOKENS)}) and of tags ({', '.join(TAGS)}). Rename them."
+        )
+    for column in (tags, *([inner] if inner is not None else [])):
+        if _is_number(schema.field(column).type) and not class_names(schema, column):
+            raise UsageError(
+                f"{name}: {schema.names[column]} are numbers without names. Save it with datasets, "
+                "as ClassLabel, or with names."
+            )
+    return Layout(format="parquet", token=tokens, tag=tags, inner=inner)
+
+
+def _first(schema: pa.Schema, names: Sequence[str]) -> int | None:
+    for name in names:
+        if name in schema.names and pa.types.is_list(schema.field(name).type):
+            return int(schema.names.index(name))
+    return None
+
+
+def _is_number(type: pa.ListType) -> bool:
+    return bool(pa.types.is_integer(type.value_type))
+
+
+def class_names(schema: pa.Schema, column: int) -> tuple[str, ...]:
+    """The names of a column of numbers; empty where the metadata has none."""
+    raw = (schema.metadata or {}).get(b"huggingface", b"{}")
+    feature = json.loads(raw).get("info", {}).get("features", {}).get(schema.names[column])
+    while isinstance(feature, Mapping):
+        if "names" in feature:
+            return tuple(map(str, feature["names"]))
+        feature = feature.get("feature")
+    return ()
+
+
+def read_parquet(path: Path, layout: Layout, origin: Origin) -> Iterator[Found]:
+    """Read some thousand rows at once; ``id``, ``document_id``, ``token_starts`` are kept."""
+    import pyarrow.parquet as pq
+
+    n_before = 0
+    with pq.ParquetFile(path) as file:
+        schema = file.schema_arrow
+        for batch in file.iter_batches(ROWS):
+            yield _found(batch, schema, layout, n_before=n_before, origin=origin)
+            n_before += batch.num_rows
+
+
+def _found(
+    batch: pa.RecordBatch, schema: pa.Schema, layout: Layout, *, n_before: int, origin: Origin
+) -> Found:
+    tokens, tags = batch.column(layout.token), batch.column(layout.tag)
+    begins = begins_of(tokens)
+    is_bad = pa.compute.not_equal(_lengths(tokens), _lengths(tags)).to_numpy(zero_copy_only=False)
+    is_bad = is_bad | (np.diff(begins) == 0)
+    rejected = [
+        origin.reject(
+            n_before + row + 1, "columns", what="not one tag for each token. Mend the row."
+        )
+        for row in np.flatnonzero(is_bad).tolist()
+    ]
+    rows = np.flatnonzero(~is_bad)
+    numbers = np.repeat(rows + n_before + 1, np.diff(begins)[rows])
+    batch = batch.take(pa.array(rows))
+    inner = _inner(batch, schema, layout)
+    return Found(
+        tokens=batch.column(layout.token).flatten().cast(pa.string()),
+        begins=begins_of(batch.column(layout.token)),
+        tags=_tags(batch.column(layout.tag).flatten(), class_names(schema, layout.tag)),
+        inner=inner,
+        places=numbers,
+        documents=_strings(batch, "document_id"),
+        ids=_strings(batch, "id"),
+        token_starts=_starts(batch),
+        rejected=rejected,
+    )
+
+
+def _lengths(lists: pa.ListArray) -> pa.Array:
+    return pa.compute.list_value_length(lists).fill_null(0)
+
+
+def _tags(values: pa.Array, names: Sequence[str]) -> Tags:
+    if pa.types.is_integer(values.type):
+        return Tags(np.asarray(values.cast(pa.int32())), tuple(names))
+    return Tags.of(values.cast(pa.string()))
+
+
+def _inner(batch: pa.RecordBatch, schema: pa.Schema, layout: Layout) -> Tags | None:
+    """The second level; ``_`` where a row has none."""
+    if layout.inner is None:
+        return None
+    names = class_names(schema, layout.inner)
+    lists = batch.column(layout.inner)
+    if lists.null_count == len(lists):
+        return None
+    tags = _tags(lists.flatten(), names)
+    lengths = np.diff(begins_of(batch.column(layout.token)))
+    valid = lists.is_valid().to_numpy(zero_copy_only=False)
+    codes = np.full(int(lengths.sum()), len(tags.names), np.int32)
+    codes[np.repeat(valid, lengths)] = tags.codes
+    return Tags(codes, (*tags.names, "_"))
+
+
+def _strings(batch: pa.RecordBatch, name: str) -> list[str]:
+    if name not in batch.schema.names or not pa.types.is_string(batch.schema.field(name).type):
+        return []
+    values: list[Any] = batch.column(name).to_pylist()
+    return values if all(values) else []
+
+
+def _starts(batch: pa.RecordBatch) -> pa.ListArray | None:
+    if "token_starts" not in batch.schema.names:
+        return None
+    return batch.column("token_starts").cast(pa.list_(pa.int32()))

@@ -1,0 +1,58 @@
+"""Which split a file is, as its name says: ``eng.testa``, ``ler_dev.conll``, ``train.bmes``."""
+
+import re
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+
+from corpora.errors import UsageError
+from corpora.splits import SPLITS
+
+_WORDS = {
+    "train": "train", "training": "train", "trn": "train",
+    "dev": "dev", "devel": "dev", "development": "dev", "valid": "dev", "validation": "dev",
+    "val": "dev", "testa": "dev",
+    "test": "test", "testing": "test", "testb": "test", "tst": "test",
+}  # fmt: skip
+_WORD = re.compile(r"[a-z]+")
+
+
+def split_of_name(name: str) -> str | None:
+    """The split that the last part of a name says, or a folder; None where it says none or two."""
+    for part in reversed(name.split("/")):
+        said = {_WORDS[word] for word in _WORD.findall(part.lower()) if word in _WORDS}
+        if said:
+            return said.pop() if len(said) == 1 else None
+    return None
+
+
+def choose_splits(names: Sequence[str], said: Sequence[str]) -> dict[str, str]:
+    """The split of each file: as ``FILE=SPLIT`` says, as its name does, or train.
+
+    ``FILE`` may be a pattern. Where some names say a split and others do not, these must be
+    named: ``UsageError``.
+    """
+    chosen = _named(names, said)
+    by_name = {name: split_of_name(name) for name in names if name not in chosen}
+    unknown = [name for name, split in by_name.items() if split is None]
+    if unknown and len(unknown) < len(by_name):
+        raise UsageError(
+            f"{unknown[0]}: its name says no split, or two, while others do. Say "
+            f"--split-of {unknown[0]}=train, or leave it out with --exclude."
+        )
+    return chosen | {name: split or "train" for name, split in by_name.items()}
+
+
+def _named(names: Sequence[str], said: Sequence[str]) -> dict[str, str]:
+    chosen: dict[str, str] = {}
+    for item in said:
+        pattern, _, split = item.rpartition("=")
+        if split not in SPLITS or not pattern:
+            raise UsageError(f"--split-of {item}: expected FILE=SPLIT with {', '.join(SPLITS)}.")
+        found = [name for name in names if name == pattern or fnmatchcase(name, pattern)]
+        if not found:
+            example = min(names, default="")
+            raise UsageError(f"--split-of {item}: matches no input; names are as in {example}.")
+        for name in found:
+            if chosen.setdefault(name, split) != split:
+                raise UsageError(f"--split-of: {name} has two splits, {chosen[name]} and {split}.")
+    return chosen

@@ -1,0 +1,307 @@
+"""NER sets that people have (CoNLL, GermEval, LER, UNER, HIPE, CLUENER …) to a NER dataset.
+
+Examples:
+  python -m pipelines.benchmark_to_ner --input 'ler_*.conll' --output build/ler --labels ler-coarse
+  python -m pipelines.benchmark_to_ner --input eng.train eng.testa eng.testb --output build/conll
+  python -m pipelines.benchmark_to_ner --input mine.txt --split-of mine.txt=test --output build/mine
+"""
+
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from corpora.build import Build, Scratch
+from corpora.document import Rejected
+from corpora.errors import UsageError
+from corpora.ner.layout import FORMATS, SCHEMES
+from corpora.plan import InputFile, Plan, Unit, describe_file, find_inputs, make_units
+from corpora.splits import SPLITS
+from pipelines.options import CommonOptions, option
+from pipelines.run import run
+from pipelines.work import Counts, Rows, Yield
+
+if TYPE_CHECKING:
+    from corpora.ner.columns import SentenceColumns
+    from corpora.ner.labels import LabelMap
+    from corpora.ner.layout import Layout
+
+ABOUT = __doc__
+DATASETS = {"": "ner"}
+LABELS, DICTIONARY = "labels", "dictionary"
+SOURCE = "source/"  # begins the counters of a single file
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(CommonOptions):
+    """What ``benchmark_to_ner`` asks for."""
+
+    format: str | None = option(
+        None, choices=tuple(FORMATS), help="of all files (default: as the content shows)"
+    )
+    scheme: str | None = option(
+        None, choices=SCHEMES, help="of the tags (default: as they show; iobes is also BMES)"
+    )
+    encoding: str | None = option(
+        None, metavar="NAME", help="of all files: gb18030 … (default: UTF-8, or as the bytes show)"
+    )
+    tag_column: str | None = option(
+        None, metavar="N|NAME", help="the column of the tags, from 1 or as the header has it"
+    )
+    inner_column: str | None = option(
+        None, metavar="N|NAME|none", help="the same for the second level"
+    )
+    split_of: tuple[str, ...] = option(
+        (),
+        nargs="+",
+        action="extend",
+        metavar="FILE=SPLIT",
+        help="train, dev or test; FILE may be a pattern (default: as the name says, or train)",
+    )
+    illegal: str = option(
+        "repair",
+        choices=("repair", "reject"),
+        help="what becomes of tags that their scheme does not allow (default: repair)",
+    )
+    labels: str | None = option(
+        None, metavar="NAME|FILE", help="a map of labels: ler-coarse, per-loc-org … or a TOML file"
+    )
+    max_tokens: int = option(
+        0, type=int, metavar="N", help="cut longer sentences, never inside an entity (default: no)"
+    )
+    dictionary: tuple[str, ...] = option(
+        (),
+        nargs="+",
+        action="extend",
+        metavar="FILE",
+        help="entity dictionaries in blocks of 14 or 3 lines, written as forms.tsv",
+    )
+    card: str = option("on", choices=("on", "off"), help="write card.md (default: on)")
+
+
+def plan(options: Options) -> Plan:
+    """Find the files and how each is laid out, choose their splits, and cut the large ones."""
+    if options.max_tokens < 0:
+        raise UsageError(f"--max-tokens {options.max_tokens}: must be at least 0.")
+    found = find_inputs(options.input, exclude=options.exclude)
+    files = [describe_file(name, path) for name, path in list(found.items())[: options.limit]]
+    splits = _splits([file.name for file in files], options)
+    layouts = {file.name: asdict(_layout(file, options)) for file in files}
+    settings = {"illegal": options.illegal, "max_tokens": options.max_tokens}
+    auxiliary = _auxiliary(options)
+    units = [
+        unit
+        for split in SPLITS
+        for unit in _units(
+            [file for file in files if splits[file.name] == split],
+            settings=settings | {"split": split},
+            layouts=layouts,
+            labels={name: file for name, file in auxiliary.items() if name == LABELS},
+        )
+    ]
+    return Plan(
+        pipeline="benchmark_to_ner",
+        datasets=DATASETS,
+        parameters=settings
+        | {"splits": splits, "layouts": layouts, "card": options.card}
+        | {"limit": options.limit, "exclude": list(options.exclude)},
+        units=tuple(replace(unit, number=number) for number, unit in enumerate(units)),
+        auxiliary=auxiliary,
+    )
+
+
+def _splits(names: Sequence[str], options: Options) -> dict[str, str]:
+    from corpora.ner.splits_by_name import choose_splits
+
+    return choose_splits(names, options.split_of)
+
+
+def _layout(file: InputFile, options: Options) -> "Layout":
+    from corpora.ner.detection import Overrides
+    from corpora.ner.files import describe
+    from corpora.text.encodings import check_encoding
+
+    said = Overrides(options.format, options.scheme, options.tag_column, options.inner_column)
+    encoding = options.encoding and check_encoding(options.encoding)
+    return describe(Path(file.path), name=file.name, said=said, encoding=encoding)
+
+
+def _auxiliary(options: Options) -> dict[str, InputFile]:
+    """The label map and the dictionaries; each is read, so that what is wrong is said now."""
+    from corpora.ner.entity_dictionary import read_dictionary
+    from corpora.ner.labels import label_map_path, load_label_map
+
+    auxiliary = {}
+    if options.labels:
+        path = label_map_path(options.labels)
+        load_label_map(path)
+        auxiliary[LABELS] = describe_file(path.stem, path)
+    for number, name in enumerate(options.dictionary, 1):
+        read_dictionary(Path(name))
+        auxiliary[f"{DICTIONARY} {number}"] = describe_file(Path(name).name, Path(name))
+    return auxiliary
+
+
+def _units(
+    files: Sequence[InputFile],
+    *,
+    settings: Mapping[str, Any],
+    layouts: Mapping[str, Any],
+    labels: Mapping[str, InputFile],
+) -> Iterator[Unit]:
+    """The units of a split: small files together, large ones in parts."""
+    from corpora.ner.files import parts
+    from corpora.ner.layout import Layout
+
+    def settings_of(inputs: Iterable[InputFile]) -> Mapping[str, Any]:
+        return {**settings, "layouts": {file.name: layouts[file.name] for file in inputs}}
+
+    for unit in make_units(files, settings=settings_of, auxiliary=labels):
+        if len(unit.inputs) > 1:
+            yield unit
+            continue
+        [file] = unit.inputs
+        for part in parts(file.check(), Layout(**layouts[file.name]), name=file.name):
+            yield replace(unit, part=part)
+
+
+def write(unit: Unit, _: Scratch) -> Iterator[Yield]:
+    """Read the files of a unit, or its part of one."""
+    from corpora.ner.files import Part, read_file
+    from corpora.ner.layout import Layout
+    from corpora.ner.sentence_rows import RowMaker
+
+    settings = unit.settings
+    maker = RowMaker(
+        split=settings["split"],
+        illegal=settings["illegal"],
+        labels=_label_map(unit.auxiliary.get(LABELS)),
+        max_tokens=settings["max_tokens"],
+    )
+    for file in unit.inputs:
+        layout = Layout(**settings["layouts"][file.name])
+        part = Part(**unit.part)
+        if layout.encoding != "utf-8":
+            yield Counts({f"encoding.{layout.encoding}": 1})
+        for found, origin in read_file(file.check(), layout, name=file.name, part=part):
+            if isinstance(found, Rejected):
+                yield found
+                continue
+            made = maker.make(found, layout, origin)
+            yield from made.rejected
+            yield from (Rows("", batch) for batch in made.batches)
+            n = made.n_records
+            yield Counts(_with_source(made.counters, file.name, made.rejected), read=n, written=n)
+
+
+@cache
+def _label_map(file: InputFile | None) -> "LabelMap | None":
+    from corpora.ner.labels import load_label_map
+
+    if file is None:
+        return None
+    file.read()  # raises where it changed since the plan was made
+    return load_label_map(Path(file.path))
+
+
+def _with_source(
+    counters: Counter[str], name: str, rejected: Sequence[Rejected]
+) -> Mapping[str, int]:
+    """Counters, and the same again for the file alone."""
+    n_rejected = Counter({"rejected": len(rejected)})
+    of_file = {f"{SOURCE}{name}/{key}": n for key, n in (counters + n_rejected).items()}
+    return dict(counters) | of_file
+
+
+def write_side_files(build: Build) -> None:
+    """Write what each file holds, the card, and the forms of the dictionaries."""
+    from corpora.card import to_json, to_markdown
+    from corpora.health import examine_columns
+    from corpora.ner.entity_dictionary import forms, read_dictionary
+    from corpora.ner.sources import list_sources, to_tsv, with_sources
+    from corpora.shards import write_json, write_text
+
+    parameters = build.plan.parameters
+    sources = list_sources(build.counters, parameters["layouts"], parameters["splits"])
+    write_text(build.side / "sources.tsv", to_tsv(sources))
+    dictionaries = [f for name, f in build.plan.auxiliary.items() if name.startswith(DICTIONARY)]
+    if dictionaries:
+        works = [work for file in dictionaries for work in read_dictionary(Path(file.path))]
+        write_text(build.side / "forms.tsv", forms(works))
+    if parameters["card"] == "off":
+        return
+    health = examine_columns(_columns_by_split(build))
+    notes = _notes(build)
+    write_json(build.side / "card.json", to_json(health) | {"run": notes})
+    card = to_markdown(health, title=_title(build), notes=notes)
+    write_text(build.side / "card.md", [with_sources(card, sources)])
+
+
+def _columns_by_split(build: Build) -> dict[str, Any]:
+    """Open the sentences of each split that has a file, as often as is asked."""
+    shards: dict[str, list[Path]] = {split: [] for split in SPLITS}
+    for unit, path in zip(build.plan.units, build.shard_paths(""), strict=True):
+        shards[unit.settings["split"]].append(path)
+    return {split: partial(_columns, paths) for split, paths in shards.items() if paths}
+
+
+def _columns(shards: Iterable[Path]) -> "Iterator[SentenceColumns]":
+    from corpora.ner.columns import ahead
+
+    return ahead(_read_columns(shards))
+
+
+def _read_columns(shards: Iterable[Path]) -> "Iterator[SentenceColumns]":
+    from corpora.ner.columns import SentenceColumns
+    from corpora.schemas import SCHEMAS
+    from corpora.shards import read_batches
+
+    for path in shards:
+        for batch in read_batches(path, SCHEMAS["ner"], columns=("tokens", "tags")):
+            yield SentenceColumns.of_batch(batch)
+
+
+def _title(build: Build) -> str:
+    names = [file.name for file in build.plan.inputs]
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return f"NER data from {', '.join(names[:3])}{more}"
+
+
+def _notes(build: Build) -> dict[str, str]:
+    """What a reader of the card must know of the run."""
+    account = build.accounting
+    parameters = build.plan.parameters
+    notes = {
+        "illegal tags": f"{parameters['illegal']}ed".replace("repaired", "are repaired"),
+        "records": f"read {account.read:,}, written {account.written:,}, "
+        f"rejected {account.n_rejected:,}",
+    }
+    if LABELS in build.plan.auxiliary:
+        notes["labels"] = f"by the map {build.plan.auxiliary[LABELS].name}"
+    shown = {name: count for name, count in build.counters.items() if "/" not in name}
+    return notes | {name: f"{count:,}" for name, count in shown.items()}
+
+
+def next_steps(options: Options) -> list[str]:
+    """What to look at, and what to type next."""
+    output = options.output
+    return [
+        f"made  {output} (dataset); {output}/sources.tsv says what each file holds",
+        f"read  {output}/card.md before you trust a score"
+        if options.card == "on"
+        else f"left  {output} has no card (--card off)",
+        f"next  python -m corpora.shards verify {output}",
+        f"      python -m corpora.ner.convert {output} --to conll",
+    ]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the pipeline."""
+    return run("pipelines.benchmark_to_ner", argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

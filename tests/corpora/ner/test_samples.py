@@ -1,0 +1,221 @@
+"""Every format by a small sample: detected by its content alone, and read as it says."""
+
+from pathlib import Path
+
+import pytest
+
+from corpora.errors import UsageError
+from corpora.ner.detection import Overrides
+from corpora.ner.files import Part, describe, read_file
+from corpora.ner.sentence_rows import RowMaker
+
+DATA = Path(__file__).resolve().parents[2] / "data" / "ner"
+NONE = Overrides()
+
+
+def show(tokens, tags):
+    """``Clara/B-PER geht``."""
+    pairs = zip(tokens, tags, strict=True)
+    return " ".join(token if tag == "O" else f"{token}/{tag}" for token, tag in pairs)
+
+
+def read(path, **said):
+    """Rows of a file, and what was counted."""
+    layout = describe(path, name=path.name, said=Overrides(**said))
+    [(found, origin)] = read_file(path, layout, name=path.name, part=Part())
+    made = RowMaker(split="train").make(found, layout, origin)
+    rows = [row for batch in made.batches for row in batch.to_pylist()]
+    return layout, rows, made
+
+
+EXPECTED = {
+    "eng.testa": (
+        "conll",
+        "iob1",
+        [
+            "Clara/B-PER Schumann/I-PER met Brahms/B-PER Robert/B-PER in Hamburg/B-LOC .",
+            "# Hamburg/B-ORG News/I-ORG",
+        ],
+    ),
+    "NER-de-dev.tsv": (
+        "germeval",
+        "iob2",
+        ["Hamburger/B-ORGpart SV/I-ORGpart gewinnt", "Die Elbe/B-LOC bei Hamburg/B-LOC"],
+    ),
+    "da_news_test.tsv": (
+        "danplus",
+        "iob2",
+        ["Odense/B-ORG Teater/I-ORG lukker", "Den danske/B-LOCderiv vinter"],
+    ),
+    "da_x-ud-dev.iob2": ("uner", "iob2", ["Mads/B-PER bor i Odense/B-LOC .", "Til Mads/B-PER"]),
+    "HIPE-2022-v2.1-x-train-de.tsv": (
+        "hipe",
+        "iob2",
+        [
+            "Der Graf/B-pers von/I-pers Ulm/I-pers der/I-pers Jüngere/I-pers .",
+            "###ch Jena/B-loc",
+            "Ulm/B-loc",
+        ],
+    ),
+    "wikiann-de-train": (
+        "wikiann",
+        "iob2",
+        ["Clara/B-PER Schumann/I-PER spielt", "WEITERLEITUNG Jena/B-LOC"],
+    ),
+    "weiboNER.conll.test": (
+        "weibo",
+        "iob2",
+        ["小/B-PER.NAM 红/I-PER.NAM 在 上/B-GPE.NAM 海/I-GPE.NAM", "# 妈/B-PER.NOM 妈/I-PER.NOM 2"],
+    ),
+    "novels.train.txt": (
+        "titles",
+        "iob2",
+        ["小/B-PER 红/I-PER 来", "王/B-PER 三/I-PER 到 上/B-LOC 海/I-LOC"],
+    ),
+    "test.char.bmes": (
+        "conll",
+        "iobes",
+        ["王/B-NAME 小/I-NAME 红/I-NAME ， 男", "汉/B-RACE 族 任 经/B-TITLE 理/I-TITLE"],
+    ),
+    "msra_train.txt": ("conll", "iob2", ["王/B-PER 三/I-PER 去 上/B-LOC 海/I-LOC", "好"]),
+    "cluener-dev.json": (
+        "cluener",
+        "iob2",
+        [
+            "海/B-book 上/I-book 银/I-book 行/I-book 史/I-book 说 小/B-name 红/I-name",
+            "没 有",
+        ],
+    ),
+    "train_letters.json": (
+        "json",
+        "iob2",
+        ["Clara/B-pers grüßt", "1/B-date ./I-date Mai/I-date"],
+    ),
+    "ragged-train.txt": ("conll", "iob2", ["Clara/B-PER Schumann/I-PER geht", "Jena/B-LOC"]),
+}
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_sample_is_detected_and_read(name):
+    form, scheme, sentences = EXPECTED[name]
+
+    layout, rows, made = read(DATA / name)
+
+    assert (layout.format, layout.scheme) == (form, scheme)
+    assert [show(row["tokens"], row["tags"]) for row in rows] == sentences
+    assert not made.rejected
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_naming_what_is_detected_changes_nothing(name):
+    form, scheme, _ = EXPECTED[name]
+
+    assert read(DATA / name, format=form, scheme=scheme)[:2] == read(DATA / name)[:2]
+
+
+@pytest.mark.parametrize(
+    ("name", "inner"),
+    [
+        ("NER-de-dev.tsv", ["Hamburger/B-LOCderiv SV gewinnt", "Die Elbe bei Hamburg"]),
+        ("da_news_test.tsv", ["Odense/B-LOC Teater lukker", "Den danske vinter"]),
+        (
+            "cluener-dev.json",
+            ["海/B-company 上/I-company 银/I-company 行/I-company 史 说 小 红"],
+        ),
+    ],
+)
+def test_second_level_goes_to_inner_tags(name, inner):
+    _, rows, _ = read(DATA / name)
+
+    shown = [show(row["tokens"], row["inner_tags"]) for row in rows if row["inner_tags"]]
+
+    assert shown == inner
+
+
+@pytest.mark.parametrize(
+    ("name", "documents"),
+    [
+        ("eng.testa", ["eng.testa:1", "eng.testa:12"]),
+        ("NER-de-dev.tsv", ["http://example.org/hamburg", "blatt.de vom 1.5.2011"]),
+        ("da_x-ud-dev.iob2", ["brev-1", "brev-2"]),
+        ("HIPE-2022-v2.1-x-train-de.tsv", ["blatt-1850-p1", "blatt-1850-p1", "blatt-1850-p2"]),
+        ("novels.train.txt", ["山中记", "海上行"]),
+        ("wikiann-de-train", ["wikiann-de-train", "wikiann-de-train"]),
+    ],
+)
+def test_documents_are_named_as_the_file_names_them(name, documents):
+    _, rows, _ = read(DATA / name)
+
+    assert [row["document_id"] for row in rows] == documents
+
+
+def test_ids_are_the_lines_of_first_tokens():
+    _, rows, _ = read(DATA / "eng.testa")
+
+    assert [row["id"] for row in rows] == ["eng.testa:3", "eng.testa:14"]
+
+
+def test_ids_of_an_array_are_numbers():
+    _, rows, _ = read(DATA / "train_letters.json")
+
+    assert [row["id"] for row in rows] == ["train_letters.json#1", "train_letters.json#2"]
+
+
+def test_another_column_can_be_named():
+    _, rows, _ = read(DATA / "HIPE-2022-v2.1-x-train-de.tsv", tag_column="NE-NESTED")
+
+    assert show(rows[0]["tokens"], rows[0]["tags"]).startswith("Der Graf von Ulm/B-loc.adm.town")
+
+
+def test_second_level_can_be_left_out():
+    _, rows, _ = read(DATA / "NER-de-dev.tsv", inner_column="none")
+
+    assert [row["inner_tags"] for row in rows] == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "problem"),
+    [
+        ("Only prose.\nNothing else here.\n", {}, "in no format that is known"),
+        ("", {}, "in no format that is known"),
+        ("Jena NNP\nUlm NNP\n", {}, "in no format that is known"),
+        ("Jena B-LOC\n", {"format": "parquet"}, "is no Parquet file"),
+        ("Jena B-LOC\n", {"tag_column": "3"}, "no such column. There are 1 to 2"),
+        ("TOKEN\tNE-FINE\nUlm\tB-LOC\n", {}, "has no NE-COARSE-LIT"),
+    ],
+)
+def test_what_is_in_no_format_is_refused(tmp_path, text, said, problem):
+    (tmp_path / "file").write_text(text, encoding="utf-8")
+
+    with pytest.raises(UsageError, match=problem):
+        describe(tmp_path / "file", name="file", said=Overrides(**said))
+
+
+@pytest.mark.parametrize(("encoding", "said"), [("utf-16", None), ("gb18030", "gb18030")])
+def test_other_encodings_are_told_by_their_mark_or_named(tmp_path, encoding, said):
+    path = tmp_path / "file"
+    path.write_bytes("北 B-LOC\n京 I-LOC\n\n".encode(encoding))
+
+    layout = describe(path, name="file", said=NONE, encoding=said)
+    [(found, _)] = read_file(path, layout, name="file", part=Part())
+
+    assert found.tokens.to_pylist() == ["北", "京"]
+
+
+def test_encoding_that_cannot_be_told_is_refused(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes("北 B-LOC\n京 I-LOC\n是 O\n大 O\n城 O\n\n".encode("gb18030") * 5)
+
+    with pytest.raises(UsageError, match="--encoding"):
+        describe(path, name="file", said=NONE)
+
+
+def test_archives_are_read(tmp_path):
+    import gzip
+
+    path = tmp_path / "dev.conll.gz"
+    path.write_bytes(gzip.compress(b"Jena B-LOC\n"))
+
+    _, rows, _ = read(path)
+
+    assert [row["tokens"] for row in rows] == [["Jena"]]

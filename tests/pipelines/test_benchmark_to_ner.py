@@ -1,0 +1,235 @@
+"""The whole job on the samples and on real sets: what comes out, and what ends it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from corpora.health import examine
+from corpora.inspection import main as shards
+from corpora.ner import files as ner_files
+from corpora.shards import open_dataset
+from pipelines.benchmark_to_ner import main
+
+DATA = Path(__file__).resolve().parents[1] / "data" / "ner"
+SAMPLES = (
+    "wikiann-de-train",
+    "NER-de-dev.tsv",
+    "da_news_test.tsv",
+    "eng.testa",
+    "train_letters.json",
+    "cluener-dev.json",
+)
+
+
+def run(output, *options, inputs):
+    return main(["--input", *map(str, inputs), "--output", str(output), *options])
+
+
+def rows_of(output):
+    return list(open_dataset(output, "ner").rows())
+
+
+def files_of(output):
+    """Every published file with its bytes."""
+    return {
+        str(path.relative_to(output)): path.read_bytes()
+        for path in sorted(output.rglob("*"))
+        if path.is_file() and ".build" not in path.parts and path.name != ".lock"
+    }
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    output = tmp_path_factory.mktemp("built") / "sets"
+    assert run(output, inputs=[DATA / name for name in SAMPLES]) == 0
+    return output
+
+
+def test_run_makes_a_dataset_its_sources_and_a_card(built):
+    named = {name for name in files_of(built) if not name.startswith("shard-")}
+
+    assert named == {
+        "dataset.json",
+        "rejected.jsonl",
+        "run.json",
+        "sources.tsv",
+        "card.md",
+        "card.json",
+    }
+    assert shards(["verify", str(built), "--rows"]) == 0
+
+
+def test_splits_are_those_of_the_names(built):
+    splits = {row["id"].split(":")[0].split("#")[0]: row["split"] for row in rows_of(built)}
+
+    assert splits == {
+        "wikiann-de-train": "train",
+        "train_letters.json": "train",
+        "NER-de-dev.tsv": "dev",
+        "eng.testa": "dev",
+        "cluener-dev.json": "dev",
+        "da_news_test.tsv": "test",
+    }
+
+
+def test_card_is_that_of_the_sentences(built):
+    rows = list(open_dataset(built, "ner").records())
+    sources = {
+        split: [row for row in rows if row.split == split].__iter__
+        for split in ("train", "dev", "test")
+    }
+
+    card = json.loads((built / "card.json").read_text("utf-8"))
+
+    health = examine(sources)
+    assert card["splits"]["dev"]["entities"] == dict(health.splits["dev"].entities)
+    assert card["gazetteer"]["forms"] == health.gazetteer.forms
+    assert "| NER-de-dev.tsv | dev | germeval | iob2 | 2 | 2 | 7 | 3 |" in (
+        built / "card.md"
+    ).read_text("utf-8")
+
+
+def test_two_workers_make_the_same_bytes_as_one(built, tmp_path):
+    inputs = [DATA / name for name in SAMPLES]
+
+    assert run(tmp_path / "two", "--workers", "2", inputs=inputs) == 0
+
+    assert files_of(tmp_path / "two") == files_of(built)
+
+
+def test_large_file_in_parts_makes_the_rows_of_the_whole(tmp_path, monkeypatch):
+    block = "-DOCSTART- -X- -X- O\n\n" + "Jena NNP I-NP I-LOC\nblüht VBZ I-VP O\n\n" * 50
+    (tmp_path / "eng.train").write_text(block * 20, encoding="utf-8")
+    run(tmp_path / "whole", inputs=[tmp_path / "eng.train"])
+
+    monkeypatch.setattr(ner_files, "RANGE_BYTES", 1000)
+    run(tmp_path / "parts", inputs=[tmp_path / "eng.train"])
+
+    assert len(open_dataset(tmp_path / "parts").shards) > 10
+    assert rows_of(tmp_path / "parts") == rows_of(tmp_path / "whole")
+    assert len({row["document_id"] for row in rows_of(tmp_path / "parts")}) == 20
+
+
+def test_labels_are_mapped_and_sources_keep_the_old_ones(tmp_path):
+    inputs = [DATA / "NER-de-dev.tsv"]
+
+    assert run(tmp_path / "out", "--labels", "names-only", "--card", "off", inputs=inputs) == 0
+
+    tags = {tag for row in rows_of(tmp_path / "out") for tag in row["tags"]}
+    assert tags == {"O", "B-LOC"}
+    assert "ORGpart\tentities" in (tmp_path / "out" / "sources.tsv").read_text("utf-8")
+    assert not (tmp_path / "out" / "card.md").exists()
+
+
+def test_dictionary_becomes_forms(tmp_path):
+    options = ("--dictionary", str(DATA / "entities-14.txt"), str(DATA / "entities-3.txt"))
+
+    assert run(tmp_path / "out", *options, inputs=[DATA / "novels.train.txt"]) == 0
+
+    lines = (tmp_path / "out" / "forms.tsv").read_text("utf-8").splitlines()
+    assert "小红\t山中记:小红" in lines
+    assert "小红\t体育:小红" in lines
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "problem"),
+    [
+        (("--labels", "ler-coarse"), 1, "does not know the label"),
+        (("--labels", "none"), 2, "no such map"),
+        (("--split-of", "x=test"), 2, "matches no input"),
+        (("--max-tokens", "-1"), 2, "at least 0"),
+        (("--dictionary", str(DATA / "eng.testa")), 2, "neither"),
+        (("--format", "hipe"), 2, "is not laid out as hipe"),
+        (("--encoding", "klingon"), 2, "unknown"),
+    ],
+)
+def test_wrong_options_end_the_run(tmp_path, capsys, options, status, problem):
+    code = run(tmp_path / "out", *options, inputs=[DATA / "wikiann-de-train"])
+
+    assert code == status
+    assert problem in capsys.readouterr().err
+    assert not (tmp_path / "out" / "dataset.json").exists()
+
+
+def test_file_in_no_format_ends_the_run(tmp_path, capsys):
+    assert run(tmp_path / "out", inputs=[DATA / "README.md"]) == 2
+    assert "README.md: in no format that is known" in capsys.readouterr().err
+
+
+def damaged(path, name, damage):
+    """A real file with a damage in its thousandth line, or thereabouts, of a sentence."""
+    lines = path.read_bytes().split(b"\n")
+    at = next(i for i in range(1000, len(lines)) if lines[i].count(b"\t") or b" " in lines[i])
+    lines[at] = damage(lines[at])
+    name.write_bytes(b"\n".join(lines))
+    return at + 1
+
+
+DAMAGES = {
+    "a missing column": (
+        "ner-de",
+        "germeval2014-dev.tsv",
+        lambda line: line.rpartition(b"\t")[0],
+        "columns",
+    ),
+    "mixed separators": (
+        "ner-de",
+        "ler-dev.conll",
+        lambda line: line.replace(b" ", b"\t"),
+        "columns",
+    ),
+    "a NUL": ("ner-da", "danplus-news-train.tsv", lambda line: b"\0" + line, "nul"),
+    "half a character": ("ner-zh", "resume-train.char.bmes", lambda line: line[1:], "not_utf8"),
+}
+
+
+@pytest.mark.realdata
+@pytest.mark.parametrize("kind", DAMAGES)
+def test_damaged_file_loses_one_sentence_and_says_where(realdata, tmp_path, kind):
+    folder, name, damage, reason = DAMAGES[kind]
+    whole = realdata(folder) / name
+    line = damaged(whole, tmp_path / name, damage)
+    (tmp_path / "whole").mkdir()
+
+    assert run(tmp_path / "out", "--card", "off", inputs=[tmp_path / name]) == 0
+    assert run(tmp_path / "whole", "--card", "off", inputs=[whole]) == 0
+
+    [rejected] = map(json.loads, (tmp_path / "out/rejected.jsonl").read_text("utf-8").splitlines())
+    assert (rejected["reason"], rejected["position"]) == (reason, f"line {line}")
+    kept, before = ({row["id"]: row for row in rows_of(tmp_path / x)} for x in ("out", "whole"))
+    assert len(before) - len(kept) == 1
+    assert all(before[id] == row for id, row in kept.items())
+
+
+@pytest.mark.realdata
+@pytest.mark.parametrize("illegal", ["repair", "reject"])
+def test_stray_tag_in_a_real_file_is_repaired_or_rejected(realdata, tmp_path, illegal):
+    text = (realdata("ner-zh") / "peoples-daily-dev.txt").read_text("utf-8")
+    stray = text.replace("B-PER", "I-PER", 1)
+    line = next(n for n, x in enumerate(stray.split("\n"), 1) if x.endswith("I-PER"))
+    (tmp_path / "peoples-daily-dev.txt").write_text(stray, encoding="utf-8")
+
+    options = ("--illegal", illegal, "--card", "off")
+    assert run(tmp_path / "out", *options, inputs=[tmp_path / "peoples-daily-dev.txt"]) == 0
+
+    dataset = open_dataset(tmp_path / "out", "ner")
+    opened = sum(tag.startswith("B-") for row in dataset.rows() for tag in row["tags"])
+    if illegal == "repair":
+        assert opened == 1951 + 984 + 884
+        assert dataset.description["counters"]["tags.stray"] == 1
+    else:
+        [rejected] = (tmp_path / "out/rejected.jsonl").read_text("utf-8").splitlines()
+        assert json.loads(rejected)["position"] == f"line {line}"
+
+
+@pytest.mark.realdata
+def test_official_splits_of_neiss_have_the_known_leaks(realdata, tmp_path):
+    folder = realdata("neiss-ner") / "Arendt"
+
+    assert run(tmp_path / "out", inputs=[folder / "*_arendt.conll"]) == 0
+
+    card = json.loads((tmp_path / "out" / "card.json").read_text("utf-8"))
+    leaks = {(x["split"], x["min_tokens"]): x["leaked_with_tags"] for x in card["leaks"]}
+    assert (leaks["test", 1], leaks["test", 6]) == (234, 92)
+    assert (leaks["dev", 1], leaks["dev", 6]) == (234, 105)
