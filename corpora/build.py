@@ -27,8 +27,8 @@ from corpora.receipts import Accounting, Receipt, read_receipt, sorted_counts
 from corpora.schemas import SCHEMAS, Schema
 from corpora.shards import (
     Shard,
+    read_batches,
     read_description,
-    read_ids,
     sha256_of,
     write_json,
     write_text,
@@ -204,12 +204,13 @@ class Build:
 
         for dataset, schema in self.plan.datasets.items():
             ids = partial(self._ids, dataset, SCHEMAS[schema])
-            hashes = np.fromiter((hash(row_id) for row_id, _ in ids()), np.int64)
+            of_batches = (np.fromiter(map(hash, of_batch), np.int64) for of_batch, _ in ids())
+            hashes = np.concatenate([np.empty(0, np.int64), *of_batches])
             hashes.sort()
             if (hashes[1:] != hashes[:-1]).all():
                 continue
             seen: set[str] = set()
-            for row_id, name in ids():
+            for row_id, name in ((id, name) for of_batch, name in ids() for id in of_batch):
                 if row_id in seen:
                     raise CorpusError(
                         f"{self.output / dataset}: the id {row_id!r} is met twice (again in "
@@ -217,11 +218,11 @@ class Build:
                     )
                 seen.add(row_id)
 
-    def _ids(self, dataset: str, schema: Schema) -> Iterator[tuple[str, str]]:
-        """The ids of all rows, each with its shard."""
+    def _ids(self, dataset: str, schema: Schema) -> Iterator[tuple[list[str], str]]:
+        """The ids of each batch of rows, with their shard."""
         for path in self.shard_paths(dataset):
-            for row_id in read_ids(path, schema):
-                yield row_id, path.name
+            for batch in read_batches(path, schema, columns=("id",)):
+                yield batch.column("id").to_pylist(), path.name
 
     def publish(self, write_side_files: Callable[["Build"], None] | None = None) -> None:
         """Put shards and side files into place; see the module for the order."""
