@@ -3,6 +3,7 @@
 Examples:
   python -m modeling.export runs/first --output build/model
   python -m modeling.export runs/first/average --output build/model --without-heads
+  python -m modeling.export runs/first/checkpoints/step-020000 --output build/model
 
 The first is for AutoModelForMaskedLM (entities: LukeForMaskedLM), the second for AutoModel.
 """
@@ -62,7 +63,9 @@ def make_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("model", type=Path, metavar="RUN", help="a run, or a model of one")
+    parser.add_argument(
+        "model", type=Path, metavar="RUN", help="a run, or a model or checkpoint of one"
+    )
     parser.add_argument("--output", type=Path, required=True, metavar="DIR")
     parser.add_argument("--without-heads", action="store_true", help="the encoder alone")
     return parser

@@ -56,7 +56,8 @@ def make_parser() -> argparse.ArgumentParser:
         "--init-from",
         type=Path,
         metavar="DIR",
-        help="weights to begin with: a BERT or LUKE of transformers, or final/ of another run",
+        help="weights to begin with: a BERT or LUKE of transformers, or final/ or a checkpoint of "
+        "another run",
     )
     parser.add_argument(
         "--set",
@@ -79,7 +80,7 @@ def _list_recipes() -> int:
     from modeling.recipes import RECIPES, about  # noqa: PLC0415 - for --help
 
     for name in RECIPES:
-        sys.stdout.write(f"{name:<20} {about(name)}\n")
+        sys.stdout.write(f"{name:<22} {about(name)}\n")
     return 0
 
 
@@ -92,6 +93,8 @@ def _train(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> in
     except ConfigError as error:
         parser.error(str(error))
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # for training.deterministic
+    # Before torch is loaded: where another job runs, threads that spin take its time and ours.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
     # torch takes seconds to load: after the options are known to be right
     from modeling.models.weights import WeightsError  # noqa: PLC0415

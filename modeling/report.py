@@ -6,6 +6,7 @@ Example:
 
 import argparse
 import json
+import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
@@ -106,7 +107,7 @@ def _table(rows: Sequence[Sequence[str]]) -> str:
 
 
 def _results(runs: Sequence["Told"]) -> list[list[str]]:
-    """A row for each model and objective: the last evaluation, and what it is compared with."""
+    """A row for each model and objective: how good it is, and what it is compared with."""
     rows = [["", "objective", "step", "targets", "loss", *(f"top-{k}" for k in _tops(runs))]]
     labels = {
         "evaluation": "",
@@ -116,9 +117,24 @@ def _results(runs: Sequence["Told"]) -> list[list[str]]:
     }
     for run in runs:
         for kind, label in labels.items():
-            for line in run.of_kind(kind)[-1:]:
+            for line in _telling(run, kind):
                 rows += _result(run.name + label, line, tops=_tops(runs))
     return rows
+
+
+def _telling(run: "Told", kind: str) -> list[Mapping[str, Any]]:
+    """The line that tells of the trained model: the last, or with patience the best evaluation."""
+    lines: list[Mapping[str, Any]] = [*run.of_kind(kind)]
+    config = run.settings["config"]
+    if kind != "evaluation" or not config["training"]["patience"]:
+        return lines[-1:]
+    weights = config["heads"]["weights"]
+
+    def weighted(line: Mapping[str, Any]) -> float:
+        losses = line["loss"].items()
+        return math.fsum(weights[n] * (math.inf if loss is None else loss) for n, loss in losses)
+
+    return [min(lines, key=weighted)] if lines else []
 
 
 def _result(name: str, line: Mapping[str, Any], *, tops: Sequence[str]) -> Iterator[list[str]]:

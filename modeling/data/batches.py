@@ -6,7 +6,6 @@ The examples of a step are ordered by length before they are dealt to the device
 micro-batches, for rows of like length need little padding in attention.
 """
 
-import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -29,7 +28,6 @@ from modeling.data.order import Chosen, Epochs, Mixture, Order
 from modeling.data.pairs import Viewer, viewer_of
 from modeling.data.parcels import Parcel
 
-log = logging.getLogger(__name__)
 _EVALUATION_SEED: Final = 0
 
 
@@ -129,8 +127,6 @@ class Evaluation:
         self._texts = _Maker(sets, viewer_of("none", max_length), collator, size)
         self._pairs = None
         if config.data.pairs != "none":
-            if config.data.pairs == "nsp" and rank == 0:
-                _warn_without_partners(sets)
             viewer = viewer_of(config.data.pairs, max_length)
             self._pairs = _Maker(sets, viewer, collator, size)
         chosen = self._texts.by_length(_first_by_hash(sets, config.training.evaluate_examples))
@@ -179,20 +175,6 @@ def _check_any(sets: Sequence[ExampleSet]) -> None:
             f"{names}: no example of the split {sets[0].split if sets else 'asked for'!r}. "
             "Make examples of more documents."
         )
-
-
-def _warn_without_partners(sets: Sequence[ExampleSet]) -> None:
-    """Say so where no example finds one of another document, so that all pairs are connected."""
-    for examples in sets:
-        ids = map(examples.document_id, range(len(examples)))
-        first = next(ids, None)
-        if any(id != first for id in ids):
-            return
-    log.warning(
-        "%s: all held-out examples are of one document, so all pairs of the evaluation have one "
-        "label, and their accuracy says nothing. Hold out more with --held-out.",
-        ", ".join(str(examples.path) for examples in sets),
-    )
 
 
 def _first_by_hash(sets: Sequence[ExampleSet], n: int) -> Chosen:

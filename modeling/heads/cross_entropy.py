@@ -8,12 +8,13 @@ Shapes: M targets, F width of the features, V classes.
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 _CHUNK: Final = 2**25  # logits, 128 MiB; matrix products of this size keep a GPU busy
 
 
@@ -26,6 +27,12 @@ class Scores(NamedTuple):
     """(M,) int64: how many ids score higher than the label; 0 is a hit, < k one of the top k."""
 
 
+def _uncompiled(function: _Function) -> _Function:
+    """Leave a function out of what is compiled: each number of chunks would be compiled anew."""
+    return torch.compiler.disable(function)  # type: ignore[no-any-return, no-untyped-call]
+
+
+@_uncompiled
 def summed_cross_entropy(
     features: Tensor, weight: Tensor, *, bias: Tensor, labels: Tensor
 ) -> Tensor:
@@ -41,6 +48,7 @@ def summed_cross_entropy(
     return apply(features, weight, bias, labels, product_type)
 
 
+@_uncompiled
 @torch.no_grad()
 def score(features: Tensor, weight: Tensor, *, bias: Tensor, labels: Tensor) -> Scores:
     """Summed cross-entropy and ranks; float32 throughout, as bfloat16 would score many ids alike.

@@ -1,7 +1,7 @@
 """Begin with the weights of another model, as far as it has them."""
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -12,7 +12,7 @@ from modeling.config import ConfigError, EncoderConfig
 from modeling.huggingface import names
 from modeling.huggingface.importing import Pretrained, read_pretrained
 from modeling.models.pretraining import PretrainingModel
-from modeling.models.weights import check_weights
+from modeling.models.weights import WeightsError, check_weights
 
 log = logging.getLogger(__name__)
 _SAME: Final = (
@@ -31,6 +31,8 @@ _SAME: Final = (
 """Settings of an encoder without which its weights mean something else."""
 _MATRIX: Final = "heads.pieces.matrix.weight"
 _EMBEDDING: Final = "encoder.embeddings.pieces.weight"
+_OF_ENTITIES: Final = ("encoder.entity_embeddings.entities.weight", "heads.entities.bias")
+"""Parameters with a row for each entity."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,23 +45,32 @@ class Transfer:
     """Our names of all others: freezing (C.14) leaves them free."""
     copied: tuple[str, ...]
     """Those of ``new`` that begin as copies: queries of entity-aware attention from the plain one
-    (D-M3), an untied matrix of the piece head from the embedding."""
+    (D-M3), an untied matrix of the piece head from the embedding, rows of known entities."""
     unused: tuple[str, ...]
     """Names of weights in the folder that the model has no place for."""
 
 
-def init_from(model: PretrainingModel, folder: Path, *, new: Sequence[str] = ()) -> Transfer:
+def init_from(
+    model: PretrainingModel,
+    folder: Path,
+    *,
+    new: Sequence[str] = (),
+    entity_rows: Tensor | None = None,
+) -> Transfer:
     """Copy weights of a folder (``read_pretrained``) into a model, by name; the rest stays.
 
     ``new``: beginnings of names that stay as they are though the folder has them, such as
-    ``encoder.entity_embeddings`` and ``heads.entities`` for another entity vocabulary. Raises
+    ``encoder.entity_embeddings`` and ``heads.entities``. ``entity_rows`` is for another entity
+    vocabulary: (entities here,) the row of each in the folder, −1 where it has none; these rows are
+    copied, the others begin anew, and the parameters count as new. None: the same rows. Raises
     ``ConfigError`` if the settings of the encoders differ, and ``WeightsError`` if shapes do. That
     ids mean the same pieces and entities is not checked: the folder's tokenizer must have made the
     examples.
     """
     given = read_pretrained(folder)
     parameters = dict(model.named_parameters())
-    wanted = {name for name in parameters if not name.startswith(tuple(new))}
+    others = (*new, *(() if entity_rows is None else _OF_ENTITIES))
+    wanted = {name for name in parameters if not name.startswith(others)}
     _check_settings(model.config.encoder, given.config.encoder, wanted=wanted, folder=folder)
     transferred = {
         name: tensor
@@ -68,19 +79,52 @@ def init_from(model: PretrainingModel, folder: Path, *, new: Sequence[str] = ())
     }
     check_weights(model, transferred, where=folder, partly=True)
     copies = dict(_copies(wanted - transferred.keys(), transferred))
+    if entity_rows is not None:
+        copies |= _known_entities(parameters, given, rows=entity_rows, folder=folder)
     model.load_state_dict(transferred | copies, strict=False)
     transfer = Transfer(
         transferred=tuple(transferred),
         new=tuple(name for name in parameters if name not in transferred),
         copied=tuple(sorted(copies)),
-        unused=(*given.unused, *_left_over(given, transferred)),
+        unused=(*given.unused, *_left_over(given, transferred, copies.keys() & set(_OF_ENTITIES))),
     )
     _tell(transfer, folder)
     return transfer
 
 
-def _left_over(given: Pretrained, transferred: dict[str, Tensor]) -> list[str]:
-    known = transferred.keys() | set(given.copied)
+def _known_entities(
+    parameters: Mapping[str, Tensor], given: Pretrained, *, rows: Tensor, folder: Path
+) -> dict[str, Tensor]:
+    """Our parameters with a row for each entity, where the rows of known ones are the folder's."""
+    known = rows >= 0
+    made: dict[str, Tensor] = {}
+    for name in _OF_ENTITIES:
+        if name in parameters and name in given.weights:
+            table = given.weights[name]
+            if int(rows.max()) >= len(table) or table.shape[1:] != parameters[name].shape[1:]:
+                raise WeightsError(
+                    f"{folder}: {name} has the shape {tuple(table.shape)}, which is not that of "
+                    f"the model here ({tuple(parameters[name].shape)}), or not of its entities."
+                )
+            made[name] = parameters[name].detach().clone()
+            made[name][known] = table[rows[known]].to(made[name])
+    if made:
+        n_known, n = int(known.sum()), len(rows)
+        log.warning(
+            "%s: its entities are not those of the examples: %d of %d keep their weights by name, "
+            "%d begin anew.",
+            folder,
+            n_known,
+            n,
+            n - n_known,
+        )
+    return made
+
+
+def _left_over(
+    given: Pretrained, transferred: Mapping[str, Tensor], copies: Collection[str]
+) -> list[str]:
+    known = transferred.keys() | set(copies) | set(given.copied)
     return [name for name in given.weights if name not in known]
 
 

@@ -82,6 +82,42 @@ def all_sequences(padded: Tensor, attend: Tensor | None) -> Iterator[Group]:
         yield Group(slice(None), longest, hidden)
 
 
+def exact_type(dtype: torch.dtype) -> torch.dtype:
+    """What scores and sums are kept in: float32, or wider where the rows are."""
+    return torch.promote_types(dtype, torch.float32)
+
+
+def product(left: Tensor, right: Tensor, dtype: torch.dtype) -> Tensor:
+    """Multiply two tensors, rounded to the type of the rows before, in ``exact_type`` of it.
+
+    (G, i, j), and (G, j, k) or (j, k) -> (G, i, k). What is rounded is what goes into a product,
+    as a GPU's fast products need it; what comes out is not.
+    """
+    left, right = left.to(dtype), right.to(dtype)
+    if exact_type(dtype) == dtype:
+        return left @ right
+    if left.is_cuda:
+        right = right.expand(len(left), -1, -1)
+        return torch.bmm(left, right, out_dtype=torch.float32)
+    return left.float() @ right.float()
+
+
+def add_product(total: Tensor, left: Tensor, right: Tensor, *, dtype: torch.dtype) -> None:
+    """Add ``product`` to (G, i, k)."""
+    if exact_type(dtype) == dtype:
+        total.baddbmm_(left, right)
+    else:
+        total += product(left, right, dtype)
+
+
+def product_by_offset(by_offset: Tensor, rows: Tensor, dtype: torch.dtype) -> Tensor:
+    """(G, b, o), (G, b, K) -> (o, K): the ``product`` that sums over rows, too."""
+    if exact_type(dtype) == dtype:
+        return torch.einsum("gbo,gbk->ok", by_offset, rows)
+    left, right = by_offset.flatten(0, 1).mT[None], rows.flatten(0, 1)[None]
+    return product(left, right, dtype)[0]
+
+
 def table_sums(table: Tensor) -> Tensor:
     """Zeros for the gradient of a table, to which many blocks add: at least float32."""
     return torch.zeros_like(table, dtype=torch.promote_types(table.dtype, torch.float32))

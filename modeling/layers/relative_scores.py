@@ -13,7 +13,15 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from modeling.layers.groups import Group, groups, table_sums
+from modeling.layers.groups import (
+    Group,
+    add_product,
+    exact_type,
+    groups,
+    product,
+    product_by_offset,
+    table_sums,
+)
 
 _BLOCK = 128
 """Queries of a block: more make a CPU's cache too small, fewer make more and smaller steps."""
@@ -45,11 +53,11 @@ def relative_attention(
     # What all keys of a query share cancels in the softmax, and as weights sum to 1, what all
     # values share can be added at the end. So offsets from τ on, to the right, need no work.
     with torch.autocast(query.device.type, enabled=False):
-        keys, values = keys.to(query.dtype), values.to(query.dtype)
+        keys, values = (table.to(exact_type(query.dtype)) for table in (keys, values))
         mixed: Tensor = _RelativeAttention.apply(  # type: ignore[no-untyped-call]
             query, key, value, keys[:-1] - keys[-1], values[:-1] - values[-1], attend
         )
-        return mixed + values[-1]
+        return (mixed + values[-1]).to(query.dtype)
 
 
 class _Offsets:
@@ -60,7 +68,8 @@ class _Offsets:
         self.clip, self.block = clip, block
         self.band = slice(block, block + 2 * clip - 1)  # offsets 1 - τ .. τ - 1
         shape = (len(like), block, 2 * block + 2 * clip - 1)
-        self.spread, self.found = like.new_zeros(shape), like.new_zeros(shape)
+        dtype = exact_type(like.dtype)
+        self.spread, self.found = (like.new_zeros(shape, dtype=dtype) for _ in range(2))
 
     def _near(self, wide: Tensor, start: int, scores: Tensor) -> tuple[int, int, Tensor]:
         """Columns left .. right of (G, b, n) that not all queries have at the same clipped offset.
@@ -100,9 +109,10 @@ class _Offsets:
 def _weights(
     query: Tensor, key: Tensor, *, keys: Tensor, offsets: _Offsets, start: int, group: Group
 ) -> Tensor:
-    """α (G, b, n) of a block of queries (G, b, K) that begins at ``start``."""
-    scores = query @ key.mT
-    offsets.add(query @ keys.T, scores, start)
+    """α (G, b, n) of a block of queries (G, b, K) that begins at ``start``; float32 or wider."""
+    dtype = query.dtype
+    scores = product(query, key.mT, dtype)
+    offsets.add(product(query, keys.T, dtype), scores, start)
     if group.hidden is not None:
         scores.masked_fill_(group.hidden, torch.finfo(scores.dtype).min)
     return scores.softmax(2)
@@ -114,18 +124,19 @@ class _RelativeAttention(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, *inputs: Any) -> Tensor:
         query, key, value, keys, values, attend = inputs
-        clip, block = len(keys) // 2, _BLOCK
+        clip, block, dtype = len(keys) // 2, _BLOCK, query.dtype
         mixed = torch.zeros_like(query)
         for group in groups(query, attend):
             q, k, v = (group.cut(whole) for whole in (query, key, value))
-            z = q.new_empty(q.shape)
+            z = q.new_empty(q.shape, dtype=exact_type(dtype))
             offsets = _Offsets(q, clip=clip, block=block)
             for start in range(0, group.n, block):
                 here = slice(start, start + block)
                 weights = _weights(
                     q[:, here], k, keys=keys, offsets=offsets, start=start, group=group
                 )
-                z[:, here] = (weights @ v).add_(offsets.sum(weights, start) @ values)
+                of_offsets = product(offsets.sum(weights, start), values, dtype)
+                z[:, here] = product(weights, v, dtype).add_(of_offsets)
             group.put(mixed, z)
         ctx.save_for_backward(query, key, value, keys, values, attend, mixed)
         return mixed
@@ -141,26 +152,27 @@ class _RelativeAttention(torch.autograd.Function):
 def _gradients(saved: tuple[Tensor, ...], d_mixed: Tensor) -> tuple[Tensor, ...]:
     """Of query, key, value (B, H, N, K), and both tables (2τ, K)."""
     query, key, value, keys, values, attend, mixed = saved
-    clip, block = len(keys) // 2, _BLOCK
+    clip, block, dtype = len(keys) // 2, _BLOCK, query.dtype
     d_query, d_key, d_value = (torch.zeros_like(x) for x in (query, key, value))
     d_keys, d_values = table_sums(keys), table_sums(values)
-    shared = (d_mixed * mixed).sum(3, keepdim=True)  # Σ_j α_ij dα_ij, which softmax takes off
+    # Σ_j α_ij dα_ij, which softmax takes off
+    shared = (d_mixed.to(exact_type(dtype)) * mixed).sum(3, keepdim=True)
     for group in groups(query, attend):
         q, k, v, dz, less = (group.cut(x) for x in (query, key, value, d_mixed, shared))
         offsets = _Offsets(q, clip=clip, block=block)
-        dq, dk, dv = (q.new_zeros(q.shape) for _ in range(3))
+        dq, dk, dv = (q.new_zeros(q.shape, dtype=exact_type(dtype)) for _ in range(3))
         for start in range(0, group.n, block):
             here = slice(start, start + block)
             weights = _weights(q[:, here], k, keys=keys, offsets=offsets, start=start, group=group)
-            dv.baddbmm_(weights.mT, dz[:, here])
-            d_values += torch.einsum("gbo,gbk->ok", offsets.sum(weights, start), dz[:, here])
-            d_scores = dz[:, here] @ v.mT
-            offsets.add(dz[:, here] @ values.T, d_scores, start)
+            add_product(dv, weights.mT, dz[:, here], dtype=dtype)
+            d_values += product_by_offset(offsets.sum(weights, start), dz[:, here], dtype)
+            d_scores = product(dz[:, here], v.mT, dtype)
+            offsets.add(product(dz[:, here], values.T, dtype), d_scores, start)
             d_scores.sub_(less[:, here]).mul_(weights)
-            dk.baddbmm_(d_scores.mT, q[:, here])
+            add_product(dk, d_scores.mT, q[:, here], dtype=dtype)
             by_offset = offsets.sum(d_scores, start)
-            d_keys += torch.einsum("gbo,gbk->ok", by_offset, q[:, here])
-            dq[:, here] = (d_scores @ k).add_(by_offset @ keys)
+            d_keys += product_by_offset(by_offset, q[:, here], dtype)
+            dq[:, here] = product(d_scores, k, dtype).add_(product(by_offset, keys, dtype))
         for whole, cut in ((d_query, dq), (d_key, dk), (d_value, dv)):
             group.put(whole, cut)
     return d_query, d_key, d_value, d_keys, d_values

@@ -15,7 +15,14 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-from modeling.layers.groups import Group, groups, table_sums
+from modeling.layers.groups import (
+    Group,
+    exact_type,
+    groups,
+    product,
+    product_by_offset,
+    table_sums,
+)
 
 _BLOCK = 32
 """Queries of a block, if twice the window is not more: a larger one wastes more columns on what is
@@ -48,7 +55,7 @@ def window_attention(
     keys, values = tables or (None, None)
     with torch.autocast(query.device.type, enabled=False):
         if keys is not None and values is not None:
-            keys, values = keys.to(query.dtype), values.to(query.dtype)
+            keys, values = (table.to(exact_type(query.dtype)) for table in (keys, values))
         mixed: Tensor = _WindowAttention.apply(  # type: ignore[no-untyped-call]
             query, key, value, keys, values, attend, window
         )
@@ -114,10 +121,10 @@ class _Blocks:
         return by_row[:, :, : 2 * self.window + 1]
 
     def weights(self, query: Tensor, key: Tensor, table: Tensor | None) -> Tensor:
-        """α: (G * M, b, c) of queries (G * M, b, K) and keys (G * M, c, K)."""
-        scores = query @ key.mT
+        """α: (G * M, b, c) of queries (G * M, b, K), keys (G * M, c, K); float32 or wider."""
+        scores = product(query, key.mT, query.dtype)
         if table is not None:
-            scores += self.to_columns(query @ table.T)
+            scores += self.to_columns(product(query, table.T, query.dtype))
         outside = self.outside(query)
         blocks = scores.view(-1, len(outside), *scores.shape[1:])
         blocks.masked_fill_(outside, torch.finfo(scores.dtype).min)
@@ -135,9 +142,9 @@ class _WindowAttention(torch.autograd.Function):
             blocks = _Blocks(group, window=window)
             k, v = (blocks.keys(group.cut(x)) for x in (key, value))
             weights = blocks.weights(blocks.queries(group.cut(query)), k, keys)
-            z = weights @ v
+            z = product(weights, v, query.dtype)
             if values is not None:
-                z += blocks.to_offsets(weights) @ values
+                z += product(blocks.to_offsets(weights), values, query.dtype)
             group.put(mixed, blocks.rows(z))
         ctx.save_for_backward(query, key, value, keys, values, attend)
         ctx.window = window
@@ -156,6 +163,7 @@ def _gradients(
 ) -> tuple[Tensor | None, ...]:
     """Of query, key, value (B, H, N, K), and both tables (2ω + 1, K)."""
     query, key, value, keys, values, attend = saved
+    dtype = query.dtype
     d_query, d_key, d_value = (torch.zeros_like(x) for x in (query, key, value))
     d_keys = d_values = None
     if keys is not None:
@@ -165,17 +173,17 @@ def _gradients(
         q, dz = (blocks.queries(group.cut(x)) for x in (query, d_mixed))
         k, v = (blocks.keys(group.cut(x)) for x in (key, value))
         weights = blocks.weights(q, k, keys)
-        d_weights = dz @ v.mT
+        d_weights = product(dz, v.mT, dtype)
         if d_values is not None:
-            d_weights += blocks.to_columns(dz @ values.T)
-            d_values += torch.einsum("gbo,gbk->ok", blocks.to_offsets(weights), dz)
+            d_weights += blocks.to_columns(product(dz, values.T, dtype))
+            d_values += product_by_offset(blocks.to_offsets(weights), dz, dtype)
         d_scores = (d_weights - (d_weights * weights).sum(2, keepdim=True)).mul_(weights)
-        dq = d_scores @ k
+        dq = product(d_scores, k, dtype)
         if d_keys is not None:
             by_offset = blocks.to_offsets(d_scores)
-            dq += by_offset @ keys
-            d_keys += torch.einsum("gbo,gbk->ok", by_offset, q)
+            dq += product(by_offset, keys, dtype)
+            d_keys += product_by_offset(by_offset, q, dtype)
         group.put(d_query, blocks.rows(dq))
-        group.put(d_key, blocks.sum_keys(d_scores.mT @ q))
-        group.put(d_value, blocks.sum_keys(weights.mT @ dz))
+        group.put(d_key, blocks.sum_keys(product(d_scores.mT, q, dtype)))
+        group.put(d_value, blocks.sum_keys(product(weights.mT, dz, dtype)))
     return d_query, d_key, d_value, d_keys, d_values

@@ -1,7 +1,8 @@
 """Checkpoints: folders that are whole or are not there.
 
 ``step-000500/`` holds tensors (safetensors), JSON, copied files, and ``checkpoint.json`` with the
-hash of each. It is written under another name, brought to the disk, and renamed.
+hash of each. With the settings of the model, the tokenizer and the entities among them it is a
+model that can be used. It is written under another name, brought to the disk, and renamed.
 """
 
 import json
@@ -36,8 +37,8 @@ class Contents:
     """File to tensors by name."""
     values: Mapping[str, Any]
     """File to what is written as JSON."""
-    folders: Mapping[str, Path] = field(default_factory=dict)
-    """Folder in the checkpoint to the folder whose files are copied into it."""
+    files: Mapping[str, Path] = field(default_factory=dict)
+    """File to the one that is copied."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +68,8 @@ def write_checkpoint(folder: Path, step: int, contents: Contents) -> Checkpoint:
         save_tensors(temporary / name, tensors)
     for name, value in contents.values.items():
         write_json(temporary / name, value)
-    for name, source in contents.folders.items():
-        shutil.copytree(source, temporary / name)
+    for name, source in contents.files.items():
+        shutil.copyfile(source, temporary / name)
     _seal(temporary, step)
     if final.exists():
         shutil.rmtree(final)

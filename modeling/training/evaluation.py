@@ -3,8 +3,9 @@
 Shapes: M targets of a batch, J objectives.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -35,6 +36,8 @@ class Evaluation:
     accuracy: dict[str, dict[int, float]]
     """Share of the targets whose label is among the k best, by k."""
     n_targets: dict[str, int]
+    left_out: dict[str, int] = field(default_factory=dict)
+    """What was cut or left out in the batches of this process."""
 
     def weighted(self, weights: Mapping[str, float]) -> float:
         """The loss that training follows."""
@@ -42,7 +45,7 @@ class Evaluation:
 
     def to_json(self) -> dict[str, Any]:
         """For a line of ``metrics.jsonl``."""
-        return {
+        line: dict[str, Any] = {
             "loss": self.loss,
             "accuracy": {
                 name: {str(k): share for k, share in shares.items()}
@@ -50,6 +53,7 @@ class Evaluation:
             },
             "targets": self.n_targets,
         }
+        return line | ({"left_out": self.left_out} if self.left_out else {})
 
 
 @dataclass
@@ -75,13 +79,16 @@ def evaluate(
     world = conditions.world
     zeros = torch.zeros((len(objectives), 2 + len(TOP)), dtype=torch.float64, device=world.device)
     sums = {name: _Sums(row) for name, row in zip(objectives, zeros, strict=True)}
+    left_out: Counter[str] = Counter()
     for batch in batches:
+        left_out.update(batch.counts)
         with torch.no_grad(), conditions.autocast():
             scores = model.scores(batch.to(world.device))
         for name, score in scores.items():
             sums[name].add(score.loss_sum, score.ranks)
     rows = dict(zip(objectives, world.sum(zeros).tolist(), strict=True))
-    return evaluation_of({name: row for name, row in rows.items() if row[0]})
+    evaluation = evaluation_of({name: row for name, row in rows.items() if row[0]})
+    return replace(evaluation, left_out=dict(left_out))
 
 
 def evaluation_of(sums: Mapping[str, Sequence[float]]) -> Evaluation:

@@ -65,6 +65,20 @@ class Feed:
         """The held-out batches of all processes."""
         return self._evaluation(World()) if self._held_out else ()
 
+    def check_pairs(self) -> None:
+        """Warn where all held-out pairs have the same label, so that all are easy to predict."""
+        if self.config.data.pairs == "none":
+            return
+        of_pairs = [(b.targets or {}).get("pairs") for b in self.held_out_of_all()]
+        labels = {label for each in of_pairs if each is not None for label in each.labels.tolist()}
+        if len(labels) < 2:
+            what = f"all have the label {labels.pop()}" if labels else "are none"
+            log.warning(
+                "The held-out pairs %s: their accuracy says nothing. Hold out more documents of "
+                "two sentences or more: documents_to_examples --held-out.",
+                what,
+            )
+
     def _evaluation(self, world: World) -> Evaluation:
         return Evaluation(
             self.config, self._held_out, self._pieces, rank=world.rank, world=world.size

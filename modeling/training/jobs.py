@@ -5,16 +5,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow.compute as pc
 import torch
+from torch import Tensor
 
 from corpora.errors import CorpusError
 from corpora.shards import sha256_of
 from corpora.tokenizers import Tokenizer
-from modeling.config import ConfigError, PretrainConfig
+from modeling.config import ConfigError, OptimizerConfig, PretrainConfig
 from modeling.huggingface import init_from
 from modeling.models.pretraining import PretrainingModel
 from modeling.training.run_folder import versions
-from modeling.training.sources import Sources
+from modeling.training.sources import ENTITIES, Sources, read_entities
 from modeling.training.world import World
 
 log = logging.getLogger(__name__)
@@ -51,6 +53,59 @@ def check_job(config: PretrainConfig, job: Job) -> None:
     ):
         if getattr(config.training, name) < 1:
             raise ConfigError(f"training.{name}: must be at least 1.")
+    _check_optimizer(config.optimizer)
+    _check_pairs(config)
+    _check_length(config)
+
+
+def _check_optimizer(config: OptimizerConfig) -> None:
+    if len(config.betas) != 2 or not all(0 <= beta < 1 for beta in config.betas):
+        raise ConfigError(
+            f"optimizer.betas {list(config.betas)}: two numbers from 0 to below 1, as [0.9,0.999]."
+        )
+    if config.ema is not None and not 0 < config.ema < 1:
+        raise ConfigError(f"optimizer.ema {config.ema}: between 0 and 1, as 0.999, or null.")
+
+
+def _check_pairs(config: PretrainConfig) -> None:
+    makes_pairs, reads_pairs = config.data.pairs != "none", "pairs" in config.heads.weights
+    if makes_pairs and not reads_pairs:
+        raise ConfigError(
+            f"data.pairs={config.data.pairs} makes pairs that nothing is trained on: --set "
+            "heads.weights.pairs=1, or data.pairs=none."
+        )
+    if reads_pairs and not makes_pairs:
+        raise ConfigError(
+            "heads.weights.pairs is for pairs, but none are made: --set data.pairs=nsp or sop, or "
+            "heads.weights without pairs."
+        )
+
+
+def _check_length(config: PretrainConfig) -> None:
+    """Positions are learned as far as ``max_positions``, those of mentions always are."""
+    encoder, max_length = config.encoder, config.data.max_length
+    is_limited = encoder.positions == "learned" or encoder.n_entities > 0
+    if is_limited and max_length > encoder.max_positions:
+        raise ConfigError(
+            f"data.max_length {max_length} is more than encoder.max_positions "
+            f"{encoder.max_positions}: set the one lower or the other higher."
+        )
+
+
+def check_examples(config: PretrainConfig, sources: Sources, *, has_held_out: bool) -> None:
+    """Raise ``ConfigError`` for settings that need what the examples have not."""
+    if config.training.patience and not has_held_out:
+        raise ConfigError(
+            f"training.patience={config.training.patience} waits for a better held-out loss, but "
+            "no example is held out: make examples with documents_to_examples --held-out, or "
+            "--set training.patience=0."
+        )
+    if config.masking.unit == "entity" and not sources.has_mentions:
+        raise ConfigError(
+            f"masking.unit=entity masks whole mentions, but no example of {sources.paths[0]} has "
+            "one: make the examples with documents_to_examples --entity-vocab, or --set "
+            "masking.unit=word."
+        )
 
 
 def settings_of(
@@ -75,7 +130,8 @@ def settings_of(
 def take_weights(model: PretrainingModel, folder: Path, sources: Sources) -> list[str]:
     """Begin with the weights of a folder; names those that it has.
 
-    Raises ``CorpusError`` where its tokenizer is not that of the examples.
+    Raises ``CorpusError`` where its tokenizer is not that of the examples. Where its entities are
+    others, those of the same name keep their weights.
     """
     try:
         tokenizer = Tokenizer.open(folder)
@@ -92,4 +148,22 @@ def take_weights(model: PretrainingModel, folder: Path, sources: Sources) -> lis
                 f"{folder}: has another vocabulary of pieces than the examples. Make the examples "
                 f"with documents_to_examples --tokenizer {folder}."
             )
-    return list(init_from(model, folder).transferred)
+    rows = _entity_rows(folder / ENTITIES, sources) if model.config.encoder.n_entities else None
+    return list(init_from(model, folder, entity_rows=rows).transferred)
+
+
+def _entity_rows(theirs: Path, sources: Sources) -> Tensor | None:
+    """(entities here,) the row of each there, by name, −1: none; None where they are the same.
+
+    Where the file of entities is missing, no entity is known there.
+    """
+    if sources.entities_file is None:
+        return None
+    here = read_entities(sources.entities_file)
+    if not theirs.is_file():
+        return torch.full((len(here),), -1)
+    there = read_entities(theirs)
+    if there.equals(here):
+        return None
+    rows = pc.fill_null(pc.index_in(here, value_set=there), -1)
+    return torch.tensor(rows.to_numpy(), dtype=torch.int64)

@@ -150,13 +150,14 @@ def train(
     """
     before: Step | None = None
     waits = conditions.world.device.type == "cpu"
+    of_one = torch.tensor(list(weights.values()), device=conditions.world.device)
     for number, micro_batches in enumerate(batches, first_step):
         if number == schedule.unlock_after + 1 and schedule.unlock_after:
             optimizer.unlock(resets=schedule.resets)
         model.train()
         _seed(conditions, number)
         sums, totals = _gradients(
-            model, micro_batches, optimizer, weights=weights, conditions=conditions
+            model, micro_batches, optimizer, weights=(list(weights), of_one), conditions=conditions
         )
         if before is not None:
             before.check()
@@ -189,26 +190,36 @@ def _gradients(
     micro_batches: Sequence[Batch],
     optimizer: Optimizer,
     *,
-    weights: Mapping[str, float],
+    weights: tuple[Sequence[str], Tensor],
     conditions: Conditions,
 ) -> tuple[Tensor, Tensor]:
-    """Sum the gradients of a step; returns (M, J) summed losses, and the totals without norm."""
-    world = conditions.world
-    counts = [[batch.n_targets.get(name, 0) for name in weights] for batch in micro_batches]
-    n_pieces = sum(len(batch.pieces) for batch in micro_batches)
-    own = torch.tensor([*np.sum(counts, axis=0), n_pieces], dtype=torch.float64)
-    totals = world.sum(own.to(world.device))
-    of_one = torch.tensor(list(weights.values()), device=world.device)
+    """Sum the gradients of a step; returns (M, J) summed losses, and the totals without norm.
+
+    ``weights``: the names of the objectives, and (J,) the weight of each, on the device.
+    """
+    world, (names, of_one) = conditions.world, weights
+    totals = world.sum(_counts(micro_batches, names, world.device))
     scale = (of_one / totals[:-1].clamp(min=1)).float()
     optimizer.gradients.flat.zero_()
     rows = []
     for batch in micro_batches:
         with conditions.autocast():
             losses = model(batch.to(world.device))
-        row = torch.stack([losses.get(name, scale.new_zeros(())) for name in weights])
+        row = torch.stack([losses.get(name, scale.new_zeros(())) for name in names])
         if row.requires_grad:
             (row * scale).sum().backward()  # type: ignore[no-untyped-call]
         rows.append(row.detach())
     world.sum(optimizer.gradients.flat)
-    sums = torch.stack(rows) if rows else scale.new_zeros((0, len(weights)))
+    sums = torch.stack(rows) if rows else scale.new_zeros((0, len(names)))
     return sums, torch.cat([world.sum(sums.double().sum(dim=0)), totals])
+
+
+def _counts(micro_batches: Sequence[Batch], names: Sequence[str], device: torch.device) -> Tensor:
+    """(J + 1,) targets by objective, and pieces, of this process; all 0 where it has no batch."""
+    rows = [[batch.n_targets.get(name, 0) for name in names] for batch in micro_batches]
+    n_targets = np.array(rows).reshape(-1, len(names)).sum(axis=0)
+    n_pieces = sum(len(batch.pieces) for batch in micro_batches)
+    counts = torch.tensor([*n_targets, n_pieces], dtype=torch.float64)
+    if device.type == "cuda":  # from pinned memory, or else the copy waits for the GPU
+        counts = counts.pin_memory()
+    return counts.to(device, non_blocking=True)

@@ -1,6 +1,7 @@
 """What is measured of steps: means since the last line of the log, and speed."""
 
 import logging
+import re
 import time
 from collections import Counter
 from collections.abc import Mapping
@@ -27,6 +28,7 @@ _PEAKS = {
     "H100 PCIe": 756e12,
     "H100 NVL": 835e12,
     "H200": 989e12,
+    "GH200": 989e12,
     "B200": 2250e12,
 }
 
@@ -36,7 +38,7 @@ def peak_flops(device: torch.device, precision: str) -> float | None:
     if device.type != "cuda" or precision != "bfloat16":
         return None
     name = torch.cuda.get_device_name(device)
-    fitting = [known for known in _PEAKS if known in name]
+    fitting = [known for known in _PEAKS if re.search(rf"\b{known}\b", name)]  # A40 is no A4000
     return _PEAKS[max(fitting, key=len)] if fitting else None
 
 

@@ -93,9 +93,10 @@ class Optimizer:
             group["lr"] = rate
         self.adam.step()
         if self.average is not None and self.config.ema is not None:
+            averages = list(self.average.values())
+            weights: list[Tensor] = list(self.names.values())
             with torch.no_grad():
-                for name, parameter in self.names.items():
-                    self.average[name].lerp_(parameter, 1 - self.config.ema)
+                torch._foreach_lerp_(averages, weights, 1 - self.config.ema)
 
     def settings(self) -> dict[str, Any]:
         """What AdamW was told, for people who read a checkpoint."""
@@ -122,10 +123,10 @@ class Optimizer:
         self.adam.load_state_dict({"state": state, "param_groups": groups})
 
     def load_average(self, tensors: dict[str, Tensor]) -> None:
-        """Take the average of a checkpoint; nothing where none is kept here, or none was there."""
-        if self.average is not None:
-            for name, tensor in tensors.items():
-                self.average[name].copy_(tensor)
+        """Take the average of a checkpoint; where it has none, one begins with the weights."""
+        with torch.no_grad():
+            for name, average in (self.average or {}).items():
+                average.copy_(tensors.get(name, self.names[name]))
 
     def _in_order(self) -> Iterator[nn.Parameter]:
         groups: list[dict[str, Any]] = self.adam.param_groups

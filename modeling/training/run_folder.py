@@ -5,7 +5,7 @@ metrics.jsonl           what was measured, a line each
 start.safetensors       the weights before the first step
 histograms.json         of the weights at the start and at the end
 tokenizer/              that of the examples
-checkpoints/step-…      to go on from
+checkpoints/step-…      to go on from; each is a model as final/ is, too
 best.safetensors        the weights with the lowest held-out loss, with training.patience
 final/                  the trained model: config.json, model.safetensors, tokenizer, entities
 average/                the same with averaged weights, with optimizer.ema

@@ -16,7 +16,7 @@ from corpora.shards import write_json
 from modeling.batch import Batch
 from modeling.config import ConfigError, PretrainConfig
 from modeling.models.costs import batch_flops, count_parameters
-from modeling.models.pretraining import PretrainingModel
+from modeling.models.pretraining import CONFIG_FILE, PretrainingModel
 from modeling.training.checkpoints import (
     Checkpoint,
     Contents,
@@ -30,7 +30,7 @@ from modeling.training.checkpoints import (
 )
 from modeling.training.evaluation import Evaluation, evaluate, unigram, without_mentions
 from modeling.training.feeding import Feed
-from modeling.training.jobs import Job, check_job, settings_of, take_weights
+from modeling.training.jobs import Job, check_examples, check_job, settings_of, take_weights
 from modeling.training.loop import Conditions, DivergedError, Step, train
 from modeling.training.metrics import Clock, Line, peak_flops
 from modeling.training.optimizer import Optimizer
@@ -38,7 +38,7 @@ from modeling.training.progress import Progress
 from modeling.training.publishing import publish
 from modeling.training.run_folder import RunFolder
 from modeling.training.schedules import build_schedule
-from modeling.training.sources import Sources, complete, open_sources
+from modeling.training.sources import ENTITIES, Sources, complete, open_sources
 from modeling.training.telling import Display, Recorder
 from modeling.training.weights import Distances, histograms
 from modeling.training.world import World
@@ -93,6 +93,7 @@ class Session:
         self.weights = config.heads.weights
         self.schedule = build_schedule(config)
         self.feed = Feed(config, sources, world)
+        check_examples(config, sources, has_held_out=self.feed.has_held_out)
         if world.device.type == "cuda":
             torch.use_deterministic_algorithms(training.deterministic)
         torch.manual_seed(training.seed)
@@ -140,6 +141,7 @@ class Session:
             if self.world.is_first:
                 baseline = unigram(self.feed.held_out_of_all(), self.feed.counts())
                 self._record("unigram", baseline.to_json())
+                self.feed.check_pairs()
             if self.base is not None:
                 batches = map(without_mentions, self.feed.held_out())
                 self._record("base", self._evaluate(batches).to_json())
@@ -190,7 +192,8 @@ class Session:
             first_step=self.progress.step + 1,
         )
         if self.world.is_first:
-            shutil.rmtree(self.folder.final, ignore_errors=True)  # of a shorter run: --force
+            for folder in (self.folder.final, self.folder.average):
+                shutil.rmtree(folder, ignore_errors=True)  # of a shorter run: --force
         self.clock.go()
         try:
             with closing(steps):
@@ -198,6 +201,8 @@ class Session:
                     self._note(step)
                     if step.number % training.evaluate_every == 0 or self._is_done():
                         self._evaluate_and_note()
+                    if self._is_done():
+                        self._log(step)
                     if step.number % training.checkpoint_every == 0 or self._is_done():
                         self._save()
                     if self._is_done():
@@ -218,12 +223,18 @@ class Session:
 
     def _note(self, step: Step) -> None:
         """Take a step in, and now and then log what there was since the last time."""
-        training, window = self.config.training, self.progress.window
+        training = self.config.training
         self.progress.step = step.number
-        window.waiting.append(step)
-        if step.number % training.log_every and step.number != training.max_steps:
-            return
+        self.progress.window.waiting.append(step)
+        if step.number % training.log_every == 0 or step.number == training.max_steps:
+            self._log(step)
+
+    def _log(self, step: Step) -> None:
+        """Log the steps since the last time, if there are any."""
         self._read()
+        window = self.progress.window
+        if not window.n_steps:
+            return
         self.clock.stop()
         if self.world.is_first:
             line: Line = {"lr": step.rate}
@@ -282,12 +293,20 @@ class Session:
                     "progress.json": self.progress.to_json(),
                     "settings.json": self.settings,
                     "optimizer.json": optimizer.settings(),
+                    CONFIG_FILE: self.config.to_json(),
                 },
-                folders={"tokenizer": self.folder.tokenizer},
+                files=self._belongings(),
             )
             write_checkpoint(self.folder.checkpoints, self.progress.step, contents)
             prune(self.folder.checkpoints, keep=training.keep, keep_every=training.keep_every)
         self.clock.go()
+
+    def _belongings(self) -> dict[str, Path]:
+        """What makes a checkpoint a model that can be used: the tokenizer's files, the entities."""
+        files = {path.name: path for path in self.folder.tokenizer.iterdir()}
+        if self.sources.entities_file is not None:
+            files[ENTITIES] = self.sources.entities_file
+        return files
 
     def _save_best(self) -> None:
         """Keep the weights that did best on held-out examples."""

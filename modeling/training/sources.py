@@ -1,12 +1,14 @@
 """What a run learns from: folders of examples, with their tokenizer and their entities."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from corpora.errors import CorpusError
@@ -45,6 +47,16 @@ class Sources:
                 total[batch.column("id").to_numpy()] += batch.column("mentions").to_numpy()
         return total
 
+    @cached_property
+    def has_mentions(self) -> bool:
+        """Whether any example has a mention."""
+        columns = (
+            batch.column("entity_starts")
+            for path in self.paths
+            for batch in _read_columns(path, "entity_starts")
+        )
+        return any(len(column.flatten()) for column in columns)
+
     @property
     def entities_file(self) -> Path | None:
         """The entities, for who uses the model."""
@@ -71,8 +83,47 @@ def open_sources(paths: Sequence[Path]) -> Sources:
             f"{paths[0]}: the tokenizer.json beside the examples is not the one they were made "
             "with. Run documents_to_examples again."
         )
+    _check_held_out(paths)
     n_entities = identities[0]["n_entities"] or 0
     return Sources(tuple(paths), tokenizer, n_entities, tuple(identities))
+
+
+def read_entities(file: Path) -> pa.StringArray:
+    """The names of entities, in the order of their ids."""
+    batches = list(read_batches(file, SCHEMAS["example_entities"], columns=("id", "entity")))
+    table = pa.Table.from_batches(batches).sort_by("id")
+    return table.column("entity").combine_chunks()
+
+
+def _check_held_out(paths: Sequence[Path]) -> None:
+    """Raise ``CorpusError`` where one dataset holds out a document that another trains on."""
+    if len(paths) < 2:
+        return
+    held_out = [_document_ids(path, "held_out") for path in paths]
+    for trained_on in paths:
+        ids = _document_ids(trained_on, "train")
+        for path, theirs in zip(paths, held_out, strict=True):
+            both = ids.filter(pc.is_in(ids, value_set=theirs))
+            if len(both):
+                raise CorpusError(
+                    f"{path}: {len(both)} of its held-out documents ({both[0]}) are training "
+                    f"documents of {trained_on}, so that what is evaluated would be known by "
+                    "heart. Make both with the same documents_to_examples --held-out and --seed, "
+                    "or one dataset of the documents of both."
+                )
+
+
+def _document_ids(path: Path, split: str) -> pa.StringArray:
+    """The ids of the documents of a split, each once."""
+    batches = _read_columns(path, "document_id", "split")
+    parts = [b.column("document_id").filter(pc.equal(b.column("split"), split)) for b in batches]
+    return pc.unique(pa.chunked_array([pc.unique(part) for part in parts], pa.string()))
+
+
+def _read_columns(path: Path, *columns: str) -> Iterator[pa.RecordBatch]:
+    dataset = open_dataset(path, "examples")
+    for shard in dataset.shards:
+        yield from read_batches(path / shard.name, dataset.schema, columns=columns)
 
 
 def complete(config: PretrainConfig, sources: Sources) -> PretrainConfig:

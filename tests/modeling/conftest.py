@@ -20,7 +20,7 @@ def _word(n):
     return [first] if n % 2 else [first, len(SPECIALS) + N_WORDS + n // 2]
 
 
-def _row(number, rng, *, n_sentences=3):
+def _row(number, rng, *, n_sentences=3, held_out=0, mentions=True):
     """Each word tells the next one but for a coin; words that 5 divides are mentions."""
     row = {"input_ids": [], "word_starts": [], "sentence_starts": []}
     row |= {"entity_ids": [], "entity_starts": [], "entity_ends": [], "entity_origins": []}
@@ -31,14 +31,14 @@ def _row(number, rng, *, n_sentences=3):
             start = len(row["input_ids"])
             row["word_starts"].append(start)
             row["input_ids"] += _word(n)
-            if n % 5 == 0:
+            if n % 5 == 0 and mentions:
                 row["entity_ids"].append(3 + n // 5)
                 row["entity_starts"].append(start)
                 row["entity_ends"].append(len(row["input_ids"]))
                 row["entity_origins"].append("link")
             n = (n * 7 + 3 + rng.randrange(2)) % N_WORDS
     document = f"doc{number // 2}"
-    split = "held_out" if number // 2 % 8 == 0 else "train"
+    split = "held_out" if number // 2 % 8 == held_out else "train"
     return {
         "id": f"{document}#{number}",
         "document_id": document,
@@ -47,26 +47,27 @@ def _row(number, rng, *, n_sentences=3):
     } | row
 
 
-def write_examples(folder, *, n=64, seed=1, tokenizer=None):
+def write_examples(folder, *, n=64, seed=1, tokenizer=None, entities=None, **settings):
     """Write ``n`` examples, an eighth of them held out, with tokenizer and entities."""
+    names = entities or [f"e{id}" for id in range(3 + N_ENTITIES)]
     folder.mkdir(parents=True)
     rng = random.Random(seed)
-    rows = [_row(number, rng) for number in range(n)]
+    rows = [_row(number, rng, **settings) for number in range(n)]
     with ShardWriter(folder / "shard-00000.arrow", SCHEMAS["examples"]) as writer:
         for row in rows:
             writer.write(row)
-    mentions = [id for row in rows if row["split"] == "train" for id in row["entity_ids"]]
-    with ShardWriter(folder / "entities.arrow", SCHEMAS["example_entities"]) as entities:
-        for id in range(3 + N_ENTITIES):
-            n_mentions = mentions.count(id)
-            entities.write({"id": id, "entity": f"e{id}", "count": 5, "mentions": n_mentions})
+    of_train = [id for row in rows if row["split"] == "train" for id in row["entity_ids"]]
+    with ShardWriter(folder / "entities.arrow", SCHEMAS["example_entities"]) as table:
+        for id, entity in enumerate(names):
+            row = {"id": id, "entity": entity, "count": 5, "mentions": of_train.count(id)}
+            table.write(row)
     tokenizer = tokenizer or Tokenizer(wordpiece(PIECES, cased=True), name="small")
     tokenizer.save(folder)
     parameters = {
         "tokenizer_sha256": tokenizer.sha256,
         "tokenizer_size": tokenizer.size,
         "entity_vocab_sha256": "v",
-        "n_entities": 3 + N_ENTITIES,
+        "n_entities": len(names),
         "max_length": 64,
     }
     shard = writer.shard

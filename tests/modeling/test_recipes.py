@@ -1,4 +1,5 @@
 import math
+import re
 from itertools import pairwise
 
 import pytest
@@ -43,6 +44,123 @@ def test_the_rate_climbs_to_its_peak_and_falls(name):
     assert max(rates) == pytest.approx(config.optimizer.lr)
     assert all(a <= b for a, b in pairwise(rates[: peak + 1]))
     assert all(a >= b for a, b in pairwise(rates[peak:]))
+
+
+NEISS = {  # N-M1 to N-M5, N-D7, N-T1, N-T6
+    "encoder": {
+        "width": 512, "n_layers": 6, "n_heads": 8, "inner_width": 2048, "activation": "relu",
+        "norm": "post", "norm_eps": 1e-6, "embedding_norm": False, "scale_embeddings": True,
+        "dropout": 0.1, "embedding_dropout": 0.0, "attention_dropout": 0.0, "n_segments": 0,
+        "clip": 16, "init": "keras",
+    },
+    "heads": {"tied": False, "transform": False, "pair_pooling": "mean"},
+    "masking": {"budget": "bernoulli", "draw": "unit", "share": 0.15, "mask": 0.8, "random": 0.1},
+    "optimizer": {
+        "lr": 2.5e-4, "betas": (0.9, 0.999), "eps": 1e-7, "weight_decay": 0.0, "clip": None,
+        "ema": None,
+    },
+    "schedule": {
+        "shape": "constant_cosine", "warmup": 16 / 500, "start": 0.1, "constant": 50 / 500,
+        "decay": 0.99, "stair": 3 / 500, "cosine": 50 / 500, "end": 0.01,
+    },
+    "training": {"max_steps": -(-500 * 100_000 // 48), "batch_size": 48, "frozen": 0.0},
+}  # fmt: skip
+BERT = {  # Devlin et al. 2019, appendix A.2
+    "encoder": {
+        "width": 768, "n_layers": 12, "n_heads": 12, "inner_width": 3072, "activation": "gelu",
+        "attention": "plain", "positions": "learned", "max_positions": 512, "n_segments": 2,
+        "norm": "post", "norm_eps": 1e-12, "embedding_norm": True, "scale_embeddings": False,
+        "dropout": 0.1, "embedding_dropout": 0.1, "attention_dropout": 0.1, "init": "normal",
+    },
+    "heads": {"tied": True, "transform": True},
+    "masking": {"unit": "word", "share": 0.15, "mask": 0.8, "random": 0.1},
+    "data": {"max_length": 512, "pairs": "none"},
+    "optimizer": {"lr": 1e-4, "betas": (0.9, 0.999), "eps": 1e-6, "weight_decay": 0.01},
+    "schedule": {"shape": "linear", "warmup": 10_000 / 1_000_000, "start": 0.0, "end": 0.0},
+    "training": {"max_steps": 1_000_000, "batch_size": 256},
+}  # fmt: skip
+DALUKE = {  # D-M1 to D-M9, D-T1 to D-T6, B-D12, B-D13
+    "encoder": {
+        "width": 768, "n_layers": 12, "n_heads": 12, "inner_width": 3072, "activation": "gelu",
+        "attention": "entity_aware", "entity_width": 256, "entity_bias": True,
+        "dropout": 0.1, "embedding_dropout": 0.1, "attention_dropout": 0.1, "init": "normal",
+    },
+    "heads": {"weights": {"pieces": 0.5, "entities": 0.5}},
+    "masking": {"unit": "word", "budget": "pieces", "share": 0.15, "entity_share": 0.15},
+    "data": {"max_length": 512},
+    "optimizer": {
+        "lr": 3e-4, "betas": (0.9, 0.999), "eps": 1e-6, "weight_decay": 0.01, "clip": None,
+        "unlocked_lr": None,
+    },
+    "schedule": {
+        "shape": "polynomial", "warmup": 0.06, "start": 0.0, "end": 0.1, "power": math.sqrt(3),
+    },
+    "training": {
+        "max_steps": 150 * 92, "batch_size": 4_080, "micro_batch_size": 30, "frozen": 0.5,
+    },
+}  # fmt: skip
+LUKE = {  # L-M1 to L-M6, L-T1
+    "encoder": {
+        "width": 768, "n_layers": 12, "n_heads": 12, "inner_width": 3072, "activation": "gelu",
+        "attention": "plain", "entity_width": 256, "entity_bias": False, "norm_eps": 1e-5,
+        "n_segments": 1, "dropout": 0.1, "attention_dropout": 0.1,
+    },
+    "heads": {"weights": {"pieces": 1.0, "entities": 1.0}, "tied": True},
+    "masking": {"unit": "word", "budget": "pieces", "share": 0.15, "entity_share": 0.15},
+    "data": {"max_length": 512},
+    "optimizer": {
+        "lr": 5e-4, "unlocked_lr": 1e-5, "betas": (0.9, 0.999), "eps": 1e-6,
+        "weight_decay": 0.01, "clip": None,
+    },
+    "schedule": {"shape": "linear", "warmup": 2_500 / 98_168, "start": 0.0, "end": 0.0},
+    "training": {"max_steps": 2 * 98_168, "batch_size": 2_048, "frozen": 0.5},
+}  # fmt: skip
+PUBLISHED = {"bert": BERT, "daluke": DALUKE, "luke_two_stage": LUKE, "neiss_wwa": NEISS}
+PUBLISHED |= {name: NEISS for name in RECIPES if re.fullmatch(r"neiss(?!.*small).*", name)}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_a_published_system_has_the_numbers_of_its_paper(name):
+    config = recipe(name).to_json()
+
+    for part, values in PUBLISHED[name].items():
+        expected = {n: list(v) if isinstance(v, tuple) else v for n, v in values.items()}
+        assert {n: config[part][n] for n in values} == expected
+
+
+def test_the_twelve_models_of_neiss_are_there():
+    names = [f"neiss{a}{b}{c}" for a in ("", "_abs") for b in ("", "_pieces") for c in TASKS]
+
+    found = {
+        (c.encoder.attention, c.encoder.positions, c.masking.unit, c.data.pairs, c.data.max_length)
+        for c in map(recipe, names)
+    }
+
+    positions = [("relative", "none"), ("plain", "sinusoidal")]
+    tasks = [("none", 322), ("nsp", 323), ("sop", 323)]  # 320 and the special pieces
+    assert found == {
+        (*p, unit, *task) for p in positions for unit in ("word", "piece") for task in tasks
+    }
+    assert len(names) == 12
+
+
+TASKS = ("", "_nsp", "_sop")
+
+
+def test_whole_word_attention_is_that_of_the_paper():
+    for name, attention in (
+        ("neiss_wwa", "whole_word_relative"),
+        ("neiss_wwa_abs", "whole_word"),
+    ):
+        encoder = recipe(name).encoder
+        assert (encoder.attention, encoder.window) == (attention, 5)
+
+
+@pytest.mark.parametrize("name", [name for name in RECIPES if name.endswith("_small")])
+def test_a_small_recipe_drops_nothing_out(name):
+    encoder = recipe(name).encoder
+
+    assert encoder.dropout == encoder.embedding_dropout == encoder.attention_dropout == 0
 
 
 def test_neiss_is_as_large_as_its_paper_says():

@@ -1,6 +1,7 @@
 import re
 import sys
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import pytest
 
@@ -45,6 +46,19 @@ def test_accuracies_of_the_last_evaluation_are_in_the_table(runs):
         assert f"<td>{objective}</td><td>4</td>" in page
         assert f"<td>{loss:.3f}</td>" in page
         assert f"<td>{top:.1%}</td>" in page
+
+
+def test_with_patience_the_best_evaluation_is_in_the_table(runs):
+    run = read_run(runs[0])
+    training = run.settings["config"]["training"] | {"patience": 2}
+    settings = run.settings | {"config": run.settings["config"] | {"training": training}}
+    worse = run.of_kind("evaluation")[-1] | {"step": 9, "loss": {"pieces": 9.125, "entities": 9.0}}
+    broken = worse | {"step": 10, "loss": {"pieces": None, "entities": 1.0}}
+
+    page = make_page([replace(run, settings=settings, lines=[*run.lines, worse, broken])])
+
+    assert "<td>pieces</td><td>4</td>" in page
+    assert "<td>pieces</td><td>9</td>" not in page
 
 
 def test_several_runs_stand_side_by_side(runs):

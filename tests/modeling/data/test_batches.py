@@ -240,24 +240,6 @@ def test_held_out_examples_are_masked_alike_for_every_model(samples, pieces, hel
     assert shown[0] == shown[1] == shown[2]
 
 
-@pytest.mark.parametrize(
-    ("pairs", "documents", "is_warned"), [("nsp", 1, True), ("nsp", 2, False), ("sop", 1, False)]
-)
-def test_pairs_of_one_label_only_are_warned_of(
-    samples, pieces, tmp_path, caplog, pairs, documents, is_warned
-):
-    ids = [f"d{number % documents}#{number}" for number in range(12)]
-    path = samples.write(tmp_path / "e", [samples.row(id, 30, split="held_out") for id in ids])
-    config = samples.config(data={"pairs": pairs})
-
-    batches = list(Evaluation(config, [ExampleSet(path, "held_out")], pieces))
-
-    labels = {
-        n for b in batches if "pairs" in b.targets for n in b.targets["pairs"].labels.tolist()
-    }
-    assert ("one label" in caplog.text) is is_warned is (len(labels) == 1)
-
-
 def test_fewer_held_out_examples_are_some_of_more(samples, pieces, held_out):
     chosen = []
     for n in (5, 10):

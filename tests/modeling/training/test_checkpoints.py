@@ -29,7 +29,7 @@ def test_what_was_written_is_read(tmp_path):
     source = tmp_path / "tokenizer"
     source.mkdir()
     (source / "vocab.txt").write_text("x")
-    contents = Contents(CONTENTS.tensors, CONTENTS.values, {"tokenizer": source})
+    contents = Contents(CONTENTS.tensors, CONTENTS.values, {"words.txt": source / "vocab.txt"})
 
     written = write_checkpoint(tmp_path / "c", 500, contents)
 
@@ -38,7 +38,7 @@ def test_what_was_written_is_read(tmp_path):
     assert found.path.name == "step-000500"
     assert found.tensors("model.safetensors")["a"].equal(torch.arange(3.0))
     assert found.values("progress.json") == {"step": 1}
-    assert (found.path / "tokenizer" / "vocab.txt").read_text() == "x"
+    assert (found.path / "words.txt").read_text() == "x"
     assert found.tensors("ema.safetensors") == {}
 
 

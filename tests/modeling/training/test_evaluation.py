@@ -1,3 +1,4 @@
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -58,6 +59,16 @@ def test_an_objective_without_targets_is_absent(batch):
     )
 
     assert list(evaluation.loss) == ["pieces"]
+
+
+def test_what_was_left_out_is_counted(batch):
+    batches = [replace(batch([9], entities=False), counts={"examples.cut": n}) for n in (1, 2)]
+
+    evaluation = evaluate(
+        Scorer(torch.zeros(20, 20)), batches, objectives=["pieces"], conditions=CONDITIONS
+    )
+
+    assert evaluation.to_json()["left_out"] == {"examples.cut": 3}
 
 
 def test_unigram_is_always_the_most_frequent(batch):

@@ -86,7 +86,13 @@ def last_step(folder):
 
 
 def test_two_processes_are_one_with_the_whole_batch(start, examples, tmp_path):
-    settings = ["training.max_steps=8", "encoder.dropout=0", "encoder.embedding_dropout=0"]
+    # 56 examples in steps of 11: the sixth step has one example, and the second process none
+    settings = [
+        "training.batch_size=11",
+        "training.max_steps=8",
+        "encoder.dropout=0",
+        "encoder.embedding_dropout=0",
+    ]
     settings += ["encoder.attention_dropout=0", "data.n_workers=0", "training.checkpoint_every=5"]
     one, two = tmp_path / "one", tmp_path / "two"
     with socket.socket() as free:

@@ -133,6 +133,17 @@ def test_a_step_without_targets_of_an_objective_moves_as_if_its_gradient_were_ze
     assert steps[0].loss > 0
 
 
+def test_a_process_without_a_micro_batch_adds_nothing(toy):
+    model = toy()
+    before = weights(model)
+
+    [step] = run(model, [[]], config=OptimizerConfig(weight_decay=0.0))
+
+    assert step.n_targets == {"pieces": 0, "entities": 0}
+    assert (step.n_pieces, step.n_examples, step.loss, step.gradient_norm) == (0, 0, 0.0, 0.0)
+    assert all(parameter.equal(before[name]) for name, parameter in weights(model).items())
+
+
 @pytest.mark.parametrize("broken", ["loss", "gradient"])
 def test_a_broken_number_stops_with_the_step_and_the_examples(toy, batch, broken):
     model = toy()

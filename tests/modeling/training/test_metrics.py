@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from modeling.training.metrics import Clock, Window, peak_flops
+from modeling.training.metrics import _PEAKS, Clock, Window, peak_flops
 from modeling.training.run_folder import RunFolder
 from modeling.training.telling import Display, MetricsFile, Recorder, read_metrics
 
@@ -69,6 +69,27 @@ def test_the_clock_leaves_pauses_out(monkeypatch):
 
 def test_the_peak_of_a_cpu_is_not_known():
     assert peak_flops(torch.device("cpu"), "bfloat16") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [
+        ("NVIDIA A100-SXM4-80GB", "A100"),
+        ("NVIDIA H100 PCIe", "H100 PCIe"),
+        ("NVIDIA H100 80GB HBM3", "H100"),
+        ("NVIDIA L40S", "L40S"),
+        ("NVIDIA A10", "A10"),
+        ("NVIDIA A10G", None),
+        ("NVIDIA A1000", None),
+        ("NVIDIA RTX A4000", None),
+    ],
+)
+def test_the_peak_is_that_of_the_device_and_of_no_other_with_a_longer_name(
+    monkeypatch, name, known
+):
+    monkeypatch.setattr("torch.cuda.get_device_name", lambda _: name)
+
+    assert peak_flops(torch.device("cuda"), "bfloat16") == (known and _PEAKS[known])
 
 
 def test_going_on_removes_later_lines_and_a_cut_one(tmp_path):

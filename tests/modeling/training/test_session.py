@@ -1,21 +1,20 @@
 import io
 import json
-from collections import deque
 
 import pytest
 import torch
 from safetensors.torch import load_file
 
-from corpora.errors import CorpusError
-from modeling.config import ConfigError
+from modeling.data.examples import ExampleSet
+from modeling.export import main as export
+from modeling.models.costs import batch_flops, flops_per_piece
 from modeling.models.pretraining import PretrainingModel
 from modeling.recipes import change, recipe
+from modeling.training import session
 from modeling.training.feeding import Feed
 from modeling.training.jobs import Job
-from modeling.training.loop import Conditions, DivergedError, train
-from modeling.training.optimizer import Optimizer
+from modeling.training.loop import DivergedError
 from modeling.training.run_folder import OtherRunError
-from modeling.training.schedules import Schedule
 from modeling.training.session import pretrain
 from modeling.training.sources import complete, open_sources
 from modeling.training.telling import Display, read_metrics
@@ -147,34 +146,6 @@ def test_the_base_is_as_good_as_it_was(run):
     assert untouched["accuracy"]["pieces"] == last["accuracy"]["pieces"]
 
 
-def test_two_layers_learn_sixty_four_examples_by_heart(make_examples, tmp_path):
-    none = {"dropout": 0.0, "embedding_dropout": 0.0, "attention_dropout": 0.0}
-    config = config_of(
-        "bert_small",
-        encoder=SMALL | none | {"width": 64, "n_heads": 4, "inner_width": 128},
-        training={"batch_size": 64, "micro_batch_size": 64},
-    )
-    sources = open_sources([make_examples(tmp_path / "examples", n=80)])  # 70, and 10 held out
-    config = complete(config, sources)
-    torch.manual_seed(1)
-    model = PretrainingModel.from_config(config)
-    [batch] = Feed(config, sources, World()).batches.batch(0)
-    assert len(batch.ids) == 64
-
-    steps = train(
-        model,
-        [[batch]] * 50,
-        Optimizer(model, config.optimizer),
-        schedule=Schedule(lambda step: 1e-2 * min(1.0, step / 10)),
-        weights={"pieces": 1.0},
-        conditions=Conditions(World()),
-    )
-    deque(steps, maxlen=0)
-
-    ranks = model.scores(batch)["pieces"].ranks
-    assert (ranks == 0).float().mean() > 0.95
-
-
 def test_what_is_learned_holds_on_held_out_documents(run, make_examples, tmp_path):
     examples = make_examples(tmp_path / "more", n=256)
     config = config_of(
@@ -280,43 +251,6 @@ def test_a_damaged_checkpoint_is_passed_over(run, caplog):
     assert metrics(stopped) == metrics(whole)
 
 
-def test_frozen_weights_need_a_base(run):
-    with pytest.raises(ConfigError, match="--init-from"):
-        run(config=config_of(training={"frozen": 0.5}))
-
-
-def test_entities_need_a_vocabulary(run, make_examples, tmp_path):
-    folder = make_examples(tmp_path / "plain")
-    description = json.loads((folder / "dataset.json").read_text())
-    description["plan"]["parameters"]["n_entities"] = 0
-    (folder / "dataset.json").write_text(json.dumps(description))
-
-    with pytest.raises(ConfigError, match="--entity-vocab"):
-        run(examples=(folder,))
-
-
-def test_a_base_with_other_pieces_is_refused(run, make_examples, tmp_path):
-    from corpora.tokenizers import SPECIALS, Tokenizer, wordpiece
-
-    base = run("base", config=config_of("bert_small", training={"max_steps": 2})) / "final"
-    pieces = [*SPECIALS, *(f"v{n}" for n in range(60))]
-    other = Tokenizer(wordpiece(pieces, cased=True), name="other")
-    examples = make_examples(tmp_path / "other", tokenizer=other)
-
-    with pytest.raises(CorpusError, match="another vocabulary of pieces"):
-        run(config=config_of("bert_small"), init_from=base, examples=(examples,))
-
-
-def test_examples_of_two_tokenizers_are_refused(run, examples, make_examples, tmp_path):
-    from corpora.tokenizers import SPECIALS, Tokenizer, wordpiece
-
-    other = Tokenizer(wordpiece([*SPECIALS, "v"], cased=True), name="other")
-    second = make_examples(tmp_path / "other", tokenizer=other)
-
-    with pytest.raises(CorpusError, match="another tokenizer"):
-        run(examples=(examples, second))
-
-
 def test_two_datasets_are_mixed(run, examples, make_examples, tmp_path):
     second = make_examples(tmp_path / "other", seed=2)
 
@@ -341,3 +275,91 @@ def test_a_sampled_softmax_trains(run):
     folder = run(config=config_of(masking={"n_negatives": 4}))
 
     assert metrics(folder, "train")[-1]["loss"].keys() == {"pieces", "entities"}
+
+
+def test_a_checkpoint_is_a_model_that_can_be_used(run, tmp_path):
+    config = config_of("bert_small", heads={"weights": {"pieces": 1.0}})
+    checkpoint = run("base", config=config) / "checkpoints" / "step-000005"
+
+    from_checkpoint = run("second", config=config, init_from=checkpoint)
+
+    start = load_file(from_checkpoint / "start.safetensors")
+    of_checkpoint = load_file(checkpoint / "model.safetensors")
+    assert start.keys() == of_checkpoint.keys()
+    assert all(start[name].equal(tensor) for name, tensor in of_checkpoint.items())
+    exported = tmp_path / "exported"
+    assert export([str(checkpoint), "--output", str(exported)]) == 0
+    assert (exported / "tokenizer.json").is_file()
+
+
+def test_a_checkpoint_has_the_entities_of_its_model(run, examples):
+    checkpoint = run(config=config_of()) / "checkpoints" / "step-000010"
+
+    model = PretrainingModel.load(checkpoint)
+
+    assert model.config.encoder.n_entities == 11
+    assert (checkpoint / "entities.arrow").read_bytes() == (
+        examples / "entities.arrow"
+    ).read_bytes()
+
+
+def test_an_average_that_begins_in_mid_run_begins_with_the_weights(run):
+    config = config_of(training={"max_steps": 5})
+    run(config=config)
+    longer = change(config, optimizer={"ema": 0.999999}, training={"max_steps": 6})
+
+    folder = run(config=longer, is_forced=True)
+
+    average = load_file(folder / "average" / "model.safetensors")
+    then = load_file(folder / "checkpoints" / "step-000005" / "model.safetensors")
+    for name, tensor in then.items():
+        torch.testing.assert_close(average[name], tensor, rtol=0, atol=1e-6)
+
+
+def test_a_forced_longer_run_leaves_no_average_of_the_shorter(run):
+    config = config_of(optimizer={"ema": 0.9}, training={"max_steps": 5})
+    folder = run(config=config)
+    assert (folder / "average").is_dir()
+
+    run(config=change(config, optimizer={"ema": None}, training={"max_steps": 6}), is_forced=True)
+
+    assert not (folder / "average").exists()
+
+
+def test_the_steps_before_an_early_end_are_logged(run):
+    config = config_of(
+        optimizer={"lr": 3.0, "clip": None},  # it can only get worse
+        training={"patience": 2, "evaluate_every": 1, "max_steps": 50, "log_every": 40},
+    )
+
+    folder = run(config=config)
+
+    [line] = metrics(folder, "train")
+    assert line["step"] == metrics(folder, "evaluation")[-1]["step"] < 40
+
+
+def test_what_a_run_costs_is_told(run, examples, monkeypatch):
+    peak = 1e9
+    monkeypatch.setattr(session, "peak_flops", lambda *_: peak)
+    config = config_of(training={"max_steps": 3, "evaluate_every": 9, "checkpoint_every": 9})
+
+    folder = run(config=config)
+
+    sources = open_sources([examples])
+    complete_config = complete(config, sources)
+    steps = Feed(complete_config, sources, World()).steps(1)
+    expected = [sum(batch_flops(complete_config, b) for b in step) for step in steps]
+    lines = [line for line in read_metrics(folder / "metrics.jsonl") if line["kind"] == "train"]
+    assert [line["mfu"] * line["seconds"] * peak for line in lines] == pytest.approx(expected)
+    rows = list(ExampleSet(examples, "train"))
+    [model] = metrics(folder, "model")
+    length = round(sum(len(row.pieces) for row in rows) / len(rows)) + 2
+    mentions = sum(len(row.entities) for row in rows) / len(rows)
+    assert model["examples"] == len(rows) == 56
+    assert model["mean_length"] == length
+    assert model["mean_mentions"] == pytest.approx(mentions)
+    assert model["flops_per_piece"] == flops_per_piece(
+        complete_config, length, n_mentions=round(mentions)
+    )
+    per_piece = sum(expected) / sum(line["pieces_per_second"] * line["seconds"] for line in lines)
+    assert model["flops_per_piece"] == pytest.approx(per_piece, rel=0.1)

@@ -1,0 +1,183 @@
+"""What is refused before the first step, and what another model's weights become."""
+
+import io
+import json
+
+import pytest
+import torch
+
+from corpora.errors import CorpusError
+from corpora.tokenizers import SPECIALS, Tokenizer, wordpiece
+from modeling.config import ConfigError
+from modeling.models.pretraining import PretrainingModel
+from modeling.models.weights import WeightsError
+from modeling.recipes import change, recipe
+from modeling.training.jobs import Job, take_weights
+from modeling.training.publishing import publish
+from modeling.training.session import pretrain
+from modeling.training.sources import complete, open_sources
+from modeling.training.telling import Display
+from modeling.training.world import World
+
+SMALL = {"width": 16, "n_layers": 1, "n_heads": 2, "inner_width": 32, "entity_width": 8}
+TABLES = ("encoder.entity_embeddings.entities.weight", "heads.entities.bias")
+
+
+def config_of(name="daluke_small", **parts):
+    steps = {"max_steps": 1, "batch_size": 8, "evaluate_examples": 8}
+    config = change(recipe(name), encoder=SMALL, data={"n_workers": 0}, training=steps)
+    return change(config, **parts)
+
+
+@pytest.fixture
+def run(examples, tmp_path):
+    def start(config, **settings):
+        job = Job(config=config, **{"examples": (examples,), "output": tmp_path / "run"} | settings)
+        pretrain(job, World(), Display(io.StringIO(), max_steps=1))
+
+    return start
+
+
+def make_model(folder, name="daluke_small", seed=1):
+    """A model for examples, with weights of its own, also for vectors that begin at 0."""
+    sources = open_sources([folder])
+    config = complete(config_of(name), sources)
+    torch.manual_seed(seed)
+    model = PretrainingModel.from_config(config)
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter)
+    return model, sources
+
+
+@pytest.fixture
+def base(examples, tmp_path):
+    """The folder of a model, and its weights."""
+    model, sources = make_model(examples)
+    folder = tmp_path / "base"
+    publish(model, folder, sources=sources, settings={})
+    return folder, dict(model.named_parameters())
+
+
+def test_frozen_weights_need_a_base(run):
+    with pytest.raises(ConfigError, match="--init-from"):
+        run(config_of(training={"frozen": 0.5}))
+
+
+def test_entities_need_a_vocabulary(run, make_examples, tmp_path):
+    folder = make_examples(tmp_path / "plain")
+    description = json.loads((folder / "dataset.json").read_text())
+    description["plan"]["parameters"]["n_entities"] = 0
+    (folder / "dataset.json").write_text(json.dumps(description))
+
+    with pytest.raises(ConfigError, match="--entity-vocab"):
+        run(config_of(), examples=(folder,))
+
+
+def test_a_base_with_other_pieces_is_refused(base, make_examples, tmp_path):
+    pieces = [*SPECIALS, *(f"v{n}" for n in range(60))]
+    other = Tokenizer(wordpiece(pieces, cased=True), name="other")
+    model, sources = make_model(make_examples(tmp_path / "other", tokenizer=other))
+
+    with pytest.raises(CorpusError, match="another vocabulary of pieces"):
+        take_weights(model, base[0], sources)
+
+
+def test_examples_of_two_tokenizers_are_refused(examples, make_examples, tmp_path):
+    other = Tokenizer(wordpiece([*SPECIALS, "v"], cased=True), name="other")
+    second = make_examples(tmp_path / "other", tokenizer=other)
+
+    with pytest.raises(CorpusError, match="another tokenizer"):
+        open_sources([examples, second])
+
+
+def test_what_one_dataset_holds_out_another_may_not_train_on(examples, make_examples, tmp_path):
+    second = make_examples(tmp_path / "other", held_out=1)
+
+    with pytest.raises(CorpusError, match=r"of its held-out documents \(doc.*--seed"):
+        open_sources([examples, second])
+
+
+def test_entities_of_another_vocabulary_keep_their_weights_by_name(
+    base, make_examples, tmp_path, caplog
+):
+    names = ["e0", "e1", "e2", "e9", "new", "e4", "e3", "e5", "e6", "e7", "e8", "newer"]
+    model, sources = make_model(make_examples(tmp_path / "other", entities=names), seed=2)
+    start = {name: model.get_parameter(name).detach().clone() for name in TABLES}
+
+    transferred = take_weights(model, base[0], sources)
+
+    for name in TABLES:
+        here, there = model.get_parameter(name), base[1][name]
+        expected = [there[int(e[1:])] if e[0] == "e" else None for e in names]
+        for row, known in enumerate(expected):
+            assert here[row].equal(start[name][row] if known is None else known)
+    assert "10 of 12 keep their weights by name, 2 begin anew" in caplog.text
+    assert set(transferred) == base[1].keys() - set(TABLES)
+
+
+def test_entities_that_nobody_names_begin_anew(base, examples, caplog):
+    (base[0] / "entities.arrow").unlink()
+    model, sources = make_model(examples, seed=2)
+    start = {name: model.get_parameter(name).detach().clone() for name in TABLES}
+
+    take_weights(model, base[0], sources)
+
+    assert all(model.get_parameter(name).equal(tensor) for name, tensor in start.items())
+    assert "0 of 11 keep their weights by name" in caplog.text
+
+
+def test_the_same_entities_are_transferred_as_a_whole(base, examples, caplog):
+    model, sources = make_model(examples, seed=2)
+
+    transferred = take_weights(model, base[0], sources)
+
+    assert set(transferred) == base[1].keys()
+    assert all(p.equal(base[1][name]) for name, p in model.named_parameters())
+    assert not caplog.text
+
+
+def test_a_file_with_more_entities_than_weights_is_refused(base, make_examples, tmp_path):
+    more = make_examples(tmp_path / "more", entities=[f"e{n}" for n in range(20)])
+    (base[0] / "entities.arrow").write_bytes((more / "entities.arrow").read_bytes())
+    other = make_examples(tmp_path / "other", entities=[f"e{n}" for n in range(15)])
+    model, sources = make_model(other, seed=2)
+
+    with pytest.raises(WeightsError, match="not of its entities"):
+        take_weights(model, base[0], sources)
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"data": {"pairs": "nsp"}}, "data.pairs=nsp"),
+        ({"heads": {"weights": {"pieces": 1.0, "pairs": 1.0}}}, "heads.weights.pairs"),
+        ({"data": {"max_length": 513}}, "data.max_length 513"),
+        ({"optimizer": {"betas": (0.9,)}}, "optimizer.betas"),
+        ({"optimizer": {"betas": (0.9, 1.0)}}, "optimizer.betas"),
+        ({"optimizer": {"ema": 1.0}}, "optimizer.ema"),
+        ({"optimizer": {"ema": 0.0}}, "optimizer.ema"),
+    ],
+)
+def test_settings_that_do_not_go_together_are_refused(run, tmp_path, parts, message):
+    with pytest.raises(ConfigError, match=message):
+        run(config_of("bert_small", **parts))
+
+    assert not (tmp_path / "run").exists()
+
+
+def test_positions_that_are_computed_have_no_longest_text(run):
+    run(config_of("neiss_small", data={"max_length": 513}, training={"max_steps": 1}))
+
+
+def test_patience_needs_held_out_examples(run, make_examples, tmp_path):
+    examples = make_examples(tmp_path / "all", held_out=-1)
+
+    with pytest.raises(ConfigError, match=r"training\.patience=3"):
+        run(config_of(training={"patience": 3}), examples=(examples,))
+
+
+def test_masking_whole_mentions_needs_mentions(run, make_examples, tmp_path):
+    examples = make_examples(tmp_path / "none", mentions=False)
+
+    with pytest.raises(ConfigError, match=r"masking\.unit=entity"):
+        run(config_of("ernie_small"), examples=(examples,))

@@ -1,0 +1,88 @@
+"""Models and their batches, without a run around them."""
+
+from collections import deque
+
+import pytest
+import torch
+
+from modeling.models.pretraining import PretrainingModel
+from modeling.recipes import change, recipe
+from modeling.training.feeding import Feed
+from modeling.training.loop import Conditions, train
+from modeling.training.optimizer import Optimizer
+from modeling.training.schedules import Schedule
+from modeling.training.sources import complete, open_sources
+from modeling.training.world import World
+
+SMALL = {"width": 16, "n_layers": 2, "n_heads": 2, "inner_width": 32, "entity_width": 8}
+STEPS = {"max_steps": 10, "batch_size": 8, "micro_batch_size": 5}
+
+
+def config_of(name, **parts):
+    config = change(recipe(name), encoder=SMALL, data={"n_workers": 0}, training=STEPS)
+    return change(config, **parts)
+
+
+def test_two_layers_learn_sixty_four_examples_by_heart(make_examples, tmp_path):
+    none = {"dropout": 0.0, "embedding_dropout": 0.0, "attention_dropout": 0.0}
+    config = config_of(
+        "bert_small",
+        encoder=SMALL | none | {"width": 64, "n_heads": 4, "inner_width": 128},
+        training={"batch_size": 64, "micro_batch_size": 64},
+    )
+    sources = open_sources([make_examples(tmp_path / "examples", n=80)])  # 70, and 10 held out
+    config = complete(config, sources)
+    torch.manual_seed(1)
+    model = PretrainingModel.from_config(config)
+    [batch] = Feed(config, sources, World()).batches.batch(0)
+    assert len(batch.ids) == 64
+
+    steps = train(
+        model,
+        [[batch]] * 50,
+        Optimizer(model, config.optimizer),
+        schedule=Schedule(lambda step: 1e-2 * min(1.0, step / 10)),
+        weights={"pieces": 1.0},
+        conditions=Conditions(World()),
+    )
+    deque(steps, maxlen=0)
+
+    ranks = model.scores(batch)["pieces"].ranks
+    assert (ranks == 0).float().mean() > 0.95
+
+
+@pytest.mark.filterwarnings("ignore:The .grad attribute")  # of torch's compiler itself
+def test_compiled_it_is_compiled_once(examples):
+    """For any number of targets; with a compiler that does nothing, for real ones take minutes."""
+    graphs = []
+
+    def compiler(graph, _):
+        graphs.append(graph)
+        return graph.forward
+
+    sources = open_sources([examples])
+    config = complete(config_of("neiss_small"), sources)
+    model = PretrainingModel.from_config(config)
+    model.compile(dynamic=True, backend=compiler)
+    counts = []
+    for step in Feed(config, sources, World()).steps(1):
+        for batch in step:
+            sum(model(batch).values()).backward()
+        counts.append(len(graphs))
+
+    assert counts[0] == counts[-1] > 0
+
+
+@pytest.mark.parametrize(
+    ("pairs", "n", "n_alone"), [("nsp", 16, 2), ("nsp", 64, 0), ("sop", 64, 0)]
+)  # 16 examples: one held-out document of two
+def test_held_out_pairs_without_both_labels_are_told_of(
+    make_examples, tmp_path, caplog, pairs, n, n_alone
+):
+    sources = open_sources([make_examples(tmp_path / "few", n=n)])
+    feed = Feed(complete(config_of(f"neiss_{pairs}_small"), sources), sources, World())
+
+    feed.check_pairs()
+
+    assert ("The held-out pairs are none" in caplog.text) == bool(n_alone)
+    assert sum(batch.counts.get("pairs.no_partner", 0) for batch in feed.held_out()) == n_alone
