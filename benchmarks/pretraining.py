@@ -47,7 +47,8 @@ def make_examples(arguments: argparse.Namespace, output: Path) -> float:
         source = ["--input", *arguments.input, "--output", output / "wiki", "--allow-truncated"]
         minutes = command("pipelines.wikipedia_to_documents", *source)
         documents = output / "wiki" / "documents"
-        source = ["--input", documents, "--output", output / "vocab"]
+        source = ["--input", documents, "--existing", arguments.existing]
+        source += ["--output", output / "vocab"]
         minutes += command("pipelines.documents_to_entity_vocab", *source)
         vocab = ["--entity-vocab", output / "vocab", "--min-entity-count", arguments.min_count]
     tokenizer = output / "tokenizer"
@@ -108,6 +109,7 @@ def main() -> None:
     parser.add_argument("--length", type=int, default=128, help="longest example")
     parser.add_argument("--held-out", type=float, default=0.01)
     parser.add_argument("--min-count", type=int, default=3, help="mentions of an entity")
+    parser.add_argument("--existing", default="auto", help="any: for a dump that is a sample")
     parser.add_argument("--steps", type=int, default=2_000, help="of the first model")
     parser.add_argument("--batch", type=int, default=32)
     arguments = parser.parse_args()
