@@ -165,8 +165,10 @@ def test_settings_that_do_not_go_together_are_refused(run, tmp_path, parts, mess
     assert not (tmp_path / "run").exists()
 
 
-def test_positions_that_are_computed_have_no_longest_text(run):
+def test_positions_that_are_computed_have_no_longest_text(run, tmp_path):
     run(config_of("neiss_small", data={"max_length": 513}, training={"max_steps": 1}))
+
+    assert (tmp_path / "run" / "final").exists()
 
 
 def test_patience_needs_held_out_examples(run, make_examples, tmp_path):
