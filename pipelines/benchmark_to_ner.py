@@ -19,7 +19,7 @@ from corpora.document import Rejected
 from corpora.errors import UsageError
 from corpora.ner.layout import FORMATS, SCHEMES
 from corpora.plan import InputFile, Plan, Unit, describe_file, find_inputs, make_units
-from corpora.splits import SPLITS
+from corpora.splits import SPLITS, parse_ratios
 from pipelines.options import CommonOptions, option
 from pipelines.run import run
 from pipelines.work import Counts, Rows, Yield
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 ABOUT = __doc__
 DATASETS = {"": "ner"}
 LABELS, DICTIONARY = "labels", "dictionary"
+CUT = "by hash"  # instead of a split: of files whose sentences are divided
 SOURCE = "source/"  # begins the counters of a single file
 
 
@@ -61,6 +62,16 @@ class Options(CommonOptions):
         metavar="FILE=SPLIT",
         help="train, dev or test; FILE may be a pattern (default: as the name says, or train)",
     )
+    split: str = option(
+        "file",
+        choices=("file", "document", "sentence"),
+        help="what goes whole to one side: files, as their names or --split-of say; documents or "
+        "sentences by hash, as --ratios say, but for the files of --split-of",
+    )
+    ratios: str = option(
+        "80/10/10", metavar="A/B/C", help="train/dev/test, with --split (default: 80/10/10)"
+    )
+    seed: int = option(1, type=int, metavar="N", help="of --split (default: 1)")
     illegal: str = option(
         "repair",
         choices=("repair", "reject"),
@@ -88,16 +99,16 @@ def plan(options: Options) -> Plan:
         raise UsageError(f"--max-tokens {options.max_tokens}: must be at least 0.")
     found = find_inputs(options.input, exclude=options.exclude)
     files = [describe_file(name, path) for name, path in list(found.items())[: options.limit]]
-    splits = _splits([file.name for file in files], options)
+    splits, cut = _splits([file.name for file in files], options)
     layouts = {file.name: asdict(_layout(file, options)) for file in files}
     settings = {"illegal": options.illegal, "max_tokens": options.max_tokens}
     auxiliary = _auxiliary(options)
     units = [
         unit
-        for split in SPLITS
+        for split in (*SPLITS, CUT)
         for unit in _units(
             [file for file in files if splits[file.name] == split],
-            settings=settings | {"split": split},
+            settings=settings | {"split": split, "cut": cut if split == CUT else None},
             layouts=layouts,
             labels={name: file for name, file in auxiliary.items() if name == LABELS},
         )
@@ -106,17 +117,21 @@ def plan(options: Options) -> Plan:
         pipeline="benchmark_to_ner",
         datasets=DATASETS,
         parameters=settings
-        | {"splits": splits, "layouts": layouts, "card": options.card}
+        | {"cut": cut, "splits": splits, "layouts": layouts, "card": options.card}
         | {"limit": options.limit, "exclude": list(options.exclude)},
         units=tuple(replace(unit, number=number) for number, unit in enumerate(units)),
         auxiliary=auxiliary,
     )
 
 
-def _splits(names: Sequence[str], options: Options) -> dict[str, str]:
-    from corpora.ner.splits_by_name import choose_splits
+def _splits(names: Sequence[str], options: Options) -> tuple[dict[str, str], dict[str, Any] | None]:
+    """The split of each file; and how sentences are divided, where files are not."""
+    from corpora.ner.splits_by_name import choose_splits, named_splits
 
-    return choose_splits(names, options.split_of)
+    if options.split == "file":
+        return choose_splits(names, options.split_of), None
+    cut = {"by": options.split, "ratios": parse_ratios(options.ratios), "seed": options.seed}
+    return dict.fromkeys(names, CUT) | named_splits(names, options.split_of), cut
 
 
 def _layout(file: InputFile, options: Options) -> "Layout":
@@ -176,7 +191,7 @@ def write(unit: Unit, _: Scratch) -> Iterator[Yield]:
 
     settings = unit.settings
     maker = RowMaker(
-        split=settings["split"],
+        split=SPLITS[0] if settings["cut"] else settings["split"],
         illegal=settings["illegal"],
         labels=_label_map(unit.auxiliary.get(LABELS)),
         max_tokens=settings["max_tokens"],
@@ -192,9 +207,24 @@ def write(unit: Unit, _: Scratch) -> Iterator[Yield]:
                 continue
             made = maker.make(found, layout, origin)
             yield from made.rejected
-            yield from (Rows("", batch) for batch in made.batches)
+            yield from (Rows("", _divided(batch, settings["cut"])) for batch in made.batches)
             n = made.n_records
             yield Counts(_with_source(made.counters, file.name, made.rejected), read=n, written=n)
+
+
+def _divided(batch: Any, cut: Mapping[str, Any] | None) -> Any:
+    """The same rows, with the split that each has by the hash of its document or its own."""
+    import pyarrow as pa
+
+    from corpora.sampling import choose
+
+    if cut is None:
+        return batch
+    names = batch.column("document_id" if cut["by"] == "document" else "id").to_pylist()
+    chosen = {name: choose(name, cut["ratios"], seed=cut["seed"]) for name in dict.fromkeys(names)}
+    splits = pa.array([chosen[name] for name in names], pa.string())
+    number = batch.schema.get_field_index("split")
+    return batch.set_column(number, batch.schema.field(number), splits)
 
 
 @cache
@@ -244,24 +274,30 @@ def _columns_by_split(build: Build) -> dict[str, Any]:
     """Open the sentences of each split that has a file, as often as is asked."""
     shards: dict[str, list[Path]] = {split: [] for split in SPLITS}
     for unit, path in zip(build.plan.units, build.shard_paths(""), strict=True):
-        shards[unit.settings["split"]].append(path)
-    return {split: partial(_columns, paths) for split, paths in shards.items() if paths}
+        own = unit.settings["split"]
+        for split in SPLITS if own == CUT else (own,):
+            shards[split].append(path)
+    return {split: partial(_columns, paths, split) for split, paths in shards.items() if paths}
 
 
-def _columns(shards: Iterable[Path]) -> "Iterator[SentenceColumns]":
+def _columns(shards: Iterable[Path], split: str) -> "Iterator[SentenceColumns]":
     from corpora.ner.columns import ahead
 
-    return ahead(_read_columns(shards))
+    return ahead(_read_columns(shards, split))
 
 
-def _read_columns(shards: Iterable[Path]) -> "Iterator[SentenceColumns]":
+def _read_columns(shards: Iterable[Path], split: str) -> "Iterator[SentenceColumns]":
+    import pyarrow.compute as pc
+
     from corpora.ner.columns import SentenceColumns
     from corpora.schemas import SCHEMAS
     from corpora.shards import read_batches
 
     for path in shards:
-        for batch in read_batches(path, SCHEMAS["ner"], columns=("tokens", "tags")):
-            yield SentenceColumns.of_batch(batch)
+        for batch in read_batches(path, SCHEMAS["ner"], columns=("split", "tokens", "tags")):
+            is_own = pc.equal(batch.column("split"), split)
+            all_are = pc.all(is_own, min_count=0).as_py()
+            yield SentenceColumns.of_batch(batch if all_are else batch.filter(is_own))
 
 
 def _title(build: Build) -> str:

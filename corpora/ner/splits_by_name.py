@@ -31,7 +31,7 @@ def choose_splits(names: Sequence[str], said: Sequence[str]) -> dict[str, str]:
     ``FILE`` may be a pattern. Where some names say a split and others do not, these must be
     named: ``UsageError``.
     """
-    chosen = _named(names, said)
+    chosen = named_splits(names, said)
     by_name = {name: split_of_name(name) for name in names if name not in chosen}
     unknown = [name for name, split in by_name.items() if split is None]
     if unknown and len(unknown) < len(by_name):
@@ -42,7 +42,8 @@ def choose_splits(names: Sequence[str], said: Sequence[str]) -> dict[str, str]:
     return chosen | {name: split or "train" for name, split in by_name.items()}
 
 
-def _named(names: Sequence[str], said: Sequence[str]) -> dict[str, str]:
+def named_splits(names: Sequence[str], said: Sequence[str]) -> dict[str, str]:
+    """The split of each file that ``FILE=SPLIT`` names; ``UsageError`` for what fits nothing."""
     chosen: dict[str, str] = {}
     for item in said:
         pattern, _, split = item.rpartition("=")

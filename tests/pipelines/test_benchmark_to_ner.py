@@ -1,6 +1,7 @@
 """The whole job on the samples and on real sets: what comes out, and what ends it."""
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from corpora.health import examine
 from corpora.inspection import main as shards
 from corpora.ner import files as ner_files
+from corpora.sampling import choose
 from corpora.shards import open_dataset
 from pipelines.benchmark_to_ner import main
 
@@ -233,3 +235,20 @@ def test_official_splits_of_neiss_have_the_known_leaks(realdata, tmp_path):
     leaks = {(x["split"], x["min_tokens"]): x["leaked_with_tags"] for x in card["leaks"]}
     assert (leaks["test", 1], leaks["test", 6]) == (234, 92)
     assert (leaks["dev", 1], leaks["dev", 6]) == (234, 105)
+
+
+def test_sentences_are_divided_by_hash_and_named_files_are_not(tmp_path):
+    rows = "".join(f"Wort{n}\tO\nOrt\tB-LOC\n\n" for n in range(300))
+    (tmp_path / "all.conll").write_text(rows)
+    (tmp_path / "held.conll").write_text("Prag\tB-LOC\n")
+    cut = ("--split", "sentence", "--ratios", "80/20/0", "--split-of", "held.conll=test")
+
+    assert run(tmp_path / "out", *cut, inputs=tmp_path.glob("*.conll")) == 0
+
+    splits = {row["id"]: row["split"] for row in rows_of(tmp_path / "out")}
+    chosen = {id: choose(id, {"train": 80, "dev": 20, "test": 0}) for id in splits}
+    assert splits == chosen | {"held.conll:1": "test"}
+    card = json.loads((tmp_path / "out" / "card.json").read_text())
+    assert {s: counts["sentences"] for s, counts in card["splits"].items()} == Counter(
+        splits.values()
+    )
