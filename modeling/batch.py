@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 
-class _Movable:
+class Movable:
     """A frozen dataclass of tensors, and of others like itself, that moves to a device as one."""
 
     __slots__ = ()
@@ -40,14 +40,14 @@ def _map(value: Any, move: Callable[[Tensor], Tensor]) -> Any:
         return move(value)
     if isinstance(value, dict):
         return {name: _map(item, move) for name, item in value.items()}
-    if isinstance(value, _Movable):
+    if isinstance(value, Movable):
         parts = {part.name: getattr(value, part.name) for part in fields(value)}  # type: ignore[arg-type]
         return replace(value, **{name: _map(part, move) for name, part in parts.items()})  # type: ignore[type-var]
     return value
 
 
 @dataclass(frozen=True, slots=True)
-class Layout(_Movable):
+class Layout(Movable):
     """Where the rows of B sequences stand once they are padded to (B, N)."""
 
     n_sequences: int
@@ -111,7 +111,7 @@ class Layout(_Movable):
 
 
 @dataclass(frozen=True, slots=True)
-class Words(_Movable):
+class Words(Movable):
     """The words of a batch; each special piece is a word of its own."""
 
     layout: Layout
@@ -123,7 +123,7 @@ class Words(_Movable):
 
 
 @dataclass(frozen=True, slots=True)
-class Rows(_Movable):
+class Rows(Movable):
     """What a layer may know of its rows: T pieces, and then E mentions."""
 
     pieces: Layout
@@ -135,7 +135,7 @@ class Rows(_Movable):
 
 
 @dataclass(frozen=True, slots=True)
-class Mentions(_Movable):
+class Mentions(Movable):
     """The mentions of a batch, E rows."""
 
     entities: Tensor
@@ -148,7 +148,7 @@ class Mentions(_Movable):
 
 
 @dataclass(frozen=True, slots=True)
-class Targets(_Movable):
+class Targets(Movable):
     """What is to be predicted, of one objective."""
 
     rows: Tensor
@@ -160,7 +160,7 @@ class Targets(_Movable):
 
 
 @dataclass(frozen=True, slots=True)
-class Batch(_Movable):
+class Batch(Movable):
     """A batch of examples, masked or not."""
 
     ids: tuple[str, ...]

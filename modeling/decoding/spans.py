@@ -1,0 +1,100 @@
+"""Disjoint names from the probabilities of candidate spans.
+
+Shapes: S sentences, P candidates, L labels, C = 1 + L classes; class 0 is O, no name.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from modeling.predictions import PredictedSpan, Prediction
+from modeling.sentence_batch import SpanBatch
+
+Indices = NDArray[np.int64]
+Numbers = NDArray[np.float64]
+
+
+def decode_spans(
+    log_probabilities: Tensor,
+    spans: SpanBatch,
+    n_sentences: int,
+    *,
+    decoder: Literal["greedy", "schedule"] | str,
+    labels: Sequence[str],
+) -> list[Prediction]:
+    """(P, C) -> the names of each sentence, in order, each with the probability of its label.
+
+    Each candidate has its best label, and is left out unless that is more probable than O. Of those
+    that overlap, ``greedy`` takes the most probable first (C.4); a tie is won by the earlier start,
+    then by the longer span. ``schedule`` takes the most probable set: if candidates are independent
+    but for being disjoint, log p(set) is Σ log p(O) over all, which is the same for every set, plus
+    Σ (log p(label) − log p(O)) over the names in it; the set with the largest such sum is found by
+    weighted interval scheduling, in O(P log P).
+    """
+    table = log_probabilities.detach().double().cpu().numpy()
+    sentences, starts, ends = (
+        column.cpu().numpy() for column in (spans.sentences, spans.starts, spans.ends)
+    )
+    classes = 1 + table[:, 1:].argmax(axis=1)
+    best = np.take_along_axis(table, classes[:, None], axis=1)[:, 0]
+    names = np.flatnonzero(best > table[:, 0])
+    # All sentences side by side, so that spans of different ones never overlap.
+    offsets = sentences[names] * ends.max(initial=0)
+    begins, stops = offsets + starts[names], offsets + ends[names]
+    if (choose := DECODERS.get(decoder)) is None:
+        raise ValueError(f"No decoder of spans is called {decoder!r}: {', '.join(DECODERS)} are.")
+    is_better = best[names] - table[names, 0] if decoder == "schedule" else best[names]
+    chosen = names[choose(begins, stops, is_better)]
+    found: list[list[PredictedSpan]] = [[] for _ in range(n_sentences)]
+    for span in chosen[np.lexsort((starts[chosen], sentences[chosen]))].tolist():
+        found[sentences[span]].append(
+            PredictedSpan(
+                start=int(starts[span]),
+                end=int(ends[span]),
+                label=labels[classes[span] - 1],
+                probability=float(np.exp(min(best[span], 0.0))),
+            )
+        )
+    return [tuple(names_of_sentence) for names_of_sentence in found]
+
+
+def take_greedily(begins: Indices, ends: Indices, scores: Numbers) -> Indices:
+    """Numbers of disjoint spans: the highest score first; then the earlier, then the longer."""
+    is_taken = np.zeros(int(ends.max(initial=0)), np.bool_)
+    chosen = []
+    for span in np.lexsort((-ends, begins, -scores)).tolist():
+        place = slice(begins[span], ends[span])
+        if not is_taken[place].any():
+            is_taken[place] = True
+            chosen.append(span)
+    return np.array(chosen, np.int64)
+
+
+def schedule(begins: Indices, ends: Indices, scores: Numbers) -> Indices:
+    """Numbers of disjoint spans with the largest sum of scores, all of which are positive.
+
+    Of several such sets always the same is found, whatever the order of the candidates.
+    """
+    order = np.lexsort((begins, ends))
+    begins, ends, gains = begins[order], ends[order], scores[order].tolist()
+    before = ends.searchsorted(begins, side="right").tolist()  # how many end before each begins
+    totals = [0.0]  # of the best set among the first 0, 1, 2 … spans
+    for gain, n_before in zip(gains, before, strict=True):
+        totals.append(max(totals[-1], totals[n_before] + gain))
+    chosen, n = [], len(gains)
+    while n:
+        if totals[n] > totals[n - 1]:
+            chosen.append(order[n - 1])
+            n = before[n - 1]
+        else:
+            n -= 1
+    return np.array(chosen[::-1], np.int64)
+
+
+DECODERS: Final[dict[str, Callable[[Indices, Indices, Numbers], Indices]]] = {
+    "greedy": take_greedily,
+    "schedule": schedule,
+}

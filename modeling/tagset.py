@@ -1,0 +1,82 @@
+"""The tags that a tagger chooses from: O, and B- and I- of each label.
+
+Shapes: L labels, C = 1 + 2 L tags. O is tag 0; B- and I- of label k (from 0) are 1 + 2 k and
+2 + 2 k. There are no tags for the frame of a sequence (B-N6): heads never see [CLS] and [SEP].
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from corpora.document import TokenSpan
+from corpora.tagging import from_iob2
+
+Codes = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+OUTSIDE = 0
+
+
+@dataclass(frozen=True)
+class TagSet:
+    """Labels in the order of their ids."""
+
+    labels: tuple[str, ...]
+
+    @classmethod
+    def of(cls, tags: Iterable[Sequence[str]]) -> "TagSet":
+        """The labels that stand in some tags, in the order of the alphabet."""
+        return cls(tuple(sorted({tag[2:] for row in tags for tag in row if tag != "O"})))
+
+    @cached_property
+    def tags(self) -> tuple[str, ...]:
+        """(C,) the tags in the order of their ids."""
+        return ("O", *(f"{letter}-{label}" for label in self.labels for letter in "BI"))
+
+    @cached_property
+    def _ids(self) -> dict[str, int]:
+        return {tag: id for id, tag in enumerate(self.tags)}
+
+    def __len__(self) -> int:
+        """How many tags: 1 + 2 L."""
+        return len(self.tags)
+
+    def encode(self, tags: Sequence[str]) -> Codes:
+        """The ids of the strict spans of IOB2 tags; what is of no known label is O.
+
+        An I- that goes on with nothing is no part of a span (``corpora.tagging``), hence O.
+        """
+        return self.encode_spans(from_iob2(tags), len(tags))
+
+    def encode_spans(self, spans: Iterable[TokenSpan], n_tokens: int) -> Codes:
+        """The ids of the tags that these disjoint spans have."""
+        codes = np.zeros(n_tokens, np.int64)
+        for span in spans:
+            if (begin := self._ids.get(f"B-{span.label}")) is not None:
+                codes[span.start] = begin
+                codes[span.start + 1 : span.end] = begin + 1
+        return codes
+
+    def decode(self, codes: Sequence[int] | NDArray[Any]) -> tuple[str, ...]:
+        """The tags of ids."""
+        return tuple(self.tags[int(code)] for code in codes)
+
+    @cached_property
+    def follows(self) -> Flags:
+        """(C, C) bool: whether the second tag may follow the first in IOB2."""
+        allowed = np.ones((len(self), len(self)), np.bool_)
+        allowed[:, 2::2] = False
+        for inside in range(2, len(self), 2):
+            allowed[[inside - 1, inside], inside] = True
+        return allowed
+
+    @cached_property
+    def begins(self) -> Flags:
+        """(C,) bool: whether a sentence may begin with the tag."""
+        allowed = np.ones(len(self), np.bool_)
+        allowed[2::2] = False
+        return allowed
