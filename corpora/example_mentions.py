@@ -29,6 +29,9 @@ LOSSES: Final = {
 }
 """Why a mention is no entity of an example, in the order in which it is asked."""
 
+NAMED: Final = ("too_long", "cut_by_split", "over_limit")
+"""Those of them that come of the limits of examples; ``corpora.example_losses`` names these."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MentionRules:
@@ -55,6 +58,8 @@ class EntityRow:
     ends: Numbers  # (E)
     is_widened: npt.NDArray[np.bool_]  # (E) the pieces have other edges than the mention
     counters: Counter[str] = field(default_factory=Counter)
+    named: dict[str, tuple[Numbers, Numbers]] = field(default_factory=dict)
+    """For each reason in ``NAMED`` that occurs, the mentions and how many pieces they have."""
 
     def __len__(self) -> int:
         """How many are left."""
@@ -63,12 +68,15 @@ class EntityRow:
     def lose(self, reason: str, where: npt.NDArray[np.bool_]) -> None:
         """Take out some, and count them."""
         self.counters[f"mentions.{reason}"] += int(where.sum())
-        if where.any():
-            self._take(np.flatnonzero(~where))
+        if not where.any():
+            return
+        if reason in NAMED:
+            self.named[reason] = self.mentions[where], (self.ends - self.starts)[where]
+        self._take(np.flatnonzero(~where))
 
     def _take(self, numbers: Numbers) -> None:
         for column in fields(self):
-            if column.name != "counters":
+            if column.name not in ("counters", "named"):
                 setattr(self, column.name, getattr(self, column.name)[numbers])
 
     def align(self, row: PieceRow, *, max_pieces: int) -> None:

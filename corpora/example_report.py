@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpora.entity_vocab import SPECIAL
+from corpora.example_losses import section
 from corpora.example_mentions import LOSSES
 from corpora.examples import HELD_OUT, TRAIN
 from corpora.schemas import SCHEMAS
@@ -103,8 +104,17 @@ def write_entities(path: Path, vocab: Iterable[Path], train: Counts) -> None:
                 writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema.columns))
 
 
-def report(summary: Summary, counters: Mapping[str, int], parameters: Mapping[str, Any]) -> str:
-    """``report.md``: what the examples hold, and what was lost and why."""
+def report(
+    summary: Summary,
+    counters: Mapping[str, int],
+    parameters: Mapping[str, Any],
+    *,
+    named: Sequence[Mapping[str, str | int]] = (),
+) -> str:
+    """``report.md``: what the examples hold, and what was lost and why.
+
+    ``named`` are lost mentions, as ``corpora.example_losses`` lists them.
+    """
     sections = (
         _options(parameters),
         _amounts(summary, counters),
@@ -112,6 +122,8 @@ def report(summary: Summary, counters: Mapping[str, int], parameters: Mapping[st
         _entities(summary, counters),
         _augmentation(summary, parameters),
         _losses(counters),
+        section(named, counters),
+        _numbers(counters),
     )
     return "\n".join(line for section in sections for line in section)
 
@@ -224,7 +236,11 @@ def _losses(counters: Mapping[str, int]) -> Iterator[str]:
         f"{counters.get('mentions.widened', 0):,} are wider than in the text, for they begin or "
         "end inside a piece."
     )
-    yield from ("", "## All numbers", "", *_head("", "number"))
+    yield ""
+
+
+def _numbers(counters: Mapping[str, int]) -> Iterator[str]:
+    yield from ("## All numbers", "", *_head("", "number"))
     for name, n in counters.items():
         if not name.startswith("mentions."):
             yield _row(f"`{name}`", [n])

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from corpora.columns import Mentions
 from corpora.entity_vocab import UNK, EntityVocab
+from corpora.example_losses import LostMention, name_losses
 from corpora.example_mentions import EntityFinder, EntityRow, MentionRules
 from corpora.example_pieces import Numbers, Parts, PieceRow, Sentences, encode, pack, split_long
 from corpora.sampling import share
@@ -63,6 +64,8 @@ class Made:
     fates: Sequence[str]
     """Of each document: ``written``, or why there is no example of it."""
     counters: Counter[str]
+    lost: Sequence[LostMention]
+    """Mentions that there was no room for, the first of each reason."""
 
 
 def in_chunks(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -108,7 +111,7 @@ class ExampleMaker:
         counters.update(entities.counters)
         counters.update(_count_made(examples, left_out, unk=self.tokenizer.special.unk))
         fates = _fates(sentences, row, packed=documents, kept=documents[is_kept])
-        return Made(examples, fates, counters)
+        return Made(examples, fates, counters, name_losses(batch, mentions, entities))
 
     def _pack(self, parts: Parts, entities: EntityRow) -> Numbers:
         """The part that each example begins with."""

@@ -58,6 +58,8 @@ class Receipt:
     counters: Mapping[str, int]
     rejected: Sequence[Mapping[str, str]]
     """Rows for ``rejected.jsonl``."""
+    notes: Sequence[Mapping[str, str | int]] = ()
+    """Rows for a side file of the pipeline; a unit makes a bounded number of them."""
 
 
 def sorted_counts(counter: Mapping[str, int]) -> dict[str, int]:

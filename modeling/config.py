@@ -204,7 +204,15 @@ class MaskingConfig(Config):
     draw: Literal["unit", "piece"] = "unit"
     """One 80/10/10 draw for a unit (B-N3), or one for each of its pieces."""
     entity_share: float = 0.15
-    """Of the mentions, masked; always replaced by [MASK]."""
+    """Of the mentions, chosen."""
+    entity_mask: float = 1.0
+    """Of the chosen: their entity replaced by [MASK]."""
+    entity_random: float = 0.0
+    """Of the chosen: replaced by a random entity; the rest stays (LUKE's code has both, and uses
+    neither: C.3)."""
+    mention_words: bool = False
+    """The pieces of chosen mentions are masked first, one draw for each mention, and count in the
+    budget; words follow as long as some of it is left (LUKE: C.3). Needs ``budget=pieces``."""
     n_negatives: int = 0
     """Of a sampled softmax over entities; 0: the whole vocabulary."""
 
@@ -215,6 +223,8 @@ class DataConfig(Config):
 
     pairs: Literal["none", "nsp", "sop"] = "none"
     """Next sentence prediction or sentence order prediction (published systems, C.9)."""
+    swap_pairs: bool = False
+    """Of ``nsp``: a coin swaps the two texts, whatever the label, as NEISS's code does (B-N4)."""
     max_length: int = 512
     """Pieces with [CLS] and [SEP]; a longer example is cut to a random window of whole words."""
     weights: tuple[float, ...] = ()
@@ -233,6 +243,10 @@ class OptimizerConfig(Config):
     eps: float = 1e-6
     weight_decay: float = 0.01
     """Of matrices; never of biases and norms."""
+    bias_correction: bool = True
+    """Of Adam's moments, which begin at 0; EntityBERT, LUKE and DaLUKE's fine-tuning have none
+    (E-T1, L-T1, D-F4), and take larger steps at first: 3 times the rate in the first one, with the
+    usual ``betas``."""
     clip: float | None = 1.0
     """Largest norm of the gradient; null: as it comes."""
     ema: float | None = None

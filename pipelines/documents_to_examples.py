@@ -245,11 +245,12 @@ def after_sample(scratch: Scratch) -> Iterator[Yield]:
 
 def write(unit: Unit, scratch: Scratch) -> Iterator[Yield]:
     """Make the examples of a shard of documents."""
+    from corpora.example_losses import Listing
     from corpora.examples import COLUMNS, in_chunks
     from corpora.schemas import SCHEMAS
     from corpora.shards import read_batches
 
-    maker = _maker(unit, scratch)
+    maker, listing = _maker(unit, scratch), Listing()
     shard = unit.inputs[0].check()
     for batch in read_batches(shard, SCHEMAS["documents"], columns=COLUMNS):
         for chunk in in_chunks(batch):
@@ -257,7 +258,7 @@ def write(unit: Unit, scratch: Scratch) -> Iterator[Yield]:
             ids = chunk.column("id").to_pylist()
             yield from map(_outcome, ids, made.fates)
             yield Rows("", made.examples)
-            yield Counts(made.counters)
+            yield Counts(made.counters, notes=listing.take(made.lost))
 
 
 def _outcome(id: str, fate: str) -> Outcome:
@@ -315,12 +316,12 @@ def _opened(
 
 
 def write_side_files(build: Build) -> None:
-    """Write the report, and what belongs to the examples: tokenizer, entities.
+    """Write the report, and what belongs to the examples: tokenizer, entities, lost mentions.
 
     Raises ``CorpusError`` where all examples of several documents are of one split, though two
     were asked for.
     """
-    from corpora import example_report
+    from corpora import example_losses, example_report
     from corpora.shards import write_text
     from corpora.tokenizers import Tokenizer
 
@@ -332,8 +333,11 @@ def write_side_files(build: Build) -> None:
     )
     n_documents = {split: int(counts[0]) for split, counts in summary.by_split.items()}
     _check_splits(n_documents, held_out=parameters["held_out"])
-    text = example_report.report(summary, build.counters, parameters)
+    named = [note for receipt in build.finished for note in receipt.notes]
+    text = example_report.report(summary, build.counters, parameters, named=named)
     write_text(build.side / "report.md", [text])
+    if named:
+        write_text(build.side / example_losses.FILE, example_losses.to_tsv(named))
     if parameters["n_entities"]:
         shards = [file.check() for name, file in auxiliary.items() if name.startswith(VOCAB)]
         example_report.write_entities(build.side / "entities.arrow", shards, summary.train)

@@ -45,6 +45,8 @@ class Counts:
     written: int = 0
     rejected: Sequence[Rejected] = ()
     """They were read and written before; ``written`` takes them off."""
+    notes: Sequence[Mapping[str, str | int]] = ()
+    """For the receipt of the unit, which side files are written from; few, for they stay."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +177,7 @@ def _write_receipt(
         ),
         counters=sorted_counts(tally.counters),
         rejected=tally.rows,
+        notes=tally.notes,
     )
     write_receipt(Path(task.folder) / "receipts" / task.stage / f"{name}.json", receipt)
 
@@ -188,6 +191,7 @@ class _Tally:
         self.rejected: Counter[str] = Counter()
         self.counters: Counter[str] = Counter()
         self.rows: list[dict[str, str]] = []
+        self.notes: list[Mapping[str, str | int]] = []
         self.ids: set[tuple[str, str]] = set()
 
     def add(self, outcome: Yield, writers: Mapping[str, Any]) -> None:
@@ -213,6 +217,7 @@ class _Tally:
         self.counters.update(counts.counters)
         self.read += counts.read
         self.written += counts.written
+        self.notes += counts.notes
         for rejected in counts.rejected:
             self.reject(rejected)
 

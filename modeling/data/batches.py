@@ -56,7 +56,8 @@ class Batches:
         self.rank, self.world = rank, world
         self.seed, self.n_workers = config.training.seed, config.data.n_workers
         self._order = _order_of(config, sets)
-        viewer = viewer_of(config.data.pairs, config.data.max_length)
+        data = config.data
+        viewer = viewer_of(data.pairs, data.max_length, swap_pairs=data.swap_pairs)
         collator = collator_of(config, config.masking, pieces)
         self._maker = _Maker(sets, viewer, collator, config.training.micro_batch_size)
         n_negatives = config.masking.n_negatives if "entities" in config.heads.weights else 0
@@ -127,7 +128,8 @@ class Evaluation:
         self._texts = _Maker(sets, viewer_of("none", max_length), collator, size)
         self._pairs = None
         if config.data.pairs != "none":
-            viewer = viewer_of(config.data.pairs, max_length)
+            swap_pairs = config.data.swap_pairs
+            viewer = viewer_of(config.data.pairs, max_length, swap_pairs=swap_pairs)
             self._pairs = _Maker(sets, viewer, collator, size)
         chosen = self._texts.by_length(_first_by_hash(sets, config.training.evaluate_examples))
         self.n_examples = len(chosen.numbers)
@@ -218,11 +220,7 @@ class _Maker:
         hashes = np.array([example.hash for example in examples], np.uint64)
         chance = Chance.of(hashes, seed=seed, epochs=chosen.epochs)
         try:
-            views = [
-                self.viewer(example, of, chance.one(place))
-                for place, (of, example) in enumerate(zip(sets, examples, strict=True))
-            ]
-            return self.collator(views, chance, negatives)
+            return self.collator(self.viewer(examples, sets, chance), chance, negatives)
         except CorpusError as error:
             names = ", ".join(sorted({str(of.path) for of in sets}))
             raise CorpusError(f"{names}: {error}") from error

@@ -36,6 +36,8 @@ class Stream(IntEnum):
     PIECE = 8
     ENTITY = 9
     NEGATIVE = 10
+    ENTITY_REPLACEMENT = 11
+    RANDOM_ENTITY = 12
 
 
 def hash64(name: str) -> int:
@@ -100,6 +102,11 @@ class Chance:
     def one(self, example: int) -> "Chance":
         """The numbers of one example alone."""
         return Chance(self.keys[example : example + 1])
+
+    def table(self, stream: Stream, n: int) -> Numbers:
+        """(B, n) the first ``n`` numbers of each example."""
+        examples, counters = np.indices((len(self.keys), n))
+        return self.bits(stream, examples, counters)
 
     def row(self, stream: Stream, n: int) -> Numbers:
         """The first ``n`` numbers, where there is one example."""

@@ -10,11 +10,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from corpora.entity_vocab import MASK
 from modeling.batch import Batch, Layout, Mentions, Rows, Targets, Words
 from modeling.data.chance import Chance, Integers
 from modeling.data.frames import Frame
-from modeling.data.masking import Masker, ranges
+from modeling.data.masking import Masker, Text, ranges
 from modeling.data.views import View
 
 
@@ -49,11 +48,17 @@ class Collator:
         Raises ``CorpusError`` that names the example where a row is not valid.
         """
         frame = Frame.of(views, self.masker.pieces, n_entities=self._n_entities)
-        masked = self.masker.mask_text(frame.text, chance)
-        targets = {"pieces": _targets(masked.rows, masked.labels), "pairs": _pair_targets(views)}
-        mentions = None
+        mentions = chosen = None
+        entity_targets = {}
         if self.n_entities and len(frame.entities):
-            mentions, targets["entities"] = self._mentions(frame, chance, negatives)
+            chosen, replaced = self.masker.replace_entities(
+                frame.entities, frame.mention_sequences, chance, n_entities=self.n_entities
+            )
+            mentions = _mentions(frame.text, replaced)
+            entity_targets["entities"] = _targets(chosen, frame.entities[chosen], negatives)
+        masked = self.masker.mask_text(frame.text, chance, chosen)
+        targets = {"pieces": _targets(masked.rows, masked.labels), "pairs": _pair_targets(views)}
+        targets |= entity_targets
         return Batch(
             ids=tuple(view.example.id for view in views),
             pieces=torch.from_numpy(masked.pieces),
@@ -64,21 +69,14 @@ class Collator:
             counts=_count(views),
         )
 
-    def _mentions(
-        self, frame: Frame, chance: Chance, negatives: Integers | None
-    ) -> tuple[Mentions, Targets]:
-        text, entities = frame.text, frame.entities.copy()
-        masked = self.masker.mask_entities(entities, frame.mention_sequences, chance)
-        rows = np.flatnonzero(masked)
-        targets = _targets(rows, entities[rows], negatives)
-        entities[rows] = MASK
-        sizes = text.mention_ends - text.mention_starts
-        mentions = Mentions(
-            entities=torch.from_numpy(entities),
-            positions=torch.from_numpy(text.positions[ranges(text.mention_starts, sizes)]),
-            offsets=torch.from_numpy(np.cumsum(sizes) - sizes),
-        )
-        return mentions, targets
+
+def _mentions(text: Text, entities: Integers) -> Mentions:
+    sizes = text.mention_ends - text.mention_starts
+    return Mentions(
+        entities=torch.from_numpy(entities),
+        positions=torch.from_numpy(text.positions[ranges(text.mention_starts, sizes)]),
+        offsets=torch.from_numpy(np.cumsum(sizes) - sizes),
+    )
 
 
 def _targets(

@@ -20,6 +20,14 @@ from corpora.entity_vocab import MASK
 from corpora.tokenizers import Special, Tokenizer
 from modeling.config import ConfigError, MaskingConfig
 from modeling.data.chance import Chance, Integers, Stream, as_below
+from modeling.data.units import (
+    Units,
+    budgets,
+    places_in_groups,
+    visiting_order,
+    within_count,
+    within_pieces,
+)
 
 EVALUATION: Final = MaskingConfig(unit="word", budget="pieces", share=0.15, mask=1.0, random=0.0)
 """The masking of held-out examples, whatever a model was trained with: 15 % of the pieces by whole
@@ -27,7 +35,6 @@ words, all replaced by [MASK], so that no score rises by copying. Scores of mode
 read the same examples and as many pieces of them."""
 
 _UNUSED = re.compile(r"[\[<]unused_?\d+[\]>]")
-_RANDOM_BITS: Final = np.uint64(43)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,29 +81,6 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Units:
-    """What is drawn as one, in the order of the text."""
-
-    sequences: Integers
-    """(U,)"""
-    starts: Integers
-    """(U,) the first row of each."""
-    sizes: Integers
-    """(U,) rows of each."""
-    are_first: NDArray[np.bool_]
-    """(U,) drawn before the others of their example."""
-
-    def __getitem__(self, which: NDArray[np.bool_] | Integers) -> "Units":
-        return Units(
-            self.sequences[which], self.starts[which], self.sizes[which], self.are_first[which]
-        )
-
-    def __len__(self) -> int:
-        """How many."""
-        return len(self.starts)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class Masked:
     """A text with masks, and what stood there."""
 
@@ -112,24 +96,26 @@ class Masker:
     """Draws masks by the rules of a ``MaskingConfig``; ``ConfigError`` where they cannot be."""
 
     def __init__(self, config: MaskingConfig, pieces: PieceIds) -> None:
-        shares = {n: getattr(config, n) for n in ("share", "mask", "random", "entity_share")}
-        for name, share in shares.items():
-            if not 0 <= share <= 1:
-                raise ConfigError(f"masking.{name} {share}: must be between 0 and 1.")
-        if config.mask + config.random > 1 + 1e-9:
-            raise ConfigError(
-                f"masking.mask {config.mask} and masking.random {config.random}: are shares of the "
-                "chosen, together at most 1."
-            )
+        _check(config)
         self.config, self.pieces = config, pieces
 
-    def mask_text(self, text: Text, chance: Chance) -> Masked:
-        """Choose units, and put masks, random pieces, or what stood there, in their place."""
+    def mask_text(self, text: Text, chance: Chance, mentions: Integers | None = None) -> Masked:
+        """Choose units, and put masks, random pieces, or what stood there, in their place.
+
+        Args:
+            text: of a batch.
+            chance: of its examples.
+            mentions: numbers of those that were chosen, whose words may be masked, too.
+        """
+        masked, firsts = self._mention_rows(text, mentions)
         units = self.units(text)
-        units = units[self._choose(units, text, chance)]
-        rows = ranges(units.starts, units.sizes)
-        of_unit = np.repeat(np.arange(len(units)), units.sizes)
-        drawn = rows if self.config.draw == "piece" else units.starts[of_unit]
+        units = units[self._choose(units, text, chance, masked=masked)]
+        rows = np.concatenate((masked, ranges(units.starts, units.sizes)))
+        firsts = np.concatenate((firsts, np.repeat(units.starts, units.sizes)))
+        if len(masked):
+            order = np.argsort(rows)
+            rows, firsts = rows[order], firsts[order]
+        drawn = rows if self.config.draw == "piece" else firsts
         sequences, places = text.sequences[rows], text.positions[rows]
         share = chance.uniform(Stream.REPLACEMENT, sequences, text.positions[drawn])
         pieces = text.pieces.copy()
@@ -140,19 +126,46 @@ class Masker:
         pieces[rows[is_random]] = self.pieces.ordinary[as_below(bits, len(self.pieces.ordinary))]
         return Masked(pieces, rows, text.pieces[rows])
 
+    def _mention_rows(self, text: Text, mentions: Integers | None) -> tuple[Integers, Integers]:
+        """Rows of these mentions, where they are masked, and of each the first of its mention."""
+        if mentions is None or not self.config.mention_words or not self.config.share:
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        units = _together(text, mentions)
+        rows, firsts = ranges(units.starts, units.sizes), np.repeat(units.starts, units.sizes)
+        is_ordinary = ~self.pieces.is_special[text.pieces[rows]]
+        return rows[is_ordinary], firsts[is_ordinary]
+
     def mask_entities(
         self, entities: Integers, sequences: Integers, chance: Chance
     ) -> NDArray[np.bool_]:
-        """Choose mentions: max(1, round(share · n)) of n, none of none; all become [MASK]."""
+        """Choose mentions: max(1, round(share · n)) of n, none of none."""
         candidates = np.flatnonzero(entities > MASK)
         of = sequences[candidates]
-        counters = _places(sequences)[candidates]
+        counters = places_in_groups(sequences)[candidates]
         units = Units(of, counters, np.ones_like(of), np.zeros(len(of), np.bool_))
-        order = _visiting_order(units, chance.bits(Stream.ENTITY, of, counters))
+        order = visiting_order(units, chance.bits(Stream.ENTITY, of, counters))
         n = np.bincount(of, minlength=len(chance.keys))
         chosen = np.zeros(len(entities), np.bool_)
-        chosen[candidates] = _within_count(units, order, _budgets(n, self.config.entity_share))
+        chosen[candidates] = within_count(units, order, budgets(n, self.config.entity_share))
         return chosen
+
+    def replace_entities(
+        self, entities: Integers, sequences: Integers, chance: Chance, *, n_entities: int
+    ) -> tuple[Integers, Integers]:
+        """Choose mentions, and put [MASK], a random entity, or what stood there, in their place.
+
+        Returns the numbers of the chosen, ascending, and all entities as they are then.
+        """
+        chosen = np.flatnonzero(self.mask_entities(entities, sequences, chance))
+        of, counters = sequences[chosen], places_in_groups(sequences)[chosen]
+        share = chance.uniform(Stream.ENTITY_REPLACEMENT, of, counters)
+        is_mask = share < self.config.entity_mask
+        is_random = ~is_mask & (share < self.config.entity_mask + self.config.entity_random)
+        bits = chance.bits(Stream.RANDOM_ENTITY, of[is_random], counters[is_random])
+        replaced = entities.copy()
+        replaced[chosen[is_mask]] = MASK
+        replaced[chosen[is_random]] = MASK + 1 + as_below(bits, max(n_entities - MASK - 1, 0))
+        return chosen, replaced
 
     def units(self, text: Text) -> Units:
         """What may be drawn: no unit has a special piece."""
@@ -169,19 +182,44 @@ class Masker:
         specials = np.add.reduceat(self.pieces.is_special[text.pieces].astype(np.int64), starts)
         return units[specials == 0]
 
-    def _choose(self, units: Units, text: Text, chance: Chance) -> NDArray[np.bool_]:
-        """(U,) whether each is chosen."""
+    def _choose(
+        self, units: Units, text: Text, chance: Chance, *, masked: Integers
+    ) -> NDArray[np.bool_]:
+        """(U,) whether each is chosen; rows that are ``masked`` already count in the budget."""
         counters = text.positions[units.starts]
         bits = chance.bits(Stream.UNIT, units.sequences, counters)
         if self.config.budget == "bernoulli":
             return (bits >> np.uint64(11)) * 2.0**-53 < self.config.share
-        order = _visiting_order(units, bits)
+        order = visiting_order(units, bits)
         n_examples = len(chance.keys)
         if self.config.budget == "units":
             n = np.bincount(units.sequences, minlength=n_examples)
-            return _within_count(units, order, _budgets(n, self.config.share))
+            return within_count(units, order, budgets(n, self.config.share))
         n = np.bincount(units.sequences, weights=units.sizes, minlength=n_examples)
-        return _within_pieces(units, order, _budgets(n.astype(np.int64), self.config.share))
+        used = np.bincount(text.sequences[masked], minlength=n_examples)
+        if len(masked):
+            order = order[~_overlap(units, masked, n_rows=len(text.pieces))[order]]
+        limits = budgets(n.astype(np.int64), self.config.share)
+        return within_pieces(units, order, limits, used=used)
+
+
+def _check(config: MaskingConfig) -> None:
+    names = ("share", "mask", "random", "entity_share", "entity_mask", "entity_random")
+    for name in names:
+        if not 0 <= getattr(config, name) <= 1:
+            raise ConfigError(f"masking.{name} {getattr(config, name)}: must be between 0 and 1.")
+    for mask, random in (("mask", "random"), ("entity_mask", "entity_random")):
+        shares = getattr(config, mask), getattr(config, random)
+        if sum(shares) > 1 + 1e-9:
+            raise ConfigError(
+                f"masking.{mask} {shares[0]} and masking.{random} {shares[1]}: are shares of the "
+                "chosen, together at most 1."
+            )
+    if config.mention_words and config.budget != "pieces":
+        raise ConfigError(
+            f"masking.mention_words counts in a budget of pieces, and masking.budget is "
+            f"{config.budget}: set masking.budget=pieces, or masking.mention_words=false."
+        )
 
 
 def ranges(starts: Integers, sizes: Integers) -> Integers:
@@ -189,61 +227,6 @@ def ranges(starts: Integers, sizes: Integers) -> Integers:
     ends = np.cumsum(sizes)
     total = int(ends[-1]) if len(ends) else 0
     return np.repeat(starts - (ends - sizes), sizes) + np.arange(total)
-
-
-def _places(sequences: Integers) -> Integers:
-    """The place of each in its group, from 0; groups stand together."""
-    return np.arange(len(sequences)) - np.searchsorted(sequences, sequences)
-
-
-def _budgets(n: Integers, share: float) -> Integers:
-    """``max(1, round(share · n))`` of n, none of none, and none at all of no share."""
-    if not share:
-        return np.zeros_like(n)
-    return np.where(n > 0, np.maximum(1, np.rint(share * n)), 0).astype(np.int64)
-
-
-def _visiting_order(units: Units, bits: NDArray[np.uint64]) -> Integers:
-    """The units by example, in random order in each, those that go first before the others."""
-    groups = units.sequences.astype(np.uint64) * np.uint64(2) + ~units.are_first
-    return np.argsort(
-        (groups << _RANDOM_BITS) | (bits >> (np.uint64(64) - _RANDOM_BITS)), kind="stable"
-    )
-
-
-def _within_count(units: Units, order: Integers, budgets: Integers) -> NDArray[np.bool_]:
-    """The first units of each example, as many as its budget says."""
-    sequences = units.sequences[order]
-    chosen = np.zeros(len(units), np.bool_)
-    chosen[order[_places(sequences) < budgets[sequences]]] = True
-    return chosen
-
-
-def _within_pieces(units: Units, order: Integers, budgets: Integers) -> NDArray[np.bool_]:
-    """Units as they come, one that is longer than what is left being skipped (LUKE).
-
-    Where not one fits, the shortest is chosen. Each turn of the loop takes units up to the first
-    that is too long, and leaves out all that are: no more turns than there are lengths.
-    """
-    chosen = np.zeros(len(units), np.bool_)
-    left = budgets.copy()
-    waiting = order[units.sizes[order] <= left[units.sequences[order]]]
-    while len(waiting):
-        sequences, sizes = units.sequences[waiting], units.sizes[waiting]
-        before = np.cumsum(sizes) - sizes
-        used = before - before[np.searchsorted(sequences, sequences)] + sizes
-        fits = used <= left[sequences]
-        chosen[waiting[fits]] = True
-        taken = np.bincount(sequences[fits], weights=sizes[fits], minlength=len(left))
-        left -= taken.astype(np.int64)
-        waiting = waiting[~fits]
-        waiting = waiting[units.sizes[waiting] <= left[units.sequences[waiting]]]
-    is_without = budgets > 0
-    is_without[units.sequences[chosen]] = False
-    candidates = order[is_without[units.sequences[order]]]
-    candidates = candidates[np.lexsort((units.sizes[candidates], units.sequences[candidates]))]
-    chosen[candidates[_places(units.sequences[candidates]) == 0]] = True
-    return chosen
 
 
 def _mentions_as_words(text: Text) -> tuple[Integers, NDArray[np.bool_]]:
@@ -258,3 +241,24 @@ def _mentions_as_words(text: Text) -> tuple[Integers, NDArray[np.bool_]]:
     are_first = np.zeros(len(text.word_starts), np.bool_)
     are_first[firsts] = True
     return text.word_starts[~is_inner], are_first[~is_inner]
+
+
+def _together(text: Text, mentions: Integers) -> Units:
+    """These mentions as units; those that share a piece are one."""
+    mentions = mentions[np.argsort(text.mention_starts[mentions], kind="stable")]
+    starts, ends = text.mention_starts[mentions], text.mention_ends[mentions]
+    furthest = np.maximum.accumulate(ends)
+    is_apart = np.ones(len(starts), np.bool_)
+    is_apart[1:] = starts[1:] >= furthest[:-1]
+    starts = starts[is_apart]
+    sizes = furthest[np.append(is_apart[1:], True)] - starts if len(starts) else starts
+    return Units(text.sequences[starts], starts, sizes, np.ones(len(starts), np.bool_))
+
+
+def _overlap(units: Units, rows: Integers, *, n_rows: int) -> NDArray[np.bool_]:
+    """(U,) whether a unit has one of these rows."""
+    is_one = np.zeros(n_rows + 1, np.int64)
+    is_one[rows + 1] = 1
+    before = np.cumsum(is_one)
+    overlaps: NDArray[np.bool_] = before[units.starts] < before[units.starts + units.sizes]
+    return overlaps

@@ -2,139 +2,238 @@
 
 An example gives two neighbouring sentences, which grow by the sentences before the first and after
 the second, side by coin, as long as both fit; C.9 draws them from a whole article, here both stay
-inside their packed examples. The budget counts each side once (B-N14). In *next
-sentence prediction* the second text is, half of the time, one of another document; sides are not
-swapped besides (B-N4). In *sentence order prediction* the two are swapped half of the time.
+inside their packed examples. The budget counts each side once (B-N14). In *sentence order
+prediction* the two are swapped half of the time. In *next sentence prediction* the second text is,
+half of the time, one of another document; sides are not swapped besides, unless asked for (B-N4).
+
+Inside packed examples C.9's lengths would tell the label: what follows ends where the example is
+full, and what is of another one does not. So the two examples of next sentence prediction are
+treated alike. The same number is drawn for both, each is divided where nearest to so many pieces
+are left, and of either no more is shown than the other has left, to the last whole word. The texts
+that may be the second have then the same length, but for a part of that word, and end alike.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Final, Literal
+from itertools import pairwise
+from typing import Final, Literal, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from corpora.errors import CorpusError
 from modeling.config import ConfigError
-from modeling.data.chance import Chance, Integers, Numbers, Stream, as_below
+from modeling.data.chance import Chance, Stream
 from modeling.data.examples import ADVICE, Example, ExampleSet
 from modeling.data.views import Part, View, head, tail, whole, word_borders
 
-Viewer = Callable[[Example, ExampleSet, Chance], View]
-"""Shows an example of a set; the chance is its own."""
+Viewer = Callable[[Sequence[Example], Sequence[ExampleSet], Chance], list[View]]
+"""Shows examples, each of the set beside it; the chance has their numbers, in this order."""
 
 SINGLE: Final = "pairs.single_sentence"
 ALONE: Final = "pairs.no_partner"
 _TRIES: Final = 64
-_COINS: Final = 3
-"""Numbers before it choose the label, the first sentence, and the partner's."""
+_DRAWN: Final = 3
+"""Numbers before the coins."""
 
 
-def viewer_of(pairs: Literal["none", "nsp", "sop"], max_length: int) -> Viewer:
-    """How examples are shown; ``max_length`` counts pieces with [CLS] and [SEP].
+class Sentences(NamedTuple):
+    """Neighbouring sentences of an example: where each begins, and the last one ends."""
+
+    example: Example
+    borders: list[int]
+
+    @classmethod
+    def of(cls, example: Example) -> Self:
+        """All; raises ``CorpusError`` where one is outside the example's pieces."""
+        n, starts = len(example.pieces), example.sentence_starts.tolist()
+        if starts and (min(starts) < 0 or max(starts) >= n):
+            raise CorpusError(f"example {example.id}: has a sentence outside its pieces. {ADVICE}")
+        return cls(example, sorted({0, n, *starts}))
+
+    @property
+    def n(self) -> int:
+        """How many."""
+        return len(self.borders) - 1
+
+    @property
+    def sizes(self) -> list[int]:
+        """Pieces of each."""
+        return [end - start for start, end in pairwise(self.borders)]
+
+    def part(self, number: int) -> Part:
+        """One of them."""
+        return Part(self.example, self.borders[number], self.borders[number + 1])
+
+    def split(self, number: int) -> tuple["Sentences", "Sentences"]:
+        """Those before this one; and it and those after it."""
+        before, after = self.borders[: number + 1], self.borders[number:]
+        return Sentences(self.example, before), Sentences(self.example, after)
+
+    def rest(self, number: int) -> int:
+        """Pieces from this sentence on."""
+        return self.borders[-1] - self.borders[number]
+
+    def nearest(self, rest: int) -> int:
+        """The sentence, but the first, from which on there are nearest to so many pieces."""
+        return min(range(1, self.n), key=lambda number: abs(self.rest(number) - rest))
+
+    def limited(self, room: int) -> tuple["Sentences", tuple[str, ...]]:
+        """The first whole words that fit, and what is to be noted."""
+        if self.rest(0) <= room:
+            return self, ()
+        every = Part(self.example, self.borders[0], self.borders[-1])
+        part, notes = head(every, word_borders(self.example), room)
+        inner = [border for border in self.borders if border < part.end]
+        return Sentences(self.example, [*inner, part.end]), notes
+
+
+class Draws(NamedTuple):
+    """What chance says of a pair: numbers of 64 bits, and coins, 0 or 1."""
+
+    label: int
+    first: int
+    swap: int
+    coins: bytes
+
+
+def viewer_of(
+    pairs: Literal["none", "nsp", "sop"], max_length: int, *, swap_pairs: bool = False
+) -> Viewer:
+    """How examples are shown.
+
+    Args:
+        pairs: what texts are shown together.
+        max_length: pieces with [CLS] and [SEP].
+        swap_pairs: of ``nsp``, whether a coin swaps the two texts, whatever the label (B-N4).
 
     Raises ``ConfigError`` where there is no room for a text.
     """
     if max_length < 5:
         raise ConfigError(f"data.max_length {max_length}: no room for two pieces; set 5 or more.")
+    if swap_pairs and pairs != "nsp":
+        raise ConfigError(f"data.swap_pairs is for data.pairs=nsp, not {pairs}: set it to false.")
     if pairs == "none":
-        return partial(show_text, max_length=max_length)
-    return partial(show_pair, pairs=pairs, max_length=max_length)
+        return partial(show_texts, max_length=max_length)
+    return partial(show_pairs, pairs=pairs, max_length=max_length, swap_pairs=swap_pairs)
 
 
-def show_text(example: Example, _: ExampleSet, chance: Chance, *, max_length: int) -> View:
-    """Show an example as one text, or a window of it."""
-    return whole(example, max_length - 2, chance)
+def show_texts(
+    examples: Sequence[Example], _: Sequence[ExampleSet], chance: Chance, *, max_length: int
+) -> list[View]:
+    """Show each example as one text, or a window of it."""
+    return [whole(e, max_length - 2, chance.one(place)) for place, e in enumerate(examples)]
 
 
-def show_pair(
-    example: Example,
-    examples: ExampleSet,
+def show_pairs(
+    examples: Sequence[Example],
+    sets: Sequence[ExampleSet],
     chance: Chance,
     *,
     pairs: Literal["nsp", "sop"],
     max_length: int,
-) -> View:
-    """Show two texts, one of them of this example; or one text where no pair can be made.
+    swap_pairs: bool = False,
+) -> list[View]:
+    """Show two texts, one of them of the example; or one text where no pair can be made.
 
     Where no partner is found no coin is tossed: else all pairs that are left would be connected.
     """
-    if len(sentence_borders(example)) < 3:
-        return _noted(whole(example, max_length - 2, chance), SINGLE)
     room = max_length - 3
-    numbers = chance.row(Stream.PAIR, _COINS + 1 + max_length // 64)
-    is_first = bool(as_below(numbers[:1], 2)[0])
-    if pairs == "sop":
-        return sentence_order(example, numbers, room=room, swap=not is_first)
-    partner = find_partner(examples, example, chance.row(Stream.PARTNER, _TRIES))
-    if partner is None:
-        return _noted(whole(example, max_length - 2, chance), ALONE)
-    return next_sentence(example, example if is_first else partner, numbers, room=room)
+    numbers = chance.table(Stream.PAIR, _DRAWN + 1 + max_length // 64)
+    coins = np.unpackbits(numbers[:, _DRAWN:].view(np.uint8), axis=1)
+    tries = chance.table(Stream.PARTNER, _TRIES if pairs == "nsp" else 0)
+    views = []
+    for place, (example, of) in enumerate(zip(examples, sets, strict=True)):
+        label, first, swap = numbers[place, :_DRAWN].tolist()
+        draws = Draws(label, first, swap, coins[place].tobytes())
+        sentences = Sentences.of(example)
+        if sentences.n < 2:
+            view = _noted(whole(example, max_length - 2, chance.one(place)), SINGLE)
+        elif pairs == "sop":
+            view = sentence_order(sentences, draws, room=room)
+        elif partner := find_partner(of, example, tries[place].tolist()):
+            view = next_sentence(sentences, partner, draws, room=room)
+            view = _swapped(view, draws) if swap_pairs else view
+        else:
+            view = _noted(whole(example, max_length - 2, chance.one(place)), ALONE)
+        views.append(view)
+    return views
 
 
 def _noted(view: View, note: str) -> View:
     return View(view.example, view.parts, notes=(*view.notes, note))
 
 
-def sentence_borders(example: Example) -> Integers:
-    """Where sentences begin, and where the last one ends."""
-    n, inner = len(example.pieces), example.sentence_starts
-    if len(inner) and (inner.min() < 0 or inner.max() >= n):
-        raise CorpusError(f"example {example.id}: has a sentence outside its pieces. {ADVICE}")
-    return np.unique(np.concatenate(([0], inner, [n])).astype(np.int64))
+def _swapped(view: View, draws: Draws) -> View:
+    parts = view.parts[::-1] if _below(draws.swap, 2) else view.parts
+    return View(view.example, parts, label=view.label, notes=view.notes)
 
 
-def find_partner(examples: ExampleSet, example: Example, numbers: Numbers) -> Example | None:
+def find_partner(
+    examples: ExampleSet, example: Example, numbers: Iterable[int]
+) -> Sentences | None:
     """An example of another document, with two sentences or more; None after all tries."""
-    for number in as_below(numbers, len(examples)).tolist():
-        if examples.document_id(number) != example.document_id:
-            partner = examples[number]
-            if len(sentence_borders(partner)) > 2:
+    for number in numbers:
+        found = _below(number, len(examples))
+        if examples.document_id(found) != example.document_id:
+            partner = Sentences.of(examples[found])
+            if partner.n > 1:
                 return partner
     return None
 
 
-def sentence_order(example: Example, numbers: Numbers, *, room: int, swap: bool) -> View:
+def _below(number: int, n: int) -> int:
+    """One of 0 … n - 1, as ``chance.as_below`` makes of these 64 bits."""
+    return (number >> 32) * n >> 32
+
+
+def sentence_order(sentences: Sentences, draws: Draws, *, room: int) -> View:
     """Two texts that follow each other, swapped or not; label 0 if swapped, else 1."""
-    view = next_sentence(example, example, numbers, room=room)
-    parts = view.parts[::-1] if swap else view.parts
-    return View(example, parts, label=int(not swap), notes=view.notes)
+    before, after = sentences.split(1 + _below(draws.first, sentences.n - 1))
+    parts, notes = _grown(before, after, draws.coins, room=room)
+    label = _below(draws.label, 2)
+    return View(sentences.example, parts if label else parts[::-1], label=label, notes=notes)
 
 
-def next_sentence(example: Example, partner: Example, numbers: Numbers, *, room: int) -> View:
-    """A text and one that follows it, label 1; or, of another partner, one that does not, 0.
+def next_sentence(sentences: Sentences, partner: Sentences, draws: Draws, *, room: int) -> View:
+    """A text and one that follows it, label 1; or, of the partner, one that does not, label 0.
 
     Args:
-        example: of the first text; two sentences or more.
-        partner: of the second text; the example itself, or another of two sentences or more.
-        numbers: of chance, three and one for each 64 pieces of the room.
+        sentences: of the first text; two or more.
+        partner: of another document, two sentences or more.
+        draws: what chance says.
         room: pieces of both texts, without special ones.
     """
-    of_first, of_second = sentence_borders(example), sentence_borders(partner)
-    first = int(as_below(numbers[1:2], len(of_first) - 2)[0])
-    is_connected = partner is example
-    second = 1 + (first if is_connected else int(as_below(numbers[2:3], len(of_second) - 2)[0]))
-    a = Part(example, int(of_first[first]), int(of_first[first + 1]))
-    b = Part(partner, int(of_second[second]), int(of_second[second + 1]))
-    notes: tuple[str, ...] = ()
+    rest = _below(draws.first, min(sentences.rest(0), partner.rest(0)))
+    before, following = sentences.split(sentences.nearest(rest))
+    _, other = partner.split(partner.nearest(rest))
+    label = _below(draws.label, 2)
+    limit = min(following.rest(0), other.rest(0))
+    after, notes = (following if label else other).limited(limit)
+    parts, cut = _grown(before, after, draws.coins, room=room)
+    return View(sentences.example, parts, label=label, notes=notes + cut)
+
+
+def _grown(
+    before: Sentences, after: Sentences, coins: Sequence[int], *, room: int
+) -> tuple[tuple[Part, Part], tuple[str, ...]]:
+    """Texts from the last of the ones before and the first of the ones after, and what to note.
+
+    They grow away from there; or, where already these two are too long, keep what is nearest.
+    """
+    a, b = before.part(before.n - 1), after.part(0)
     if a.size + b.size > room:
-        a, cut_a = tail(a, word_borders(example), room // 2)
-        b, cut_b = head(b, word_borders(partner), room // 2)
-        notes = cut_a + cut_b
-    else:
-        n_before, n_after = grow(
-            np.diff(of_first)[:first][::-1].tolist(),
-            np.diff(of_second)[second + 1 :].tolist(),
-            room=room - a.size - b.size,
-            coins=np.unpackbits(numbers[_COINS:].view(np.uint8)),
-        )
-        a = a._replace(start=int(of_first[first - n_before]))
-        b = b._replace(end=int(of_second[second + 1 + n_after]))
-    return View(example, (a, b), label=int(is_connected), notes=notes)
+        a, cut_a = tail(a, word_borders(a.example), room // 2)
+        b, cut_b = head(b, word_borders(b.example), room // 2)
+        return (a, b), cut_a + cut_b
+    n_before, n_after = grow(
+        before.sizes[-2::-1], after.sizes[1:], room=room - a.size - b.size, coins=coins
+    )
+    start, end = before.borders[before.n - 1 - n_before], after.borders[1 + n_after]
+    return (a._replace(start=start), b._replace(end=end)), ()
 
 
 def grow(
-    before: Sequence[int], after: Sequence[int], *, room: int, coins: NDArray[np.uint8]
+    before: Sequence[int], after: Sequence[int], *, room: int, coins: Sequence[int]
 ) -> tuple[int, int]:
     """How many sentences to take on each side, given their sizes from the nearest on.
 
@@ -145,7 +244,7 @@ def grow(
     is_open = [bool(before), bool(after)]
     turn = 0
     while any(is_open):
-        side = int(coins[turn]) if all(is_open) else is_open.index(True)
+        side = coins[turn] if all(is_open) else is_open.index(True)
         turn += 1
         size = sizes[side][taken[side]]
         if size > room:

@@ -39,7 +39,7 @@ class Part(NamedTuple):
         """Where words begin, counted from the part's first piece."""
         starts = self.example.word_starts
         if self.size < len(self.example.pieces):
-            first, last = np.searchsorted(starts, (self.start, self.end))
+            first, last = starts.searchsorted((self.start, self.end))
             starts = starts[first:last] - np.int32(self.start)
         return starts
 

@@ -55,6 +55,7 @@ def check_job(config: PretrainConfig, job: Job) -> None:
             raise ConfigError(f"training.{name}: must be at least 1.")
     _check_optimizer(config.optimizer)
     _check_pairs(config)
+    _check_mention_words(config)
     _check_length(config)
 
 
@@ -78,6 +79,19 @@ def _check_pairs(config: PretrainConfig) -> None:
         raise ConfigError(
             "heads.weights.pairs is for pairs, but none are made: --set data.pairs=nsp or sop, or "
             "heads.weights without pairs."
+        )
+    if config.data.swap_pairs and config.data.pairs != "nsp":
+        raise ConfigError(
+            f"data.swap_pairs is for data.pairs=nsp, not {config.data.pairs}: set the one or the "
+            "other."
+        )
+
+
+def _check_mention_words(config: PretrainConfig) -> None:
+    if config.masking.mention_words and "entities" not in config.heads.weights:
+        raise ConfigError(
+            "masking.mention_words masks the pieces of masked mentions, but no mention is masked: "
+            "--set heads.weights.entities=1, or masking.mention_words=false."
         )
 
 

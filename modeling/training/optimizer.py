@@ -5,6 +5,7 @@ Which parameters decay is decided by the type of their module and their shape, n
 biases, norms and other vectors do not.
 """
 
+import math
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
@@ -91,6 +92,8 @@ class Optimizer:
             self.gradients.clip(norm, self.config.clip)
         for group in self.adam.param_groups:
             group["lr"] = rate
+        if not self.config.bias_correction:
+            self._skip_correction()
         self.adam.step()
         if self.average is not None and self.config.ema is not None:
             averages = list(self.average.values())
@@ -98,11 +101,25 @@ class Optimizer:
             with torch.no_grad():
                 torch._foreach_lerp_(averages, weights, 1 - self.config.ema)
 
+    def _skip_correction(self) -> None:
+        """Let Adam believe that it has made endless steps: 1 - β^∞ is 1, and nothing is corrected.
+
+        So torch's fused kernel does it, and the moments begin at 0 as ever.
+        """
+        for parameter in self._in_order():
+            if parameter.grad is not None and not self.adam.state[parameter]:
+                self.adam.state[parameter] = {
+                    "step": torch.full((), math.inf, device=parameter.device),
+                    "exp_avg": torch.zeros_like(parameter),
+                    "exp_avg_sq": torch.zeros_like(parameter),
+                }
+
     def settings(self) -> dict[str, Any]:
         """What AdamW was told, for people who read a checkpoint."""
         groups = [{k: v for k, v in g.items() if k != "params"} for g in self.adam.param_groups]
         decayed, others = groups
-        return {"decayed": decayed, "others": others}
+        correction = {"bias_correction": self.config.bias_correction}
+        return {"decayed": decayed | correction, "others": others | correction}
 
     def state(self) -> dict[str, Tensor]:
         """What AdamW knows of each parameter, as ``NAME.exp_avg`` and the like."""
@@ -118,7 +135,9 @@ class Optimizer:
         state: dict[int, dict[str, Tensor]] = {}
         for key, tensor in tensors.items():
             name, _, what = key.rpartition(".")
-            state.setdefault(numbers[self.names[name]], {})[what] = tensor
+            is_endless = what == "step" and not self.config.bias_correction  # whatever it was
+            value = torch.full_like(tensor, math.inf) if is_endless else tensor
+            state.setdefault(numbers[self.names[name]], {})[what] = value
         groups = self.adam.state_dict()["param_groups"]
         self.adam.load_state_dict({"state": state, "param_groups": groups})
 

@@ -110,7 +110,7 @@ LUKE = {  # L-M1 to L-M6, L-T1
     "data": {"max_length": 512},
     "optimizer": {
         "lr": 5e-4, "unlocked_lr": 1e-5, "betas": (0.9, 0.999), "eps": 1e-6,
-        "weight_decay": 0.01, "clip": None,
+        "weight_decay": 0.01, "clip": None, "bias_correction": False,
     },
     "schedule": {"shape": "linear", "warmup": 2_500 / 98_168, "start": 0.0, "end": 0.0},
     "training": {"max_steps": 2 * 98_168, "batch_size": 2_048, "frozen": 0.5},

@@ -121,10 +121,13 @@ def test_no_entity_is_of_another_origin(inputs, tmp_path):
 
 
 def test_two_workers_write_the_same_bytes(inputs, tmp_path):
-    assert run(inputs, tmp_path / "one", "--max-length", "9") == 0
-    assert run(inputs, tmp_path / "two", "--max-length", "9", "--workers", "2") == 0
+    options = ("--max-length", "9", "--max-mention-pieces", "7")
+    assert run(inputs, tmp_path / "one", *options) == 0
+    assert run(inputs, tmp_path / "two", *options, "--workers", "2") == 0
 
-    assert published(tmp_path / "one") == published(tmp_path / "two")
+    one = published(tmp_path / "one")
+    assert "lost_mentions.tsv" in one
+    assert one == published(tmp_path / "two")
 
 
 def test_a_folder_of_examples_has_its_tokenizer(inputs, tmp_path):
@@ -170,6 +173,38 @@ def test_the_report_counts_what_the_rows_hold(inputs, tmp_path):
     n_linked, n_named = (sum(len(r["input_ids"]) for r in of) for of in (linked, named))
     assert f"| pieces | {n_linked} | {n_named} |" in report
     assert "This adds up." in report
+
+
+def test_mentions_without_room_are_named_beside_the_examples(inputs, tmp_path):
+    assert run(inputs, tmp_path / "out", "--max-mention-pieces", "1") == 0
+
+    head, *lines = (tmp_path / "out/lost_mentions.tsv").read_text("utf-8").splitlines()
+    rows = [dict(zip(head.split("\t"), line.split("\t"), strict=True)) for line in lines]
+    assert len(rows) == 24 == described(tmp_path / "out")["counters"]["mentions.too_long"]
+    for row in rows:
+        assert row["reason"] == "too_long"
+        assert row["text"] == TEXT[int(row["start"]) : int(row["end"])]
+        assert int(row["pieces"]) == len(row["text"])
+    report = (tmp_path / "out/report.md").read_text("utf-8")
+    assert "24, of which 24 named" in report
+    assert f"| {rows[0]['document']} | 0 | 8 | 8 | Schiller |\n" in report
+
+
+def test_lost_mentions_are_still_named_when_one_shard_is_made_again(inputs, tmp_path):
+    assert run(inputs, tmp_path / "out", "--max-mention-pieces", "1") == 0
+    before = published(tmp_path / "out")
+
+    (tmp_path / "out/shard-00001.arrow").write_bytes(b"damaged")
+    assert run(inputs, tmp_path / "out", "--max-mention-pieces", "1") == 0
+
+    assert published(tmp_path / "out") == before
+
+
+def test_where_no_mention_is_lost_to_limits_none_is_named(inputs, tmp_path):
+    assert run(inputs, tmp_path / "out") == 0
+
+    assert not (tmp_path / "out/lost_mentions.tsv").exists()
+    assert "no example has room" not in (tmp_path / "out/report.md").read_text("utf-8")
 
 
 def test_one_document_at_least_is_held_out(inputs, tmp_path):

@@ -35,6 +35,16 @@ def test_numbers_of_an_example_do_not_depend_on_the_others(seed, hashes):
     assert numbers.tolist() == together.one(1).row(Stream.UNIT, 4).tolist()
 
 
+def test_a_table_has_the_numbers_of_each_example():
+    chance = Chance.of(np.array([7, 2**63, 0], np.uint64), seed=1, epochs=2)
+
+    table = chance.table(Stream.PAIR, 5)
+
+    rows = [chance.one(number).row(Stream.PAIR, 5).tolist() for number in range(3)]
+    assert table.tolist() == rows
+    assert chance.table(Stream.PAIR, 0).shape == (3, 0)
+
+
 def test_seed_epoch_example_stream_and_counter_give_different_numbers():
     numbers = [
         int(Chance.of(np.array([name], np.uint64), seed=seed, epochs=epoch).row(stream, 2)[counter])

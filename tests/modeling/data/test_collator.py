@@ -69,6 +69,27 @@ def test_the_pieces_of_a_mention_are_those_of_its_row(pieces, samples, data):
 
 
 @given(st.data())
+def test_of_masked_mentions_the_pieces_are_targets_too_if_so_asked(pieces, samples, data):
+    rows = data.draw(samples.lists(min_size=1, max_size=4))
+    config = MaskingConfig(mention_words=True, entity_mask=0.5, entity_random=0.5)
+
+    batch = collate([samples.view(row) for row in rows], pieces, samples, config)
+
+    spans = [
+        (number, start + 1, end + 1)
+        for number, row in enumerate(rows)
+        for start, end in zip(row["entity_starts"], row["entity_ends"], strict=True)
+    ]
+    lengths = [len(row["input_ids"]) + 2 for row in rows]
+    offsets = np.cumsum(lengths) - lengths
+    targets = set(batch.targets["pieces"].rows.tolist())
+    chosen = batch.targets["entities"].rows.tolist() if "entities" in batch.targets else []
+    for mention in chosen:
+        number, start, end = spans[mention]
+        assert targets >= {offsets[number] + place for place in range(start, end)}
+
+
+@given(st.data())
 def test_masked_mentions_have_their_entities_as_labels(pieces, samples, data):
     rows = data.draw(samples.lists(min_size=1, max_size=4))
     entities = [entity for row in rows for entity in row["entity_ids"]]

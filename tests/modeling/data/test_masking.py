@@ -212,6 +212,123 @@ def test_of_known_mentions_a_share_is_masked_at_least_one(pieces, samples, ids):
     assert not chosen[entities <= 2].any()
 
 
+BESIDE = st.builds(
+    MaskingConfig,
+    unit=st.sampled_from(["piece", "word"]),
+    share=st.sampled_from([0.0, 0.15, 0.5, 1.0]),
+    entity_share=st.sampled_from([0.0, 0.15, 0.5, 1.0]),
+    mention_words=st.just(True),
+)
+
+
+def masked_beside(rows, config, pieces, samples):
+    """The text, its chance, the mentions that were chosen, and what came out."""
+    views = [samples.view(row) for row in rows]
+    frame = Frame.of(views, pieces, n_entities=samples.n_entities)
+    chance = samples.chance(views)
+    masker = Masker(config, pieces)
+    chosen = np.flatnonzero(masker.mask_entities(frame.entities, frame.mention_sequences, chance))
+    return frame.text, chance, chosen, masker.mask_text(frame.text, chance, chosen)
+
+
+def literal_choice_beside(units, bits, taken, config):
+    """C.3 of LUKE, one unit at a time; rows that are ``taken`` by example."""
+    chosen = [row for rows in taken for row in rows]
+    for number, own in enumerate(taken):
+        drawn = [(b, u) for u, b in zip(units, bits, strict=True) if u[0] == number]
+        left = max(1, round(config.share * sum(end - start for _, (_, start, end, _) in drawn)))
+        left -= len(own)
+        free = [u for _, u in sorted(drawn) if not own & set(range(u[1], u[2]))]
+        fitting = []
+        for unit in free:
+            if unit[2] - unit[1] <= left:
+                fitting.append(unit)
+                left -= unit[2] - unit[1]
+        if free and not fitting and not own:
+            fitting = [min(free, key=lambda unit: unit[2] - unit[1])]
+        chosen += [row for _, start, end, _ in fitting for row in range(start, end)]
+    return sorted(chosen) if config.share else []
+
+
+@given(data=st.data(), config=BESIDE)
+def test_pieces_of_chosen_mentions_come_first_and_count_in_the_budget(
+    pieces, samples, data, config
+):
+    rows = data.draw(samples.lists(min_size=1, max_size=4))
+
+    text, chance, chosen, result = masked_beside(rows, config, pieces, samples)
+
+    taken = [set() for _ in rows]
+    for start, end in zip(text.mention_starts[chosen], text.mention_ends[chosen], strict=True):
+        taken[text.sequences[start]] |= set(range(start, end))
+    units = literal_units(rows, config.unit)
+    of = np.array([unit[0] for unit in units])
+    bits = chance.bits(Stream.UNIT, of, text.positions[[unit[1] for unit in units]]).tolist()
+    assert result.rows.tolist() == literal_choice_beside(units, bits, taken, config)
+    assert result.labels.tolist() == text.pieces[result.rows].tolist()
+
+
+def test_the_pieces_of_a_mention_share_one_draw(pieces, samples):
+    config = MaskingConfig(entity_share=1.0, mention_words=True, mask=0.5, random=0.0)
+    row = samples.row("a#0", 40) | {"word_starts": list(range(40)), "entity_ids": [5] * 8}
+    row |= {"entity_starts": [*range(0, 40, 5)], "entity_ends": [*range(4, 44, 5)]}
+    rows = [row | {"id": f"a#{number}"} for number in range(20)]
+
+    text, _, _, result = masked_beside(rows, config, pieces, samples)
+
+    is_mask = result.pieces == MASK
+    starts, ends = text.mention_starts, text.mention_ends
+    shares = [is_mask[start:end].mean() for start, end in zip(starts, ends, strict=True)]
+    assert set(shares) == {0.0, 1.0}
+
+
+def test_special_pieces_in_a_mention_are_left_as_they_are(pieces, samples):
+    row = samples.row("a#0", 12) | {"entity_ids": [5], "entity_starts": [2], "entity_ends": [6]}
+    row |= {"input_ids": [*row["input_ids"][:3], UNK, *row["input_ids"][4:]]}
+    config = MaskingConfig(mention_words=True, share=0.01)
+
+    _, _, _, result = masked_beside([row], config, pieces, samples)
+
+    assert result.rows.tolist() == [3, 5, 6]
+
+
+def test_mention_words_need_a_budget_of_pieces(pieces):
+    with pytest.raises(ConfigError, match="mention_words"):
+        Masker(MaskingConfig(mention_words=True, budget="units"), pieces)
+
+
+def replaced(config, pieces, samples, n=2_000):
+    """The entities of many examples with a mention each, the chosen ones, and what they become."""
+    views = [samples.view(samples.row(f"d{number}#0", 3)) for number in range(n)]
+    entities = np.random.default_rng(0).integers(3, samples.n_entities, n)
+    chosen, after = Masker(config, pieces).replace_entities(
+        entities, np.arange(n), samples.chance(views), n_entities=samples.n_entities
+    )
+    return entities, chosen, after
+
+
+def test_chosen_mentions_are_masked_all_unless_asked_otherwise(pieces, samples):
+    _, chosen, after = replaced(MaskingConfig(), pieces, samples)
+
+    assert len(chosen) == 2_000
+    assert (after == 2).all()
+
+
+def test_entities_are_masked_random_or_left_in_the_shares_asked_for(pieces, samples):
+    config = MaskingConfig(entity_mask=0.5, entity_random=0.3)
+
+    before, _, after = replaced(config, pieces, samples)
+
+    n_ordinary = samples.n_entities - 3
+    for count, share in (
+        ((after == 2).sum(), 0.5),
+        ((after == before).sum(), 0.2 + 0.3 / n_ordinary),
+    ):
+        assert abs(count - 2_000 * share) < 5 * np.sqrt(2_000 * share * (1 - share))
+    random = after[(after != 2) & (after != before)]
+    assert set(random.tolist()) == set(range(3, samples.n_entities))
+
+
 def test_masks_differ_between_epochs_and_between_examples(pieces, samples):
     row = samples.row("a#0", 40)
     other = row | {"id": "b#0"}
@@ -231,7 +348,15 @@ def test_evaluation_replaces_whole_words_by_masks_alone(pieces, samples):
     assert (result.pieces[result.rows] == MASK).all()
 
 
-@pytest.mark.parametrize("wrong", [{"share": 1.5}, {"mask": 0.8, "random": 0.3}, {"random": -0.1}])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"share": 1.5},
+        {"mask": 0.8, "random": 0.3},
+        {"random": -0.1},
+        {"entity_mask": 0.8, "entity_random": 0.3},
+    ],
+)
 def test_shares_that_cannot_be_are_refused(pieces, wrong):
     with pytest.raises(ConfigError, match="masking"):
         Masker(replace(MaskingConfig(), **wrong), pieces)

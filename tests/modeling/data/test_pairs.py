@@ -1,13 +1,13 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from corpora.errors import CorpusError
 from modeling.config import ConfigError
 from modeling.data.chance import Chance
 from modeling.data.examples import ExampleSet
-from modeling.data.pairs import grow, sentence_borders, viewer_of
+from modeling.data.pairs import Draws, Sentences, grow, next_sentence, viewer_of
 
 
 @pytest.fixture(scope="module")
@@ -16,13 +16,20 @@ def train(tmp_path_factory, samples):
     return ExampleSet(samples.write(tmp_path_factory.mktemp("pairs") / "x", rows), "train")
 
 
-def views(examples, pairs, *, max_length=48, epoch=0):
+def views(examples, pairs, *, max_length=48, epoch=0, **settings):
     """A view of each example."""
-    show = viewer_of(pairs, max_length)
-    return [
-        show(e, examples, Chance.of(np.array([e.hash], np.uint64), seed=1, epochs=epoch))
-        for e in examples
-    ]
+    show = viewer_of(pairs, max_length, **settings)
+    shown = list(examples)
+    hashes = np.array([example.hash for example in shown], np.uint64)
+    return show(shown, [examples] * len(shown), Chance.of(hashes, seed=1, epochs=epoch))
+
+
+def parts_of(view):
+    return [(part.example.id, part.start, part.end) for part in view.parts]
+
+
+def sentence_borders(example):
+    return Sentences.of(example).borders
 
 
 @pytest.mark.parametrize("pairs", ["nsp", "sop"])
@@ -53,6 +60,97 @@ def test_texts_that_are_not_connected_are_of_two_documents(train):
         assert first.example is view.example
         assert first.example.document_id != second.example.document_id
         assert second.start in sentence_borders(second.example)[1:]
+
+
+@pytest.mark.parametrize("max_length", [12, 48, 64])
+@pytest.mark.parametrize("pairs", ["none", "nsp", "sop"])
+def test_what_is_shown_of_an_example_depends_on_no_other_of_the_batch(train, pairs, max_length):
+    show = viewer_of(pairs, max_length)
+
+    alone = [
+        show([e], [train], Chance.of(np.array([e.hash], np.uint64), seed=1, epochs=0))[0]
+        for e in train
+    ]
+
+    for one, view in zip(alone, views(train, pairs, max_length=max_length), strict=True):
+        assert (one.label, one.notes) == (view.label, view.notes)
+        assert parts_of(one) == parts_of(view)
+
+
+def words_of_one_piece(samples, sizes):
+    """Examples of as many pieces, each a document, with words of one piece."""
+    rows = [samples.row(f"d{number}#0", n) for number, n in enumerate(sizes)]
+    return [
+        samples.example(row | {"word_starts": list(range(row_size))})
+        for row, row_size in zip(rows, sizes, strict=True)
+    ]
+
+
+SEEDS = st.integers(0, 2**64 - 1)
+
+
+@given(sizes=st.tuples(*2 * [st.integers(8, 60)]), numbers=st.tuples(*2 * [SEEDS]))
+def test_where_there_is_room_the_label_changes_no_length(samples, sizes, numbers):
+    example, partner = map(Sentences.of, words_of_one_piece(samples, sizes))
+    assume(min(example.n, partner.n) > 1)
+    labels = [Draws(label, *numbers, coins=bytes(200)) for label in (0, 1 << 63)]
+
+    shown = [next_sentence(example, partner, draws, room=120) for draws in labels]
+
+    assert [view.label for view in shown] == [0, 1]
+    first, second = ([part.size for part in view.parts] for view in shown)
+    assert first == second
+
+
+@given(sizes=st.tuples(*2 * [st.integers(8, 60)]), numbers=st.tuples(*2 * [SEEDS]))
+def test_two_examples_are_divided_alike_whichever_comes_first(samples, sizes, numbers):
+    example, partner = map(Sentences.of, words_of_one_piece(samples, sizes))
+    assume(min(example.n, partner.n) > 1)
+    draws = Draws(1 << 63, *numbers, coins=bytes(200))
+
+    one, other = (
+        next_sentence(*pair, draws, room=120) for pair in ((example, partner), (partner, example))
+    )
+
+    assert one.parts[1].size == other.parts[1].size
+
+
+@pytest.mark.parametrize("max_length", [40, 64])
+def test_texts_are_as_long_with_the_one_label_as_with_the_other(tmp_path, samples, max_length):
+    rows = [samples.row(f"d{n // 2}#{n % 2}", 60 - n % 7, seed=n) for n in range(400)]
+    examples = ExampleSet(samples.write(tmp_path / "x", rows), "train")
+
+    shown = [
+        view
+        for epoch in range(10)
+        for view in views(examples, "nsp", max_length=max_length, epoch=epoch)
+    ]
+
+    sizes = np.array([sum(part.size for part in view.parts) for view in shown])
+    labels = np.array([view.label for view in shown])
+    spread = sizes.std() * np.sqrt(4 / len(sizes))
+    assert abs(sizes[labels == 1].mean() - sizes[labels == 0].mean()) < 4 * spread
+
+
+def test_texts_of_next_sentence_prediction_are_swapped_only_if_so_asked(train):
+    plain, swapped = (
+        [v for epoch in range(5) for v in views(train, "nsp", epoch=epoch, swap_pairs=swaps)]
+        for swaps in (False, True)
+    )
+
+    is_swapped = [parts_of(a) != parts_of(b) for a, b in zip(plain, swapped, strict=True)]
+    for one, other, is_other in zip(plain, swapped, is_swapped, strict=True):
+        assert one.label == other.label
+        assert parts_of(other) == (parts_of(one)[::-1] if is_other else parts_of(one))
+    for label in (0, 1):
+        of_label = [s for s, view in zip(is_swapped, plain, strict=True) if view.label == label]
+        assert abs(sum(of_label) - len(of_label) / 2) < 5 * np.sqrt(len(of_label) / 4)
+
+
+@pytest.mark.parametrize("pairs", ["none", "sop"])
+def test_only_next_sentence_prediction_swaps_besides(pairs):
+    with pytest.raises(ConfigError, match="swap_pairs"):
+        viewer_of(pairs, 48, swap_pairs=True)
 
 
 def test_sentence_order_swaps_neighbours_of_one_example(train):

@@ -151,6 +151,8 @@ def test_a_file_with_more_entities_than_weights_is_refused(base, make_examples, 
     [
         ({"data": {"pairs": "nsp"}}, "data.pairs=nsp"),
         ({"heads": {"weights": {"pieces": 1.0, "pairs": 1.0}}}, "heads.weights.pairs"),
+        ({"data": {"swap_pairs": True}}, "data.swap_pairs"),
+        ({"masking": {"mention_words": True}}, "masking.mention_words"),
         ({"data": {"max_length": 513}}, "data.max_length 513"),
         ({"optimizer": {"betas": (0.9,)}}, "optimizer.betas"),
         ({"optimizer": {"betas": (0.9, 1.0)}}, "optimizer.betas"),

@@ -1,5 +1,6 @@
 import pytest
 import torch
+from safetensors.torch import load, save
 from torch import nn
 
 from modeling.config import OptimizerConfig
@@ -97,6 +98,80 @@ def test_state_survives_saving(toy):
 
     for ours, theirs in zip(one.parameters(), other.parameters(), strict=True):
         assert ours.equal(theirs)
+
+
+def literal_adam(weights, gradients, *, rate, decay, betas=(0.9, 0.98), eps=1e-6):
+    """AdamW without bias correction, one step after the other, in float64."""
+    weights = weights.double()
+    first = second = torch.zeros_like(weights)
+    for gradient in gradients:
+        first = betas[0] * first + (1 - betas[0]) * gradient
+        second = betas[1] * second + (1 - betas[1]) * gradient**2
+        weights = weights - rate * (first / (second.sqrt() + eps) + decay * weights)
+    return weights
+
+
+UNCORRECTED = OptimizerConfig(betas=(0.9, 0.98), bias_correction=False, clip=None)
+
+
+def test_moments_are_not_corrected_if_so_asked(toy):
+    model = toy()
+    start = {name: p.detach().clone() for name, p in model.named_parameters()}
+    gradients = {name: [] for name in start}
+    optimizer = Optimizer(model, UNCORRECTED)
+
+    for seed in range(5):
+        give_gradients(optimizer, seed)
+        for name, parameter in model.named_parameters():
+            gradients[name].append(parameter.grad.double())
+        step(optimizer)
+
+    for name, parameter in model.named_parameters():
+        decay = UNCORRECTED.weight_decay if name in decaying(model) else 0.0
+        expected = literal_adam(start[name], gradients[name], rate=0.01, decay=decay)
+        torch.testing.assert_close(parameter.double(), expected, rtol=1e-6, atol=1e-6)
+
+
+def test_uncorrected_moments_survive_saving_and_begin_where_parameters_are_unlocked(toy):
+    one, other = toy(), toy()
+    first = Optimizer(one, UNCORRECTED, frozen={"inner.weight"})
+    give_gradients(first)
+    step(first)
+    inner = one.inner.weight.detach().clone()
+    other.load_state_dict(one.state_dict())
+    second = Optimizer(other, UNCORRECTED, frozen={"inner.weight"})
+
+    second.load_state(load(save(first.state())))
+    gradients = []
+    for optimizer in (first, second):
+        optimizer.unlock()
+        give_gradients(optimizer, seed=3)
+        gradients.append(optimizer.names["inner.weight"].grad.double())
+        step(optimizer)
+
+    for ours, theirs in zip(one.parameters(), other.parameters(), strict=True):
+        assert ours.equal(theirs)
+    expected = literal_adam(inner, gradients[:1], rate=0.01, decay=UNCORRECTED.weight_decay)
+    torch.testing.assert_close(one.inner.weight.double(), expected, rtol=1e-6, atol=1e-6)
+
+
+def test_a_state_that_was_corrected_goes_on_without(toy):
+    gone, model = toy(), toy()
+    corrected = Optimizer(gone, OptimizerConfig(betas=(0.9, 0.98), clip=None))
+    optimizer = Optimizer(model, UNCORRECTED)
+    give_gradients(corrected)
+    step(corrected)
+
+    optimizer.load_state({name: tensor.clone() for name, tensor in corrected.state().items()})
+    start = model.head.bias.detach().clone()
+    gradients = []
+    for seed in (0, 1):
+        give_gradients(optimizer, seed)
+        gradients.append(model.head.bias.grad.double())
+    step(optimizer)
+
+    first, both = (literal_adam(start, gradients[:n], rate=0.01, decay=0.0) for n in (1, 2))
+    torch.testing.assert_close(model.head.bias.double(), start + both - first, rtol=0, atol=1e-6)
 
 
 def test_an_unknown_name_cannot_be_frozen(toy):
