@@ -1,0 +1,147 @@
+"""What a page is made of, and the page as Markdown and as one file of HTML."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+
+_STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem;
+       padding: 0 1rem; color: #222; background: #fff; }
+h1 { font-size: 1.5rem } h2 { font-size: 1.15rem; margin-top: 2.2rem }
+.wide { overflow-x: auto } svg { max-width: 100%; height: auto }
+table { border-collapse: collapse; margin: .6rem 0 } th, td { padding: .2rem .8rem;
+       text-align: right; border-bottom: 1px solid #ddd; vertical-align: top }
+th:first-child, td:first-child, td.text { text-align: left }
+pre { background: #f5f5f3; padding: .8rem; overflow-x: auto; font-size: 12px }
+"""
+
+_SHADE = (42, 111, 187)  # of a cell that is all of its row
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """Of the page (level 1) or of a section (2)."""
+
+    text: str
+    level: int = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A paragraph."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """A list."""
+
+    texts: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of cells; the first row is the head, the first column names the rows."""
+
+    rows: Sequence[Sequence[str]]
+    shades: Sequence[Sequence[float]] = ()
+    """For each cell below the head and beside the names how dark it is, from 0 to 1; HTML only."""
+    n_texts: int = 1
+    """Columns, from the left, that hold texts; the others hold numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """An element ``svg``; HTML only, for its numbers stand in a table as well."""
+
+    svg: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Text as it stands: settings."""
+
+    text: str
+
+
+Block = Heading | Text | Items | Table | Picture | Listing
+
+
+def to_markdown(blocks: Sequence[Block]) -> str:
+    """The page as Markdown, without its pictures."""
+    return "\n\n".join(text for block in blocks for text in _markdown(block)) + "\n"
+
+
+def _markdown(block: Block) -> Iterator[str]:
+    match block:
+        case Heading(text, level):
+            yield f"{'#' * level} {_plain(text)}"
+        case Text(text):
+            yield _plain(text)
+        case Items(texts):
+            yield "\n".join(f"- {_plain(text)}" for text in texts)
+        case Table(rows, _, n_texts):
+            head, *body = rows
+            lines = ["---"] * n_texts + ["---:"] * (len(head) - n_texts)
+            cells = [[_plain(cell) for cell in row] for row in (head, *body)]
+            yield "\n".join("| " + " | ".join(row) + " |" for row in (cells[0], lines, *cells[1:]))
+        case Listing(text):
+            fence = "```"
+            while fence in text:
+                fence += "`"
+            yield f"{fence}\n{text}\n{fence}"
+        case Picture():
+            pass
+
+
+def _plain(text: str) -> str:
+    """Text in which nothing is markup."""
+    for mark in "\\`*_[]<>|#":
+        text = text.replace(mark, f"\\{mark}")
+    return " ".join(text.split())
+
+
+def to_html(blocks: Sequence[Block]) -> str:
+    """The page as HTML that asks for nothing outside."""
+    title = next((block.text for block in blocks if isinstance(block, Heading)), "")
+    head = f'<meta charset="utf-8"><title>{escape(title)}</title><style>{_STYLE}</style>'
+    body = "\n".join(map(_html, blocks))
+    return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n{body}\n</body></html>\n'
+
+
+def _html(block: Block) -> str:
+    match block:
+        case Heading(text, level):
+            return f"<h{level}>{escape(text)}</h{level}>"
+        case Text(text):
+            return f"<p>{escape(text)}</p>"
+        case Items(texts):
+            return "<ul>" + "".join(f"<li>{escape(text)}</li>" for text in texts) + "</ul>"
+        case Table():
+            return f'<div class="wide">{_html_table(block)}</div>'
+        case Picture(svg):
+            return f'<div class="wide">{svg}</div>'
+        case Listing(text):
+            return f"<pre>{escape(text)}</pre>"
+
+
+def _html_table(table: Table) -> str:
+    head = "".join(f"<th>{escape(cell)}</th>" for cell in table.rows[0])
+    shades = table.shades or [()] * (len(table.rows) - 1)
+    body = (
+        "".join(_cells(row, shade, table.n_texts))
+        for row, shade in zip(table.rows[1:], shades, strict=True)
+    )
+    return f"<table><tr>{head}</tr>" + "".join(f"<tr>{row}</tr>" for row in body) + "</table>"
+
+
+def _cells(row: Sequence[str], shades: Sequence[float], n_texts: int) -> Iterator[str]:
+    for number, cell in enumerate(row):
+        style = ' class="text"' if number < n_texts else ""
+        if number and shades:
+            shade = shades[number - 1]
+            red, green, blue = (round(255 + shade * (full - 255)) for full in _SHADE)
+            ink = "#fff" if shade > 0.6 else "#222"
+            style += f' style="background:rgb({red},{green},{blue});color:{ink}"'
+        yield f"<td{style}>{escape(cell)}</td>"
