@@ -1,8 +1,11 @@
-"""Self-attention: plain, and entity-aware.
+"""Self-attention: plain, and entity-aware; and attention of readers, which nobody looks at.
 
 Shapes: B sequences, N positions, T pieces, E mentions, R = T + E rows, H heads, K width of a head,
-D = H * K. Layers map rows (R, D) to rows (R, D), without residual connection and norm.
+D = H * K; V readers, at most L in a sequence. Layers map rows (R, D) to rows (R, D), without
+residual connection and norm.
 """
+
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -11,6 +14,22 @@ from torch.nn import functional
 from modeling.batch import Layout, Rows
 from modeling.layers.dropout import drop
 from modeling.layers.groups import checked_heads, from_heads, to_heads
+
+
+class Memory(NamedTuple):
+    """What readers look at: pieces, as a layer's attention has made keys and values of them."""
+
+    key: Tensor
+    """(B, H, N, K)."""
+    value: Tensor
+    """(B, H, N, K)."""
+    attend: Tensor | None
+    """(B, N) bool, True where a piece stands; None: everywhere."""
+
+    def cut(self, sequences: slice) -> "Memory":
+        """Some of the sequences."""
+        attend = None if self.attend is None else self.attend[sequences]
+        return Memory(self.key[sequences], self.value[sequences], attend)
 
 
 class SelfAttention(nn.Module):
@@ -27,16 +46,16 @@ class SelfAttention(nn.Module):
 
     def forward(self, x: Tensor, rows: Rows) -> Tensor:
         """(R, D) -> (R, D)."""
-        layout = rows.together
-        query, key, value = (
-            to_heads(project(x), layout, self.n_heads)
-            for project in (self.query, self.key, self.value)
-        )
-        attend = None if layout.attend is None else layout.attend[:, None, None]  # (B, 1, 1, N)
-        mixed = functional.scaled_dot_product_attention(
-            query, key, value, attn_mask=attend, dropout_p=self.dropout if self.training else 0.0
-        )
-        return self.output(from_heads(mixed, layout))  # type: ignore[no-any-return]
+        return self.remember(x, rows.together)[0]
+
+    def remember(self, x: Tensor, layout: Layout) -> tuple[Tensor, Memory]:
+        """(R, D) -> (R, D), and what readers need of these rows."""
+        return _attend_all(self, x, layout)
+
+    def read(self, x: Tensor, memory: Memory, readers: Layout) -> Tensor:
+        """Attention of readers (V, D) -> (V, D): each looks at its sequence's memory and itself."""
+        query = self.query(x)
+        return _read(self, x, queries=(query, query), memory=memory, readers=readers)
 
 
 class EntityAwareAttention(nn.Module):
@@ -76,6 +95,55 @@ class EntityAwareAttention(nn.Module):
             dropout=self.dropout if self.training else 0.0,
         )
         return self.output(mixed)  # type: ignore[no-any-return]
+
+    def remember(self, x: Tensor, layout: Layout) -> tuple[Tensor, Memory]:
+        """Pieces alone (T, D) -> (T, D), and what readers need of them."""
+        return _attend_all(self, x, layout)
+
+    def read(self, x: Tensor, memory: Memory, readers: Layout) -> Tensor:
+        """Attention of mentions (V, D) -> (V, D): each looks at its pieces and itself."""
+        queries = self.entity_query_to_words(x), self.entity_query(x)
+        return _read(self, x, queries=queries, memory=memory, readers=readers)
+
+
+def _attend_all(
+    layer: SelfAttention | EntityAwareAttention, x: Tensor, layout: Layout
+) -> tuple[Tensor, Memory]:
+    """Rows of one kind (R, D) -> (R, D): all look at all of their sequence."""
+    query, key, value = (
+        to_heads(project(x), layout, layer.n_heads)
+        for project in (layer.query, layer.key, layer.value)
+    )
+    attend = None if layout.attend is None else layout.attend[:, None, None]  # (B, 1, 1, N)
+    mixed = functional.scaled_dot_product_attention(
+        query, key, value, attn_mask=attend, dropout_p=layer.dropout if layer.training else 0.0
+    )
+    return layer.output(from_heads(mixed, layout)), Memory(key, value, layout.attend)
+
+
+def _read(
+    layer: SelfAttention | EntityAwareAttention,
+    x: Tensor,
+    *,
+    queries: tuple[Tensor, Tensor],
+    memory: Memory,
+    readers: Layout,
+) -> Tensor:
+    """Attention of readers (V, D); ``queries`` are theirs to pieces, and to themselves."""
+    to_pieces, to_self = queries
+    n_heads = layer.n_heads
+    scale = (x.shape[1] // n_heads) ** -0.5
+    scores = to_heads(to_pieces * scale, readers, n_heads) @ memory.key.mT  # (B, H, L, N)
+    if memory.attend is not None:
+        hidden = ~memory.attend[:, None, None]
+        scores = scores.masked_fill(hidden, torch.finfo(scores.dtype).min)
+    own = (to_self * scale * layer.key(x)).unflatten(1, (n_heads, -1)).sum(2)  # (V, H)
+    own = readers.pad(own).transpose(1, 2)[..., None]  # (B, H, L, 1)
+    weights = torch.cat([scores, own.to(scores.dtype)], dim=3).softmax(3)
+    weights = drop(weights, layer.dropout if layer.training else 0.0)
+    to_others, to_own = weights[..., :-1], weights[..., -1:]
+    mixed = to_others @ memory.value + to_own * to_heads(layer.value(x), readers, n_heads)
+    return layer.output(from_heads(mixed, readers))  # type: ignore[no-any-return]
 
 
 def _mix_in_parts(

@@ -61,10 +61,14 @@ class EncoderLayer(nn.Module):
 
     def forward(self, x: Tensor, rows: Rows) -> Tensor:
         """(R, D) -> (R, D)."""
+        return self.around(lambda x: self.attention(x, rows), x)
+
+    def around(self, attend: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+        """The layer with another attention in the place of its own, (R, D) -> (R, D)."""
         if self.norms_first:
-            x = x + self.dropout(self.attention(self.attention_norm(x), rows))
+            x = x + self.dropout(attend(self.attention_norm(x)))
             return x + self.dropout(self.feed_forward(self.feed_forward_norm(x)))  # type: ignore[no-any-return]
-        x = self.attention_norm(x + self.dropout(self.attention(x, rows)))
+        x = self.attention_norm(x + self.dropout(attend(x)))
         return self.feed_forward_norm(x + self.dropout(self.feed_forward(x)))  # type: ignore[no-any-return]
 
 

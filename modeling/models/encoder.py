@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from corpora.entity_vocab import PAD
-from modeling.batch import Batch
+from modeling.batch import Batch, Mentions
 from modeling.config import ConfigError, EncoderConfig
 from modeling.layers.attention import EntityAwareAttention, SelfAttention
 from modeling.layers.embeddings import EntityEmbeddings, PieceEmbeddings
@@ -48,20 +48,27 @@ class TextEncoder(nn.Module):
         pieces = self.embeddings(batch.pieces, batch.rows, batch.segments)
         if batch.mentions is None:
             return Encoded(self.encoder(pieces, batch.rows), None)
+        mentions = self.embed_mentions(batch.mentions, longest=batch.rows.pieces.longest)
+        x = self.encoder(torch.cat([pieces, mentions]), batch.rows)
+        return Encoded(*x.split([len(pieces), len(mentions)]))
+
+    def embed_mentions(self, mentions: Mentions, *, longest: int) -> Tensor:
+        """Mentions in sequences of at most ``longest`` pieces -> (E, D), before the first layer.
+
+        Raises ``ValueError`` if the encoder reads no mentions, or has no positions for them.
+        """
         if self.entity_embeddings is None:
             raise ValueError(
                 "The batch has mentions, but this encoder reads none. Leave them out of the batch, "
                 "or set encoder.n_entities."
             )
         n_positions = self.entity_embeddings.positions.num_embeddings
-        if batch.rows.pieces.longest > n_positions:
+        if longest > n_positions:
             raise ValueError(
-                f"A sequence has {batch.rows.pieces.longest} pieces, but mentions have positions "
+                f"A sequence has {longest} pieces, but mentions have positions "
                 f"for {n_positions}. Cut the examples shorter, or set encoder.max_positions."
             )
-        mentions = self.entity_embeddings(batch.mentions)
-        x = self.encoder(torch.cat([pieces, mentions]), batch.rows)
-        return Encoded(*x.split([len(pieces), len(mentions)]))
+        return self.entity_embeddings(mentions)  # type: ignore[no-any-return]
 
 
 def build_encoder(config: EncoderConfig) -> TextEncoder:

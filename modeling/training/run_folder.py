@@ -118,8 +118,9 @@ class RunFolder:
 
         Raises ``OtherRunError`` that names what differs, unless forced.
         """
-        if next(self.checkpoints.glob("step-*"), None) and not is_forced:
-            differing = list(differences(self._read_settings(), settings))
+        is_begun = self.final.is_dir() or next(self.checkpoints.glob("step-*"), None) is not None
+        if is_begun and not is_forced:
+            differing = list(differences(self.read_settings(), settings))
             if differing:
                 raise OtherRunError(
                     f"{self.path}: holds a run with other settings:\n  "
@@ -128,7 +129,8 @@ class RunFolder:
                 )
         write_json(self.settings, settings)
 
-    def _read_settings(self) -> dict[str, Any]:
+    def read_settings(self) -> dict[str, Any]:
+        """What ``claim`` wrote; ``CorpusError`` where it cannot be read."""
         try:
             return dict(json.loads(self.settings.read_text(encoding="utf-8")))
         except (OSError, ValueError, TypeError) as error:

@@ -29,9 +29,9 @@ def build_schedule(config: PretrainConfig) -> Schedule:
     if not 0 <= config.training.frozen <= 1:
         raise ConfigError(f"training.frozen {config.training.frozen}: a share, from 0 to 1.")
     unlock_after = round(config.training.frozen * n_steps)  # published systems, C.14
-    _check(config.schedule)
+    check_schedule(config.schedule)
     if optimizer.unlocked_lr is None:
-        return Schedule(_rate(config.schedule, optimizer.lr, n_steps), unlock_after)
+        return Schedule(rates(config.schedule, optimizer.lr, n_steps), unlock_after)
     if not 0 < unlock_after < n_steps:
         raise ConfigError(
             "optimizer.unlocked_lr: is for weights that are unlocked; set training.frozen, as 0.5."
@@ -41,7 +41,8 @@ def build_schedule(config: PretrainConfig) -> Schedule:
     )
 
 
-def _check(config: ScheduleConfig) -> None:
+def check_schedule(config: ScheduleConfig) -> None:
+    """Raise ``ConfigError`` for shares that do not fit together."""
     for name in ("warmup", "start", "end", "constant", "cosine", "decay"):
         if not 0 <= getattr(config, name) <= 1:
             raise ConfigError(f"schedule.{name} {getattr(config, name)}: a share, from 0 to 1.")
@@ -53,12 +54,13 @@ def _two_stages(
     config: ScheduleConfig, optimizer: OptimizerConfig, ends: tuple[int, int]
 ) -> Callable[[int], float]:
     unlock_after, n_steps = ends
-    first = _rate(config, optimizer.lr, unlock_after)
-    second = _rate(config, optimizer.unlocked_lr or 0.0, n_steps - unlock_after)
+    first = rates(config, optimizer.lr, unlock_after)
+    second = rates(config, optimizer.unlocked_lr or 0.0, n_steps - unlock_after)
     return lambda step: first(step) if step <= unlock_after else second(step - unlock_after)
 
 
-def _rate(config: ScheduleConfig, peak: float, n_steps: int) -> Callable[[int], float]:
+def rates(config: ScheduleConfig, peak: float, n_steps: int) -> Callable[[int], float]:
+    """The learning rate of each of ``n_steps`` steps, by its number from 1."""
     warmup = round(config.warmup * n_steps)
     shapes: dict[str, Callable[[int, int], float]] = {
         "constant": lambda _done, _left: 1.0,

@@ -154,6 +154,8 @@ class Display:
         parts = [f"step {line['step']:,}/{self.max_steps:,}"]
         if line["kind"] != "train":
             parts.append(line["kind"])
+        if "epoch" in line:
+            parts.append(f"epoch {line['epoch']}")
         if "parameters" in line:
             parts.append(f"{line['parameters']['total']:,} parameters")
             parts.append(
@@ -162,6 +164,8 @@ class Display:
         parts += [f"{name} {loss:.3f}" for name, loss in line.get("loss", {}).items()]
         for name, shares in line.get("accuracy", {}).items():
             parts.append(f"{name} top-1 {shares['1']:.1%}")
+        if line.get("strict_f1") is not None:
+            parts.append(f"strict F1 {line['strict_f1']:.4f}")
         if "lr" in line:
             parts.append(f"rate {line['lr']:.2e}")
         if "pieces_per_second" in line:

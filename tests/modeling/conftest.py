@@ -6,9 +6,13 @@ import random
 import pytest
 import torch
 
+from corpora.document import Sentence
+from corpora.rows import sentence_to_row
 from corpora.schemas import SCHEMAS
 from corpora.shards import ShardWriter
 from corpora.tokenizers import SPECIALS, Tokenizer, wordpiece
+from modeling.config import EncoderConfig, HeadsConfig, PretrainConfig
+from modeling.models.pretraining import PretrainingModel
 
 N_WORDS, N_ENTITIES = 40, 8
 PIECES = [*SPECIALS, *(f"w{n}" for n in range(N_WORDS)), *(f"##e{n}" for n in range(N_WORDS // 2))]
@@ -98,3 +102,116 @@ def examples(tmp_path_factory):
 @pytest.fixture(scope="session")
 def make_examples():
     return write_examples
+
+
+PERSONS = ("Anna", "Otto", "Ida Berg", "Karl Neu mann")
+PLACES = ("Ulm", "Jena", "Bad Berg", "Neu stadt")
+_FILL = ("ich", "war", "gestern", "und", "sah", "viel", "dann")
+_TAGGED_PIECES = [
+    *SPECIALS,
+    *sorted({word for name in (*PERSONS, *PLACES) for word in name.split()}),
+    *_FILL,
+    *("in", "bei", "."),
+    *("##s", "Th", "##eo"),
+]
+
+
+def tagged_sentence(number, rng, *, split):
+    """Who is met stands after ``bei``, where after ``in``; some names have several words."""
+    tokens, tags = [], []
+    for _ in range(rng.randint(1, 3)):
+        fill = rng.sample(_FILL, rng.randint(1, 3))
+        before, label, names = rng.choice([("bei", "pers", PERSONS), ("in", "place", PLACES)])
+        name = rng.choice(names).split()
+        tokens += [*fill, before, *name]
+        tags += ["O"] * (len(fill) + 1) + [f"B-{label}", *[f"I-{label}"] * (len(name) - 1)]
+    return Sentence(
+        id=f"letter{number // 4}#{number}",
+        document_id=f"letter{number // 4}",
+        split=split,
+        tokens=(*tokens, "."),
+        tags=(*tags, "O"),
+    )
+
+
+def write_ner(folder, sentences):
+    """A ``ner`` dataset of these sentences."""
+    folder.mkdir(parents=True)
+    with ShardWriter(folder / "shard-00000.arrow", SCHEMAS["ner"]) as writer:
+        for sentence in sentences:
+            writer.write(sentence_to_row(sentence))
+    shard, n = writer.shard, len(sentences)
+    description = {
+        "schema": "ner",
+        "version": SCHEMAS["ner"].version,
+        "plan": {"fingerprint": "small", "inputs": [], "parameters": {}},
+        "shards": [{name: getattr(shard, name) for name in ("name", "rows", "bytes", "sha256")}],
+        "accounting": {"read": n, "written": n, "filtered": {}, "rejected": {}},
+        "counters": {},
+    }
+    (folder / "dataset.json").write_text(json.dumps(description), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def make_ner():
+    return write_ner
+
+
+@pytest.fixture(scope="session")
+def ner(tmp_path_factory):
+    """120 tagged sentences for training, 40 for dev and 40 for testing."""
+    rng = random.Random(7)
+    splits = ["train"] * 120 + ["dev"] * 40 + ["test"] * 40
+    sentences = [tagged_sentence(n, rng, split=split) for n, split in enumerate(splits)]
+    return write_ner(tmp_path_factory.mktemp("ner") / "ner", sentences)
+
+
+@pytest.fixture(scope="session")
+def bases(tmp_path_factory):
+    """Folders of small encoders that know nothing yet: ``plain``, ``entities``."""
+    folder = tmp_path_factory.mktemp("bases")
+    tokenizer = Tokenizer(wordpiece(_TAGGED_PIECES, cased=True), name="small")
+    small = {"width": 32, "n_layers": 1, "n_heads": 2, "inner_width": 64, "max_positions": 48}
+    attentions = {"plain": "plain", "entities": "entity_aware"}
+    for name, attention in attentions.items():
+        torch.manual_seed(1)
+        n_entities = 8 if name == "entities" else 0
+        encoder = EncoderConfig(
+            n_pieces=tokenizer.size,
+            attention=attention,
+            n_entities=n_entities,
+            entity_width=16,
+            dropout=0.0,
+            embedding_dropout=0.0,
+            **small,
+        )
+        PretrainingModel.from_config(
+            PretrainConfig(encoder=encoder, heads=HeadsConfig(weights={"pieces": 1.0}))
+        ).save(folder / name)
+        tokenizer.save(folder / name)
+    return folder
+
+
+def finetuned(output, ner, model, recipe="softmax_small", *, epochs=4, settings=(), **options):
+    """Run ``modeling.finetune`` on one thread; returns its exit status."""
+    from modeling.finetune import main
+
+    values = ["optimizer.lr=5e-3", f"training.epochs={epochs}", *settings]
+    command = [recipe, "--ner", ner, "--model", model, "--output", output, "--set", *values]
+    for name, value in options.items():
+        command += [f"--{name.replace('_', '-')}", value]
+    return main([str(part) for part in command])
+
+
+@pytest.fixture(scope="session")
+def finetune():
+    return finetuned
+
+
+@pytest.fixture(scope="session")
+def tagger_run(tmp_path_factory, ner, bases):
+    """A run with one tagger that has learned the small language."""
+    output = tmp_path_factory.mktemp("tagger") / "run"
+    assert finetuned(output, ner, bases / "plain", "crf_small", epochs=6) == 0
+    return output

@@ -1,0 +1,273 @@
+"""How many sentences a second the span head scores, against LUKE's plain way in transformers.
+
+    python benchmarks/spans.py --sentences ../shared/data/ner-da/danplus-news-dev.tsv --threads 2
+    python benchmarks/spans.py --sentences dev.tsv --size 256x6 --number 64
+    python benchmarks/spans.py --sentences dev.tsv --tokenizer build/tokenizer --device cuda
+
+The plain way is ``LukeForEntitySpanClassification`` on all spans of at most 16 pieces, 128 at once,
+each sentence by itself, so that nothing is padded (and, with --padded, the chunks of eight
+sentences as a batch). Ours are the same sentences with the same weights, in batches of 32 of
+similar length, decoding included: "words", where no span is read; "chosen", where so many spans a
+word are read after a first score; "alone", where all are; and "joint", LUKE's way in our code,
+whose logits are compared with theirs first. Weights are random, so how many spans are read is set
+here (--read); a trained head reads what it does not hold for sure.
+
+Words are those of a file of tab-separated columns, the first of which holds them (or, in a file of
+.iob2, the second). Without --tokenizer a WordPiece vocabulary is learned from the same file.
+
+Runs alternate, and medians are printed. On a machine that others use only the ratios mean
+something, those of --threads 1 --clock process the most, which counts this process alone.
+"""
+
+import argparse
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import torch
+import transformers
+from tokenizers import trainers
+from torch import Tensor
+
+from corpora.document import Sentence
+from corpora.entity_vocab import MASK
+from corpora.tokenizers import SPECIALS, Tokenizer, wordpiece
+from modeling.data.sentence_collator import SentenceCollator
+from modeling.data.sentence_encoder import SentenceEncoder
+from modeling.data.sentence_order import batches_by_length
+from modeling.decoding.spans import decode_spans
+from modeling.heads.spans import SpanHead
+from modeling.huggingface import read_pretrained
+from modeling.models.encoder import TextEncoder
+from modeling.models.span_chunks import CHUNK
+from modeling.sentence_batch import SentenceBatch
+
+LABELS = ("LOC", "MISC", "ORG", "PER")
+MAX_PIECES = 16
+
+
+def read_words(path: Path) -> Iterator[tuple[str, ...]]:
+    """The words of each sentence."""
+    column = 1 if path.suffix == ".iob2" else 0
+    for block in path.read_text(encoding="utf-8").split("\n\n"):
+        lines = [line for line in block.split("\n") if line.strip() and not line.startswith("# ")]
+        if lines:
+            yield tuple(line.split("\t")[column] for line in lines)
+
+
+def choose_sentences(arguments: argparse.Namespace) -> list[Sentence]:
+    """Some sentences, by chance."""
+    every = list(read_words(arguments.sentences))
+    generator = np.random.default_rng(arguments.seed)
+    numbers = np.sort(generator.choice(len(every), arguments.number, replace=False))
+    return [
+        Sentence(id=str(n), document_id="d", split="dev", tokens=words, tags=("O",) * len(words))
+        for n, words in ((n, every[n]) for n in numbers.tolist())
+    ]
+
+
+def open_tokenizer(arguments: argparse.Namespace) -> Tokenizer:
+    """The one that is given, or one learned from the sentences."""
+    if arguments.tokenizer:
+        return Tokenizer.open(arguments.tokenizer)
+    backend = wordpiece(SPECIALS, cased=True)
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=arguments.pieces, special_tokens=list(SPECIALS), show_progress=False
+    )
+    texts = (" ".join(words) for words in read_words(arguments.sentences))
+    backend.train_from_iterator(texts, trainer)
+    pieces = sorted(backend.get_vocab(), key=backend.get_vocab().__getitem__)
+    return Tokenizer(wordpiece(pieces, cased=True), name="learned")
+
+
+def build_theirs(
+    arguments: argparse.Namespace, n_pieces: int
+) -> transformers.LukeForEntitySpanClassification:
+    """LUKE of base size or smaller, with random weights."""
+    width, n_layers = arguments.size
+    config = transformers.LukeConfig(
+        vocab_size=n_pieces,
+        entity_vocab_size=MASK + 1,
+        hidden_size=width,
+        num_hidden_layers=n_layers,
+        num_attention_heads=width // 64,
+        intermediate_size=4 * width,
+        max_position_embeddings=513,
+        type_vocab_size=1,
+        pad_token_id=0,
+        num_labels=1 + len(LABELS),
+        attn_implementation="eager",
+    )
+    torch.manual_seed(arguments.seed)
+    return transformers.LukeForEntitySpanClassification(config).eval()
+
+
+def build_same(theirs: transformers.LukeForEntitySpanClassification) -> TextEncoder:
+    """Our encoder with the same weights."""
+    with tempfile.TemporaryDirectory() as folder:
+        theirs.luke.save_pretrained(folder)
+        return read_pretrained(Path(folder)).build().encoder.eval()
+
+
+def build_head(
+    kind: str, theirs: transformers.LukeForEntitySpanClassification, **settings: float
+) -> SpanHead:
+    """Ours; where there is a second score, with their classifier."""
+    classifier = theirs.classifier
+    head = SpanHead(
+        width=classifier.in_features // 3,
+        n_labels=len(LABELS),
+        features="words" if kind == "words" else "both",
+        reading="joint" if kind == "joint" else "alone",
+        skip_below=0.0,
+        **settings,
+    )
+    if kind != "words":
+        head.scorer.second.classifier.load_state_dict(classifier.state_dict())
+    return head.eval()
+
+
+def as_chunks(batch: SentenceBatch) -> list[dict[str, Tensor]]:
+    """What transformers takes for one sentence: its pieces with 128 spans at most, each time."""
+    spans = batch.spans
+    n_chunks = -(-len(spans.starts) // CHUNK)
+    chunks = []
+    for numbers in torch.arange(len(spans.starts)).chunk(n_chunks):
+        firsts, lasts = spans.first_pieces[numbers], spans.last_pieces[numbers]
+        places = firsts[:, None] + torch.arange(MAX_PIECES)
+        positions = places.where(places <= lasts[:, None], torch.tensor(-1))
+        chunks.append(
+            {
+                "input_ids": batch.pieces[None],
+                "attention_mask": torch.ones_like(batch.pieces)[None],
+                "entity_ids": torch.full_like(numbers, MASK)[None],
+                "entity_attention_mask": torch.ones_like(numbers)[None],
+                "entity_position_ids": positions[None],
+                "entity_start_positions": firsts[None],
+                "entity_end_positions": lasts[None],
+            }
+        )
+    return chunks
+
+
+def padded_together(chunks: list[dict[str, Tensor]]) -> dict[str, Tensor]:
+    """Chunks of several sentences as one batch."""
+    paddings = {"entity_position_ids": -1}
+    together = {}
+    for name in chunks[0]:
+        columns = [chunk[name][0] for chunk in chunks]
+        together[name] = torch.nn.utils.rnn.pad_sequence(
+            columns, batch_first=True, padding_value=paddings.get(name, 0)
+        )
+    return together
+
+
+def run_theirs(
+    model: transformers.LukeForEntitySpanClassification, chunks: list[dict[str, Tensor]]
+) -> Tensor:
+    """(P, C) logits of all spans of all sentences."""
+    return torch.cat([model(**chunk).logits.flatten(0, 1) for chunk in chunks])
+
+
+def run_ours(encoder: TextEncoder, head: SpanHead, batches: list[SentenceBatch]) -> None:
+    """Score and decode."""
+    for batch in batches:
+        scores = head.scores(encoder, batch)
+        decode_spans(scores, batch.spans, len(batch.ids), decoder="schedule", labels=LABELS)
+
+
+def medians(
+    runs: dict[str, Callable[[], object]], arguments: argparse.Namespace
+) -> dict[str, float]:
+    """Seconds of each, run in turn; the first round warms up."""
+    clock = time.process_time if arguments.clock == "process" else time.perf_counter
+    seconds: dict[str, list[float]] = {name: [] for name in runs}
+    for _ in range(arguments.rounds + 1):
+        for name, run in runs.items():
+            begin = clock()
+            run()
+            if arguments.device == "cuda":
+                torch.cuda.synchronize()
+            seconds[name].append(clock() - begin)
+    return {name: statistics.median(times[1:]) for name, times in seconds.items()}
+
+
+def size_of(text: str) -> tuple[int, int]:
+    """``256x6``: width and layers."""
+    width, _, n_layers = text.partition("x")
+    return int(width), int(n_layers)
+
+
+@torch.no_grad()
+def measure(arguments: argparse.Namespace) -> None:
+    """Print sentences a second, and how many times the plain way that is."""
+    device, sentences = arguments.device, choose_sentences(arguments)
+    tokenizer = open_tokenizer(arguments)
+    encoded = SentenceEncoder(tokenizer, max_length=512).encode(sentences)
+    collator = SentenceCollator(encoded, max_span_pieces=MAX_PIECES)
+    theirs = build_theirs(arguments, tokenizer.size).to(device)
+    encoder = build_same(theirs).to(device)
+    singles = [collator([n]) for n in range(len(sentences))]
+    chunks = [chunk for single in singles for chunk in as_chunks(single)]
+    batches = [numbered.batch.to(device) for numbered in batches_by_length(collator, batch_size=32)]
+    n_words, n_pieces, n_spans = (
+        sum(len(of(single)) for single in singles)
+        for of in (lambda s: s.words.index, lambda s: s.pieces, lambda s: s.spans.starts)
+    )
+    print(
+        f"{len(sentences)} sentences, {n_words / len(sentences):.1f} words and "
+        f"{n_pieces / len(sentences):.1f} pieces each, {n_spans / n_words:.1f} spans a word"
+    )
+    inputs = [{name: tensor.to(device) for name, tensor in chunk.items()} for chunk in chunks]
+    joint = build_head("joint", theirs)
+    expected = run_theirs(theirs, inputs).log_softmax(1)
+    ours = torch.cat([joint.scores(encoder, single.to(device)) for single in singles])
+    print(f"joint: log-probabilities differ from theirs by {(ours - expected).abs().max():.1e}")
+    runs: dict[str, Callable[[], object]] = {"theirs": partial(run_theirs, theirs, inputs)}
+    if arguments.padded:
+        order = sorted(inputs, key=lambda chunk: chunk["input_ids"].shape[1])
+        padded = [padded_together(order[n : n + 8]) for n in range(0, len(order), 8)]
+        runs["theirs, padded"] = partial(run_theirs, theirs, padded)
+    heads = {"words": build_head("words", theirs)}
+    for share in arguments.read:
+        heads[f"{share:g} a word"] = build_head("chosen", theirs, max_candidates=share)
+    heads |= {"alone": build_head("alone", theirs, max_candidates=0.0), "joint": joint}
+    for name, head in heads.items():
+        runs[name] = partial(run_ours, encoder, head.to(device), batches)
+    seconds = medians(runs, arguments)
+    for name, of_run in seconds.items():
+        ratio = seconds["theirs"] / of_run
+        print(f"{name:15} {len(sentences) / of_run:8.2f} sentences/s  {ratio:6.2f} x theirs")
+
+
+def main() -> None:
+    """Measure what is asked for."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--sentences", type=Path, required=True)
+    parser.add_argument("--tokenizer", type=Path)
+    parser.add_argument("--pieces", type=int, default=16_000, help="of a learned tokenizer")
+    parser.add_argument("--number", type=int, default=32, help="sentences")
+    parser.add_argument("--size", type=size_of, default=(768, 12), metavar="WIDTHxLAYERS")
+    parser.add_argument("--read", type=float, nargs="*", default=[0.25, 0.5, 1.0, 3.0])
+    parser.add_argument("--padded", action="store_true")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--clock", choices=("wall", "process"), default="wall")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    print(f"{arguments.device}, {arguments.threads} threads, torch {torch.__version__}")
+    measure(arguments)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,211 @@
+"""What ``python -m modeling.evaluate`` does: tag, score, and write the report."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from corpora.document import Sentence
+from corpora.errors import CorpusError, UsageError
+from corpora.ner.labels import LabelMap, label_map_path, load_label_map
+from corpora.shards import write_json, write_text
+from modeling.finetuning.data import NerData
+from modeling.finetuning.summary import TaggerFolder, best_taggers, find_taggers
+from modeling.finetuning.trials import Fold
+from modeling.predictions import Tagged
+from modeling.scoring.compare import compare
+from modeling.scoring.evaluation import Evaluation, evaluate
+from modeling.scoring.relabelling import relabel, relabel_sentence
+from modeling.scoring.report import write_report
+from modeling.tagger import Tagger
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What is asked for."""
+
+    run: Path
+    ner: Path
+    split: str = "test"
+    output: Path | None = None
+    decoder: str | None = None
+    """One or several, with commas."""
+    every_setting: bool = False
+    without: tuple[str, ...] = ()
+    labels: str | None = None
+    train: Path | None = None
+    against: Path | None = None
+    seed: int = 1
+    replicates: int = 1000
+    batch_size: int = 32
+
+
+def run(request: Request) -> Iterator[str]:
+    """Score, write, and say what came of it in lines."""
+    data = NerData.open(request.ner)
+    train = data if request.train is None else NerData.open(request.train)
+    labels = None if request.labels is None else load_label_map(label_map_path(request.labels))
+    scorer = _Scorer(request, data, train, labels)
+    find = find_taggers if request.every_setting else best_taggers
+    taggers = find(request.run)
+    output = request.output or request.run / "evaluation" / f"{request.ner.name}-{request.split}"
+    for setting in dict.fromkeys(tagger.setting for tagger in taggers):
+        own = [tagger for tagger in taggers if tagger.setting == setting]
+        for decoder in (request.decoder or "").split(","):
+            parts = [setting if request.every_setting else "", decoder]
+            folder = output.joinpath(*(part for part in parts if part))
+            yield from scorer.report(own, folder, decoder=decoder or None)
+    if request.against is not None:
+        yield from scorer.compare(taggers, best_taggers(request.against), output)
+
+
+@dataclass(frozen=True)
+class _Scorer:
+    request: Request
+    data: NerData
+    train: NerData
+    labels: LabelMap | None
+
+    def report(
+        self, taggers: Sequence[TaggerFolder], folder: Path, *, decoder: str | None
+    ) -> Iterator[str]:
+        """Score the taggers of one setting, and write a report of all."""
+        found = {t.name.split("/")[-1] or "tagger": self._tag(t, decoder) for t in taggers}
+        if len({bool(own.fold) for own in found.values()}) > 1:
+            raise CorpusError(f"{self.request.run}: some taggers are of folds, and some are not.")
+        if all(own.fold for own in found.values()):
+            found = {"all folds": _joined(list(found.values()))}
+        evaluations = {name: self._evaluate(own) for name, own in found.items()}
+        manifest = next(iter(found.values())).manifest
+        name = self.request.ner.name
+        write_report(
+            evaluations,
+            folder,
+            title=f"{self.request.run.name} on {name}, {self.request.split}",
+            settings=self._settings(manifest, decoder=decoder, found=found),
+            notes=self._notes(found),
+        )
+        scores = [one.strict_f1 for one in evaluations.values()]
+        mean = sum(scores) / len(scores)
+        what = " ".join(part for part in (taggers[0].setting, decoder or "") if part)
+        yield f"{what + ': ' if what else ''}strict F1 {mean:.4f} ({len(scores)} scored)"
+        yield f"made  {folder} (report.md, report.html, errors.tsv, predictions.jsonl)"
+
+    def _tag(self, found: TaggerFolder, decoder: str | None) -> "_Found":
+        tagger = Tagger.load(found.path, device="cuda" if torch.cuda.is_available() else "cpu")
+        tagger.decoder, tagger.batch_size = decoder, self.request.batch_size
+        manifest = json.loads((found.path / "run.json").read_text(encoding="utf-8"))
+        fold = Fold(**manifest["fold"]) if manifest.get("fold") else None
+        train, sentences = self._sentences(manifest, fold)
+        if not sentences:
+            raise CorpusError(f"{self.data.path}: no sentence of the split {self.request.split!r}.")
+        return _Found(
+            tagger.tag(sentences), train, tagger.labels, manifest, fold, tagger.decoder_used
+        )
+
+    def _sentences(
+        self, manifest: Mapping[str, Any], fold: Fold | None
+    ) -> tuple[list[Sentence], list[Sentence]]:
+        """What was trained on, and what is scored."""
+        if fold is None:
+            return self.train.split("train"), self.data.split(self.request.split)
+        if manifest["examples"] != [self.data.identity]:
+            raise UsageError(
+                f"--ner {self.data.path}: the folds of {self.request.run} are of another dataset."
+            )
+        return self.data.fold(fold)
+
+    def _evaluate(self, found: "_Found") -> Evaluation:
+        train: Sequence[Sentence] = found.train
+        dev: Sequence[Sentence] = [] if found.fold else self.train.split("dev")
+        tagged = found.tagged
+        names: Sequence[str] = found.labels
+        if self.labels is not None:
+            tagged = relabel(tagged, self.labels).tagged
+            train, dev = ([relabel_sentence(s, self.labels) for s in some] for some in (train, dev))
+            mapped = (self.labels.target(label) for label in found.labels)
+            names = tuple(dict.fromkeys(label for label in mapped if label))
+        return evaluate(
+            tagged,
+            labels=names,
+            train=train or None,
+            dev=dev,
+            without=self.request.without,
+            seed=self.request.seed,
+            replicates=self.request.replicates,
+        )
+
+    def _settings(
+        self, manifest: Mapping[str, Any], *, decoder: str | None, found: Mapping[str, "_Found"]
+    ) -> dict[str, Any]:
+        used = next(iter(found.values())).decoder
+        return {
+            "dataset": self.request.ner.name,
+            "split": self.request.split,
+            "decoder": decoder or used,
+            "trained_on": manifest.get("data", {}).get("ner"),
+            "recipe": manifest.get("recipe"),
+            "encoder": (manifest.get("init_from") or {}).get("name"),
+            "label_map": self.request.labels,
+            "head": manifest["config"]["head"],
+            "gazetteer": manifest["config"]["gazetteer"],
+            "optimizer": manifest["config"]["optimizer"],
+            "training": {k: v for k, v in manifest["config"]["training"].items() if k != "seed"},
+            "versions": manifest.get("versions"),
+        }
+
+    def _notes(self, found: Mapping[str, "_Found"]) -> list[str]:
+        """What a reader must know of the taggers: gold spans that their head cannot find."""
+        notes = []
+        for name, own in found.items():
+            missed = own.manifest["dev"].get("too_long") or {}
+            for split, spans in missed.items():
+                if spans["spans"]:
+                    shown = "; ".join(spans["some"][:5])
+                    notes.append(
+                        f"{name}: {spans['spans']} gold spans of {split} are longer than the head "
+                        f"can find, and are missed: {shown}"
+                    )
+        return notes
+
+    def compare(
+        self, first: Sequence[TaggerFolder], second: Sequence[TaggerFolder], output: Path
+    ) -> Iterator[str]:
+        """Two runs, the first tagger of each, on the same sentences."""
+        ours, theirs = (self._mapped(self._tag(taggers[0], None)) for taggers in (first, second))
+        assert self.request.against is not None  # noqa: S101 - or nobody asks
+        comparison = compare(
+            ours, theirs, seed=self.request.seed, replicates=self.request.replicates
+        )
+        names = (self.request.run.name, self.request.against.name)
+        folder = output / f"against-{self.request.against.name}"
+        folder.mkdir(parents=True, exist_ok=True)
+        write_text(folder / "comparison.md", [comparison.to_markdown(names=names)])
+        write_json(folder / "comparison.json", comparison.to_json())
+        yield f"made  {folder} (comparison.md, comparison.json)"
+
+    def _mapped(self, found: "_Found") -> list[Tagged]:
+        return relabel(found.tagged, self.labels).tagged if self.labels else found.tagged
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What a tagger found, and what it had learned from."""
+
+    tagged: list[Tagged]
+    train: list[Sentence]
+    labels: tuple[str, ...]
+    manifest: Mapping[str, Any]
+    fold: Fold | None
+    decoder: str
+
+
+def _joined(folds: Sequence[_Found]) -> _Found:
+    """All folds as one: each sentence was tagged by a model that had not seen it."""
+    first = folds[0]
+    labels = tuple(sorted({label for fold in folds for label in fold.labels}))
+    tagged = [one for fold in folds for one in fold.tagged]
+    return _Found(tagged, [], labels, first.manifest, first.fold, first.decoder)

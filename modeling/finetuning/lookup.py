@@ -1,0 +1,36 @@
+"""The gazetteer of a tagger, and what it says of the sentences that the tagger learns from."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from corpora.document import Sentence
+from modeling.config import ConfigError
+from modeling.data.cross_fitting import learn_gazetteer, with_best_level
+from modeling.data.gazetteer import Gazetteer
+from modeling.data.name_lookup import LookedUp
+from modeling.tagging_config import GazetteerConfig
+from modeling.tagset import TagSet
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """A gazetteer, and the features of the training sentences."""
+
+    gazetteer: Gazetteer
+    of_train: LookedUp
+    """Cross-fitted, where the names are those of the training sentences themselves."""
+
+
+def look_up_names(
+    config: GazetteerConfig, train: Sequence[Sentence], tagset: TagSet
+) -> Lookup | None:
+    """Make or read the gazetteer that the settings name; None where there is none."""
+    if config.source == "none":
+        return None
+    if config.source == "train":
+        return Lookup(*learn_gazetteer(train, tagset, folds=config.folds))
+    if not config.path:
+        raise ConfigError(f"gazetteer.source={config.source} needs gazetteer.path.")
+    read = Gazetteer.from_file if config.source == "file" else Gazetteer.from_entities
+    gazetteer = with_best_level(read(config.path), train, tagset)
+    return Lookup(gazetteer, gazetteer.look_up([sentence.tokens for sentence in train]))

@@ -1,0 +1,266 @@
+"""An encoder with a head that finds names.
+
+Shapes: S sentences, W words, T pieces, P candidate spans, D width, G features of a gazetteer.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Final, NamedTuple, Self
+
+import torch
+from torch import Tensor, nn
+
+from corpora.entity_vocab import MASK
+from modeling.config import ConfigError, EncoderConfig
+from modeling.decoding import decode, decode_tags, word_probabilities
+from modeling.decoding.spans import decode_spans
+from modeling.heads.spans import SpanHead
+from modeling.heads.tagging import TokenHead, build_token_head
+from modeling.huggingface import read_pretrained
+from modeling.layers.chain import constrained, log_partition, score
+from modeling.layers.pooling import pool_words
+from modeling.models.encoder import TextEncoder, build_encoder
+from modeling.models.initialization import Undrawn
+from modeling.models.weights import FILE, load_strictly, load_weights, save_weights
+from modeling.predictions import Prediction
+from modeling.sentence_batch import SentenceBatch, SpanBatch
+from modeling.tagging_config import DECODERS, TaggerConfig
+from modeling.tagset import TagSet
+
+TAGGER_FILE: Final = "tagger.json"
+_ENCODER: Final = "encoder."
+_OF_ENTITIES: Final = "entity_embeddings."
+_ENTITY_TABLE: Final = "entity_embeddings.entities.weight"
+_OF_ENTITY_QUERIES: Final = (".query_to_entities.", ".entity_query_to_words.", ".entity_query.")
+
+
+class Found(NamedTuple):
+    """What is found in a sentence."""
+
+    spans: Prediction
+    words: list[tuple[str, float]]
+    """The most probable label of each word, and its probability; empty of span heads."""
+    tags: tuple[str, ...] = ()
+    """As they were decoded, where they may be invalid (``free``)."""
+
+
+class TaggingModel(nn.Module):
+    """An encoder, and a head that reads words or spans."""
+
+    def __init__(
+        self, encoder: TextEncoder, head: TokenHead | SpanHead, *, config: TaggerConfig
+    ) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.head = head
+        self.config = config
+        self.tagset = TagSet(config.labels)
+
+    @classmethod
+    def from_config(cls, config: TaggerConfig, *, class_weights: Tensor | None = None) -> Self:
+        """Build and initialise; ``ConfigError`` for settings that do not go together.
+
+        ``class_weights`` (1 + labels,) are of the loss: of no name, and of each label.
+        """
+        check_tagger(config)
+        encoder = build_encoder(config.encoder)
+        return cls(encoder, _build_head(config, class_weights), config=config)
+
+    def forward(self, batch: SentenceBatch) -> dict[str, Tensor]:
+        """The summed loss, () float32, of the words."""
+        if batch.tags is None:
+            raise ValueError("The sentences have no tags to learn from.")
+        if isinstance(self.head, SpanHead):
+            return {"tags": self.head.loss(self.encoder, batch)}
+        scores = self.head(self._states(batch))
+        return {"tags": self.head.loss(scores, batch.words, batch.tags)}
+
+    def _states(self, batch: SentenceBatch) -> Tensor:
+        """(W, D + G): of each word its state, and what the gazetteer says."""
+        pieces = self.encoder(batch.inputs).pieces
+        states = pool_words(
+            pieces, batch.word_pieces, batch.word_offsets, pooling=self.config.head.pooling
+        )
+        if batch.features is None:
+            return states
+        return torch.cat([states, batch.features.to(states)], dim=1)
+
+    @torch.no_grad()
+    def find(self, batch: SentenceBatch, *, decoder: str | None = None) -> list[Found]:
+        """The names of each sentence, with calibrated probabilities; without dropout."""
+        decoder = decoder or self.decoder
+        with evaluating(self):
+            if isinstance(self.head, SpanHead):
+                return self._find_spans(self.head, batch, decoder)
+            scores = self.head(self._states(batch)).float()
+            temperature = self.config.temperature
+            spans = decode(
+                self.head,
+                scores,
+                batch.words,
+                decoder=decoder,
+                tagset=self.tagset,
+                temperature=temperature,
+            )
+            words = word_probabilities(
+                self.head, scores, batch.words, tagset=self.tagset, temperature=temperature
+            )
+            if decoder != "free":
+                return [Found(*found) for found in zip(spans, words, strict=True)]
+            tags = decode_tags(self.head, scores, batch.words, decoder=decoder, tagset=self.tagset)
+        return [Found(*found) for found in zip(spans, words, tags, strict=True)]
+
+    def _find_spans(self, head: SpanHead, batch: SentenceBatch, decoder: str) -> list[Found]:
+        scores = head.scores(self.encoder, batch, temperature=self.config.temperature)
+        spans = _spans_of(batch)
+        found = decode_spans(
+            scores, spans, len(batch.ids), decoder=decoder, labels=self.config.labels
+        )
+        return [Found(spans, []) for spans in found]
+
+    @property
+    def decoder(self) -> str:
+        """The one that is taken if none is asked for."""
+        return self.config.head.decoder or DECODERS[self.config.head.kind][0]
+
+    @torch.no_grad()
+    def log_likelihood(self, batch: SentenceBatch, temperatures: Tensor) -> Tensor:
+        """(K,) summed log-likelihood of the gold tags (spans), at each of K temperatures."""
+        with evaluating(self):
+            if isinstance(self.head, SpanHead):
+                labels = _spans_of(batch).labels
+                rows = [
+                    self.head.scores(self.encoder, batch, temperature=t)
+                    for t in temperatures.tolist()
+                ]
+                return torch.stack([r.gather(1, labels[:, None]).sum() for r in rows])  # type: ignore[index]
+            scores = self.head(self._states(batch)).float()
+            tags = batch.words.pad(batch.tags)  # type: ignore[arg-type]
+            chains = (
+                constrained(
+                    self.head.chain(scores, batch.words, temperature=t),
+                    self.tagset.follows,
+                    self.tagset.begins,
+                )
+                for t in temperatures.tolist()
+            )
+            return torch.stack([(score(c, tags) - log_partition(c)).sum() for c in chains])
+
+    def save(self, folder: Path) -> None:
+        """Write ``tagger.json`` and ``model.safetensors`` into a folder, which is made."""
+        folder.mkdir(parents=True, exist_ok=True)
+        self.config.save(folder / TAGGER_FILE)
+        save_weights(self.state_dict(), folder)
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """Read what ``save`` wrote; ``WeightsError`` if the weights are not this model's."""
+        with Undrawn():
+            model = cls.from_config(TaggerConfig.load(folder / TAGGER_FILE))
+        load_strictly(model, load_weights(folder / FILE), where=folder)
+        return model
+
+
+def _spans_of(batch: SentenceBatch) -> SpanBatch:
+    if batch.spans is None:
+        raise ValueError("A span head reads the candidate spans of a batch, and this has none.")
+    return batch.spans
+
+
+def check_tagger(config: TaggerConfig) -> None:
+    """Raise ``ConfigError`` for settings that do not go together."""
+    head = config.head
+    if not config.labels:
+        raise ConfigError("A tagger needs labels: the training data has no name.")
+    if head.decoder is not None and head.decoder not in DECODERS[head.kind]:
+        raise ConfigError(
+            f"head.decoder={head.decoder} does not go with head.kind={head.kind}; "
+            f"{', '.join(DECODERS[head.kind])} do."
+        )
+    if head.class_weights != "none" and head.kind in {"crf", "crf_ner"}:
+        raise ConfigError(
+            f"head.class_weights={head.class_weights} weighs words, and head.kind={head.kind} is "
+            "trained on whole sentences: leave it out, or take softmax, cse or span."
+        )
+    if head.kind != "span":
+        return
+    if head.pooling != "first":
+        raise ConfigError("head.pooling: a span is read at its first and last piece; leave it out.")
+    if head.span_features != "words" and not config.encoder.n_entities:
+        raise ConfigError(
+            f"head.span_features={head.span_features} needs an encoder that reads entities (LUKE, "
+            "daluke). Take such a --model, or --set head.span_features=words."
+        )
+
+
+def _build_head(config: TaggerConfig, class_weights: Tensor | None) -> TokenHead | SpanHead:
+    head, width = config.head, config.encoder.width
+    if head.kind == "span":
+        return SpanHead(
+            width=width,
+            n_labels=len(config.labels),
+            features=head.span_features,
+            dropout=head.dropout,
+            n_features=config.n_features,
+            class_weights=class_weights,
+            max_candidates=head.max_candidates,
+            skip_below=head.skip_below,
+        )
+    return build_token_head(
+        head.kind,
+        width=width + config.n_features,
+        tagset=TagSet(config.labels),
+        dropout=head.dropout,
+        class_weights=class_weights,
+        boundary_loss=head.boundary_loss,
+        boundary_weight=head.boundary_weight,
+        chain_init=head.chain_init,
+    )
+
+
+def encoder_for(config: EncoderConfig, *, reads_entities: bool) -> EncoderConfig:
+    """The settings of a pre-trained encoder, as a tagger needs it.
+
+    For spans its entities are cut to the special ones, of which [MASK] is every candidate (D-F3);
+    for words they are left out, and entity-aware attention is then plain attention.
+    """
+    if reads_entities and config.n_entities:
+        return replace(config, n_entities=MASK + 1)
+    attention = "plain" if config.attention == "entity_aware" else config.attention
+    return replace(config, n_entities=0, attention=attention)
+
+
+def take_encoder(model: TaggingModel, folder: Path) -> None:
+    """Begin with the encoder of a folder (``read_pretrained``), whatever heads it has.
+
+    Raises ``WeightsError`` where the weights are not those of the model's encoder.
+    """
+    weights = encoder_weights(read_pretrained(folder).weights, model.config.encoder)
+    load_strictly(model.encoder, weights, where=folder)
+
+
+def encoder_weights(weights: Mapping[str, Tensor], config: EncoderConfig) -> dict[str, Tensor]:
+    """Of all weights of a pre-trained model those that such an encoder has, cut as it needs."""
+    taken = {n.removeprefix(_ENCODER): w for n, w in weights.items() if n.startswith(_ENCODER)}
+    if config.n_entities:
+        table = taken[_ENTITY_TABLE]
+        return taken | {_ENTITY_TABLE: table[: config.n_entities].clone()}
+    return {
+        name: tensor
+        for name, tensor in taken.items()
+        if not name.startswith(_OF_ENTITIES)
+        and not any(part in name for part in _OF_ENTITY_QUERIES)
+    }
+
+
+@contextmanager
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """Without dropout inside."""
+    was_training = model.training
+    model.eval()
+    try:
+        yield
+    finally:
+        model.train(was_training)

@@ -1,0 +1,135 @@
+"""Settings of name taggers and of their fine-tuning; ``modeling/config.py`` says what these are."""
+
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from modeling.config import Config, EncoderConfig, OptimizerConfig, ScheduleConfig
+
+HeadKind = Literal["softmax", "cse", "crf", "crf_ner", "span"]
+DecoderName = Literal["free", "fix", "viterbi", "cse", "greedy", "schedule"]
+DECODERS: Final[dict[str, tuple[DecoderName, ...]]] = {
+    "softmax": ("viterbi", "free", "fix"),
+    "cse": ("cse", "viterbi", "free", "fix"),
+    "crf": ("viterbi", "free", "fix"),
+    "crf_ner": ("viterbi", "free", "fix"),
+    "span": ("schedule", "greedy"),
+}
+"""Which decoders go with a head; the first is taken if none is chosen."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeadConfig(Config):
+    """What is predicted from the states of words."""
+
+    kind: HeadKind = "softmax"
+    """A tag for each word; Class-Start-End (NEISS paper, section 4.1); a linear chain; the same
+    with learned penalties for tags that cannot follow (eq. 7); every span (LUKE)."""
+    decoder: DecoderName | None = None
+    """``free``: the best tags, valid or not; ``fix``: these, repaired by the Entity-Fix rule
+    (section 4.3); ``viterbi``: the best valid tags; ``cse``: section 4.1; ``greedy``: spans by
+    probability; ``schedule``: the best disjoint spans. None: the first of ``DECODERS``."""
+    pooling: Literal["first", "mean", "max"] = "first"
+    """A word is its first piece, or the mean or the maximum of all."""
+    dropout: float = 0.0
+    """Before the head."""
+    class_weights: Literal["none", "inverse"] = "none"
+    """``inverse``: 1 / count of the class in training data (D-F6); of softmax, cse and span."""
+    boundary_loss: Literal["bce", "l1", "l2"] = "bce"
+    """Of the starts and ends of ``cse`` (B-N5)."""
+    boundary_weight: float = 6.0
+    """How much a start or end weighs there against none: 1 + 5 (B-N5)."""
+    chain_init: Literal["off", "on", "neiss"] = "off"
+    """Of ``crf_ner``: ω_f=1, ω_a=0, a plain chain at first; ω_f=1, ω_a=10, the rules from the
+    start; or all from U(−0.05, 0.05), as NEISS has it (B-N7)."""
+    span_features: Literal["both", "words", "entities"] = "both"
+    """[first piece; last piece; entity], the first two, or the last (D-F2)."""
+    max_span_pieces: int = 16
+    """Longest span that ``span`` can find (B-D8); longer gold spans are named, and missed."""
+    max_candidates: float = 3.0
+    """Spans for each word, at most, that are given an entity of their own after a cheap first
+    score; 0: all are. Only for ``span`` with entities."""
+    skip_below: float = 0.005
+    """In use, spans that by the first score are names with less than this probability are not
+    given one, however few there are."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SentencesConfig(Config):
+    """How sentences become windows of pieces."""
+
+    max_length: int = 0
+    """Pieces of a window, [CLS] and [SEP] included; 0: as many as the encoder has positions for
+    (512 where it has no limit)."""
+    overlap: int = 64
+    """Pieces that windows of a sentence which is too long share, at least."""
+    context: Literal["none", "document"] = "none"
+    """``document``: sentences before and after, as many pieces as fit, are read with it (L-F1)."""
+    max_context: int = 0
+    """Pieces of context, on both sides together; 0: as many as fit."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GazetteerConfig(Config):
+    """Names that are looked up, and what was found given to the head beside a word's state."""
+
+    source: Literal["none", "train", "file", "entities"] = "none"
+    """The names of the training set (cross-fitted); a file of names and labels; an entity
+    vocabulary with its aliases."""
+    path: str = ""
+    """Of a file or vocabulary."""
+    folds: int = 10
+    """Of cross-fitting: a document's names are looked up among those of other documents' folds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FinetuningConfig(Config):
+    """How long, how large, how often."""
+
+    epochs: int = 10
+    samples: int = 0
+    """Sentences of an epoch, drawn anew each time; 0: all, each once (N-F4: 5,000)."""
+    max_steps: int = 0
+    """Steps after which training ends, whatever the epochs; 0: no such limit."""
+    batch_size: int = 16
+    """Sentences of a step."""
+    evaluate_batch_size: int = 32
+    seed: int = 1
+    precision: Literal["float32", "bfloat16"] = "float32"
+    choose: Literal["best", "last"] = "best"
+    """The epoch with the best strict F1 on dev, or the last one."""
+    patience: int = 0
+    """Epochs without a better F1 after which training ends; 0: never."""
+    train_size: int = 0
+    """Training sentences that are used, chosen by hash; 0: all."""
+    freeze_encoder: bool = False
+    """Train the head alone."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FinetuneConfig(Config):
+    """All settings of a fine-tuning run."""
+
+    head: HeadConfig = field(default_factory=HeadConfig)
+    data: SentencesConfig = field(default_factory=SentencesConfig)
+    gazetteer: GazetteerConfig = field(default_factory=GazetteerConfig)
+    optimizer: OptimizerConfig = field(
+        default_factory=lambda: OptimizerConfig(lr=5e-5, weight_decay=0.01)
+    )
+    schedule: ScheduleConfig = field(default_factory=ScheduleConfig)
+    training: FinetuningConfig = field(default_factory=FinetuningConfig)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaggerConfig(Config):
+    """What a tagger is made of: saved beside its weights, and enough to build it."""
+
+    labels: tuple[str, ...] = ()
+    """In the order of their ids."""
+    encoder: EncoderConfig = field(default_factory=EncoderConfig)
+    head: HeadConfig = field(default_factory=HeadConfig)
+    data: SentencesConfig = field(default_factory=SentencesConfig)
+    gazetteer: GazetteerConfig = field(default_factory=GazetteerConfig)
+    n_features: int = 0
+    """G, of the gazetteer."""
+    temperature: float = 1.0
+    """That probabilities are calibrated with: logits are divided by it (fitted on dev)."""

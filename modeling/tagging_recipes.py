@@ -1,0 +1,140 @@
+"""Known-good settings of taggers: ``python -m modeling.finetune --list``.
+
+Each function returns settings. Those with the name of a published system have its numbers (ids
+such as N-F4 are those of the design notes) and follow what its paper says where the code differs.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from modeling.config import ConfigError, OptimizerConfig, ScheduleConfig
+from modeling.tagging_config import (
+    FinetuneConfig,
+    FinetuningConfig,
+    HeadConfig,
+    HeadKind,
+    SentencesConfig,
+)
+
+Recipe = Callable[[], FinetuneConfig]
+RECIPES: dict[str, Recipe] = {}
+"""By name."""
+_ABOUT: dict[str, str] = {}
+_HEADS: dict[HeadKind, str] = {
+    "softmax": "A tag for each word.",
+    "cse": "Class, start and end of each word (NEISS paper, section 4.1).",
+    "crf": "A linear chain of tags.",
+    "crf_ner": "A linear chain with learned penalties for tags that cannot follow (eq. 7).",
+    "span": "Every span of at most 16 pieces (LUKE).",
+}
+
+
+def recipe(name: str) -> FinetuneConfig:
+    """The settings of this name; ``ConfigError`` that lists the names there are."""
+    if name not in RECIPES:
+        raise ConfigError(f"No recipe {name!r}; there are {', '.join(RECIPES)}.")
+    return RECIPES[name]()
+
+
+def about(name: str) -> str:
+    """What a recipe is, in a line."""
+    return _ABOUT[name]
+
+
+def change(config: FinetuneConfig, **parts: dict[str, Any]) -> FinetuneConfig:
+    """Settings with some of a part's settings changed: ``change(c, head={"dropout": 0.1})``."""
+    changed = {name: replace(getattr(config, name), **values) for name, values in parts.items()}
+    return replace(config, **changed)
+
+
+def _list(name: str, function: Recipe, *, about: str) -> None:
+    RECIPES[name], _ABOUT[name] = function, about
+
+
+def _listed(function: Recipe) -> Recipe:
+    _list(function.__name__, function, about=(function.__doc__ or "").partition("\n")[0].strip())
+    return function
+
+
+def _of_head(kind: HeadKind) -> FinetuneConfig:
+    """What we would choose today: warm-up and linear descent, the best of ten epochs."""
+    return FinetuneConfig(
+        head=HeadConfig(kind=kind, dropout=0.1),
+        optimizer=OptimizerConfig(lr=5e-5, betas=(0.9, 0.98), weight_decay=0.01, clip=1.0),
+        schedule=ScheduleConfig(shape="linear", warmup=0.1),
+        training=FinetuningConfig(epochs=10, batch_size=16),
+    )
+
+
+for _kind, _what in _HEADS.items():
+    _list(_kind, partial(_of_head, _kind), about=_what)
+
+
+def _small(kind: HeadKind) -> FinetuneConfig:
+    """For encoders of 4 layers of 128, which want a higher rate and more epochs."""
+    return change(
+        _of_head(kind),
+        optimizer={"lr": 1e-3},
+        training={"epochs": 20, "batch_size": 16},
+    )
+
+
+for _kind in _HEADS:
+    _list(
+        f"{_kind}_small",
+        partial(_small, _kind),
+        about=f"``{_kind}`` for a small encoder on a laptop.",
+    )
+
+
+@_listed
+def neiss() -> FinetuneConfig:
+    """NEISS: crf_ner, 30 epochs of 5,000 sentences, staircase rate, averaged weights (N-F4)."""
+    return FinetuneConfig(
+        head=HeadConfig(kind="crf_ner", decoder="fix"),
+        optimizer=OptimizerConfig(lr=5e-5, eps=1e-7, weight_decay=0.0, clip=None, ema=0.99),
+        schedule=ScheduleConfig(  # x 0.99 every 3 of 30 epochs
+            shape="constant_cosine", warmup=0.0, constant=0.0, cosine=0.0, decay=0.99, stair=0.1
+        ),
+        training=FinetuningConfig(epochs=30, samples=5_000, batch_size=16),
+    )
+
+
+@_listed
+def luke() -> FinetuneConfig:
+    """LUKE: spans, with the document around the sentence, 5 epochs (L-F1)."""
+    return FinetuneConfig(
+        head=HeadConfig(kind="span", decoder="greedy", dropout=0.1, max_candidates=0.0),
+        data=SentencesConfig(context="document"),
+        optimizer=OptimizerConfig(
+            lr=1e-5, betas=(0.9, 0.98), weight_decay=0.01, clip=None, bias_correction=False
+        ),
+        schedule=ScheduleConfig(shape="linear", warmup=0.06),
+        training=FinetuningConfig(epochs=5, batch_size=8),
+    )
+
+
+@_listed
+def daluke() -> FinetuneConfig:
+    """DaLUKE: spans of single sentences, 15 epochs, batches of 8 (D-F4)."""
+    return FinetuneConfig(
+        head=HeadConfig(kind="span", decoder="greedy", dropout=0.025, max_candidates=0.0),
+        optimizer=OptimizerConfig(
+            lr=5e-5, betas=(0.9, 0.98), weight_decay=0.01, clip=None, bias_correction=False
+        ),
+        schedule=ScheduleConfig(shape="linear", warmup=0.06),
+        training=FinetuningConfig(epochs=15, batch_size=8),
+    )
+
+
+@_listed
+def entity_bert() -> FinetuneConfig:
+    """The fine-tuning of Entity-Enhanced BERT: 10 epochs, batches of 32, constant rate (E-T3)."""
+    return FinetuneConfig(
+        head=HeadConfig(kind="softmax", decoder="free"),
+        optimizer=OptimizerConfig(lr=5e-5, weight_decay=0.0, clip=None, eps=1e-8),
+        schedule=ScheduleConfig(shape="constant", warmup=0.0),
+        training=FinetuningConfig(epochs=10, batch_size=32),
+    )

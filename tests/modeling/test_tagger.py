@@ -1,0 +1,124 @@
+"""A tagger in use: text in, names with offsets and probabilities out."""
+
+from dataclasses import replace
+
+import pytest
+
+from corpora.document import Document, Mention, Paragraph, Sentence, Span
+from corpora.errors import CorpusError
+from corpora.ner.labels import LabelMap
+from modeling.finetuning.data import NerData
+from modeling.tagger import Tagger, document_of
+
+
+@pytest.fixture(scope="module")
+def tagger(tagger_run):
+    return Tagger.load(tagger_run)
+
+
+def test_names_of_a_text_have_its_offsets(tagger):
+    text = "ich war in Ulm.\n\n  dann sah ich bei Ida Berg viel."
+
+    found = tagger(text, lang="de")
+
+    assert [(text[m.start : m.end], m.label) for m in found] == [
+        ("Ulm", "place"),
+        ("Ida Berg", "pers"),
+    ]
+    assert {m.origin for m in found} == {"prediction"}
+    assert all(0 < m.score <= 1 for m in found)
+
+
+@pytest.mark.parametrize("text", ["", " \n\t\n", "…", "\u200b", "🙂"])
+def test_texts_with_nothing_in_them_have_no_names(tagger, text):
+    assert tagger(text) == []
+
+
+def test_a_text_of_ten_thousand_words_is_read_to_its_end(tagger):
+    text = "und dann " * 5000 + "sah ich in Jena"
+
+    found = tagger(text)
+
+    assert [(m.start, text[m.start : m.end]) for m in found][-1:] == [(len(text) - 4, "Jena")]
+
+
+def test_sentences_come_back_in_their_order_whatever_is_read_together(tagger, ner):
+    sentences = NerData.open(ner).split("test")
+
+    together = tagger.tag(sentences)
+    alone = [tagger.tag([sentence])[0] for sentence in sentences]
+
+    assert [one.sentence for one in together] == sentences
+    for one, other in zip(together, alone, strict=True):
+        assert [(s.start, s.end, s.label) for s in one.spans] == [
+            (s.start, s.end, s.label) for s in other.spans
+        ]
+
+
+def test_gold_tags_are_not_looked_at(tagger, ner):
+    sentences = NerData.open(ner).split("test")
+    bare = [replace(s, tags=("O",) * len(s.tags)) for s in sentences]
+
+    assert [t.spans for t in tagger.tag(bare)] == [t.spans for t in tagger.tag(sentences)]
+
+
+def test_names_below_the_threshold_are_left_out(tagger, ner):
+    sentences = NerData.open(ner).split("test")
+    every = [span.probability for one in tagger.tag(sentences) for span in one.spans]
+    middle = sorted(every)[len(every) // 2]
+
+    kept = [s.probability for one in tagger.tag(sentences, threshold=middle) for s in one.spans]
+
+    assert kept == [probability for probability in every if probability >= middle]
+
+
+def test_labels_are_mapped_and_left_out(tagger):
+    tagger = Tagger(tagger.model, tagger.tokenizer, folder=tagger.folder)
+    tagger.label_map = LabelMap("m", {"pers": "PER", "place": ""})
+
+    found = tagger("ich war in Ulm und bei Anna.")
+
+    assert [m.label for m in found] == ["PER"]
+
+
+def test_documents_keep_all_but_their_mentions(tagger):
+    text = "ich war in Ulm . Anna sah viel ."
+    document = Document(
+        id="d",
+        group="g",
+        source="s",
+        text=text,
+        title="T",
+        paragraphs=(Paragraph(0, len(text)),),
+        sentences=(Span(0, 16), Span(17, len(text))),
+        mentions=(Mention(0, 3, label="x"),),
+    )
+
+    annotated = tagger.annotate(document)
+
+    assert replace(annotated, mentions=()) == replace(document, mentions=())
+    assert "Ulm" in [text[m.start : m.end] for m in annotated.mentions]
+
+
+def test_documents_without_sentences_pass(tagger):
+    documents = [document_of("in Ulm ."), document_of(""), document_of("bei Anna .")]
+
+    found = list(tagger.annotate_all(documents))
+
+    assert [len(document.mentions) for document in found] == [1, 0, 1]
+
+
+def test_probabilities_of_a_sentence_do_not_depend_on_what_is_read_with_it(tagger):
+    short = Sentence(id="a", document_id="a", split="test", tokens=("in", "Ulm"), tags=("O", "O"))
+    long = Sentence(id="b", document_id="b", split="test", tokens=("und",) * 30, tags=("O",) * 30)
+
+    [alone] = tagger.tag([short])
+    together = tagger.tag([short, long])[0]
+
+    assert together.spans[0].probability == pytest.approx(alone.spans[0].probability, abs=1e-6)
+
+
+def test_what_is_no_tagger_is_refused(tmp_path, bases):
+    for folder in (tmp_path, bases / "plain"):
+        with pytest.raises(CorpusError, match=r"modeling\.finetune"):
+            Tagger.load(folder)
