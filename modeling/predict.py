@@ -1,0 +1,175 @@
+"""Find names in text with a tagger; or ask a pre-trained encoder what stands behind [MASK].
+
+Examples:
+  python -m modeling.predict runs/sturm --text letter.txt --lang de
+  echo "Peter lebt in Frankfurt am Main." | python -m modeling.predict runs/sturm --text -
+  python -m modeling.predict runs/sturm --conll build/sturm/test.conll --format conll
+  python -m modeling.predict runs/sturm --documents build/news --output build/news-names
+  python -m modeling.predict runs/sturm --tei 'letters/*.xml' --edition sturm --output enriched
+  python -m modeling.predict runs/sturm --tei 'letters/*.xml' --edition sturm --candidates c.tsv
+  python -m modeling.predict --tei 'letters/*.xml' --edition sturm --apply c.tsv --output enriched
+  python -m modeling.predict --tei 'enriched/*.xml' --undo --output original
+  python -m modeling.predict runs/daluke --masked "Danmarks vigtigste lov er [MASK]."
+
+A TEI file comes back with nothing changed but the new names: this is proved for each file before
+it is written (docs/enriching.md).
+"""
+
+import argparse
+import logging
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from corpora.errors import CorpusError, UsageError
+
+ABOUT = __doc__
+_WHAT = ("text", "conll", "documents", "tei", "masked")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Read the command line and predict; 0, or 1 for an error, or 2 for a wrong command."""
+    parser = make_parser()
+    arguments = parser.parse_args(argv)
+    if problem := _problem(arguments):
+        parser.error(problem)
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
+    from modeling.config import ConfigError  # noqa: PLC0415 - for --help
+    from modeling.predicting import commands  # noqa: PLC0415
+
+    what = next(name for name in _WHAT if getattr(arguments, name))
+    try:
+        getattr(commands, f"predict_{what}")(arguments)
+    except UsageError as error:
+        parser.error(str(error))
+    except (CorpusError, ConfigError, ValueError, OSError) as error:
+        sys.stderr.write(f"{type(error).__name__}: {error}\n")
+        return 1
+    except KeyboardInterrupt:
+        sys.stderr.write("\nStopped. The same command goes on with what is not written yet.\n")
+        return 130
+    return 0
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The options."""
+    description, _, epilog = ABOUT.partition("\n\n")
+    parser = argparse.ArgumentParser(
+        prog="python -m modeling.predict",
+        description=description,
+        epilog=epilog,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add(
+        "model",
+        nargs="?",
+        type=Path,
+        metavar="RUN",
+        help="a run of modeling.finetune, or a tagger of one",
+    )
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--text", metavar="FILE", help="plain text, - for standard input")
+    what.add_argument(
+        "--conll", type=Path, metavar="FILE", help="a word a line, a blank line after each sentence"
+    )
+    what.add_argument("--documents", type=Path, metavar="DIR", help="a dataset of documents")
+    what.add_argument("--tei", nargs="+", metavar="FILE", help="TEI files, or patterns in quotes")
+    what.add_argument(
+        "--masked", metavar="TEXT", help="text with [MASK], for a run of modeling.pretrain"
+    )
+    add(
+        "--output",
+        type=Path,
+        metavar="PATH",
+        help="where to; text and CoNLL: standard output if left out",
+    )
+    add(
+        "--format",
+        choices=("conll", "json", "jsonl", "tsv"),
+        default="tsv",
+        help="of what is found in text and CoNLL",
+    )
+    add(
+        "--labels",
+        metavar="NAME|FILE",
+        help="a map of labels, as benchmark_to_ner has it: what the tagger finds under other names",
+    )
+    add("--threshold", type=float, default=0.0, metavar="P", help="least probability of a name")
+    add("--decoder", metavar="NAME", help="another than the tagger's own, as viterbi")
+    add("--lang", metavar="TAG", help="whose rules for sentences and words apply to --text")
+    add("--batch-size", type=int, default=32, metavar="N", help="sentences at once")
+    add("--threads", type=int, default=0, metavar="N", help="of torch, on a CPU")
+    _add_tei(parser.add_argument_group("TEI"))
+    add(
+        "--entities",
+        default="",
+        metavar="START:END,…",
+        help="with --masked: spans of masked entities, in characters",
+    )
+    add("--top", type=int, default=5, metavar="K", help="with --masked: how many are shown")
+    return parser
+
+
+def _add_tei(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add(
+        "--edition",
+        metavar="NAME",
+        help="how the edition is read and written: a shipped one, or a TOML file",
+    )
+    add(
+        "--existing",
+        choices=("keep", "only-new", "replace-predicted"),
+        default="keep",
+        help="names that are there already",
+    )
+    add(
+        "--crossing",
+        choices=("split", "standOff"),
+        default="split",
+        help="names that cross an element's boundary",
+    )
+    add("--schema", type=Path, metavar="FILE", help="a RelaxNG schema that the result must fit")
+    add(
+        "--candidates",
+        type=Path,
+        metavar="TSV",
+        help="write what is found into a list to be reviewed, and no file",
+    )
+    add("--apply", type=Path, metavar="TSV", help="write the names of a reviewed list")
+    add(
+        "--undo",
+        action="store_true",
+        help="take out what was added, and give the original bytes back",
+    )
+
+
+def _problem(arguments: argparse.Namespace) -> str:
+    """What is wrong with the command, or nothing."""
+    has_model = arguments.model is not None
+    needs_model = not (arguments.undo or arguments.apply)
+    if needs_model and not has_model:
+        return "name a run: python -m modeling.predict RUN …"
+    if not arguments.tei:
+        names = [
+            n for n in ("edition", "schema", "candidates", "apply", "undo") if getattr(arguments, n)
+        ]
+        if names:
+            return f"--{names[0]} is for --tei"
+    elif not arguments.edition and not arguments.undo:
+        return "--tei needs --edition: a shipped one (--edition tei), or a TOML file"
+    elif not arguments.output and not arguments.candidates:
+        return "--tei needs --output, a folder for the files (or --candidates)"
+    if arguments.documents and not arguments.output:
+        return "--documents needs --output, the dataset to write"
+    if not 0 <= arguments.threshold <= 1:
+        return f"--threshold {arguments.threshold}: a probability, from 0 to 1"
+    return ""
+
+
+if __name__ == "__main__":
+    sys.exit(main())

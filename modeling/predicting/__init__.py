@@ -1,0 +1,1 @@
+"""What ``python -m modeling.predict`` does with each kind of input."""

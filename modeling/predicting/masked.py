@@ -1,0 +1,185 @@
+"""Ask a pre-trained encoder: the best pieces for each [MASK], and the best entities for spans.
+
+Section 6.3.1 of the DaLUKE thesis.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from corpora.entity_vocab import MASK, SPECIAL
+from corpora.errors import CorpusError, UsageError
+from corpora.tokenizers import Tokenizer
+from modeling.batch import Batch, Layout, Mentions, Rows, Words
+from modeling.finetuning.base import find_model
+from modeling.huggingface import read_pretrained
+from modeling.models.pretraining import PretrainingModel
+from modeling.training.sources import ENTITIES, read_entities
+
+
+class Guess(NamedTuple):
+    """What may stand at a place."""
+
+    start: int
+    """Characters of the text."""
+    end: int
+    best: list[tuple[str, float]]
+    """Pieces or entities, and their probabilities, the best first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guesser:
+    """A pre-trained model with its tokenizer and the names of its entities."""
+
+    model: PretrainingModel
+    tokenizer: Tokenizer
+    entities: tuple[str, ...] = ()
+
+    @classmethod
+    def load(cls, path: Path) -> "Guesser":
+        """Open a run of ``modeling.pretrain``, or a folder of transformers with its heads."""
+        folder = find_model(path)
+        model = read_pretrained(folder).build().eval()
+        names: tuple[str, ...] = ()
+        if (folder / ENTITIES).is_file():
+            names = tuple(read_entities(folder / ENTITIES).to_pylist())
+        return cls(model, Tokenizer.open(folder), names)
+
+    @torch.inference_mode()
+    def pieces(self, text: str, *, top: int = 5) -> list[Guess]:
+        """The ``top`` best pieces for each mask piece (``[MASK]``) in a text."""
+        ids, starts, ends, places = self._cut(text)
+        if "pieces" not in self.model.heads:
+            raise CorpusError("This model has no head for pieces: it cannot guess words.")
+        if not len(places):
+            raise UsageError(f"--masked: there is no {self._mask} in the text.")
+        states = self.model.encoder(self._batch(ids)).pieces
+        head = self.model.heads["pieces"]
+        scores = head.logits(states.index_select(0, torch.from_numpy(places + 1)))  # type: ignore[operator]
+        best = _best(scores, self.tokenizer.specials, top=top)
+        guesses = []
+        for place, rows in zip(places.tolist(), best, strict=True):
+            named = [(self.tokenizer.backend.id_to_token(id), p) for id, p in rows]
+            guesses.append(Guess(int(starts[place]), int(ends[place]), named))
+        return guesses
+
+    @torch.inference_mode()
+    def guess_entities(
+        self, text: str, spans: Sequence[tuple[int, int]], *, top: int = 5
+    ) -> list[Guess]:
+        """The ``top`` best entities for each span of characters, all of them masked."""
+        if "entities" not in self.model.heads or not self.entities:
+            raise CorpusError(
+                "This model knows no entities: pre-train one with an entity vocabulary."
+            )
+        ids, starts, ends, _ = self._cut(text)
+        inside = []
+        for start, end in spans:
+            pieces = np.flatnonzero((ends > start) & (starts < end))
+            if not 0 <= start < end <= len(text) or not len(pieces):
+                raise UsageError(
+                    f"--entities {start}:{end}: no text of the {len(text)} characters."
+                )
+            inside.append(pieces + 1)
+        encoded = self.model.encoder(self._batch(ids, inside))
+        scores = self.model.heads["entities"].logits(encoded.entities)  # type: ignore[operator]
+        best = _best(scores, range(len(SPECIAL)), top=top)
+        return [
+            Guess(start, end, [(self.entities[id], p) for id, p in rows])
+            for (start, end), rows in zip(spans, best, strict=True)
+        ]
+
+    def tell(self, text: str, spans: Sequence[tuple[int, int]], *, top: int) -> Iterator[str]:
+        """Both, as lines."""
+        guesses = self.pieces(text, top=top) if self._mask in text or not spans else []
+        for guess in [*guesses, *(self.guess_entities(text, spans, top=top) if spans else ())]:
+            yield f"{guess.start}:{guess.end} {text[guess.start : guess.end]}\n"
+            for name, probability in guess.best:
+                yield f"  {probability:7.4f}  {name}\n"
+
+    @property
+    def _mask(self) -> str:
+        return str(self.tokenizer.backend.id_to_token(self.tokenizer.special.mask))
+
+    def _cut(self, text: str) -> tuple[NDArray[np.int64], ...]:
+        """Ids, starts and ends of the pieces, and which of them are masks."""
+        ids, starts, ends, places = [], [], [], []
+        position = n = 0
+        for number, part in enumerate(text.split(self._mask)):
+            if number:
+                ids.append([self.tokenizer.special.mask])
+                starts.append([position])
+                position += len(self._mask)
+                ends.append([position])
+                places.append(n)
+                n += 1
+            [pieces] = self.tokenizer.encode([part])
+            ids.append(pieces.ids.tolist())
+            starts.append((pieces.starts + position).tolist())
+            ends.append((pieces.ends + position).tolist())
+            position += len(part)
+            n += len(pieces)
+        columns = [
+            np.array(list(chain.from_iterable(column)), np.int64) for column in (ids, starts, ends)
+        ]
+        limit = self.model.config.encoder.max_positions
+        if self.model.config.encoder.positions == "learned" and n + 2 > limit:
+            raise UsageError(
+                f"--masked: {n} pieces, and the encoder reads {limit - 2}. Cut the text."
+            )
+        return (*columns, np.array(places, np.int64))
+
+    def _batch(self, ids: NDArray[np.int64], inside: Sequence[NDArray[np.int64]] = ()) -> Batch:
+        """One sequence; ``inside`` are the positions of the pieces of each masked entity."""
+        special = self.tokenizer.special
+        framed = torch.from_numpy(np.concatenate([[special.cls], ids, [special.sep]]))
+        layout = Layout.of([len(framed)])
+        continues = torch.from_numpy(self.tokenizer.continuations[framed.numpy()])
+        n_words = int((~continues).sum())
+        words = Words(
+            layout=Layout.of([n_words]),
+            of_piece=(~continues).cumsum(0) - 1,
+            n_pieces=torch.bincount((~continues).cumsum(0) - 1),
+        )
+        if not inside:
+            return Batch(("text",), framed, Rows(layout, together=layout, words=words))
+        sizes = torch.tensor([len(pieces) for pieces in inside])
+        mentions = Mentions(
+            entities=torch.full((len(inside),), MASK),
+            positions=torch.from_numpy(np.concatenate(inside)),
+            offsets=sizes.cumsum(0) - sizes,
+        )
+        together = Layout.of([len(framed) + len(inside)])
+        rows = Rows(layout, together=together, words=words, entities=Layout.of([len(inside)]))
+        return Batch(("text",), framed, rows, mentions=mentions)
+
+
+def _best(
+    scores: Tensor, left_out: Sequence[int] | frozenset[int] | range, *, top: int
+) -> list[list[tuple[int, float]]]:
+    """Of each row the ids with the highest probabilities, some ids left out."""
+    probabilities = scores.float().softmax(1)
+    probabilities[:, list(left_out)] = 0.0
+    values, ids = probabilities.topk(min(top, probabilities.shape[1]), dim=1)
+    return [
+        list(zip(row, shares, strict=True))
+        for row, shares in zip(ids.tolist(), values.tolist(), strict=True)
+    ]
+
+
+def parse_spans(text: str) -> list[tuple[int, int]]:
+    """``0:4,10:14`` as spans of characters, half-open; ``UsageError`` for what is none."""
+    spans = []
+    for part in filter(None, text.split(",")):
+        start, _, end = part.partition(":")
+        if not (start.strip().isdecimal() and end.strip().isdecimal()):
+            raise UsageError(f"--entities {part}: expected START:END, in characters, as 0:8,15:20.")
+        spans.append((int(start), int(end)))
+    return spans
