@@ -161,6 +161,13 @@ class _Scorer:
         """What a reader must know of the taggers: gold spans that their head cannot find."""
         notes = []
         for name, own in found.items():
+            for side, counts in (
+                relabel(own.tagged, self.labels).changes.items() if self.labels else ()
+            ):
+                told = ", ".join(f"{change}: {n:,}" for change, n in sorted(counts.items()))
+                notes.append(
+                    f"{name}: {side} labels changed by {self.request.labels}: {told or 'none'}"
+                )
             missed = own.manifest["dev"].get("too_long") or {}
             for split, spans in missed.items():
                 if spans["spans"]:

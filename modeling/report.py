@@ -1,7 +1,16 @@
-"""Draw what runs have told into one HTML page.
+"""Draw what runs of pre-training have told into one HTML page; or put scores into a table.
 
-Example:
+Examples:
   python -m modeling.report runs/neiss runs/neiss_abs --output report.html
+  python -m modeling.report runs/* --table heads
+  python -m modeling.report runs/* --table encoders --mean-over dataset --output table.tsv
+  python -m modeling.report runs/* --rows head.kind optimizer.lr --columns dataset --value token_f1
+
+Tables are of all evaluations (evaluation.json) below the folders:
+  heads      a row for each head, a column for each data set and decoder (NEISS, Table 8)
+  encoders   a row for each encoder, a column for each data set (NEISS, Tables 6, 7, 9 and 11;
+             DaLUKE, Table 5.3)
+  sets       a row for what was trained on, a column for what was tested on (DaLUKE, Table 6.17)
 """
 
 import argparse
@@ -14,12 +23,18 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from corpora.errors import CorpusError
+from corpora.errors import CorpusError, UsageError
 
 if TYPE_CHECKING:
     from modeling.training.figures import Told
 
 ABOUT = __doc__
+_TABLES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "heads": (("head.kind", "gazetteer.source"), ("dataset", "decoder")),
+    "encoders": (("encoder",), ("dataset",)),
+    "sets": (("trained_on",), ("dataset",)),
+}
+"""Rows and columns."""
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem;
        padding: 0 1rem; color: #222; background: #fff; }
@@ -44,7 +59,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--output", type=Path, metavar="FILE", help="default: report.html in the first folder"
     )
+    _add_table(parser.add_argument_group("tables"))
     arguments = parser.parse_args(argv)
+    if arguments.table or arguments.rows:
+        return _write_table(parser, arguments)
     output = arguments.output or arguments.runs[0] / "report.html"
     try:
         page = make_page([read_run(folder) for folder in arguments.runs])
@@ -54,6 +72,45 @@ def main(argv: Sequence[str] | None = None) -> int:
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text(page, encoding="utf-8")
     sys.stderr.write(f"made {output}\n")
+    return 0
+
+
+def _add_table(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add("--table", choices=tuple(_TABLES), help="a table instead of a page")
+    add("--rows", nargs="+", metavar="SETTING", help="what the rows are, as head.kind")
+    add("--columns", nargs="+", metavar="SETTING", default=["dataset"], help="(default: dataset)")
+    add("--value", default="strict_f1", metavar="SCORE", help="(default: strict_f1)")
+    add("--mean-over", metavar="SETTING", help="a cell is the mean over its values, as dataset")
+
+
+def _write_table(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> int:
+    """To standard output as Markdown, or to a file: ``.tsv`` with all digits, else Markdown."""
+    from modeling.scoring.tables import read_evaluations, table  # noqa: PLC0415 - for --help
+
+    rows, columns = _TABLES[arguments.table or "heads"]
+    if arguments.rows:
+        rows, columns = tuple(arguments.rows), tuple(arguments.columns)
+    columns = tuple(name for name in columns if name != arguments.mean_over) or ("split",)
+    try:
+        made = table(
+            [one for folder in arguments.runs for one in read_evaluations(folder)],
+            rows=rows,
+            columns=columns,
+            value=arguments.value,
+            mean_over=arguments.mean_over,
+        )
+    except UsageError as error:
+        parser.error(str(error))
+    except CorpusError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    if arguments.output is None:
+        sys.stdout.write(made.to_markdown())
+        return 0
+    is_tsv = arguments.output.suffix == ".tsv"
+    arguments.output.write_text(made.to_tsv() if is_tsv else made.to_markdown(), encoding="utf-8")
+    sys.stderr.write(f"made {arguments.output}\n")
     return 0
 
 
