@@ -50,6 +50,17 @@ demo: install
 	@echo "Look: build/demo-examples/report.md, build/demo-run/report.html, build/demo-run/metrics.jsonl."
 	@echo "Next: docs/pretraining.md; $(BIN)/python -m modeling.pretrain --list"
 
+	$(BIN)/python -m modeling.finetune crf_small --ner build/demo/ner --model build/demo-run --augment-lexicon train --output build/demo-tagger --set training.epochs=15 training.batch_size=8
+	$(BIN)/python -m modeling.evaluate build/demo-tagger --ner build/demo/ner --output build/demo-tagger/scores
+	rm -rf build/demo-enriched
+	$(BIN)/python -m modeling.predict build/demo-tagger --tei tests/data/enrich/09.xml --edition $(SAMPLES)/edition.toml --threshold 0.3 --output build/demo-enriched
+	@git --no-pager diff --no-index --color=always --color-words='<[^>]*>|[^<[:space:]]+' tests/data/enrich/09.xml build/demo-enriched/09.xml || true
+	$(BIN)/python -m modeling.predict --tei build/demo-enriched/09.xml --undo --output build/demo-undone
+	cmp tests/data/enrich/09.xml build/demo-undone/09.xml
+	@echo "Made: build/demo-tagger, a name tagger that has seen eight letters; build/demo-enriched, a ninth with the names that it found (above)."
+	@echo "Look: build/demo-tagger/scores/report.md: so few letters teach little, and the report says so."
+	@echo "Next: docs/tagging.md, docs/enriching.md; $(BIN)/python -m modeling.finetune --list"
+
 test: install
 	$(BIN)/python -m pytest
 

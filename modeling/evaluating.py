@@ -51,7 +51,7 @@ def run(request: Request) -> Iterator[str]:
     scorer = _Scorer(request, data, train, labels)
     find = find_taggers if request.every_setting else best_taggers
     taggers = find(request.run)
-    output = request.output or request.run / "evaluation" / f"{request.ner.name}-{request.split}"
+    output = request.output or request.run / "evaluation" / f"{data.name}-{request.split}"
     for setting in dict.fromkeys(tagger.setting for tagger in taggers):
         own = [tagger for tagger in taggers if tagger.setting == setting]
         for decoder in (request.decoder or "").split(","):
@@ -80,7 +80,7 @@ class _Scorer:
             found = {"all folds": _joined(list(found.values()))}
         evaluations = {name: self._evaluate(own) for name, own in found.items()}
         manifest = next(iter(found.values())).manifest
-        name = self.request.ner.name
+        name = self.data.name
         write_report(
             evaluations,
             folder,
@@ -143,7 +143,7 @@ class _Scorer:
     ) -> dict[str, Any]:
         used = next(iter(found.values())).decoder
         return {
-            "dataset": self.request.ner.name,
+            "dataset": self.data.name,
             "split": self.request.split,
             "decoder": decoder or used,
             "trained_on": manifest.get("data", {}).get("ner"),

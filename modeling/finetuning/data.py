@@ -63,6 +63,12 @@ class NerData:
         sentences = [s for shard in dataset.shards for s in read_tagged(path / shard.name)]
         return cls(path, tuple(sentences), {"dataset": sha256_of(path / "dataset.json")})
 
+    @property
+    def name(self) -> str:
+        """Of the folder, or of the one around it, where it is called ``ner``."""
+        path = self.path.resolve()
+        return path.parent.name if path.name == "ner" else path.name
+
     def split(self, name: str) -> list[Sentence]:
         """The sentences of a split; may be none."""
         return [sentence for sentence in self.sentences if sentence.split == name]
@@ -92,7 +98,7 @@ class TrialData:
     dev: SentenceSet | None
     lookup: Lookup | None
     with_words: bool
-    origin: Path
+    origin: str
 
     @classmethod
     def of(cls, data: NerData, base: Base, encoder: EncoderConfig, *, trial: Trial) -> "TrialData":
@@ -114,7 +120,7 @@ class TrialData:
             dev=SentenceSet.of(dev) if dev else None,
             lookup=look_up_names(config.gazetteer, train, tagset),
             with_words=encoder.attention.startswith("whole_word"),
-            origin=data.path,
+            origin=data.name,
         )
 
     @property
@@ -207,7 +213,7 @@ class TrialData:
     def describe(self) -> dict[str, Any]:
         """Sizes and what was counted, for the manifest."""
         return {
-            "ner": self.origin.name,
+            "ner": self.origin,
             "labels": list(self.tagset.labels),
             "train": {"sentences": len(self.train)} | self._batches.collator.encoded.counts,
             "dev": {"sentences": len(self.dev)} | self._dev_collator.encoded.counts
