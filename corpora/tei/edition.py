@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from corpora.errors import UsageError
-from corpora.tei.patterns import Node, Pattern, parse_pattern
+from corpora.tei.patterns import Node, Pattern, Template, parse_pattern, template_of
+from corpora.tei.xml import Element
 
 DEFAULT = "tei"
 _REST = "..."  # in a list: the default's patterns stand here
@@ -138,6 +139,8 @@ class Edition:
     """Attributes that say what is meant, the best first."""
     spaces: Mapping[str, str] = field(default_factory=dict)
     """Beginning of an attribute's value to the space that its rest is unique in."""
+    write: Mapping[str, Template] = field(default_factory=dict)
+    """Label to the element that a predicted name becomes, where the edition says so."""
 
     _candidates: dict[str, "_Candidates"] = field(default_factory=dict, compare=False, repr=False)
 
@@ -187,6 +190,7 @@ _TYPES: dict[str, Any] = {
         "line_end_hyphens": {"keep", "remove"},
     },
     "entities": {"attributes": _STRINGS, "spaces": {"*": str}},
+    "write": {"*": str},
 }
 
 
@@ -320,7 +324,7 @@ def _build(tables: Mapping[str, Any], source: _Source, *, default_name: str) -> 
     compiled = {role.value: Patterns(_compile(lists.get(role.value, []), source)) for role in Role}
     labels = {label: Patterns(_compile(items, source)) for label, items in tables["labels"].items()}
     names = {pattern.last.name for some in labels.values() for pattern in some.patterns}
-    return Edition(
+    edition = Edition(
         name=tables.get("name", default_name),
         lang=tables.get("lang"),
         content=tuple(name.lower() for name in tables.get("content", ["text"])),
@@ -344,7 +348,30 @@ def _build(tables: Mapping[str, Any], source: _Source, *, default_name: str) -> 
         join=compiled["join"],
         line=compiled["line"],
         paragraph=compiled["paragraph"],
+        write=_templates(tables.get("write", {}), source),
     )
+    for label, template in edition.write.items():
+        read, _ = edition.label(Element(template.name, dict(template.attributes), 0), ())
+        if read != label:
+            raise source.error(
+                label, f"[write] {label}: the element is read as {read or 'no name'}"
+            )
+    return edition
+
+
+def _templates(items: Mapping[str, str], source: _Source) -> dict[str, Template]:
+    """The elements that names become; each must say exactly what to write."""
+    templates = {}
+    for label, text in items.items():
+        [pattern] = _compile([text], source)
+        template = template_of(text)
+        if template is None:
+            example = "write rs or rs[@type='person']"
+            raise source.error(
+                text, f"[write] {pattern.text!r} does not say what to write; {example}"
+            )
+        templates[label] = template
+    return templates
 
 
 def _plain_name(name: str, source: _Source) -> str:

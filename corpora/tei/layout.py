@@ -9,9 +9,10 @@ import re
 from dataclasses import dataclass, field
 
 from corpora.document import Paragraph
+from corpora.tei.xml import Element
 
 XML_SPACE = " \t\r\n"
-_WORDS = re.compile(r"[^ \t\r\n]+")
+WORDS = re.compile(r"[^ \t\r\n]+")
 _LETTERS = re.compile(r"[^\W\d_]+")
 HYPHENS = "-‐⸗=¬\u00ad"
 _SOFT_HYPHENS = "¬\u00ad"  # they stand for nothing but the break
@@ -54,6 +55,11 @@ class Layout:
         """All text; call ``block`` first to end the last block."""
         return "".join(self._pieces)
 
+    @property
+    def length(self) -> int:
+        """Characters so far."""
+        return self._length
+
     def append(self, text: str, *, preserve: bool = False) -> None:
         """Add characters; white space is normalised unless ``preserve``."""
         if preserve:
@@ -69,6 +75,10 @@ class Layout:
         self._put(words)
         if text[-1] in XML_SPACE:
             self.space()
+
+    def append_sign(self, sign: str, element: Element) -> None:  # noqa: ARG002
+        """Add characters that an empty element stands for."""
+        self.append(sign, preserve=True)
 
     def _put(self, text: str) -> None:
         between = self._between
@@ -170,5 +180,5 @@ class Layout:
 def _normalize(text: str) -> str:
     """Make one space of each run of white space, and leave it out at both ends."""
     if "\n" in text or "  " in text or "\t" in text or "\r" in text:
-        return " ".join(_WORDS.findall(text))
+        return " ".join(WORDS.findall(text))
     return text.strip(" ")  # most text is laid out already; this is three times as fast

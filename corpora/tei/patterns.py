@@ -140,3 +140,31 @@ def _parse_predicate(text: str, pattern: str) -> Predicate:
         f"pattern {pattern!r}: cannot read [{text}]; "
         "write [@type='a'|'b'], [@type!='a'], [@rend~='a'], [@type] or [not(@type)]"
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """An element as it is written: its name in the case of the file, and attributes."""
+
+    name: str
+    attributes: tuple[tuple[str, str], ...] = ()
+
+
+def template_of(text: str) -> Template | None:
+    """The element that a pattern describes; None where it does not say exactly which.
+
+    ``rs[@type='person'|'deity']`` is written with the first value; ``=`` and ``~=`` say what to
+    write, the other conditions and the ones on ancestors do not.
+    """
+    pattern = parse_pattern(text)
+    found = _STEP.fullmatch(text)
+    if found is None or pattern.last.name == "*":
+        return None
+    attributes = []
+    for part in _PREDICATE.findall(found["predicates"]):
+        comparison = _COMPARISON.fullmatch(part.strip())
+        if comparison is None or comparison[2] == "!=":
+            return None
+        single, double = _VALUE.findall(comparison[3])[0]
+        attributes.append((comparison[1], single or double))
+    return Template(found["name"], tuple(attributes))

@@ -17,13 +17,16 @@ def merge_pieces(mentions: Sequence[Mention], text: str) -> list[Mention]:
     """
     merged: list[Mention] = []
     around = _around(mentions)
-    for name in _names(mentions):
+    names = list(_names(mentions))
+    name_of = {piece: number for number, name in enumerate(names) for piece in name} | {-1: -1}
+    for name in names:
         entity = next((mentions[piece].entity for piece in name if mentions[piece].entity), None)
         first, *others = name
         whole = replace(mentions[first], entity=mentions[first].entity or entity)
         for number in others:
             piece = replace(mentions[number], entity=mentions[number].entity or entity)
-            apart = whole.end > piece.start or around[first] != around[number]
+            inside, after = name_of[around[first]], name_of[around[number]]
+            apart = whole.end > piece.start or inside != after
             if apart or _NOT_WHITE.search(text, whole.end, piece.start):
                 merged.append(whole)
                 whole, first = piece, number

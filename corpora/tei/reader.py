@@ -5,7 +5,7 @@ not in the text; everything else is, once. A file with a ``teiCorpus`` gives sev
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from corpora.document import Document, Mention, Paragraph, Span, without_crossing
@@ -19,7 +19,7 @@ from corpora.tei.xml import Element, XmlError, parse_xml
 # TEI gives these no text of their own: white space in them is layout of the file.
 _ELEMENT_ONLY = {"choice", "app", "rdggrp", "subst", "respstmt", "list", "table", "row"}
 _INCLUDE = "{http://www.w3.org/2001/xinclude}include"
-_ROOTS = {"tei", "tei.2", "teicorpus", "teicorpus.2"}
+ROOTS = {"tei", "tei.2", "teicorpus", "teicorpus.2"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +36,14 @@ def read_tei(data: bytes, edition: Edition, *, name: str) -> list[TeiText]:
 
     ``name`` is the relative file name: the id of the document, and its source.
     """
-    root = parse_xml(data, name=name)
-    if root.name not in _ROOTS:
+    return read_tree(parse_xml(data, name=name), edition, name=name)
+
+
+def read_tree(
+    root: Element, edition: Edition, *, name: str, layout: Callable[[], Layout] = Layout
+) -> list[TeiText]:
+    """Read a file that was parsed; ``layout`` makes what the text of each document is put into."""
+    if root.name not in ROOTS:
         raise XmlError(
             "not_tei",
             f"{name}: is no TEI (the root element is {root.written_name!r}). "
@@ -47,14 +53,14 @@ def read_tei(data: bytes, edition: Edition, *, name: str) -> list[TeiText]:
     ids = _ids(roots, name)
     lang = root.attributes.get("xml:lang", edition.lang)
     return [
-        _Reader(edition, name).read(tei, document_id=document_id, default_lang=lang)
+        _Reader(edition, name, layout()).read(tei, document_id=document_id, default_lang=lang)
         for tei, document_id in zip(roots, ids, strict=True)
     ]
 
 
 def _single_texts(root: Element, edition: Edition) -> Iterator[Element]:
     """A corpus gives its own text, if it has any, and its members; another file gives itself."""
-    members = [child for child in root.elements() if child.name in _ROOTS]
+    members = [child for child in root.elements() if child.name in ROOTS]
     if not members or any(child.name in edition.content for child in root.elements()):
         yield root
     for member in members:
@@ -87,7 +93,7 @@ class _Reader:
 
     edition: Edition
     source: str
-    layout: Layout = field(default_factory=Layout)
+    layout: Layout
     ancestors: list[Element] = field(default_factory=list)
     names: list[_Name] = field(default_factory=list)
     parts: list[tuple[Element, list[Element]]] = field(default_factory=list)
@@ -107,7 +113,7 @@ class _Reader:
         for child in tei.elements():
             if child.name in self.edition.content:
                 self._element(child)
-            elif child.name not in {"teiheader", *_ROOTS} and child.text():
+            elif child.name not in {"teiheader", *ROOTS} and child.text():
                 self.counters[f"not read: {child.written_name}"] += 1
         self._read_parts()
         self.layout.block("p")
@@ -208,7 +214,7 @@ class _Reader:
         if element.children:
             self._children(element)
         elif character := self._character(element):
-            self.layout.append(character, preserve=True)
+            self.layout.append_sign(character, element)
             self.counters["characters written for empty elements"] += len(character)
         if place is not None:
             self.layout.close_name(place)
@@ -244,7 +250,7 @@ class _Reader:
         return Mention(
             span.start,
             span.end,
-            entity=_entity(name.element, self.edition),
+            entity=entity_of(name.element, self.edition),
             label=name.label,
             attributes=attributes,
         )
@@ -288,7 +294,7 @@ def _join_paragraphs(
             start, inside = None, []
 
 
-def _entity(element: Element, edition: Edition) -> str | None:
+def entity_of(element: Element, edition: Edition) -> str | None:
     """What the element refers to, with its space; several ids are one entity, their group."""
     for attribute in edition.entity:
         if value := element.attributes.get(attribute, "").strip():

@@ -335,3 +335,16 @@ def test_time_grows_with_the_text_and_not_with_its_square(tei):
     seconds(100)
 
     assert seconds(8_000) < 40 * seconds(800)  # ten times as much; a square would be a hundred
+
+
+def test_pieces_of_a_name_inside_pieces_of_another_are_one_name(tei):
+    first = (
+        "<rs type='event' xml:id='a' next='#b'><persName xml:id='c' next='#d'>Go</persName></rs>"
+    )
+    second = "<rs type='event' xml:id='b'><persName xml:id='d'>ethe</persName> in Ulm</rs>"
+    xml = f"<TEI><text><p><hi>{first}</hi>{second}</p></text></TEI>"
+
+    [text] = read_tei(xml.encode(), tei, name="x")
+
+    found = [(m.start, m.end, m.label) for m in text.document.mentions]
+    assert found == [(0, 13, "event"), (0, 6, "person")]

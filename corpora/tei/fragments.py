@@ -1,0 +1,264 @@
+"""Where the tags of a name can stand: well-formed places around its characters.
+
+A name inside one element is one fragment. Where it begins or ends in an inner element, its tags
+move outwards over markup without text; where that is not possible it becomes several fragments.
+"""
+
+import tomllib
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from functools import cache
+from importlib.resources import files
+from itertools import groupby, pairwise, takewhile
+from operator import itemgetter
+from typing import NamedTuple
+
+from corpora.document import Span
+from corpora.tei.edition import Edition, Role
+from corpora.tei.layout import XML_SPACE
+from corpora.tei.places import Place, Places
+from corpora.tei.source import Node, Source
+from corpora.tei.xml import Element
+
+
+class _Content(NamedTuple):
+    """What TEI allows around and in a name: see ``content.toml``."""
+
+    no_name_in: frozenset[str]
+    blocks: frozenset[str]
+    one_of: frozenset[str]
+
+
+@cache
+def _content() -> _Content:
+    table = tomllib.loads((files("corpora.tei") / "content.toml").read_text(encoding="utf-8"))
+    return _Content(**{key: frozenset(names) for key, names in table.items()})
+
+
+class Unplaceable(Exception):  # noqa: N818 - it is an answer, and never leaves the writer
+    """A name has no well-formed place; the message is the reason that is counted."""
+
+
+class Fragment(NamedTuple):
+    """Characters of the file around which tags can be put, and the element they stand in."""
+
+    start: int
+    end: int
+    around: Node
+
+
+class _Letter(NamedTuple):
+    """A character of a name that is no white space: its number in the text, and its place."""
+
+    number: int
+    place: Place
+
+
+class Fragmenter:
+    """Finds the places of names in one document."""
+
+    def __init__(self, source: Source, places: Places, edition: Edition) -> None:
+        self.source, self.places, self.edition = source, places, edition
+        self._node_starts = [node.start for node in source.nodes]
+        self._roles: dict[int, Role | None] = {}
+
+    def fragments(self, span: Span, text: str) -> list[Fragment]:
+        """The fragments of a name in the order of the text; raises ``Unplaceable``."""
+        if text[span.start].isspace() or text[span.end - 1].isspace():
+            raise Unplaceable("begins or ends with white space")
+        letters = list(self._letters(span, text))
+        self._check_whole(letters[0].place, span)
+        self._check_whole(letters[-1].place, span)
+        if any(a.place.start > b.place.start for a, b in pairwise(letters)):
+            raise Unplaceable("goes on in a part that stands elsewhere in the file")
+        found = list(self._cover(letters))
+        return found if len(found) == 1 else [self._around_names(fragment) for fragment in found]
+
+    def _letters(self, span: Span, text: str) -> Iterator[_Letter]:
+        for index in range(span.start, span.end):
+            place = self.places[index]
+            if place is not None and not text[index].isspace():
+                yield _Letter(index, place)
+
+    def _check_whole(self, place: Place, span: Span) -> None:
+        """Refuse a name that begins or ends within the characters of one reference."""
+        first, last = self.places.atoms.get(place.start, (span.start, span.start))
+        if first < span.start or last >= span.end:
+            raise Unplaceable("cuts what one entity reference or element stands for")
+
+    def _cover(self, letters: list[_Letter]) -> Iterator[Fragment]:
+        """Cover letters, whose places ascend, with as few fragments as can be."""
+        waiting = [letters]
+        while waiting:
+            group = waiting.pop()
+            first, last = group[0].place, group[-1].place
+            around = _common(first.node, last.node)
+            fragment = self._whole(around, first, last)
+            if fragment is not None:
+                yield fragment
+                continue
+            parts = self._split(around, group)
+            if len(parts) == 1:
+                name = around.element.written_name if around.element else "a CDATA section"
+                raise Unplaceable(f"no name may stand inside {name}")
+            waiting += reversed(parts)
+
+    def _whole(self, around: Node, first: Place, last: Place) -> Fragment | None:
+        """One fragment for all, directly in the element or, where it allows none, outside it."""
+        start, end = self._start_in(around, first), self._end_in(around, last)
+        if start is None or end is None or self._blocks(around, start, end):
+            return None
+        while not _allows_names(around):
+            if around.parent is None or around.parent.is_expanded:
+                return None
+            if not (self._opens(around, start) and self._closes(around, end)):
+                return None
+            if self._is_block(around):
+                return None
+            start, end, around = around.start, around.end, around.parent
+        return Fragment(start, end, around)
+
+    def _around_names(self, fragment: Fragment) -> Fragment:
+        """Put a fragment around the names that it holds all text of.
+
+        The others stand outside these names, and the reader puts together what stands in the same.
+        """
+        start, end, around = fragment
+        while around.parent and not around.parent.is_expanded and not self._is_block(around):
+            if not (self._opens(around, start) and self._closes(around, end)):
+                break
+            is_name = self._is_name(around)
+            start, end, around = around.start, around.end, around.parent
+            if is_name and _allows_names(around):
+                fragment = Fragment(start, end, around)
+        return fragment
+
+    def _start_in(self, around: Node, place: Place) -> int | None:
+        """Move the start out of inner elements; None where text stands in the way."""
+        start = place.start
+        for node in _below(place.node, around):
+            if not self._opens(node, start):
+                return None
+            start = node.start
+        return start
+
+    def _end_in(self, around: Node, place: Place) -> int | None:
+        end = place.end
+        for node in _below(place.node, around):
+            if not self._closes(node, end):
+                return None
+            end = node.end
+        return end
+
+    def _opens(self, node: Node, position: int) -> bool:
+        """Whether only markup stands between a start tag and a position in the element."""
+        return self._is_free(node, node.content_start, position)
+
+    def _closes(self, node: Node, position: int) -> bool:
+        return self._is_free(node, position, node.content_end)
+
+    def _is_free(self, node: Node, start: int, end: int) -> bool:
+        """Whether no text stands there.
+
+        What is not read of a ``choice``, or of a name, does not count: a name may go around it.
+        A note is never left: what stands around it in the file is not around it in the text.
+        """
+        if self._role(node) is Role.PART or self.places.any_between(start, end):
+            return False
+        if node.name in _content().one_of or self._is_name(node):
+            return True
+        source = self.source
+        text = source.stream[source.offset_at(start) : source.offset_at(end)]
+        return not text.strip(XML_SPACE)
+
+    def _split(self, around: Node, letters: Sequence[_Letter]) -> list[list[_Letter]]:
+        """Part letters where one fragment cannot hold them: at the children that are in the way."""
+        children = [_child(around, letter.place.node) for letter in letters]
+        first, last = children[0], children[-1]
+        start = letters[0].place.start if first is around else first.start
+        blocks = self._blocks(around, start, letters[-1].place.end)
+        if not _allows_names(around):
+            return _grouped(letters, [child.start for child in children])
+        if blocks:
+            walls = sorted({_child(around, block).start for block in blocks})
+            sections = [
+                (bisect_right(walls, letter.place.start), child.start in walls)
+                for letter, child in zip(letters, children, strict=True)
+            ]
+            return _grouped(letters, sections)
+        if first is not around and self._start_in(around, letters[0].place) is None:
+            cut = sum(1 for _ in takewhile(lambda child: child is first, children))
+        elif last is not around:
+            cut = -sum(1 for _ in takewhile(lambda child: child is last, reversed(children)))
+        else:
+            return [list(letters)]
+        return [list(letters[:cut]), list(letters[cut:])]
+
+    def _blocks(self, around: Node, start: int, end: int) -> list[Node]:
+        """The blocks between two positions of an element; those of notes and the like apart."""
+        first = bisect_left(self._node_starts, start)
+        last = bisect_left(self._node_starts, end)
+        return [
+            node
+            for node in self.source.nodes[first:last]
+            if self._is_block(node) and not self._is_apart(node, around)
+        ]
+
+    def _is_apart(self, node: Node, around: Node) -> bool:
+        """Whether an element is not read where it stands: it, or one around it, is left out."""
+        return any(
+            self._role(n) in {Role.PART, Role.LEAVE_OUT}
+            for n in [node, *_below(node.parent, around)]
+        )
+
+    def _is_block(self, node: Node) -> bool:
+        return self._role(node) in {Role.PARAGRAPH, Role.LINE} or node.name in _content().blocks
+
+    def _is_name(self, node: Node) -> bool:
+        return node.element is not None and self.edition.label(node.element, _above(node))[1]
+
+    def _role(self, node: Node) -> Role | None:
+        if node.element is None:
+            return None
+        if node.number not in self._roles:
+            self._roles[node.number] = self.edition.role(node.element, _above(node))
+        return self._roles[node.number]
+
+
+def _allows_names(node: Node) -> bool:
+    return not (
+        node.element is None or node.name.startswith("{") or node.name in _content().no_name_in
+    )
+
+
+def _above(node: Node) -> list[Element]:
+    """The elements around a node, the root first."""
+    return [n.element for n in node.chain() if n.element and n is not node][::-1]
+
+
+def _below(node: Node | None, around: Node) -> Iterator[Node]:
+    """The node and those around it, up to an ancestor that is not given."""
+    while node is not None and node is not around:
+        yield node
+        node = node.parent
+
+
+def _grouped(letters: Sequence[_Letter], keys: Sequence[object]) -> list[list[_Letter]]:
+    """Letters that follow each other with the same key."""
+    pairs = groupby(zip(keys, letters, strict=True), itemgetter(0))
+    return [[letter for _, letter in group] for _, group in pairs]
+
+
+def _common(first: Node, second: Node) -> Node:
+    """The innermost node around both."""
+    while first is not second:
+        if first.depth >= second.depth and first.parent:
+            first = first.parent
+        elif second.parent:
+            second = second.parent
+    return first
+
+
+def _child(around: Node, node: Node) -> Node:
+    """The child of an element that a node stands in; the element itself for its own text."""
+    return [around, *_below(node, around)][-1]

@@ -1,0 +1,165 @@
+"""Where each character of a document's text stands in the file."""
+
+from array import array
+from bisect import bisect_left
+from functools import cached_property, partial
+from typing import NamedTuple
+
+from corpora.tei.edition import Edition
+from corpora.tei.layout import WORDS, Layout
+from corpora.tei.reader import TeiText, read_tree
+from corpora.tei.source import Node, PlacedText, Source
+from corpora.tei.xml import Element
+
+_MADE = -1
+
+
+class Place(NamedTuple):
+    """Where a character is written: characters of the file, and the innermost node around."""
+
+    start: int
+    end: int
+    node: Node
+
+
+class PlacedLayout(Layout):
+    """A layout that remembers where each character comes from.
+
+    ``origins`` has, for each character of the text, its offset in the stream of the source;
+    -1 for characters that were made; and ``-2 - number`` for those that an element stands for.
+    """
+
+    __slots__ = ("origins", "source")
+
+    def __init__(self, source: Source) -> None:
+        super().__init__()
+        self.source = source
+        self.origins = array("q")
+
+    def append(self, text: str, *, preserve: bool = False) -> None:
+        """Add characters, and where they come from."""
+        n_removed = self.hyphens_removed
+        super().append(text, preserve=preserve)
+        if self.hyphens_removed > n_removed:
+            self.origins.pop()
+        if isinstance(text, PlacedText):
+            self._trace(text, preserve=preserve)
+
+    def _trace(self, text: PlacedText, *, preserve: bool) -> None:
+        at = text.offset
+        if preserve:
+            added = array("q", range(at, at + len(text)))
+        else:
+            added = array("q")
+            for word in WORDS.finditer(text):
+                if added:
+                    added.append(_MADE)  # one space for all white space
+                added.extend(range(at + word.start(), at + word.end()))
+        self._align(added)
+
+    def append_sign(self, sign: str, element: Element) -> None:
+        """Add characters that an empty element stands for."""
+        super().append_sign(sign, element)
+        number = self.source.number_of[id(element)]
+        self._align(array("q", [-2 - number] * len(sign)))
+
+    def _align(self, added: "array[int]") -> None:
+        """Put origins at the end; what came before them without any was made."""
+        if added:
+            n_made = self.length - len(self.origins) - len(added)
+            self.origins.extend([_MADE] * n_made)
+            self.origins.extend(added)
+
+
+class Places:
+    """Where each character of a document's text stands; ``places[i]`` is None where it was made.
+
+    Made are the line ends between blocks and the spaces that stand for white space: a name neither
+    begins nor ends with them.
+    """
+
+    def __init__(self, source: Source, origins: "array[int]", text: str) -> None:
+        self.source = source
+        self._origins = origins[: len(text)]
+
+    def __len__(self) -> int:
+        return len(self._origins)
+
+    def __getitem__(self, index: int) -> Place | None:
+        origin = self._origins[index]
+        if origin >= 0:
+            source = self.source
+            return Place(source.starts[origin], source.ends[origin], source.node_of(origin))
+        if origin == _MADE:
+            return None
+        node = self.source.nodes[-2 - origin]
+        around = next(n for n in node.chain() if n is not node and not n.is_expanded)
+        return Place(node.start, node.end, around)
+
+    def offset(self, index: int) -> int | None:
+        """The offset of a character in the stream of the source; None where it has none."""
+        return origin if (origin := self._origins[index]) >= 0 else None
+
+    def bytes_of(self, index: int) -> tuple[int, int] | None:
+        """The bytes of the file that stand for a character; several may share them."""
+        place = self[index]
+        if place is None:
+            return None
+        return self.source.byte_at(place.start), self.source.byte_at(place.end)
+
+    @cached_property
+    def atoms(self) -> dict[int, tuple[int, int]]:
+        """Characters that cannot be parted, by position in the file: first and last of each.
+
+        They come from one reference to an entity, or from one element that stands for them.
+        """
+        atoms: dict[int, tuple[int, int]] = {}
+        for index, origin in enumerate(self._origins):
+            if origin == _MADE:
+                continue
+            if origin >= 0:
+                start = self.source.starts[origin]
+                if self.source.text[start] != "&":
+                    continue
+            else:
+                start = self.source.nodes[-2 - origin].start
+            first, _ = atoms.get(start, (index, index))
+            atoms[start] = (first, index)
+        return atoms
+
+    @cached_property
+    def _starts(self) -> "array[int]":
+        starts = self.source.starts
+        every = [starts[o] if o >= 0 else self.source.nodes[-2 - o].start for o in self._read()]
+        return array("q", sorted(every))
+
+    def _read(self) -> list[int]:
+        return [origin for origin in self._origins if origin != _MADE]
+
+    def any_between(self, start: int, end: int) -> bool:
+        """Whether characters of the document are written there."""
+        found = bisect_left(self._starts, start)
+        return found < len(self._starts) and self._starts[found] < end
+
+
+def read_tei_with_places(
+    data: bytes, edition: Edition, *, name: str
+) -> list[tuple[TeiText, Places]]:
+    """Read a file as ``read_tei`` does, and say where each character of the text stands in it."""
+    return read_source(Source(data, name=name), edition)
+
+
+def read_source(source: Source, edition: Edition) -> list[tuple[TeiText, Places]]:
+    """Read a file whose places are known."""
+    layouts: list[PlacedLayout] = []
+
+    def layout() -> Layout:
+        layouts.append(PlacedLayout(source))
+        return layouts[-1]
+
+    texts = read_tree(source.root, edition, name=source.name, layout=layout)
+    place = partial(Places, source)
+    return [
+        (text, place(layout.origins, text.document.text if text.document else ""))
+        for text, layout in zip(texts, layouts, strict=True)
+    ]

@@ -1,0 +1,122 @@
+"""The proof that a file with names is the file without them, and says what was meant.
+
+Checked for every file before it is handed out: what was inserted taken out again, and ``undo``,
+give the input's bytes; the result parses; text, blocks and header are read as before; and the
+names that are read are those that were there and those that were added, each with its span, its
+label and what it refers to.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from corpora.document import Document, Mention
+from corpora.tei.edition import Edition
+from corpora.tei.markup import Added, Failure
+from corpora.tei.reader import read_tree
+from corpora.tei.source import Edit, Source
+from corpora.tei.standoff import resolve
+from corpora.tei.undo import undo_source
+from corpora.tei.xml import XmlError
+
+_Key = tuple[str, int, int, str | None, str | None]
+
+
+def prove(
+    source: Source,
+    edits: Sequence[Edit],
+    result: bytes,
+    *,
+    before: Sequence[Document],
+    added: Sequence[Added],
+    edition: Edition,
+) -> Failure | None:
+    """Find what is wrong with a result; None where all holds.
+
+    ``before`` are the documents of the input. A name that is not read back is a culprit.
+    """
+    if not _only_inserts(source, edits, result):
+        return Failure("other bytes would change", "without the insertions")
+    try:
+        written = Source(result, name=source.name)
+    except XmlError as error:
+        return Failure("the result is not well-formed", str(error))
+    if undo_source(written) != undo_source(source):
+        return Failure("undo would not give the bytes back", "after undo")
+    texts = read_tree(written.root, edition, name=source.name)
+    after = [text.document for text in texts if text.document is not None]
+    for old, new in zip(before, after, strict=False):
+        if _bare(old) != _bare(new):
+            return Failure("the text would be read differently", _difference(old, new))
+    if len(before) != len(after):
+        return Failure("the text would be read differently", "another number of documents")
+    return _check_names(before, after, added) or _check_pointers(written, added)
+
+
+def _only_inserts(source: Source, edits: Sequence[Edit], result: bytes) -> bool:
+    """Whether the result without the insertions is the input, byte by byte."""
+    position, length, pieces = 0, 0, []
+    starts = source.bytes_at(edit.start for edit in edits)
+    for (start, end, text), byte in zip(edits, starts, strict=True):
+        until = position + byte - length
+        pieces.append(result[position:until])
+        inserted = source.encode(text)
+        if start != end or result[until : until + len(inserted)] != inserted:
+            return False
+        position, length = until + len(inserted), byte
+    return b"".join([*pieces, result[position:]]) == source.data
+
+
+def _bare(document: Document) -> Document:
+    """The document without its names, and sentences, which keep names whole."""
+    return replace(document, mentions=(), sentences=())
+
+
+def _difference(old: Document, new: Document) -> str:
+    if old.text == new.text:
+        return f"{old.id}: its blocks or what its header says"
+    same = next((i for i, (a, b) in enumerate(zip(old.text, new.text, strict=False)) if a != b), 0)
+    return f"{old.id}: character {same}"
+
+
+def _key(document: Document, mention: Mention, *, entity: str | None) -> _Key:
+    return document.id, mention.start, mention.end, mention.label, entity
+
+
+def _check_names(
+    before: Sequence[Document], after: Sequence[Document], added: Sequence[Added]
+) -> Failure | None:
+    """Whether those that were there and those that were added are read, and no others."""
+    found = Counter(_key(d, m, entity=m.entity) for d in after for m in d.mentions)
+    found.subtract(_key(d, m, entity=m.entity) for d in before for m in d.mentions)
+    culprits = []
+    for one in added:
+        if one.target is None:
+            entity = one.mention.entity if one.reference else None
+            key = _key(one.document, one.mention, entity=entity)
+            found[key] -= 1
+            if found[key] < 0:
+                culprits.append(one)
+    if culprits:
+        return Failure("would not be read back", culprits=tuple(culprits))
+    if wrong := [key for key, number in found.items() if number]:
+        return Failure("other names would be read differently", str(wrong[0]))
+    return None
+
+
+def _check_pointers(written: Source, added: Sequence[Added]) -> Failure | None:
+    """Whether the pointers of ``standOff`` mean the characters of their names."""
+    wrong = []
+    for one in added:
+        if one.target is not None:
+            surface = one.document.text[one.mention.start : one.mention.end]
+            meant = resolve(written, one.target.pointer)
+            if not _is_within("".join(meant.split()), "".join(surface.split())):
+                wrong.append(one)
+    return Failure("the pointer would miss it", culprits=tuple(wrong)) if wrong else None
+
+
+def _is_within(characters: str, surface: str) -> bool:
+    """Whether they come in this order in the surface, which may hold signs of elements as well."""
+    waiting = iter(surface)
+    return bool(characters) and all(character in waiting for character in characters)

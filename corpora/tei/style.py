@@ -1,0 +1,94 @@
+"""How a name is written in an edition: its element, what it refers to, how sure the model is."""
+
+import re
+from collections.abc import Iterable
+
+from corpora.document import Mention
+from corpora.errors import UsageError
+from corpora.tei.edition import Edition
+from corpora.tei.patterns import Template, template_of
+from corpora.tei.reader import entity_of
+from corpora.tei.xml import Element
+
+_ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"}
+_ESCAPES |= {character: f"&#{ord(character)};" for character in "\t\n\r"}
+_ESCAPED = str.maketrans(_ESCAPES)
+NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def escape(text: str) -> str:
+    """A text as it may stand in an attribute in double quotes, or between tags."""
+    return text.translate(_ESCAPED)
+
+
+def tag(name: str, attributes: Iterable[tuple[str, str]]) -> str:
+    """A start tag; attributes with an empty value are left out."""
+    written = [f' {key}="{escape(value)}"' for key, value in attributes if value]
+    return f"<{name}{''.join(written)}>"
+
+
+def template(edition: Edition, label: str) -> Template:
+    """The element that a name of this label becomes; raises ``UsageError`` where none is known.
+
+    It is what ``[write]`` says, else the first pattern of ``[labels]`` that says what to write and
+    is read back with the same label.
+    """
+    if label in edition.write:
+        return edition.write[label]
+    if label not in edition.labels:
+        known = ", ".join(edition.labels)
+        raise UsageError(
+            f"edition {edition.name}: has no label {label!r}, only {known}. "
+            "Add it to [labels], or predict with a model that was trained on this edition."
+        )
+    for pattern in edition.labels[label].patterns:
+        found = template_of(pattern.text)
+        if found and edition.label(Element(found.name, dict(found.attributes), 0), ())[0] == label:
+            return found
+    raise UsageError(
+        f"edition {edition.name}: no pattern of the label {label!r} says which element to write. "
+        f"Add it to the edition file: [write] {label} = \"rs[@type='{label}']\"."
+    )
+
+
+def certainty(score: float | None) -> str:
+    """A probability as ``@cert`` has it: a number of at most three decimals."""
+    if score is None:
+        return ""
+    return f"{score:.3f}".rstrip("0").rstrip(".")
+
+
+def reference(entity: str | None, edition: Edition) -> tuple[str, str] | None:
+    """The attribute that says what is meant; None where the edition has none for this entity.
+
+    Only what is read back as the same entity is written.
+    """
+    if entity is None or NO_XML.search(entity):
+        return None
+    for attribute in edition.entity:
+        ids = entity.split(" ") if attribute == "ref" else [entity]
+        values = [_value(one, attribute, edition) for one in ids]
+        value = " ".join(values)
+        element = Element("name", {attribute: value}, 0)
+        if all(values) and entity_of(element, edition) == entity:
+            return attribute, value
+    return None
+
+
+def _value(entity: str, attribute: str, edition: Edition) -> str:
+    """One id as the attribute has it, or nothing: a ``ref`` is a URI, other attributes are not."""
+    space, _, rest = entity.partition(":")
+    if space == edition.name:
+        is_pointer = attribute == "ref" and not re.search(r"[:/#]", rest)
+        return f"#{rest}" if is_pointer else rest
+    if attribute != "ref" and "ref" in edition.entity:
+        return ""
+    beginnings = (start for start, known in edition.spaces.items() if known == space)
+    beginning = next(beginnings, None)
+    return f"{beginning}{rest}" if beginning else ""
+
+
+def check_labels(mentions: Iterable[Mention], edition: Edition) -> None:
+    """Raise ``UsageError`` for a label that the edition has no element for."""
+    for label in sorted({mention.label for mention in mentions if mention.label}):
+        template(edition, label)

@@ -1,0 +1,258 @@
+"""Predictions written into the bytes of a TEI file, in the style of its edition.
+
+Tags are put into the text of the file at their places; nothing is serialised anew. Every result is
+proven before it is returned (``corpora.tei.proof``); a name that cannot be proven is skipped with
+a reason.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+from corpora.document import Document, Mention, reading_order, without_crossing
+from corpora.errors import CorpusError, UsageError
+from corpora.tei.edition import Edition
+from corpora.tei.existing import Names
+from corpora.tei.fragments import Fragment, Fragmenter, Unplaceable
+from corpora.tei.markup import Added, Failure, compose
+from corpora.tei.places import read_source
+from corpora.tei.proof import prove
+from corpora.tei.provenance import Model
+from corpora.tei.source import Edit, Source
+from corpora.tei.standoff import Target, pointer_to
+from corpora.tei.style import check_labels, reference
+from corpora.tei.undo import undo
+
+Existing = Literal["keep", "only-new", "replace-predicted"]
+Crossing = Literal["split", "standOff"]
+
+
+class UnprovenError(CorpusError):
+    """A file cannot be written so that what was added can be taken out again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteOptions:
+    """What becomes of names that are there, of names that cross elements, of doubtful names."""
+
+    existing: Existing = "keep"
+    """``keep``: a prediction that equals or crosses a name is skipped, others may nest with it.
+    ``only-new``: one that touches a name is skipped. ``replace-predicted``: what any model of ours
+    added is taken out first; the edition's own names are kept as by ``keep``."""
+    crossing: Crossing = "split"
+    """A name that no single element can hold is split into fragments, or goes to ``standOff``."""
+    threshold: float = 0.0
+    """Predictions with a lower score are skipped; those without a score never are."""
+
+    def __post_init__(self) -> None:
+        """Refuse what is not there to choose."""
+        for name, kind in (("existing", Existing), ("crossing", Crossing)):
+            if (value := getattr(self, name)) not in get_args(kind):
+                raise UsageError(f"{name} must be one of {', '.join(get_args(kind))}, not {value}.")
+        if not 0.0 <= self.threshold <= 1.0:
+            raise UsageError(f"threshold must be from 0 to 1, not {self.threshold}.")
+
+
+DEFAULT_OPTIONS = WriteOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A prediction that was not written."""
+
+    document: str
+    mention: Mention
+    reason: str
+    """A short name that is counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A file with names in it; every prediction is written, or skipped with a reason."""
+
+    data: bytes
+    written: int
+    counters: Counter[str]
+    skipped: list[Skipped]
+
+
+def write_predictions(
+    data: bytes,
+    edition: Edition,
+    mentions_by_document: Mapping[str, Sequence[Mention]],
+    *,
+    name: str,
+    model: Model,
+    options: WriteOptions = DEFAULT_OPTIONS,
+) -> Written:
+    """Write mentions, which count the characters of the text of ``read_tei``, into a file.
+
+    Raises ``XmlError`` for a file that is not read, ``UsageError`` for a label without an element,
+    and ``UnprovenError`` where nothing could be added to the file so that it can be taken out.
+    """
+    for mentions in mentions_by_document.values():
+        check_labels(mentions, edition)
+    if options.existing == "replace-predicted":
+        data = undo(data, name=name)
+    return _Writer(Source(data, name=name), edition, model, options).write(mentions_by_document)
+
+
+@dataclass(slots=True)
+class _Writer:
+    """Writes into one file; used once."""
+
+    source: Source
+    edition: Edition
+    model: Model
+    options: WriteOptions
+    before: list[Document] = field(default_factory=list)
+    proven: bytes = b""
+    skipped: list[Skipped] = field(default_factory=list)
+
+    def write(self, mentions_by_document: Mapping[str, Sequence[Mention]]) -> Written:
+        """Place, compose and prove; what fails is skipped."""
+        self.proven = self.source.data
+        texts = read_source(self.source, self.edition)
+        placed: list[Added] = []
+        waiting = dict(mentions_by_document)
+        for text, places in texts:
+            if text.document is not None:
+                self.before.append(text.document)
+                mentions = waiting.pop(text.document.id, ())
+                fragmenter = Fragmenter(self.source, places, self.edition)
+                placed += self._placed(text.document, fragmenter, mentions)
+        if waiting:
+            known = ", ".join(document.id for document in self.before) or "none with text"
+            raise UsageError(
+                f"{self.source.name}: has no document {', '.join(sorted(waiting))}, but {known}. "
+                "Predict on the documents that read_tei gives for this file."
+            )
+        written = self._settle([], placed)
+        return Written(self.proven, len(written), self._counters(written), self.skipped)
+
+    def _placed(
+        self, document: Document, fragmenter: Fragmenter, mentions: Iterable[Mention]
+    ) -> Iterator[Added]:
+        """Those that are wanted and have a place."""
+        known_targets = {
+            node.element.attributes.get("target")
+            for node in self.source.nodes
+            if node.element and node.name == "span"
+        }
+        for mention in self._wanted(document, mentions):
+            found = reference(mention.entity, self.edition)
+            fragments: list[Fragment] = []
+            target: Target | None = None
+            try:
+                fragments = fragmenter.fragments(mention, document.text)
+                reason = ""
+            except Unplaceable as problem:
+                reason = str(problem)
+            if len(fragments) != 1 and self.options.crossing == "standOff":
+                target = pointer_to(mention, document.text, fragmenter.places)
+                if target is not None:
+                    is_known = target.pointer in known_targets
+                    reason = "a name is there already" if is_known else ""
+            if reason:
+                self._skip(document, mention, reason)
+            else:
+                yield Added(document, mention, tuple(fragments), found, target)
+
+    def _wanted(self, document: Document, mentions: Iterable[Mention]) -> list[Mention]:
+        """Those that the options, the names that are there, and the others allow."""
+        names = Names(document.mentions)
+        seen: set[tuple[int, int, str | None, str | None]] = set()
+        wanted: list[Mention] = []
+        for mention in sorted(mentions, key=reading_order):
+            key = (mention.start, mention.end, mention.label, mention.entity)
+            reason = "given twice" if key in seen else self._objection(document, mention, names)
+            if reason:
+                self._skip(document, mention, reason)
+            else:
+                wanted.append(mention)
+                seen.add(key)
+        kept, dropped = without_crossing(wanted)
+        for mention in dropped:
+            self._skip(document, mention, "crosses another prediction")
+        return kept
+
+    def _objection(self, document: Document, mention: Mention, names: Names) -> str:
+        """The reason why a prediction is not wanted, or nothing."""
+        if mention.score is not None and mention.score < self.options.threshold:
+            return "below the threshold"
+        if mention.label is None:
+            return "no label"
+        if mention.end > len(document.text):
+            return "leaves the text"
+        if document.text[mention.start].isspace() or document.text[mention.end - 1].isspace():
+            return "begins or ends with white space"
+        touched = names.overlapping(mention)
+        if touched and self.options.existing == "only-new":
+            return "touches a name that is there"
+        if any(n.label and (n.start, n.end) == (mention.start, mention.end) for n in touched):
+            return "a name is there already"
+        if any(names.cross(n, mention) for n in touched):
+            return "crosses a name that is there"
+        return ""
+
+    def _skip(self, document: Document, mention: Mention, reason: str) -> None:
+        self.skipped.append(Skipped(document.id, mention, reason))
+
+    def _settle(self, base: list[Added], more: list[Added]) -> list[Added]:
+        """Add as many as can be proven together; halve until those that fail are alone."""
+        if not more:
+            return base
+        failure = self._try(base + more)
+        if failure is None:
+            return base + more
+        guilty = [added for added in more if added in failure.culprits]
+        if guilty:
+            for added in guilty:
+                self._skip(added.document, added.mention, failure.reason)
+            return self._settle(base, [added for added in more if added not in guilty])
+        if not base:
+            self._check_statement()
+        if len(more) == 1:
+            self._skip(more[0].document, more[0].mention, failure.reason)
+            return base
+        half = len(more) // 2
+        return self._settle(self._settle(base, more[:half]), more[half:])
+
+    def _try(self, added: Sequence[Added]) -> Failure | None:
+        """Compose and prove; the result is kept if it is proven."""
+        edits = self._compose(added)
+        if isinstance(edits, Failure):
+            return edits
+        result = self.source.splice(edits)
+        failure = prove(
+            self.source, edits, result, before=self.before, added=added, edition=self.edition
+        )
+        if failure is None:
+            self.proven = result
+        return failure
+
+    def _compose(self, added: Sequence[Added]) -> list[Edit] | Failure:
+        return compose(self.source, added, edition=self.edition, model=self.model)
+
+    def _check_statement(self) -> None:
+        """Raise ``UnprovenError`` if not even the statement in the header can be proven."""
+        proven = self.proven
+        failure = self._try([])
+        self.proven = proven
+        if failure is not None:
+            raise UnprovenError(
+                f"{self.source.name}: nothing can be added to this file: {failure.reason} "
+                f"({failure.where}). The file is left as it is; please report it."
+            )
+
+    def _counters(self, written: Sequence[Added]) -> Counter[str]:
+        counters = Counter(f"skipped: {skipped.reason}" for skipped in self.skipped)
+        counters["written"] = len(written)
+        for added in written:
+            counters["written to standOff"] += added.target is not None
+            counters["written in fragments"] += added.target is None and len(added.fragments) > 1
+            counters["entities without an attribute"] += bool(
+                added.mention.entity and added.reference is None
+            )
+        return +counters

@@ -1,0 +1,38 @@
+"""Where characters stand in the bytes of the file."""
+
+import pytest
+
+from corpora.tei.edition import edition_path, load_edition
+from corpora.tei.places import read_tei_with_places
+
+BODY = "<p>Ä &amp;\r\n  <hi>x</hi>&who;-<lb break='no'/>y<![CDATA[<z]]></p>"
+FILE = (
+    '<?xml version="1.0" encoding="{encoding}"?>\n<!DOCTYPE TEI [<!ENTITY who "ab">]>'
+    f"<TEI><text>{BODY}<p>é</p></text></TEI>"
+)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-be", "iso-8859-1"])
+def test_each_character_knows_its_bytes(encoding):
+    data = FILE.format(encoding=encoding.removesuffix("-sig").removesuffix("-be")).encode(encoding)
+    edition = load_edition(edition_path("tei"))
+
+    [(text, places)] = read_tei_with_places(data, edition, name="x")
+
+    plain = {"utf-8-sig": "utf-8", "utf-16": "utf-16-le"}.get(encoding, encoding)
+    spans = [places.bytes_of(index) for index in range(len(places))]
+    written = [span and data[slice(*span)].decode(plain) for span in spans]
+    assert text.document.text == "Ä & xaby<z\né"
+    expected = ["Ä", None, "&amp;", None, "x", "&who;", "&who;", "y", "<", "z", None, "é"]
+    assert written == expected
+
+
+def test_characters_that_one_element_stands_for_share_its_place(tmp_path):
+    path = tmp_path / "e.toml"
+    path.write_text('[characters]\n"c[@n=\'3\']" = "..."\n')
+    data = b"<TEI><text><p>a<c n='3'/></p></text></TEI>"
+
+    [(text, places)] = read_tei_with_places(data, load_edition(path), name="x")
+
+    assert text.document.text == "a..."
+    assert [data[slice(*places.bytes_of(i))] for i in range(4)] == [b"a", *[b"<c n='3'/>"] * 3]

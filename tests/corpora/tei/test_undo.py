@@ -1,0 +1,84 @@
+"""What a model added is taken out; what a person wrote, or made their own, stays."""
+
+import pytest
+
+from corpora.document import Mention
+from corpora.errors import UsageError
+from corpora.tei.edition import edition_path, load_edition
+from corpora.tei.provenance import Model
+from corpora.tei.undo import undo
+from corpora.tei.writer import WriteOptions, write_predictions
+
+FIRST = Model(id="onoma-first", name="first", version="1", sha256="aa")
+SECOND = Model(id="onoma-second", name="second", version="1", sha256="bb")
+HEADER = "<teiHeader><fileDesc><titleStmt><title>T</title></titleStmt></fileDesc></teiHeader>"
+FILE = (
+    f"<TEI>{HEADER}<text><body><p>Goethe <persName resp='#me'>und</persName> Schiller</p>"
+    "</body></text></TEI>"
+).encode()
+LONE = b"<TEI><text><body><p>Goethe und Schiller</p></body></text></TEI>"
+SCHILLER = Mention(11, 19, label="person")
+GOETHE = Mention(0, 6, label="person")
+
+
+def write(data, model, *mentions, **options):
+    edition = load_edition(edition_path("tei"))
+    return write_predictions(
+        data, edition, {"x": mentions}, name="x", model=model, options=WriteOptions(**options)
+    ).data
+
+
+def test_a_file_that_no_model_touched_is_itself():
+    assert undo(FILE, name="x") is FILE
+
+
+@pytest.mark.parametrize("data", [FILE, LONE])
+def test_one_of_two_models_can_be_taken_out_and_then_the_other(data):
+    one = write(data, FIRST, GOETHE)
+    both = write(one, SECOND, SCHILLER)
+
+    assert undo(both, name="x", resp="onoma-second") == one
+    assert undo(undo(both, name="x", resp="onoma-first"), name="x", resp="onoma-second") == data
+    assert undo(both, name="x") == data
+
+
+def test_a_name_that_a_person_changed_loses_its_tags_and_keeps_its_content():
+    data = write(FILE, FIRST, GOETHE)
+    edited = data.replace(b">Goethe<", b" n='1'>J. W. <hi>Goethe</hi><")
+
+    assert undo(edited, name="x") == FILE.replace(b"Goethe", b"J. W. <hi>Goethe</hi>")
+
+
+def test_a_name_that_a_person_answers_for_stays_with_the_statement_on_the_model():
+    data = write(FILE, FIRST, GOETHE, SCHILLER)
+    confirmed = data.replace(b'resp="#onoma-first">Goethe', b'resp="#onoma-first #me">Goethe')
+
+    left = undo(confirmed, name="x")
+
+    assert b'<persName resp="#onoma-first #me">Goethe</persName>' in left
+    assert b'<respStmt xml:id="onoma-first">' in left
+    assert b"Schiller</p>" in left
+
+
+def test_what_a_person_put_into_a_header_that_was_added_stays():
+    data = write(LONE, FIRST, GOETHE)
+    edited = data.replace(b"<respStmt", b"<title>Letters</title><respStmt")
+
+    header = (
+        b"<teiHeader><fileDesc><titleStmt><title>Letters</title></titleStmt></fileDesc></teiHeader>"
+    )
+    assert undo(edited, name="x") == LONE.replace(b"<text>", header + b"<text>")
+
+
+def test_stand_off_goes_whole():
+    crossing = Mention(7, 13, label="event")
+    data = write(FILE.replace(b"und<", b"<hi>un</hi>d<"), FIRST, GOETHE, crossing)
+    beside = write(FILE, FIRST, Mention(0, 10, label="event"), crossing="standOff")
+
+    assert undo(data, name="x") == FILE.replace(b"und<", b"<hi>un</hi>d<")
+    assert undo(beside, name="x") == FILE
+
+
+def test_a_model_needs_an_id_that_undo_knows():
+    with pytest.raises(UsageError, match="must begin with 'onoma-'"):
+        Model(id="tagger", name="tagger", version="1", sha256="aa")
