@@ -3,7 +3,7 @@
 Example, the runs of the tables there:
   python benchmarks/heads.py --model runs/small --ner build/sturm build/ddt --output runs/heads
 
-Trains every head on every set with one seed, each token head also with the names of the training
+Trains every head on every set with one seed, on the first set also with the names of the training
 set as features; then the two heads that are best on dev (mean over the sets) with two more seeds;
 scores all of them on test with every decoder; and writes the tables. Everything is done by the
 commands that users have, so that it can be stopped, and goes on.
@@ -32,24 +32,24 @@ def main() -> None:
     begin = time.process_time()
     settings = [f"training.epochs={arguments.epochs}", *arguments.set]
     for head in HEADS:
-        for variant in variants(head):
-            for ner in arguments.ner:
+        for ner in arguments.ner:
+            for variant in variants(arguments, head, ner):
                 train(arguments, ner, head=head, variant=variant, seeds=(1,), settings=settings)
     best = best_heads(arguments.output, arguments.ner)
     for head in best:
         for ner in arguments.ner:
             train(arguments, ner, head=head, variant="", seeds=(1, 2, 3), settings=settings)
     for head in HEADS:
-        for variant in variants(head):
-            for ner in arguments.ner:
+        for ner in arguments.ner:
+            for variant in variants(arguments, head, ner):
                 score(arguments, ner, head=head, variant=variant)
     write_tables(arguments.output, best=best, minutes=(time.process_time() - begin) / 60)
 
 
-def variants(head: str) -> Iterator[str]:
+def variants(arguments: argparse.Namespace, head: str, ner: Path) -> Iterator[str]:
     """Without features, and with those of the names of the training set."""
     yield ""
-    if head != "span":
+    if head != "span" and ner == arguments.ner[0]:
         yield "names"
 
 
