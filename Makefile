@@ -61,6 +61,14 @@ demo: install
 	@echo "Look: build/demo-tagger/scores/report.md: so few letters teach little, and the report says so."
 	@echo "Next: docs/tagging.md, docs/enriching.md; $(BIN)/python -m modeling.finetune --list"
 
+	$(BIN)/python -m pipelines.text_to_documents --input tests/data/text/wulingzhen.txt --lang zh --group 雾泠镇 --split-pattern '^第.{1,3}回' --output build/demo-zh
+	$(BIN)/python -m pipelines.documents_to_lexicon --input build/demo-zh --known none --min-count 4 --output build/demo-lexicon
+	$(BIN)/python -m pipelines.augment_mentions --input build/demo-zh --forms build/demo-lexicon --output build/demo-matched
+	for made in zh lexicon matched; do $(BIN)/python -m corpora.shards verify build/demo-$$made || exit 1; done
+	@cat build/demo-lexicon/lexicon.tsv
+	@echo "Made: build/demo-lexicon, the new words of a Chinese story (above): its invented names; build/demo-matched, the story with them."
+	@echo "Look: build/demo-lexicon/report.html. Next: docs/lexicon.md"
+
 test: install
 	$(BIN)/python -m pytest
 

@@ -20,7 +20,7 @@ from corpora.document import Origin
 from corpora.errors import CorpusError
 from corpora.schemas import SCHEMAS
 from corpora.shards import read_batches
-from corpora.surface_forms import Right, SurfaceMatcher, fold
+from corpora.surface_forms import Overlap, Right, SurfaceMatcher, fold
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
@@ -176,13 +176,21 @@ class FormDictionary:
     """Chosen forms, ready to be matched: 100,000 take 30 MB, with their entities."""
 
     def __init__(
-        self, chosen: pa.Table, *, lang: str | None, ignore_case: bool, right: Right
+        self,
+        chosen: pa.Table,
+        *,
+        lang: str | None,
+        ignore_case: bool,
+        right: Right,
+        overlap: Overlap = "leftmost_longest",
     ) -> None:
         chosen = chosen.combine_chunks()
         self._entities = chosen.column("entity").combine_chunks()
         self._scores = chosen.column("score").combine_chunks()
         forms = chosen.column("form").to_pylist()
-        self._matcher = SurfaceMatcher(forms, lang=lang, ignore_case=ignore_case, right=right)
+        self._matcher = SurfaceMatcher(
+            forms, lang=lang, ignore_case=ignore_case, right=right, overlap=overlap
+        )
 
     def add_to(self, batch: pa.RecordBatch, *, origin: Origin) -> tuple[pa.RecordBatch, int]:
         """Match the texts of a batch of documents: the batch with more mentions, and how many.

@@ -141,6 +141,77 @@ _PIECES = pa.schema(
 _WORD = pa.field("word", pa.string(), nullable=False)
 _WORD_STAGES = {"word_counts": [_PART, _WORD, _COUNT], "word_totals": [_WORD, _COUNT]}
 
+_LEXICON = pa.schema(
+    [
+        pa.field("id", pa.int64(), nullable=False),
+        _FORM,
+        ("group", pa.string()),
+        _COUNT,
+        *(
+            pa.field(name, pa.float64(), nullable=False)
+            for name in ("mi", "left_entropy", "right_entropy", "score")
+        ),
+        ("rank", pa.int64()),
+        ("flags", pa.list_(pa.string())),
+    ]
+)
+# Of the stages of documents_to_lexicon; arrays of numbers stand in binary columns as they are.
+_SCOPE = pa.field("scope", pa.string(), nullable=False)
+_LEXICON_STAGES = {
+    "lexicon_symbols": [_SCOPE, ("symbol", pa.string()), _COUNT],
+    "lexicon_totals": [_SCOPE, ("length", pa.int32()), _COUNT],
+    "lexicon_streams": [
+        ("symbols", pa.list_(pa.string())),
+        ("scopes", pa.list_(pa.string())),
+        ("ends", pa.list_(pa.int64())),
+        ("ids", pa.large_binary()),
+    ],
+    "lexicon_firsts": [("key", pa.int64()), _COUNT],
+    "lexicon_windows": [
+        _PART,
+        ("size", pa.int64()),
+        ("firsts", pa.large_binary()),
+        ("around", pa.large_binary()),
+    ],
+    "lexicon_strings": [
+        _PART,
+        *(pa.field(name, pa.int64(), nullable=False) for name in ("parent", "symbol", "count")),
+        *(pa.field(n, pa.float64(), nullable=False) for n in ("left_entropy", "right_entropy")),
+        ("is_inner", pa.bool_()),
+    ],
+    "lexicon_ranks": [("row", pa.int64()), ("rank", pa.int64())],
+}
+
+# Of the stages of news_to_documents; `unit` and `row` say which article of which shard.
+_NEWS_STAGES = {
+    "news_paragraphs": [("paragraph", pa.uint64()), ("title", pa.uint64())],
+    "news_revisits": [
+        ("id", pa.string()),
+        ("url", pa.string()),
+        ("digest", pa.string()),
+        ("refers_to", pa.string()),
+    ],
+    "news_boilerplate": [("paragraph", pa.uint64())],
+    "news_signatures": [
+        ("id", pa.string()),
+        ("url", pa.string()),
+        ("moment", pa.string()),
+        ("digest", pa.string()),
+        ("exact", pa.binary(16)),
+        ("signature", pa.binary(512)),
+    ],
+    "news_doubles": [
+        ("unit", pa.int32()),
+        ("row", pa.int32()),
+        ("id", pa.string()),
+        ("url", pa.string()),
+        ("kind", pa.string()),
+        ("similarity", pa.float64()),
+        ("twin", pa.string()),
+        ("twin_url", pa.string()),
+    ],
+}
+
 SCHEMAS = {
     schema.name: schema
     for schema in (
@@ -148,7 +219,8 @@ SCHEMAS = {
             "documents",
             1,
             _DOCUMENTS,
-            made_by="tei_to_ner, wikipedia_to_documents, text_to_documents, augment_mentions",
+            made_by="tei_to_ner, wikipedia_to_documents, text_to_documents, news_to_documents, "
+            "augment_mentions",
         ),
         Schema("redirects", 1, _REDIRECTS, made_by="wikipedia_to_documents"),
         Schema("entities", 1, _ENTITIES, made_by="documents_to_entity_vocab"),
@@ -162,6 +234,7 @@ SCHEMAS = {
             compression=None,
         ),
         Schema("pieces", 1, _PIECES, made_by="documents_to_tokenizer"),
+        Schema("lexicon", 1, _LEXICON, made_by="documents_to_lexicon"),
         # Between the stages of a pipeline; never published.
         Schema(
             "document_shares",
@@ -181,12 +254,26 @@ SCHEMAS = {
             Schema(name, 1, pa.schema(fields), made_by="documents_to_tokenizer", compression="lz4")
             for name, fields in _WORD_STAGES.items()
         ),
+        *(
+            Schema(name, 1, pa.schema(fields), made_by="documents_to_lexicon", compression=None)
+            for name, fields in _LEXICON_STAGES.items()
+        ),
+        *(
+            Schema(name, 1, pa.schema(fields), made_by="news_to_documents", compression="lz4")
+            for name, fields in _NEWS_STAGES.items()
+        ),
         Schema(
             "chosen_forms",
             1,
             pa.schema([_FORM, ("entity", pa.string()), ("score", pa.float32())]),
             made_by="augment_mentions",
             compression="lz4",
+        ),
+        Schema(
+            "chosen_groups",
+            1,
+            pa.schema([("group", pa.string()), ("end", pa.int64())]),
+            made_by="augment_mentions",
         ),
         Schema(
             "ner",

@@ -31,13 +31,20 @@ class Table:
     conjunctions: frozenset[str] = frozenset()
     ordinals: bool = False
     keeps_hyphens: bool = False
+    stops: str = ""
+    """After which a sentence ends in any case."""
+    characters: bool = False
+    """Each Han character is a word."""
 
 
 _KEYS: Mapping[str, type] = {
     **dict.fromkeys(("ordinals", "keeps_hyphens"), bool),
     **dict.fromkeys(("never_final", "may_be_final", "before_numbers", "endings"), list),
     **dict.fromkeys(("words", "starters", "conjunctions"), list),
+    "characters": bool,
+    "stops": str,
 }
+_KINDS = {bool: "true or false", list: "a list of strings", str: "a string"}
 
 
 def read_table(toml: str, *, source: str) -> Table:
@@ -48,7 +55,7 @@ def read_table(toml: str, *, source: str) -> Table:
             raise UsageError(f"{source}: there is no {key!r}; there are {', '.join(_KEYS)}.")
         is_right = isinstance(value, _KEYS[key])
         if not is_right or (isinstance(value, list) and not all(isinstance(v, str) for v in value)):
-            kind = "true or false" if _KEYS[key] is bool else "a list of strings"
+            kind = _KINDS[_KEYS[key]]
             raise UsageError(f"{source}: {key} is {value!r}, but must be {kind}.")
     for key in ("never_final", "may_be_final", "before_numbers"):
         for entry in table.get(key, []):
@@ -63,6 +70,8 @@ def read_table(toml: str, *, source: str) -> Table:
         conjunctions=frozenset(c.removesuffix(".") for c in table.get("conjunctions", [])),
         ordinals=table.get("ordinals", False),
         keeps_hyphens=table.get("keeps_hyphens", False),
+        stops=table.get("stops", ""),
+        characters=table.get("characters", False),
     )
 
 

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from corpora.document import Span
 from corpora.sentence_tables import Period, Table, read_table
+from corpora.stops import follows_stop, with_stops
 
 # Alphabets whose words are written with spaces between them (Latin, Greek, Cyrillic), with digits,
 # combining marks and soft hyphens. In all other scripts the words of ICU stay as they are.
@@ -34,6 +35,7 @@ _STOPS = (".", "!", "?", "…")
 _FIRST_WORD = re.compile(r"[\W_]*([^\W_]+)")
 _LAST_WORD = re.compile(rf"(?:{_DIGITS}|{_PARTS})\.$")
 _UP_TO_LAST_LETTER = re.compile(r".*\w", re.DOTALL)
+_HAN = re.compile("[\u2e80-\u2fd5\u3005-\u3007\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003fffd]")
 _MAX_PLAIN = 100_000
 _CONTEXT = 80  # characters on each side of a boundary that are looked at
 
@@ -134,14 +136,18 @@ class Segmenter:
             text = "\n".join(lines)
         found = list(accumulate(map(len, SentenceBreaker(text, self.locale))))
         if dashes := list(after_dashes(text)):
-            return sorted({*found, *dashes})
-        return found
+            found = sorted({*found, *dashes})
+        return with_stops(text, found, self.table.stops) if self.table.stops else found
 
     def edges(self, text: str) -> list[int]:
         """Find where ICU begins and ends words, to hand to ``words`` for each sentence."""
         from icu4py.breakers import WordBreaker
 
-        return list(accumulate(map(len, WordBreaker(text, self.locale)), initial=0))
+        found = list(accumulate(map(len, WordBreaker(text, self.locale)), initial=0))
+        if self.table.characters:
+            han = (match.start() for match in _HAN.finditer(text))
+            return sorted({*found, *(edge for start in han for edge in (start, start + 1))})
+        return found
 
     def words(
         self,
@@ -186,6 +192,9 @@ class Segmenter:
         paragraph = _LINE_BREAK.sub(" ", text[start : within.end])
         found = set(accumulate(map(len, SentenceBreaker(paragraph, self.locale)), initial=start))
         found.update(start + offset for offset in after_dashes(paragraph))
+        if stops := self.table.stops:
+            inside = with_stops(paragraph, (offset - start for offset in found), stops)
+            found = {start + offset for offset in inside}
         return sorted(found - {start, within.end})
 
     def _ends(self, text: str, boundary: int, *, begin: int, limit: int) -> bool:
@@ -195,7 +204,11 @@ class Segmenter:
             if text[last : boundary - 2] in self._plain:
                 return True
         following = _FIRST_WORD.match(text, boundary, min(limit, boundary + _CONTEXT))
-        if not following or following[1][0].islower():
+        if not following:
+            return False
+        if self.table.stops and follows_stop(text, boundary, self.table.stops):
+            return True
+        if following[1][0].islower():
             return False
         context = max(begin, boundary - _CONTEXT)
         tail = text[context:boundary].rstrip().rstrip(_CLOSING)

@@ -2,7 +2,8 @@
 
 Which places are boundaries is written into the text itself, as marks between its characters, and
 into the forms in the same way. So whatever the automaton finds stands between boundaries, its
-leftmost-longest matches are exact, and nothing is checked or searched again afterwards.
+leftmost-longest matches are exact, and nothing is checked or searched again afterwards. Where all
+forms begin and end with a script that is written without spaces, no marks are needed.
 
 A match does not begin after, or end before, a letter or digit. Where the character on either side
 belongs to a script that is written without spaces (Han, Kana, Thai, Lao, Khmer, Burmese …), every
@@ -19,6 +20,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from corpora.covers import longest_cover
+
 _Codes = npt.NDArray[np.uint32]
 _Flags = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.int64]
@@ -26,16 +29,22 @@ Numbers = npt.NDArray[np.int64]
 Right = Literal["word", "prefix"]
 """A match ends at a word boundary; or anywhere in a word, of which it covers only the form."""
 
+Overlap = Literal["leftmost_longest", "longest_cover"]
+"""Of matches that overlap, the leftmost is found and there the longest; or those that are disjoint
+and whose squared lengths have the largest sum, which takes up to three times as long."""
+
 WINDOW = 1 << 17
 """Characters that are matched at once; longer lines are not cut."""
 _OTHER, _WORD, _HANGUL, _UNSPACED, _EXTENDS, _UNKNOWN = range(6)
 _START, _END, _JOINED = 2, 3, 4  # the marks: control characters, which XML forbids
 _NEWLINE = ord("\n")
-_UNSPACED_CHARACTERS = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u1950-\u1aaf\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029"
+UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u1950-\u1aaf\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029"
     "\u3031-\u303b\u3041-\u312f\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua9e0-\ua9ff"
-    "\uaa60-\uaa7f\uf900-\ufaff\uff66-\uff9d\U0001aff0-\U0001b16f\U00020000-\U0003fffd]"
+    "\uaa60-\uaa7f\uf900-\ufaff\uff66-\uff9d\U0001aff0-\U0001b16f\U00020000-\U0003fffd"
 )
+"""Ranges of the scripts that are written without spaces: first, hyphen, last."""
+_UNSPACED_CHARACTERS = re.compile(f"[{UNSPACED}]")
 _JOINERS = frozenset("\u00ad\u200c\u200d")
 """Soft hyphen and (non-)joiners: inside a word they are a part of it."""
 _classes = np.full(0x110000, _UNKNOWN, dtype=np.uint8)  # filled as characters turn up
@@ -75,23 +84,27 @@ class SurfaceMatcher:
         lang: str | None,
         ignore_case: bool = True,
         right: Right = "word",
+        overlap: Overlap = "leftmost_longest",
     ) -> None:
         import ahocorasick_rs
 
         self._lang, self._ignore_case = lang, ignore_case
+        self._finds_all = overlap == "longest_cover"
+        kinds = ahocorasick_rs.MatchKind
         self._is_korean = _language(lang) == "ko"
-        patterns = self._patterns(forms, right=right)
+        self._is_plain = _are_plain(forms)
+        patterns = self._plain_patterns(forms) if self._is_plain else self._patterns(forms, right)
         self._forms = np.fromiter(patterns.values(), dtype=np.int64, count=len(patterns))
         self._automaton = ahocorasick_rs.AhoCorasick(
             list(patterns),
-            matchkind=ahocorasick_rs.MatchKind.LeftmostLongest,
+            matchkind=kinds.Standard if self._finds_all else kinds.LeftmostLongest,
             store_patterns=False,
         )
 
     def find(
         self, text: str, occupied: Sequence[tuple[int, int]] = ()
     ) -> list[tuple[int, int, int]]:
-        """Return (start, end, index into forms): leftmost-longest, disjoint, ordered.
+        """Return (start, end, index into forms): disjoint, ordered; which, says ``overlap``.
 
         Among the matches that overlap none of the spans in ``occupied``.
         """
@@ -121,18 +134,31 @@ class SurfaceMatcher:
     def _find(
         self, text: str, occupied: Iterator[tuple[int, int]]
     ) -> tuple[Numbers, Numbers, Numbers] | None:
-        marked, at = self._mark(text, occupied)
-        matches = self._automaton.find_matches_as_indexes(marked)
+        marked, at = (self._plain if self._is_plain else self._mark)(text, occupied)
+        matches = self._automaton.find_matches_as_indexes(marked, overlapping=self._finds_all)
         if not matches:
             return None
         found = np.array(matches)
-        return (
-            np.searchsorted(at, found[:, 1]),
-            np.searchsorted(at, found[:, 2]),
-            self._forms[found[:, 0]],
-        )
+        starts, ends = found[:, 1], found[:, 2]
+        if not self._is_plain:
+            starts, ends = np.searchsorted(at, starts), np.searchsorted(at, ends)
+        forms = self._forms[found[:, 0]]
+        if self._finds_all:
+            kept = longest_cover(starts, ends)
+            return starts[kept], ends[kept], forms[kept]
+        return starts, ends, forms
 
-    def _patterns(self, forms: Sequence[str], *, right: Right) -> dict[str, int]:
+    def _plain_patterns(self, forms: Sequence[str]) -> dict[str, int]:
+        """Forms that need no marks: pattern to index."""
+        patterns: dict[str, int] = {}
+        for index, form in enumerate(forms):
+            patterns.setdefault(self._folded(form), index)
+        return patterns
+
+    def _folded(self, text: str) -> str:
+        return fold(text, lang=self._lang) if self._ignore_case else text
+
+    def _patterns(self, forms: Sequence[str], right: Right) -> dict[str, int]:
         """Mark forms, each on a line of its own, many at once: pattern to index."""
         kept = [index for index, form in enumerate(forms) if _can_be_found(form)]
         patterns: dict[str, int] = {}
@@ -147,10 +173,24 @@ class SurfaceMatcher:
                 patterns.setdefault(pattern, index)
         return patterns
 
+    def _plain(self, text: str, occupied: Iterator[tuple[int, int]]) -> tuple[str, Numbers]:
+        """Do what ``_mark`` does where no form needs marks: what no form may end with is a newline.
+
+        That is a character with a combining mark after it, which no such form has.
+        """
+        codes = np.frombuffer(self._folded(text).encode("utf-32-le"), dtype=np.uint32)
+        extended = np.flatnonzero(_classes_of(codes[1:]) == _EXTENDS)
+        spans = list(occupied)
+        if spans or len(extended):
+            codes = codes.copy()
+            codes[extended] = _NEWLINE
+        for start, end in spans:
+            codes[max(start, 0) : end] = _NEWLINE
+        return codes.tobytes().decode("utf-32-le"), np.empty(0, np.int64)
+
     def _mark(self, text: str, occupied: Iterator[tuple[int, int]]) -> tuple[str, Numbers]:
         """Put marks between characters: the marked text, and where each character is in it."""
-        if self._ignore_case:
-            text = fold(text, lang=self._lang)
+        text = self._folded(text)
         for mark in (_START, _END, _JOINED):
             text = text.replace(chr(mark), "\x00")  # so that what looks like a mark is one
         codes = np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32)
@@ -205,6 +245,19 @@ def _windows(text: str) -> Iterator[tuple[int, int]]:
 
 def _can_be_found(form: str) -> bool:
     return bool(form) and "\n" not in form and _class_of(form[0]) != _EXTENDS
+
+
+def _are_plain(forms: Sequence[str]) -> bool:
+    """Whether all forms begin and end with an unspaced character, and have no combining mark."""
+    if not all(forms):
+        return False
+    codes = np.frombuffer("\n".join(forms).encode("utf-32-le"), dtype=np.uint32)
+    classes = _classes_of(codes)
+    ends = np.flatnonzero(codes == _NEWLINE)
+    if len(ends) != max(len(forms) - 1, 0) or (classes == _EXTENDS).any():
+        return False
+    edges = np.concatenate([classes[:1], classes[ends - 1], classes[ends + 1], classes[-1:]])
+    return bool((edges == _UNSPACED).all())
 
 
 def _boundaries(codes: _Codes, *, is_korean: bool) -> tuple[_Flags, _Flags, _Flags]:

@@ -5,6 +5,8 @@ Examples:
       --policy gated --match-case --output build/augmented --workers 2
   python -m pipelines.augment_mentions --input build/letters/documents --forms names.tsv
       --output build/augmented
+  python -m pipelines.augment_mentions --input build/novels --forms build/lexicon
+      --output build/augmented
 """
 
 import sys
@@ -26,6 +28,7 @@ ABOUT = __doc__
 DATASETS = {"": "documents"}
 TABLE = "table of forms"
 VOCAB = "vocabulary "
+LEXICON = "lexicon "
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,8 +38,8 @@ class Options(CommonOptions):
     forms: Path = option(
         type=Path,
         metavar="DIR|FILE",
-        help="what to look for: an entity vocabulary, or lines of form, entity and, if they are "
-        "known, prior and link probability, with tabs between",
+        help="what to look for: an entity vocabulary, a lexicon, or lines of form, entity and, if "
+        "they are known, prior and link probability, with tabs between",
     )
     policy: str = option(
         "all",
@@ -66,6 +69,18 @@ class Options(CommonOptions):
         action="store_true",
         help="upper and lower case count",
     )
+    overlap: str = option(
+        "leftmost_longest",
+        choices=("leftmost_longest", "longest_cover"),
+        help="of forms that overlap: the leftmost, and there the longest (default), or those whose "
+        "squared lengths have the largest sum",
+    )
+    entities: str = option(
+        "group",
+        choices=("group", "global"),
+        help="words of a lexicon: each document has those of its own lexicon, GROUP:WORD "
+        "(default), or all have all, lexicon:WORD",
+    )
     origin: str = option(
         "lexicon",
         choices=("lexicon", "title_match"),
@@ -86,21 +101,25 @@ def plan(options: Options) -> Plan:
         if not 0 <= value <= 1:
             raise UsageError(f"--{name.replace('_', '-')} {value}: must be between 0 and 1.")
     files = find_shards(options.input, "documents", exclude=options.exclude)[: options.limit]
+    forms = _forms_files(options.forms)
+    lexicon = _lexicon_of(options, is_gated=is_gated)
     settings = {
         "gate": gate if is_gated else None,
+        "lexicon": lexicon,
+        "overlap": options.overlap,
         "right": options.right,
         "ignore_case": not options.match_case,
         "origin": options.origin,
         "lang": options.lang or _language_of(files),
     }
-    forms = _forms_files(options.forms)
+    chosen = {"chosen": "chosen_forms", "groups": "chosen_groups"}
     return Plan(
         pipeline="augment_mentions",
         datasets=DATASETS,
         parameters=settings | {"limit": options.limit, "exclude": list(options.exclude)},
         units=tuple(Unit(number, (file,), {}, settings) for number, file in enumerate(files)),
         auxiliary=forms,
-        stages=(Stage("choose", (Unit(0, (), forms, settings),), {"chosen": "chosen_forms"}),),
+        stages=(Stage("choose", (Unit(0, (), forms, settings),), chosen),),
     )
 
 
@@ -122,14 +141,43 @@ def _forms_files(path: Path) -> dict[str, InputFile]:
         return {TABLE: describe_file(TABLE, path)}
     if not path.exists():
         raise UsageError(f"--forms {path}: there is nothing.")
-    names = [shard.name for shard in open_dataset(path, "entities").shards]
-    return {f"{VOCAB}{name}": describe_file(f"{VOCAB}{name}", path / name) for name in names}
+    dataset = open_dataset(path)
+    kinds = {"entities": VOCAB, "lexicon": LEXICON}
+    if dataset.schema.name not in kinds:
+        raise UsageError(
+            f"--forms {path}: holds {dataset.schema.name}. Name an entity vocabulary or a lexicon."
+        )
+    kind = kinds[dataset.schema.name]
+    names = [shard.name for shard in dataset.shards]
+    return {f"{kind}{name}": describe_file(f"{kind}{name}", path / name) for name in names}
+
+
+def _lexicon_of(options: Options, *, is_gated: bool) -> dict[str, str | None] | None:
+    """The column that says which lexicon is that of a document, if any; None for other forms."""
+    from corpora.shards import open_dataset
+
+    if options.forms.is_file():
+        return None
+    dataset = open_dataset(options.forms)
+    if dataset.schema.name != "lexicon":
+        return None
+    if is_gated:
+        raise UsageError(
+            "--policy gated: the words of a lexicon have no link probabilities. Choose --policy "
+            "all; the lexicon's own --top decides how many words there are."
+        )
+    per = dataset.description["plan"]["parameters"]["per"]
+    columns = {"group": "group", "document": "id", "all": None}
+    return {"of": columns[per] if options.entities == "group" else None}
 
 
 def choose(unit: Unit, _: Scratch) -> Iterator[Yield]:
     """Choose what each form means, and the forms that pass."""
     from corpora.form_dictionary import Gate, choose_forms
 
+    if unit.settings["lexicon"]:
+        yield from _choose_words(unit)
+        return
     meanings = _meanings(unit.auxiliary)
     limits = unit.settings["gate"]
     if limits and not len(meanings.column("link_probability").drop_null()):
@@ -148,6 +196,25 @@ def choose(unit: Unit, _: Scratch) -> Iterator[Yield]:
     yield Counts(counters)
 
 
+def _choose_words(unit: Unit) -> Iterator[Yield]:
+    """Take all words of a lexicon."""
+    import pyarrow as pa
+
+    from corpora.lexicon.words import chosen_words, group_ends, read_words
+    from corpora.schemas import SCHEMAS
+
+    is_grouped = unit.settings["lexicon"]["of"] is not None
+    words = read_words(file.check() for file in unit.auxiliary.values())
+    chosen = chosen_words(words, is_grouped=is_grouped)
+    for batch in chosen.to_batches(max_chunksize=1 << 16):
+        yield Rows("chosen", batch)
+    if is_grouped:
+        rows = [{"group": group, "end": end} for group, end in group_ends(words)]
+        schema = SCHEMAS["chosen_groups"].columns
+        yield Rows("groups", pa.RecordBatch.from_pylist(rows, schema=schema))
+    yield Counts({"forms.kept": len(chosen)})
+
+
 def _meanings(files: Mapping[str, InputFile]) -> Any:
     from corpora.form_dictionary import read_meanings, read_meanings_file
 
@@ -163,30 +230,68 @@ def write(unit: Unit, scratch: Scratch) -> Iterator[Yield]:
     from corpora.shards import read_batches
 
     settings = unit.settings
-    dictionary = _dictionary(
-        scratch.shard("chosen", 0), settings["lang"], settings["right"], settings["ignore_case"]
-    )
+    matching = tuple(settings[name] for name in ("lang", "right", "ignore_case", "overlap"))
+    of = settings["lexicon"] and settings["lexicon"]["of"]
     n_before = n_added = 0
     for batch in read_batches(unit.inputs[0].check(), SCHEMAS["documents"]):
         n_before += len(Mentions.of(batch).structs)
-        augmented, n = dictionary.add_to(batch, origin=settings["origin"])
-        n_added += n
+        for group, documents in _by(batch, of):
+            dictionary = _dictionary(scratch.folder, group, matching)
+            augmented, n = dictionary.add_to(documents, origin=settings["origin"])
+            n_added += n
+            yield Rows("", augmented)
         yield from repeat(Written(()), batch.num_rows)
-        yield Rows("", augmented)
     yield Counts({"mentions.before": n_before, "mentions.added": n_added})
 
 
-@lru_cache(maxsize=1)  # made once by each worker
-def _dictionary(path: Path, lang: str | None, right: Any, ignore_case: bool) -> Any:  # noqa: FBT001, PLR0917
+def _by(batch: Any, column: str | None) -> Iterator[tuple[str | None, Any]]:
+    """The documents with the same value of a column that stand in a row."""
+    import pyarrow.compute as pc
+
+    if column is None:
+        yield None, batch
+        return
+    runs = pc.run_end_encode(batch.column(column))
+    begin = 0
+    for value, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
+        yield value, batch.slice(begin, end - begin)
+        begin = end
+
+
+@lru_cache(maxsize=4)  # a worker makes each once, where the documents of a group stand together
+def _dictionary(folder: Path, group: str | None, matching: tuple[Any, ...]) -> Any:
+    """The forms for the documents of a group, or of all where ``group`` is None."""
+    from corpora.form_dictionary import FormDictionary
+
+    chosen, ends = _chosen(folder)
+    if group is not None:
+        begin, end = ends.get(group, (0, 0))
+        chosen = chosen.slice(begin, end - begin)
+    names = ("lang", "right", "ignore_case", "overlap")
+    return FormDictionary(chosen, **dict(zip(names, matching, strict=True)))
+
+
+@lru_cache(maxsize=1)
+def _chosen(folder: Path) -> tuple[Any, dict[str, tuple[int, int]]]:
+    """All forms, and where those of each group begin and end."""
+    from itertools import pairwise
+
     import pyarrow as pa
 
-    from corpora.form_dictionary import CHOSEN, FormDictionary
+    from corpora.form_dictionary import CHOSEN
     from corpora.schemas import SCHEMAS
     from corpora.shards import read_batches
 
-    batches = read_batches(path, SCHEMAS["chosen_forms"])
+    scratch = Scratch(folder)
+    batches = read_batches(scratch.shard("chosen", 0), SCHEMAS["chosen_forms"])
     chosen = pa.Table.from_batches(batches, schema=CHOSEN)
-    return FormDictionary(chosen, lang=lang, right=right, ignore_case=ignore_case)
+    rows = [
+        row
+        for batch in read_batches(scratch.shard("groups", 0), SCHEMAS["chosen_groups"])
+        for row in batch.to_pylist()
+    ]
+    ends = pairwise([0, *(row["end"] for row in rows)])
+    return chosen, {row["group"]: end for row, end in zip(rows, ends, strict=True)}
 
 
 def next_steps(options: Options) -> list[str]:

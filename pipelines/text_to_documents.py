@@ -66,6 +66,12 @@ class Options(CommonOptions):
         help="a paragraph is a line, or the lines between blank ones (default: lines, but for "
         "plain text that is hard-wrapped)",
     )
+    normalize: str = option(
+        "none",
+        choices=("none", "width", "nfkc"),
+        help="write full-width digits and letters as usual ones, or all characters that have one "
+        "other in NFKC; always one for one, so that offsets stay (default: none)",
+    )
     field: tuple[str, ...] = option(
         (),
         nargs="+",
@@ -178,6 +184,7 @@ def _settings(options: Options, files: Sequence[InputFile]) -> dict[str, Any]:
         "lang": options.lang,
         "license": options.license,
         "paragraphs": options.paragraphs,
+        "normalize": options.normalize,
         "group": options.group,
         "folder": None if options.group else folder,
     }
@@ -246,7 +253,10 @@ def read(unit: Unit, _: Scratch) -> Iterator[Yield]:
 
     settings = unit.settings
     maker = DocumentMaker(
-        lang=settings["lang"], license=settings["license"], paragraphs=settings["paragraphs"]
+        lang=settings["lang"],
+        license=settings["license"],
+        paragraphs=settings["paragraphs"],
+        normalization=settings["normalize"],
     )
     for file, record in islice(_records(unit, maker.counters), unit.part.get("limit")):
         if isinstance(record, Rejected):
@@ -296,6 +306,7 @@ def next_steps(options: Options) -> list[str]:
         f"next  python -m corpora.shards verify {output}",
         f"      python -m corpora.shards show {output} --limit 1",
         f"      python -m pipelines.documents_to_tokenizer --input {output} …",
+        f"      python -m pipelines.documents_to_lexicon --input {output} …",
     ]
 
 

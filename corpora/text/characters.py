@@ -1,10 +1,18 @@
 """What of a text is changed, all of it counted: line ends, and characters that are no text."""
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from typing import Literal
+
+Normalization = Literal["none", "width", "nfkc"]
+"""``width``: full-width digits and Latin letters become usual ones. ``nfkc``: every character for
+which Unicode's NFKC has one other character becomes that one."""
 
 REPLACEMENT = "\ufffd"
+_WIDE = re.compile("[\uff10-\uff19\uff21-\uff3a\uff41-\uff5a]")
+_TO_NARROW = 0xFEE0
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -46,6 +54,29 @@ def clean(text: str, counters: Counter[str]) -> str:
         text, n = _SURROGATE.subn(REPLACEMENT, text)
         counters["characters.surrogate"] += n
     return text
+
+
+def normalize(text: str, how: Normalization, counters: Counter[str]) -> str:
+    """Write some characters as others, one for one: offsets are those of the text before.
+
+    Counts ``characters.normalized``, and as ``characters.not_normalized`` those that NFKC would
+    write as several, which stay. What NFKC makes of several together stays, too.
+    """
+    if how == "none":
+        return text
+    table = {}
+    counts = Counter(_WIDE.findall(text) if how == "width" else text)
+    for character, n in counts.items():
+        if how == "width":
+            becomes = chr(ord(character) - _TO_NARROW)
+        else:
+            becomes = unicodedata.normalize("NFKC", character)
+        if len(becomes) != 1:
+            counters["characters.not_normalized"] += n
+        elif becomes != character:
+            counters["characters.normalized"] += n
+            table[ord(character)] = becomes
+    return text.translate(table) if table else text
 
 
 def read_lines(chunks: Iterable[str], *, max_characters: int) -> Iterator[str | None]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from corpora.columns import DocumentColumns
 from corpora.sentences import segmenter
-from corpora.text.characters import clean
+from corpora.text.characters import Normalization, clean, normalize
 from corpora.text.paragraphs import (
     BLANK,
     LINE,
@@ -27,6 +27,8 @@ class DocumentMaker:
     """Likewise."""
     paragraphs: str = "auto"
     """``line``, ``blank`` or ``auto``: blank for plain text that is hard-wrapped."""
+    normalization: Normalization = "none"
+    """Of text and title."""
     documents: DocumentColumns = field(default_factory=DocumentColumns)
     counters: Counter[str] = field(default_factory=Counter)
 
@@ -36,7 +38,7 @@ class DocumentMaker:
         Counts ``documents.line|blank`` by how the paragraphs were found, and ``characters``,
         ``paragraphs`` and ``sentences``.
         """
-        text = clean(record.text, self.counters)
+        text = normalize(clean(record.text, self.counters), self.normalization, self.counters)
         if not text.strip():
             return "empty"
         scalars = self._scalars(record, group=group) | {"source": source, "text": text}
@@ -68,7 +70,7 @@ class DocumentMaker:
             "id": f"{group}:{id}" if record.has_own_id else id,
             "group": group,
             "lang": scalars.get("lang") or self.lang,
-            "title": self._value(record.title),
+            "title": self._title(record.title),
             "license": scalars.get("license") or self.license,
         }
 
@@ -77,7 +79,7 @@ class DocumentMaker:
     ) -> tuple[list[tuple[int, int]], bool]:
         """Find the paragraphs, and whether the first is a heading: the title, as it is written."""
         start, end = first_line(text)
-        titles = {title, self._value(record.written_title)} - {None}
+        titles = {title, self._title(record.written_title)} - {None}
         has_heading = " ".join(text[start:end].split()) in titles
         how = self.paragraphs
         if how == "auto":
@@ -86,6 +88,11 @@ class DocumentMaker:
         if not has_heading:
             return find_blocks(text, how), False
         return [(start, end), *find_blocks(text, how, start=end)], True
+
+    def _title(self, title: str | None) -> str | None:
+        """Clean a title, and normalize it as the text."""
+        value = self._value(title)
+        return value and normalize(value, self.normalization, Counter())
 
     def _value(self, value: str | None) -> str | None:
         """Clean a value, its white space too; None if nothing is left."""

@@ -169,7 +169,7 @@ def test_only_the_language_of_a_tag_counts(lang):
     assert segmenter(lang).table == segmenter("de").table
 
 
-@pytest.mark.parametrize("lang", ["", "x-klingon", "not a tag", "../de", "qqq", "zh-Hant"])
+@pytest.mark.parametrize("lang", ["", "x-klingon", "not a tag", "../de", "qqq", "ja-JP"])
 def test_languages_without_a_table_are_cut_too(lang):
     assert sentences(lang, "Marc came. Koch left.") == ["Marc came.", "Koch left."]
 

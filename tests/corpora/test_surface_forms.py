@@ -83,6 +83,21 @@ def test_finds_what_the_slow_way_finds(forms, text, spans, lang, ignore_case, ri
     assert found == naive(forms, text, occupied, **options)
 
 
+@given(
+    forms=st.lists(st.text("京都の", min_size=1, max_size=4), max_size=6),
+    text=st.text("京都のa \u0301\n", max_size=40),
+    spans=st.lists(st.tuples(st.integers(0, 40), st.integers(1, 9)), max_size=3),
+    right=st.sampled_from(["word", "prefix"]),
+)
+def test_forms_without_spaces_are_found_as_all_others(forms, text, spans, right):
+    """They need no marks in the text, and have a way of their own."""
+    occupied = [(start, start + length) for start, length in spans]
+
+    found = SurfaceMatcher(forms, lang="zh", right=right).find(text, occupied)
+
+    assert found == naive(forms, text, occupied, lang="zh", ignore_case=True, right=right)
+
+
 @given(text=st.text(CHARACTERS, min_size=1, max_size=8), data=st.data())
 def test_boundaries_one_by_one_are_those_of_the_slow_way(text, data):
     index = data.draw(st.integers(0, len(text) - 1))

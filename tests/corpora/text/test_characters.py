@@ -6,7 +6,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpora.text.characters import clean, read_lines, with_line_feeds
+from corpora.text.characters import clean, normalize, read_lines, with_line_feeds
 
 CHUNKS = st.lists(st.text(st.sampled_from("a\r\n\u2028\x85")))
 ANY = st.text(st.characters(codec=None, exclude_characters="\r"))
@@ -64,3 +64,24 @@ def test_a_line_that_is_too_long_is_none(chunks):
     short = [line if len(line) <= 3 else None for line in lines]
 
     assert list(read_lines(chunks, max_characters=3)) == short
+
+
+@given(st.text(), st.sampled_from(["none", "width", "nfkc"]))
+def test_normalization_goes_character_by_character_and_is_counted(text, how):
+    counters = Counter()
+
+    found = normalize(text, how, counters)
+
+    assert len(found) == len(text)
+    changed = [(old, new) for old, new in zip(text, found, strict=True) if old != new]
+    assert counters["characters.normalized"] == len(changed)
+    for old, new in changed:
+        assert new == unicodedata.normalize("NFKC", old)
+        assert how == "nfkc" or (new.isascii() and new.isalnum())
+    left = [c for c in text if len(unicodedata.normalize("NFKC", c)) > 1]
+    assert counters["characters.not_normalized"] == (len(left) if how == "nfkc" else 0)
+
+
+def test_width_leaves_chinese_punctuation():
+    assert normalize("１９９８年，ＡＢ股！ｋ", "width", Counter()) == "1998年，AB股！k"
+    assert normalize("１９９８年，㈱！", "nfkc", Counter()) == "1998年,㈱!"

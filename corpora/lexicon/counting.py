@@ -1,0 +1,237 @@
+"""Exact counts of all frequent strings and of their neighbours, in bounded memory.
+
+Every place where a string may begin is a *window*: the first two symbols, those that follow, and
+the one before. Windows are dealt out by their first two symbols to *ranges* of about equal size, so
+that all places of a string lie in one range, which is counted alone: its windows are sorted by
+their first two symbols, those of rare pairs are put aside, what is left is sorted by pair and third
+symbol, and so on. No string can be more frequent than what it begins with: nothing is lost. Each
+sort tells at once how often each longer string occurs and what stands to the right of each shorter
+one; what stands to the left takes another. Numbers of strings are those of the sort, so the next
+key is again one integer, whatever the length.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from corpora.lexicon.streams import BOUNDARY, OTHER, Ids, Ints
+from corpora.schemas import SCHEMAS
+
+RANGE_WINDOWS = 1 << 21
+"""About the most windows that are counted at once: 100 bytes each."""
+CHUNK = 1 << 20
+"""Places of a stream whose windows are made at once."""
+
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Firsts:
+    """The symbols with which a string may begin: frequent ones, those of each scope for itself."""
+
+    keys: Ints
+    """``scope * n_symbols + symbol``, ordered; the place of a key here is its number."""
+    counts: Ints
+    n_symbols: int
+    """More than the largest symbol."""
+
+    def numbers(self, ids: Ids, scopes: Ints) -> Ints:
+        """The number of each symbol of a stream in its scope; -1 where it is not frequent."""
+        if not len(self.keys):
+            return np.full(len(ids), -1, np.int64)
+        found = np.full(len(ids), -1, np.int64)
+        begins = _run_begins(scopes)
+        if len(begins) * self.n_symbols < len(ids):
+            for begin, end in pairwise([*begins, len(ids)]):
+                found[begin:end] = self._of_scope(int(scopes[begin]))[ids[begin:end]]
+            return found
+        keys = scopes * self.n_symbols + ids
+        places = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+        return np.where(self.keys[places] == keys, places, -1)
+
+    def _of_scope(self, scope: int) -> Ints:
+        """The number of each symbol in a scope."""
+        base = scope * self.n_symbols
+        begin, end = np.searchsorted(self.keys, [base, base + self.n_symbols])
+        numbers = np.full(self.n_symbols, -1, np.int64)
+        numbers[self.keys[begin:end] - base] = np.arange(begin, end)
+        return numbers
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The rows of an intermediate dataset."""
+        columns = SCHEMAS["lexicon_firsts"].columns
+        table = pa.table([self.keys, self.counts], schema=columns)
+        yield from table.to_batches(max_chunksize=1 << 18)
+
+    def edges(self, size: int) -> Ints:
+        """Where ranges of about ``size`` windows begin, but for the first: keys of two symbols.
+
+        A symbol with more windows is cut at second symbols, which are taken to be spread as in
+        all of the text.
+        """
+        usual = np.zeros(self.n_symbols, np.int64)
+        np.add.at(usual, self.keys % self.n_symbols, self.counts)
+        shares = np.cumsum(usual) / max(1, usual.sum())
+        ends = np.cumsum(self.counts)
+        edges: list[Ints] = []
+        begin = 0
+        while begin < len(self.counts):
+            before = int(ends[begin] - self.counts[begin])
+            end = max(begin + 1, int(np.searchsorted(ends, before + size, side="right")))
+            n_pieces = -(-int(self.counts[begin]) // size) if end == begin + 1 else 1
+            cuts = np.searchsorted(shares, np.arange(n_pieces) / n_pieces, side="right")
+            cuts[0] = 0
+            edges.append(begin * self.n_symbols + np.unique(cuts))
+            begin = end
+        return np.concatenate([np.empty(0, np.int64), *edges])[1:]
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """Places where strings begin, column by column."""
+
+    firsts: npt.NDArray[np.uint32]
+    """Numbers of ``Firsts``."""
+    around: npt.NDArray[np.unsignedinteger]
+    """The symbol before, and those after the first up to one more than the longest string has."""
+
+    def __len__(self) -> int:
+        return len(self.firsts)
+
+
+def windows_of(ids: Ids, scopes: Ints, firsts: Firsts, *, longest: int) -> Iterator[Windows]:
+    """Find the places of a stream where two frequent symbols stand, some at a time.
+
+    ``scopes`` says of each place of the stream to which scope it belongs.
+    """
+    kind = np.uint16 if firsts.n_symbols <= 1 << 16 else np.uint32
+    padded = np.zeros(len(ids) + longest + 1, kind)
+    padded[1 : len(ids) + 1] = ids
+    for start in range(0, len(ids), CHUNK):
+        chosen = slice(start, start + CHUNK + 1)
+        numbers = np.append(firsts.numbers(ids[chosen], scopes[chosen]), -1)[: CHUNK + 1]
+        places = np.flatnonzero((numbers[:-1] >= 0) & (numbers[1:] >= 0))
+        around = np.empty((longest + 1, len(places)), kind)
+        for row, offset in enumerate([0, *range(2, longest + 2)]):
+            around[row] = padded[places + (start + offset)]
+        yield Windows(numbers[places].astype(np.uint32), around)
+
+
+def by_range(windows: Windows, edges: Ints, *, n_symbols: int) -> Iterator[tuple[int, Windows]]:
+    """Deal windows out to ranges: each number of a range that has some, and they."""
+    keys = windows.firsts * np.int64(n_symbols) + windows.around[1]
+    ranges = np.searchsorted(edges, keys, side="right").astype(
+        np.uint16 if len(edges) < 1 << 16 else np.uint32
+    )
+    order = np.argsort(ranges, kind="stable")
+    for begin, end in _runs(ranges[order]):
+        chosen = order[begin:end]
+        yield int(ranges[chosen[0]]), Windows(windows.firsts[chosen], windows.around[:, chosen])
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """The frequent strings of one length, in the order of their symbols."""
+
+    length: int
+    parents: Ints
+    """The string without its last symbol: its number in the level before, or of ``Firsts``."""
+    symbols: Ints
+    """The last symbol."""
+    counts: Ints
+    left: Floats
+    """Entropy of the symbols before it, in bits; each boundary is a neighbour of its own."""
+    right: Floats
+    is_inner: Flags
+    """Whether the same symbol always stands before it, or always after it."""
+
+
+def count(windows: Windows, *, min_count: int, n_symbols: int) -> Iterator[Level]:
+    """Count the strings of two symbols and more that begin in these windows."""
+    left, following = windows.around[0], windows.around[1:]
+    alive = np.arange(len(windows))
+    numbers = windows.firsts.astype(np.int64)
+    pending: _Pending | None = None
+    for length in range(2, len(following) + 2):
+        keys = numbers * n_symbols + following[length - 2][alive]
+        order = np.argsort(keys)
+        runs = _Runs.of(keys[order], n_symbols)
+        if pending:
+            yield pending.finish(length - 1, runs)
+        if length > len(following):
+            break
+        is_kept = (runs.counts >= min_count) & (runs.symbols > OTHER)
+        alive = alive[order[np.repeat(is_kept, runs.counts)]]
+        counts = runs.counts[is_kept]
+        numbers = np.repeat(np.arange(len(counts)), counts)
+        before = _Runs.of(np.sort(numbers * n_symbols + left[alive]), n_symbols)
+        pending = _Pending(runs.parents[is_kept], runs.symbols[is_kept], counts, before)
+
+
+@dataclass(frozen=True, slots=True)
+class _Runs:
+    """Equal keys in a row: what they are made of, and how many there are."""
+
+    parents: Ints
+    symbols: Ints
+    counts: Ints
+
+    @classmethod
+    def of(cls, keys: Ints, n_symbols: int) -> "_Runs":
+        begins = _run_begins(keys)
+        parents, symbols = np.divmod(keys[begins], n_symbols)
+        return cls(parents, symbols, np.diff(begins, append=len(keys)))
+
+    def neighbours(self, totals: Ints) -> tuple[Floats, Flags]:
+        """Of each parent: the entropy of its symbols, and whether there is only one."""
+        is_real = self.symbols != BOUNDARY
+        counts, parents = self.counts[is_real], self.parents[is_real]
+        is_repeated = counts > 1  # the others add nothing
+        weights = counts[is_repeated] * np.log2(counts[is_repeated])
+        sums = np.bincount(parents[is_repeated], weights, minlength=len(totals))
+        is_only = np.zeros(len(totals), np.bool_)
+        is_only[parents[counts == totals[parents]]] = True
+        return np.maximum(np.log2(totals) - sums / totals, 0.0), is_only
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    """A level whose right neighbours are not known yet."""
+
+    parents: Ints
+    symbols: Ints
+    counts: Ints
+    before: _Runs
+
+    def finish(self, length: int, after: _Runs) -> Level:
+        left, has_one_before = self.before.neighbours(self.counts)
+        right, has_one_after = after.neighbours(self.counts)
+        is_inner = has_one_before | has_one_after
+        return Level(length, self.parents, self.symbols, self.counts, left, right, is_inner)
+
+
+def _run_begins(keys: npt.NDArray[np.generic]) -> Ints:
+    """Where each run of equal keys begins."""
+    if not len(keys):
+        return np.empty(0, np.int64)
+    return np.append(0, np.flatnonzero(keys[1:] != keys[:-1]) + 1)
+
+
+def _runs(keys: npt.NDArray[np.generic]) -> Iterator[tuple[int, int]]:
+    """Begin and end of each run of equal keys."""
+    begins = _run_begins(keys).tolist()
+    yield from pairwise([*begins, len(keys)])
+
+
+def joined(parts: Sequence[Windows] | Iterable[Windows]) -> Windows:
+    """Put windows together."""
+    held = list(parts)
+    return Windows(
+        np.concatenate([part.firsts for part in held]),
+        np.concatenate([part.around for part in held], axis=1),
+    )

@@ -1,0 +1,242 @@
+"""From scored strings to a lexicon: what is known or no word is marked, the rest is ranked."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from corpora.lexicon.counting import Flags, Floats
+from corpora.lexicon.known import function_words
+from corpora.lexicon.scores import heads_of, tails_of
+from corpora.lexicon.streams import Ints, is_unspaced
+from corpora.lexicon.tables import Strings, Vocabulary
+from corpora.schemas import SCHEMAS
+from corpora.shards import read_batches
+
+FLAGS = ("known", "inner", "compound", "function", "low")
+"""What a candidate may be marked with; the bit of each is its place here.
+
+- ``known``: a known word.
+- ``inner``: always with the same symbol before it, or after it: a piece of one longer string.
+- ``function``: begins or ends with a function word.
+- ``compound``: can be cut in two so that each part is a function word, known, a compound, or a
+  candidate with a higher score.
+- ``low``: ranked, but not in the best share.
+"""
+MARKS = FLAGS[:4]
+DEMOTION = 0.5
+"""What a score is multiplied with, once for each flag that demotes."""
+CHUNK = 1 << 18
+
+
+def bits(flags: Collection[str]) -> int:
+    """The bits of some flags together."""
+    return sum(1 << FLAGS.index(flag) for flag in flags)
+
+
+@dataclass(frozen=True)
+class Forms:
+    """Spells strings: symbols in a row, with a space between two words that need one."""
+
+    strings: Strings
+    vocabulary: Vocabulary
+
+    @cached_property
+    def _symbols(self) -> pa.Array:
+        """The symbols, and again with a space before them; number 0 is none."""
+        plain = pa.array(["", *self.vocabulary.symbols], pa.string())
+        return pa.concat_arrays([plain, pc.binary_join_element_wise("", plain, " ")])
+
+    @cached_property
+    def _needs_space(self) -> tuple[Flags, Flags]:
+        """Of each symbol: at its begin, and at its end."""
+        symbols = ["", *self.vocabulary.symbols]
+        edges = np.array([[symbol[:1] or "x", symbol[-1:] or "x"] for symbol in symbols])
+        needs = ~is_unspaced(edges.view(np.uint32).reshape(edges.shape))
+        return needs[:, 0], needs[:, 1]
+
+    def spell(self, rows: Ints, *, length: int) -> pa.Array:
+        """The forms of strings of that length."""
+        columns = self.strings.symbols(rows, length=length)
+        at_begin, at_end = self._needs_space
+        pieces = [self._symbols.take(pa.array(columns[0]))]
+        for before, symbols in pairwise(columns):
+            is_spaced = at_end[before] & at_begin[symbols]
+            pieces.append(self._symbols.take(pa.array(symbols + is_spaced * len(at_begin))))
+        return pc.binary_join_element_wise(*pieces, "")
+
+
+def mark(strings: Strings, vocabulary: Vocabulary, known: Sequence[pa.Array]) -> dict[str, int]:
+    """Fill in the flags that do not depend on ranks; returns how many candidates have each."""
+    forms = Forms(strings, vocabulary)
+    known_words = pa.concat_arrays([pa.array([], pa.string()), *known])
+    is_function = _function_symbols(vocabulary)
+    counters = dict.fromkeys(MARKS, 0)
+    for length, rows in chunks(strings):
+        symbols = strings.symbols(rows, length=length)
+        is_marked = {
+            "known": np.asarray(pc.is_in(forms.spell(rows, length=length), known_words)),
+            "inner": np.asarray(strings["inner"][rows]),
+            "function": is_function[symbols[0]] | is_function[symbols[-1]],
+            "compound": _are_compounds(strings, rows, symbols, is_function=is_function),
+        }
+        flags = sum(flag.astype(np.uint8) * bits([name]) for name, flag in is_marked.items())
+        strings["flags"][rows] = flags
+        for name, flag in is_marked.items():
+            counters[name] += int(np.count_nonzero(flag))
+    return {f"candidates.{name}": count for name, count in counters.items()}
+
+
+def _function_symbols(vocabulary: Vocabulary) -> Flags:
+    """By number: which symbols are function words."""
+    places = pc.index_in(function_words(), pa.array(vocabulary.symbols, pa.string()))
+    is_function = np.zeros(len(vocabulary.symbols) + 1, np.bool_)
+    is_function[np.asarray(places.drop_null()) + 1] = True
+    return is_function
+
+
+def _are_compounds(strings: Strings, rows: Ints, symbols: Ints, *, is_function: Flags) -> Flags:
+    """Which strings are compounds; those that are shorter are marked already."""
+    length = len(symbols)
+    scores = np.asarray(strings["score"][rows])
+    heads, tails = heads_of(strings, rows, length=length), tails_of(strings, rows, length=length)
+    first, last = is_function[symbols[0]], is_function[symbols[-1]]
+    found = np.zeros(len(rows), np.bool_)
+    for cut in range(1, length):
+        before = first if cut == 1 else _are_parts(strings, heads[cut], scores)
+        after = last if cut == length - 1 else _are_parts(strings, tails[length - cut], scores)
+        found |= before & after
+    return found
+
+
+def _are_parts(strings: Strings, rows: Ints, scores: Floats) -> Flags:
+    """Which candidates may be parts of compounds with these scores."""
+    is_marked = (strings["flags"][rows] & bits(["known", "compound"])) != 0
+    return np.asarray(is_marked | (strings["score"][rows] > scores))
+
+
+def chunks(strings: Strings) -> Iterator[tuple[int, Ints]]:
+    """The rows of all candidates, some at a time: their length, and they."""
+    for length in range(2, strings.longest + 1):
+        level = strings.level(length)
+        for start in range(level.start, level.stop, CHUNK):
+            yield length, np.arange(start, min(start + CHUNK, level.stop))
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """Candidates in the order of the lexicon."""
+
+    rows: Ints
+    ranks: Ints
+    """From 1 in each scope; 0 where there is none."""
+    counters: Mapping[str, int]
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The rows of an intermediate dataset."""
+        columns = SCHEMAS["lexicon_ranks"].columns
+        table = pa.table([self.rows, self.ranks], schema=columns)
+        yield from table.to_batches(max_chunksize=CHUNK)
+
+
+def rank(strings: Strings, *, drop: Collection[str], demote: Collection[str], top: float) -> Ranked:
+    """Rank the candidates of each scope by score; the dropped come last, unranked.
+
+    Scores are multiplied with ``DEMOTION`` for each flag of ``demote``. Ties go to the shorter,
+    then to the first by symbols. Those beyond the best ``top`` of the ranked are marked as ``low``.
+    Holds 50 bytes for each candidate.
+    """
+    first = strings.starts[1]
+    scopes = np.concatenate([strings.scopes(rows, length=n) for n, rows in chunks(strings)])
+    scores = np.array(strings["score"][first:])
+    for flag in demote:
+        scores[(strings["flags"][first:] & bits([flag])) != 0] *= DEMOTION
+    strings["score"][first:] = scores
+    is_dropped = (strings["flags"][first:] & bits(drop)) != 0
+    order = np.argsort(-scores, kind="stable")
+    groups = 2 * scopes + is_dropped
+    order = order[np.argsort(groups[order], kind="stable")]
+    groups = groups[order]
+    begins = np.append(0, np.flatnonzero(np.diff(groups)) + 1)
+    sizes = np.diff(begins, append=len(groups))
+    ranks = np.arange(1, len(groups) + 1) - np.repeat(begins, sizes)
+    is_low = ranks > np.repeat(np.ceil(top * sizes), sizes)
+    is_ranked = groups % 2 == 0
+    low = first + order[is_low & is_ranked]
+    strings["flags"][low] |= bits(["low"])
+    n_ranked = int(np.count_nonzero(is_ranked))
+    counters = {
+        "candidates": len(order),
+        "candidates.ranked": n_ranked,
+        "words": n_ranked - len(low),
+        "lexicons": len(np.unique(scopes)),
+    }
+    return Ranked(first + order, np.where(is_ranked, ranks, 0), counters)
+
+
+def lexicon_rows(
+    strings: Strings,
+    vocabulary: Vocabulary,
+    ranks: Path,
+    *,
+    part: tuple[int, int],
+    has_groups: bool,
+) -> Iterator[pa.RecordBatch]:
+    """Make the rows of a part of the lexicon; ``part`` is its number, and how many there are."""
+    forms = Forms(strings, vocabulary)
+    n_rows = strings.starts[-1] - strings.starts[1]
+    begin, end = (n_rows * number // part[1] for number in (part[0], part[0] + 1))
+    at = 0
+    for batch in read_batches(ranks, SCHEMAS["lexicon_ranks"]):
+        first, last = max(begin, at), min(end, at + batch.num_rows)
+        if first < last:
+            columns = batch.slice(first - at, last - first).columns
+            rows, places = (column.to_numpy() for column in columns)
+            yield _batch(forms, rows, places, first=first, has_groups=has_groups)
+        at += batch.num_rows
+
+
+def _batch(
+    forms: Forms, rows: Ints, ranks: Ints, *, first: int, has_groups: bool
+) -> pa.RecordBatch:
+    strings = forms.strings
+    lengths = np.searchsorted(np.array(strings.starts), rows, side="right")
+    spelled: list[pa.Array] = []
+    scopes = np.empty(len(rows), np.int64)
+    by_length = []
+    for length in range(2, strings.longest + 1):
+        places = np.flatnonzero(lengths == length)
+        by_length.append(places)
+        spelled.append(forms.spell(rows[places], length=length))
+        scopes[places] = strings.scopes(rows[places], length=length)
+    back = np.argsort(np.concatenate(by_length))
+    groups = pa.array(forms.vocabulary.scopes, pa.string()).take(pa.array(scopes))
+    columns = {
+        "id": np.arange(first, first + len(rows)),
+        "form": pa.concat_arrays(spelled).take(pa.array(back)),
+        "group": groups if has_groups else pa.nulls(len(rows), pa.string()),
+        "count": strings["counts"][rows],
+        "mi": strings["mi"][rows],
+        "left_entropy": strings["left"][rows],
+        "right_entropy": strings["right"][rows],
+        "score": strings["score"][rows],
+        "rank": pa.array(ranks, mask=ranks == 0),
+        "flags": _flag_lists(strings["flags"][rows]),
+    }
+    schema = SCHEMAS["lexicon"].columns
+    return pa.table(columns).cast(schema).combine_chunks().to_batches()[0]
+
+
+def _flag_lists(flags: npt.NDArray[np.uint8]) -> pa.ListArray:
+    has = np.unpackbits(flags[:, None], axis=1, count=len(FLAGS), bitorder="little").astype(bool)
+    ends = np.append(0, np.cumsum(has.sum(axis=1)))
+    names = np.tile(np.arange(len(FLAGS)), (len(flags), 1))[has]
+    return pa.ListArray.from_arrays(
+        pa.array(ends, pa.int32()), pa.array(FLAGS).take(pa.array(names))
+    )

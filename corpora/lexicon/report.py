@@ -1,0 +1,192 @@
+"""What people read of a lexicon: its words as a table, and a page with scores and contexts."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from corpora.lexicon.words import is_word
+from corpora.schemas import SCHEMAS
+from corpora.shards import read_batches
+
+WORDS = 100
+"""Of a lexicon that are shown with their contexts."""
+LEXICONS = 12
+"""That are shown: the first by name."""
+CONTEXTS = 3
+"""Of a word."""
+CONTEXT_CHARACTERS = 20_000_000
+"""Of the documents that are searched for contexts."""
+_AROUND = 14  # characters
+_BINS = 40
+_COLUMNS = ("count", "mi", "left_entropy", "right_entropy", "score")
+_STYLE = """body{font:15px/1.5 sans-serif;margin:2em auto;max-width:72em;padding:0 1em;color:#222}
+table{border-collapse:collapse}td,th{padding:.15em .6em;border-bottom:1px solid #ddd}
+th{text-align:left}
+td.n{text-align:right;font-variant-numeric:tabular-nums}b{color:#a02020}
+rect.word{fill:#3b6ea5}rect.low{fill:#b8c4d0}svg text{font-size:11px;fill:#555}"""
+
+
+def table_lines(shards: Iterable[Path]) -> Iterator[str]:
+    """``lexicon.tsv``: the words, group by group, the best first."""
+    columns = ("form", "group", *_COLUMNS, "rank", "flags")
+    yield "\t".join(columns) + "\n"
+    for batch in _batches(shards):
+        words = batch.filter(is_word(batch))
+        values = [_shown(words.column(name)) for name in columns]
+        yield from ("\t".join(row) + "\n" for row in zip(*values, strict=True))
+
+
+def _shown(column: pa.Array) -> list[str]:
+    """A column as people read it."""
+    if pa.types.is_list(column.type):
+        return pc.binary_join(column, " ").to_pylist()  # type: ignore[no-any-return]
+    values = column.to_pylist()
+    if pa.types.is_floating(column.type):
+        return [f"{value:.4f}" for value in values]
+    return ["" if value is None else str(value) for value in values]
+
+
+def _batches(shards: Iterable[Path]) -> Iterator[pa.RecordBatch]:
+    for path in shards:
+        yield from read_batches(path, SCHEMAS["lexicon"])
+
+
+@dataclass(slots=True)
+class Shown:
+    """A word on the page."""
+
+    row: Mapping[str, Any]
+    contexts: list[tuple[str, str]] = field(default_factory=list)
+    """What stands before it, and after it."""
+
+
+@dataclass(slots=True)
+class Page:
+    """What is shown of a lexicon: the best words of each group, and how scores are spread."""
+
+    words: dict[str | None, list[Shown]] = field(default_factory=dict)
+    scores: dict[str | None, list[tuple[npt.NDArray[Any], npt.NDArray[Any]]]] = field(
+        default_factory=dict
+    )
+    """Of the ranked candidates, and which of them are words."""
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Look at some rows; those of a group come in a row, the best first."""
+        groups = batch.column("group")
+        for group in pc.unique(groups).to_pylist():
+            if group not in self.words:
+                if len(self.words) == LEXICONS:
+                    return
+                self.words[group], self.scores[group] = [], []
+            own = batch.filter(groups.is_null() if group is None else pc.equal(groups, group))
+            ranked = own.filter(pc.is_valid(own.column("rank")))
+            words = np.asarray(is_word(ranked))
+            self.scores[group].append((ranked.column("score").to_numpy(), words))
+            n_missing = WORDS - len(self.words[group])
+            best = ranked.filter(pa.array(words)).slice(0, n_missing)
+            self.words[group] += map(Shown, best.to_pylist())
+
+
+def read_page(shards: Iterable[Path], documents: Iterable[Path], *, per: str) -> Page:
+    """Choose what is shown, and look for contexts in the documents."""
+    page = Page()
+    for batch in _batches(shards):
+        page.add(batch)
+    missing = {group: list(words) for group, words in page.words.items()}
+    n_characters = 0
+    name = {"document": "id", "group": "group", "all": "id"}[per]
+    for path in documents:
+        for batch in read_batches(path, SCHEMAS["documents"], columns=(name, "text")):
+            names, texts = (batch.column(number).to_pylist() for number in (0, 1))
+            for group, text in zip(names, texts, strict=True):
+                key = None if per == "all" else group
+                missing[key] = [w for w in missing.get(key, []) if not _find(w, text)]
+                n_characters += len(text)
+                if n_characters > CONTEXT_CHARACTERS or not any(missing.values()):
+                    return page
+    return page
+
+
+def _find(word: Shown, text: str) -> bool:
+    """Look for contexts in a text; whether there are enough now."""
+    form = word.row["form"]
+    start = text.find(form)
+    if start >= 0:
+        end = start + len(form)
+        before = text[max(0, start - _AROUND) : start], text[end : end + _AROUND]
+        word.contexts.append((" ".join(before[0].split()), " ".join(before[1].split())))
+    return len(word.contexts) >= CONTEXTS
+
+
+def page_lines(
+    page: Page, *, counters: Mapping[str, int], parameters: Mapping[str, Any]
+) -> Iterator[str]:
+    """``report.html``."""
+    yield "<!doctype html>\n<meta charset='utf-8'>\n<title>Lexicon</title>\n"
+    yield f"<style>{_STYLE}</style>\n<h1>Lexicon</h1>\n<table>\n"
+    for name, value in (*parameters.items(), *counters.items()):
+        if "/" not in name:
+            shown = f"{value:,}" if isinstance(value, int) else _listed(value)
+            yield f"<tr><td>{escape(name)}<td>{escape(shown)}\n"
+    yield "</table>\n"
+    if counters["lexicons"] > len(page.words):
+        yield f"<p>The first {len(page.words)} of {counters['lexicons']:,} lexicons are shown.\n"
+    for group, words in page.words.items():
+        yield f"<h2>{escape(group or 'All documents')}</h2>\n"
+        yield _histogram(page.scores[group])
+        yield from _word_lines(words)
+
+
+def _listed(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _word_lines(words: Sequence[Shown]) -> Iterator[str]:
+    heads = ("", "word", "count", "MI", "left", "right", "score", "flags", "in context")
+    yield "<table>\n<tr>" + "".join(f"<th>{head}" for head in heads) + "\n"
+    for number, word in enumerate(words, 1):
+        row = word.row
+        numbers = f"<td class='n'>{row['count']:,}" + "".join(
+            f"<td class='n'>{row[name]:.2f}" for name in _COLUMNS[1:]
+        )
+        form = escape(row["form"])
+        contexts = "<br>".join(f"{escape(b)}<b>{form}</b>{escape(a)}" for b, a in word.contexts)
+        flags = " ".join(row["flags"])
+        yield f"<tr><td class='n'>{number}<td>{form}{numbers}<td>{flags}<td>{contexts or '–'}\n"
+    yield "</table>\n"
+
+
+def _histogram(parts: Sequence[tuple[npt.NDArray[Any], npt.NDArray[Any]]]) -> str:
+    """How many candidates have which score: words below, the others that are ranked on top."""
+    scores, words = (np.concatenate(column) for column in zip(*parts, strict=True))
+    if not len(scores):
+        return "<p>No candidate is ranked.\n"
+    edges = np.linspace(scores.min(), max(scores.max(), scores.min() + 1e-9), _BINS + 1)
+    is_word = words.astype(bool)
+    counts = [np.histogram(scores[chosen], edges)[0] for chosen in (is_word, ~is_word)]
+    tallest = (counts[0] + counts[1]).max()
+    bars = []
+    for number, (n_words, n_low) in enumerate(zip(*counts, strict=True)):
+        low = 120 * int(n_words) / tallest
+        high = 120 * int(n_low) / tallest
+        for kind, top, height in (("word", 120 - low, low), ("low", 120 - low - high, high)):
+            bars.append(
+                f"<rect class='{kind}' x='{15 * number}' width='14' y='{top:.1f}' "
+                f"height='{height:.1f}'/>"
+            )
+    labels = "".join(
+        f"<text x='{15 * number}' y='135'>{edges[number]:.1f}</text>"
+        for number in range(0, _BINS + 1, 8)
+    )
+    return (
+        f"<svg width='640' height='140' role='img'>{''.join(bars)}{labels}</svg>\n"
+        "<p>Scores of the ranked candidates: words dark, the others light; highest bar "
+        f"{tallest:,}.\n"
+    )

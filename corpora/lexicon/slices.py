@@ -1,0 +1,196 @@
+"""What the stages of a lexicon hand on: batches of documents, streams, windows and strings."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from corpora.lexicon.counting import Level, Windows, by_range, count, joined, windows_of
+from corpora.lexicon.streams import (
+    OTHER,
+    Ids,
+    Ints,
+    Kind,
+    Stream,
+    Text,
+    character_stream,
+    n_grams_by_length,
+    segment_lengths,
+    word_stream,
+)
+from corpora.lexicon.tables import Vocabulary
+from corpora.schemas import SCHEMAS
+from corpora.shards import read_batches
+
+COLUMNS = {
+    "characters": ("id", "group", "text"),
+    "words": ("id", "group", "lang", "text", "sentences"),
+}
+"""Of documents, by what the symbols are."""
+
+
+def texts_of(batch: pa.RecordBatch, *, per: str) -> list[Text]:
+    """What is read of a batch of documents; those of one ``per`` are counted together."""
+    names = batch.column("id" if per == "document" else "group").to_pylist()
+    scopes = [""] * len(names) if per == "all" else names
+    texts = batch.column("text").to_pylist()
+    if "sentences" not in batch.schema.names:
+        return [Text(scope, text) for scope, text in zip(scopes, texts, strict=True)]
+    columns = (batch.column(name).to_pylist() for name in ("lang", "sentences"))
+    return [
+        Text(scope, text, lang, [(s["start"], s["end"]) for s in sentences or ()])
+        for scope, text, lang, sentences in zip(scopes, texts, *columns, strict=True)
+    ]
+
+
+class SliceCounter:
+    """Counts the symbols of a slice of the documents, and how many strings there are."""
+
+    def __init__(self, kind: Kind, *, longest: int) -> None:
+        self._kind, self._longest = kind, longest
+        self._symbols: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._totals: Counter[tuple[str, int]] = Counter()
+        self.counters: Counter[str] = Counter()
+
+    def add(self, texts: Sequence[Text]) -> pa.RecordBatch:
+        """Count some texts too; their stream."""
+        make = character_stream if self._kind == "characters" else word_stream
+        stream = make(texts)
+        begin = 0
+        for scope, end in zip(stream.scopes, stream.ends.tolist(), strict=True):
+            self._count(stream, scope, stream.ids[begin:end])
+            begin = end
+        return _stream_batch(stream)
+
+    def _count(self, stream: Stream, scope: str, ids: Ids) -> None:
+        lengths = segment_lengths(ids)
+        for length, n in enumerate(n_grams_by_length(lengths, self._longest), 1):
+            self._totals[scope, length] += n
+        numbers, counts = np.unique(ids, return_counts=True)
+        found = {
+            stream.symbols[number - 1]: n
+            for number, n in zip(numbers.tolist(), counts.tolist(), strict=True)
+            if number > OTHER
+        }
+        self._symbols[scope].update(found)
+        self.counters["symbols"] += int(lengths.sum())
+        self.counters["segments"] += int(np.count_nonzero(lengths))
+
+    def symbols(self, *, min_count: int) -> pa.RecordBatch:
+        """``scope, symbol, count``: those that are there ``min_count`` times."""
+        rows = [
+            (scope, symbol, n)
+            for scope, counts in self._symbols.items()
+            for symbol, n in counts.items()
+            if n >= min_count
+        ]
+        return _batch("lexicon_symbols", rows)
+
+    def totals(self) -> pa.RecordBatch:
+        """``scope, length, count``."""
+        rows = [(*key, n) for key, n in self._totals.items() if n]
+        return _batch("lexicon_totals", rows)
+
+
+def _batch(schema: str, rows: Sequence[tuple[object, ...]]) -> pa.RecordBatch:
+    columns = SCHEMAS[schema].columns
+    values = zip(*rows, strict=True) if rows else ((),) * len(columns)
+    arrays = [pa.array(v, field.type) for v, field in zip(values, columns, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=columns)
+
+
+def _stream_batch(stream: Stream) -> pa.RecordBatch:
+    row = (stream.symbols, stream.scopes, stream.ends.tolist(), stream.ids.tobytes())
+    return _batch("lexicon_streams", [row])
+
+
+def spread(path: Path, vocabulary: Vocabulary, *, longest: int) -> Iterator[pa.RecordBatch]:
+    """Deal the windows of a slice out to ranges: a batch for each range, in order."""
+    held: defaultdict[int, list[Windows]] = defaultdict(list)
+    symbols = pa.array(vocabulary.symbols, pa.string())
+    scopes = pa.array(vocabulary.scopes, pa.string())
+    for batch in read_batches(path, SCHEMAS["lexicon_streams"]):
+        ids, scope_at = _numbered(batch, symbols, scopes)
+        for windows in windows_of(ids, scope_at, vocabulary.firsts, longest=longest):
+            for number, part in by_range(windows, vocabulary.edges, n_symbols=len(symbols) + 1):
+                held[number].append(part)
+    for number in sorted(held):
+        windows = joined(held.pop(number))
+        row = (number, len(windows), windows.firsts.tobytes(), windows.around.tobytes())
+        yield _batch("lexicon_windows", [row])
+
+
+def _numbered(batch: pa.RecordBatch, symbols: pa.Array, scopes: pa.Array) -> tuple[Ids, Ints]:
+    """A stream with the numbers that all slices share: its symbols, and the scope of each place."""
+    [own_symbols, own_scopes] = (batch.column(name).flatten() for name in ("symbols", "scopes"))
+    numbers = np.append(0, np.asarray(pa.compute.index_in(own_symbols, symbols)) + 1)
+    ids = numbers.astype(np.uint32)[np.frombuffer(batch.column("ids")[0].as_buffer(), np.uint32)]
+    scope_numbers = pa.compute.index_in(own_scopes, scopes).fill_null(-1)
+    ends = np.asarray(batch.column("ends").flatten())
+    return ids, np.repeat(np.asarray(scope_numbers).astype(np.int64), np.diff(ends, prepend=0))
+
+
+def merge(
+    paths: Sequence[Path],
+    ranges: Iterable[int],
+    vocabulary: Vocabulary,
+    *,
+    longest: int,
+    min_count: int,
+) -> Iterator[pa.RecordBatch]:
+    """Count some ranges of windows: the frequent strings of each, the shorter first.
+
+    ``parent`` of a string of two symbols is the number of its first; of a longer one, the place of
+    the shorter among all of that length that these ranges have.
+    """
+    blocks = _blocks(paths)
+    n_before: Counter[int] = Counter()
+    for number in ranges:
+        if number not in blocks:
+            continue
+        windows = joined(_read(path, places, longest) for path, places in blocks[number].items())
+        sizes = Counter(n_before)
+        for level in count(windows, min_count=min_count, n_symbols=vocabulary.firsts.n_symbols):
+            yield from _level_batches(level, shift=n_before[level.length - 1])
+            sizes[level.length] += len(level.counts)
+        n_before = sizes
+
+
+def _blocks(paths: Sequence[Path]) -> dict[int, dict[Path, list[int]]]:
+    """Where the windows of each range stand: the batches of each shard."""
+    blocks: defaultdict[int, dict[Path, list[int]]] = defaultdict(dict)
+    for path in paths:
+        parts = read_batches(path, SCHEMAS["lexicon_windows"], columns=("part",))
+        for place, batch in enumerate(parts):
+            blocks[batch.column(0)[0].as_py()].setdefault(path, []).append(place)
+    return blocks
+
+
+def _read(path: Path, places: Sequence[int], longest: int) -> Windows:
+    with pa.memory_map(str(path)) as source, pa.ipc.open_file(source) as reader:
+        return joined(_windows(reader.get_batch(place), longest) for place in places)
+
+
+def _windows(batch: pa.RecordBatch, longest: int) -> Windows:
+    [size] = batch.column("size").to_pylist()
+    firsts, around = (batch.column(name)[0].as_buffer() for name in ("firsts", "around"))
+    kind = np.dtype(f"u{len(around) // (size * (longest + 1))}")
+    numbers = np.frombuffer(around, kind).reshape(longest + 1, size)
+    return Windows(np.frombuffer(firsts, np.uint32), numbers)
+
+
+def _level_batches(level: Level, *, shift: int) -> Iterator[pa.RecordBatch]:
+    parents = level.parents + (shift if level.length > 2 else 0)
+    columns = [
+        np.full(len(parents), level.length, np.int32),
+        parents,
+        level.symbols,
+        level.counts,
+        level.left,
+        level.right,
+        level.is_inner,
+    ]
+    table = pa.table(columns, schema=SCHEMAS["lexicon_strings"].columns)
+    yield from table.to_batches(max_chunksize=1 << 18)

@@ -1,0 +1,177 @@
+"""Texts as streams of symbols, the units that words are made of, with boundaries between.
+
+A symbol is a character of a script that is written without spaces (``characters``), or a word of
+the text (``words``). What no candidate may span is a boundary: punctuation, line ends, in streams
+of words the end of a sentence. In streams of characters, a run of other letters and digits is no
+part of a candidate either, but a neighbour like any other: what always follows a number is no word.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+from unicodedata import category
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from corpora.document import Span
+from corpora.sentences import segmenter
+from corpora.surface_forms import UNSPACED
+
+Ids = npt.NDArray[np.uint32]
+Ints = npt.NDArray[np.int64]
+Kind = Literal["characters", "words"]
+
+BOUNDARY = 0
+"""The symbol that stands between segments."""
+OTHER = 1
+"""The symbol for a run of other letters and digits; those of which words are made follow."""
+_LOOKED_AT = 10_000
+"""Characters of a text by which its kind is told."""
+_UNKNOWN, _MARK, _LETTER, _SYMBOL = range(4)
+_classes: npt.NDArray[np.uint8] = np.zeros(0x110000, np.uint8)  # filled as characters turn up
+_RANGES = tuple(zip(UNSPACED[::3], UNSPACED[2::3], strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """What is read of a document."""
+
+    scope: str
+    """Counts of texts with the same scope are added up."""
+    text: str
+    lang: str | None = None
+    sentences: Sequence[tuple[int, int]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """The symbols of some texts in a row; each text ends with a boundary."""
+
+    ids: Ids
+    """Numbers of symbols, from 1 in the order of ``symbols``; 0 is a boundary."""
+    symbols: list[str]
+    """Each once; the first, which is empty, stands for ``OTHER``."""
+    scopes: list[str]
+    ends: Ints
+    """Where the part of each scope ends; a scope may have several parts."""
+
+
+def kind_of(text: str) -> Kind:
+    """Tell what the symbols are: characters if most letters need no spaces."""
+    text = text[:_LOOKED_AT]
+    codes = np.frombuffer(text.encode("utf-32-le"), np.uint32)
+    n_unspaced = np.count_nonzero(is_unspaced(codes))
+    return "characters" if 2 * n_unspaced > sum(map(str.isalpha, text)) else "words"
+
+
+def is_chinese(text: str, lang: str | None) -> bool:
+    """Tell by the language, or where there is none by the letters: most are Han, none is kana."""
+    if lang is not None:
+        return lang.partition("-")[0].lower() in {"zh", "lzh", "yue", "wuu", "hak", "nan", "gan"}
+    letters = [character for character in text[:_LOOKED_AT] if character.isalpha()]
+    n_han = sum("\u3400" <= letter <= "\u9fff" or letter > "\U0001ffff" for letter in letters)
+    return 2 * n_han > len(letters) and not any(
+        "\u3041" <= letter <= "\u30ff" for letter in letters
+    )
+
+
+def is_unspaced(codes: Ids) -> npt.NDArray[np.bool_]:
+    """Which code points are letters, digits and marks of scripts without spaces."""
+    return np.equal(_classes_of(codes), _SYMBOL)
+
+
+def _classes_of(codes: Ids) -> npt.NDArray[np.uint8]:
+    found = _classes[codes]
+    if not found.all():
+        for code in np.unique(codes[found == _UNKNOWN]).tolist():
+            _classes[code] = _class_of(chr(code))
+        found = _classes[codes]
+    return found
+
+
+def _class_of(character: str) -> int:
+    is_letter = character.isalnum() or category(character)[0] == "M"
+    if is_letter and any(first <= character <= last for first, last in _RANGES):
+        return _SYMBOL
+    return _LETTER if character.isalnum() else _MARK
+
+
+def character_stream(texts: Sequence[Text]) -> Stream:
+    """Make a stream whose symbols are characters."""
+    scopes, ends_in_text = _parts(texts, [len(text.text) + 1 for text in texts])
+    joined = "\n".join([text.text for text in texts]) + "\n"
+    codes = np.frombuffer(joined.encode("utf-32-le"), np.uint32)
+    classes = _classes_of(codes)
+    kept = (classes == _SYMBOL) | (classes != np.append(_MARK, classes[:-1]))  # one of other runs
+    ends = np.searchsorted(np.flatnonzero(kept), ends_in_text)
+    codes, classes = codes[kept], classes[kept]
+    found = np.flatnonzero(np.bincount(codes[classes == _SYMBOL]))
+    numbers = np.zeros(0x110000, np.uint32)
+    numbers[found] = np.arange(OTHER + 1, OTHER + 1 + len(found))
+    ids = numbers[codes]  # 0, a boundary, for what is no symbol
+    ids[classes == _LETTER] = OTHER
+    return Stream(ids, ["", *map(chr, found.tolist())], scopes, ends)
+
+
+def word_stream(texts: Sequence[Text]) -> Stream:
+    """Make a stream whose symbols are words, as the segmenter of their language cuts them."""
+    lengths: list[int] = []
+    words: list[str | None] = []
+    for text in texts:
+        before = len(words)
+        words += _words(text)
+        lengths.append(len(words) - before)
+    scopes, ends = _parts(texts, lengths)
+    encoded = pa.array(["", *words], pa.string()).dictionary_encode()
+    ids = np.asarray(encoded.indices.fill_null(-1)).astype(np.int64)[1:] + 1
+    return Stream(ids.astype(np.uint32), encoded.dictionary.to_pylist(), scopes, ends)
+
+
+def _words(text: Text) -> Iterator[str | None]:
+    """Words, and None where a mark or the end of a sentence stands between them."""
+    cutter = segmenter(text.lang)
+    edges = cutter.edges(text.text)
+    for start, end in text.sentences or [(0, len(text.text))][: len(text.text)]:
+        is_open = False
+        for first, last in cutter.word_pairs(text.text, Span(start, end), cuts=(), edges=edges):
+            word = text.text[first:last]
+            is_word = word[0].isalnum() and ":" not in word and "\n" not in word
+            if is_word or is_open:
+                yield word if is_word else None
+            is_open = is_word
+        if is_open:
+            yield None
+
+
+def _parts(texts: Sequence[Text], lengths: Sequence[int]) -> tuple[list[str], Ints]:
+    """Put neighbours with the same scope together: scopes, and where their parts end."""
+    ends = np.cumsum(np.array(lengths, np.int64))
+    scopes = [text.scope for text in texts]
+    is_last = [
+        scope != following for scope, following in zip(scopes, [*scopes[1:], None], strict=True)
+    ]
+    return [scope for scope, last in zip(scopes, is_last, strict=True) if last], ends[is_last]
+
+
+def segment_lengths(ids: Ids) -> Ints:
+    """How many symbols stand in a row, each time; the stream ends with a boundary."""
+    ends = np.flatnonzero(ids <= OTHER)
+    return np.diff(ends, prepend=-1) - 1
+
+
+def n_grams_by_length(lengths: Ints, longest: int) -> list[int]:
+    """How many strings of 1, 2 … ``longest`` symbols there are in segments of these lengths."""
+    counts = np.bincount(lengths)
+    of = np.arange(len(counts))
+    return [int((counts * np.maximum(of - n + 1, 0)).sum()) for n in range(1, longest + 1)]
+
+
+def numbered(streams: Iterable[pa.ChunkedArray | pa.Array]) -> pa.Array:
+    """The symbols of all streams, each once, in the order of their characters."""
+    distinct: pa.Array = pa.array([""], pa.string())
+    for symbols in streams:
+        distinct = pc.unique(pa.concat_arrays([distinct, pc.unique(symbols)]))
+    return distinct.take(pc.sort_indices(distinct))

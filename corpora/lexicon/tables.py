@@ -1,0 +1,249 @@
+"""Tables on disk that the stages of a lexicon share: mapped into memory, not read into it."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from corpora.entity_counts import Sums, read_part
+from corpora.errors import CorpusError
+from corpora.lexicon.counting import RANGE_WINDOWS, Firsts
+from corpora.lexicon.streams import Ints, numbered
+from corpora.schemas import SCHEMAS
+from corpora.shards import read_batches, write_text
+
+_COLUMNS = {
+    "keys": np.int64,
+    "counts": np.int64,
+    "suffixes": np.int64,
+    "left": np.float64,
+    "right": np.float64,
+    "inner": np.bool_,
+    "mi": np.float64,
+    "score": np.float64,
+    "flags": np.uint8,
+}
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """What is known of all streams together: symbols, scopes, frequent symbols, totals."""
+
+    folder: Path
+    firsts_paths: tuple[Path, ...]
+
+    @cached_property
+    def symbols(self) -> list[str]:
+        """All symbols in order; the first, which is empty, has the number 1: ``OTHER``."""
+        return self._strings("symbols")
+
+    @cached_property
+    def scopes(self) -> list[str]:
+        """All scopes in order; those without a frequent symbol may be missing."""
+        return self._strings("scopes")
+
+    @cached_property
+    def totals(self) -> Ints:
+        """How many strings of 1, 2 … symbols there are in each scope."""
+        return np.asarray(np.load(self.folder / "totals.npy"))
+
+    @cached_property
+    def edges(self) -> Ints:
+        """Where ranges begin."""
+        return np.asarray(np.load(self.folder / "edges.npy"))
+
+    @cached_property
+    def firsts(self) -> Firsts:
+        """The frequent symbols."""
+        schema = SCHEMAS["lexicon_firsts"]
+        batches = [batch for path in self.firsts_paths for batch in read_batches(path, schema)]
+        table = pa.Table.from_batches(batches, schema=schema.columns)
+        keys, counts = (table.column(name).to_numpy() for name in ("key", "count"))
+        return Firsts(keys, counts, len(self.symbols) + 1)
+
+    def _strings(self, name: str) -> list[str]:
+        return list(json.loads((self.folder / f"{name}.json").read_text("utf-8")))
+
+
+def write_vocabulary(
+    folder: Path,
+    streams: Sequence[Path],
+    *,
+    symbols: Sequence[Path],
+    totals: Sequence[Path],
+    min_count: int,
+) -> Firsts:
+    """Merge what the slices counted; holds the distinct symbols of each scope.
+
+    Writes all of a ``Vocabulary`` but the frequent symbols, which it returns.
+    """
+    distinct = numbered(_column(streams, "lexicon_streams", "symbols", flat=True))
+    counted = _summed(symbols, "lexicon_symbols", ("scope", "symbol"))
+    counted = counted.filter(pa.compute.greater_equal(counted.column("count"), min_count))
+    scopes = pa.compute.unique(counted.column("scope").combine_chunks())
+    scopes = scopes.take(pa.compute.sort_indices(scopes))
+    n_symbols = len(distinct) + 1
+    keys = np.asarray(pa.compute.index_in(counted.column("scope"), scopes)).astype(np.int64)
+    keys = (
+        keys * n_symbols + np.asarray(pa.compute.index_in(counted.column("symbol"), distinct)) + 1
+    )
+    order = np.argsort(keys)
+    firsts = Firsts(keys[order], np.asarray(counted.column("count"))[order], n_symbols)
+    for name, strings in (("symbols", distinct), ("scopes", scopes)):
+        text = json.dumps(strings.to_pylist(), ensure_ascii=False)
+        write_text(folder / f"{name}.json", [text])
+    np.save(folder / "edges.npy", firsts.edges(RANGE_WINDOWS))
+    np.save(folder / "totals.npy", _totals(totals, scopes))
+    return firsts
+
+
+def _column(paths: Sequence[Path], schema: str, name: str, *, flat: bool) -> Iterator[pa.Array]:
+    for path in paths:
+        for batch in read_batches(path, SCHEMAS[schema], columns=(name,)):
+            yield batch.column(name).flatten() if flat else batch.column(name)
+
+
+def _summed(paths: Sequence[Path], schema: str, keys: tuple[str, ...]) -> pa.Table:
+    sums = Sums(keys)
+    for path in paths:
+        for batch in read_batches(path, SCHEMAS[schema]):
+            sums.add(pa.Table.from_batches([batch]))
+    return sums.table()
+
+
+def _totals(paths: Sequence[Path], scopes: pa.Array) -> Ints:
+    """A row for each scope: how many strings of each length it has."""
+    table = _summed(paths, "lexicon_totals", ("scope", "length"))
+    rows = pa.compute.index_in(table.column("scope"), scopes)
+    is_used = np.asarray(rows.is_valid())
+    lengths = np.asarray(table.column("length")).astype(np.int64)
+    totals = np.zeros((len(scopes), int(lengths.max(initial=0))), np.int64)
+    places = np.asarray(rows.fill_null(-1))[is_used]
+    totals[places, lengths[is_used] - 1] = np.asarray(table.column("count"))[is_used]
+    return totals
+
+
+class Strings:
+    """All frequent strings, the shorter first, and of each length in the order of symbols.
+
+    A string is a row; its key is ``row of the string without its last symbol * n_symbols + last
+    symbol``, so a string is found by its symbols, one binary search for each. Rows of single
+    symbols have the number of their scope in place of a row. A row takes 65 bytes on disk.
+    """
+
+    def __init__(self, folder: Path, *, mode: Any = "r") -> None:
+        self.starts: list[int] = json.loads((folder / "starts.json").read_text("utf-8"))
+        """Where the strings of 1, 2 … symbols begin, and the end."""
+        self.n_symbols: int = self.starts.pop()
+        self._columns: dict[str, npt.NDArray[Any]] = {
+            name: np.load(folder / f"string_{name}.npy", mmap_mode=mode) for name in _COLUMNS
+        }
+
+    def __getitem__(self, name: str) -> npt.NDArray[Any]:
+        """A column."""
+        return self._columns[name]
+
+    def level(self, length: int) -> slice:
+        """The rows of the strings of that length."""
+        return slice(self.starts[length - 1], self.starts[length])
+
+    @property
+    def longest(self) -> int:
+        """The symbols of the longest strings."""
+        return len(self.starts) - 1
+
+    def parents(self, rows: Ints) -> Ints:
+        """The strings without their last symbol."""
+        return np.asarray(self["keys"][rows] // self.n_symbols)
+
+    def last_symbols(self, rows: Ints) -> Ints:
+        """The last symbol of each."""
+        return np.asarray(self["keys"][rows] % self.n_symbols)
+
+    def find(self, rows: Ints, symbols: Ints, *, length: int) -> Ints:
+        """The rows of longer strings that are there: these ``rows`` and a last symbol."""
+        level = self.level(length)
+        keys = rows * self.n_symbols + symbols
+        return np.asarray(level.start + np.searchsorted(self["keys"][level], keys))
+
+    def symbols(self, rows: Ints, *, length: int) -> Ints:
+        """The symbols of strings of that length: first ones, second ones …."""
+        columns = np.empty((length, len(rows)), np.int64)
+        for place in range(length - 1, -1, -1):
+            columns[place] = self.last_symbols(rows)
+            rows = self.parents(rows)
+        return columns
+
+    def scopes(self, rows: Ints, *, length: int) -> Ints:
+        """The scope of each string of that length."""
+        for _ in range(length):
+            rows = self.parents(rows)
+        return rows
+
+
+def write_strings(
+    folder: Path, shards: Sequence[Path], vocabulary: Vocabulary, *, min_count: int
+) -> Strings:
+    """Put the strings of all parts, which are in order, one after the other.
+
+    Raises ``CorpusError`` where there is none.
+    """
+    firsts = vocabulary.firsts
+    sizes = _sizes(shards)
+    if not sizes:
+        raise CorpusError(
+            f"No string of the documents occurs {min_count} times. Lower --min-count, or choose "
+            "more documents."
+        )
+    starts = [0, *np.cumsum([len(firsts.keys), *sizes]).tolist()]
+    write_text(folder / "starts.json", [json.dumps([*starts, firsts.n_symbols])])
+    for name, kind in _COLUMNS.items():
+        np.lib.format.open_memmap(
+            folder / f"string_{name}.npy", mode="w+", dtype=kind, shape=(starts[-1],)
+        )
+    strings = Strings(folder, mode="r+")
+    strings["keys"][: len(firsts.keys)] = firsts.keys
+    strings["counts"][: len(firsts.keys)] = firsts.counts
+    strings["suffixes"][: len(firsts.keys)] = firsts.keys // firsts.n_symbols
+    for length in range(2, strings.longest + 1):
+        _write_level(strings, shards, length)
+    return strings
+
+
+def _write_level(strings: Strings, shards: Sequence[Path], length: int) -> None:
+    at = strings.level(length).start
+    before = strings.level(length - 1).start
+    for shard in shards:
+        for table in read_part([shard], length):
+            rows = slice(at, at + len(table))
+            parents = np.asarray(table.column("parent")) + (before if length > 2 else 0)
+            symbols = np.asarray(table.column("symbol"))
+            strings["keys"][rows] = parents * strings.n_symbols + symbols
+            for name, column in (
+                ("counts", "count"),
+                ("left", "left_entropy"),
+                ("right", "right_entropy"),
+                ("inner", "is_inner"),
+            ):
+                strings[name][rows] = table.column(column).to_numpy()
+            suffixes = strings["suffixes"][parents]
+            strings["suffixes"][rows] = strings.find(suffixes, symbols, length=length - 1)
+            at = rows.stop
+        if length > 2:
+            before += sum(len(table) for table in read_part([shard], length - 1))
+
+
+def _sizes(shards: Sequence[Path]) -> list[int]:
+    """How many strings of 2, 3 … symbols there are."""
+    sizes: dict[int, int] = {}
+    for shard in shards:
+        for batch in read_batches(shard, SCHEMAS["lexicon_strings"], columns=("part",)):
+            length = batch.column(0)[0].as_py()
+            sizes[length] = sizes.get(length, 0) + batch.num_rows
+    return [sizes.get(length, 0) for length in range(2, max(sizes, default=1) + 1)]

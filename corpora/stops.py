@@ -1,0 +1,63 @@
+"""Ends of sentences in Chinese: its stops, with the quotes and brackets that close after them.
+
+ICU knows ``。！？`` and ``．``, but not ``…`` and ``；``. Where all quotation marks are alike, it
+takes one that opens after a stop for one that closes; what else opens a sentence it leaves with the
+one before.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import cache
+
+_CLOSING = "”’」』）】》〉〕］)]}"
+_OPENING = "“‘「『（【《〈〔［([{"
+_AROUND = re.compile(rf"[{re.escape(_CLOSING + _OPENING)}\"'\s]*\Z")
+_CONTEXT = 80
+
+
+@cache
+def _pattern(stops: str) -> re.Pattern[str]:
+    stop, after = re.escape(stops), re.escape(_CLOSING + stops)
+    return re.compile(rf"[{stop}]+(?:[{after}]|[^\S\n]+(?=[{stop}]))*+")
+
+
+def after_stops(text: str, stops: str) -> Iterator[int]:
+    """Offsets after each run of stops and what closes after it.
+
+    ``．`` between digits is none. A plain quotation mark closes if their number before it, in its
+    line, is odd.
+    """
+    end = 0
+    for found in _pattern(stops).finditer(text):
+        if found.start() < end or _is_decimal(text, found):
+            continue
+        end = found.end()
+        while text[end : end + 1] == '"' and _is_open(text, end):
+            closing = _pattern(stops).match(text, end + 1)
+            end = closing.end() if closing else end + 1
+        yield end
+
+
+def _is_decimal(text: str, found: re.Match[str]) -> bool:
+    """Whether the stop is a decimal point."""
+    before, after = text[max(found.start() - 1, 0)], text[found.end() : found.end() + 1]
+    return found[0] == "．" and before.isdecimal() and after.isdecimal()
+
+
+def _is_open(text: str, place: int) -> bool:
+    """Whether a plain quotation mark was opened before, in this line."""
+    return text.count('"', text.rfind("\n", 0, place) + 1, place) % 2 == 1
+
+
+def follows_stop(text: str, boundary: int, stops: str) -> bool:
+    """Whether nothing but quotes, brackets and spaces stands between a stop and the boundary."""
+    start = max(0, boundary - _CONTEXT)
+    before = text[start:boundary].rpartition("\n")[2]
+    tail = _AROUND.sub("", before)
+    return bool(tail) and tail[-1] in stops
+
+
+def with_stops(text: str, boundaries: Iterable[int], stops: str) -> list[int]:
+    """Put our boundaries in place of those of ICU that follow a stop; ordered."""
+    others = {place for place in boundaries if not follows_stop(text, place, stops)}
+    return sorted(others.union(after_stops(text, stops)))

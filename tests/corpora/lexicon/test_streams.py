@@ -1,0 +1,90 @@
+"""Texts as streams: which symbols, which boundaries, in whose scope."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from corpora.lexicon.counting import Firsts
+from corpora.lexicon.streams import (
+    Text,
+    character_stream,
+    is_chinese,
+    kind_of,
+    n_grams_by_length,
+    word_stream,
+)
+
+
+def shown(stream):
+    """Each scope with its symbols; ``|`` is a boundary, ``#`` a run of other letters."""
+    names = ["|", "#", *stream.symbols[1:]]
+    symbols = [names[number] for number in stream.ids.tolist()]
+    edges = [0, *stream.ends.tolist()]
+    parts = zip(stream.scopes, edges, edges[1:], strict=False)
+    return [(scope, " ".join(symbols[start:end])) for scope, start, end in parts]
+
+
+def test_runs_of_other_letters_are_one_neighbour_and_marks_one_boundary():
+    text = "１９９８年，——ABC股！？ 丙"
+
+    assert shown(character_stream([Text("a", text)])) == [("a", "# 年 | # 股 | 丙 |")]
+
+
+def test_neighbours_of_one_scope_are_one_part():
+    texts = [Text("a", "天"), Text("a", "地"), Text("b", "。"), Text("b", "玄"), Text("a", "黄")]
+
+    assert shown(character_stream(texts)) == [("a", "天 | 地 |"), ("b", "玄 |"), ("a", "黄 |")]
+
+
+def test_words_are_those_of_the_language_and_end_with_their_sentence():
+    text = "Dr. Anna Kranz lebt (seit 1900) in Bad Ems. Sie malt"
+    sentences = [(0, 44), (44, 52)]
+
+    [(_, symbols)] = shown(word_stream([Text("a", text, "de", sentences)]))
+
+    assert symbols == "Dr. Anna Kranz lebt | seit 1900 | in Bad Ems | Sie malt |"
+
+
+@pytest.mark.parametrize(
+    ("text", "lang", "kind", "chinese"),
+    [
+        ("天地玄黄 ABC", None, "characters", True),
+        ("天地", "ja", "characters", False),
+        ("これは京都です", None, "characters", False),
+        ("Berlin 天地", "de", "words", False),
+        ("กรุงเทพ", None, "characters", False),
+    ],
+)
+def test_the_text_tells_what_its_symbols_are(text, lang, kind, chinese):
+    assert kind_of(text) == kind
+    assert is_chinese(text, lang) == chinese
+
+
+@given(st.lists(st.integers(0, 9), min_size=1), st.integers(1, 5))
+def test_strings_of_segments_are_counted_by_length(lengths, longest):
+    expected = [
+        sum(1 for length in lengths for start in range(length) if start + n <= length)
+        for n in range(1, longest + 1)
+    ]
+
+    assert n_grams_by_length(np.array(lengths), longest) == expected
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 60), st.integers(1, 40)), min_size=1, unique_by=lambda x: x[0]
+    ),
+    st.integers(1, 50),
+)
+def test_ranges_are_ordered_and_only_one_symbol_fills_more_than_its_size(pairs, size):
+    keys, counts = np.array(sorted(pairs)).T
+    firsts = Firsts(keys, counts, 20)
+
+    edges = firsts.edges(size)
+
+    assert (np.diff(edges) > 0).all()
+    of_symbol = np.searchsorted(edges, np.arange(len(keys)) * 20, side="right")
+    for number in np.unique(of_symbol):
+        inside = of_symbol == number
+        assert inside.sum() == 1 or counts[inside].sum() <= size

@@ -1,0 +1,117 @@
+"""Documents and a lexicon to documents with the words of the lexicon."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from corpora.document import Document
+from corpora.shards import open_dataset
+from corpora.surface_forms import SurfaceMatcher
+from pipelines import augment_mentions, documents_to_lexicon
+from tests.pipelines.test_entity_vocab_pipeline import write_dataset
+
+TEXTS = {
+    "甲传": "玄德入城。云长出城，玄德笑，云长怒。玄德玄德，云长云长。玄德去，云长来，玄德。",
+    "乙传": "玄德者，玉名也。玄德生光，玄德有声。子龙见玄德，子龙取玄德。子龙，子龙，子龙去。",
+    "丙传": "短。",
+}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Documents of three groups, and lexicons of each kind."""
+    folder = tmp_path_factory.mktemp("lexicons")
+    documents = [
+        Document(id=f"{group}#1", group=group, source="t", text=text, lang="zh")
+        for group, text in TEXTS.items()
+    ]
+    write_dataset(folder / "documents", documents[:2], documents[2:])
+    for per in ("group", "document", "all"):
+        arguments = ["--input", str(folder / "documents"), "--output", str(folder / per)]
+        options = ["--per", per, "--known", "none", "--max-length", "2", "--top", "1"]
+        assert documents_to_lexicon.main([*arguments, *options]) == 0
+    return folder
+
+
+def run(made, output, lexicon, *options):
+    arguments = ["--input", str(made / "documents"), "--forms", str(made / lexicon)]
+    return augment_mentions.main([*arguments, "--output", str(output), *options])
+
+
+def found(output):
+    """The entities of each document, each once, by group."""
+    records = open_dataset(output, "documents").records()
+    return {d.group: {(m.entity, m.origin) for m in d.mentions} for d in records}
+
+
+def test_each_document_has_the_words_of_its_group(made, tmp_path):
+    assert run(made, tmp_path / "out", "group") == 0
+
+    assert found(tmp_path / "out") == {
+        "甲传": {("甲传:玄德", "lexicon"), ("甲传:云长", "lexicon")},
+        "乙传": {("乙传:玄德", "lexicon"), ("乙传:子龙", "lexicon")},
+        "丙传": set(),
+    }
+
+
+def test_lexicons_of_documents_belong_to_documents(made, tmp_path):
+    assert run(made, tmp_path / "out", "document") == 0
+
+    assert ("乙传#1:子龙", "lexicon") in found(tmp_path / "out")["乙传"]
+    assert ("甲传#1:子龙", "lexicon") not in found(tmp_path / "out")["甲传"]
+
+
+@pytest.mark.parametrize(("lexicon", "options"), [("group", ["--entities", "global"]), ("all", [])])
+def test_words_can_be_the_same_entities_in_all_documents(made, tmp_path, lexicon, options):
+    assert run(made, tmp_path / "out", lexicon, *options) == 0
+
+    entities = found(tmp_path / "out")
+    assert {("lexicon:玄德", "lexicon")} == entities["甲传"] & entities["乙传"]
+
+
+def test_mentions_are_where_the_words_stand(made, tmp_path):
+    assert run(made, tmp_path / "out", "all", "--overlap", "longest_cover") == 0
+
+    for document in open_dataset(tmp_path / "out", "documents").records():
+        spans = {(m.start, m.end) for m in document.mentions}
+        for form in ("玄德", "云长", "子龙"):
+            starts = [i for i in range(len(document.text)) if document.text.startswith(form, i)]
+            assert {(start, start + 2) for start in starts} <= spans
+
+
+def test_two_workers_write_the_same_bytes(made, tmp_path):
+    assert run(made, tmp_path / "one", "group") == 0
+    assert run(made, tmp_path / "two", "group", "--workers", "2") == 0
+
+    for name in ("shard-00000.arrow", "shard-00001.arrow", "dataset.json"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+
+
+def test_a_lexicon_has_no_gate(made, tmp_path, capsys):
+    assert run(made, tmp_path / "out", "all", "--policy", "gated") == 2
+
+    assert "no link probabilities" in capsys.readouterr().err
+
+
+def test_documents_are_no_forms(made, tmp_path, capsys):
+    assert run(made, tmp_path / "out", "documents") == 2
+
+    assert "holds documents" in capsys.readouterr().err
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.text("天地玄", min_size=1, max_size=4), unique=True),
+    st.text("天地玄。", max_size=30),
+)
+def test_the_cover_of_a_text_has_the_largest_sum_of_squares(forms, text):
+    """Beside all places, by trying them at each character from the right."""
+    best = [0] * (len(text) + 1)
+    for start in range(len(text) - 1, -1, -1):
+        ends = [start + len(form) for form in forms if text.startswith(form, start)]
+        best[start] = max([best[start + 1], *((e - start) ** 2 + best[e] for e in ends)])
+
+    matches = SurfaceMatcher(forms, lang="zh", overlap="longest_cover").find(text)
+
+    assert sum((end - start) ** 2 for start, end, _ in matches) == best[0]
+    assert all(text[start:end] == forms[form] for start, end, form in matches)
