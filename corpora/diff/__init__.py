@@ -1,0 +1,1 @@
+"""Two versions of a dataset compared: rows, counts, rates; ``python -m corpora.diff OLD NEW``."""

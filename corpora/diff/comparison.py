@@ -1,0 +1,262 @@
+"""Rows, counts and rates of two versions of a dataset, side by side.
+
+Of each version 8 bytes a row are held for each key, the name, and each group of columns (see
+``kinds.py``): 56 bytes a document. Names are read again for the rows that are listed.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from corpora.diff.hashing import Hashes, hash_columns
+from corpora.diff.kinds import Kind, kind_of
+from corpora.diff.limits import Limit, limits_of
+from corpora.diff.measures import Measures, count_account, count_batch, with_rates
+from corpora.shards import Dataset, open_dataset, read_batches
+
+Rows = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """A measure of both versions."""
+
+    name: str
+    old: int | float
+    new: int | float
+
+    @property
+    def share(self) -> float | None:
+        """How much it rose (or fell, below 0), of what it was; None where it was nothing."""
+        return (self.new - self.old) / self.old if self.old else None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What became of a dataset."""
+
+    name: str
+    schema: str
+    old: str
+    new: str
+    """Fingerprints of the plans."""
+    counts: Mapping[str, int]
+    """Rows that are ``added``, ``removed``, ``renamed``, ``changed``, ``same``; one may be renamed
+    and changed."""
+    changed_columns: Mapping[str, int]
+    """Of the rows that are in both: how many differ in each group of columns."""
+    examples: Mapping[str, Sequence[str]]
+    """The first rows that are added, removed, renamed, changed."""
+    drift: tuple[Drift, ...]
+    exceeded: tuple[str, ...]
+    """What moved further than it may."""
+
+
+def compare(
+    old: Path, new: Path, *, name: str, given: Sequence[Limit], n_examples: int
+) -> Comparison:
+    """Compare two versions of a dataset.
+
+    Raises ``ShardSchemaError`` where they are of different schemas, ``CorpusError`` where one is
+    none.
+    """
+    before = _Version.read(open_dataset(old))
+    after = _Version.read(open_dataset(new, before.schema))
+    matched = _Matched.of(before, after)
+    drift = tuple(
+        Drift(measure, before.measures.get(measure, 0), after.measures.get(measure, 0))
+        for measure in sorted(before.measures.keys() | after.measures.keys())
+    )
+    values = {each.name: (each.old, each.new) for each in drift}
+    limits = limits_of(before.schema, before.kind.limits, given)
+    exceeded = [
+        limit.exceeded(*values[limit.measure]) for limit in limits if limit.measure in values
+    ]
+    return Comparison(
+        name=name,
+        schema=before.schema,
+        old=before.dataset.description["plan"].get("fingerprint", ""),
+        new=after.dataset.description["plan"].get("fingerprint", ""),
+        counts=matched.counts,
+        changed_columns={group: int(is_other.sum()) for group, is_other in matched.groups.items()},
+        examples=matched.examples(n_examples),
+        drift=drift,
+        exceeded=tuple(filter(None, exceeded)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Version:
+    """One version of a dataset: hashes of its rows, and its measures."""
+
+    dataset: Dataset
+    kind: Kind
+    columns: Mapping[str, Hashes]
+    """Of ``key NAME``, ``group NAME`` and ``name``, for each row that is not retired."""
+    has_key: Mapping[str, npt.NDArray[np.bool_]]
+    measures: Measures
+
+    @property
+    def schema(self) -> str:
+        return self.dataset.schema.name
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.columns["name"])
+
+    @classmethod
+    def read(cls, dataset: Dataset) -> "_Version":
+        """Read a dataset once."""
+        kind = kind_of(dataset.schema)
+        counts: Counter[str] = Counter({dataset.schema.name: 0})
+        parts: dict[str, list[Hashes]] = {}
+        has_key: dict[str, list[npt.NDArray[np.bool_]]] = {}
+        for batch in dataset.batches():
+            live = _live(batch, kind)
+            if kind.retired:
+                counts[kind.retired] += batch.num_rows - live.num_rows
+            count_batch(live, kind, dataset.schema.name, into=counts)
+            for name, columns in _parts(kind).items():
+                parts.setdefault(name, []).append(hash_columns(live, columns))
+            for name in kind.keys:
+                has_key.setdefault(name, []).append(np.asarray(live.column(name).is_valid()))
+        measures = count_account(dataset.description) | counts
+        return cls(
+            dataset,
+            kind,
+            {n: np.concatenate([np.empty(0, np.uint64), *parts.get(n, ())]) for n in _parts(kind)},
+            {n: np.concatenate([np.empty(0, bool), *has_key.get(n, ())]) for n in kind.keys},
+            with_rates(measures, dataset.schema.name),
+        )
+
+    def labels(self, rows: Sequence[int]) -> dict[int, tuple[str, str]]:
+        """Key and name of some rows, read again."""
+        needed = {*self.kind.keys, self.kind.name, self.kind.retired}
+        columns = tuple(name for name in self.dataset.schema.columns.names if name in needed)
+        wanted, position = set(rows), 0
+        found: dict[int, tuple[str, str]] = {}
+        for shard in self.dataset.shards:
+            if len(found) == len(wanted):
+                break
+            path = self.dataset.path / shard.name
+            for batch in read_batches(path, self.dataset.schema, columns=columns):
+                live = _live(batch, self.kind)
+                for row in wanted & set(range(position, position + live.num_rows)):
+                    values = [live.column(n)[row - position].as_py() for n in self.kind.keys]
+                    key = next((str(value) for value in values if value is not None), "")
+                    named = live.column(self.kind.name or self.kind.keys[0])[row - position].as_py()
+                    found[row] = key, str(named)
+                position += live.num_rows
+        return found
+
+
+def _parts(kind: Kind) -> dict[str, tuple[str, ...]]:
+    """The columns of each hash that is held of a row."""
+    return {
+        **{f"key {name}": (name,) for name in kind.keys},
+        "name": (kind.name or kind.keys[0],),
+        **{f"group {name}": columns for name, columns in kind.groups.items()},
+    }
+
+
+def _live(batch: pa.RecordBatch, kind: Kind) -> pa.RecordBatch:
+    return batch.filter(pc.invert(batch.column(kind.retired))) if kind.retired else batch
+
+
+@dataclass(frozen=True, slots=True)
+class _Matched:
+    """Which rows of two versions are the same."""
+
+    before: _Version
+    after: _Version
+    old: Rows
+    new: Rows
+    """Rows of both, pair by pair, in the order of the new version."""
+    is_renamed: npt.NDArray[np.bool_]
+    groups: Mapping[str, npt.NDArray[np.bool_]]
+    """Whether the rows of a pair differ in each group of columns."""
+
+    @classmethod
+    def of(cls, before: _Version, after: _Version) -> "_Matched":
+        """Pair the rows that have the same key."""
+        old, new = _pair(before, after)
+        differ = {
+            name: before.columns[name][old] != after.columns[name][new] for name in after.columns
+        }
+        groups = {
+            name.removeprefix("group "): is_other
+            for name, is_other in differ.items()
+            if name.startswith("group ")
+        }
+        return cls(before, after, old, new, differ["name"], groups)
+
+    @property
+    def is_changed(self) -> npt.NDArray[np.bool_]:
+        is_changed = np.zeros(len(self.old), bool)
+        for is_other in self.groups.values():
+            is_changed |= is_other
+        return is_changed
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Rows by what became of them."""
+        is_changed = self.is_changed
+        return {
+            "added": self.after.n_rows - len(self.new),
+            "removed": self.before.n_rows - len(self.old),
+            "renamed": int(self.is_renamed.sum()),
+            "changed": int(is_changed.sum()),
+            "same": int((~self.is_renamed & ~is_changed).sum()),
+        }
+
+    def examples(self, n: int) -> dict[str, list[str]]:
+        """The first rows that are added, removed, renamed and changed, for people to read."""
+        added = np.setdiff1d(np.arange(self.after.n_rows), self.new)[:n].tolist()
+        removed = np.setdiff1d(np.arange(self.before.n_rows), self.old)[:n].tolist()
+        renamed = np.flatnonzero(self.is_renamed)[:n].tolist()
+        changed = np.flatnonzero(self.is_changed)[:n].tolist()
+        old = self.before.labels([*removed, *self.old[renamed].tolist()])
+        new = self.after.labels([*added, *self.new[[*renamed, *changed]].tolist()])
+        return {
+            "added": [_label(new[row]) for row in added],
+            "removed": [_label(old[row]) for row in removed],
+            "renamed": [
+                f"{old[int(self.old[i])][1]} → {_label(new[int(self.new[i])])}" for i in renamed
+            ],
+            "changed": [
+                f"{_label(new[int(self.new[i])])}: {', '.join(self._which(i))}" for i in changed
+            ],
+        }
+
+    def _which(self, pair: int) -> list[str]:
+        return [group for group, is_other in self.groups.items() if is_other[pair]]
+
+
+def _label(row: tuple[str, str]) -> str:
+    key, name = row
+    return name if name in {"", key} else f"{name} ({key})"
+
+
+def _pair(before: _Version, after: _Version) -> tuple[Rows, Rows]:
+    """The rows that have a key in common: by the first key, what is left by the next."""
+    is_free = [np.ones(before.n_rows, bool), np.ones(after.n_rows, bool)]
+    pairs: list[tuple[Rows, Rows]] = [(np.empty(0, np.int64), np.empty(0, np.int64))]
+    for key in after.kind.keys:
+        rows = [
+            np.flatnonzero(free & version.has_key[key])
+            for free, version in zip(is_free, (before, after), strict=True)
+        ]
+        hashes = [v.columns[f"key {key}"][r] for v, r in zip((before, after), rows, strict=True)]
+        _, left, right = np.intersect1d(hashes[0], hashes[1], return_indices=True)
+        pairs.append((rows[0][left], rows[1][right]))
+        for free, taken in zip(is_free, pairs[-1], strict=True):
+            free[taken] = False
+    old, new = (np.concatenate(side) for side in zip(*pairs, strict=True))
+    order = np.argsort(new, kind="stable")
+    return old[order], new[order]

@@ -1,0 +1,61 @@
+"""How far a measure may move before a refresh is stopped.
+
+A limit is written ``MEASURE=HOW``: ``documents=-10%`` (not fall by more), ``labels.PER=+50%`` (not
+rise by more), ``rejected=x3`` (not become more than so many times as much), ``documents=off``.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from corpora.errors import UsageError
+
+SMALL = 10
+"""A count that is multiplied is taken for this at least: three rejects instead of one are none."""
+EVERYWHERE = {"rejected": "x3"}
+"""For datasets of every schema."""
+ROWS = "-10%"
+"""For the number of rows, which is called like the schema."""
+_PERCENT = re.compile(r"([+-])(\d+(?:\.\d+)?)%")
+_TIMES = re.compile(r"x(\d+(?:\.\d+)?)")
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """How far one measure may move."""
+
+    measure: str
+    how: str
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read ``MEASURE=HOW``; raises ``UsageError``."""
+        measure, _, how = text.partition("=")
+        if not measure or not (how == "off" or _PERCENT.fullmatch(how) or _TIMES.fullmatch(how)):
+            raise UsageError(
+                f"--fail-if {text}: is no limit. They are as documents=-10% rejected=x3 "
+                "labels.PER=+50% links_per_page=off."
+            )
+        return cls(measure, how)
+
+    def exceeded(self, old: float, new: float) -> str:
+        """Say how two values exceed it; empty if they do not."""
+        if found := _PERCENT.fullmatch(self.how):
+            share = (new - old) / old * 100 if old else 0.0
+            moved = -share if found[1] == "-" else share
+            if moved > float(found[2]):
+                verb = "fell" if found[1] == "-" else "rose"
+                change = f"{verb} by {moved:.1f} %"
+                return f"{self.measure} {change} ({old:,} to {new:,}); {found[2]} % are allowed"
+        times = _TIMES.fullmatch(self.how)
+        if times and new > float(times[1]) * max(old, SMALL if isinstance(new, int) else 0):
+            return f"{self.measure} went from {old:,} to {new:,}; x{times[1]} is allowed"
+        return ""
+
+
+def limits_of(schema: str, own: Mapping[str, str], given: Sequence[Limit]) -> Iterator[Limit]:
+    """The limits for datasets of a schema: those that are given come before those that are not."""
+    usual = {schema: ROWS, **own, **EVERYWHERE} | {limit.measure: limit.how for limit in given}
+    for measure, how in usual.items():
+        yield Limit(measure, how)

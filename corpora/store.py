@@ -1,0 +1,267 @@
+"""Published versions of a dataset, and which of them is current: ``STORE/NAME/VERSION/``.
+
+    python -m corpora.store publish build/dawiki-20261101 store/dawiki --version 20261101
+    python -m corpora.store current store/dawiki     prints store/dawiki/20261101
+    python -m corpora.store switch store/dawiki 20261001
+    python -m corpora.store prune store/dawiki --keep 3 --keep-for runs/daluke runs/tagger
+
+A version never changes once it is there. ``STORE/NAME/current``, a file with one name in it, is
+replaced in one step after everything was verified: whoever reads it at any moment, and after a
+kill at any moment, finds the old version or the new one. Readers ask once, and keep the path.
+"""
+
+import errno
+import fcntl
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from corpora.errors import CorpusError, DamagedDatasetError, FolderInUseError, UsageError
+
+CURRENT = "current"
+HISTORY = "history.json"
+"""The names of versions in the order in which they were published; one may be gone."""
+LOCK = ".lock"
+_INCOMING, _REMOVED = ".incoming-", ".removed-"
+_VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_MARKERS = ("run.json", "dataset.json")
+
+
+def publish(source: Path, shelf: Path, *, version: str | None = None) -> Path:
+    """Verify what a run made, and make it the current version of a shelf, ``STORE/NAME``.
+
+    Files are linked where that can be, else copied and verified again; ``source`` may go
+    afterwards. Without a ``version`` it is called by its fingerprint. What is there already under
+    that name, with the same files, only becomes current. Raises ``CorpusError`` where something is
+    damaged, the name holds other data, or another process works on either.
+    """
+    from corpora.inspection import verify
+
+    with _held_while_read(source):
+        verify(source)
+        version = version or _fingerprint(source)[:12]
+        target = _target(shelf, version)
+        with hold(shelf):
+            if target.exists():
+                _check_same(source, target)
+                verify(target)
+            else:
+                _note(shelf, version)
+                _bring_in(source, target)
+            _make_current(shelf, version)
+    return target
+
+
+def switch(shelf: Path, version: str) -> Path:
+    """Verify another version that is there, and make it current."""
+    from corpora.inspection import verify
+
+    with hold(shelf):
+        if version not in version_names(shelf):
+            known = ", ".join(version_names(shelf)) or "none"
+            raise UsageError(f"{shelf}: has no version {version}. There are: {known}.")
+        verify(shelf / version)
+        _make_current(shelf, version)
+    return shelf / version
+
+
+def current(shelf: Path) -> Path:
+    """The folder of the current version; ask once, and keep what you got.
+
+    Raises ``CorpusError`` where nothing is published.
+    """
+    try:
+        name = (shelf / CURRENT).read_text(encoding="utf-8").strip()
+    except (FileNotFoundError, NotADirectoryError):
+        raise CorpusError(
+            f"{shelf}: nothing is published there. Run: python -m corpora.store publish DIR {shelf}"
+        ) from None
+    if not _VERSION.fullmatch(name) or not _is_version(shelf / name):
+        raise DamagedDatasetError(
+            f"{shelf / CURRENT}: names {name!r}, which is no version. Switch to one that is there: "
+            f"{', '.join(version_names(shelf)) or 'none'}."
+        )
+    return shelf / name
+
+
+def version_names(shelf: Path) -> list[str]:
+    """The versions that are there, in the order in which they were published.
+
+    Those of which the history knows nothing come first.
+    """
+    there = {path.name for path in shelf.glob("*") if _is_version(path)}
+    known = [name for name in history(shelf) if name in there]
+    return sorted(there - set(known)) + known
+
+
+@contextmanager
+def hold(shelf: Path) -> Iterator[None]:
+    """Hold a shelf, and take away what a killed process left on it."""
+    shelf.mkdir(parents=True, exist_ok=True)
+    with _locked(shelf / LOCK, "a+", fcntl.LOCK_EX):
+        for left in [*shelf.glob(f"{_INCOMING}*"), *shelf.glob(f"{_REMOVED}*")]:
+            shutil.rmtree(left)
+        for left in shelf.glob(".tmp-*"):
+            left.unlink()
+        yield
+
+
+def remove(shelf: Path, version: str) -> None:
+    """Take a version away: in one step for those who look for it. For who holds the shelf."""
+    from corpora.build import sync_folder
+    from corpora.shards import write_json
+
+    removed = shelf / f"{_REMOVED}{version}"
+    (shelf / version).rename(removed)
+    sync_folder(shelf)
+    shutil.rmtree(removed)
+    write_json(shelf / HISTORY, [name for name in history(shelf) if name != version])
+
+
+@contextmanager
+def _held_while_read(source: Path) -> Iterator[None]:
+    """Keep runs from changing a folder, or the one that it is a part of."""
+    with ExitStack() as stack:
+        for folder in (source, source.parent):
+            if (folder / LOCK).exists() and (folder / ".build").is_dir():
+                stack.enter_context(_locked(folder / LOCK, "r", fcntl.LOCK_SH))
+        yield
+
+
+@contextmanager
+def _locked(path: Path, mode: str, kind: int) -> Iterator[None]:
+    with path.open(mode) as lock:
+        try:
+            fcntl.flock(lock, kind | fcntl.LOCK_NB)
+        except OSError:
+            raise FolderInUseError(
+                f"{path.parent}: another process works here. Wait for it."
+            ) from None
+        yield
+
+
+def _bring_in(source: Path, target: Path) -> None:
+    """Make a version of what was verified, under a hidden name until it is whole."""
+    from corpora.build import sync_folder
+    from corpora.inspection import verify
+
+    incoming = target.with_name(f"{_INCOMING}{target.name}")
+    names = _files(source)
+    try:
+        for name in names:
+            (incoming / name).parent.mkdir(parents=True, exist_ok=True)
+        n_copied = sum(_link_or_copy(source / name, incoming / name) for name in names)
+        if n_copied:
+            verify(incoming)
+        for folder in {(incoming / name).parent for name in names} | {incoming}:
+            sync_folder(folder)
+    except BaseException:
+        shutil.rmtree(incoming, ignore_errors=True)  # of a full disk, for example
+        raise
+    incoming.rename(target)
+    sync_folder(target.parent)
+
+
+def _link_or_copy(source: Path, target: Path) -> bool:
+    """Link a file; copy it where links cannot be; returns whether it was copied."""
+    from corpora.build import sync_file
+
+    try:
+        target.hardlink_to(source)
+    except OSError as error:
+        if error.errno not in {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.EACCES}:
+            raise
+        shutil.copyfile(source, target)
+        sync_file(target)
+        return True
+    return False
+
+
+def _note(shelf: Path, version: str) -> None:
+    """Make a version the last of the history: before it is there, so that no version is unknown."""
+    from corpora.build import sync_folder
+    from corpora.shards import write_json
+
+    write_json(shelf / HISTORY, [*(n for n in history(shelf) if n != version), version])
+    sync_folder(shelf)
+
+
+def _make_current(shelf: Path, version: str) -> None:
+    from corpora.build import sync_folder
+    from corpora.shards import write_text
+
+    _note(shelf, version)
+    write_text(shelf / CURRENT, [f"{version}\n"])
+    sync_folder(shelf)
+
+
+def _files(source: Path) -> list[str]:
+    """What belongs to a version: all that ``run.json`` lists, or a dataset's own files."""
+    from corpora.build import published_files
+    from corpora.shards import open_dataset
+
+    if (source / "run.json").exists():
+        names = published_files(source)
+    else:
+        shards = [shard.name for shard in open_dataset(source).shards]
+        names = [*shards, "rejected.jsonl", "dataset.json"]
+    for name in names:
+        if Path(name).is_absolute() or ".." in Path(name).parts:
+            raise DamagedDatasetError(f"{source}: lists {name!r}, which is no file of it.")
+    return names
+
+
+def _target(shelf: Path, version: str) -> Path:
+    if not _VERSION.fullmatch(version) or version in {CURRENT, HISTORY}:
+        raise UsageError(
+            f"--version {version!r}: letters, digits, dots, hyphens and underscores, as 20261101."
+        )
+    return shelf / version
+
+
+def _fingerprint(source: Path) -> str:
+    from corpora.shards import read_description
+
+    found = [source, *sorted(source.glob("*/"))]
+    folder = next(folder for folder in found if (folder / "dataset.json").exists())
+    return str(read_description(folder)["plan"]["fingerprint"])
+
+
+def _check_same(source: Path, target: Path) -> None:
+    """Raise ``CorpusError`` unless two folders list the same files with the same hashes."""
+    marker = _MARKERS[0] if (source / _MARKERS[0]).exists() else _MARKERS[1]
+    there = target / marker
+    if not there.exists() or there.read_bytes() != (source / marker).read_bytes():
+        raise CorpusError(
+            f"{target}: holds other data than {source}, and a version never changes. Choose "
+            "another --version."
+        )
+
+
+def _is_version(path: Path) -> bool:
+    return not path.name.startswith(".") and any((path / name).is_file() for name in _MARKERS)
+
+
+def history(shelf: Path) -> list[str]:
+    """The names of all versions that were published and not removed, the last one last."""
+    import json
+
+    try:
+        return [str(name) for name in json.loads((shelf / HISTORY).read_text(encoding="utf-8"))]
+    except FileNotFoundError:
+        return []
+    except (ValueError, TypeError) as error:
+        raise DamagedDatasetError(
+            f"{shelf / HISTORY}: damaged ({error}). Write the names of the versions into it as a "
+            "JSON list, the oldest first."
+        ) from error
+
+
+if __name__ == "__main__":
+    import sys
+
+    from corpora.store_commands import main
+
+    sys.exit(main())

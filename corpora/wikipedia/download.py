@@ -1,0 +1,312 @@
+"""Fetch a complete dump of a wiki: the newest run whose jobs are done, whole and checked.
+
+    python -m corpora.wikipedia.download dawiki --output dumps --contact you@example.org
+    python -m corpora.wikipedia.download dewiki --output dumps --contact you@example.org
+        --date 20261101 --mirror https://ftp.acc.umu.se/mirror/wikimedia.org/dumps
+
+Each file is fetched with at most two connections, gone on with after a break or a kill, and gets
+its name when size and SHA-1 are those of the run. ``WIKI-DATE.lock.json``, written last, says what
+was fetched from where.
+"""
+
+import argparse
+import fcntl
+import io
+import re
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from corpora.errors import CorpusError, FolderInUseError, UsageError
+from corpora.wikipedia.dump_status import DumpRun, NotCompleteError, Part, find_dates, read_status
+
+if TYPE_CHECKING:
+    from corpora.wikipedia.fetching import Client
+
+MIRROR = "https://dumps.wikimedia.org"
+JOBS = ("articlesmultistreamdump",)
+EXCLUDE = ("*-multistream-index*",)
+LATEST = "latest-complete"
+MAX_CONNECTIONS = 2
+"""That is all that Wikimedia allows an address."""
+_WIKI = re.compile(r"[a-z][a-z0-9_]*")
+_DATE = re.compile(r"\d{8}")
+_CONTACT = re.compile(r"[\x21-\x7e]+@[\x21-\x7e]+|https?://[\x21-\x7e]+")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """What is to be fetched, and by whom; raises ``UsageError`` where it makes no sense."""
+
+    wiki: str
+    output: Path
+    contact: str
+    date: str = LATEST
+    mirror: str = MIRROR
+    jobs: tuple[str, ...] = JOBS
+    exclude: tuple[str, ...] = EXCLUDE
+    connections: int = MAX_CONNECTIONS
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        if not _WIKI.fullmatch(self.wiki):
+            raise UsageError(
+                f"{self.wiki!r}: is no name of a wiki. They are as dawiki, zh_yuewiki."
+            )
+        if self.date != LATEST and not _DATE.fullmatch(self.date):
+            raise UsageError(
+                f"--date {self.date}: must be as 20261101, or {LATEST} for the newest run that is "
+                "done. (latest/ on the servers is a mixture while a run goes on.)"
+            )
+        if not re.match(r"https?://[^/]", self.mirror):
+            raise UsageError(f"--mirror {self.mirror}: must begin with https:// or http://.")
+        if not _CONTACT.fullmatch(self.contact):
+            raise UsageError(
+                f"--contact {self.contact!r}: must be your address of mail or of a page. It goes "
+                "to the server, whose operators block who cannot be reached."
+            )
+        if not 1 <= self.connections <= MAX_CONNECTIONS:
+            raise UsageError(f"--connections: 1 to {MAX_CONNECTIONS}; servers allow no more.")
+
+    @property
+    def root(self) -> str:
+        """The mirror, without a slash at the end."""
+        return self.mirror.rstrip("/")
+
+
+def download(order: Order, client: "Client") -> tuple[Path, DumpRun]:
+    """Fetch what is ordered; returns the lock file, and what it lists.
+
+    Whole files that are there already are kept; where the run of a date is whole, no server is
+    asked. Raises ``CorpusError``: no run is complete, a file cannot be had, another process works
+    in the folder.
+    """
+    from corpora.wikipedia.dump_lock import lock_path, read_lock, write_lock
+
+    order.output.mkdir(parents=True, exist_ok=True)
+    with _hold(order.output):
+        lock = lock_path(order.output, wiki=order.wiki, date=order.date)
+        held = read_lock(lock, jobs=order.jobs, exclude=order.exclude)
+        if held and len(_sha256_of_whole(held, order.output)) == len(held.parts):
+            return lock, held
+        run = choose_run(order, client)
+        lock = lock_path(order.output, wiki=order.wiki, date=run.date)
+        sha256 = _sha256_of_whole(run, order.output)
+        if len(sha256) < len(run.parts):
+            lock.unlink(missing_ok=True)  # it is not true any more
+            missing = [part for part in run.parts if part.name not in sha256]
+            sha256 |= _fetch(run, missing, order=order, client=client)
+        write_lock(lock, run, sha256, mirror=order.root)
+    return lock, run
+
+
+def choose_run(order: Order, client: "Client") -> DumpRun:
+    """Find the run that is meant: of the date, or the newest whose jobs are done.
+
+    Raises ``NotCompleteError`` where that of the date, or every one, is not.
+    """
+    if order.date != LATEST:
+        return _read_run(order, order.date, client)
+    from corpora.wikipedia.fetching import MissingError
+
+    url = f"{order.root}/{order.wiki}/"
+    try:
+        dates = find_dates(client.read(url).decode("utf-8", "replace"))
+    except MissingError:
+        raise CorpusError(
+            f"{url}: there is none. Check the name of the wiki; some mirrors show no listing: name "
+            "a --date, or choose another --mirror."
+        ) from None
+    for date in dates:
+        try:
+            return _read_run(order, date, client)
+        except (NotCompleteError, MissingError) as error:
+            client.say(f"passed over: {error}")
+    found = f"none of {', '.join(dates)}" if dates else "no run at all"
+    raise NotCompleteError(
+        f"{url}: {found} is complete with {', '.join(order.jobs)}. Wait for one, choose another "
+        "--mirror, or other --jobs."
+    )
+
+
+def _read_run(order: Order, date: str, client: "Client") -> DumpRun:
+    data = client.read(f"{order.root}/{order.wiki}/{date}/dumpstatus.json")
+    return read_status(
+        data, order.wiki, date, mirror=order.root, jobs=order.jobs, exclude=order.exclude
+    )
+
+
+def _sha256_of_whole(run: DumpRun, folder: Path) -> dict[str, str]:
+    """The SHA-256 of each part that is there with the size and the SHA-1 of the run."""
+    from corpora.wikipedia.partial_file import hashes_of
+
+    found = {}
+    for part in run.parts:
+        path = folder / part.name
+        if path.is_file() and path.stat().st_size == part.size:
+            sha1, sha256 = hashes_of(path)
+            if sha1 == part.sha1:
+                found[part.name] = sha256
+    return found
+
+
+def _fetch(
+    run: DumpRun, parts: Sequence[Part], *, order: Order, client: "Client"
+) -> dict[str, str]:
+    """Make some parts of a run; returns the SHA-256 of each."""
+    n_bytes = sum(part.size for part in parts)
+    n_come = _come_before(run, parts, order.output)
+    _check_room(order.output, n_bytes - n_come)
+    client.got = _Progress(n_bytes, client.say, done=n_come).add
+    with ThreadPoolExecutor(order.connections) as threads:
+        futures = {threads.submit(client.fetch, part, order.output): part.name for part in parts}
+        try:
+            done, _ = wait(futures, return_when=FIRST_EXCEPTION)
+            has_failed = any(future.exception() for future in done)
+        except BaseException:  # interrupted
+            has_failed = True
+            raise
+        finally:
+            if has_failed:
+                client.stop.set()  # the others end, too
+    return {futures[future]: future.result() for future in _in_trouble_first(futures)}
+
+
+def _come_before(run: DumpRun, parts: Sequence[Part], folder: Path) -> int:
+    """How many bytes of the parts are there; takes away what is of a run that was made again."""
+    from corpora.wikipedia.fetching import partial_path
+
+    ours = {partial_path(folder, part) for part in parts}
+    for path in folder.glob(f".{run.wiki}-{run.date}-*.partial"):
+        if path not in ours:
+            path.unlink()
+    return sum(path.stat().st_size for path in ours if path.exists())
+
+
+def _in_trouble_first(futures: Iterable[Any]) -> list[Any]:
+    """Put the thread that failed by itself before those that were stopped for it."""
+    from corpora.wikipedia.fetching import StoppedError
+
+    def is_other(future: Any) -> bool:
+        error = future.exception()
+        return error is None or isinstance(error, StoppedError)
+
+    return sorted(futures, key=is_other)
+
+
+def _check_room(folder: Path, n_bytes: int) -> None:
+    free = shutil.disk_usage(folder).free
+    if n_bytes > free:
+        raise CorpusError(
+            f"{folder}: {n_bytes / 1e6:,.1f} MB are to come, but only {free / 1e6:,.1f} MB are "
+            "free. Make room, or choose another --output."
+        )
+
+
+@contextmanager
+def _hold(folder: Path) -> Iterator[None]:
+    with (folder / ".lock").open("a+") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise FolderInUseError(
+                f"{folder}: another download works here. Wait for it: two would be more "
+                "connections than servers allow."
+            ) from None
+        yield
+
+
+@dataclass
+class _Progress:
+    """Says each time that another tenth has come."""
+
+    total: int
+    say: Callable[[str], object]
+    done: int = 0
+    _lock: Lock = field(default_factory=Lock)
+
+    def add(self, n_bytes: int) -> None:
+        with self._lock:
+            before = 10 * self.done // self.total
+            self.done += n_bytes
+            if 10 * self.done // self.total > before:
+                share = min(1.0, self.done / self.total)
+                self.say(f"{self.done / 1e6:,.1f} of {self.total / 1e6:,.1f} MB ({share:.0%})")
+
+
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    description, _, epilog = (__doc__ or "").partition("\n\n")
+    parser = argparse.ArgumentParser(
+        prog="python -m corpora.wikipedia.download",
+        description=description,
+        epilog=epilog,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("wiki", help="dawiki, dewiki, zh_yuewiki …")
+    add("--output", type=Path, required=True, metavar="DIR", help="the folder that gets the files")
+    add("--contact", required=True, help="where you are reached: an address of mail or of a page")
+    add("--date", default=LATEST, help=f"of the run, as 20261101 (default: {LATEST})")
+    add("--mirror", default=MIRROR, metavar="URL", help=f"a server (default: {MIRROR})")
+    add("--jobs", nargs="+", default=JOBS, metavar="JOB", help=f"(default: {' '.join(JOBS)})")
+    add(
+        "--exclude",
+        nargs="*",
+        default=EXCLUDE,
+        metavar="PATTERN",
+        help=f"files of these jobs that are not wanted (default: {' '.join(EXCLUDE)})",
+    )
+    add("--connections", type=int, default=MAX_CONNECTIONS, metavar="N", help="1 or 2 (default)")
+    return parser.parse_args(argv)
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Fetch a dump; returns the exit status."""
+    values: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in vars(_arguments(argv)).items()
+    }
+    from corpora.wikipedia.fetching import Client  # after --help was answered
+
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    try:
+        order = Order(**values)
+        lock, run = download(order, Client(order.contact, _say))
+    except UsageError as error:
+        return _fail(str(error), status=2)
+    except CorpusError as error:
+        return _fail(str(error), status=1)
+    except OSError as error:
+        return _fail(f"{error.filename or order.output}: {error.strerror or error}.", status=1)
+    except KeyboardInterrupt:
+        return _fail("interrupted. The same command goes on from here.", status=130)
+    n_bytes = sum(part.size for part in run.parts)
+    name = run.parts[0].name if len(run.parts) == 1 else f"{run.wiki}-{run.date}-*"
+    sys.stdout.write(
+        f"made  {lock}: {len(run.parts)} files of {run.wiki} {run.date}, {n_bytes / 1e6:,.1f} MB\n"
+        f"next  python -m pipelines.wikipedia_to_documents --input '{order.output / name}' "
+        f"--output build/{run.wiki}-{run.date}\n"
+    )
+    return 0
+
+
+def _fail(message: str, *, status: int) -> int:
+    sys.stderr.write(f"error: {message}\n")
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

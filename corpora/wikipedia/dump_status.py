@@ -1,0 +1,111 @@
+"""Which runs of a dump there are, which are complete, and which files they are made of.
+
+A mirror has a folder ``WIKI/DATE/`` for each run, and ``dumpstatus.json`` in it says of each job
+whether it is done, and size and hashes of its files. ``WIKI/latest/`` is never looked at: it is
+linked anew file by file while a run is still going on.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from corpora.errors import CorpusError, UsageError
+
+DONE = "done"
+_DATE = re.compile(r"""href=["']?(?:[^"'<>\s]*/)?(\d{8})/?["'\s>]""", re.IGNORECASE)
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+_SHA1 = re.compile(r"[0-9a-f]{40}")
+
+
+class NotCompleteError(CorpusError):
+    """A run cannot be used, or not yet: a job is not done, or a file has no hash."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A file of a run."""
+
+    name: str
+    job: str
+    url: str
+    size: int
+    """In bytes."""
+    sha1: str
+
+
+@dataclass(frozen=True, slots=True)
+class DumpRun:
+    """A run whose jobs are done."""
+
+    wiki: str
+    date: str
+    jobs: Mapping[str, str]
+    """Name to the time at which the job was last changed, as the run says it."""
+    parts: tuple[Part, ...]
+    excluded: tuple[str, ...]
+    """Files of these jobs that are left out on purpose."""
+
+
+def find_dates(listing: str) -> list[str]:
+    """Read the dates of the runs out of a mirror's HTML page of a wiki; the newest first."""
+    return sorted(set(_DATE.findall(listing)), reverse=True)
+
+
+def read_status(
+    data: bytes, wiki: str, date: str, *, mirror: str, jobs: Sequence[str], exclude: Sequence[str]
+) -> DumpRun:
+    """Read a ``dumpstatus.json``.
+
+    Raises ``NotCompleteError`` where a job is not done or a file is without size or SHA-1,
+    ``UsageError`` for a job that the run does not have, or where ``exclude`` (patterns over names)
+    leaves nothing, ``CorpusError`` where it cannot be read.
+    """
+    where = f"{mirror}/{wiki}/{date}/dumpstatus.json"
+    known = _jobs(data, where)
+    for name in jobs:
+        if name not in known:
+            raise UsageError(f"{where}: has no job {name}. It has: {', '.join(sorted(known))}.")
+        if (status := known[name].get("status")) != DONE:
+            raise NotCompleteError(f"{where}: {name} is not done ({status}).")
+    parts = [
+        part
+        for job in jobs
+        for part in _parts(known[job], job, where=where, folder=f"{mirror}/{wiki}/{date}")
+    ]
+    for part in parts:
+        if not part.name.startswith(f"{wiki}-{date}-"):
+            raise CorpusError(f"{where}: {part.name!r} is not a name of this run.")
+    excluded = [p.name for p in parts if any(fnmatchcase(p.name, e) for e in exclude)]
+    kept = {part.name: part for part in parts if part.name not in excluded}
+    if not kept:
+        raise UsageError(f"--jobs {' '.join(jobs)}: has no file but those left out by --exclude.")
+    updated = {job: str(known[job].get("updated", "")) for job in jobs}
+    ordered = tuple(kept[name] for name in sorted(kept))
+    return DumpRun(wiki, date, updated, ordered, tuple(sorted(set(excluded))))
+
+
+def _jobs(data: bytes, where: str) -> dict[str, Mapping[str, Any]]:
+    try:
+        jobs = json.loads(data)["jobs"]
+        return {str(name): dict(job) for name, job in jobs.items()}
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise CorpusError(
+            f"{where}: is not a status of a run ({error}). Choose another --mirror or --date."
+        ) from error
+
+
+def _parts(job: Mapping[str, Any], name: str, *, where: str, folder: str) -> Iterator[Part]:
+    files = job.get("files")
+    if not isinstance(files, dict) or not files:
+        raise NotCompleteError(f"{where}: {name} is done, but lists no files.")
+    for file, about in files.items():
+        if not _NAME.fullmatch(file):
+            raise CorpusError(f"{where}: {file!r} is no name of a file. Choose another --mirror.")
+        size = about.get("size") if isinstance(about, dict) else None
+        sha1 = about.get("sha1") if isinstance(about, dict) else None
+        if not isinstance(size, int) or size <= 0 or not _SHA1.fullmatch(str(sha1)):
+            raise NotCompleteError(f"{where}: {file} has no size or no SHA-1 yet.")
+        yield Part(file, name, f"{folder}/{file}", size, str(sha1))

@@ -1,0 +1,283 @@
+"""Files over HTTP that are whole or not there: resumed, checked, and politely asked for.
+
+What has come so far lies in a ``PartialFile`` and is gone on with, after a kill too; a file gets
+its name when it has the size and the SHA-1 that were promised.
+"""
+
+import platform
+import re
+import urllib.request
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from http.client import HTTPException
+from importlib.metadata import version
+from pathlib import Path
+from ssl import SSLCertVerificationError
+from threading import Event
+from typing import Any, TypeVar
+from urllib.error import HTTPError, URLError
+
+from corpora.build import sync_folder
+from corpora.errors import CorpusError
+from corpora.wikipedia.dump_status import Part
+from corpora.wikipedia.partial_file import PartialFile
+
+TIMEOUT_S = 60.0
+"""Without a byte."""
+RETRIES = 6
+"""In a row, without a byte more than before."""
+MAX_WAIT_S = 3600.0
+"""A server that wants a longer pause ends the run."""
+MAX_PAGE_BYTES = 64 << 20
+"""Of a listing or a status; those of the largest wikis have about a megabyte."""
+_CHUNK_BYTES = 1 << 20
+_WRONG_HASHES = 2
+_TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
+_RANGE = re.compile(r"bytes (\d+)-\d+/(\d+|\*)")
+T = TypeVar("T")
+
+
+class DownloadError(CorpusError):
+    """A file could not be had; what has come of it is kept."""
+
+
+class MissingError(DownloadError):
+    """The server has no such file (404, 410)."""
+
+
+class WrongHashError(DownloadError):
+    """A file came whole, but again and again with other bytes than were promised."""
+
+
+class StoppedError(CorpusError):
+    """Another file failed, or somebody interrupted the run."""
+
+
+class _TryAgainError(Exception):
+    """A transfer failed in a way that may pass."""
+
+    def __init__(self, why: str, *, after: float | None = None) -> None:
+        super().__init__(why)
+        self.after, self.progressed = after, False
+
+
+class _SafeRedirects(urllib.request.HTTPRedirectHandler):
+    """Follows to other addresses, but never from https to http."""
+
+    def redirect_request(  # noqa: PLR0917 - urllib's own
+        self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str
+    ) -> urllib.request.Request | None:
+        if req.type == "https" and not newurl.startswith("https:"):
+            raise HTTPError(newurl, code, "redirect from https to http", headers, fp)
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def _opener() -> urllib.request.OpenerDirector:
+    """Open http and https, and nothing else: no files of this machine."""
+    opener = urllib.request.OpenerDirector()
+    for handler in (
+        urllib.request.ProxyHandler(),
+        urllib.request.UnknownHandler(),
+        urllib.request.HTTPHandler(),
+        urllib.request.HTTPSHandler(),
+        urllib.request.HTTPDefaultErrorHandler(),
+        urllib.request.HTTPErrorProcessor(),
+        _SafeRedirects(),
+    ):
+        opener.add_handler(handler)
+    return opener
+
+
+def user_agent(contact: str) -> str:
+    """Name ourselves, who is responsible, and the library, as the operators of Wikimedia ask."""
+    return f"Onoma/{version('onoma')} ({contact}) Python-urllib/{platform.python_version()}"
+
+
+@dataclass
+class Client:
+    """Asks one server for files; may be used by several threads, one connection each."""
+
+    contact: str
+    """An address of mail or a page where whoever runs the server reaches us."""
+    say: Callable[[str], object]
+    """Gets a line about each trouble."""
+    got: Callable[[int], object] = lambda _: None
+    """Gets the number of bytes of each piece that came."""
+    sleep: Callable[[float], object] | None = None
+    """Waits some seconds; by default until ``stop`` is set, at the longest."""
+    stop: Event = field(default_factory=Event)
+    """Set it to end what other threads do."""
+
+    def __post_init__(self) -> None:
+        self._opener = _opener()
+        self._headers = {"User-Agent": user_agent(self.contact), "Accept-Encoding": "identity"}
+
+    def read(self, url: str) -> bytes:
+        """Read a small file; raises ``MissingError`` or ``DownloadError``."""
+        return self._retrying(url, lambda: self._read_page(url))
+
+    def _read_page(self, url: str) -> bytes:
+        with self._open(url) as response:
+            length, data = response.length, b""
+            while piece := self._next(response, _CHUNK_BYTES):
+                data += piece
+                if len(data) > MAX_PAGE_BYTES:
+                    raise DownloadError(f"{url}: has more than {MAX_PAGE_BYTES:,} bytes.")
+        if length not in {None, len(data)}:
+            raise _TryAgainError(f"ended after {len(data):,} of {length:,} bytes")
+        return data
+
+    def fetch(self, part: Part, folder: Path) -> str:
+        """Make ``folder/NAME`` of a part; returns its SHA-256.
+
+        Raises ``MissingError``, ``WrongHashError``, ``DownloadError``, ``OSError`` (a full disk).
+        """
+        self._check_stop()
+        path = partial_path(folder, part)
+        with PartialFile(path) as partial:
+            for n_wrong in range(1, _WRONG_HASHES + 1):
+                self._retrying(part.url, lambda: self._go_on(part, partial))
+                if (found := partial.sha1.hexdigest()) == part.sha1:
+                    break
+                partial.restart()
+                why = f"{part.url}: has the SHA-1 {found}, but {part.sha1} was promised"
+                if n_wrong == _WRONG_HASHES:
+                    path.unlink()
+                    raise WrongHashError(
+                        f"{why}, {n_wrong} times. Nothing of it is kept; choose another --mirror."
+                    )
+                self.say(f"{why}; it is fetched again.")
+            partial.sync()
+        path.replace(folder / part.name)
+        sync_folder(folder)
+        return partial.sha256.hexdigest()
+
+    def _go_on(self, part: Part, partial: PartialFile) -> None:
+        """Fetch what is missing of a part."""
+        try:
+            self._transfer(part, partial)
+        except _TryAgainError as error:
+            error.progressed = partial.has_grown()
+            raise
+
+    def _transfer(self, part: Part, partial: PartialFile) -> None:
+        if partial.size > part.size:
+            partial.restart()
+        begin = partial.size
+        if begin == part.size:
+            return
+        with self._open(part.url, begin) as response:
+            if response.status != 206 and begin:
+                self.say(f"{part.url}: the server sends no part of a file; it begins anew.")
+                partial.restart()
+            self._check_length(response, part, partial)
+            while data := self._next(response, part.size - partial.size + 1):
+                partial.write(data)
+                self.got(len(data))
+                if partial.size > part.size:
+                    partial.restart()
+                    raise _TryAgainError(f"sends more than the {part.size:,} bytes promised")
+        if partial.size < part.size:
+            raise _TryAgainError(f"ended after {partial.size:,} of {part.size:,} bytes")
+
+    def _check_length(self, response: Any, part: Part, partial: PartialFile) -> None:
+        """Raise unless a response brings what is missing, and no more."""
+        length: int | None = response.length
+        if response.status == 206:
+            found = _RANGE.fullmatch(response.headers.get("Content-Range", ""))
+            if found is None or int(found[1]) != partial.size:
+                partial.restart()
+                raise _TryAgainError("sends another part of the file than was asked for")
+            length = int(found[2]) - partial.size if found[2] != "*" else length
+        if length not in {None, part.size - partial.size}:
+            size = (length or 0) + partial.size
+            raise _TryAgainError(f"has {size:,} bytes, but dumpstatus.json says {part.size:,}")
+
+    def _retrying(self, url: str, once: Callable[[], T]) -> T:
+        """Do something until it goes well; a pause is as long as the server asks, or doubles."""
+        n_failed = 0
+        while True:
+            try:
+                return once()
+            except _TryAgainError as error:
+                n_failed = 1 if error.progressed else n_failed + 1
+                why, after = f"{url}: {error}", error.after
+            if n_failed > RETRIES:
+                raise DownloadError(
+                    f"{why}; that was the {n_failed}th time in a row. What has come is kept: run "
+                    "the same command later, or choose another --mirror."
+                )
+            seconds = min(60.0, 2.0**n_failed) if after is None else after
+            if seconds > MAX_WAIT_S:
+                raise DownloadError(f"{why}; it asks to come back in {seconds:,.0f} s. Do so.")
+            self.say(f"{why}; again in {seconds:g} s.")
+            (self.sleep or self.stop.wait)(seconds)
+            self._check_stop()
+
+    def _open(self, url: str, first: int = 0) -> Any:
+        self._check_stop()
+        headers = self._headers | ({"Range": f"bytes={first}-"} if first else {})
+        request = urllib.request.Request(url, headers=headers)  # noqa: S310 - see _opener
+        try:
+            return self._opener.open(request, timeout=TIMEOUT_S)
+        except HTTPError as error:
+            with error:
+                raise _refused(url, error) from None
+        except (OSError, HTTPException) as error:
+            reason = error.reason if isinstance(error, URLError) else error
+            if isinstance(reason, SSLCertVerificationError):
+                raise DownloadError(f"{url}: its certificate is not valid ({reason}).") from error
+            raise _TryAgainError(f"cannot be reached ({reason})") from error
+        except ValueError as error:  # an address that a redirect leads to
+            raise DownloadError(f"{url}: leads to no address ({error}).") from error
+
+    def _next(self, response: Any, most: int) -> bytes:
+        """Read some bytes; none at the end."""
+        self._check_stop()
+        try:
+            return bytes(response.read1(min(most, _CHUNK_BYTES)))
+        except (OSError, HTTPException) as error:
+            raise _TryAgainError(f"the connection broke ({error})") from error
+
+    def _check_stop(self) -> None:
+        if self.stop.is_set():
+            raise StoppedError("stopped; what has come is kept.")
+
+
+def partial_path(folder: Path, part: Part) -> Path:
+    """Where a part lies until it is whole: hidden, and another for another content."""
+    return folder / f".{part.name}.{part.sha1[:16]}.partial"
+
+
+def _refused(url: str, error: HTTPError) -> Exception:
+    """What to do about a status that is no success."""
+    if error.code in _TRANSIENT:
+        return _TryAgainError(f"{error.code} {error.reason}", after=_retry_after(error))
+    if error.code in {404, 410}:
+        return MissingError(
+            f"{url}: {error.code} {error.reason}. Runs are taken away after some months; choose "
+            "another --date or --mirror."
+        )
+    advice = "Choose another --mirror."
+    if error.code in {401, 403}:
+        advice = "Is --contact an address where you are reached? Servers refuse who is not."
+    return DownloadError(f"{url}: {error.code} {error.reason}. {advice}")
+
+
+def _retry_after(error: HTTPError) -> float | None:
+    """Seconds that the server asks for: a number, or a date by its own clock."""
+    value = (error.headers.get("Retry-After") or "").strip()
+    if value.isdigit():
+        return float(value)
+    try:
+        until = parsedate_to_datetime(value)
+        now = error.headers.get("Date")
+        return max(0.0, (until - (parsedate_to_datetime(now) if now else _now())).total_seconds())
+    except (ValueError, TypeError):
+        return None
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
