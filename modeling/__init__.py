@@ -1,1 +1,26 @@
-"""What is learned from the shards: layers, models, pre-training."""
+"""What is learned from text: layers, models, training; ``Tagger`` and ``Encoder`` for who uses it.
+
+Importing this loads nothing else: torch is loaded when one of the two is first asked for.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from modeling.encoder import Encoder
+    from modeling.tagger import Tagger
+
+__all__ = ["Encoder", "Tagger"]
+_MODULES = {"Encoder": "modeling.encoder", "Tagger": "modeling.tagger"}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a class when it is asked for (PEP 562)."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module  # noqa: PLC0415 - as little as can be
+
+    return getattr(import_module(_MODULES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -1,7 +1,8 @@
 """What goes into a model: the rows of all examples one after the other, without padding.
 
 Shapes: B examples, T pieces of all examples together, W words together, E mentions together,
-M and K targets among pieces and mentions, R = T + E rows that a layer sees, N the longest sequence.
+C pieces that know an entity, M and K targets among pieces and mentions, R = T + E rows that a layer
+sees, N the longest sequence.
 
 Layers work on rows. Only where positions meet, in attention, are they padded to (B, N), and only
 as far as the longest sequence of the batch; ``Layout`` knows where each row stands.
@@ -123,6 +124,16 @@ class Words(Movable):
 
 
 @dataclass(frozen=True, slots=True)
+class Known(Movable):
+    """Pieces that know an entity, and what they know: the vectors of F numbers of its table."""
+
+    rows: Tensor
+    """(C,) int64, ascending."""
+    vectors: Tensor
+    """(C, F)."""
+
+
+@dataclass(frozen=True, slots=True)
 class Rows(Movable):
     """What a layer may know of its rows: T pieces, and then E mentions."""
 
@@ -132,6 +143,8 @@ class Rows(Movable):
     ``pieces`` where there are no mentions."""
     words: Words | None = None
     entities: Layout | None = None
+    known: Known | None = None
+    """Set by an encoder whose pieces know entities, from ``Batch.piece_entities``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +161,33 @@ class Mentions(Movable):
 
 
 @dataclass(frozen=True, slots=True)
+class PieceEntities(Movable):
+    """The pieces of mentions, each with the entity of its mention (EntityBERT); C rows."""
+
+    rows: Tensor
+    """(C,) int64: rows of pieces, ascending; a piece has one entity, or none and is not here."""
+    entities: Tensor
+    """(C,) int64: ids of the entity vocabulary."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choices(Movable):
+    """Among which ids targets are told apart, where it is not the whole vocabulary.
+
+    Each target belongs to one of G scopes (a document, a group); targets are ordered by scope.
+    """
+
+    ids: Tensor
+    """Int64: the ids of one scope after the other; in each ascending, none twice."""
+    sizes: tuple[int, ...]
+    """(G,) how many ids each scope has."""
+    n_targets: tuple[int, ...]
+    """(G,) how many targets are of each scope."""
+    places: Tensor
+    """(M,) int64: the place of each label among the ids of its scope."""
+
+
+@dataclass(frozen=True, slots=True)
 class Targets(Movable):
     """What is to be predicted, of one objective."""
 
@@ -156,7 +196,11 @@ class Targets(Movable):
     labels: Tensor
     """(M,) int64: the right ids."""
     negatives: Tensor | None = None
-    """(S,) int64: ids that a sampled softmax compares with; None: the whole vocabulary."""
+    """(S,) int64: ids that a sampled softmax compares with; None: the whole vocabulary. Or (M, S):
+    of each target ids of its own, none twice, filled up with its label (``n_others`` is set)."""
+    n_others: Tensor | None = None
+    """(M,) int64: of how many ids, all but the label, the negatives of each target were drawn."""
+    choices: Choices | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,8 +215,10 @@ class Batch(Movable):
     segments: Tensor | None = None
     """(T,) int64, 0 or 1: the first or second text of a pair; None: all 0."""
     mentions: Mentions | None = None
+    piece_entities: PieceEntities | None = None
     targets: dict[str, Targets] | None = None
-    """By objective: ``pieces``, ``entities``, ``pairs``; one without a target is absent."""
+    """By objective: ``pieces``, ``entities``, ``piece_entities``, ``pairs``; one without a target
+    is absent."""
     counts: dict[str, int] = field(default_factory=dict)
     """What was cut or left out when it was made (``modeling/data/views.py``), by name."""
 

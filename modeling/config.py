@@ -135,15 +135,19 @@ class EncoderConfig(Config):
     n_pieces: int = 0
     """Size of the tokenizer; 0: filled in from the examples."""
     n_entities: int = 0
-    """Rows of the entity vocabulary; 0: the encoder reads no mentions."""
+    """Rows of the entity vocabulary; 0: the encoder reads no entities."""
+    entities: Literal["mentions", "pieces"] = "mentions"
+    """What knows entities: mentions, which are rows of their own after the pieces (LUKE); or the
+    pieces of mentions (EntityBERT), in the keys and values of every layer (``char_entity``), or
+    with any other attention, once: added to the embeddings of pieces."""
     width: int = 256
     n_layers: int = 4
     n_heads: int = 4
     inner_width: int = 1024
     """Of the feed-forward layers."""
-    attention: Literal["plain", "relative", "whole_word", "whole_word_relative", "entity_aware"] = (
-        "plain"
-    )
+    attention: Literal[
+        "plain", "relative", "whole_word", "whole_word_relative", "entity_aware", "char_entity"
+    ] = "plain"
     positions: Literal["learned", "sinusoidal", "none"] = "learned"
     """What is added to the embeddings; ``none`` for relative attention."""
     max_positions: int = 512
@@ -155,7 +159,9 @@ class EncoderConfig(Config):
     entity_width: int = 256
     """Of an entity's embedding, before it is projected to ``width``."""
     entity_bias: bool = False
-    """Whether that projection has a bias (DaLUKE has, LUKE has not: B-D12)."""
+    """Whether that projection has a bias (DaLUKE has, LUKE has not: B-D12); of mentions."""
+    entity_scale: float = 0.5
+    """λ of ``char_entity``: the share of the entity in keys and values of a piece that has one."""
     n_segments: int = 0
     """Rows of the segment embedding; 0: none."""
     norm: Literal["post", "pre"] = "post"
@@ -168,9 +174,14 @@ class EncoderConfig(Config):
     """After attention and feed-forward."""
     embedding_dropout: float = 0.1
     attention_dropout: float = 0.0
-    """On attention weights; only plain and entity-aware attention have it."""
+    """On attention weights; only plain, entity-aware and char-entity attention have it."""
     init: Literal["normal", "keras"] = "normal"
     """N(0, 0.02) as BERT; or Glorot-uniform layers and U(−0.05, 0.05) embeddings as NEISS."""
+
+    @property
+    def reads_mentions(self) -> bool:
+        """Whether mentions are rows of their own."""
+        return self.n_entities > 0 and self.entities == "mentions"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,7 +189,11 @@ class HeadsConfig(Config):
     """What is predicted in pre-training, and how much each objective weighs."""
 
     weights: dict[str, float] = field(default_factory=lambda: {"pieces": 1.0})
-    """Weight of ``pieces`` (masked language model), ``entities`` (masked entities), ``pairs``."""
+    """Weight of ``pieces`` (masked language model), ``entities`` (masked entities),
+    ``piece_entities`` (the entity of each piece that has one), ``pairs``."""
+    entity_scope: Literal["vocabulary", "group", "document"] = "vocabulary"
+    """Among which entities that of a piece is told apart: all; or those that the examples of its
+    group (a novel), or of its document, mention."""
     tied: bool = True
     """The piece head's matrix is the embedding."""
     transform: bool = True
@@ -213,8 +228,11 @@ class MaskingConfig(Config):
     mention_words: bool = False
     """The pieces of chosen mentions are masked first, one draw for each mention, and count in the
     budget; words follow as long as some of it is left (LUKE: C.3). Needs ``budget=pieces``."""
+    hide_entity_when_masked: bool = False
+    """Pieces do not know the entity of a mention of which a piece is to be predicted, and of
+    ``piece_entities`` only these are predicted (B-E12); or all know, and all are."""
     n_negatives: int = 0
-    """Of a sampled softmax over entities; 0: the whole vocabulary."""
+    """Of a sampled softmax over entities; 0: all of the vocabulary, or of ``entity_scope``."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from corpora.errors import CorpusError, UsageError
+from modeling.options import count, positive
 
 ABOUT = __doc__
 
@@ -118,10 +119,10 @@ def make_parser() -> argparse.ArgumentParser:
         metavar="RUN",
         help="another run: agreement, and a paired bootstrap of the difference",
     )
-    add("--seed", type=int, default=1, metavar="N", help="of the bootstrap (default: 1)")
-    add("--replicates", type=int, default=1000, metavar="N", help="of it (default: 1000)")
-    add("--batch-size", type=int, default=32, metavar="N", help="sentences at once")
-    add("--threads", type=int, default=0, metavar="N", help="of torch, on a CPU")
+    add("--seed", type=count, default=1, metavar="N", help="of the bootstrap (default: 1)")
+    add("--replicates", type=count, default=1000, metavar="N", help="of it (default: 1000)")
+    add("--batch-size", type=positive, default=32, metavar="N", help="sentences at once")
+    add("--threads", type=count, default=0, metavar="N", help="of torch, on a CPU")
     return parser
 
 

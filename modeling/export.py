@@ -1,56 +1,74 @@
-"""Write a trained model as a folder that transformers loads.
+"""Write a trained model in a form that others can use, with a card that says what it is.
 
 Examples:
   python -m modeling.export runs/first --output build/model
   python -m modeling.export runs/first/average --output build/model --without-heads
-  python -m modeling.export runs/first/checkpoints/step-020000 --output build/model
+  python -m modeling.export runs/sturm --output build/sturm
+  python -m modeling.export runs/sturm --output build/sturm-onnx --to onnx
+  python -m modeling.export runs/sturm --archive sturm.onoma --licence CC-BY-4.0 --language de
 
-The first is for AutoModelForMaskedLM (entities: LukeForMaskedLM), the second for AutoModel.
+The first is for transformers' AutoModelForMaskedLM (entities: LukeForMaskedLM), the second for
+AutoModel, the third for AutoModelForTokenClassification (LUKE: LukeForEntitySpanClassification),
+the fourth for onnxruntime, the last one file for modeling.Tagger.load. docs/exporting.md says which
+models have which form.
 """
 
 import argparse
-import shutil
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+
+from corpora.errors import CorpusError
 
 ABOUT = __doc__
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Read the command line, write the folder; 0, or 1 for an error, 2 for a wrong command."""
+    """Read the command line, write the model; 0, or 1 for an error, 2 for a wrong command."""
     parser = make_parser()
     arguments = parser.parse_args(argv)
-    output: Path = arguments.output
-    if output.exists():
-        parser.error(f"--output {output}: is there already. Choose another folder.")
-    folder: Path = arguments.model
-    if not (folder / "config.json").exists():
-        folder /= "final"
-    if not (folder / "config.json").exists():
-        parser.error(f"{arguments.model}: has no model (config.json), nor a final/ with one.")
+    model: Path = arguments.model
+    for name in ("output", "archive"):
+        path: Path | None = getattr(arguments, name)
+        if path is not None and path.exists():
+            parser.error(f"--{name} {path}: is there already. Choose another name.")
+    if not any(_files_of_models(model)):
+        parser.error(f"{model}: has no model (config.json, tagger.json), nor a final/ with one.")
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     # torch and transformers take seconds to load: after the options are known to be right
-    from corpora.errors import CorpusError  # noqa: PLC0415
     from modeling.config import ConfigError  # noqa: PLC0415
-    from modeling.huggingface import export  # noqa: PLC0415
-    from modeling.models.pretraining import PretrainingModel  # noqa: PLC0415
+    from modeling.exporting import commands  # noqa: PLC0415
+    from modeling.exporting.card import About  # noqa: PLC0415
     from modeling.models.weights import WeightsError  # noqa: PLC0415
 
-    partial = output.with_name(f".{output.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
+    request = commands.Request(
+        model=model,
+        output=arguments.output,
+        archive=arguments.archive,
+        form=arguments.to,
+        has_heads=not arguments.without_heads,
+        about=About(
+            name=arguments.name or model.resolve().name,
+            licence=arguments.licence,
+            data_licence=arguments.data_licence,
+            language=arguments.language,
+        ),
+    )
     try:
-        model = PretrainingModel.load(folder)
-        export(model, partial, folder, has_heads=not arguments.without_heads)
-        partial.rename(output)
+        commands.check(request)
+        for line in commands.run(request):
+            sys.stdout.write(f"{line}\n")
     except (ConfigError, CorpusError, WeightsError, OSError) as error:
-        shutil.rmtree(partial, ignore_errors=True)
         sys.stderr.write(f"{type(error).__name__}: {error}\n")
         return 1
-    loader = "AutoModel" if arguments.without_heads else "AutoModelForMaskedLM"
-    sys.stdout.write(
-        f"made {output}\nnext transformers.{loader}.from_pretrained({str(output)!r})\n"
-    )
     return 0
+
+
+def _files_of_models(path: Path) -> list[Path]:
+    """The files that say that something is a model, or a run with models."""
+    names = ("config.json", "tagger.json", "final/config.json", "final/tagger.json", "summary.json")
+    return [path / name for name in names if (path / name).is_file()]
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -63,11 +81,31 @@ def make_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument(
-        "model", type=Path, metavar="RUN", help="a run, or a model or checkpoint of one"
+    add = parser.add_argument
+    add(
+        "model",
+        type=Path,
+        metavar="RUN",
+        help="a run of modeling.pretrain or modeling.finetune (its best tagger), or a model, a "
+        "checkpoint or a tagger of one",
     )
-    parser.add_argument("--output", type=Path, required=True, metavar="DIR")
-    parser.add_argument("--without-heads", action="store_true", help="the encoder alone")
+    where = parser.add_mutually_exclusive_group(required=True)
+    where.add_argument("--output", type=Path, metavar="DIR", help="the folder to write")
+    where.add_argument(
+        "--archive", type=Path, metavar="FILE", help="one file, for modeling.Tagger|Encoder.load"
+    )
+    add(
+        "--to",
+        choices=("huggingface", "onnx"),
+        default="huggingface",
+        help="what reads the folder (default: huggingface; onnx needs the extra onnx)",
+    )
+    add("--without-heads", action="store_true", help="of a pre-trained model, the encoder alone")
+    about = parser.add_argument_group("for the card")
+    about.add_argument("--name", default="", help="(default: that of the folder)")
+    about.add_argument("--licence", default="", metavar="ID", help="of the model, as CC-BY-4.0")
+    about.add_argument("--data-licence", default="", metavar="ID", help="of what it learned from")
+    about.add_argument("--language", default="", metavar="TAG,TAG", help="as de")
     return parser
 
 

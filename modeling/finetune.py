@@ -13,6 +13,7 @@ The same command goes on where it was stopped.
 """
 
 import argparse
+import json
 import logging
 import os
 import sys
@@ -20,6 +21,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from corpora.errors import CorpusError
+from modeling.options import count
 
 ABOUT = __doc__
 
@@ -68,7 +70,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--folds",
-        type=int,
+        type=count,
         default=0,
         metavar="K",
         help="cross-validation over all splits together: K models, each tested on its own part",
@@ -87,18 +89,24 @@ def make_parser() -> argparse.ArgumentParser:
         metavar="NAME=VALUE",
         help="other settings, as head.decoder=fix; with several values (NAME=A,B) each is tried",
     )
-    parser.add_argument("--threads", type=int, default=0, metavar="N", help="of torch, on a CPU")
+    parser.add_argument("--threads", type=count, default=0, metavar="N", help="of torch, on a CPU")
     parser.add_argument(
         "--force",
         action="store_true",
-        help="go on in --output though settings, data or model are others",
+        help="begin anew in --output where settings, data or model are others",
     )
     parser.add_argument("--list", action="store_true", help="list the recipes")
     return parser
 
 
 def _numbers(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.split(","))
+    try:
+        numbers = tuple(int(part) for part in text.split(","))
+    except ValueError:
+        numbers = (-1,)
+    if min(numbers) < 0:
+        raise argparse.ArgumentTypeError(f"{text!r}: numbers from 0 on, with commas between")
+    return numbers
 
 
 def _list_recipes() -> int:
@@ -163,7 +171,7 @@ def _lexicon(given: str | None) -> list[str]:
     if given == "train":
         return ["gazetteer.source=train"]
     source = "entities" if Path(given).is_dir() else "file"
-    return [f"gazetteer.source={source}", f'gazetteer.path="{given}"']
+    return [f"gazetteer.source={source}", f"gazetteer.path={json.dumps(given)}"]
 
 
 if __name__ == "__main__":

@@ -23,9 +23,27 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from corpora.errors import CorpusError, UsageError
+from modeling.options import count, positive
 
 ABOUT = __doc__
 _WHAT = ("text", "conll", "documents", "tei", "masked")
+_FOR = {
+    "edition": ("tei",),
+    "existing": ("tei",),
+    "crossing": ("tei",),
+    "schema": ("tei",),
+    "candidates": ("tei",),
+    "apply": ("tei",),
+    "undo": ("tei",),
+    "entities": ("masked",),
+    "top": ("masked",),
+    "lang": ("text",),
+    "format": ("text", "conll"),
+    "labels": ("text", "conll", "documents", "tei"),
+    "threshold": ("text", "conll", "documents", "tei"),
+    "decoder": ("text", "conll", "documents", "tei"),
+}
+"""Options, and the inputs that they say something of."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -39,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     from modeling.config import ConfigError  # noqa: PLC0415 - for --help
     from modeling.predicting import commands  # noqa: PLC0415
 
-    what = next(name for name in _WHAT if getattr(arguments, name))
+    what = _what(arguments)
     try:
         getattr(commands, f"predict_{what}")(arguments)
     except UsageError as error:
@@ -101,8 +119,8 @@ def make_parser() -> argparse.ArgumentParser:
     add("--threshold", type=float, default=0.0, metavar="P", help="least probability of a name")
     add("--decoder", metavar="NAME", help="another than the tagger's own, as viterbi")
     add("--lang", metavar="TAG", help="whose rules for sentences and words apply to --text")
-    add("--batch-size", type=int, default=32, metavar="N", help="sentences at once")
-    add("--threads", type=int, default=0, metavar="N", help="of torch, on a CPU")
+    add("--batch-size", type=positive, default=32, metavar="N", help="sentences at once")
+    add("--threads", type=count, default=0, metavar="N", help="of torch, on a CPU")
     _add_tei(parser.add_argument_group("TEI"))
     add(
         "--entities",
@@ -110,7 +128,7 @@ def make_parser() -> argparse.ArgumentParser:
         metavar="START:END,…",
         help="with --masked: spans of masked entities, in characters",
     )
-    add("--top", type=int, default=5, metavar="K", help="with --masked: how many are shown")
+    add("--top", type=positive, default=5, metavar="K", help="with --masked: how many are shown")
     return parser
 
 
@@ -148,18 +166,35 @@ def _add_tei(group: argparse._ArgumentGroup) -> None:
     )
 
 
+def _what(arguments: argparse.Namespace) -> str:
+    return next(name for name in _WHAT if getattr(arguments, name) is not None)
+
+
+def _misplaced(arguments: argparse.Namespace) -> str:
+    """Which option would do nothing, or nothing."""
+    what, default = _what(arguments), make_parser().get_default
+    for name, kinds in _FOR.items():
+        if what not in kinds and getattr(arguments, name) != default(name):
+            return f"--{name} is for {' and '.join(f'--{kind}' for kind in kinds)}"
+    if arguments.undo + bool(arguments.apply) + bool(arguments.candidates) > 1:
+        return "one of --candidates, --apply and --undo at a time"
+    if arguments.candidates and arguments.output:
+        return "--candidates writes a list and no file: leave --output out"
+    if arguments.apply and arguments.labels:
+        return "--labels is for --candidates: the labels of a list are written as they are"
+    return ""
+
+
 def _problem(arguments: argparse.Namespace) -> str:
     """What is wrong with the command, or nothing."""
     has_model = arguments.model is not None
     needs_model = not (arguments.undo or arguments.apply)
     if needs_model and not has_model:
         return "name a run: python -m modeling.predict RUN …"
+    if problem := _misplaced(arguments):
+        return problem
     if not arguments.tei:
-        names = [
-            n for n in ("edition", "schema", "candidates", "apply", "undo") if getattr(arguments, n)
-        ]
-        if names:
-            return f"--{names[0]} is for --tei"
+        pass
     elif not arguments.edition and not arguments.undo:
         return "--tei needs --edition: a shipped one (--edition tei), or a TOML file"
     elif not arguments.output and not arguments.candidates:

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 from corpora.errors import CorpusError, UsageError
 
 if TYPE_CHECKING:
+    from modeling.scoring.tables import Finished
     from modeling.training.figures import Told
 
 ABOUT = __doc__
@@ -86,7 +87,7 @@ def _add_table(group: argparse._ArgumentGroup) -> None:
 
 def _write_table(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> int:
     """To standard output as Markdown, or to a file: ``.tsv`` with all digits, else Markdown."""
-    from modeling.scoring.tables import read_evaluations, table  # noqa: PLC0415 - for --help
+    from modeling.scoring.tables import table  # noqa: PLC0415 - for --help
 
     rows, columns = _TABLES[arguments.table or "heads"]
     if arguments.rows:
@@ -94,7 +95,7 @@ def _write_table(parser: argparse.ArgumentParser, arguments: argparse.Namespace)
     columns = tuple(name for name in columns if name != arguments.mean_over) or ("split",)
     try:
         made = table(
-            [one for folder in arguments.runs for one in read_evaluations(folder)],
+            _evaluations(arguments.runs),
             rows=rows,
             columns=columns,
             value=arguments.value,
@@ -112,6 +113,16 @@ def _write_table(parser: argparse.ArgumentParser, arguments: argparse.Namespace)
     arguments.output.write_text(made.to_tsv() if is_tsv else made.to_markdown(), encoding="utf-8")
     sys.stderr.write(f"made {arguments.output}\n")
     return 0
+
+
+def _evaluations(folders: Sequence[Path]) -> "list[Finished]":
+    """Those below the folders; it is said which hold none, as runs of pre-training do."""
+    from modeling.scoring.tables import find_evaluations  # noqa: PLC0415 - for --help
+
+    found, empty = find_evaluations(folders)
+    if empty:
+        sys.stderr.write(f"without evaluations: {', '.join(map(str, empty))}\n")
+    return found
 
 
 def read_run(folder: Path) -> "Told":

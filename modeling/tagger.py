@@ -15,11 +15,12 @@ from corpora.ner.labels import LabelMap
 from corpora.sentences import segmenter
 from corpora.tokenizers import Tokenizer
 from modeling.archive import opened
+from modeling.data.entity_lookup import EntityLookup
 from modeling.data.gazetteer import Gazetteer
 from modeling.data.sentence_collator import SentenceCollator
 from modeling.data.sentence_order import NumberedBatch, batches_by_length
 from modeling.data.sentences import SentenceSet
-from modeling.data.tagger_inputs import GAZETTEER, features_of, sentence_encoder
+from modeling.data.tagger_inputs import ENTITIES, GAZETTEER, features_of, sentence_encoder
 from modeling.finetuning.summary import find_tagger
 from modeling.models.tagging import TaggingModel
 from modeling.predictions import Tagged
@@ -36,6 +37,7 @@ class Tagger:
         model: the encoder and its head.
         tokenizer: of the encoder.
         gazetteer: whose features it reads, if it does.
+        entities: that words know, if its encoder's pieces know some.
         conditions: the device, and the precision.
     """
 
@@ -45,10 +47,12 @@ class Tagger:
         tokenizer: Tokenizer,
         *,
         gazetteer: Gazetteer | None = None,
+        entities: EntityLookup | None = None,
         conditions: Conditions | None = None,
         folder: Path | None = None,
     ) -> None:
-        self.model, self.tokenizer, self.gazetteer = model.eval(), tokenizer, gazetteer
+        self.model, self.tokenizer = model.eval(), tokenizer
+        self.gazetteer, self.entities = gazetteer, entities
         self.conditions, self.folder = conditions, folder
         self.decoder: str | None = None
         """Another than the model's own."""
@@ -61,14 +65,16 @@ class Tagger:
 
     @classmethod
     def load(cls, path: Path | str, *, device: str | torch.device = "cpu") -> "Tagger":
-        """Open a run of ``modeling.finetune`` (the tagger that is best on dev), a tagger, an archive.
+        """Open a run of ``modeling.finetune`` (the best on dev), a tagger, or an archive of one.
 
         Raises ``CorpusError`` where there is none, ``WeightsError`` where it is damaged.
         """
         folder = find_tagger(opened(Path(path))).path
         model = TaggingModel.load(folder).to(device)
         gazetteer = Gazetteer.load(folder / GAZETTEER) if (folder / GAZETTEER).is_dir() else None
-        return cls(model, Tokenizer.open(folder), gazetteer=gazetteer, folder=folder)
+        entities = EntityLookup.load(folder / ENTITIES) if model.config.data.entities else None
+        tokenizer = Tokenizer.open(folder)
+        return cls(model, tokenizer, gazetteer=gazetteer, entities=entities, folder=folder)
 
     @property
     def decoder_used(self) -> str:
@@ -135,6 +141,7 @@ class Tagger:
             features=features_of(sentences, self.gazetteer),
             with_words=config.encoder.attention.startswith("whole_word"),
             max_span_pieces=config.head.max_span_pieces if config.head.kind == "span" else 0,
+            entities=self.entities,
         )
 
 

@@ -43,6 +43,9 @@ class HeadConfig(Config):
     start; or all from U(−0.05, 0.05), as NEISS has it (B-N7)."""
     span_features: Literal["both", "words", "entities"] = "both"
     """[first piece; last piece; entity], the first two, or the last (D-F2)."""
+    span_reading: Literal["alone", "joint"] = "alone"
+    """Entities see the text and themselves, and nothing sees them; or, as in LUKE, all see all, up
+    to 128 at once: slower, and all candidates are read."""
     max_span_pieces: int = 16
     """Longest span that ``span`` can find (B-D8); longer gold spans are named, and missed."""
     max_candidates: float = 3.0
@@ -66,6 +69,9 @@ class SentencesConfig(Config):
     """``document``: sentences before and after, as many pieces as fit, are read with it (L-F1)."""
     max_context: int = 0
     """Pieces of context, on both sides together; 0: as many as fit."""
+    entities: str = ""
+    """A vocabulary, a lexicon or a file of forms: words know the entities of the forms that they
+    are part of (``encoder.entities=pieces``); empty: they know none."""
 
 
 @dataclass(frozen=True, kw_only=True)

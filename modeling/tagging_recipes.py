@@ -106,7 +106,9 @@ def neiss() -> FinetuneConfig:
 def luke() -> FinetuneConfig:
     """LUKE: spans, with the document around the sentence, 5 epochs (L-F1)."""
     return FinetuneConfig(
-        head=HeadConfig(kind="span", decoder="greedy", dropout=0.1, max_candidates=0.0),
+        head=HeadConfig(
+            kind="span", decoder="greedy", dropout=0.1, span_reading="joint", max_candidates=0.0
+        ),
         data=SentencesConfig(context="document"),
         optimizer=OptimizerConfig(
             lr=1e-5, betas=(0.9, 0.98), weight_decay=0.01, clip=None, bias_correction=False
@@ -120,7 +122,9 @@ def luke() -> FinetuneConfig:
 def daluke() -> FinetuneConfig:
     """DaLUKE: spans of single sentences, 15 epochs, batches of 8 (D-F4)."""
     return FinetuneConfig(
-        head=HeadConfig(kind="span", decoder="greedy", dropout=0.025, max_candidates=0.0),
+        head=HeadConfig(
+            kind="span", decoder="greedy", dropout=0.025, span_reading="joint", max_candidates=0.0
+        ),
         optimizer=OptimizerConfig(
             lr=5e-5, betas=(0.9, 0.98), weight_decay=0.01, clip=None, bias_correction=False
         ),

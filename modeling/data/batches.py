@@ -27,6 +27,8 @@ from modeling.data.negatives import Negatives
 from modeling.data.order import Chosen, Epochs, Mixture, Order
 from modeling.data.pairs import Viewer, viewer_of
 from modeling.data.parcels import Parcel
+from modeling.data.piece_entities import Spreader
+from modeling.data.scopes import Scopes
 
 _EVALUATION_SEED: Final = 0
 
@@ -39,6 +41,7 @@ class Batches:
         sets: of the split ``train``.
         pieces: of the tokenizer.
         proposal: (entities,) probabilities of negatives; None: all alike but the special ones.
+        scopes: for ``heads.entity_scope``, unless that is ``vocabulary``.
         rank: the number of this device.
         world: how many devices there are.
     """
@@ -50,6 +53,7 @@ class Batches:
         pieces: PieceIds,
         *,
         proposal: NDArray[np.float64] | None = None,
+        scopes: Scopes | None = None,
         rank: int = 0,
         world: int = 1,
     ) -> None:
@@ -58,9 +62,9 @@ class Batches:
         self._order = _order_of(config, sets)
         data = config.data
         viewer = viewer_of(data.pairs, data.max_length, swap_pairs=data.swap_pairs)
-        collator = collator_of(config, config.masking, pieces)
+        collator = collator_of(config, config.masking, pieces, scopes=scopes)
         self._maker = _Maker(sets, viewer, collator, config.training.micro_batch_size)
-        n_negatives = config.masking.n_negatives if "entities" in config.heads.weights else 0
+        n_negatives = config.masking.n_negatives if draws_negatives(config) else 0
         if proposal is None:
             proposal = (np.arange(config.encoder.n_entities) > MASK).astype(np.float64)
         self._negatives = Negatives(n_negatives, proposal) if n_negatives else None
@@ -119,11 +123,12 @@ class Evaluation:
         sets: Sequence[ExampleSet],
         pieces: PieceIds,
         *,
+        scopes: Scopes | None = None,
         rank: int = 0,
         world: int = 1,
     ) -> None:
         _check_any(sets)
-        collator = collator_of(config, EVALUATION, pieces)
+        collator = collator_of(config, EVALUATION, pieces, scopes=scopes)
         size, max_length = config.training.micro_batch_size, config.data.max_length
         self._texts = _Maker(sets, viewer_of("none", max_length), collator, size)
         self._pairs = None
@@ -144,7 +149,20 @@ class Evaluation:
                 yield replace(batch, targets=targets)
 
 
-def collator_of(config: PretrainConfig, masking: MaskingConfig, pieces: PieceIds) -> Collator:
+def draws_negatives(config: PretrainConfig) -> bool:
+    """Whether negatives are drawn from the whole vocabulary, for a step together."""
+    weights, heads = config.heads.weights, config.heads
+    is_of_pieces = "piece_entities" in weights and heads.entity_scope == "vocabulary"
+    return config.masking.n_negatives > 0 and ("entities" in weights or is_of_pieces)
+
+
+def collator_of(
+    config: PretrainConfig,
+    masking: MaskingConfig,
+    pieces: PieceIds,
+    *,
+    scopes: Scopes | None = None,
+) -> Collator:
     """The collator for a model: nothing is masked that it is not trained to predict."""
     encoder, weights = config.encoder, config.heads.weights
     masking = replace(
@@ -157,6 +175,18 @@ def collator_of(config: PretrainConfig, masking: MaskingConfig, pieces: PieceIds
         n_entities=encoder.n_entities,
         with_words=encoder.attention.startswith("whole_word"),
         with_segments=config.data.pairs != "none" and encoder.n_segments > 0,
+        spread=_spreader_of(config, masking, scopes) if encoder.entities == "pieces" else None,
+    )
+
+
+def _spreader_of(config: PretrainConfig, masking: MaskingConfig, scopes: Scopes | None) -> Spreader:
+    """Entities are hidden only where pieces are masked: where these are predicted, too."""
+    weights = config.heads.weights
+    return Spreader(
+        is_hiding=masking.hide_entity_when_masked and "pieces" in weights,
+        is_predicting="piece_entities" in weights,
+        scopes=scopes,
+        n_negatives=masking.n_negatives,
     )
 
 

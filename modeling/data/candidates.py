@@ -44,7 +44,7 @@ def candidates(chosen: Chosen, *, max_pieces: int, tags: Integers | None = None)
     starts, ends = encoded.word_starts[chosen.words], encoded.word_ends[chosen.words]
     runs = _runs(starts, ends, n_words=chosen.n_words, max_pieces=max_pieces)
     firsts, lasts = starts[runs.firsts], ends[runs.lasts]
-    windows = _windows(chosen, chosen.word_windows[runs.firsts], firsts=firsts, lasts=lasts)
+    windows = windows_of(chosen, chosen.word_windows[runs.firsts], firsts=firsts, lasts=lasts)
     lasts = np.where(runs.firsts == runs.lasts, np.minimum(lasts, chosen.ends[windows]), lasts)
     kept = lasts <= chosen.ends[windows]
     labels = None if tags is None else _labels(tags, runs)
@@ -89,7 +89,7 @@ def _runs(starts: Integers, ends: Integers, *, n_words: Integers, max_pieces: in
     return _Runs(sentences, firsts, ranges(words, counts), begins)
 
 
-def _windows(chosen: Chosen, windows: Integers, *, firsts: Integers, lasts: Integers) -> Integers:
+def windows_of(chosen: Chosen, windows: Integers, *, firsts: Integers, lasts: Integers) -> Integers:
     """For each span the window of its first word, or where that does not hold it, a later one.
 
     Windows of a sentence are ordered by their starts and ends, so the last one that begins no
@@ -132,7 +132,7 @@ def too_long(encoded: EncodedSentences, tagset: TagSet, *, max_pieces: int) -> l
     tags = encoded.tags(tagset)
     firsts, lasts = gold_spans(tags)
     starts, ends = encoded.word_starts[firsts], encoded.word_ends[lasts]
-    windows = _windows(chosen, encoded.word_windows[firsts], firsts=starts, lasts=ends)
+    windows = windows_of(chosen, encoded.word_windows[firsts], firsts=starts, lasts=ends)
     is_long = (ends - starts > max_pieces) | (ends > chosen.ends[windows])
     missed = np.flatnonzero(is_long & (lasts > firsts))
     sentences = np.searchsorted(encoded.word_begins, firsts[missed], side="right") - 1

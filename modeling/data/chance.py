@@ -38,6 +38,7 @@ class Stream(IntEnum):
     NEGATIVE = 10
     ENTITY_REPLACEMENT = 11
     RANDOM_ENTITY = 12
+    PIECE_NEGATIVE = 13
 
 
 def hash64(name: str) -> int:

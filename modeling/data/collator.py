@@ -14,6 +14,7 @@ from modeling.batch import Batch, Layout, Mentions, Rows, Targets, Words
 from modeling.data.chance import Chance, Integers
 from modeling.data.frames import Frame
 from modeling.data.masking import Masker, Text, ranges
+from modeling.data.piece_entities import Spreader
 from modeling.data.views import View
 
 
@@ -25,6 +26,7 @@ class Collator:
         n_entities: rows of the model's entity vocabulary; 0: batches have no mentions.
         with_words: whether the model needs to know the words.
         with_segments: whether it needs to know first and second text.
+        spread: gives entities to the pieces of mentions; None: mentions are rows of their own.
     """
 
     def __init__(
@@ -34,8 +36,9 @@ class Collator:
         n_entities: int = 0,
         with_words: bool = False,
         with_segments: bool = False,
+        spread: Spreader | None = None,
     ) -> None:
-        self.masker, self.n_entities = masker, n_entities
+        self.masker, self.n_entities, self.spread = masker, n_entities, spread
         self.with_words, self.with_segments = with_words, with_segments
         masks_mentions = masker.config.unit == "entity"
         self._n_entities = n_entities if n_entities or masks_mentions else None
@@ -48,15 +51,21 @@ class Collator:
         Raises ``CorpusError`` that names the example where a row is not valid.
         """
         frame = Frame.of(views, self.masker.pieces, n_entities=self._n_entities)
-        mentions = chosen = None
+        mentions = chosen = known = None
         entity_targets = {}
-        if self.n_entities and len(frame.entities):
+        if self.n_entities and len(frame.entities) and self.spread is None:
             chosen, replaced = self.masker.replace_entities(
                 frame.entities, frame.mention_sequences, chance, n_entities=self.n_entities
             )
             mentions = _mentions(frame.text, replaced)
             entity_targets["entities"] = _targets(chosen, frame.entities[chosen], negatives)
         masked = self.masker.mask_text(frame.text, chance, chosen)
+        if self.spread is not None:
+            documents = [part.example.document_id for view in views for part in view.parts]
+            known, asked = self.spread(
+                frame, masked.rows, chance, documents=documents, negatives=negatives
+            )
+            entity_targets = {} if asked is None else {"piece_entities": asked}
         targets = {"pieces": _targets(masked.rows, masked.labels), "pairs": _pair_targets(views)}
         targets |= entity_targets
         return Batch(
@@ -65,6 +74,7 @@ class Collator:
             rows=_rows(frame, with_words=self.with_words, with_mentions=mentions is not None),
             segments=torch.from_numpy(frame.segments) if self.with_segments else None,
             mentions=mentions,
+            piece_entities=known,
             targets={name: target for name, target in targets.items() if len(target.labels)},
             counts=_count(views),
         )

@@ -30,6 +30,8 @@ class Frame:
     """(E,)"""
     mention_sequences: Integers
     """(E,)"""
+    mention_parts: Integers
+    """(E,) the number of the part, of all views together, that each stands in."""
 
     @classmethod
     def of(cls, views: Sequence[View], pieces: PieceIds, *, n_entities: int | None = None) -> Self:
@@ -64,7 +66,8 @@ class Frame:
             mention_ends=ends,
         )
         segments = parts.segments(n_rows)
-        return cls(text, parts.lengths, segments, entities, parts.sequences[of_mention])
+        of_sequence = parts.sequences[of_mention]
+        return cls(text, parts.lengths, segments, entities, of_sequence, of_mention)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from corpora.document import Sentence
 from corpora.errors import CorpusError
 from corpora.matching import LEVELS
-from corpora.ner.columns import Indices, begins_of
-from corpora.ner.gazetteer import Lookup, Names
+from corpora.ner.columns import Indices
+from corpora.ner.gazetteer import Names
 from corpora.ner.hashing import Runs, hash_strings
 from corpora.ner.spans import find_spans
 from corpora.schemas import SCHEMAS
@@ -31,6 +31,7 @@ from corpora.shards import open_dataset, read_batches
 from modeling.data.masking import ranges
 from modeling.data.name_lookup import (
     LookedUp,
+    by_hash,
     find,
     names_of,
     parts_of,
@@ -150,19 +151,7 @@ class Gazetteer:
 
     @cached_property
     def _names(self) -> Names:
-        """The forms by hash."""
-        begins = begins_of(self.forms)
-        tokens = Runs(hash_strings(self.forms.flatten()))
-        starts, ends = begins[:-1], begins[1:]
-        order = np.argsort(-self.levels, kind="stable")
-        kept = order[ends[order] > starts[order]]
-        starts, ends = starts[kept], ends[kept]
-        hashes, firsts = np.unique(tokens.hash(starts, ends), return_index=True)
-        starts, ends, kept = starts[firsts], ends[firsts], kept[firsts]
-        heads = tokens.hash(starts, np.minimum(starts + 2, ends))
-        lookup = Lookup(hashes, heads, (ends - starts).astype(np.int32))
-        labels, levels = self.labels[kept], self.levels[kept]
-        return Names(lookup, labels.astype(np.int32), levels.astype(np.int32))
+        return by_hash(self.forms, self.labels, self.levels)
 
     def look_up(
         self, words: Sequence[Sequence[str]], *, thresholds: Sequence[int] | None = None

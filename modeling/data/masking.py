@@ -29,10 +29,17 @@ from modeling.data.units import (
     within_pieces,
 )
 
-EVALUATION: Final = MaskingConfig(unit="word", budget="pieces", share=0.15, mask=1.0, random=0.0)
+EVALUATION: Final = MaskingConfig(
+    unit="word",
+    budget="pieces",
+    share=0.15,
+    mask=1.0,
+    random=0.0,
+    hide_entity_when_masked=True,
+)
 """The masking of held-out examples, whatever a model was trained with: 15 % of the pieces by whole
-words, all replaced by [MASK], so that no score rises by copying. Scores of models compare if they
-read the same examples and as many pieces of them."""
+words, all replaced by [MASK], and the entities of their mentions hidden, so that no score rises by
+copying. Scores of models compare if they read the same examples and as many pieces of them."""
 
 _UNUSED = re.compile(r"[\[<]unused_?\d+[\]>]")
 

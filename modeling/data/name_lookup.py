@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from corpora.document import Sentence
 from corpora.ner.columns import Indices, SentenceColumns, begins_of
-from corpora.ner.gazetteer import Matches, Names, learn, leftmost_longest
+from corpora.ner.gazetteer import Lookup, Matches, Names, learn, leftmost_longest
+from corpora.ner.hashing import Runs, hash_strings
 from corpora.ner.tally import Labels, tally
 from modeling.data.masking import ranges
 from modeling.tagset import TagSet
@@ -88,6 +89,24 @@ def tag(names: Names, matches: Matches, n_words: int, *, thresholds: Sequence[in
         tags[ranges(starts, sizes), column] = np.repeat(begins + 1, sizes)
         tags[starts, column] = begins
     return tags
+
+
+def by_hash(forms: pa.ListArray, labels: Indices, levels: Indices) -> Names:
+    """Forms (F,), lists of words, to be looked up; of equal ones the highest level, or the first.
+
+    Empty forms are left out.
+    """
+    begins = begins_of(forms)
+    tokens = Runs(hash_strings(forms.flatten()))
+    starts, ends = begins[:-1], begins[1:]
+    order = np.argsort(-levels, kind="stable")
+    kept = order[ends[order] > starts[order]]
+    starts, ends = starts[kept], ends[kept]
+    hashes, firsts = np.unique(tokens.hash(starts, ends), return_index=True)
+    starts, ends, kept = starts[firsts], ends[firsts], kept[firsts]
+    heads = tokens.hash(starts, np.minimum(starts + 2, ends))
+    lookup = Lookup(hashes, heads, (ends - starts).astype(np.int32))
+    return Names(lookup, labels[kept].astype(np.int32), levels[kept].astype(np.int32))
 
 
 def find(names: Names, sentences: SentenceColumns, *, by_parts: bool) -> Matches:

@@ -15,7 +15,9 @@ from modeling.batch import Batch, Layout, Rows, Words
 from modeling.data.candidates import candidates
 from modeling.data.chance import Integers
 from modeling.data.chosen_sentences import Chosen
+from modeling.data.entity_lookup import EntityLookup
 from modeling.data.masking import ranges
+from modeling.data.piece_entities import piece_entities
 from modeling.data.sentence_encoder import EncodedSentences
 from modeling.sentence_batch import SentenceBatch
 from modeling.tagset import TagSet
@@ -41,6 +43,7 @@ class SentenceCollator:
         features: of a gazetteer; None: there is none.
         with_words: whether the encoder needs to know the words of its pre-tokenizer.
         max_span_pieces: of the candidates for a span head; 0: there is no such head.
+        entities: that pieces know, if the encoder's pieces do.
     """
 
     def __init__(
@@ -51,10 +54,12 @@ class SentenceCollator:
         features: WordFeatures | None = None,
         with_words: bool = False,
         max_span_pieces: int = 0,
+        entities: EntityLookup | None = None,
     ) -> None:
         self.encoded, self.tagset, self.features = encoded, tagset, features
         self.with_words, self.max_span_pieces = with_words, max_span_pieces
         self._tags = None if tagset is None else encoded.tags(tagset)
+        self._entities = None if entities is None else entities.of_pieces(encoded)
 
     def __len__(self) -> int:
         """How many sentences there are."""
@@ -94,7 +99,10 @@ class SentenceCollator:
         ids[chosen.firsts + lengths - 1] = encoded.special.sep
         ids[inside] = encoded.pieces[shown]
         layout = Layout.of(lengths)
-        words = None
+        words = known = None
+        if self._entities is not None:
+            entities = self._entities[shown]
+            known = piece_entities(inside[entities > 0], entities[entities > 0])
         if self.with_words:
             begins = np.ones(len(ids), np.bool_)
             begins[inside] = encoded.begins_word[shown]
@@ -109,6 +117,7 @@ class SentenceCollator:
             ids=tuple(names[sentence] for sentence in chosen.sentences.tolist()),
             pieces=torch.from_numpy(ids),
             rows=Rows(layout, together=layout, words=words),
+            piece_entities=known,
             counts={name: count for name, count in counts.items() if count},
         )
 

@@ -2,28 +2,41 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from corpora.document import Sentence
 from corpora.tokenizers import Tokenizer
-from modeling.config import EncoderConfig
+from modeling.config import ConfigError, EncoderConfig
+from modeling.data.candidates import too_long
 from modeling.data.gazetteer import Gazetteer
 from modeling.data.sentence_collator import WordFeatures
 from modeling.data.sentence_encoder import SentenceEncoder
-from modeling.tagging_config import HeadConfig, SentencesConfig
+from modeling.tagging_config import HeadConfig, SentencesConfig, TaggerConfig
+from modeling.tagset import TagSet
 
 GAZETTEER: Final = "gazetteer"
 """The folder beside a tagger that has its names."""
+ENTITIES: Final = "entities"
+"""The folder beside a tagger that has the forms of the entities that its words know."""
+_NAMED: Final = 20  # gold spans in a message or a manifest
 _UNLIMITED: Final = 512  # pieces of a window, where the encoder has no limit
 
 
 def window_settings(
     config: SentencesConfig, head: HeadConfig, encoder: EncoderConfig
 ) -> SentencesConfig:
-    """The settings with a length, and an overlap that leaves each span whole in one window."""
-    is_limited = encoder.positions == "learned" or encoder.n_entities > 0
+    """The settings with a length, and an overlap that leaves each span whole in one window.
+
+    Raises ``ConfigError`` for a length that the encoder has no positions for.
+    """
+    is_limited = encoder.positions == "learned" or encoder.reads_mentions
     limit = encoder.max_positions if is_limited else max(config.max_length, _UNLIMITED)
-    length = min(config.max_length or limit, limit)
+    if config.max_length > limit:
+        raise ConfigError(
+            f"data.max_length={config.max_length}: the encoder reads {limit} pieces at once. "
+            "Longer sentences are read in windows: leave it out."
+        )
+    length = config.max_length or limit
     overlap = (
         max(config.overlap, 2 * head.max_span_pieces) if head.kind == "span" else config.overlap
     )
@@ -39,6 +52,21 @@ def sentence_encoder(tokenizer: Tokenizer, config: SentencesConfig) -> SentenceE
         context=config.context,
         max_context=config.max_context,
     )
+
+
+def name_too_long(
+    config: TaggerConfig, tokenizer: Tokenizer, sentences: Sequence[Sentence]
+) -> dict[str, Any]:
+    """How many gold ``spans`` a span head cannot find, and ``some`` of them by name."""
+    if config.head.kind != "span":
+        return {"spans": 0, "some": []}
+    missed = too_long(
+        sentence_encoder(tokenizer, config.data).encode(sentences),
+        TagSet(config.labels),
+        max_pieces=config.head.max_span_pieces,
+    )
+    named = [f"{m.sentence_id}: {m.text} ({m.n_pieces} pieces)" for m in missed[:_NAMED]]
+    return {"spans": len(missed), "some": named}
 
 
 def features_of(sentences: Sequence[Sentence], gazetteer: Gazetteer | None) -> WordFeatures | None:

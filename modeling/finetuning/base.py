@@ -38,8 +38,19 @@ class Base:
                 f"{config.n_pieces}: they are not of one model."
             )
         files = sorted(folder.glob("*.safetensors")) + sorted(folder.glob("*.bin"))
-        identity = {"name": path.name, "sha256": {file.name: sha256_of(file) for file in files}}
+        identity = {
+            "name": _name_of(folder),
+            "sha256": {file.name: sha256_of(file) for file in files},
+        }
         return cls(folder, config, tokenizer, identity)
+
+
+def _name_of(folder: Path) -> str:
+    """Of the run, where the folder is a model of one: ``final`` and the like say nothing."""
+    folder = folder.resolve()
+    if folder.parent.name == "checkpoints":
+        return f"{folder.parent.parent.name}-{folder.name}"
+    return folder.parent.name if folder.name == "final" else folder.name
 
 
 def find_model(path: Path) -> Path:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -21,8 +21,7 @@ from corpora.shards import open_dataset, read_tagged, sha256_of
 from corpora.splits import SPLITS
 from corpora.tagging import from_iob2
 from corpora.tokenizers import Tokenizer
-from modeling.config import EncoderConfig
-from modeling.data.candidates import too_long
+from modeling.config import ConfigError, EncoderConfig
 from modeling.data.sentence_collator import SentenceCollator, WordFeatures
 from modeling.data.sentence_encoder import SentenceEncoder
 from modeling.data.sentence_order import (
@@ -33,19 +32,20 @@ from modeling.data.sentence_order import (
 )
 from modeling.data.sentences import SentenceSet
 from modeling.data.tagger_inputs import (
+    ENTITIES,
     GAZETTEER,
     features_of,
+    name_too_long,
     sentence_encoder,
     window_settings,
 )
 from modeling.finetuning.base import Base
+from modeling.finetuning.entities import WordEntities
 from modeling.finetuning.lookup import Lookup, look_up_names
 from modeling.finetuning.trials import Fold, Trial
 from modeling.sentence_batch import SentenceBatch
-from modeling.tagging_config import FinetuneConfig, SentencesConfig
+from modeling.tagging_config import FinetuneConfig, SentencesConfig, TaggerConfig
 from modeling.tagset import TagSet
-
-_NAMED: Final = 20  # gold spans in a message or a manifest
 
 
 @dataclass(frozen=True)
@@ -74,15 +74,33 @@ class NerData:
         return [sentence for sentence in self.sentences if sentence.split == name]
 
     def fold(self, fold: Fold) -> tuple[list[Sentence], list[Sentence]]:
-        """All sentences but those of a fold, and those: whole documents, where there are enough."""
-        documents = {sentence.document_id for sentence in self.sentences}
-        by_document = len(documents) >= 2 * fold.of
+        """All sentences but those of a fold, and those: whole documents, where there are enough.
+
+        Documents (or sentences) are dealt to the folds in the order of their hashes, so that there
+        is as much of them in each. Raises ``CorpusError`` where there are fewer than folds.
+        """
         train: list[Sentence] = []
         test: list[Sentence] = []
-        for sentence in self.sentences:
-            point = share(sentence.document_id if by_document else sentence.id, seed=fold.of)
-            (test if int(point * fold.of) + 1 == fold.number else train).append(sentence)
+        units = self._units(fold.of)
+        names = {unit: share(unit, seed=fold.of) for unit in units}
+        folds = {name: n % fold.of for n, name in enumerate(sorted(names, key=names.__getitem__))}
+        for sentence, unit in zip(self.sentences, units, strict=True):
+            (test if folds[unit] + 1 == fold.number else train).append(sentence)
         return train, test
+
+    def _units(self, n_folds: int) -> list[str]:
+        """What each sentence goes to a fold with: its document, or itself.
+
+        ``CorpusError`` where there are fewer than folds.
+        """
+        units = [sentence.document_id for sentence in self.sentences]
+        if len(set(units)) < 2 * n_folds:
+            units = [sentence.id for sentence in self.sentences]
+        if len(set(units)) < n_folds:
+            raise CorpusError(
+                f"{self.path}: {len(set(units))} sentences make no {n_folds} folds. Take fewer."
+            )
+        return units
 
 
 @dataclass(frozen=True)
@@ -97,18 +115,22 @@ class TrialData:
     train: SentenceSet
     dev: SentenceSet | None
     lookup: Lookup | None
+    entities: WordEntities | None
     with_words: bool
     origin: str
 
     @classmethod
-    def of(cls, data: NerData, base: Base, encoder: EncoderConfig, *, trial: Trial) -> "TrialData":
-        """Choose the sentences; ``CorpusError`` where there are none to learn from."""
+    def of(
+        cls,
+        data: NerData,
+        base: Base,
+        encoder: EncoderConfig,
+        *,
+        trial: Trial,
+        entities: WordEntities | None = None,
+    ) -> "TrialData":
+        """Choose the sentences, which ``check_sentences`` has looked at."""
         train, dev = _divide(data, trial)
-        if not any(tag != "O" for sentence in train for tag in sentence.tags):
-            splits = {s: len(data.split(s)) for s in SPLITS}
-            raise CorpusError(
-                f"{data.path}: no name among {len(train)} training sentences (splits: {splits})."
-            )
         tagset = TagSet.of(sentence.tags for sentence in train)
         config = trial.config
         return cls(
@@ -119,6 +141,7 @@ class TrialData:
             train=SentenceSet.of(train),
             dev=SentenceSet.of(dev) if dev else None,
             lookup=look_up_names(config.gazetteer, train, tagset),
+            entities=entities,
             with_words=encoder.attention.startswith("whole_word"),
             origin=data.name,
         )
@@ -140,6 +163,7 @@ class TrialData:
             features=features,
             with_words=self.with_words,
             max_span_pieces=head.max_span_pieces if head.kind == "span" else 0,
+            entities=self.entities.lookup if self.entities else None,
         )
 
     @cached_property
@@ -197,17 +221,13 @@ class TrialData:
         """The gold spans that a span head cannot find: how many, and some of them by name."""
         if self.config.head.kind != "span":
             return {}
+        tagger = TaggerConfig(
+            labels=self.tagset.labels, head=self.config.head, data=self.window_config
+        )
         found = {}
         for split, sentences in (("train", self.train), ("dev", self.dev)):
-            if sentences is None:
-                continue
-            missed = too_long(
-                self._encoder.encode(sentences),
-                self.tagset,
-                max_pieces=self.config.head.max_span_pieces,
-            )
-            named = [f"{m.sentence_id}: {m.text} ({m.n_pieces} pieces)" for m in missed[:_NAMED]]
-            found[split] = {"spans": len(missed), "some": named}
+            if sentences is not None:
+                found[split] = name_too_long(tagger, self.tokenizer, sentences)
         return found
 
     def describe(self) -> dict[str, Any]:
@@ -215,6 +235,7 @@ class TrialData:
         return {
             "ner": self.origin,
             "labels": list(self.tagset.labels),
+            "entities": self.entities.counts if self.entities else None,
             "train": {"sentences": len(self.train)} | self._batches.collator.encoded.counts,
             "dev": {"sentences": len(self.dev)} | self._dev_collator.encoded.counts
             if self.dev
@@ -222,10 +243,12 @@ class TrialData:
         }
 
     def save(self, folder: Path) -> None:
-        """Write the tokenizer and the gazetteer beside a tagger."""
+        """Write the tokenizer, the gazetteer and the forms of entities beside a tagger."""
         self.tokenizer.save(folder)
         if self.lookup:
             self.lookup.gazetteer.save(folder / GAZETTEER)
+        if self.entities:
+            self.entities.lookup.save(folder / ENTITIES)
 
 
 def _divide(data: NerData, trial: Trial) -> tuple[Sequence[Sentence], Sequence[Sentence]]:
@@ -235,5 +258,37 @@ def _divide(data: NerData, trial: Trial) -> tuple[Sequence[Sentence], Sequence[S
         dev: list[Sentence] = []
     else:
         train, dev = data.split("train"), data.split("dev")
-    size = trial.config.training.train_size
-    return [train[number] for number in first_by_hash(train, size).tolist()], dev
+    return chosen_for_training(train, trial.config.training.train_size, where=data.path), dev
+
+
+def chosen_for_training(sentences: Sequence[Sentence], size: int, *, where: Path) -> list[Sentence]:
+    """As many of the training sentences as ``training.train_size`` says.
+
+    Raises ``CorpusError`` where there are not so many.
+    """
+    if size > len(sentences):
+        raise CorpusError(
+            f"{where}: training.train_size={size}, but there are {len(sentences)} training "
+            "sentences. Take a smaller number, or 0 for all."
+        )
+    return [sentences[number] for number in first_by_hash(sentences, size).tolist()]
+
+
+def check_sentences(data: NerData, trials: Sequence[Trial]) -> None:
+    """Raise ``CorpusError`` or ``ConfigError`` for a trial that lacks what it learns from.
+
+    Before the first of them is trained: it may be hours until it is the last one's turn.
+    """
+    for trial in trials:
+        train, dev = _divide(data, trial)
+        if not any(from_iob2(sentence.tags) for sentence in train):
+            splits = {s: len(data.split(s)) for s in SPLITS}
+            raise CorpusError(
+                f"{data.path}: no name among {len(train)} training sentences (splits: {splits})."
+            )
+        if trial.config.training.choose == "best" and not any(from_iob2(s.tags) for s in dev):
+            has = "has no name in it" if dev else "is missing"
+            raise ConfigError(
+                f"{data.path}: training.choose=best needs a split dev, which {has}: make the "
+                "dataset with one, or --set training.choose=last."
+            )

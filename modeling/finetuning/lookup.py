@@ -2,13 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from corpora.document import Sentence
+from corpora.shards import sha256_of
 from modeling.config import ConfigError
 from modeling.data.cross_fitting import learn_gazetteer, with_best_level
 from modeling.data.gazetteer import Gazetteer
 from modeling.data.name_lookup import LookedUp
-from modeling.tagging_config import GazetteerConfig
+from modeling.tagging_config import FinetuneConfig, GazetteerConfig
 from modeling.tagset import TagSet
 
 
@@ -19,6 +21,19 @@ class Lookup:
     gazetteer: Gazetteer
     of_train: LookedUp
     """Cross-fitted, where the names are those of the training sentences themselves."""
+
+
+def looked_up(config: FinetuneConfig) -> list[dict[str, str]]:
+    """What identifies the files and datasets that the settings look names or entities up in."""
+    paths = {"gazetteer": config.gazetteer.path, "entities": config.data.entities}
+    if config.gazetteer.source not in {"file", "entities"}:
+        del paths["gazetteer"]
+    found = []
+    for name, path in paths.items():
+        file = Path(path) / "dataset.json" if Path(path).is_dir() else Path(path)
+        if path and file.is_file():
+            found.append({name: sha256_of(file)})
+    return found
 
 
 def look_up_names(

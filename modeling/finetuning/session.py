@@ -16,10 +16,13 @@ import torch
 from torch import Tensor
 
 from corpora.build import sync_file, sync_folder
+from corpora.errors import CorpusError
 from corpora.shards import write_json
-from modeling.config import ConfigError
+from modeling.config import EncoderConfig
 from modeling.finetuning.base import Base
-from modeling.finetuning.data import NerData, TrialData
+from modeling.finetuning.data import NerData, TrialData, check_sentences
+from modeling.finetuning.entities import open_entities
+from modeling.finetuning.lookup import looked_up
 from modeling.finetuning.summary import write_summary
 from modeling.finetuning.trials import Trial
 from modeling.models.tagging import TaggingModel, encoder_for, take_encoder
@@ -41,7 +44,7 @@ from modeling.training.checkpoints import (
 from modeling.training.loop import Conditions, train
 from modeling.training.metrics import Window
 from modeling.training.optimizer import Optimizer
-from modeling.training.run_folder import RunFolder, differences, versions
+from modeling.training.run_folder import OtherRunError, RunFolder, differences, versions
 from modeling.training.schedules import Schedule, check_schedule, rates
 from modeling.training.telling import Display, Recorder
 from modeling.training.world import World
@@ -69,6 +72,7 @@ def finetune(job: Job, stream: TextIO) -> Path:
     ``DivergedError``.
     """
     data, base = NerData.open(job.ner), Base.open(job.model)
+    check_sentences(data, job.trials)
     for number, trial in enumerate(job.trials, 1):
         folder = RunFolder(job.output / trial.name)
         with folder.hold():
@@ -85,9 +89,18 @@ def finetune(job: Job, stream: TextIO) -> Path:
 
 
 def _claim(folder: RunFolder, settings: dict[str, Any], *, is_forced: bool) -> None:
-    """Claim a folder; a forced trial begins anew where its settings are others."""
-    is_begun = folder.settings.is_file()
-    if is_forced and is_begun and any(differences(folder.read_settings(), settings)):
+    """Claim a folder; a forced trial begins anew where its settings are others.
+
+    Raises ``OtherRunError`` that names what differs, unless forced.
+    """
+    differing = _differing(folder, settings, is_forced=is_forced)
+    if differing and not is_forced:
+        raise OtherRunError(
+            f"{folder.path}: holds a tagger with other settings:\n  "
+            + "\n  ".join(differing)
+            + "\nChoose another --output, or begin anew with --force."
+        )
+    if differing:
         for path in (folder.final, folder.checkpoints):
             shutil.rmtree(path, ignore_errors=True)
     folder.claim(settings, is_forced=is_forced)
@@ -100,11 +113,23 @@ def _settings(job: Job, trial: Trial, *, data: NerData, base: Base) -> dict[str,
         "setting": trial.setting,
         "fold": asdict(trial.fold) if trial.fold else None,
         "config": trial.config.to_json(),
-        "examples": [data.identity],
+        "examples": [data.identity, *looked_up(trial.config)],
         "init_from": base.identity,
         "world_size": 1,
         "versions": versions() | {"threads": str(torch.get_num_threads())},
     }
+
+
+def _differing(folder: RunFolder, settings: dict[str, Any], *, is_forced: bool) -> list[str]:
+    """What is other in a trial that is begun or finished."""
+    if not folder.final.is_dir() and newest(folder.checkpoints) is None:
+        return []
+    try:
+        return list(differences(folder.read_settings(), settings))
+    except CorpusError as error:
+        if not is_forced:
+            raise
+        return [str(error)]
 
 
 @dataclass
@@ -132,11 +157,13 @@ class _Session:
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         training = self.config.training
         self.conditions = Conditions(World(device=device), training.seed, training.precision)
+        entities = open_entities(self.config.data.entities, base)
         encoder = encoder_for(
             base.config,
-            reads_entities=_reads_entities(self.config, n_entities=base.config.n_entities),
+            reads_entities=_reads_entities(self.config, base.config),
+            n_word_entities=entities.n_rows if entities else 0,
         )
-        self.data = TrialData.of(data, base, encoder, trial=trial)
+        self.data = TrialData.of(data, base, encoder, trial=trial, entities=entities)
         torch.manual_seed(training.seed)
         tagger = TaggerConfig(
             labels=self.data.tagset.labels,
@@ -154,13 +181,9 @@ class _Session:
     def run(self) -> None:
         """Begin or go on, train to the end, and write the tagger."""
         if self.folder.final.is_dir():
+            self._clean()
             self.display.say(f"is finished: {self.folder.final}")
             return
-        if self.config.training.choose == "best" and not self.data.dev:
-            raise ConfigError(
-                "training.choose=best needs a split dev, and the dataset has none: make it with "
-                "one, or --set training.choose=last."
-            )
         checkpoint = newest(self.folder.checkpoints)
         take_encoder(self.model, self.base.folder)
         self.model.to(self.conditions.world.device)
@@ -233,11 +256,10 @@ class _Session:
             return
         own = self._average_in()
         f1 = strict_f1(self._tag_dev())
-        if f1 > progress.best:
-            progress.best, progress.best_epoch, progress.n_worse = f1, progress.epoch, 0
+        progress.n_worse = 0 if f1 > progress.best else progress.n_worse + 1
+        if f1 > progress.best or f1 == progress.best == 0.0:  # of those without a hit, the last
+            progress.best, progress.best_epoch = f1, progress.epoch
             self._keep_best()
-        else:
-            progress.n_worse += 1
         if own is not None:
             load_weights(self.model, own)
         self._record("dev", {"epoch": progress.epoch, "strict_f1": f1})
@@ -281,23 +303,26 @@ class _Session:
             load_weights(self.model, load_tensors(self.folder.best, self.conditions.world.device))
         else:
             self._average_in()
-        scores: dict[str, Any] = {"epoch": self.progress.epoch}
+        is_best = self.config.training.choose == "best"
+        scores: dict[str, Any] = {
+            "epoch": self.progress.best_epoch if is_best else self.progress.epoch,
+            "too_long": self.data.too_long(),
+        }
         if self.data.dev:
             batches = self.data.dev_batches()
             temperature = calibrate(self.model, batches, conditions=self.conditions)
             self.model.config = replace(self.model.config, temperature=temperature)
             tagged = self._tag_dev()
-            scores = {
-                "epoch": self.progress.best_epoch,
-                "strict_f1": strict_f1(tagged),
-                "temperature": temperature,
-                "too_long": self.data.too_long(),
-            }
+            scores |= {"strict_f1": strict_f1(tagged), "temperature": temperature}
         self._record("final", scores)
         self._publish(scores)
+        self._clean()
+        self.display.say(f"made {self.folder.final}")
+
+    def _clean(self) -> None:
+        """Take away what only an unfinished trial needs."""
         for path in (self.folder.checkpoints, self.folder.best):
             shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-        self.display.say(f"made {self.folder.final}")
 
     def _publish(self, scores: Mapping[str, Any]) -> None:
         """Write ``final`` under another name, and rename it."""
@@ -316,8 +341,12 @@ class _Session:
         sync_folder(final.parent)
 
 
-def _reads_entities(config: FinetuneConfig, *, n_entities: int) -> bool:
-    return n_entities > 0 and config.head.kind == "span" and config.head.span_features != "words"
+def _reads_entities(config: FinetuneConfig, base: EncoderConfig) -> bool:
+    return (
+        base.reads_mentions
+        and config.head.kind == "span"
+        and (config.head.span_features != "words")
+    )
 
 
 def _schedule(config: FinetuneConfig, n_steps: int) -> Schedule:

@@ -29,17 +29,26 @@ def write_summary(output: Path, trials: Sequence[Trial]) -> tuple[Path, list[str
     """Write ``summary.json``; returns its path, and what a person wants to know in lines."""
     rows = [_row(output, trial) for trial in trials]
     settings = [_sum_up(setting, rows) for setting in dict.fromkeys(row["setting"] for row in rows)]
-    best = max(settings, key=lambda row: row["mean"] or 0.0)
+    best = _best(settings)
     chosen = max(
-        (row for row in rows if row["setting"] == best["setting"]),
+        (row for row in rows if row["setting"] == best),
         key=lambda row: row["strict_f1"] or 0.0,
+        default={"name": None},
     )
     path = output / SUMMARY
     write_json(
         path,
-        {"trials": rows, "settings": settings, "best": best["setting"], "tagger": chosen["name"]},
+        {"trials": rows, "settings": settings, "best": best, "tagger": chosen["name"]},
     )
-    return path, list(_lines(settings, best["setting"]))
+    return path, list(_lines(settings, best))
+
+
+def _best(settings: Sequence[dict[str, Any]]) -> str | None:
+    """The setting with the best mean; None where there are several without scores."""
+    if len(settings) > 1 and any(row["mean"] is None for row in settings):
+        return None
+    best = max(settings, key=lambda row: row["mean"] or 0.0)
+    return str(best["setting"])
 
 
 def _row(output: Path, trial: Trial) -> dict[str, Any]:
@@ -65,7 +74,7 @@ def _sum_up(setting: str, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _lines(settings: Sequence[dict[str, Any]], best: str) -> Iterator[str]:
+def _lines(settings: Sequence[dict[str, Any]], best: str | None) -> Iterator[str]:
     for row in settings:
         if row["mean"] is None:
             yield f"{row['setting'] or 'made'}: {row['n']} trained; there is no dev to score on"
@@ -85,24 +94,38 @@ def has_tagger(path: Path) -> bool:
 def find_taggers(path: Path) -> list[TaggerFolder]:
     """The taggers of a run, of all settings, in the order of ``summary.json``; or the one there is.
 
-    Raises ``CorpusError`` where there is none.
+    Raises ``CorpusError`` where there is none, or one of them is not finished.
     """
     for folder in (path, path / "final"):
         if (folder / TAGGER_FILE).is_file():
             return [TaggerFolder(folder, "")]
-    summary = _read(path)
-    return [
+    taggers = [
         TaggerFolder(path / row["name"] / "final", row["name"], row["setting"])
-        for row in summary["trials"]
+        for row in _read(path)["trials"]
     ]
+    for tagger in taggers:
+        if not (tagger.path / TAGGER_FILE).is_file():
+            raise CorpusError(
+                f"{tagger.path}: no tagger ({TAGGER_FILE}), though {path / SUMMARY} names it. It "
+                "is being trained anew: run the command of modeling.finetune again."
+            )
+    return taggers
 
 
 def best_taggers(path: Path) -> list[TaggerFolder]:
-    """Those of the setting that is best on dev: one for each seed or fold."""
+    """Those of the setting that is best on dev: one for each seed or fold.
+
+    Raises ``CorpusError`` where there are several settings, and no dev has told which is the best.
+    """
     taggers = find_taggers(path)
     if len(taggers) == 1:
         return taggers
     best = _read(path)["best"]
+    if best is None:
+        raise CorpusError(
+            f"{path}: several settings were tried, and none is the best, for there was no dev to "
+            "score on. Evaluate them all (--every-setting), or name one of the folders in it."
+        )
     return [tagger for tagger in taggers if tagger.setting == best]
 
 
@@ -111,6 +134,7 @@ def find_tagger(path: Path) -> TaggerFolder:
     taggers = find_taggers(path)
     if len(taggers) == 1:
         return taggers[0]
+    best_taggers(path)
     name = _read(path)["tagger"]
     return next(tagger for tagger in taggers if tagger.name == name)
 

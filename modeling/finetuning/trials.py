@@ -4,9 +4,14 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import Final
 
 from modeling.config import ConfigError
+from modeling.finetuning.numbers import check_numbers
 from modeling.tagging_config import FinetuneConfig
+
+_SEED: Final = "training.seed"
+_SIZE: Final = "training.train_size"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +50,21 @@ def plan_trials(
 ) -> list[Trial]:
     """Every combination: ``NAME=VALUE`` is set, ``NAME=VALUE,VALUE`` is tried.
 
-    Raises ``ConfigError`` for settings that do not exist, and for the same one twice.
+    Raises ``ConfigError`` for settings that do not exist or have values that they cannot have, for
+    the same one twice, and for a single fold.
     """
+    if n_folds < 0 or n_folds == 1:
+        raise ConfigError(f"--folds {n_folds}: cross-validation needs two or more.")
+    named = [_values(setting) for setting in settings]
+    _check_once(named, has_seeds=bool(seeds), has_sizes=bool(train_sizes))
     varied: list[list[str]] = []
-    for setting in settings:
-        values = _values(setting)
+    for values in named:
         if len(values) == 1:
-            config = config.override([setting])
+            config = config.override(values)
         else:
             varied.append(values)
     if train_sizes:
-        varied.append([f"training.train_size={size}" for size in train_sizes])
+        varied.append([f"{_SIZE}={size}" for size in train_sizes])
     folds: list[Fold | None] = [Fold(number, n_folds) for number in range(1, n_folds + 1)]
     trials = [
         Trial(_name_of(chosen), _tried(config.override(chosen), seed, fold), fold)
@@ -66,7 +75,27 @@ def plan_trials(
     names = [trial.name for trial in trials]
     if len(set(names)) < len(names):
         raise ConfigError("The same settings, sizes or seeds are asked for twice.")
+    for trial in trials:
+        check_numbers(trial.config)
     return trials
+
+
+def _check_once(named: Sequence[Sequence[str]], *, has_seeds: bool, has_sizes: bool) -> None:
+    """Raise ``ConfigError`` for a setting that would be lost beside another, and for seeds.
+
+    One value may stand for another that was set before; beside several it would do nothing.
+    """
+    taken = {name for name, has in ((_SEED, has_seeds), (_SIZE, has_sizes)) if has}
+    for values in named:
+        name = values[0].partition("=")[0].strip()
+        if name in taken:
+            raise ConfigError(f"{name}: given twice. Give all its values at once.")
+        if len(values) > 1 and name == _SEED:
+            raise ConfigError(
+                f"{name}: seeds are no settings of which the best is chosen. Give --seeds 1,2,3."
+            )
+        if len(values) > 1:
+            taken.add(name)
 
 
 def _tried(config: FinetuneConfig, seed: int, fold: Fold | None) -> FinetuneConfig:
@@ -76,9 +105,7 @@ def _tried(config: FinetuneConfig, seed: int, fold: Fold | None) -> FinetuneConf
 
 
 def _name_of(chosen: Sequence[str]) -> str:
-    return ",".join(
-        setting.replace("training.train_size=", "size=").replace("/", "_") for setting in chosen
-    )
+    return ",".join(setting.replace(f"{_SIZE}=", "size=").replace("/", "_") for setting in chosen)
 
 
 def _values(setting: str) -> list[str]:

@@ -27,12 +27,12 @@ class Scores(NamedTuple):
     """(M,) int64: how many ids score higher than the label; 0 is a hit, < k one of the top k."""
 
 
-def _uncompiled(function: _Function) -> _Function:
+def uncompiled(function: _Function) -> _Function:
     """Leave a function out of what is compiled: each number of chunks would be compiled anew."""
     return torch.compiler.disable(function)  # type: ignore[no-any-return, no-untyped-call]
 
 
-@_uncompiled
+@uncompiled
 def summed_cross_entropy(
     features: Tensor, weight: Tensor, *, bias: Tensor, labels: Tensor
 ) -> Tensor:
@@ -48,7 +48,7 @@ def summed_cross_entropy(
     return apply(features, weight, bias, labels, product_type)
 
 
-@_uncompiled
+@uncompiled
 @torch.no_grad()
 def score(features: Tensor, weight: Tensor, *, bias: Tensor, labels: Tensor) -> Scores:
     """Summed cross-entropy and ranks; float32 throughout, as bfloat16 would score many ids alike.

@@ -1,7 +1,9 @@
 """Models of ours to folders that transformers loads without a missing or unexpected weight."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 import torch
 from torch import Tensor
@@ -15,6 +17,8 @@ from modeling.layers.embeddings import sinusoids
 from modeling.models.pretraining import PretrainingModel
 from modeling.models.weights import save_weights
 
+_WITHOUT_POOLER: Final = frozenset({"BertForMaskedLM", "BertForTokenClassification"})
+
 
 def export(
     model: PretrainingModel, folder: Path, tokenizer: Path, *, has_heads: bool = True
@@ -27,23 +31,37 @@ def export(
     which only their byte-level ``LukeTokenizer`` knows, has none. Raises ``ConfigError`` for what
     transformers has no model for: relative positions, whole-word attention, other norms.
     """
-    opened = Tokenizer.open(tokenizer)
-    encoder = model.config.encoder
-    if opened.size > encoder.n_pieces:
-        raise ConfigError(
-            f"{tokenizer} has {opened.size} pieces, but the model {encoder.n_pieces}. Name the "
-            "tokenizer that the examples were made with."
-        )
+    opened = open_tokenizer(tokenizer, model.config.encoder)
     config = make_config(model.config, pad=opened.special.pad, has_heads=has_heads)
     tensors = _tensors(model, config, has_heads=has_heads)
+    write_folder(folder, config, tensors, tokenizer=opened)
+    set_max_length(folder, model.config.encoder.max_positions)
+
+
+def open_tokenizer(folder: Path, encoder: EncoderConfig) -> Tokenizer:
+    """The tokenizer in a folder; ``ConfigError`` if it has more pieces than the encoder."""
+    opened = Tokenizer.open(folder)
+    if opened.size > encoder.n_pieces:
+        raise ConfigError(
+            f"{folder} has {opened.size} pieces, but the model {encoder.n_pieces}. Name the "
+            "tokenizer that the examples were made with."
+        )
+    return opened
+
+
+def write_folder(
+    folder: Path, config: PretrainedConfig, tensors: Mapping[str, Tensor], *, tokenizer: Tokenizer
+) -> None:
+    """Write what ``from_pretrained`` reads."""
     folder.mkdir(parents=True, exist_ok=True)
     config.save_pretrained(folder)
     save_weights(tensors, folder)
-    opened.save(folder)
-    _set_max_length(folder / "tokenizer_config.json", encoder.max_positions)
+    tokenizer.save(folder)
 
 
-def _set_max_length(file: Path, n_positions: int) -> None:
+def set_max_length(folder: Path, n_positions: int) -> None:
+    """Let their tokenizer know how many pieces fit."""
+    file = folder / "tokenizer_config.json"
     values = json.loads(file.read_text(encoding="utf-8"))
     text = json.dumps({**values, "model_max_length": n_positions}, ensure_ascii=False, indent=1)
     file.write_text(text + "\n", encoding="utf-8")
@@ -59,21 +77,31 @@ def _tensors(
         for name, tensor in model.state_dict().items()
         if has_heads or not name.startswith("heads.") or name.startswith("heads.pairs.pooler.")
     }
-    model_type = config.model_type
-    tensors = {}
-    for name, tensor in state.items():
-        if (other := names.their_name(name, model_type)) is not None:
-            tensors[other] = tensor
-    _add_what_they_always_have(tensors, config, encoder=model.config.encoder)
-    if model_type == "luke":
-        _to_shapes_of_luke(tensors, config, state=state)
+    tensors = rename(state, config, encoder=model.config.encoder)
     if has_heads:
         _finish_heads(tensors, config)
-    prefix = names.PREFIXES[model_type] if has_heads else ""
+    prefix = names.PREFIXES[config.model_type] if has_heads else ""
     return {
         name if name.startswith(names.HEADS) else prefix + name: tensor
         for name, tensor in tensors.items()
     }
+
+
+def rename(
+    state: Mapping[str, Tensor], config: PretrainedConfig, *, encoder: EncoderConfig
+) -> dict[str, Tensor]:
+    """Weights of ours by their names, without prefix, and all that their base model has besides.
+
+    What they have no name for is left out.
+    """
+    tensors = {}
+    for name, tensor in state.items():
+        if (other := names.their_name(name, config.model_type)) is not None:
+            tensors[other] = tensor
+    _add_what_they_always_have(tensors, config, encoder=encoder)
+    if config.model_type == "luke":
+        _to_shapes_of_luke(tensors, config, state=state)
+    return tensors
 
 
 def _add_what_they_always_have(
@@ -85,13 +113,13 @@ def _add_what_they_always_have(
         tensors[names.POSITIONS] = sinusoids(encoder.max_positions, width)
     if not encoder.n_segments:
         tensors[names.SEGMENTS] = torch.zeros(config.type_vocab_size, width)
-    if config.architectures != ["BertForMaskedLM"] and names.POOLER[0] not in tensors:
+    if not _WITHOUT_POOLER & {*(config.architectures or ())} and names.POOLER[0] not in tensors:
         weight, bias = names.POOLER
         tensors[weight], tensors[bias] = torch.eye(width), torch.zeros(width)
 
 
 def _to_shapes_of_luke(
-    tensors: dict[str, Tensor], config: PretrainedConfig, *, state: dict[str, Tensor]
+    tensors: dict[str, Tensor], config: PretrainedConfig, *, state: Mapping[str, Tensor]
 ) -> None:
     """Fill up tables with zero rows; the bias of the projection (D-M2) goes into the types."""
     first = first_position(config)

@@ -10,6 +10,7 @@ from transformers import PretrainedConfig
 from modeling.config import HeadsConfig, PretrainConfig
 from modeling.huggingface import names, settings
 from modeling.huggingface.folders import read_tensors
+from modeling.models.initialization import Undrawn
 from modeling.models.pretraining import PretrainingModel
 from modeling.models.weights import FILE, WeightsError, load_weights
 
@@ -29,7 +30,8 @@ class Pretrained:
 
     def build(self) -> PretrainingModel:
         """The model with these weights."""
-        model = PretrainingModel.from_config(self.config)
+        with Undrawn():
+            model = PretrainingModel.from_config(self.config)
         model.load_state_dict(self.weights)
         return model
 

@@ -126,6 +126,7 @@ def _architecture(heads: HeadsConfig, model_type: str) -> str:
 def _encoder_problems(encoder: EncoderConfig) -> list[str]:
     wrong = {
         f"attention={encoder.attention}": encoder.attention not in {"plain", "entity_aware"},
+        f"entities={encoder.entities}": encoder.entities != "mentions",
         f"positions={encoder.positions}": encoder.positions == "none",
         f"norm={encoder.norm}": encoder.norm != "post",
         "embedding_norm=false": not encoder.embedding_norm,

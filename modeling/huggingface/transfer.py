@@ -31,7 +31,11 @@ _SAME: Final = (
 """Settings of an encoder without which its weights mean something else."""
 _MATRIX: Final = "heads.pieces.matrix.weight"
 _EMBEDDING: Final = "encoder.embeddings.pieces.weight"
-_OF_ENTITIES: Final = ("encoder.entity_embeddings.entities.weight", "heads.entities.bias")
+_OF_ENTITIES: Final = (
+    "encoder.entity_embeddings.entities.weight",
+    "heads.entities.bias",
+    "heads.piece_entities.bias",
+)
 """Parameters with a row for each entity."""
 
 

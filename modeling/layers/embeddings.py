@@ -69,9 +69,15 @@ class PieceEmbeddings(nn.Module):
         norm_eps: float = 1e-12,
         scale: bool = False,
         dropout: float = 0.1,
+        entity_width: int = 0,
     ) -> None:
+        """``entity_width``: of the vectors that pieces know (``Rows.known``); 0: they are not read.
+
+        They are projected and added, too, before the norm (BERT+FUR+ENT: E-T5).
+        """
         super().__init__()
         self.pieces = nn.Embedding(n_pieces, width)
+        self.entities = nn.Linear(entity_width, width, bias=False) if entity_width else None
         self.factor = width**0.5 if scale else None
         self.positions: LearnedPositions | SinusoidalPositions | None = None
         if positions == "learned":
@@ -91,6 +97,8 @@ class PieceEmbeddings(nn.Module):
             x = x + self.positions(rows)
         if self.segments is not None:
             x = x + (self.segments.weight[0] if segments is None else self.segments(segments))
+        if self.entities is not None and rows.known is not None:
+            x = x.index_add(0, rows.known.rows, self.entities(rows.known.vectors).to(x.dtype))
         if self.norm is not None:
             x = self.norm(x)
         return self.dropout(x)  # type: ignore[no-any-return]

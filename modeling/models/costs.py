@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from torch import nn
 
-from modeling.batch import Batch, Layout
+from modeling.batch import Batch, Layout, Targets
 from modeling.config import EncoderConfig, PretrainConfig
 from modeling.models.pretraining import PretrainingModel
 
 TRAINING: Final = 3
 """Forward and backward, in forwards."""
+_PIECES_OF_MENTION: Final = 2
 
 
 def count_parameters(model: PretrainingModel) -> dict[str, int]:
@@ -55,6 +56,8 @@ class Lengths:
     words: NDArray[np.int64] | None = None
     """Only whole-word attention needs it."""
     mentions: NDArray[np.int64] | None = None
+    known: NDArray[np.int64] | None = None
+    """Pieces that know an entity."""
 
     @classmethod
     def of(cls, batch: Batch) -> "Lengths":
@@ -64,6 +67,7 @@ class Lengths:
             pieces=_sizes(rows.pieces),
             words=None if rows.words is None else _sizes(rows.words.layout),
             mentions=None if rows.entities is None else _sizes(rows.entities),
+            known=_known_sizes(batch),
         )
 
 
@@ -71,25 +75,49 @@ def _sizes(layout: Layout) -> NDArray[np.int64]:
     return np.bincount(layout.sequences.cpu().numpy(), minlength=layout.n_sequences)
 
 
+def _known_sizes(batch: Batch) -> NDArray[np.int64] | None:
+    if batch.piece_entities is None:
+        return None
+    layout = batch.rows.pieces
+    of = layout.sequences.index_select(0, batch.piece_entities.rows)
+    return np.bincount(of.cpu().numpy(), minlength=layout.n_sequences)
+
+
 def batch_flops(config: PretrainConfig, batch: Batch) -> int:
     """Operations of forward and backward of a batch with targets."""
     forward = encoder_flops(config.encoder, Lengths.of(batch))
-    negatives = [targets.negatives for targets in (batch.targets or {}).values()]
-    n_negatives = sum(len(each) for each in negatives if each is not None)
+    compared = {name: _n_compared(targets) for name, targets in (batch.targets or {}).items()}
+    n_negatives = max((n for n in compared.values() if n is not None), default=0)
     return TRAINING * (forward + head_flops(config, batch.n_targets, n_negatives=n_negatives))
+
+
+def _n_compared(targets: Targets) -> int | None:
+    """With how many ids a label is compared, on average; None: with the whole vocabulary."""
+    if targets.choices is not None:
+        pairs = zip(targets.choices.sizes, targets.choices.n_targets, strict=True)
+        mean = sum(size * n for size, n in pairs) / max(len(targets.labels), 1)
+        return max(1, round(mean) - 1)
+    return None if targets.negatives is None else targets.negatives.shape[-1]
 
 
 def flops_per_piece(config: PretrainConfig, length: int, *, n_mentions: int = 0) -> float:
     """Operations of forward and backward for a piece of a sequence of this length.
 
-    ``masking`` says how many targets there are; each piece counts as a word.
+    ``masking`` says how many targets there are; each piece counts as a word. Where pieces know
+    entities, a mention counts as two of them.
     """
+    are_rows = config.encoder.entities == "mentions"
+    n_known = 0 if are_rows else min(_PIECES_OF_MENTION * n_mentions, length)
     sizes = Lengths(
-        pieces=np.array([length]), words=np.array([length]), mentions=np.array([n_mentions])
+        pieces=np.array([length]),
+        words=np.array([length]),
+        mentions=np.array([n_mentions if are_rows else 0]),
+        known=np.array([n_known]),
     )
     shares = {
         "pieces": config.masking.share * length,
         "entities": config.masking.entity_share * n_mentions,
+        "piece_entities": n_known,
         "pairs": 1.0,
     }
     n_targets = {name: shares[name] for name in config.heads.weights}
@@ -102,8 +130,11 @@ def encoder_flops(config: EncoderConfig, lengths: Lengths) -> int:
     pieces, width = lengths.pieces, config.width
     mentions = np.zeros_like(pieces) if lengths.mentions is None else lengths.mentions
     rows = pieces + mentions
+    known = np.zeros_like(pieces) if lengths.known is None else lengths.known
+    of_known = 2 * known * config.entity_width * width
     attention = {
         "plain": lambda: _attention(rows, rows, width=width),
+        "char_entity": lambda: _attention(rows, rows, width=width) + 2 * of_known,
         "relative": lambda: _attention(pieces, pieces, width=width, offsets=2 * config.clip + 1),
         "entity_aware": lambda: (
             _attention(rows, rows, width=width) + np.where(mentions > 0, 2 * rows * width**2, 0)
@@ -114,6 +145,8 @@ def encoder_flops(config: EncoderConfig, lengths: Lengths) -> int:
     feed_forward = 4 * rows * width * config.inner_width
     is_projected = config.n_entities and config.entity_width != width
     projection = 2 * mentions * config.entity_width * width if is_projected else 0
+    if config.entities == "pieces" and config.attention != "char_entity":
+        projection = of_known
     return int((config.n_layers * (attention + feed_forward) + projection).sum())
 
 
@@ -142,6 +175,7 @@ def head_flops(
     each = {
         "pieces": width * (heads.transform * width + encoder.n_pieces),
         "entities": entity_width * (width + n_entities),
+        "piece_entities": entity_width * (width + n_entities),
         "pairs": width * ((heads.pair_pooling == "cls") * width + 2),
     }
     return int(sum(2 * np.asarray(n) * each[name] for name, n in n_targets.items()))

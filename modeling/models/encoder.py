@@ -3,15 +3,17 @@
 Shapes: T pieces, E mentions, R = T + E rows, D width.
 """
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from corpora.entity_vocab import PAD
-from modeling.batch import Batch, Mentions
+from modeling.batch import Batch, Mentions, Rows
 from modeling.config import ConfigError, EncoderConfig
 from modeling.layers.attention import EntityAwareAttention, SelfAttention
+from modeling.layers.char_entity import CharEntityAttention, EntityTable
 from modeling.layers.embeddings import EntityEmbeddings, PieceEmbeddings
 from modeling.layers.encoder import Encoder, EncoderLayer, FeedForward
 from modeling.layers.relative import RelativeSelfAttention
@@ -29,13 +31,13 @@ class Encoded(NamedTuple):
 
 
 class TextEncoder(nn.Module):
-    """Embeddings and layers; mentions are rows after the pieces."""
+    """Embeddings and layers; mentions are rows after the pieces, or pieces know their entities."""
 
     def __init__(
         self,
         *,
         embeddings: PieceEmbeddings,
-        entity_embeddings: EntityEmbeddings | None,
+        entity_embeddings: EntityEmbeddings | EntityTable | None,
         encoder: Encoder,
     ) -> None:
         super().__init__()
@@ -44,23 +46,35 @@ class TextEncoder(nn.Module):
         self.encoder = encoder
 
     def forward(self, batch: Batch) -> Encoded:
-        """Encode a batch; ``ValueError`` if it has mentions and the encoder reads none."""
-        pieces = self.embeddings(batch.pieces, batch.rows, batch.segments)
+        """Encode a batch; ``ValueError`` if it has entities that the encoder does not read."""
+        rows = self._rows(batch)
+        pieces = self.embeddings(batch.pieces, rows, batch.segments)
         if batch.mentions is None:
-            return Encoded(self.encoder(pieces, batch.rows), None)
-        mentions = self.embed_mentions(batch.mentions, longest=batch.rows.pieces.longest)
-        x = self.encoder(torch.cat([pieces, mentions]), batch.rows)
+            return Encoded(self.encoder(pieces, rows), None)
+        mentions = self.embed_mentions(batch.mentions, longest=rows.pieces.longest)
+        x = self.encoder(torch.cat([pieces, mentions]), rows)
         return Encoded(*x.split([len(pieces), len(mentions)]))
+
+    def _rows(self, batch: Batch) -> Rows:
+        """The rows, and what pieces know of entities."""
+        if batch.piece_entities is None:
+            return batch.rows
+        if not isinstance(self.entity_embeddings, EntityTable):
+            raise ValueError(
+                "The batch has pieces with entities, but the pieces of this encoder know none. "
+                "Leave them out of the batch, or set encoder.entities=pieces."
+            )
+        return replace(batch.rows, known=self.entity_embeddings(batch.piece_entities))
 
     def embed_mentions(self, mentions: Mentions, *, longest: int) -> Tensor:
         """Mentions in sequences of at most ``longest`` pieces -> (E, D), before the first layer.
 
         Raises ``ValueError`` if the encoder reads no mentions, or has no positions for them.
         """
-        if self.entity_embeddings is None:
+        if not isinstance(self.entity_embeddings, EntityEmbeddings):
             raise ValueError(
                 "The batch has mentions, but this encoder reads none. Leave them out of the batch, "
-                "or set encoder.n_entities."
+                "or set encoder.n_entities (and encoder.entities=mentions)."
             )
         n_positions = self.entity_embeddings.positions.num_embeddings
         if longest > n_positions:
@@ -87,6 +101,7 @@ def build_encoder(config: EncoderConfig) -> TextEncoder:
             norm_eps=config.norm_eps,
             scale=config.scale_embeddings,
             dropout=config.embedding_dropout,
+            entity_width=config.entity_width if _adds_entities(config) else 0,
         ),
         entity_embeddings=_build_entity_embeddings(config) if config.n_entities else None,
         encoder=Encoder(layers, norm=last_norm),
@@ -95,6 +110,11 @@ def build_encoder(config: EncoderConfig) -> TextEncoder:
     if encoder.entity_embeddings is not None:
         nn.init.zeros_(encoder.entity_embeddings.entities.weight[PAD].detach())
     return encoder
+
+
+def _adds_entities(config: EncoderConfig) -> bool:
+    """Whether entities are added to the embeddings of pieces."""
+    return config.entities == "pieces" and config.attention != "char_entity"
 
 
 def _check(config: EncoderConfig) -> None:
@@ -106,8 +126,9 @@ def _check(config: EncoderConfig) -> None:
         raise ConfigError(
             f"encoder.width={config.width} is no multiple of encoder.n_heads={config.n_heads}."
         )
+    _check_pieces_with_entities(config)
     reads_mentions = config.attention in {"plain", "entity_aware"}
-    if config.n_entities and not reads_mentions:
+    if config.reads_mentions and not reads_mentions:
         raise ConfigError(
             f"encoder.attention={config.attention} reads no mentions, as they have no place in the "
             "sequence. Set encoder.n_entities=0, or encoder.attention=entity_aware (or plain)."
@@ -117,11 +138,32 @@ def _check(config: EncoderConfig) -> None:
             "encoder.attention=entity_aware needs mentions: make the examples with an entity "
             "vocabulary, or set encoder.attention=plain."
         )
-    if config.attention_dropout and not reads_mentions:
+    if config.attention_dropout and not (reads_mentions or config.attention == "char_entity"):
         raise ConfigError(
             f"encoder.attention={config.attention} has no dropout on its weights; set "
             "encoder.attention_dropout=0."
         )
+
+
+def _check_pieces_with_entities(config: EncoderConfig) -> None:
+    attention = config.attention
+    if (attention == "char_entity") > (config.entities == "pieces"):
+        raise ConfigError(
+            "encoder.attention=char_entity needs pieces that know entities: set "
+            "encoder.entities=pieces."
+        )
+    if config.entities == "pieces" and attention == "entity_aware":
+        raise ConfigError(
+            "encoder.attention=entity_aware needs mentions, and with encoder.entities=pieces there "
+            "are none: set encoder.attention=char_entity, or encoder.entities=mentions."
+        )
+    if config.entities == "pieces" and not config.n_entities:
+        raise ConfigError(
+            "encoder.entities=pieces needs entities: make the examples with an entity vocabulary, "
+            "or set encoder.entities=mentions encoder.attention=plain."
+        )
+    if not 0 <= config.entity_scale <= 1:
+        raise ConfigError(f"encoder.entity_scale {config.entity_scale}: a share, from 0 to 1.")
 
 
 def _build_layer(config: EncoderConfig) -> EncoderLayer:
@@ -144,13 +186,23 @@ def _build_attention(config: EncoderConfig) -> nn.Module:
             return SelfAttention(width=width, n_heads=n_heads, dropout=dropout)
         case "entity_aware":
             return EntityAwareAttention(width=width, n_heads=n_heads, dropout=dropout)
+        case "char_entity":
+            return CharEntityAttention(
+                width=width,
+                n_heads=n_heads,
+                entity_width=config.entity_width,
+                scale=config.entity_scale,
+                dropout=dropout,
+            )
         case "relative":
             return RelativeSelfAttention(width=width, n_heads=n_heads, clip=config.clip)
     clip = config.clip if config.attention == "whole_word_relative" else None
     return WholeWordAttention(width=width, n_heads=n_heads, window=config.window, clip=clip)
 
 
-def _build_entity_embeddings(config: EncoderConfig) -> EntityEmbeddings:
+def _build_entity_embeddings(config: EncoderConfig) -> EntityEmbeddings | EntityTable:
+    if config.entities == "pieces":
+        return EntityTable(n_entities=config.n_entities, entity_width=config.entity_width)
     return EntityEmbeddings(
         n_entities=config.n_entities,
         entity_width=config.entity_width,

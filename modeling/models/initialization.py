@@ -1,13 +1,46 @@
 """How weights begin."""
 
-from collections.abc import Callable
-from typing import Final, Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Literal
 
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 _DEVIATION: Final = 0.02  # BERT
 _LIMIT: Final = 0.05  # Keras, embeddings
+_DRAWING: Final = frozenset(
+    {
+        Tensor.normal_,
+        Tensor.uniform_,
+        nn.init.normal_,
+        nn.init.uniform_,
+        nn.init.kaiming_uniform_,
+        nn.init.xavier_uniform_,
+    }
+)
+
+
+class Undrawn(TorchFunctionMode):
+    """Inside, weights that would be drawn by chance are whatever memory holds.
+
+    For models whose weights are all read from a file next: drawing them takes longer than reading.
+    """
+
+    def __torch_function__(  # noqa: PLR0917 - torch's interface
+        self,
+        func: Callable[..., Any],
+        types: Sequence[type],
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Call a function, but for those that draw."""
+        named = kwargs or {}
+        if func in _DRAWING:
+            return args[0] if args else named["tensor"]
+        if func is torch.randn:
+            return torch.empty(*args, **named)
+        return func(*args, **named)
 
 
 def initialize(model: nn.Module, init: Literal["normal", "keras"]) -> None:

@@ -14,13 +14,14 @@ from torch import Tensor, nn
 from modeling.batch import Batch, Targets
 from modeling.config import ConfigError, HeadsConfig, PretrainConfig
 from modeling.heads.cross_entropy import Scores
+from modeling.heads.piece_entities import PieceEntityHead
 from modeling.heads.pretraining import EntityHead, PairHead, Transform, VocabularyHead
 from modeling.models.encoder import Encoded, TextEncoder, build_encoder
-from modeling.models.initialization import initialize
+from modeling.models.initialization import Undrawn, initialize
 from modeling.models.weights import FILE, load_strictly, load_weights, save_weights
 
 CONFIG_FILE: Final = "config.json"
-OBJECTIVES: Final = ("pieces", "entities", "pairs")
+OBJECTIVES: Final = ("pieces", "entities", "piece_entities", "pairs")
 
 
 class PretrainingModel(nn.Module):
@@ -86,7 +87,8 @@ class PretrainingModel(nn.Module):
     @classmethod
     def load(cls, folder: Path) -> Self:
         """Read what ``save`` wrote; ``WeightsError`` if the weights are not this model's."""
-        model = cls.from_config(PretrainConfig.load(folder / CONFIG_FILE))
+        with Undrawn():
+            model = cls.from_config(PretrainConfig.load(folder / CONFIG_FILE))
         load_strictly(model, load_weights(folder / FILE), where=folder)
         return model
 
@@ -124,12 +126,14 @@ def _build_head(name: str, config: PretrainConfig, encoder: TextEncoder) -> nn.M
             transform=_build_transform(config, width) if settings.transform else None,
             tied=settings.tied,
         )
-    if encoder.entity_embeddings is None:
+    needed = "pieces" if name == "piece_entities" else "mentions"
+    if encoder.entity_embeddings is None or config.encoder.entities != needed:
         raise ConfigError(
-            "heads.weights.entities needs mentions: make the examples with an entity vocabulary, "
-            "or leave that objective out."
+            f"heads.weights.{name} needs entities of {needed}: make the examples with an entity "
+            f"vocabulary and set encoder.entities={needed}, or leave that objective out."
         )
-    return EntityHead(
+    head = PieceEntityHead if name == "piece_entities" else EntityHead
+    return head(
         table=encoder.entity_embeddings.entities,
         transform=_build_transform(config, config.encoder.entity_width),
     )

@@ -16,7 +16,7 @@ from corpora.entity_vocab import MASK
 from modeling.config import ConfigError, EncoderConfig
 from modeling.decoding import decode, decode_tags, word_probabilities
 from modeling.decoding.spans import decode_spans
-from modeling.heads.spans import SpanHead
+from modeling.heads.spans import SpanHead, SpanScores
 from modeling.heads.tagging import TokenHead, build_token_head
 from modeling.huggingface import read_pretrained
 from modeling.layers.chain import constrained, log_partition, score
@@ -33,7 +33,9 @@ TAGGER_FILE: Final = "tagger.json"
 _ENCODER: Final = "encoder."
 _OF_ENTITIES: Final = "entity_embeddings."
 _ENTITY_TABLE: Final = "entity_embeddings.entities.weight"
-_OF_ENTITY_QUERIES: Final = (".query_to_entities.", ".entity_query_to_words.", ".entity_query.")
+_OF_ENTITY_QUERIES = (".query_to_entities.", ".entity_query_to_words.", ".entity_query.")
+_OF_PIECE_ENTITIES = (_ENTITY_TABLE, ".entity_key.", ".entity_value.", "embeddings.entities.")
+_ENTITY_WIDTH: Final = 64  # of a table that begins here (E-M2)
 
 
 class Found(NamedTuple):
@@ -131,10 +133,8 @@ class TaggingModel(nn.Module):
         with evaluating(self):
             if isinstance(self.head, SpanHead):
                 labels = _spans_of(batch).labels
-                rows = [
-                    self.head.scores(self.encoder, batch, temperature=t)
-                    for t in temperatures.tolist()
-                ]
+                found: SpanScores = self.head(self.encoder, batch)
+                rows = [found.log_probabilities(t) for t in temperatures.tolist()]
                 return torch.stack([r.gather(1, labels[:, None]).sum() for r in rows])  # type: ignore[index]
             scores = self.head(self._states(batch)).float()
             tags = batch.words.pad(batch.tags)  # type: ignore[arg-type]
@@ -188,7 +188,7 @@ def check_tagger(config: TaggerConfig) -> None:
         return
     if head.pooling != "first":
         raise ConfigError("head.pooling: a span is read at its first and last piece; leave it out.")
-    if head.span_features != "words" and not config.encoder.n_entities:
+    if head.span_features != "words" and not config.encoder.reads_mentions:
         raise ConfigError(
             f"head.span_features={head.span_features} needs an encoder that reads entities (LUKE, "
             "daluke). Take such a --model, or --set head.span_features=words."
@@ -207,6 +207,7 @@ def _build_head(config: TaggerConfig, class_weights: Tensor | None) -> TokenHead
             class_weights=class_weights,
             max_candidates=head.max_candidates,
             skip_below=head.skip_below,
+            reading=head.span_reading,
         )
     return build_token_head(
         head.kind,
@@ -220,38 +221,70 @@ def _build_head(config: TaggerConfig, class_weights: Tensor | None) -> TokenHead
     )
 
 
-def encoder_for(config: EncoderConfig, *, reads_entities: bool) -> EncoderConfig:
+def encoder_for(
+    config: EncoderConfig, *, reads_entities: bool, n_word_entities: int = 0
+) -> EncoderConfig:
     """The settings of a pre-trained encoder, as a tagger needs it.
 
     For spans its entities are cut to the special ones, of which [MASK] is every candidate (D-F3);
-    for words they are left out, and entity-aware attention is then plain attention.
+    for words they are left out, and entity-aware attention is then plain attention. Where words
+    know entities (``n_word_entities``, the rows of their table), an encoder whose pieces know none
+    learns to: in keys and values, if its attention is plain, or else added to its embeddings.
     """
-    if reads_entities and config.n_entities:
+    plain = "plain" if config.attention in {"entity_aware", "char_entity"} else config.attention
+    if n_word_entities:
+        attention = config.attention
+        if config.entities != "pieces":
+            attention = "char_entity" if plain == "plain" else plain
+        return replace(
+            config,
+            attention=attention,
+            entities="pieces",
+            n_entities=n_word_entities,
+            entity_width=config.entity_width if config.n_entities else _ENTITY_WIDTH,
+        )
+    if reads_entities and config.reads_mentions:
         return replace(config, n_entities=MASK + 1)
-    attention = "plain" if config.attention == "entity_aware" else config.attention
-    return replace(config, n_entities=0, attention=attention)
+    return replace(config, n_entities=0, entities="mentions", attention=plain)
 
 
 def take_encoder(model: TaggingModel, folder: Path) -> None:
     """Begin with the encoder of a folder (``read_pretrained``), whatever heads it has.
 
-    Raises ``WeightsError`` where the weights are not those of the model's encoder.
+    Where words know entities, those that the folder has not begin as they are. Raises
+    ``WeightsError`` where the weights are not those of the model's encoder.
     """
     weights = encoder_weights(read_pretrained(folder).weights, model.config.encoder)
+    if model.config.encoder.entities == "pieces":
+        weights = _with_new_entities(model.encoder.state_dict(), weights)
     load_strictly(model.encoder, weights, where=folder)
+
+
+def _with_new_entities(
+    new: Mapping[str, Tensor], weights: Mapping[str, Tensor]
+) -> dict[str, Tensor]:
+    """Weights of an encoder, with new rows after those of its entity table, or a new one."""
+    added = {n: w for n, w in new.items() if any(part in n for part in _OF_PIECE_ENTITIES)}
+    made = {**added, **weights}
+    if _ENTITY_TABLE in weights:
+        table = weights[_ENTITY_TABLE]
+        made[_ENTITY_TABLE] = torch.cat([table, new[_ENTITY_TABLE][len(table) :].to(table)])
+    return made
 
 
 def encoder_weights(weights: Mapping[str, Tensor], config: EncoderConfig) -> dict[str, Tensor]:
     """Of all weights of a pre-trained model those that such an encoder has, cut as it needs."""
     taken = {n.removeprefix(_ENCODER): w for n, w in weights.items() if n.startswith(_ENCODER)}
-    if config.n_entities:
+    if config.reads_mentions:
         table = taken[_ENTITY_TABLE]
         return taken | {_ENTITY_TABLE: table[: config.n_entities].clone()}
+    are_left_out = config.entities != "pieces"
+    left_out = (*_OF_ENTITY_QUERIES, *(_OF_PIECE_ENTITIES if are_left_out else ()))
     return {
         name: tensor
         for name, tensor in taken.items()
-        if not name.startswith(_OF_ENTITIES)
-        and not any(part in name for part in _OF_ENTITY_QUERIES)
+        if (not name.startswith(_OF_ENTITIES) or (name == _ENTITY_TABLE and config.n_entities))
+        and not any(part in name for part in left_out)
     }
 
 

@@ -5,9 +5,7 @@ import logging
 import sys
 from collections import Counter
 from collections.abc import Iterable
-from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -15,13 +13,15 @@ from corpora.errors import CorpusError
 from corpora.ner.labels import label_map_path, load_label_map
 from corpora.text.detection import detect
 from corpora.text.encodings import decode
-from corpora.text.opening import read_chunks
+from corpora.text.opening import TextError, read_chunks
+from modeling.decoding import check_decoder
 from modeling.predicting.formats import format_mentions, format_tagged
 from modeling.predicting.words import read_sentences
 from modeling.tagger import Tagger, document_of
 
 log = logging.getLogger(__name__)
 _MAX_TEXT = 100_000_000  # bytes of a text that is tagged at once
+_ENCODING = {"not_text", "invalid_bytes", "unknown_encoding"}  # reasons of ``TextError``
 
 
 def _load(arguments: argparse.Namespace) -> Tagger:
@@ -29,6 +29,8 @@ def _load(arguments: argparse.Namespace) -> Tagger:
         torch.set_num_threads(arguments.threads)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     tagger = Tagger.load(arguments.model, device=device)
+    if arguments.decoder:
+        check_decoder(tagger.model.config.head.kind, arguments.decoder)
     tagger.decoder, tagger.batch_size = arguments.decoder, arguments.batch_size
     if arguments.labels:
         tagger.label_map = load_label_map(label_map_path(arguments.labels))
@@ -49,15 +51,20 @@ def predict_text(arguments: argparse.Namespace) -> None:
 
 
 def _read_text(name: str) -> str:
-    """A file in any of the usual encodings, or standard input in UTF-8."""
-    if name == "-":
-        return sys.stdin.buffer.read().decode("utf-8-sig")
-    path, counters = Path(name), Counter[str]()
+    """A file, packed or not, or standard input, in any of the usual encodings."""
+    counters = Counter[str]()
+    given = [sys.stdin.buffer.read()] if name == "-" else []
 
     def read() -> Iterable[bytes]:
-        return read_chunks(path, name=name, max_bytes=_MAX_TEXT)
+        return given or read_chunks(Path(name), name=name, max_bytes=_MAX_TEXT)
 
-    text = "".join(decode(read(), detect(read, name=name), counters))
+    try:
+        text = "".join(decode(read(), detect(read, name=name), counters))
+    except TextError as error:
+        if error.reason not in _ENCODING:
+            raise
+        said = str(error).rpartition(". ")[0]  # the last sentence names options of a pipeline
+        raise CorpusError(f"{said}. Save it as UTF-8.") from error
     if counters["bytes.invalid"]:
         log.warning(
             "%s: %d bytes are no text; U+FFFD stands for them", name, counters["bytes.invalid"]
@@ -114,15 +121,15 @@ def predict_masked(arguments: argparse.Namespace) -> None:
 
 
 def _write(lines: Iterable[str], output: Path | None) -> None:
-    """To a file, which appears when it is whole, or to standard output."""
-    with ExitStack() as stack:
-        if output is None:
-            stream: Any = sys.stdout
-        else:
-            if output.is_dir():
-                raise CorpusError(f"--output {output}: is a folder; name a file.")
-            temporary = output.with_name(f".{output.name}.partial")
-            stream = stack.enter_context(temporary.open("w", encoding="utf-8", newline="\n"))
-        stream.writelines(lines)
-    if output is not None:
-        temporary.rename(output)
+    """To a file, which appears when it is whole, or to standard output; all, or nothing."""
+    made = list(lines)
+    if output is None:
+        sys.stdout.writelines(made)
+        return
+    if output.is_dir():
+        raise CorpusError(f"--output {output}: is a folder; name a file.")
+    output.parent.mkdir(parents=True, exist_ok=True)
+    temporary = output.with_name(f".{output.name}.partial")
+    with temporary.open("w", encoding="utf-8", newline="\n") as stream:
+        stream.writelines(made)
+    temporary.rename(output)

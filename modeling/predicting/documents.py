@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -19,6 +20,7 @@ from corpora.receipts import Accounting, Receipt, sorted_counts, write_receipt
 from corpora.rows import document_from_row, document_to_row
 from corpora.schemas import SCHEMAS
 from corpora.shards import ShardWriter, read_batches
+from modeling.archive import files_in
 from modeling.tagger import Tagger
 from modeling.training.run_folder import versions
 
@@ -31,7 +33,8 @@ def annotate_dataset(
     """Tag every document; returns how many there are, and what was counted.
 
     Mentions of other origins stay; earlier predictions are replaced. A prediction that would cross
-    a mention that stays is left out, and counted. Raises ``CorpusError`` for what is no dataset of
+    a mention that stays is left out, and counted; so are documents with text that is not cut into
+    sentences, in which nothing is looked for. Raises ``CorpusError`` for what is no dataset of
     documents.
     """
     plan = _plan(source, tagger, threshold=threshold)
@@ -49,13 +52,13 @@ def _plan(source: Path, tagger: Tagger, *, threshold: float) -> Plan:
     if tagger.folder is None:
         raise ValueError("Only a tagger that was loaded from a folder can be named in a plan.")
     files = find_shards([str(source)], "documents")
-    settings = {"threshold": threshold, "decoder": tagger.decoder or tagger.model.decoder}
-    taken = ("tagger.json", "model.safetensors", "tokenizer.json", "gazetteer/gazetteer.arrow")
-    auxiliary = {
-        name: describe_file(name, tagger.folder / name)
-        for name in taken
-        if (tagger.folder / name).is_file()
+    labels = tagger.label_map
+    settings: dict[str, Any] = {
+        "threshold": threshold,
+        "decoder": tagger.decoder_used,
+        "labels": None if labels is None else [labels.other, *labels.labels.items()],
     }
+    auxiliary = {name: describe_file(name, path) for name, path in files_in(tagger.folder).items()}
     computing = versions() | {"device": next(tagger.model.parameters()).device.type}
     computing["threads"] = str(torch.get_num_threads())
     return Plan(
@@ -76,6 +79,8 @@ def _do(unit: Unit, build: Build, *, tagger: Tagger, threshold: float) -> None:
         found = tagger.annotate_all(documents, threshold=threshold)
         for document, annotated in zip(documents, found, strict=True):
             n += 1
+            is_uncut = bool(document.text.strip()) and not document.sentences
+            counters["documents.without_sentences"] += is_uncut
             writer.write(document_to_row(_together(document, annotated, counters)))
     assert writer.shard is not None  # noqa: S101 - there is one when it is closed
     receipt = Receipt(

@@ -23,6 +23,7 @@ from corpora.tei.review import (
     write_candidates,
 )
 from corpora.tei.schema import new_errors
+from corpora.tei.style import template
 from corpora.tei.undo import undo
 from corpora.tei.writer import Skipped, WriteOptions, Written, write_predictions
 from modeling.tagger import Tagger
@@ -137,6 +138,7 @@ def enrich(arguments: argparse.Namespace, tagger: Tagger) -> str:
     """Write what the tagger finds into copies of the files."""
     work, edition = _work(arguments), _edition(arguments)
     model, options = model_of(tagger), _options(arguments)
+    _check_labels(tagger, edition)
     for file, found in _tagged(work, edition, tagger):
         try:
             mentions = {d.id: d.mentions for d in found}
@@ -150,6 +152,20 @@ def enrich(arguments: argparse.Namespace, tagger: Tagger) -> str:
         except CorpusError as error:
             work.reject(file.name, error)
     return work.finish(made=f"{arguments.output} (skipped.tsv says what was not written, and why)")
+
+
+def _check_labels(tagger: Tagger, edition: Edition) -> None:
+    """Raise ``UsageError`` for a label that the edition cannot write, before any file is."""
+    labels = tagger.labels
+    if tagger.label_map is not None:
+        labels = tuple(filter(None, map(tagger.label_map.target, labels)))
+    for label in labels:
+        try:
+            template(edition, label)
+        except UsageError as error:
+            raise UsageError(
+                f"{error} Or rename the tagger's labels, or leave some out, with --labels MAP."
+            ) from error
 
 
 def list_candidates(arguments: argparse.Namespace, tagger: Tagger) -> str:

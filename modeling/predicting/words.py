@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
+from typing import Final
 
 from corpora.document import Rejected, Sentence
 from corpora.errors import CorpusError
@@ -15,6 +16,8 @@ from corpora.rows import sentence_from_row
 from corpora.text.detection import detect
 from corpora.text.encodings import decode
 from corpora.text.opening import read_chunks
+
+_BLANKS: Final = " \t"
 
 
 def read_sentences(path: Path) -> list[Sentence]:
@@ -44,15 +47,19 @@ def _lines(path: Path) -> Iterator[str]:
         return read_chunks(path, name=path.name, max_bytes=MAX_BYTES)
 
     text = "".join(decode(read(), detect(read, name=path.name), Counter()))
-    return iter(text.splitlines())
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return (line.strip(_BLANKS) for line in lines)
 
 
 def _has_words_alone(path: Path) -> bool:
-    return path.read_bytes()[:4] != b"PAR1" and all(len(line.split()) < 2 for line in _lines(path))
+    """Whether no line has columns; other white space, as in ``10 000``, is part of a word."""
+    if path.read_bytes()[:4] == b"PAR1":
+        return False
+    return not any(blank in line for line in _lines(path) for blank in _BLANKS)
 
 
 def _read_words(path: Path) -> Iterator[Sentence]:
-    blocks = groupby((line.strip() for line in _lines(path)), key=bool)
+    blocks = groupby(_lines(path), key=bool)
     words = (tuple(block) for is_sentence, block in blocks if is_sentence)
     for number, tokens in enumerate(words, 1):
         yield Sentence(

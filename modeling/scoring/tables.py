@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from corpora.errors import CorpusError, UsageError
 from modeling.scoring.intervals import Spread
@@ -18,6 +18,7 @@ from modeling.scoring.pages import Table as PageTable
 from modeling.scoring.report import VERSION
 
 Names = str | Sequence[str]
+FILE: Final = "evaluation.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,10 +45,28 @@ class Finished:
 
 def read_evaluations(folder: Path) -> list[Finished]:
     """Read every ``evaluation.json`` below a folder; ``CorpusError`` where there is none."""
-    paths = sorted(folder.rglob("evaluation.json"))
-    if not paths:
-        raise CorpusError(f"{folder}: holds no evaluation.json. Evaluate something first.")
-    return [_read(path) for path in paths]
+    return find_evaluations([folder])[0]
+
+
+def find_evaluations(folders: Sequence[Path]) -> tuple[list[Finished], list[Path]]:
+    """Read those below some folders, each once; returns them, and the folders that hold none.
+
+    Raises ``CorpusError`` where none of them holds any, or one is not there.
+    """
+    found: dict[Path, Path] = {}
+    empty = []
+    for folder in folders:
+        if not folder.is_dir():
+            raise CorpusError(f"{folder}: is no folder. Name runs that were evaluated.")
+        paths = {path.resolve(): path for path in sorted(folder.rglob(FILE))}
+        empty += [] if paths else [folder]
+        found = paths | found
+    if not found:
+        raise CorpusError(
+            f"{', '.join(map(str, folders))}: no {FILE}. Evaluate something first: "
+            "python -m modeling.evaluate RUN --ner DIR."
+        )
+    return [_read(path) for path in found.values()], empty
 
 
 def _read(path: Path) -> Finished:

@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from modeling.batch import Batch, Rows
+from modeling.batch import Batch, Choices, Rows
 from modeling.training.loop import Conditions
 
 TOP = (1, 3, 5, 10, 25, 50)
@@ -109,27 +109,41 @@ def _tops(objective: str) -> Sequence[int]:
 
 def without_mentions(batch: Batch) -> Batch:
     """The batch as an encoder without entities sees it."""
-    targets = {n: t for n, t in (batch.targets or {}).items() if n != "entities"}
+    of_entities = {"entities", "piece_entities"}
+    targets = {n: t for n, t in (batch.targets or {}).items() if n not in of_entities}
     rows = Rows(pieces=batch.rows.pieces, together=batch.rows.pieces, words=batch.rows.words)
-    return replace(batch, rows=rows, mentions=None, targets=targets)
+    return replace(batch, rows=rows, mentions=None, piece_entities=None, targets=targets)
 
 
 def unigram(batches: Iterable[Batch], counts: Mapping[str, NDArray[np.int64]]) -> Evaluation:
     """How well it does to predict always the ids that are most frequent in training.
 
     ``counts`` has for an objective the count of each id; ids that are counted alike stand in the
-    order of their ids. The loss is of these frequencies, with 1 added to each.
+    order of their ids. The loss is of these frequencies, with 1 added to each. Targets that have
+    choices are told apart among these alone.
     """
     labels: dict[str, list[NDArray[np.int64]]] = {name: [] for name in counts}
+    sums: dict[str, NDArray[np.float64]] = {}
     for batch in batches:
         for name, targets in (batch.targets or {}).items():
-            if name in labels:
+            if name not in counts:
+                continue
+            if targets.choices is None:
                 labels[name].append(targets.labels.numpy())
-    sums = {}
+            else:
+                sums[name] = sums.get(name, 0.0) + _scoped_sums(targets.choices, counts[name])
     for name, parts in labels.items():
         if sum(map(len, parts)):
-            sums[name] = _unigram_sums(np.concatenate(parts), counts[name])
-    return evaluation_of(sums)
+            sums[name] = np.array(_unigram_sums(np.concatenate(parts), counts[name]))
+    return evaluation_of({name: sums[name].tolist() for name in counts if name in sums})
+
+
+def _scoped_sums(choices: Choices, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The sums of the targets of a batch, each scope by itself."""
+    ids = np.split(choices.ids.numpy(), np.cumsum(choices.sizes)[:-1])
+    places = np.split(choices.places.numpy(), np.cumsum(choices.n_targets)[:-1])
+    pairs = zip(places, ids, strict=True)
+    return np.sum([_unigram_sums(own, counts[of]) for own, of in pairs], axis=0)  # type: ignore[no-any-return]
 
 
 def _unigram_sums(labels: NDArray[np.int64], counts: NDArray[np.int64]) -> list[float]:

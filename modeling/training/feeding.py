@@ -8,10 +8,11 @@ from numpy.typing import NDArray
 
 from modeling.batch import Batch
 from modeling.config import ConfigError, PretrainConfig
-from modeling.data.batches import Batches, Evaluation
+from modeling.data.batches import Batches, Evaluation, draws_negatives
 from modeling.data.examples import ExampleSet
 from modeling.data.masking import PieceIds
 from modeling.data.negatives import proposal_of
+from modeling.data.scopes import Scopes
 from modeling.models.costs import flops_per_piece
 from modeling.training.sources import Sources
 from modeling.training.world import World
@@ -32,11 +33,16 @@ class Feed:
         self._held_out = [examples for examples in held_out if len(examples)]
         self._pieces = PieceIds.of(sources.tokenizer)
         self.proposal = self._proposal()
+        scope = config.heads.entity_scope
+        self._scopes = None
+        if scope != "vocabulary" and "piece_entities" in config.heads.weights:
+            self._scopes = Scopes.read(sources.paths, scope)
         self.batches = Batches(
             config,
             self._sets,
             self._pieces,
             proposal=self.proposal,
+            scopes=self._scopes,
             rank=world.rank,
             world=world.size,
         )
@@ -81,12 +87,17 @@ class Feed:
 
     def _evaluation(self, world: World) -> Evaluation:
         return Evaluation(
-            self.config, self._held_out, self._pieces, rank=world.rank, world=world.size
+            self.config,
+            self._held_out,
+            self._pieces,
+            scopes=self._scopes,
+            rank=world.rank,
+            world=world.size,
         )
 
     def _proposal(self) -> NDArray[np.float64] | None:
         """(entities,) probabilities of negatives; None: no softmax is sampled."""
-        if not self.config.masking.n_negatives or "entities" not in self.config.heads.weights:
+        if not draws_negatives(self.config):
             return None
         counts = self.sources.entity_counts
         if not counts.any():
@@ -119,8 +130,9 @@ class Feed:
             for number in _evenly(len(examples), COUNTED // len(self._sets))
         ]
         counts = {"pieces": np.bincount(np.concatenate(pieces), minlength=len(self._pieces))}
-        if "entities" in self.config.heads.weights:
-            counts["entities"] = self.sources.entity_counts
+        for objective in ("entities", "piece_entities"):
+            if objective in self.config.heads.weights:
+                counts[objective] = self.sources.entity_counts
         return counts
 
 

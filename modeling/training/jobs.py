@@ -56,6 +56,7 @@ def check_job(config: PretrainConfig, job: Job) -> None:
     _check_optimizer(config.optimizer)
     _check_pairs(config)
     _check_mention_words(config)
+    _check_piece_entities(config)
     _check_length(config)
 
 
@@ -95,10 +96,28 @@ def _check_mention_words(config: PretrainConfig) -> None:
         )
 
 
+def _check_piece_entities(config: PretrainConfig) -> None:
+    weights = config.heads.weights
+    if config.masking.hide_entity_when_masked and not (
+        config.encoder.entities == "pieces" and "pieces" in weights
+    ):
+        raise ConfigError(
+            "masking.hide_entity_when_masked hides the entities of masked pieces, but pieces know "
+            "none, or none is masked: set encoder.entities=pieces and heads.weights.pieces=1, or "
+            "masking.hide_entity_when_masked=false."
+        )
+    if config.heads.entity_scope != "vocabulary" and "piece_entities" not in weights:
+        raise ConfigError(
+            f"heads.entity_scope={config.heads.entity_scope} is for the entities of pieces, but "
+            "they are not predicted: --set heads.weights.piece_entities=1, or heads.entity_scope="
+            "vocabulary."
+        )
+
+
 def _check_length(config: PretrainConfig) -> None:
     """Positions are learned as far as ``max_positions``, those of mentions always are."""
     encoder, max_length = config.encoder, config.data.max_length
-    is_limited = encoder.positions == "learned" or encoder.n_entities > 0
+    is_limited = encoder.positions == "learned" or encoder.reads_mentions
     if is_limited and max_length > encoder.max_positions:
         raise ConfigError(
             f"data.max_length {max_length} is more than encoder.max_positions "

@@ -177,7 +177,8 @@ class Session:
         self.recorder = Recorder(self.folder, self.display, after=after, is_silent=not is_first)
         if self.feed.proposal is not None:
             log_q = torch.from_numpy(self.feed.proposal).log().to(self.world.device)
-            self.model.heads["entities"].set_proposal(log_q)  # type: ignore[operator]
+            for name in {"entities", "piece_entities"} & set(self.weights):
+                self.model.heads[name].set_proposal(log_q)  # type: ignore[operator]
 
     def _train(self) -> None:
         """Make the steps that are left."""

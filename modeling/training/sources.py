@@ -129,7 +129,11 @@ def _read_columns(path: Path, *columns: str) -> Iterator[pa.RecordBatch]:
 def complete(config: PretrainConfig, sources: Sources) -> PretrainConfig:
     """Fill in the sizes of the vocabularies; ``ConfigError`` where the settings have others."""
     encoder = config.encoder
-    reads_entities = "entities" in config.heads.weights or encoder.n_entities > 0
+    reads_entities = (
+        bool({"entities", "piece_entities"} & config.heads.weights.keys())
+        or encoder.entities == "pieces"
+        or encoder.n_entities > 0
+    )
     if reads_entities and not sources.n_entities:
         raise ConfigError(
             f"The settings read entities, but {sources.paths[0]} has none. Make the examples with "

@@ -22,7 +22,8 @@ def test_a_recipe_survives_json_and_has_a_line_about_it(name):
 @pytest.mark.parametrize("name", RECIPES)
 def test_the_parts_of_a_recipe_go_together(name):
     config = recipe(name)
-    n_entities = 20 if "entities" in config.heads.weights else 0
+    reads_entities = "entities" in config.heads.weights or config.encoder.entities == "pieces"
+    n_entities = 20 if reads_entities else 0
     sizes = {"n_pieces": 50, "n_entities": n_entities}
 
     with torch.device("meta"):

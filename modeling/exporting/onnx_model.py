@@ -1,0 +1,275 @@
+"""A tagger, or an encoder, as ONNX: from ids of pieces to scores, without our code.
+
+Inputs, of B texts padded to N pieces, both of any size:
+  input_ids       (B, N) int64, [CLS] and [SEP] among them
+  attention_mask  (B, N) int64, 1 where a piece stands
+  words           (B, N) int64, of whole-word attention alone: which word of its text, from 0, each
+                  piece belongs to; [CLS] and [SEP] are words of their own, as is what the
+                  pre-tokenizer cuts (with WordPiece, what does not begin with ##)
+  features        (B, N, G) float32, of a tagger with a gazetteer alone
+
+Output:
+  logits          (B, N, K) float32: the head's scores at each piece; those at the first piece of
+                  each word are the word's. What each is of stands in ``onnx.json``. Of a span head
+                  without entities half of them is for the first piece of a span, and half for the
+                  last: the span has the sum.
+  states          (B, N, D) instead, of an encoder without a head
+"""
+
+import json
+import logging
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, cast
+
+import torch
+from torch import Tensor, nn
+
+from corpora.errors import CorpusError
+from modeling.config import ConfigError
+from modeling.heads.spans import ByWords, SpanHead
+from modeling.heads.tagging import CrfHead, TokenHead
+from modeling.layers.dense import Padded, attend_densely
+from modeling.layers.embeddings import LearnedPositions, SinusoidalPositions
+from modeling.layers.encoder import EncoderLayer
+from modeling.layers.whole_word import WholeWordAttention
+from modeling.models.encoder import TextEncoder
+from modeling.models.tagging import TaggingModel, evaluating
+
+FILE: Final = "model.onnx"
+SETTINGS: Final = "onnx.json"
+_TOLERANCE: Final = 1e-4
+_OPSET: Final = 18
+
+
+class PaddedEncoder(nn.Module):
+    """An encoder of ours, without mentions, as steps that no content of a tensor decides."""
+
+    def __init__(self, encoder: TextEncoder) -> None:
+        super().__init__()
+        self.encoder = encoder
+
+    def forward(self, pieces: Tensor, rows: Padded) -> Tensor:
+        """(B, N) ids -> (B, N, D), anything where no piece stands."""
+        x = self._embed(pieces)
+        for layer in self.encoder.encoder.layers:
+            assert isinstance(layer, EncoderLayer)  # noqa: S101 - build_encoder makes no others
+            attention = layer.attention
+            x = layer.around(lambda x, of=attention: attend_densely(of, x, rows).output, x)  # type: ignore[misc]
+        norm = self.encoder.encoder.norm
+        return x if norm is None else cast(Tensor, norm(x))
+
+    def _embed(self, pieces: Tensor) -> Tensor:
+        embeddings = self.encoder.embeddings
+        x: Tensor = embeddings.pieces(pieces)
+        if embeddings.factor is not None:
+            x = x * embeddings.factor
+        if isinstance(embeddings.positions, LearnedPositions):
+            x = x + embeddings.positions.table.weight[: pieces.shape[1]]
+        elif isinstance(embeddings.positions, SinusoidalPositions):
+            x = x + embeddings.positions.table[: pieces.shape[1]]
+        if embeddings.segments is not None:
+            x = x + embeddings.segments.weight[0]
+        return x if embeddings.norm is None else cast(Tensor, embeddings.norm(x))
+
+
+class Scorer(nn.Module):
+    """What becomes ONNX; the inputs are those that ``inputs`` names, in this order."""
+
+    def __init__(self, encoder: TextEncoder, head: nn.Module | None, *, n_features: int) -> None:
+        super().__init__()
+        self.encoder = PaddedEncoder(encoder)
+        self.head = head
+        self.inputs = ["input_ids", "attention_mask"]
+        layers = encoder.encoder.layers
+        if any(isinstance(layer.attention, WholeWordAttention) for layer in layers):
+            self.inputs.append("words")
+        if n_features:
+            self.inputs.append("features")
+
+    @property
+    def output(self) -> str:
+        """Its name."""
+        return "states" if self.head is None else "logits"
+
+    def forward(self, *inputs: Tensor) -> Tensor:
+        """As above."""
+        given = dict(zip(self.inputs, inputs, strict=True))
+        rows = Padded(given["attention_mask"] > 0, words=given.get("words"))
+        states = self.encoder(given["input_ids"], rows)
+        if "features" in given:
+            states = torch.cat([states, given["features"]], dim=2)
+        return states if self.head is None else cast(Tensor, self.head(states))
+
+
+class _WordsOfSpans(nn.Module):
+    """The first scores of a span head: what a piece says as the first one, and as the last."""
+
+    def __init__(self, scorer: ByWords) -> None:
+        super().__init__()
+        self.begin, self.end = scorer.first.begin, scorer.first.end
+
+    def forward(self, states: Tensor) -> Tensor:
+        """(B, N, D) -> (B, N, 2 C)."""
+        return torch.cat([self.begin(states), self.end(states)], dim=2)
+
+
+def scorer_of(model: TaggingModel) -> Scorer:
+    """The encoder and head of a tagger; ``ConfigError`` for a head that ONNX is not made of."""
+    head, config = model.head, model.config
+    if isinstance(head, TokenHead) and model.encoder.entity_embeddings is not None:
+        raise ConfigError(
+            "ONNX: the encoder reads entities, which have no place among the inputs. What works: "
+            "--archive."
+        )
+    if isinstance(head, SpanHead):
+        if not isinstance(head.scorer, ByWords) or head.n_features:
+            raise ConfigError(
+                "ONNX: spans are read as entities, or with a gazetteer, which only our code does. "
+                "What works: head.span_features=words without a gazetteer; --archive; or, for "
+                "LUKE, --to huggingface."
+            )
+        return Scorer(model.encoder, _WordsOfSpans(head.scorer), n_features=0)
+    if config.head.pooling != "first":
+        raise ConfigError(
+            f"ONNX: head.pooling={config.head.pooling} reads all pieces of a word; the scores of "
+            "ONNX are of pieces. What works: head.pooling=first, or --archive."
+        )
+    assert isinstance(head, TokenHead)  # noqa: S101 - there are no others
+    return Scorer(model.encoder, head.linear, n_features=config.n_features)
+
+
+def export_onnx(
+    scorer: Scorer, folder: Path, settings: Mapping[str, Any] | None = None
+) -> float | None:
+    """Write ``model.onnx``, and ``onnx.json`` with the names of inputs and output, and settings.
+
+    Returns what ``check_onnx`` does.
+
+    Where onnxruntime is installed, it must find the same scores as torch, to 1e-4, or this is a
+    ``CorpusError``, as it is where onnx and onnxscript are missing.
+    """
+    _check_libraries()
+    sample = _sample(scorer, n_texts=2, n_pieces=7)
+    batch, pieces = torch.export.Dim("texts", min=1), torch.export.Dim("pieces", min=2)
+    with _silence(), evaluating(scorer), torch.no_grad():
+        program = torch.onnx.export(
+            scorer,
+            sample,
+            dynamo=True,
+            input_names=scorer.inputs,
+            output_names=[scorer.output],
+            dynamic_shapes=(tuple({0: batch, 1: pieces} for _ in sample),),
+            opset_version=_OPSET,
+            verbose=False,
+        )
+        assert program is not None  # noqa: S101 - with dynamo=True it never is
+        folder.mkdir(parents=True, exist_ok=True)
+        program.save(folder / FILE, external_data=_is_large(scorer))
+    names = {"inputs": scorer.inputs, "output": scorer.output}
+    text = json.dumps({**names, **(settings or {})}, indent=1, ensure_ascii=False)
+    (folder / SETTINGS).write_text(text + "\n", encoding="utf-8")
+    return check_onnx(scorer, folder / FILE)
+
+
+def chain_of(model: TaggingModel) -> dict[str, Any]:
+    """What a decoder elsewhere needs: what scores are of, temperature, transitions of a chain."""
+    config = model.config
+    found: dict[str, Any] = {
+        "head": config.head.kind,
+        "labels": list(config.labels),
+        "temperature": config.temperature,
+    }
+    classes = ("O", *config.labels)
+    match config.head.kind:
+        case "span":
+            parts = ("first", "last")
+            found["scores"] = [f"{part} {name}" for part in parts for name in classes]
+        case "cse":
+            found["scores"] = [*classes, "begins", "ends"]
+        case _:
+            found["scores"] = list(model.tagset.tags)
+    if isinstance(model.head, CrfHead):
+        between, starts = model.head.transitions()
+        found |= {"transitions": between.tolist(), "starts": starts.tolist()}
+    return found
+
+
+def check_onnx(scorer: Scorer, file: Path) -> float | None:
+    """The largest difference between onnxruntime's and torch's scores; None without onnxruntime.
+
+    ``CorpusError`` if it is more than 1e-4.
+    """
+    try:
+        import onnxruntime  # noqa: PLC0415 - optional
+    except ImportError:
+        return None
+    session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
+    worst = 0.0
+    for n_texts, n_pieces in ((1, 2), (3, 11), (2, 40)):
+        inputs = _sample(scorer, n_texts=n_texts, n_pieces=n_pieces)
+        fed = {name: x.numpy() for name, x in zip(scorer.inputs, inputs, strict=True)}
+        [found] = session.run(None, fed)
+        with evaluating(scorer), torch.no_grad():
+            expected = scorer(*inputs)
+        stands = inputs[1] > 0
+        worst = max(worst, float((torch.from_numpy(found) - expected)[stands].abs().max()))
+    if not worst <= _TOLERANCE:
+        raise CorpusError(f"{file}: onnxruntime differs from torch by {worst:.1e}: not usable.")
+    return worst
+
+
+def _sample(scorer: Scorer, *, n_texts: int, n_pieces: int) -> tuple[Tensor, ...]:
+    """Random inputs, of texts of several lengths."""
+    generator = torch.Generator().manual_seed(n_pieces)
+    embeddings = scorer.encoder.encoder.embeddings
+    if isinstance(embeddings.positions, LearnedPositions):
+        n_pieces = min(n_pieces, embeddings.positions.table.num_embeddings)
+    shape = (n_texts, n_pieces)
+    lengths = torch.randint(1, n_pieces + 1, (n_texts,), generator=generator)
+    lengths[0] = n_pieces
+    n_ids = embeddings.pieces.num_embeddings
+    made = {
+        "input_ids": torch.randint(0, n_ids, shape, generator=generator),
+        "attention_mask": (torch.arange(n_pieces) < lengths[:, None]).long(),
+        "words": torch.randint(0, 2, shape, generator=generator).cumsum(1),
+    }
+    if "features" in scorer.inputs:
+        head = scorer.head
+        assert isinstance(head, nn.Linear)  # noqa: S101 - of a token head
+        n_features = head.in_features - embeddings.pieces.embedding_dim
+        made["features"] = torch.rand((*shape, n_features), generator=generator)
+    return tuple(made[name] for name in scorer.inputs)
+
+
+def _is_large(scorer: nn.Module) -> bool:
+    """Whether the weights do not fit into one file (2 GiB)."""
+    return sum(p.numel() * p.element_size() for p in scorer.parameters()) > 1.5e9
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """The exporter tells in several ways what it does."""
+    loggers = [logging.getLogger(name) for name in ("torch.onnx", "onnxscript", "onnx_ir")]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+
+
+def _check_libraries() -> None:
+    try:
+        import onnx  # noqa: F401, PLC0415 - optional
+        import onnxscript  # noqa: F401, PLC0415
+    except ImportError as error:
+        raise CorpusError(
+            f"ONNX needs {error.name}: pip install 'onoma[onnx]', or 'onnx onnxscript onnxruntime'."
+        ) from error

@@ -1,0 +1,1 @@
+"""Looking inside an encoder: where it looks, and how its vectors lie."""

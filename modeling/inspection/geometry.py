@@ -1,0 +1,97 @@
+"""How vectors lie: principal components, and maps in the plane.
+
+Shapes: N vectors, F numbers of each, C components.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from corpora.errors import CorpusError
+
+Numbers = NDArray[np.float64]
+Method = Literal["pca", "tsne", "umap"]
+
+_FIRST: Final = 50
+"""Components that t-SNE and UMAP are given: what is beyond is mostly noise, and slow."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Components:
+    """The principal components of vectors: of their covariance, X_cᵀ X_c / (N − 1) (C.14)."""
+
+    points: Numbers
+    """(N, C): the vectors, centred, in the directions of the components."""
+    directions: Numbers
+    """(C, F), of length 1; the largest number of each is positive."""
+    variances: Numbers
+    """(C,) descending."""
+    total: float
+    """The variance in all directions."""
+
+    @property
+    def shares(self) -> Numbers:
+        """(C,) of the variance."""
+        shares: Numbers = self.variances / max(self.total, np.finfo(np.float64).tiny)
+        return shares
+
+
+def find_components(vectors: NDArray[Any], *, most: int = _FIRST) -> Components:
+    """The first components, ``most`` at most; ``CorpusError`` for fewer than two vectors.
+
+    The divisor is N − 1, of the samples (the thesis' code has the numbers of a vector there:
+    D-E9).
+    """
+    n, width = vectors.shape
+    if n < 2:
+        raise CorpusError(f"{n} spans have no variance: take more, or another --split.")
+    centred = vectors.astype(np.float64)
+    centred -= centred.mean(axis=0)
+    total = float(np.square(centred).sum()) / (n - 1)
+    if n > width:
+        values, columns = np.linalg.eigh(centred.T @ centred)
+        values, directions = values[::-1], columns.T[::-1]
+    else:
+        _, singular, directions = np.linalg.svd(centred, full_matrices=False)
+        values = np.square(singular)
+    most = min(most, n - 1, width)
+    values, directions = np.maximum(values[:most], 0), directions[:most]
+    largest = np.abs(directions).argmax(axis=1)
+    directions = directions * np.sign(directions[np.arange(most), largest])[:, None]
+    return Components(centred @ directions.T, directions, values / (n - 1), total)
+
+
+def embed(
+    components: Components, method: Literal["tsne", "umap"], *, seed: int, neighbours: float
+) -> Numbers:
+    """(N, 2): the plane of t-SNE (``neighbours`` is its perplexity), or of UMAP.
+
+    Both are given the first components, and begin with the first two. With too few vectors for so
+    many neighbours, there are fewer. Raises ``CorpusError`` where the library is not installed.
+    """
+    n = len(components.points)
+    if method == "tsne":
+        return _tsne(components.points, seed=seed, perplexity=min(neighbours, (n - 1) / 3))
+    return _umap(components.points, seed=seed, neighbours=min(round(neighbours), n - 1))
+
+
+def _tsne(points: Numbers, *, seed: int, perplexity: float) -> Numbers:
+    try:
+        from sklearn.manifold import TSNE  # noqa: PLC0415 - slow, and optional
+    except ImportError as error:
+        raise CorpusError(
+            "t-SNE needs scikit-learn: pip install 'onoma[plots]', or 'scikit-learn'."
+        ) from error
+    model = TSNE(perplexity=perplexity, init="pca", random_state=seed, n_jobs=1)
+    return np.asarray(model.fit_transform(points), np.float64)
+
+
+def _umap(points: Numbers, *, seed: int, neighbours: int) -> Numbers:
+    try:
+        from umap import UMAP  # noqa: PLC0415 - slow, and optional
+    except ImportError as error:
+        raise CorpusError("UMAP needs umap-learn: pip install umap-learn.") from error
+    model = UMAP(n_neighbors=neighbours, min_dist=0.001, init="pca", random_state=seed, n_jobs=1)
+    return np.asarray(model.fit_transform(points), np.float64)

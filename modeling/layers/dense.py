@@ -1,0 +1,166 @@
+"""Attention as it stands in papers: all weights at once, of sequences padded to one length.
+
+The layers compute the same in blocks, or in kernels that never write a weight to memory. This is
+for who wants to look at weights, and for other runtimes: no step depends on what is in a tensor.
+Layers are taken as they are; nothing is learned here, and there is no dropout.
+
+Shapes: B sequences, N positions, H heads, K width of a head, D = H * K, τ clipping distance.
+"""
+
+from typing import NamedTuple, cast
+
+import torch
+from torch import Tensor, nn
+
+from modeling.layers.attention import EntityAwareAttention, SelfAttention
+from modeling.layers.char_entity import CharEntityAttention
+from modeling.layers.relative import RelativeSelfAttention
+from modeling.layers.whole_word import WholeWordAttention, WindowAttention
+
+
+class Padded(NamedTuple):
+    """What attention may know of positions."""
+
+    attend: Tensor
+    """(B, N) bool, True where a row stands."""
+    words: Tensor | None = None
+    """(B, N) int64: which word of its sequence each piece belongs to, from 0; of whole words."""
+    are_entities: Tensor | None = None
+    """(B, N) bool: which rows are mentions; None: none."""
+    know: Tensor | None = None
+    """(B, N) bool: which pieces know an entity; None: none."""
+    known: Tensor | None = None
+    """(B, N, F): the entities' vectors, where pieces know one."""
+
+
+class Dense(NamedTuple):
+    """What attention does."""
+
+    output: Tensor
+    """(B, N, D), anything where no row stands."""
+    weights: dict[str, Tensor]
+    """(B, H, N, N) each, from a row to a column, by what looks at what: ``rows``; or ``words`` (the
+    first of N are the words there are) and ``window``."""
+
+
+def attend_densely(layer: nn.Module, x: Tensor, rows: Padded) -> Dense:
+    """(B, N, D) -> the same, by an attention of ``modeling.layers``.
+
+    Raises ``ValueError`` for a layer that is none of these, and for whole words that are not told.
+    """
+    match layer:
+        case WholeWordAttention():
+            return _whole_words(layer, x, rows)
+        case WindowAttention() | RelativeSelfAttention():
+            tables = None if layer.keys is None else (layer.keys, cast(Tensor, layer.values))
+            window = layer.window if isinstance(layer, WindowAttention) else None
+            mixed, weights = _with_offsets(layer, x, rows.attend, tables=tables, window=window)
+            name = "rows" if window is None else "window"
+        case EntityAwareAttention() if rows.are_entities is not None:
+            mixed, weights = _entity_aware(layer, x, rows.attend, are_entities=rows.are_entities)
+            name = "rows"
+        case CharEntityAttention() if rows.known is not None and rows.know is not None:
+            mixed, weights = _char_entity(layer, x, rows)
+            name = "rows"
+        case SelfAttention() | EntityAwareAttention() | CharEntityAttention():
+            mixed, weights = _with_offsets(layer, x, rows.attend)
+            name = "rows"
+        case _:
+            raise ValueError(f"{type(layer).__name__} is no attention that is known here.")
+    return Dense(layer.output(mixed.transpose(1, 2).flatten(2)), {name: weights})
+
+
+_Layer = (
+    SelfAttention
+    | EntityAwareAttention
+    | CharEntityAttention
+    | RelativeSelfAttention
+    | WindowAttention
+)
+
+
+def _heads(x: Tensor, n_heads: int) -> Tensor:
+    """(B, N, D) -> (B, H, N, K)."""
+    return x.view(*x.shape[:2], n_heads, x.shape[2] // n_heads).transpose(1, 2)
+
+
+def _softmax(scores: Tensor, attend: Tensor) -> Tensor:
+    """(B, H, N, N); ``attend`` is (B, 1, 1, N), or (B, 1, N, N)."""
+    return scores.masked_fill(~attend, torch.finfo(scores.dtype).min).softmax(3)
+
+
+def _with_offsets(
+    layer: _Layer,
+    x: Tensor,
+    attend: Tensor,
+    *,
+    tables: tuple[Tensor, Tensor] | None = None,
+    window: int | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Mixed values (B, H, N, K), and weights: with relative positions, or only near by, or both."""
+    query, key, value = (
+        _heads(project(x), layer.n_heads) for project in (layer.query, layer.key, layer.value)
+    )
+    query = query * query.shape[-1] ** -0.5
+    scores = query @ key.mT
+    places = torch.arange(x.shape[1], device=x.device)
+    offsets = places[None] - places[:, None]  # (N, N): of row i and column j, j - i
+    seen = attend[:, None, None]
+    if window is not None:
+        seen = seen & (offsets.abs() <= window)
+    if tables is None:
+        weights = _softmax(scores, seen)
+        return weights @ value, weights
+    keys, values = tables
+    clip = len(keys) // 2
+    offsets = offsets.clamp(-clip, clip) + clip
+    by_offset = query @ keys.T  # (B, H, N, 2τ + 1)
+    scores = scores + by_offset.gather(3, offsets.expand(scores.shape))
+    weights = _softmax(scores, seen)
+    # Σ_j α_ij b_ij as a product for each i: (N, B * H, N) @ (N, N, K)
+    of_offsets = weights.flatten(0, 1).transpose(0, 1) @ values[offsets]
+    return weights @ value + of_offsets.transpose(0, 1).reshape(value.shape), weights
+
+
+def _entity_aware(
+    layer: EntityAwareAttention, x: Tensor, attend: Tensor, *, are_entities: Tensor
+) -> tuple[Tensor, Tensor]:
+    is_entity = are_entities[:, :, None]
+    to_words = torch.where(is_entity, layer.entity_query_to_words(x), layer.query(x))
+    to_entities = torch.where(is_entity, layer.entity_query(x), layer.query_to_entities(x))
+    to_words, to_entities, key, value = (
+        _heads(rows, layer.n_heads)
+        for rows in (to_words, to_entities, layer.key(x), layer.value(x))
+    )
+    scores = torch.where(are_entities[:, None, None], to_entities @ key.mT, to_words @ key.mT)
+    weights = _softmax(scores * key.shape[-1] ** -0.5, attend[:, None, None])
+    return weights @ value, weights
+
+
+def _char_entity(layer: CharEntityAttention, x: Tensor, rows: Padded) -> tuple[Tensor, Tensor]:
+    know, known = cast(Tensor, rows.know)[:, :, None], cast(Tensor, rows.known)
+    share = layer.scale
+    own = ((layer.key, layer.entity_key), (layer.value, layer.entity_value))
+    key, value = (
+        torch.where(know, (1 - share) * of_piece(x) + share * of_entity(known), of_piece(x))
+        for of_piece, of_entity in own
+    )
+    query, key, value = (_heads(part, layer.n_heads) for part in (layer.query(x), key, value))
+    weights = _softmax(query @ key.mT * key.shape[-1] ** -0.5, rows.attend[:, None, None])
+    return weights @ value, weights
+
+
+def _whole_words(layer: WholeWordAttention, x: Tensor, rows: Padded) -> Dense:
+    if rows.words is None:
+        raise ValueError("Whole-word attention needs the words: which of them each piece is of.")
+    n = x.shape[1]
+    places = torch.arange(n, device=x.device)
+    belongs = (rows.words[:, :, None] == places) & rows.attend[:, :, None]  # (B, N, N): to a word
+    sizes = belongs.sum(1)  # (B, N)
+    sums = belongs.to(x.dtype).mT @ x
+    means = sums / sizes.clamp(min=1)[:, :, None].to(x.dtype)
+    words = attend_densely(layer.words, means, Padded(sizes > 0))
+    window = attend_densely(layer.window, x, rows)
+    seen = words.output.gather(1, rows.words[:, :, None].expand(x.shape))
+    weights = {"words": words.weights["rows"], **window.weights}
+    return Dense(seen + window.output, weights)
