@@ -69,6 +69,15 @@ demo: install
 	@echo "Made: build/demo-lexicon, the new words of a Chinese story (above): its invented names; build/demo-matched, the story with them."
 	@echo "Look: build/demo-lexicon/report.html. Next: docs/lexicon.md"
 
+	$(BIN)/python -m pipelines.news_to_documents --html 'tests/data/news/*.html*' --urls tests/data/news/urls.tsv --output build/demo-news
+	$(BIN)/python -m pipelines.augment_mentions --input build/demo-news --forms build/demo-vocab --policy gated --output build/demo-news-annotated
+	for made in news news-annotated; do $(BIN)/python -m corpora.shards verify build/demo-$$made || exit 1; done
+	@cat build/demo-news/report.md
+	@echo "Made: build/demo-news, articles from ten saved pages of an invented portal; build/demo-news-annotated, the same with places of the small wiki."
+	@echo "Look: build/demo-news/report.md (above), build/demo-news/doubles.tsv. Next: docs/news.md"
+	$(BIN)/python -m corpora.store publish build/demo-wiki build/store/kleinwiki
+	@echo "Made: build/store/kleinwiki, a verified version of the small wiki. Next: docs/refresh.md"
+
 test: install
 	$(BIN)/python -m pytest
 

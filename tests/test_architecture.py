@@ -67,6 +67,7 @@ def test_modules_stay_readable(file):
         "modeling.predict",
         "modeling.inspect",
         "pipelines.documents_to_lexicon",
+        "pipelines.news_to_documents",
         "modeling.report",
         "modeling.export",
         "corpora.shards",

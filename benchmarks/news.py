@@ -1,0 +1,346 @@
+"""How well and how fast pages become articles, and how doubles are found.
+
+    python benchmarks/news.py quality --pages ../shared/…/news-html
+    python benchmarks/news.py speed --pages ../shared/…/news-html --copies 10
+    python benchmarks/news.py archives --archives '../shared/…/warc/*'
+    python benchmarks/news.py doubles --articles 100000
+
+``quality``: paragraphs against the expected ones (summary, headlines and paragraphs of fundus; two
+paragraphs are the same if their letters and digits are), once as the extractors give them and once
+as the pipeline does. ``speed``: the whole pipeline against ``NewsPlease.from_html`` alone, with as
+many processes. ``archives``: records read against those that warcio counts, also in damaged copies.
+``doubles``: planted pairs among synthetic articles; time, memory, precision and recall.
+"""
+
+import argparse
+import glob
+import gzip
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import trafilatura
+
+from corpora.build import Scratch
+from corpora.columns import DocumentColumns
+from corpora.news.archives import Damaged, read_archive
+from corpora.news.comparing import compare_all, signature_batch, signature_row
+from corpora.news.decoding import decode
+from corpora.news.extraction import EXTRACTORS, extract
+from corpora.schemas import SCHEMAS
+from corpora.shards import ShardWriter
+
+ROOT = Path(__file__).resolve().parent.parent
+SHARD = 5_000
+"""Synthetic articles in one."""
+
+
+def read_pages(folder: Path) -> Iterator[tuple[str, bytes, str, dict]]:
+    """Name, bytes, URL and expectation of each page; versions stand in the order of time."""
+    for meta in sorted(folder.glob("*/meta.json")):
+        told = json.loads(meta.read_text("utf-8"))
+        by_publisher: dict[str, list[str]] = {}
+        for name in sorted(told):
+            by_publisher.setdefault(name.partition("_")[0], []).append(name)
+        for publisher, names in by_publisher.items():
+            versions = json.loads((meta.parent / f"{publisher}.json").read_text("utf-8"))
+            for name, expected in zip(names, versions.values(), strict=True):
+                data = gzip.decompress((meta.parent / name).read_bytes())
+                yield name, data, told[name]["url"], expected
+
+
+def expected_paragraphs(expected: dict) -> list[str]:
+    body = expected["body"]
+    sections = (text for s in body["sections"] for text in s["headline"] + s["paragraphs"])
+    return [*body["summary"], *sections]
+
+
+def keys(texts: list[str]) -> Counter[str]:
+    found = ("".join(filter(str.isalnum, text.casefold())) for text in texts)
+    return Counter(key for key in found if key)
+
+
+def words(texts: list[str]) -> Counter[str]:
+    return Counter(re.findall(r"[\u4e00-\u9fff]|[^\W\u4e00-\u9fff]+", " ".join(texts).casefold()))
+
+
+class Score:
+    """Counts of what is right, found and expected."""
+
+    def __init__(self) -> None:
+        self.right = self.found = self.expected = 0
+
+    def add(self, found: Counter[str], expected: Counter[str]) -> "Score":
+        self.right += (found & expected).total()
+        self.found += found.total()
+        self.expected += expected.total()
+        return self
+
+    def __str__(self) -> str:
+        precision, recall = self.right / self.found, self.right / self.expected
+        f1 = 2 * precision * recall / (precision + recall)
+        return f"P {precision:.3f}  R {recall:.3f}  F1 {f1:.3f}"
+
+
+def raw_paragraphs(html: str, url: str, extractor: str) -> list[str]:
+    """What an extractor gives, as it comes out of the box."""
+    if extractor == "news-please":
+        from newsplease import NewsPlease  # noqa: PLC0415 - not everywhere installed
+
+        return (NewsPlease.from_html(html, url=url, fetch_images=False).maintext or "").split("\n")
+    return (trafilatura.extract(html, url=url, include_comments=False) or "").split("\n")
+
+
+def quality(arguments: argparse.Namespace) -> None:
+    """Paragraphs, words and metadata, by extractor."""
+    pages = list(read_pages(arguments.pages))
+    for extractor in EXTRACTORS:
+        raw, ours, of_words, told = Score(), Score(), Score(), Counter()
+        for name, data, url, expected in pages:
+            html = decode(data, content_type=None, name=name).text
+            wanted = expected_paragraphs(expected)
+            raw.add(keys(raw_paragraphs(html, url, extractor)), keys(wanted))
+            article = extract(html, url=url, extractor=extractor)
+            blocks = [article.text[start:end] for start, end, _ in article.blocks]
+            one = Score().add(keys(blocks), keys(wanted))
+            ours.add(keys(blocks), keys(wanted))
+            of_words.add(words(blocks), words(wanted))
+            if arguments.show:
+                print(f"{name}: {one}")
+                show(blocks, wanted)
+            metadata = article.metadata
+            told["title"] += keys([*metadata.titles[:1]]) == keys([expected["title"] or ""])
+            told["date"] += (metadata.published or "")[:10] == expected["publishing_date"][:10]
+            told["authors"] += sorted(metadata.authors) == sorted(expected["authors"])
+        print(f"{extractor}, {len(pages)} pages")
+        print(f"  paragraphs, as it gives them: {raw}")
+        print(f"  paragraphs, tidied:           {ours}")
+        print(f"  words, tidied:                {of_words}")
+        print(f"  the same as expected: {dict(told)}")
+
+
+def show(found: list[str], wanted: list[str]) -> None:
+    """Say where a page differs."""
+    by_key = {key: text for text in found + wanted for key in keys([text])}
+    for sign, differing in (("+", keys(found) - keys(wanted)), ("-", keys(wanted) - keys(found))):
+        for key in differing:
+            print(f"   {sign} {by_key[key][:100]}")
+
+
+def with_news_please(page: tuple[str, str]) -> int:
+    """One page with news-please alone."""
+    from newsplease import NewsPlease  # noqa: PLC0415 - likewise
+
+    warnings.simplefilter("ignore")
+    html, url = page
+    return len(NewsPlease.from_html(html, url=url, fetch_images=False).maintext or "")
+
+
+def speed(arguments: argparse.Namespace) -> None:
+    """Pages a second of the whole pipeline, and of news-please's extraction alone."""
+    pages = [
+        (data.decode("utf-8", "replace"), url) for _, data, url, _ in read_pages(arguments.pages)
+    ]
+    for n_processes in (1, 2):
+        with ProcessPoolExecutor(n_processes) as pool:
+            list(pool.map(with_news_please, pages[:n_processes]))  # loads the libraries
+            begin = time.perf_counter()
+            list(pool.map(with_news_please, pages))
+            theirs = len(pages) / (time.perf_counter() - begin)
+        for extractor in ("trafilatura", "news-please"):
+            copies = arguments.copies if extractor == "trafilatura" else 1
+            few = run_pipeline(pages[:1], 1, extractor=extractor, workers=n_processes)
+            many = run_pipeline(pages, copies, extractor=extractor, workers=n_processes)
+            ours = (len(pages) * copies - 1) / (many - few)
+            print(
+                f"{n_processes} workers, {extractor}: {ours:.1f} pages/s after a start-up of "
+                f"{few:.1f} s; news-please alone {theirs:.1f} pages/s: {ours / theirs:.1f} times"
+            )
+
+
+def run_pipeline(pages: list, n_copies: int, *, extractor: str, workers: int) -> float:
+    """Seconds for the whole pipeline; of two workers, each takes half of the units."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / "pages"
+        folder.mkdir()
+        for copy in range(n_copies):
+            for number, (html, _) in enumerate(pages):
+                (folder / f"{number:03}-{copy:03}.html").write_text(html, "utf-8")
+        command = [sys.executable, "-m", "pipelines.news_to_documents", "--html", str(folder)]
+        command += ["--output", f"{name}/out", "--workers", str(workers), "--extractor", extractor]
+        begin = time.perf_counter()
+        subprocess.run([*command, "--reserved", "keep"], cwd=ROOT, check=True, capture_output=True)
+        return time.perf_counter() - begin
+
+
+def archives(arguments: argparse.Namespace) -> None:
+    """Every record accounted for, and what damage does."""
+    from warcio.archiveiterator import ArchiveIterator  # noqa: PLC0415 - only here
+
+    chance = random.Random(1)
+    for path in map(Path, sorted(glob.glob(arguments.archives))):
+        if not path.name.endswith((".warc.gz", ".wet.gz", ".arc.gz", ".warc", ".arc")):
+            continue
+        with path.open("rb") as file:
+            theirs = Counter(r.rec_type for r in ArchiveIterator(file, no_record_parse=True))
+        records = list(read_archive(path, max_block=1 << 24))
+        ours = Counter("damaged" if isinstance(r, Damaged) else r.kind for r in records)
+        print(f"{path.name}: {ours.total()} records, {'as' if ours == theirs else 'NOT as'} warcio")
+        whole = {(r.offset, r.inside) for r in records}
+        data = path.read_bytes()
+        hit = chance.sample(range(len(data)), k=min(20, len(data)))
+        with tempfile.NamedTemporaryFile() as damaged:
+            lost = n_reported = 0
+            for at in hit:
+                Path(damaged.name).write_bytes(
+                    data[:at] + bytes([data[at] ^ 0x55]) + data[at + 1 :]
+                )
+                found = list(read_archive(Path(damaged.name), max_block=1 << 24))
+                lost += len(whole - {(r.offset, r.inside) for r in found})
+                n_reported += sum(isinstance(r, Damaged) for r in found)
+        print(f"  {len(hit)} copies with a wrong byte each: {n_reported} reported, {lost} lost")
+
+
+def synthetic(n_articles: int, share: float) -> Iterator[tuple[str, int | None]]:
+    """Articles of 200 to 400 words, and doubles of earlier ones with some words changed."""
+    chance = random.Random(1)
+    vocabulary = [f"wort{number}" for number in range(50_000)]
+    originals: list[list[str]] = []
+    for _ in range(n_articles):
+        if originals and chance.random() < share:
+            twin = chance.randrange(len(originals))
+            changed = list(originals[twin])
+            start, n_changed = chance.randrange(len(changed)), chance.randrange(len(changed) // 3)
+            for place in range(start, min(start + n_changed, len(changed))):
+                changed[place] = chance.choice(vocabulary)
+            yield " ".join(changed), twin
+        else:
+            originals.append(chance.choices(vocabulary, k=chance.randrange(200, 400)))
+            yield " ".join(originals[-1]), None
+
+
+def doubles(arguments: argparse.Namespace) -> None:
+    """Plant doubles among synthetic articles, in shards, and find them in another process."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        texts, planted = write_articles(folder, arguments.articles, arguments.share)
+        begin = time.perf_counter()
+        process = subprocess.Popen(
+            [sys.executable, __file__, "find", "--folder", name, "--threshold", "0.8"],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        out = process.stdout.read() if process.stdout else ""
+        _, _, usage = os.wait4(process.pid, 0)
+        seconds = time.perf_counter() - begin
+        judge(dict(map(tuple, json.loads(out))), texts, planted)
+        print(
+            f"{arguments.articles:,} articles compared in {seconds:.1f} s, "
+            f"{usage.ru_maxrss / 1e3:.0f} MB at most"
+        )
+
+
+def write_articles(folder: Path, n: int, share: float) -> tuple[list[str], dict[int, int]]:
+    """Write articles and signatures as the pipeline does; returns texts and planted pairs."""
+    scratch = Scratch(folder)
+    for dataset in ("articles", "signatures", "revisits"):
+        scratch.shard(dataset, 0).parent.mkdir(parents=True)
+    texts, planted, originals = [], {}, []
+    for number, (text, twin) in enumerate(synthetic(n, share)):
+        texts.append(text)
+        if twin is None:
+            originals.append(number)
+        else:
+            planted[number] = originals[twin]
+    begin = time.perf_counter()
+    for unit, start in enumerate(range(0, n, SHARD)):
+        columns, signatures = DocumentColumns(), []
+        for number in range(start, min(start + SHARD, n)):
+            row = {"id": f"{number:08}", "url": None, "timestamp": None, "metadata": []}
+            scalars = row | {"group": "x", "source": "x", "text": texts[number]}
+            scalars["timestamp"] = f"2026-01-01T00:00:00.{number:06}"
+            columns.add(
+                {k: v for k, v in scalars.items() if k != "metadata"},
+                blocks=(), sentences=(), links=(), metadata={},
+            )  # fmt: skip
+            signatures.append(
+                signature_row(row | {"timestamp": scalars["timestamp"]}, texts[number])
+            )
+        for dataset, schema, batch in (
+            ("articles", "pages", columns.batch()),
+            ("signatures", "news_signatures", signature_batch(signatures)),
+        ):
+            with ShardWriter(scratch.shard(dataset, unit), SCHEMAS[schema]) as writer:
+                for first in range(0, batch.num_rows, 500):
+                    writer.write_batch(batch.slice(first, 500))
+        with ShardWriter(scratch.shard("revisits", unit), SCHEMAS["news_revisits"]):
+            pass
+    print(f"signatures and shards of {n:,} articles in {time.perf_counter() - begin:.1f} s")
+    return texts, planted
+
+
+def find(arguments: argparse.Namespace) -> None:
+    """Find the doubles in a folder, and print them."""
+    scratch = Scratch(arguments.folder)
+    n_units = len(scratch.shards("articles"))
+    _, found, _ = compare_all(scratch, [], n_units=n_units, threshold=arguments.threshold)
+    print(json.dumps([(int(row["id"]), int(row["twin"])) for row in found]))
+
+
+def judge(found: dict[int, int], texts: list[str], planted: dict[int, int]) -> None:
+    """Precision and recall against Jaccard taken the slow way."""
+
+    def jaccard(a: int, b: int) -> float:
+        one, other = ({tuple(w[i : i + 3]) for i in range(len(w) - 2)} for w in pair(a, b))
+        return len(one & other) / len(one | other)
+
+    def pair(a: int, b: int) -> tuple[list[str], list[str]]:
+        return texts[a].split(), texts[b].split()
+
+    alike = {a for a, b in planted.items() if jaccard(a, b) >= 0.8}
+    right = sum(1 for a, b in found.items() if jaccard(a, b) >= 0.8)
+    print(
+        f"planted {len(planted):,}, of which {len(alike):,} at Jaccard 0.8 or above; found "
+        f"{len(found):,}: precision {right / len(found):.4f}, "
+        f"recall {len(alike & found.keys()) / len(alike):.4f}"
+    )
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0], allow_abbrev=False)
+    commands = parser.add_subparsers(required=True)
+    for command in (quality, speed):
+        one = commands.add_parser(command.__name__)
+        one.add_argument("--pages", type=Path, required=True)
+        one.add_argument("--copies", type=int, default=10)
+        one.add_argument("--show", action="store_true", help="where each page differs")
+        one.set_defaults(run=command)
+    one = commands.add_parser("archives")
+    one.add_argument("--archives", required=True)
+    one.set_defaults(run=archives)
+    one = commands.add_parser("doubles")
+    one.add_argument("--articles", type=int, default=100_000)
+    one.add_argument("--share", type=float, default=0.1, help="of doubles")
+    one.set_defaults(run=doubles)
+    one = commands.add_parser("find")
+    one.add_argument("--folder", type=Path, required=True)
+    one.add_argument("--threshold", type=float, required=True)
+    one.set_defaults(run=find)
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    arguments.run(arguments)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,182 @@
+"""Trees of a page to blocks of text: paragraphs, headings, items, each with its links."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+EXTRACTED = {
+    "p": "p",
+    "head": "head",
+    "quote": "quote",
+    "item": "item",
+    "cell": "cell",
+    "code": "code",
+    "list": "p",
+    "table": "p",
+    "row": "p",
+    "div": "p",
+    "fw": "p",
+}
+"""Elements of what trafilatura gives, and the kind of the text that stands in them."""
+_BOXES = (
+    *("address", "article", "aside", "body", "caption", "dd", "div", "dl", "dt", "fieldset"),
+    *("figcaption", "figure", "footer", "form", "header", "hr", "legend", "main", "nav", "ol"),
+    *("option", "p", "section", "select", "table", "tbody", "tfoot", "thead", "tr", "ul"),
+)
+PAGE = {
+    **dict.fromkeys(("h1", "h2", "h3", "h4", "h5", "h6"), "head"),
+    **dict.fromkeys(_BOXES, "p"),
+    "blockquote": "quote",
+    "li": "item",
+    "pre": "code",
+    "td": "cell",
+    "th": "cell",
+}
+"""Elements of a page that begin a block, likewise."""
+_CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
+_LINKS = {"ref": "target", "a": "href"}
+_UNSEEN = frozenset(
+    {"head", "iframe", "noscript", "script", "style", "svg", "template", "textarea"}
+)
+_BREAKS = frozenset({"lb", "br", "graphic", "img"})
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A hyperlink over characters ``start`` to ``end`` of a block or text, half-open."""
+
+    start: int
+    end: int
+    target: str
+    """As it stands in the page."""
+
+    def moved(self, by: int) -> "Link":
+        """The same link in a text in which its block begins there."""
+        return replace(self, start=self.start + by, end=self.end + by)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A paragraph, heading, item …: white space is single, none stands at the ends."""
+
+    text: str
+    kind: str
+    links: tuple[Link, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """What is compared: letters and digits, without case."""
+        return key_of(self.text)
+
+
+def key_of(text: str) -> str:
+    """Letters and digits of a text, without case."""
+    return "".join(filter(str.isalnum, text.casefold()))
+
+
+@dataclass(slots=True)
+class _Writer:
+    """Collects the running text of elements into blocks."""
+
+    blocks: list[Block] = field(default_factory=list)
+    kinds: list[str] = field(default_factory=lambda: ["p"])
+    """Of the elements that are open, the innermost last."""
+    parts: list[str] = field(default_factory=list)
+    length: int = 0
+    space: bool = False
+    """Whether white space is due before the next character."""
+    open: list[tuple[int, str]] = field(default_factory=list)
+    links: list[Link] = field(default_factory=list)
+
+    def add(self, text: str | None) -> None:
+        """Append running text."""
+        if not text:
+            return
+        words = _CONTROL.sub(" ", text).split()
+        if not words:
+            self.space = True
+            return
+        joined = " ".join(words)
+        if self.length and (self.space or text[0].isspace()):
+            joined = f" {joined}"
+        self.parts.append(joined)
+        self.length += len(joined)
+        self.space = text[-1].isspace()
+
+    def begin_link(self, target: str) -> None:
+        """Note where a link begins."""
+        self.open.append((self.length, target))
+
+    def end_link(self) -> None:
+        """Note where it ends; white space at its start belongs to the text before."""
+        if not self.open:  # a block began inside of it
+            return
+        start, target = self.open.pop()
+        if start < self.length:
+            self.links.append(Link(start, self.length, target))
+
+    def close(self) -> None:
+        """End the block; links that are open go on in the next one."""
+        text = "".join(self.parts)
+        going_on = [target for _, target in self.open]
+        while self.open:
+            self.end_link()
+        if text:
+            links = (_trimmed(link, text) for link in self.links)
+            ordered = sorted((x for x in links if x), key=lambda x: (x.start, -x.end))
+            self.blocks.append(Block(text, self.kinds[-1], tuple(ordered)))
+        self.parts, self.length, self.space, self.links = [], 0, False, []
+        self.open = [(0, target) for target in going_on]
+
+
+def _trimmed(link: Link, text: str) -> Link | None:
+    """A link without white space at its start; None if nothing is left."""
+    start = link.start + (text[link.start] == " ")
+    return replace(link, start=start) if start < link.end else None
+
+
+def read_blocks(element: Any, kinds: Mapping[str, str]) -> list[Block]:
+    """Read the blocks of an lxml tree; ``kinds`` is ``EXTRACTED`` or ``PAGE``."""
+    writer = _Writer()
+    _walk(element, kinds, writer)
+    writer.close()
+    return writer.blocks
+
+
+def _walk(element: Any, kinds: Mapping[str, str], writer: _Writer) -> None:
+    """Read an element and what is in it; ``lxml`` bounds the depth of a page to 256."""
+    tag = element.tag
+    if not isinstance(tag, str) or (tag in _UNSEEN and tag not in kinds):
+        return
+    kind = kinds.get(tag)
+    if kind:
+        writer.close()
+        writer.kinds.append(kind)
+    target = element.get(_LINKS[tag]) if tag in _LINKS else None
+    if target:
+        writer.begin_link(target)
+    writer.add(" " if tag in _BREAKS else element.text)
+    for child in element:
+        _walk(child, kinds, writer)
+        writer.add(child.tail)
+    if target:
+        writer.end_link()
+    if kind:
+        writer.close()
+        writer.kinds.pop()
+
+
+def with_places(blocks: Iterable[Block], page: Iterable[Block]) -> tuple[list[Block], int]:
+    """Give plain blocks without links the kind and links of the page's that read the same.
+
+    Returns how many blocks there are that read like none of the page, too.
+    """
+    known = {block.key: block for block in reversed(list(page))}
+    placed = [(block, known.get(block.key)) for block in blocks]
+    n_unknown = sum(1 for _, there in placed if there is None)
+    is_mere = [not block.links and block.kind == "p" for block, _ in placed]
+    return [
+        there if there and mere else block
+        for (block, there), mere in zip(placed, is_mere, strict=True)
+    ], n_unknown

@@ -1,0 +1,73 @@
+"""Paragraphs that stand on many pages of a site: appeals, notices, advertisements.
+
+A page is told from another by its title, so that one article under several addresses makes no
+boilerplate of its text. Headings are left alone: "Reactions" may stand in many articles.
+"""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from corpora.news.blocks import key_of
+from corpora.schemas import SCHEMAS
+from corpora.shards import read_batches
+
+MIN_LETTERS = 20
+Hashes = npt.NDArray[np.uint64]
+NO_HASHES: Hashes = np.empty(0, np.uint64)
+
+
+def hash_of(*parts: str) -> int:
+    """64 bits of parts of text, the same in every run."""
+    joined = "\0".join(parts).encode("utf-8")
+    return int.from_bytes(hashlib.blake2b(joined, digest_size=8).digest())
+
+
+def paragraph_hash(site: str, text: str, kind: str) -> int | None:
+    """The hash of a paragraph of a site; None for one that is never boilerplate."""
+    key = key_of(text)
+    return None if kind == "head" or len(key) < MIN_LETTERS else hash_of(site, key)
+
+
+def find_boilerplate(tables: Iterable[tuple[Hashes, Hashes]], *, min_pages: int) -> Hashes:
+    """Find the paragraphs that stand on pages with ``min_pages`` different titles, in order.
+
+    ``tables`` hold the hashes of paragraphs, and of the titles of their pages. Takes 16 bytes a
+    paragraph, and while it sorts them as much again.
+    """
+    pairs = [np.unique(np.stack(table, axis=1), axis=0) for table in tables]
+    if not pairs:
+        return NO_HASHES
+    distinct = np.unique(np.concatenate(pairs), axis=0)
+    paragraphs, counts = np.unique(distinct[:, 0], return_counts=True)
+    return np.asarray(paragraphs[counts >= min_pages], np.uint64)
+
+
+def is_boilerplate(found: Hashes, hashes: Sequence[int | None]) -> list[bool]:
+    """Which of the hashes are among those found."""
+    asked = np.array([hash or 0 for hash in hashes], np.uint64)
+    known = np.isin(asked, found)
+    return [
+        bool(is_known) and hash is not None for is_known, hash in zip(known, hashes, strict=True)
+    ]
+
+
+def count_shards(paths: Iterable[Path], *, min_pages: int) -> pa.RecordBatch:
+    """``find_boilerplate`` in shards of ``news_paragraphs``, as a batch of ``news_boilerplate``."""
+    tables = (
+        (batch.column("paragraph").to_numpy(), batch.column("title").to_numpy())
+        for path in paths
+        for batch in read_batches(path, SCHEMAS["news_paragraphs"])
+    )
+    found = find_boilerplate(tables, min_pages=min_pages) if min_pages else NO_HASHES
+    return pa.record_batch([pa.array(found, pa.uint64())], SCHEMAS["news_boilerplate"].columns)
+
+
+def read_boilerplate(path: Path) -> Hashes:
+    """Read the hashes that ``find_boilerplate`` found, from their shard."""
+    batches = read_batches(path, SCHEMAS["news_boilerplate"])
+    return np.concatenate([NO_HASHES, *(batch.column("paragraph").to_numpy() for batch in batches)])

@@ -1,0 +1,121 @@
+"""The bytes of a page to text: what the header, the page and the bytes themselves say of them.
+
+The rule, in this order:
+
+1. a byte order mark;
+2. UTF-8 where every byte is valid and some are beyond ASCII: no other encoding looks like it;
+3. what the HTTP header, then the page (``meta``, XML declaration) names, where the bytes are valid
+   in it but for ``MAX_INVALID`` of them;
+4. what the bytes show (``corpora/text/detection.py``).
+
+Names are read as browsers do: ``iso-8859-1`` is Windows-1252, ``gb2312`` is GB18030.
+"""
+
+import codecs
+import re
+from dataclasses import dataclass
+
+from corpora.text.detection import detect
+from corpora.text.opening import TextError
+
+MAX_INVALID = 0.001
+"""Share of the bytes that may be invalid in an encoding that is named."""
+_LOOKED_AT = 4096
+_ALIASES = {
+    "ascii": "cp1252",
+    "iso8859-1": "cp1252",
+    "iso8859-9": "cp1254",
+    "iso8859-11": "cp874",
+    "tis-620": "cp874",
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "hz": "gb18030",
+    "big5": "big5hkscs",
+    "cp950": "big5hkscs",
+    "shift_jis": "cp932",
+    "euc_kr": "cp949",
+    "johab": "cp949",
+    "utf-16": "utf-16-le",
+}
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (b"\xfe\xff", "utf-16-be"),
+)
+_META = re.compile(
+    rb"""<meta[^>]{0,500}?charset\s*=\s*["']?\s*([A-Za-z0-9_:.-]{2,40})""", re.IGNORECASE
+)
+_XML = re.compile(rb"""^\s*<\?xml[^>]{0,100}?encoding\s*=\s*["']([A-Za-z0-9_:.-]{2,40})["']""")
+_HEADER = re.compile(r"""charset\s*=\s*["']?\s*([A-Za-z0-9_:.-]{2,40})""", re.IGNORECASE)
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """A page as text."""
+
+    text: str
+    encoding: str
+    """As Python calls it."""
+    told_by: str
+    """``mark``, ``utf-8``, ``header``, ``page`` or ``content``."""
+    is_lie: bool
+    """Whether what is named first is not what the bytes are in."""
+    n_invalid: int
+    """Sequences of bytes that became U+FFFD; those that were there before are text."""
+
+
+def decode(data: bytes, *, content_type: str | None, name: str) -> Decoded:
+    """Decode a page; raises ``TextError`` where the bytes are no text in any encoding known.
+
+    Control characters become spaces: they would end the page for its parser.
+    """
+    named = _named(data, content_type)
+    first = next(iter(named.values()), "utf-8")
+    text, encoding, told_by = _decode(data, named, name=name)
+    mark = "\ufffd".encode(encoding, "ignore")
+    n_invalid = text.count("\ufffd") - (data.count(mark) if mark else 0)
+    is_lie = bool(named) and encoding != first and not data.isascii()
+    return Decoded(_CONTROL.sub(" ", text), encoding, told_by, is_lie, n_invalid)
+
+
+def _named(data: bytes, content_type: str | None) -> dict[str, str]:
+    """The encodings that are named and known, by who names them."""
+    head = data[:_LOOKED_AT]
+    header = _HEADER.search(content_type or "")
+    page = _META.search(head) or _XML.search(head)
+    told = {"header": header and header[1], "page": page and page[1].decode("ascii")}
+    return {who: known for who, name in told.items() if name and (known := _known(name))}
+
+
+def _known(name: str) -> str | None:
+    """The encoding of text that browsers take for this name; None for none."""
+    try:
+        codec = codecs.lookup(name)
+        "".encode(codec.name)
+    except (LookupError, UnicodeError):
+        return None
+    return _ALIASES.get(codec.name, codec.name)
+
+
+def _decode(data: bytes, named: dict[str, str], *, name: str) -> tuple[str, str, str]:
+    """The text, its encoding, and what told it."""
+    for mark, encoding in _MARKS:
+        if data.startswith(mark):
+            return data[len(mark) :].decode(encoding, "replace"), encoding, "mark"
+    if data.isascii() and not any(e.startswith(("iso2022", "utf-7")) for e in named.values()):
+        return data.decode("ascii"), "utf-8", "utf-8"
+    try:
+        if not data.isascii():
+            return data.decode("utf-8"), "utf-8", "utf-8"
+    except UnicodeDecodeError:
+        pass
+    for who, encoding in named.items():
+        text = data.decode(encoding, "replace")
+        if text.count("\ufffd") <= MAX_INVALID * len(data) and "\x00" not in text:
+            return text, encoding, who
+    found = detect(lambda: [data], name=name)
+    return data.decode(found.name, "replace"), found.name, "content"
+
+
+__all__ = ["Decoded", "TextError", "decode"]

@@ -1,0 +1,168 @@
+"""A page to an article: body, links with exact offsets, and what the page says of itself.
+
+Two extractors find the body: trafilatura (the better and faster one, see docs/news.md), and
+news-please. What they leave of boilerplate ``tidying.py`` takes away, for both.
+
+This runs in a process of its own (``sandbox.py``): a page may keep a parser busy for hours.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from corpora.errors import CorpusError
+from corpora.news.blocks import EXTRACTED, PAGE, Block, Link, key_of, read_blocks, with_places
+from corpora.news.page_metadata import PageMetadata, absolute_url, read_metadata
+from corpora.news.tidying import tidy
+
+BLOCK_END = "\n"
+_MIN_LEAD = 40
+"""Letters of a description from which on the block that repeats it is the lead."""
+_CONTROL = re.compile(
+    r"&#(?:0*(?:[0-8]|1[1-9]|2\d|3[01]|127)|[xX]0*(?:[0-8bceBCE]|[fF]|1[0-9a-fA-F]|7[fF]));?(?!\w)"
+)
+"""Written control characters: some extractors give up at them."""
+_MAX_PLACE = 20
+"""Letters that may stand before it: ``Berlin.``"""
+
+
+class ExtractionError(CorpusError):
+    """A page that is not read; ``reason`` is what is counted."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Article:
+    """What is taken from a page."""
+
+    text: str
+    blocks: tuple[tuple[int, int, str], ...]
+    """Start, end and kind of each paragraph, heading …, in order."""
+    links: tuple[Link, ...]
+    """In reading order, with absolute targets."""
+    metadata: PageMetadata
+    linked: float = 0.0
+    """Share of the characters in links, of what the extractor found, before it is tidied."""
+    counters: Mapping[str, int] = field(default_factory=dict)
+
+
+def extract(html: str, *, url: str | None, extractor: str) -> Article:
+    """Read a page; ``url`` is where it was found. The text is empty where there is no body.
+
+    Raises ``ExtractionError`` for a page of which a part would be lost.
+    """
+    html = _CONTROL.sub(" ", html)
+    tree = parse(html)
+    if tree is None:
+        return Article("", (), (), PageMetadata(url=url))
+    counters: Counter[str] = Counter()
+    metadata = read_metadata(tree, url)
+    base = next(iter(tree.xpath("//base/@href")), None)
+    page = read_blocks(tree, PAGE)
+    blocks, n_unplaced = with_places(EXTRACTORS[extractor](html, tree, url), page)
+    counters["blocks.without_place"] += n_unplaced
+    linked = _share_in_links(blocks)
+    blocks = tidy(
+        blocks,
+        titles=metadata.titles,
+        authors=metadata.authors,
+        lead=_lead(page, metadata.descriptions),
+        counters=counters,
+    )
+    article = _joined(blocks, metadata, base=absolute_url(url, base) or url, counters=counters)
+    return replace(article, linked=linked)
+
+
+def parse(html: str) -> Any:
+    """The lxml tree of a page; None where there is none.
+
+    Raises ``ExtractionError`` where the parser stops, ``MemoryError`` where it gets none.
+    """
+    from lxml.etree import ErrorTypes, ParserError, XMLSyntaxError
+    from lxml.html import HTMLParser, document_fromstring
+
+    parser = HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, collect_ids=False)
+    try:
+        tree = document_fromstring(html.encode("utf-8", "replace"), parser=parser)
+    except ParserError:  # an empty document
+        return None
+    except XMLSyntaxError as error:
+        if error.code == ErrorTypes.ERR_NO_MEMORY:
+            raise MemoryError from error
+        raise
+    for entry in parser.error_log:
+        if entry.type_name == "ERR_RESOURCE_LIMIT":
+            reason = "too_deep" if "depth" in entry.message else "too_large"
+            raise ExtractionError(
+                reason, f"the parser stops at line {entry.line} ({entry.message[:60]} …)."
+            )
+    return tree
+
+
+def _with_trafilatura(_: str, tree: Any, __: str | None) -> list[Block]:
+    """The body as trafilatura finds it; where it falls back on other means, without links."""
+    from copy import deepcopy
+
+    from trafilatura import bare_extraction
+
+    found = bare_extraction(deepcopy(tree), include_comments=False, include_links=True)
+    body = getattr(found, "body", None)
+    return [] if body is None else read_blocks(body, EXTRACTED)
+
+
+def _with_news_please(html: str, _: Any, url: str | None) -> list[Block]:
+    """The body as news-please finds it: mere lines."""
+    from newsplease import NewsPlease
+
+    found = NewsPlease.from_html(html, url=url, fetch_images=False)  # else: fetches from the web
+    lines = (" ".join(line.split()) for line in (found.maintext or "").splitlines())
+    return [Block(line, "p") for line in lines if line]
+
+
+EXTRACTORS: Mapping[str, Callable[[str, Any, str | None], list[Block]]] = {
+    "trafilatura": _with_trafilatura,
+    "news-please": _with_news_please,
+}
+
+
+def _lead(page: list[Block], descriptions: Iterable[str]) -> Block | None:
+    """The block of the page that says what its description does, after a place name at most."""
+    keys = tuple(key for key in map(key_of, descriptions) if len(key) >= _MIN_LEAD)
+    if not keys:
+        return None
+    return next((b for b in page if _says_one_of(b.key, keys)), None)
+
+
+def _says_one_of(key: str, told: tuple[str, ...]) -> bool:
+    return key.endswith(told) and len(key) <= max(map(len, told)) + _MAX_PLACE
+
+
+def _joined(
+    blocks: list[Block], metadata: PageMetadata, *, base: str | None, counters: Counter[str]
+) -> Article:
+    """Put the blocks into one text, a line each, and resolve the links."""
+    places: list[tuple[int, int, str]] = []
+    links: list[Link] = []
+    start = 0
+    for block in blocks:
+        places.append((start, start + len(block.text), block.kind))
+        for link in block.links:
+            target = absolute_url(base, link.target)
+            if target is None:
+                counters["links.not_of_the_web"] += 1
+            else:
+                links.append(Link(start + link.start, start + link.end, target))
+        start += len(block.text) + len(BLOCK_END)
+    text = BLOCK_END.join(block.text for block in blocks)
+    return Article(text, tuple(places), tuple(links), metadata, counters=dict(counters))
+
+
+def _share_in_links(blocks: Iterable[Block]) -> float:
+    """The share of the characters of blocks that stand in links."""
+    pairs = [(len(b.text), sum(link.end - link.start for link in b.links)) for b in blocks]
+    return sum(n for _, n in pairs) / max(1, sum(n for n, _ in pairs))

@@ -1,0 +1,112 @@
+"""Which articles are left out, and why: each filter has a threshold and a reason."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+from urllib.parse import urlsplit
+
+from corpora.errors import UsageError
+from corpora.news.extraction import Article
+from corpora.news.page_metadata import host_of
+from corpora.news.rights import Rights
+
+_LOOKED_AT = 20_000
+"""Characters of a text that its language is told by."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thresholds:
+    """What an article must have; the defaults are those of the command."""
+
+    langs: tuple[str, ...] = ()
+    """Languages that are kept; empty for all."""
+    min_characters: int = 200
+    max_non_letters: float = 0.25
+    """Share of the characters, without white space, that are neither letters nor marks."""
+    max_links: float = 0.5
+    """Share of the characters that stand in links: more of them make a list."""
+    stub_characters: int = 1_500
+    """A page that says that it is not free is a stub if its text is shorter."""
+    keep_reserved: bool = False
+
+
+@cache
+def _identifier() -> Any:
+    from py3langid.langid import LanguageIdentifier
+
+    return LanguageIdentifier.from_model_file(_model(), norm_probs=True)
+
+
+@cache
+def _model() -> str:
+    from py3langid import langid
+
+    return str(langid.MODEL_FILE)
+
+
+def check_langs(tags: Sequence[str]) -> None:
+    """Raise ``UsageError`` for a language that is never identified."""
+    known = set(_identifier().labels)
+    for tag in tags:
+        if tag.partition("-")[0].lower() not in known:
+            raise UsageError(f"--lang {tag}: not identified. There are {', '.join(sorted(known))}.")
+
+
+def identify(text: str, told: str | None) -> str | None:
+    """The language of a text as a BCP 47 tag: identified, with the region that the page tells."""
+    found, probability = _identifier().classify(text[:_LOOKED_AT])
+    if probability < 0.5 and told:
+        found = told.replace("_", "-").partition("-")[0].lower()
+    region = (told or "").replace("_", "-")
+    return region if region.lower().partition("-")[0] == found and len(region) < 12 else str(found)
+
+
+def why_not(
+    article: Article, *, lang: str | None, rights: Rights, thresholds: Thresholds
+) -> str | None:
+    """Why an article is left out; None if it is kept.
+
+    The first of: ``tdm_reserved``, ``list_page``, ``no_text``, ``paywall``, ``short``,
+    ``non_letters``, ``language``.
+    """
+    text, metadata = article.text, article.metadata
+    if rights.is_reserved and not thresholds.keep_reserved:
+        return "tdm_reserved"
+    if is_list(article, max_links=thresholds.max_links):
+        return "list_page"
+    if not text:
+        return "no_text"
+    if metadata.is_free is False and len(text) < thresholds.stub_characters:
+        return "paywall"
+    if len(text) < thresholds.min_characters:
+        return "short"
+    if share_of_non_letters(text) > thresholds.max_non_letters:
+        return "non_letters"
+    if thresholds.langs and (lang or "").partition("-")[0] not in thresholds.langs:
+        return "language"
+    return None
+
+
+def is_list(article: Article, *, max_links: float) -> bool:
+    """Whether a page lists others: it says so, is the front page, or is made of links.
+
+    What a page says counts more than where it lies, and what it is made of more than what it says.
+    """
+    if article.linked > max_links:
+        return True
+    if article.metadata.kind:
+        return article.metadata.kind == "list"
+    url = article.metadata.url
+    return host_of(url) is not None and urlsplit(url or "").path.strip("/").lower() in _FRONT_PAGES
+
+
+_FRONT_PAGES: Sequence[str] = ("", "index.html", "index.htm", "index.php", "home")
+
+
+def share_of_non_letters(text: str) -> float:
+    """The share of the characters, white space left out, that are neither letters nor marks."""
+    letters = sum(map(str.isalpha, text))
+    marks = sum(text.count(mark) for mark in ".,;:!?\"'()-–„“”‚‘’»«…。，、：；！？「」『』（）")
+    visible = sum(map(len, text.split()))
+    return (visible - letters - marks) / visible if visible else 1.0

@@ -1,0 +1,162 @@
+"""What a server answered, as archives keep it: status, headers, body; unpacked under bounds."""
+
+import re
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from corpora.errors import CorpusError
+
+_CHUNK = re.compile(rb"\s*([0-9A-Fa-f]{1,8})[^\r\n]{0,200}\r?\n")
+_STATUS = re.compile(rb"(?:HTTP/\d(?:\.\d)?|ICY) +(\d{3})")
+_PAGES = ("text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml")
+_LOOKS_LIKE = re.compile(
+    rb"\s*(?:\xef\xbb\xbf)?\s*(?:<!--.{0,500}?-->\s*)?<(?:!doctype\s+html|html)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+MAX_RATIO = 200
+"""How many times its size a body may unpack to, beyond ``FREE_BYTES``."""
+FREE_BYTES = 1 << 20
+
+
+class BodyError(CorpusError):
+    """A body that cannot be unpacked; ``reason`` is what is counted."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An HTTP response."""
+
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    """Names without case, in order; some stand more than once."""
+    body: bytes
+    """As it was sent."""
+
+    def header(self, name: str) -> str | None:
+        """The last header of that name."""
+        return next((value for key, value in reversed(self.headers) if key == name), None)
+
+    @property
+    def is_page(self) -> bool:
+        """Whether this is HTML, as the header says, or as it begins where no header says so."""
+        told = (self.header("content-type") or "").partition(";")[0].strip().lower()
+        return told in _PAGES if told else bool(_LOOKS_LIKE.match(self.body[:2048]))
+
+
+def parse_answer(block: bytes) -> Answer | None:
+    """Read a response; None where it is none."""
+    found = _STATUS.match(block)
+    if not found:
+        return None
+    head, separator, body = block.partition(b"\r\n\r\n")
+    alone, short, rest = block.partition(b"\n\n")
+    if short and (not separator or len(alone) < len(head)):
+        head, body = alone, rest
+    headers = []
+    for line in head.split(b"\n")[1:]:
+        name, colon, value = line.decode("latin-1").partition(":")
+        if colon:
+            headers.append((name.strip().lower(), value.strip()))
+    return Answer(int(found[1]), tuple(headers), body)
+
+
+def unpack_body(answer: Answer, *, max_bytes: int) -> bytes:
+    """The body without the codings it was sent in; raises ``BodyError``.
+
+    Archives differ in whether they keep these codings: where a header names one that is not there,
+    the body is taken as it is.
+    """
+    body = answer.body
+    if "chunked" in (answer.header("transfer-encoding") or "").lower():
+        body = _without_chunks(body)
+    for coding in reversed((answer.header("content-encoding") or "").lower().split(",")):
+        body = _decoded(body, coding.strip(), max_bytes=max_bytes)
+    if len(body) > max_bytes:
+        raise _too_large(max_bytes)
+    return body
+
+
+def _without_chunks(body: bytes) -> bytes:
+    """Join the chunks; the body as it is where it has none, or as far as they go."""
+    parts = []
+    position = 0
+    while found := _CHUNK.match(body, position):
+        size = int(found[1], 16)
+        start = found.end()
+        if not size:
+            break
+        parts.append(body[start : start + size])
+        position = start + size
+    return b"".join(parts) if parts else body
+
+
+def _decoded(body: bytes, coding: str, *, max_bytes: int) -> bytes:
+    if coding in ("", "identity"):
+        return body
+    if coding in ("gzip", "x-gzip"):
+        if not body.startswith(b"\x1f\x8b"):
+            return body
+        return _inflate(body, 16 + zlib.MAX_WBITS, max_bytes=max_bytes)
+    if coding == "deflate":
+        if body[:1] and body[0] & 0x0F == 8 and int.from_bytes(body[:2]) % 31 == 0:
+            return _inflate(body, zlib.MAX_WBITS, max_bytes=max_bytes)
+        try:
+            return _inflate(body, -zlib.MAX_WBITS, max_bytes=max_bytes)
+        except BodyError as error:
+            if error.reason == "too_large":
+                raise
+            return body
+    if coding == "br":
+        return _unbrotli(body, max_bytes=max_bytes)
+    raise BodyError("content_encoding", f"Content-Encoding {coding!r} is not one that is read.")
+
+
+def _inflate(body: bytes, bits: int, *, max_bytes: int) -> bytes:
+    stream = zlib.decompressobj(bits)
+    unpacked = _bounded(
+        body, lambda data: stream.decompress(data, max_bytes + 1), max_bytes=max_bytes
+    )
+    if not stream.eof:
+        raise BodyError("damaged_body", "the packed body ends too early.")
+    return unpacked
+
+
+def _unbrotli(body: bytes, *, max_bytes: int) -> bytes:
+    try:
+        import brotli
+    except ImportError:
+        raise BodyError(
+            "content_encoding", "Content-Encoding 'br' needs brotli: pip install 'onoma[news]'"
+        ) from None
+    if _LOOKS_LIKE.match(body[:2048]):
+        return body
+    stream = brotli.Decompressor()
+    return _bounded(
+        body,
+        lambda data: stream.process(data, output_buffer_limit=max_bytes + 1),
+        max_bytes=max_bytes,
+    )
+
+
+def _bounded(body: bytes, unpack: Callable[[bytes], bytes], *, max_bytes: int) -> bytes:
+    try:
+        unpacked = unpack(body)
+    except Exception as error:  # of zlib or brotli, which has its own
+        raise BodyError("damaged_body", f"the packed body is damaged ({error}).") from error
+    is_bomb = len(unpacked) > FREE_BYTES and len(unpacked) > MAX_RATIO * len(body)
+    if len(unpacked) > max_bytes or is_bomb:
+        raise _too_large(max_bytes)
+    return unpacked
+
+
+def _too_large(max_bytes: int) -> BodyError:
+    return BodyError(
+        "too_large",
+        f"more than {max_bytes / 1e6:g} MB unpacked, or {MAX_RATIO} times its size "
+        "(--max-page-size).",
+    )

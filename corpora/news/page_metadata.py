@@ -1,0 +1,276 @@
+"""What a page says of itself: JSON-LD (schema.org), ``meta`` and ``link``, the first that is there.
+
+Nothing is guessed, and no clock is read: a date that a page does not give is None.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+_LISTS = frozenset({"CollectionPage", "ItemList", "SearchResultsPage"})
+_ARTICLES = ("Article", "Posting", "Report", "Review")
+"""Ends of the names of types whose pages are articles: ``NewsArticle``, ``LiveBlogPosting``."""
+_MAX_SCRIPTS, _MAX_NODES = 50, 5_000
+_TITLES = ("og:title", "twitter:title", "dc.title", "headline")
+_DESCRIPTIONS = ("og:description", "description", "twitter:description")
+_AUTHORS = ("article:author", "author", "dc.creator", "parsely-author", "sailthru.author")
+_PUBLISHED = (
+    "article:published_time",
+    "og:article:published_time",
+    "datepublished",
+    "parsely-pub-date",
+    "sailthru.date",
+    "dc.date.issued",
+    "dcterms.created",
+    "dc.date",
+    "date",
+    "publishdate",
+    "last-modified",
+)
+_MODIFIED = ("article:modified_time", "og:updated_time", "datemodified", "dcterms.modified")
+_SECTIONS = ("article:section", "section", "parsely-section", "cxenseparse:section")
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageMetadata:
+    """What a page says of itself; None or empty where it is silent."""
+
+    titles: tuple[str, ...] = ()
+    """The best first; each once."""
+    descriptions: tuple[str, ...] = ()
+    """Each once."""
+    authors: tuple[str, ...] = ()
+    published: str | None = None
+    """ISO 8601, with or without time."""
+    modified: str | None = None
+    lang: str | None = None
+    section: str | None = None
+    url: str | None = None
+    """The canonical one, absolute."""
+    site: str | None = None
+    license: str | None = None
+    """As it stands: a URL as a rule."""
+    kind: str = ""
+    """``article``, ``list``, or empty if it does not say."""
+    is_free: bool | None = None
+    """Whether it can be read without paying."""
+    reservations: tuple[tuple[str, str], ...] = ()
+    """Names and contents of ``meta`` that speak to robots or of text and data mining."""
+
+
+def read_metadata(tree: Any, url: str | None) -> PageMetadata:
+    """Read the metadata of a page, an lxml tree; ``url`` is where it was found."""
+    nodes = list(_json_ld(tree))
+    articles = [node for node in nodes if any(map(_is_article, _types(node)))]
+    article = articles[0] if articles else {}
+    meta = _meta(tree)
+    return PageMetadata(
+        titles=_titles(tree, article, meta),
+        descriptions=_once(_text(article.get("description")), *_all(meta, _DESCRIPTIONS)),
+        authors=_authors(article, meta),
+        published=_date(article.get("datePublished"), *_all(meta, _PUBLISHED), *_times(tree)),
+        modified=_date(article.get("dateModified"), *_all(meta, _MODIFIED)),
+        lang=_text(tree.get("lang")) or _text(article.get("inLanguage")) or _first(meta, ("lang",)),
+        section=_text(article.get("articleSection")) or _first(meta, _SECTIONS),
+        url=_canonical(tree, meta, url),
+        site=_first(meta, ("og:site_name", "application-name")),
+        license=_license(tree, [article, *nodes], meta),
+        kind=_kind(nodes, meta, has_article=bool(articles)),
+        is_free=_is_free(articles, meta),
+        reservations=tuple(_reservations(tree)),
+    )
+
+
+def _json_ld(tree: Any) -> Iterator[Mapping[str, Any]]:
+    """All objects with a type in the page's JSON-LD, outer ones first."""
+    scripts = tree.iterfind('.//script[@type="application/ld+json"]')
+    n_nodes = 0
+    for script, _ in zip(scripts, range(_MAX_SCRIPTS), strict=False):
+        try:
+            waiting = [json.loads(script.text or "", strict=False)]
+        except (ValueError, RecursionError):
+            continue  # much of what stands on pages is broken
+        while waiting and n_nodes < _MAX_NODES:
+            value = waiting.pop(0)
+            n_nodes += 1
+            if isinstance(value, dict):
+                if "@type" in value:
+                    yield value
+                waiting += [v for k, v in value.items() if k in ("@graph", "mainEntity")]
+            elif isinstance(value, list):
+                waiting += value
+
+
+def _types(node: Mapping[str, Any]) -> list[str]:
+    types = node.get("@type")
+    return [t for t in (types if isinstance(types, list) else [types]) if isinstance(t, str)]
+
+
+def _is_article(type: str) -> bool:
+    return type.endswith(_ARTICLES)
+
+
+def _meta(tree: Any) -> dict[str, list[str]]:
+    """Contents of ``meta`` by name, without case."""
+    found: dict[str, list[str]] = {}
+    for element in tree.iter("meta"):
+        name = element.get("property") or element.get("name") or element.get("itemprop")
+        content = without_controls(element.get("content") or "")
+        if name and content:
+            found.setdefault(name.strip().lower(), []).append(content)
+    return found
+
+
+def _all(meta: Mapping[str, list[str]], names: Iterable[str]) -> list[str]:
+    return [value for name in names for value in meta.get(name, ())]
+
+
+def _first(meta: Mapping[str, list[str]], names: Iterable[str]) -> str | None:
+    return next(iter(_all(meta, names)), None)
+
+
+def _text(value: Any) -> str | None:
+    """A string of JSON-LD, or the first of a list of them; None for anything else."""
+    if isinstance(value, list) and value:
+        return _text(value[0])
+    if isinstance(value, dict):
+        return _text(value.get("name"))
+    return without_controls(value) or None if isinstance(value, str) else None
+
+
+def without_controls(text: str) -> str:
+    """Text with single spaces, also for control characters and halves of characters."""
+    return " ".join(_CONTROL.sub(" ", text).split())
+
+
+def _titles(
+    tree: Any, article: Mapping[str, Any], meta: Mapping[str, list[str]]
+) -> tuple[str, ...]:
+    heads = [" ".join("".join(head.itertext()).split()) for head in tree.iter("h1")]
+    head = [" ".join("".join(title.itertext()).split()) for title in tree.iterfind(".//head/title")]
+    return _once(_text(article.get("headline")), *_all(meta, _TITLES), *heads, *head)
+
+
+def _once(*values: str | None) -> tuple[str, ...]:
+    """Those that are there, each once."""
+    return tuple(dict.fromkeys(value for value in values if value))
+
+
+def _authors(article: Mapping[str, Any], meta: Mapping[str, list[str]]) -> tuple[str, ...]:
+    told = article.get("author")
+    names = [_text(author) for author in (told if isinstance(told, list) else [told])]
+    if not any(names):
+        names = [name for name in _all(meta, _AUTHORS) if not name.startswith(("http", "/", "@"))]
+    return _once(*names)
+
+
+def _times(tree: Any) -> list[str]:
+    times = [element.get("datetime") for element in tree.iter("time")]
+    marked = [
+        element.get("content") for element in tree.iterfind('.//*[@itemprop="datePublished"]')
+    ]
+    return [value for value in (*marked, *times[:1]) if value]
+
+
+def _date(*candidates: Any) -> str | None:
+    """The first that is a date, as ISO 8601."""
+    for value in candidates:
+        text = _text(value)
+        if not text:
+            continue
+        try:
+            is_day = len(text) == 10
+            parsed = datetime.fromisoformat(text)
+            return text if is_day else parsed.isoformat()
+        except ValueError:
+            if found := _DATE.match(text):
+                return found[0]
+    return None
+
+
+def moment(date: str | None) -> str:
+    """A date as a moment that can be compared, in UTC; the last of all where there is none.
+
+    A date without a zone is taken for UTC, a day for its beginning.
+    """
+    if not date:
+        return "9999"
+    parsed = datetime.fromisoformat(date)
+    return parsed.replace(tzinfo=parsed.tzinfo or UTC).astimezone(UTC).isoformat()
+
+
+def host_of(url: str | None) -> str | None:
+    """The host of an address, without case; None for one that is broken."""
+    try:
+        return urlsplit(url or "").hostname
+    except ValueError:
+        return None
+
+
+def _canonical(tree: Any, meta: Mapping[str, list[str]], url: str | None) -> str | None:
+    links = tree.iterfind('.//link[@rel="canonical"]')
+    for told in (*(link.get("href") for link in links), _first(meta, ("og:url",))):
+        absolute = absolute_url(url, told)
+        if absolute and urlsplit(absolute).netloc:
+            return absolute
+    return url
+
+
+def absolute_url(base: str | None, target: str | None) -> str | None:
+    """Resolve a link; None where it is none of the web, or is broken."""
+    if not target:
+        return None
+    try:
+        absolute = urljoin(base or "", "%20".join(target.split()))
+        parts = urlsplit(absolute)
+        has_host = bool(parts.hostname)
+    except ValueError:
+        return None
+    return absolute if parts.scheme in ("http", "https") and has_host else None
+
+
+def _license(
+    tree: Any, nodes: Iterable[Mapping[str, Any]], meta: Mapping[str, list[str]]
+) -> str | None:
+    for node in nodes:
+        if told := _text(node.get("license")):
+            return told
+    for path in ('.//link[@rel="license"]', './/a[@rel="license"]'):
+        for element in tree.iterfind(path):
+            if href := element.get("href"):
+                return str(href)
+    return _first(meta, ("dcterms.license", "dc.rights.license", "copyright.license", "license"))
+
+
+def _kind(
+    nodes: Iterable[Mapping[str, Any]], meta: Mapping[str, list[str]], *, has_article: bool
+) -> str:
+    if has_article or _first(meta, ("og:type",)) == "article" or "article:published_time" in meta:
+        return "article"
+    types = {*_all(meta, ("og:type",)), *(type for node in nodes for type in _types(node))}
+    return "list" if types & _LISTS else ""
+
+
+def _is_free(articles: Iterable[Mapping[str, Any]], meta: Mapping[str, list[str]]) -> bool | None:
+    for article in articles:
+        told = article.get("isAccessibleForFree")
+        if told is not None:
+            return str(told).strip().lower() not in ("false", "no", "0", "http://schema.org/false")
+    tier = _first(meta, ("article:content_tier",))
+    return None if tier is None else tier == "free"
+
+
+def _reservations(tree: Any) -> Iterator[tuple[str, str]]:
+    """``meta`` for robots, all or one, and of the TDM Reservation Protocol (W3C)."""
+    for element in tree.iter("meta"):
+        name = (element.get("name") or "").strip().lower()
+        content = " ".join((element.get("content") or "").lower().split())
+        is_for_robots = name.endswith("bot") or name in ("robots", "ai", "noai")
+        if name and (is_for_robots or name.startswith("tdm-")):
+            yield name, content

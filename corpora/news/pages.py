@@ -1,0 +1,155 @@
+"""Pages as they were fetched: from the records of archives, and from saved files."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from corpora.document import Rejected
+from corpora.news.archives import ArchiveRecord, Damaged, read_archive
+from corpora.news.http import BodyError, parse_answer, unpack_body
+from corpora.text.opening import TextError, read_chunks
+
+MAX_HEADERS = 1 << 16
+"""Bytes of the headers of a response, beside the body."""
+_EXCERPT = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page as it was fetched."""
+
+    id: str
+    source: str
+    """Relative file name."""
+    position: str
+    """Where in the file; empty for the whole of it."""
+    body: bytes
+    url: str | None
+    fetched: str | None
+    """ISO 8601."""
+    headers: tuple[tuple[str, str], ...] = ()
+    """Of HTTP; names without case."""
+    digest: str | None = None
+    """Of the body, as the archive writes it: by this, revisits are found."""
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+    def header(self, name: str) -> str | None:
+        """All headers of that name in one."""
+        return ", ".join(value for key, value in self.headers if key == name) or None
+
+    def reject(self, reason: str, what: str) -> Rejected:
+        """Say that it cannot be used."""
+        where = f"{self.source}: {self.position}" if self.position else self.source
+        excerpt = self.body[:_EXCERPT].decode("ascii", "replace")
+        return Rejected(
+            source=self.source,
+            position=self.position,
+            reason=reason,
+            message=f"{where}: {what}",
+            excerpt=excerpt,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Revisit:
+    """A record that says: the same was fetched again."""
+
+    source: str
+    position: str
+    url: str
+    digest: str
+    refers_to: str
+    """The URL of the record that has the body; this one's if it does not say."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoPage:
+    """A record that is no page, on purpose."""
+
+    reason: str
+    detail: str = ""
+
+
+Found = Page | Revisit | NoPage | Rejected
+
+
+def read_pages(
+    path: Path, *, source: str, max_bytes: int, start: int = 0, end: int | None = None
+) -> Iterator[Found]:
+    """Read a part of an archive: something for each of its records."""
+    max_block = max_bytes + MAX_HEADERS
+    for record in read_archive(path, max_block=max_block, start=start, end=end):
+        if isinstance(record, Damaged):
+            yield _damaged(record, source)
+        elif record.kind == "revisit":
+            yield Revisit(
+                source,
+                record.place,
+                record.url,
+                record.headers.get("warc-payload-digest", ""),
+                record.headers.get("warc-refers-to-target-uri", "").strip("<>") or record.url,
+            )
+        elif record.kind == "response":
+            yield _response(record, source, max_bytes=max_bytes)
+        else:
+            yield NoPage(f"record.{record.kind or 'unknown'}")
+
+
+def _damaged(record: Damaged, source: str) -> Rejected:
+    where = f"byte {record.place}"
+    return Rejected(
+        source=source,
+        position=where,
+        reason=record.reason,
+        message=f"{source}: {where}: {record.message} Fetch the archive again, or do without.",
+        excerpt=record.excerpt.decode("ascii", "replace"),
+    )
+
+
+def _response(record: ArchiveRecord, source: str, *, max_bytes: int) -> Found:
+    """The page in a response, or why there is none."""
+    if not record.url.lower().startswith(("http:", "https:")):
+        return NoPage("record.not_http", record.url.partition(":")[0][:20])
+    answer = parse_answer(record.block)
+    if answer is None:
+        return NoPage("record.not_http", "no status line")
+    if answer.status != 200:
+        return NoPage("status", str(answer.status))
+    if not answer.is_page:
+        type = (answer.header("content-type") or "none").partition(";")[0].strip().lower()
+        return NoPage("content_type", type[:60])
+    page = Page(
+        f"{source}#{record.place}",
+        source,
+        f"byte {record.place}",
+        answer.body,
+        record.url,
+        record.date,
+        answer.headers,
+        record.headers.get("warc-payload-digest"),
+    )
+    if len(record.block) < record.length:
+        size = f"{record.length / 1e6:.1f} MB, over the bound of {max_bytes / 1e6:g} MB"
+        return page.reject("too_large", f"{size} (--max-page-size).")
+    try:
+        body = unpack_body(answer, max_bytes=max_bytes)
+    except BodyError as error:
+        return page.reject(error.reason, str(error))
+    return replace(page, body=body)
+
+
+def read_saved(
+    path: Path, *, source: str, max_bytes: int, told: Mapping[str, str]
+) -> Page | Rejected:
+    """Read a saved page; ``told`` is its row of the table of URLs, without the name of the file."""
+    try:
+        body = b"".join(read_chunks(path, name=source, max_bytes=max_bytes))
+    except TextError as error:
+        message = str(error).replace("--max-file-size", "--max-page-size")
+        return Rejected(
+            source=source, position=error.position, reason=error.reason, message=message
+        )
+    more = {name: value for name, value in told.items() if name not in ("url", "date") and value}
+    return Page(
+        source, source, "", body, told.get("url") or None, told.get("date") or None, metadata=more
+    )

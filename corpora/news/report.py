@@ -1,0 +1,52 @@
+"""The side files of a run: the list of doubles, and what became of every record."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from corpora.build import Build
+from corpora.receipts import Accounting
+
+_COLUMNS = ("id", "url", "kind", "similarity", "twin", "twin_url")
+
+
+def doubles_lines(notes: Iterable[Mapping[str, object]]) -> Iterator[str]:
+    """The list of doubles as TSV: what was left out, and the article that says the same."""
+    yield "\t".join(_COLUMNS) + "\n"
+    for note in notes:
+        values = (" ".join(str(note[column]).split()) for column in _COLUMNS)
+        yield "\t".join(values) + "\n"
+
+
+def to_markdown(build: Build) -> str:
+    """What became of every record, the filters with their thresholds, and all counters."""
+    account, parameters = build.accounting, build.plan.parameters
+    lines = [
+        "# News to documents",
+        "",
+        _said(account),
+        "",
+        *_table("left out", account.filtered),
+        *_table("could not be read", account.rejected),
+        "## Thresholds",
+        "",
+        f"- extractor: {parameters['with']}",
+        *(f"- {name}: {value}" for name, value in sorted(parameters["thresholds"].items())),
+        f"- boilerplate_pages: {parameters['boilerplate_pages']}",
+        f"- near_doubles: {parameters['near_doubles']:g}",
+        "",
+        *_table("counter", build.counters),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _said(account: Accounting) -> str:
+    return (
+        f"Read {account.read:,} records: {account.written:,} are articles, {account.n_filtered:,} "
+        f"were left out on purpose, {account.n_rejected:,} could not be read."
+    )
+
+
+def _table(title: str, counts: Mapping[str, int]) -> list[str]:
+    if not counts:
+        return []
+    rows = (f"| {name} | {count:,} |" for name, count in counts.items())
+    return [f"| {title} | |", "| --- | ---: |", *rows, ""]

@@ -1,0 +1,73 @@
+"""May a page be mined? What it and its server say of robots, text and data mining, and licences.
+
+Honoured are the TDM Reservation Protocol (W3C: ``tdm-reservation: 1``, as header or ``meta``) and
+``noai`` (``X-Robots-Tag``, ``meta`` for any robot). The directives that do not speak of mining
+(``noindex``, ``noarchive`` …) are recorded.
+"""
+
+import re
+from dataclasses import dataclass
+
+from corpora.news.page_metadata import PageMetadata
+from corpora.news.pages import Page
+
+_CC = re.compile(
+    r"creativecommons\.org/(?:licenses/(by(?:-(?:nc|nd|sa|nc-sa|nc-nd))?)/(\d\.\d)"
+    r"|publicdomain/(zero|mark)/(\d\.\d))"
+)
+_PUBLIC = {"zero": "CC0-{}", "mark": "CC-PDM-{}"}
+_NO_MINING = re.compile(r"(?:^|[\s,:;])noai(?:$|[\s,;])")
+
+
+@dataclass(frozen=True, slots=True)
+class Rights:
+    """The decision on a page."""
+
+    license: str | None
+    """SPDX, where the page names a licence of Creative Commons."""
+    license_told: str | None
+    """The licence as it stands in the page."""
+    mining: str
+    """``reserved`` or ``unreserved``; ``allowed`` where ``tdm-reservation`` is 0."""
+    because: str
+    """What says so; empty where nothing does."""
+    robots: str
+    """All directives for robots that were found."""
+
+    @property
+    def is_reserved(self) -> bool:
+        """Whether the page reserves text and data mining."""
+        return self.mining == "reserved"
+
+
+def decide(page: Page, metadata: PageMetadata) -> Rights:
+    """Read what a page and its server say."""
+    told = [(f"meta {name}", content) for name, content in metadata.reservations]
+    headers = ((name, page.header(name)) for name in ("tdm-reservation", "x-robots-tag"))
+    told += [(f"header {name}", value.lower()) for name, value in headers if value]
+    reserved = [f"{name}: {value}" for name, value in told if _reserves(name, value)]
+    allowed = [f"{n}: {v}" for n, v in told if n.endswith("tdm-reservation") and v.strip() == "0"]
+    mining = "reserved" if reserved else "allowed" if allowed else "unreserved"
+    return Rights(
+        license_of(metadata.license),
+        metadata.license,
+        mining,
+        "; ".join(reserved or allowed),
+        "; ".join(f"{n}: {v}" for n, v in told if not n.endswith(("tdm-reservation", "policy"))),
+    )
+
+
+def _reserves(name: str, value: str) -> bool:
+    if name.endswith("tdm-reservation"):
+        return value.strip() == "1"
+    return bool(_NO_MINING.search(value))
+
+
+def license_of(told: str | None) -> str | None:
+    """The SPDX name of a licence that is given by its address; None for any other."""
+    found = _CC.search((told or "").lower())
+    if not found:
+        return None
+    if found[3]:
+        return _PUBLIC[found[3]].format(found[4])
+    return f"CC-{found[1].upper()}-{found[2]}"

@@ -1,0 +1,59 @@
+"""Texts as sets of shingles, exact fingerprints and MinHash signatures.
+
+A shingle is ``SIZE`` words in a row, without case and marks; of scripts without spaces between
+words (Han, kana, Thai …), every character is a word. Signatures are rensa's R-MinHash.
+"""
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+SIZE = 3
+N_HASHES = 128
+_SEED = 1
+_WORD = re.compile(
+    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+    r"\U00020000-\U0003ffff]|[^\W_\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff"
+    r"\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+"
+)
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text as they are compared: NFKC, without case and marks."""
+    return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
+
+
+def shingles_of(words: Sequence[str]) -> set[str]:
+    """The shingles of a text; of one with fewer words than a shingle has, all in one."""
+    if len(words) < SIZE:
+        return {" ".join(words)}
+    return {" ".join(words[i : i + SIZE]) for i in range(len(words) - SIZE + 1)}
+
+
+def jaccard(a: set[str], b: set[str]) -> float:
+    """How much two sets have in common: intersection over union."""
+    both = len(a & b)
+    return both / (len(a) + len(b) - both)
+
+
+def fingerprint(words: Sequence[str]) -> bytes:
+    """16 bytes that two texts share only if they have the same words in the same order."""
+    return hashlib.blake2b(" ".join(words).encode("utf-8"), digest_size=16).digest()
+
+
+def signature(shingles: set[str]) -> bytes:
+    """``N_HASHES`` numbers of 32 bits, little-endian: the share that agrees estimates Jaccard."""
+    from rensa import RMinHash
+
+    minhash = RMinHash(num_perm=N_HASHES, seed=_SEED)
+    minhash.update(list(shingles))
+    return np.array(minhash.digest(), "<u4").tobytes()
+
+
+def signature_matrix(signatures: Sequence[bytes]) -> npt.NDArray[np.uint32]:
+    """Signatures as rows of a matrix, (n, ``N_HASHES``)."""
+    return np.frombuffer(b"".join(signatures), "<u4").reshape(-1, N_HASHES)

@@ -1,0 +1,96 @@
+"""What an extractor takes for the body, and is none: found by structure, in any language.
+
+Each block that goes is counted as ``blocks.REASON``.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from corpora.news.blocks import Block, key_of
+
+_TITLE_WITHIN = 5
+"""Blocks from the first, among which the title stands again."""
+_BYLINE_WITHIN = 5
+"""Blocks from the first or to the last, among which the authors are named."""
+_MAX_BYLINE = 25
+"""Letters of a byline beside the names."""
+_MIN_QUOTE, _MAX_QUOTE = 20, 300
+"""Letters of a block that stands inside of another: a pull quote, no accident."""
+_COPYRIGHT = ("©", "(c)", "(C)", "Copyright")
+
+
+def tidy(
+    blocks: Sequence[Block],
+    *,
+    titles: Iterable[str],
+    authors: Iterable[str],
+    lead: Block | None,
+    counters: Counter[str],
+) -> list[Block]:
+    """Leave out what is not of the body, and put the lead in front if it is missing.
+
+    ``titles`` are all forms of the title; ``lead`` is a block of the page that says what its
+    description does. Takes away: the title, bylines, blocks that are nothing but links, lines of
+    copyright, blocks that repeat another or a part of one, headings after which nothing comes.
+    """
+    told = {key_of(title) for title in titles}
+    names = sorted({key_of(author) for author in authors} - {""}, key=len, reverse=True)
+    repeated = _repeated(blocks)
+    kept = []
+    for number, block in enumerate(blocks):
+        near_end = min(number, len(blocks) - 1 - number) < _BYLINE_WITHIN
+        if number < _TITLE_WITHIN and block.key in told:
+            counters["blocks.title"] += 1
+        elif near_end and _is_byline(block, names):
+            counters["blocks.byline"] += 1
+        elif _is_all_links(block):
+            counters["blocks.links"] += 1
+        elif near_end and block.text.startswith(_COPYRIGHT):
+            counters["blocks.copyright"] += 1
+        elif number in repeated:
+            counters["blocks.repeated"] += 1
+        else:
+            kept.append(block)
+    while kept and kept[-1].kind == "head":
+        kept.pop()
+        counters["blocks.last_head"] += 1
+    if kept and lead and not any(lead.key in block.key for block in kept):
+        counters["blocks.lead"] += 1
+        kept.insert(0, lead)
+    return kept
+
+
+def _is_byline(block: Block, names: Sequence[str]) -> bool:
+    """Whether a block names an author, and says hardly more."""
+    rest = block.key
+    for name in names:
+        rest = rest.replace(name, "")
+    return len(rest) < len(block.key) and len(rest) <= _MAX_BYLINE
+
+
+def _is_all_links(block: Block) -> bool:
+    """Whether no letter or digit of a block stands outside of links."""
+    end = 0
+    for link in block.links:
+        if link.end > end:
+            if key_of(block.text[end : link.start]):
+                return False
+            end = link.end
+    return bool(block.links) and not key_of(block.text[end:])
+
+
+def _repeated(blocks: Sequence[Block]) -> set[int]:
+    """Numbers of blocks that stand inside of another, or say the same as one before."""
+    keys = [block.key for block in blocks]
+    joined = "\n".join(keys)
+    times = Counter(keys)
+    seen: set[str] = set()
+    found = set()
+    for number, key in enumerate(keys):
+        if len(key) < _MIN_QUOTE:
+            continue
+        may_be_quote = blocks[number].kind != "head" and len(key) <= _MAX_QUOTE
+        if key in seen or (may_be_quote and joined.count(key) > times[key]):
+            found.add(number)
+        seen.add(key)
+    return found

@@ -1,0 +1,188 @@
+"""Records of archives: all of them in every form, in parts, and around damage."""
+
+import io
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from warcio.archiveiterator import ArchiveIterator
+
+from corpora.news.archives import ArchiveRecord, Damaged, cut, read_archive
+from tests.corpora.news.archive_samples import (
+    FORMS,
+    PAGE,
+    arc_record,
+    by_record,
+    plain,
+    stored,
+    warc_record,
+)
+
+BLOCKS = st.lists(st.binary(max_size=2_000), min_size=1, max_size=12)
+FEW = settings(max_examples=25, deadline=None)
+
+
+def archive(folder, data, name="a.warc"):
+    path = folder / name
+    path.write_bytes(data)
+    return path
+
+
+def read(path, **more):
+    return list(read_archive(path, max_block=1 << 20, **more))
+
+
+def blocks_of(found):
+    return [record.block for record in found if isinstance(record, ArchiveRecord)]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("archives")
+
+
+@pytest.mark.parametrize("form", FORMS)
+@FEW
+@given(blocks=BLOCKS)
+def test_every_record_is_read_in_every_form(folder, form, blocks):
+    path = archive(folder, FORMS[form]([warc_record("response", block) for block in blocks]))
+
+    found = read(path)
+
+    assert blocks_of(found) == blocks
+    assert not [record for record in found if isinstance(record, Damaged)]
+
+
+@pytest.mark.parametrize("form", ["plain", "by_record"])
+@FEW
+@given(blocks=BLOCKS, range_bytes=st.integers(1, 3_000))
+def test_parts_hold_each_record_once(folder, form, blocks, range_bytes):
+    path = archive(folder, FORMS[form]([warc_record("response", block) for block in blocks]))
+
+    parts = list(cut(path, range_bytes=range_bytes))
+
+    found = [read(path, start=start, end=end) for start, end, _ in parts]
+    assert [block for part in found for block in blocks_of(part)] == blocks
+    assert [len(part) for part in found] == [n for _, _, n in parts]
+
+
+@FEW
+@given(blocks=st.lists(st.binary(min_size=1, max_size=500), min_size=2, max_size=6), data=st.data())
+def test_a_wrong_byte_costs_one_record_of_those_that_are_packed_alone(folder, blocks, data):
+    packed = by_record([warc_record("response", block) for block in blocks])
+    at = data.draw(st.integers(0, len(packed) - 1))
+    wrong = packed[:at] + bytes([packed[at] ^ 0x55]) + packed[at + 1 :]
+
+    found = read(archive(folder, wrong))
+
+    kept = blocks_of(found)
+    assert Counter(kept) <= Counter(blocks)
+    assert len(kept) >= len(blocks) - 1
+    assert len(found) == len(blocks)
+
+
+def test_where_a_damaged_record_stood_is_told(folder):
+    records = [warc_record("response", PAGE + bytes([n]) * 300) for n in (65, 66, 67)]
+    members = [by_record([record]) for record in records]
+    middle = members[1][:60] + b"\0\0\0" + members[1][63:]
+
+    found = read(archive(folder, members[0] + middle + members[2]))
+
+    assert [type(record) for record in found] == [ArchiveRecord, Damaged, ArchiveRecord]
+    assert found[1].place == str(len(members[0]))
+    assert found[1].reason == "damaged_archive"
+
+
+@pytest.mark.parametrize(
+    "wrong", [b"Content-Length: 9", b"Content-Length: 90000", b"Content-Length: x"]
+)
+def test_a_wrong_length_costs_one_record(folder, wrong):
+    records = [warc_record("response", bytes([n]) * 100) for n in (65, 66, 67)]
+    records[1] = records[1].replace(b"Content-Length: 100", wrong)
+
+    for form in (plain, by_record):
+        found = read(archive(folder, form(records)))
+
+        assert blocks_of(found) == [b"A" * 100, b"C" * 100]
+        assert len(found) == 3
+
+
+def test_a_file_that_is_cut_loses_its_last_record_alone(folder):
+    records = [warc_record("response", bytes([n]) * 1_000) for n in (65, 66)]
+    for form in FORMS.values():
+        data = form(records)
+
+        found = read(archive(folder, data[:-20]))
+
+        assert isinstance(found[-1], Damaged)
+        assert found[-1].reason in ("truncated_archive", "truncated_record")
+        assert blocks_of(found) in ([b"A" * 1_000], [])
+
+
+def test_an_archive_inside_of_an_archive_is_not_read(folder):
+    inner = by_record([warc_record("response", b"inner")])
+    outer = [stored(warc_record("response", inner)), by_record([warc_record("response", b"last")])]
+    path = archive(folder, b"".join(outer))
+
+    found = read(path)
+
+    assert blocks_of(found) == [inner, b"last"]
+    assert [n for *_, n in cut(path, range_bytes=1)] == [1, 1]
+
+
+def test_only_the_first_bytes_of_a_block_are_kept(folder):
+    path = archive(folder, by_record([warc_record("response", b"x" * 100_000)]))
+
+    [record] = read_archive(path, max_block=10)
+
+    assert (record.block, record.length) == (b"x" * 10, 100_000)
+
+
+def test_arc_is_read_like_warc(folder):
+    records = [
+        arc_record(
+            b"1 0 X\nURL IP-address Archive-date\n", url="filedesc://a.arc", type="text/plain"
+        ),
+        arc_record(PAGE + b"one"),
+        arc_record(PAGE + b"two", url="https://a.example/with space"),
+    ]
+    for form in (plain, by_record):
+        found = read(archive(folder, form(records)))
+
+        assert [record.kind for record in found] == ["filedesc", "response", "response"]
+        assert found[2].url == "https://a.example/with space"
+        assert found[1].date == "2026-11-01T12:00:00Z"
+        assert found[2].block == PAGE + b"two"
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"Dear Sir,\n\nthis is a letter.\n", b"\x1f\x8b\x08 no gzip"]
+)
+def test_what_is_no_archive_is_told(folder, data):
+    [found] = read(archive(folder, data))
+
+    assert isinstance(found, Damaged)
+    assert found.place == "0"
+
+
+@pytest.mark.parametrize("form", ["plain", "by_record"])
+def test_warcio_reads_the_same(form):
+    blocks = [b"one", b"", PAGE + b"three"]
+    data = FORMS[form]([warc_record("response", block) for block in blocks])
+
+    records = ArchiveIterator(io.BytesIO(data), no_record_parse=True)
+
+    assert [record.raw_stream.read() for record in records] == blocks
+
+
+@pytest.mark.realdata
+def test_real_archives_have_the_records_that_warcio_finds(realdata):
+    for path in sorted(realdata("warc").glob("*.gz")):
+        with path.open("rb") as file:
+            records = ArchiveIterator(file, no_record_parse=True)
+            expected = [(record.rec_type, len(record.raw_stream.read())) for record in records]
+
+        found = read(path)
+
+        assert [(record.kind, record.length) for record in found] == expected

@@ -1,0 +1,88 @@
+"""Trees to blocks: text with single spaces, and links that stand where they stand."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+from lxml.html import document_fromstring, fragment_fromstring
+
+from corpora.news.blocks import PAGE, Block, Link, read_blocks, with_places
+
+WORDS = st.text("abcäß雨 \n\t", max_size=8)
+INLINE = st.deferred(
+    lambda: st.lists(
+        st.one_of(
+            WORDS,
+            st.builds("<b>{}</b>".format, WORDS),
+            st.builds('<a href="https://x.example/{}">{}</a>'.format, st.integers(0, 9), WORDS),
+        ),
+        max_size=6,
+    ).map("".join)
+)
+
+
+@given(inlines=st.lists(INLINE, min_size=1, max_size=4))
+def test_blocks_hold_all_text_and_each_link_its_own(inlines):
+    tree = fragment_fromstring(
+        "".join(f"<p>{inline}</p>" for inline in inlines), create_parent="div"
+    )
+
+    blocks = read_blocks(tree, PAGE)
+
+    texts = [" ".join(p.text_content().split()) for p in tree.iter("p")]
+    anchors = [
+        (" ".join(a.text_content().split()), a.get("href"))
+        for a in tree.iter("a")
+        if a.text_content().strip()
+    ]
+    found = [(b.text[x.start : x.end], x.target) for b in blocks for x in b.links]
+    assert [block.text for block in blocks] == [text for text in texts if text]
+    assert [(text.strip(), target) for text, target in found] == anchors
+    assert all(text == text.strip() for text, _ in found)
+
+
+def test_kinds_are_those_of_the_innermost_element():
+    tree = document_fromstring(
+        "<h2>Eins</h2><div>Zwei<p>Drei</p>Vier<ul><li>Fünf<li>Sechs</ul></div><blockquote><p>Sieben"
+    )
+
+    blocks = read_blocks(tree, PAGE)
+
+    assert [(b.text, b.kind) for b in blocks] == [
+        ("Eins", "head"),
+        ("Zwei", "p"),
+        ("Drei", "p"),
+        ("Vier", "p"),
+        ("Fünf", "item"),
+        ("Sechs", "item"),
+        ("Sieben", "p"),
+    ]
+
+
+def test_what_no_reader_sees_is_no_text():
+    tree = document_fromstring(
+        "<p>Da<script>var x</script><style>p{}</style><!-- nein --> ist es</p>"
+    )
+
+    [block] = read_blocks(tree, PAGE)
+
+    assert block.text == "Da ist es"
+
+
+def test_a_link_around_blocks_is_a_link_in_each():
+    tree = fragment_fromstring('<div><a href="/x"><p>Eins</p><p>Zwei</p></a>Drei</div>')
+
+    blocks = read_blocks(tree, PAGE)
+
+    assert [(b.text, [x.target for x in b.links]) for b in blocks] == [
+        ("Eins", ["/x"]),
+        ("Zwei", ["/x"]),
+        ("Drei", []),
+    ]
+
+
+def test_mere_text_gets_kind_and_links_of_the_block_that_reads_the_same():
+    page = [Block("Über das  Moor", "item", (Link(9, 14, "/moor"),)), Block("Anderes", "p")]
+
+    placed, n_unknown = with_places([Block("über das Moor", "p"), Block("Nirgends", "p")], page)
+
+    assert placed == [page[0], Block("Nirgends", "p")]
+    assert n_unknown == 1

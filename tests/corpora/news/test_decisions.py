@@ -1,0 +1,161 @@
+"""Rights and filters: what a page says, and what becomes of its article."""
+
+import pytest
+
+from corpora.errors import UsageError
+from corpora.news.extraction import Article
+from corpora.news.filters import Thresholds, check_langs, identify, share_of_non_letters, why_not
+from corpora.news.page_metadata import PageMetadata
+from corpora.news.pages import Page
+from corpora.news.rights import decide, license_of
+from corpora.news.url_table import read_url_table
+
+TEXT = "Ein ganz gewöhnlicher Text über das Moor, den Fluss und die Brücke. " * 5
+
+
+def rights_of(*reservations, headers=(), license=None):
+    page = Page("a", "a", "", b"", "https://a.example/", None, tuple(headers))
+    return decide(page, PageMetadata(reservations=tuple(reservations), license=license))
+
+
+def reason(text=TEXT, *, lang="de", linked=0.0, rights=None, thresholds=None, **metadata):
+    article = Article(text, (), (), PageMetadata(**metadata), linked)
+    return why_not(
+        article, lang=lang, rights=rights or rights_of(), thresholds=thresholds or Thresholds()
+    )
+
+
+@pytest.mark.parametrize(
+    ("reservations", "headers"),
+    [
+        ([("tdm-reservation", "1")], []),
+        ([("robots", "index, noai, noimageai")], []),
+        ([("gptbot", "noai")], []),
+        ([], [("tdm-reservation", "1")]),
+        ([], [("x-robots-tag", "noarchive"), ("x-robots-tag", "otherbot: noai")]),
+        ([("tdm-reservation", "0")], [("tdm-reservation", "1")]),
+    ],
+)
+def test_a_reservation_is_honoured_wherever_it_stands(reservations, headers):
+    rights = rights_of(*reservations, headers=headers)
+
+    assert rights.is_reserved
+    assert rights.because
+    assert reason(rights=rights) == "tdm_reserved"
+    assert reason(rights=rights, thresholds=Thresholds(keep_reserved=True)) is None
+
+
+@pytest.mark.parametrize("told", ["noimageai", "noindex, nofollow", "noarchive", "max-snippet:-1"])
+def test_what_does_not_speak_of_mining_is_recorded_and_no_reservation(told):
+    rights = rights_of(("robots", told))
+
+    assert rights.mining == "unreserved"
+    assert told in rights.robots
+
+
+def test_a_page_may_allow_mining():
+    assert rights_of(("tdm-reservation", "0")).mining == "allowed"
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ("https://creativecommons.org/licenses/by-sa/4.0/deed.de", "CC-BY-SA-4.0"),
+        ("http://creativecommons.org/licenses/by-nc-nd/3.0/", "CC-BY-NC-ND-3.0"),
+        ("//creativecommons.org/publicdomain/zero/1.0/", "CC0-1.0"),
+        ("https://a.example/terms", None),
+        (None, None),
+    ],
+)
+def test_licences_of_creative_commons_are_named(told, expected):
+    assert license_of(told) == expected
+
+
+def test_an_article_is_kept():
+    assert reason(kind="article") is None
+
+
+@pytest.mark.parametrize(
+    ("expected", "made"),
+    [
+        ("no_text", {"text": ""}),
+        ("short", {"text": "Zu kurz."}),
+        ("list_page", {"linked": 0.6}),
+        ("list_page", {"kind": "list"}),
+        ("list_page", {"url": "https://a.example/"}),
+        ("paywall", {"is_free": False}),
+        ("non_letters", {"text": "12:30 45.7 | 66 % = 17 + 4 $ 99 " * 20}),
+        ("language", {"lang": "en", "thresholds": Thresholds(langs=("de", "da"))}),
+    ],
+)
+def test_what_is_left_out_has_a_reason(expected, made):
+    assert reason(**made) == expected
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        {"url": "https://a.example/", "kind": "article"},
+        {"text": TEXT * 6, "is_free": False},
+        {"lang": "de-AT", "thresholds": Thresholds(langs=("de",))},
+        {"is_free": False, "thresholds": Thresholds(stub_characters=0)},
+    ],
+)
+def test_what_only_looks_like_it_is_kept(made):
+    assert reason(**made) is None
+
+
+def test_punctuation_is_not_counted_as_other_than_letters():
+    assert share_of_non_letters("„Ja“, sagte er. Nein!") == 0
+    assert share_of_non_letters("12 ab") == 0.5
+    assert share_of_non_letters("") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "told", "expected"),
+    [
+        ("Das ist ein deutscher Satz über das Wetter im Norden.", "de-AT", "de-AT"),
+        ("Das ist ein deutscher Satz über das Wetter im Norden.", "en", "de"),
+        ("Færgen sejler igen mellem øen og fastlandet.", None, "da"),
+        ("我们的城市在河边，人们都很喜欢这里。", "zh_TW", "zh-TW"),
+    ],
+)
+def test_a_language_is_identified_and_its_region_is_that_of_the_page(text, told, expected):
+    assert identify(text, told) == expected
+
+
+def test_a_language_that_is_never_identified_is_an_error():
+    check_langs(["de", "zh-TW"])
+    with pytest.raises(UsageError, match="--lang xx: not identified"):
+        check_langs(["xx"])
+
+
+def test_a_table_tells_addresses_dates_and_more(tmp_path):
+    table = tmp_path / "urls.tsv"
+    table.write_text(
+        "url\tfile\tdate\tdesk\nhttps://a.example/1\ta.html\t2026-11-01\tLokales\n", "utf-8"
+    )
+
+    told = read_url_table(table, ["a.html"])
+
+    assert told == {
+        "a.html": {"url": "https://a.example/1", "date": "2026-11-01", "desk": "Lokales"}
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("file\tdate\n", "no column 'url'"),
+        ("file\turl\na.html\tx\na.html\ty\n", ":3: a.html stands there twice"),
+        ("file\turl\na.html\n", ":2: has another number of columns"),
+        ("file\turl\tdate\na.html\tx\tgestern\n", "not ISO 8601"),
+        ("file\turl\nb.html\tx\n", "names none of the pages"),
+    ],
+)
+def test_a_table_that_cannot_be_used_is_an_error(tmp_path, text, message):
+    table = tmp_path / "urls.tsv"
+    table.write_text(text, "utf-8")
+
+    with pytest.raises(UsageError, match=message):
+        read_url_table(table, ["a.html"])

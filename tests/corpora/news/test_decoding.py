@@ -1,0 +1,117 @@
+"""Bytes of pages to text: whatever header and page say, the text is right."""
+
+import codecs
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from corpora.news.decoding import decode
+from corpora.text.opening import TextError
+
+GERMAN = (
+    "<html><head>{}</head><body><p>Die Brücke über die Lehde – größer als früher.</p></body></html>"
+)
+CHINESE = (
+    "<html><head>{}</head><body><p>"
+    + "我们的城市在河边，人们都很喜欢这里。" * 20
+    + "</p></body></html>"
+)
+RUSSIAN = "<html><head>{}</head><body><p>Мост через реку снова открыт.</p></body></html>"
+
+
+def meta(name):
+    return f'<meta charset="{name}">'
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding", "named"),
+    [
+        (GERMAN, "utf-8", "utf-8"),
+        (GERMAN, "cp1252", "iso-8859-1"),
+        (GERMAN, "cp1252", "windows-1252"),
+        (CHINESE, "gb18030", "gb2312"),
+        (CHINESE.replace("们", "門"), "big5hkscs", "big5"),
+        (RUSSIAN, "cp1251", "windows-1251"),
+        (RUSSIAN, "koi8-r", "koi8-r"),
+        ("<html><body>日本語のページです。{}</body></html>", "iso2022_jp", "iso-2022-jp"),
+    ],
+)
+def test_the_encoding_is_read_from_the_page_and_from_the_header(text, encoding, named):
+    text = (
+        text.replace("城市", "城市")
+        if encoding != "big5hkscs"
+        else "<html>{}<p>這裡的城市</p></html>"
+    )
+    in_page = text.format(meta(named))
+    in_header = text.format("")
+
+    by_page = decode(in_page.encode(encoding), content_type="text/html", name="a")
+    by_header = decode(
+        in_header.encode(encoding), content_type=f"text/html; charset={named}", name="a"
+    )
+
+    assert (by_page.text, by_header.text) == (in_page, in_header)
+    assert not by_page.is_lie
+    assert not by_header.is_lie
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding", "lie"),
+    [
+        (GERMAN, "utf-8", "iso-8859-1"),
+        (GERMAN, "cp1252", "utf-8"),
+        (CHINESE, "utf-8", "gb2312"),
+        (CHINESE, "gb18030", "utf-8"),
+        (GERMAN, "utf-8", "utf-16"),
+    ],
+)
+def test_a_lie_is_not_believed(text, encoding, lie):
+    page = text.format("")
+
+    found = decode(page.encode(encoding), content_type=f"text/html; charset={lie}", name="a")
+
+    assert found.text == page
+    assert found.is_lie
+
+
+@pytest.mark.parametrize("mark", [codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE])
+def test_a_mark_counts_more_than_a_name(mark):
+    encoding = {3: "utf-8", 2: "utf-16-le" if mark == codecs.BOM_UTF16_LE else "utf-16-be"}[
+        len(mark)
+    ]
+
+    found = decode(mark + GERMAN.encode(encoding), content_type="text/html; charset=gbk", name="a")
+
+    assert found.text == GERMAN
+    assert found.told_by == "mark"
+
+
+def test_a_few_wrong_bytes_are_marked_and_counted():
+    page = (GERMAN * 30).encode("utf-8")
+    page = page[:100] + b"\xff" + page[100:]
+
+    found = decode(page, content_type="text/html; charset=utf-8", name="a")
+
+    assert found.n_invalid == 1
+    assert found.text.replace("\ufffd", "") == GERMAN * 30
+
+
+@pytest.mark.parametrize("data", [bytes(range(256)) * 10, b"\x80\x81\x82\xfe\xff" * 100])
+def test_what_is_no_text_is_an_error(data):
+    with pytest.raises(TextError):
+        decode(data, content_type="text/html", name="a")
+
+
+@given(
+    data=st.binary(max_size=300),
+    named=st.sampled_from(["utf-8", "gbk", "rot13", "x", "utf-7", "hex"]),
+)
+def test_bytes_become_text_without_control_characters_or_an_error(data, named):
+    try:
+        found = decode(data, content_type=f"text/html; charset={named}", name="a")
+    except TextError:
+        return
+
+    assert not any(ord(c) < 32 and c not in "\t\n\r" for c in found.text)
+    assert found.text.encode("utf-8").decode("utf-8") == found.text

@@ -1,0 +1,231 @@
+"""From a page to an article: body without boilerplate, links, and what the page says of itself."""
+
+import gzip
+import importlib.util
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from corpora.news.blocks import Block, Link
+from corpora.news.extraction import ExtractionError, extract
+from corpora.news.page_metadata import absolute_url, moment
+from corpora.news.tidying import tidy
+
+SAMPLES = Path(__file__).resolve().parents[2] / "data" / "news"
+URL = "https://www.kreisbote.example/stadt/bruecke.html"
+PARAGRAPHS = "".join(
+    f"<p>Das ist der Absatz {n}, und er hat genug Wörter für einen Absatz.</p>" for n in range(6)
+)
+
+
+def sample(name):
+    data = (SAMPLES / name).read_bytes()
+    return (gzip.decompress(data) if name.endswith(".gz") else data).decode("utf-8")
+
+
+def article_of(html, *, url=URL, extractor="trafilatura"):
+    return extract(html, url=url, extractor=extractor)
+
+
+def page(head="", body=PARAGRAPHS):
+    return f"<html><head>{head}</head><body><article>{body}</article></body></html>"
+
+
+def tidied(*texts, titles=(), authors=(), lead=None):
+    blocks = [text if isinstance(text, Block) else Block(text, "p") for text in texts]
+    counters = Counter()
+    kept = tidy(blocks, titles=titles, authors=authors, lead=lead, counters=counters)
+    return [block.text for block in kept], dict(counters)
+
+
+def test_an_article_is_its_body_and_what_the_page_says():
+    article = article_of(sample("bruecke.html"))
+
+    assert article.text.startswith("Nach zwei Jahren Sanierung")
+    assert [kind for *_, kind in article.blocks] == ["p", "p", "p", "head", "p", "p", "p"]
+    assert "Falkenhagen" not in article.text
+    told = article.metadata
+    assert told.titles[0] == "Steinbrücke wieder offen"
+    assert (told.authors, told.section, told.lang) == (("Jörn Falkenhagen",), "Stadt", "de")
+    assert told.published == "2026-10-05T08:30:00+02:00"
+    assert (told.site, told.kind, told.is_free) == ("Kreisbote", "article", True)
+
+
+def test_links_stand_where_they_stand_and_lead_where_they_lead():
+    article = article_of(sample("bruecke.html"))
+
+    assert [(article.text[x.start : x.end], x.target) for x in article.links] == [
+        ("Kappenrode", "https://www.kappenrode.example/stadt#geschichte"),
+        ("Heimatverein", "https://www.kreisbote.example/vereine/heimatverein.html"),
+    ]
+
+
+def test_a_base_changes_where_links_lead():
+    body = (
+        PARAGRAPHS + '<p>Mehr steht in <a href="b.html">dem anderen Text</a> von gestern Abend.</p>'
+    )
+
+    article = article_of(page('<base href="https://other.example/deep/">', body))
+
+    assert article.links[0].target == "https://other.example/deep/b.html"
+
+
+def test_blocks_are_lines_of_the_text():
+    for name in ("museum.html", "ticker.html", "dansk.html.gz"):
+        article = article_of(sample(name))
+
+        lines = [article.text[start:end] for start, end, _ in article.blocks]
+        assert "\n".join(lines) == article.text
+        assert all(line.strip() == line for line in lines)
+
+
+@pytest.mark.skipif(
+    not importlib.util.find_spec("newsplease"), reason="news-please is not installed"
+)
+@pytest.mark.filterwarnings("ignore")
+def test_news_please_gives_lines_whose_links_are_found_in_the_page():
+    ours, theirs = (
+        article_of(sample("bruecke.html"), extractor=e) for e in ("trafilatura", "news-please")
+    )
+
+    assert theirs.links == ours.links
+    assert theirs.text == ours.text
+
+
+def test_control_characters_and_halves_of_characters_do_not_come_through():
+    head = ld('{"@type":"NewsArticle","headline":"A\\ud800B\\u0000C","author":"\\udc00"}')
+    body = "<p>Das &#1;ist&#x85;ein&#xD800;Absatz&#0; &#x1F;mit&#127; Zeichen.</p>" + PARAGRAPHS
+
+    article = article_of(page(head, body))
+
+    assert article.metadata.titles[0] == "A B C"
+    assert article.metadata.authors == ()
+    assert article.text.encode("utf-8")
+    assert not any(ord(c) < 32 and c != "\n" for c in article.text)
+
+
+def test_a_page_without_a_body_gives_no_text():
+    assert article_of("").text == ""
+    assert article_of("<html><head><title>Leer</title></head></html>").text == ""
+
+
+def test_elements_beyond_the_depth_that_is_read_are_an_error():
+    with pytest.raises(ExtractionError) as raised:
+        article_of("<html><body>" + "<div>" * 300 + PARAGRAPHS)
+    assert raised.value.reason == "too_deep"
+
+
+def test_the_title_and_the_byline_are_no_text():
+    kept, counters = tidied(
+        "Brücke offen", "Von Anna Quandt", "Ein Text über Anna Quandt, die im Rathaus sprach.",
+        titles=["Brücke  offen!"], authors=["Anna Quandt"],
+    )  # fmt: skip
+
+    assert kept == ["Ein Text über Anna Quandt, die im Rathaus sprach."]
+    assert counters == {"blocks.title": 1, "blocks.byline": 1}
+
+
+def test_a_block_of_nothing_but_links_is_no_text():
+    linked = Block("Mehr dazu: hier", "item", (Link(0, 9, "/a"), Link(11, 15, "/b")))
+    partly = Block("Mehr dazu hier", "item", (Link(5, 9, "/a"),))
+
+    kept, counters = tidied(linked, partly)
+
+    assert kept == ["Mehr dazu hier"]
+    assert counters == {"blocks.links": 1}
+
+
+def test_what_says_the_same_again_goes_but_not_a_heading():
+    text = "Wir haben das nicht gewusst, und wir hätten es wissen müssen, sagte er."
+    quote = "wir hätten es wissen müssen"
+
+    kept, counters = tidied(Block(quote, "head"), quote, text, text)
+
+    assert kept == [quote, text]
+    assert counters == {"blocks.repeated": 2}
+
+
+def test_headings_at_the_end_go():
+    kept, counters = tidied("Ein Absatz.", Block("Mehr", "head"), Block("Noch mehr", "head"))
+
+    assert kept == ["Ein Absatz."]
+    assert counters == {"blocks.last_head": 2}
+
+
+def test_a_lead_that_is_missing_is_put_in_front_and_one_that_is_there_is_not():
+    lead = Block("Nach zwei Jahren ist sie frei.", "p")
+
+    assert tidied("Ein Absatz.", lead=lead)[0] == [lead.text, "Ein Absatz."]
+    assert tidied(f"Moor. {lead.text}", lead=lead)[0] == [f"Moor. {lead.text}"]
+
+
+def ld(text):
+    return f'<script type="application/ld+json">{text}</script>'
+
+
+def meta(name, content):
+    return f'<meta property="{name}" content="{content}">'
+
+
+@pytest.mark.parametrize(
+    ("head", "expected"),
+    [
+        (
+            meta("article:published_time", "2026-10-05T08:30:00Z"),
+            "2026-10-05T08:30:00+00:00",
+        ),
+        (meta("date", "2026-10-05"), "2026-10-05"),
+        (meta("date", "2026-10-05T25:00 nonsense"), "2026-10-05"),
+        (meta("date", "5. Oktober"), None),
+        (
+            ld('{"@graph":[{"@type":["X","NewsArticle"],"datePublished":"2026-10-05"}]}'),
+            "2026-10-05",
+        ),
+        (ld('{"@type":"NewsArticle", broken'), None),
+    ],
+)
+def test_a_date_is_read_where_it_stands(head, expected):
+    assert article_of(page(head)).metadata.published == expected
+
+
+def test_moments_are_compared_across_zones_and_what_has_none_is_last():
+    days = [
+        "2026-10-05T08:30:00+02:00",
+        "2026-10-05T07:00:00Z",
+        "2026-10-05T09:00:00",
+        None,
+        "2026-10-05",
+    ]
+
+    assert sorted(days, key=moment) == [days[4], days[0], days[1], days[2], None]
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [
+        ("/a b", "https://x.example/a%20b"),
+        ("mailto:a@b.example", None),
+        ("javascript:void(0)", None),
+        ("http://[broken", None),
+        ("//y.example/z", "https://y.example/z"),
+        ("", None),
+    ],
+)
+def test_only_addresses_of_the_web_are_links(target, expected):
+    assert absolute_url("https://x.example/c/d", target) == expected
+
+
+@pytest.mark.realdata
+def test_paragraphs_of_real_pages_are_found(realdata):
+    """A floor that may rise: paragraphs that are exactly those expected."""
+    from benchmarks.news import Score, expected_paragraphs, keys, read_pages
+
+    score = Score()
+    for _, data, url, expected in read_pages(realdata("news-html")):
+        article = article_of(data.decode("utf-8", "replace"), url=url)
+        blocks = [article.text[start:end] for start, end, _ in article.blocks]
+        score.add(keys(blocks), keys(expected_paragraphs(expected)))
+
+    assert score.right >= 0.98 * score.expected
+    assert score.right >= 0.85 * score.found

@@ -1,0 +1,120 @@
+"""Bodies of responses: unpacked as they were packed, and never beyond their bound."""
+
+import gzip
+import zlib
+from functools import partial
+
+import brotli
+import pytest
+
+from corpora.news.http import BodyError, parse_answer, unpack_body
+
+PAGE = b"<!doctype html><html><p>Moor &amp; Torf</p></html>" * 50
+
+
+def answer(body, *headers):
+    lines = "".join(f"{header}\r\n" for header in ("Content-Type: text/html", *headers))
+    found = parse_answer(b"HTTP/1.1 200 OK\r\n" + lines.encode() + b"\r\n" + body)
+    assert found is not None
+    return found
+
+
+def raw_deflate(data):
+    packer = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    return packer.compress(data) + packer.flush()
+
+
+def chunked(data, size=100):
+    parts = [data[start : start + size] for start in range(0, len(data), size)]
+    return b"".join(b"%x;ext=1\r\n%s\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\n"
+
+
+PACKED = {
+    "gzip": gzip.compress(PAGE),
+    "x-gzip": gzip.compress(PAGE),
+    "deflate": zlib.compress(PAGE),
+    "br": brotli.compress(PAGE),
+    "gzip, br": brotli.compress(gzip.compress(PAGE)),
+    "identity": PAGE,
+}
+
+
+@pytest.mark.parametrize("coding", PACKED)
+def test_a_body_is_unpacked(coding):
+    found = answer(PACKED[coding], f"Content-Encoding: {coding}")
+
+    assert unpack_body(found, max_bytes=1_000_000) == PAGE
+
+
+def test_deflate_without_its_header_is_unpacked_too():
+    found = answer(raw_deflate(PAGE), "Content-Encoding: deflate")
+
+    assert unpack_body(found, max_bytes=1_000_000) == PAGE
+
+
+@pytest.mark.parametrize("coding", ["gzip", "br", "deflate"])
+def test_a_body_that_the_archive_has_unpacked_is_taken_as_it_is(coding):
+    found = answer(PAGE, f"Content-Encoding: {coding}", "Transfer-Encoding: chunked")
+
+    assert unpack_body(found, max_bytes=1_000_000) == PAGE
+
+
+def test_chunks_are_joined():
+    found = answer(
+        chunked(gzip.compress(PAGE)), "Transfer-Encoding: chunked", "Content-Encoding: gzip"
+    )
+
+    assert unpack_body(found, max_bytes=1_000_000) == PAGE
+
+
+@pytest.mark.parametrize(
+    ("coding", "pack"),
+    [
+        ("gzip", gzip.compress),
+        ("deflate", zlib.compress),
+        ("br", partial(brotli.compress, quality=1)),
+    ],
+)
+def test_a_bomb_is_rejected(coding, pack):
+    found = answer(pack(b"\0" * 50_000_000), f"Content-Encoding: {coding}")
+
+    with pytest.raises(BodyError, match="--max-page-size") as raised:
+        unpack_body(found, max_bytes=10_000_000)
+    assert raised.value.reason == "too_large"
+
+
+def test_a_bomb_below_the_bound_is_rejected_by_its_ratio():
+    found = answer(gzip.compress(b"\0" * 5_000_000), "Content-Encoding: gzip")
+
+    with pytest.raises(BodyError, match="200 times"):
+        unpack_body(found, max_bytes=10_000_000)
+
+
+@pytest.mark.parametrize(
+    ("coding", "body", "reason"),
+    [
+        ("gzip", gzip.compress(PAGE)[:20] + b"?" * 40, "damaged_body"),
+        ("zstd", PAGE, "content_encoding"),
+    ],
+)
+def test_what_cannot_be_unpacked_has_a_reason(coding, body, reason):
+    with pytest.raises(BodyError) as raised:
+        unpack_body(answer(body, f"Content-Encoding: {coding}"), max_bytes=1_000_000)
+    assert raised.value.reason == reason
+
+
+@pytest.mark.parametrize(
+    ("block", "is_page"),
+    [
+        (b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\nx", True),
+        (b"HTTP/1.1 200 OK\nContent-type: application/xhtml+xml;charset=x\n\nx", True),
+        (b"HTTP/1.1 200 OK\r\nContent-Type: image/png\r\n\r\n<html>", False),
+        (b"HTTP/1.0 200\r\nServer: x\r\n\r\n <!-- a --> <!DOCTYPE html><html>", True),
+        (b"HTTP/1.0 200\r\nServer: x\r\n\r\nplain text", False),
+    ],
+)
+def test_a_page_is_known_by_its_type_or_without_one_by_its_beginning(block, is_page):
+    found = parse_answer(block)
+
+    assert found is not None
+    assert found.is_page is is_page

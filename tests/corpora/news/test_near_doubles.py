@@ -1,0 +1,144 @@
+"""Doubles: those and only those that a comparison of all with all finds."""
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from corpora.news.near_doubles import Item, find_doubles
+from corpora.news.shingles import (
+    N_HASHES,
+    fingerprint,
+    jaccard,
+    shingles_of,
+    signature,
+    signature_matrix,
+    words_of,
+)
+
+
+def item(text, *, moment="", number=0, is_new=True):
+    words = words_of(text)
+    order = (is_new, moment, "", fingerprint(words).hex(), str(number))
+    return Item(order, fingerprint(words), signature(shingles_of(words)))
+
+
+def doubles_of(texts, *, threshold=0.8, moments=None, old=()):
+    items = [
+        item(text, moment=(moments or {}).get(text, ""), number=n, is_new=n not in old)
+        for n, text in enumerate(texts)
+    ]
+    return find_doubles(items, texts.__getitem__, threshold=threshold)
+
+
+def planted(n_articles, *, seed=1):
+    """Texts; a third is made of an earlier one with up to a fifth of its words changed."""
+    chance = random.Random(seed)
+    words = [f"w{n}" for n in range(5_000)]
+    texts = []
+    for _ in range(n_articles):
+        if texts and chance.random() < 0.33:
+            changed = chance.choice(texts).split()
+            for place in range(chance.randrange(len(changed) // 5)):
+                changed[place] = chance.choice(words)
+            texts.append(" ".join(changed))
+        else:
+            texts.append(" ".join(chance.choices(words, k=chance.randrange(80, 200))))
+    return texts
+
+
+def slowly(texts, moments, threshold):
+    """The same by comparing all with all, in order of time."""
+    order = sorted(range(len(texts)), key=lambda n: moments[texts[n]])
+    sets = [{tuple(w[i : i + 3]) for i in range(len(w) - 2)} for w in map(str.split, texts)]
+    kept, gone = [], {}
+    for number in order:
+        for twin in kept:
+            both = len(sets[number] & sets[twin])
+            if both / (len(sets[number]) + len(sets[twin]) - both) >= threshold:
+                gone[number] = twin
+                break
+        else:
+            kept.append(number)
+    return gone
+
+
+@pytest.mark.parametrize("threshold", [0.7, 0.8, 0.95])
+def test_doubles_are_those_of_a_comparison_of_all_with_all(threshold):
+    texts = list(dict.fromkeys(planted(300)))
+    chance = random.Random(2)
+    moments = {text: f"{chance.random():.9f}" for text in texts}
+
+    found = doubles_of(texts, threshold=threshold, moments=moments)
+
+    assert {double.number: double.twin for double in found} == slowly(texts, moments, threshold)
+    assert found
+
+
+def test_what_is_kept_does_not_depend_on_the_order():
+    texts = planted(120)
+    moments = {text: f"{hash_:.9f}" for text, hash_ in zip(texts, _shares(len(texts)), strict=True)}
+    shuffled = random.Random(3).sample(texts, k=len(texts))
+
+    kept = []
+    for some in (texts, shuffled):
+        gone = {double.number for double in doubles_of(some, moments=moments)}
+        kept.append(sorted(text for number, text in enumerate(some) if number not in gone))
+
+    assert kept[0] == kept[1]
+    assert len(kept[0]) < len(texts)
+
+
+def _shares(n):
+    chance = random.Random(4)
+    return [chance.random() for _ in range(n)]
+
+
+def test_the_earliest_is_kept_and_case_and_marks_make_no_difference():
+    texts = ["Ein Text, der zweimal da ist.", "ein text der ZWEIMAL da ist", "Ein anderer ganz."]
+    moments = {texts[0]: "2026-10-06", texts[1]: "2026-10-05", texts[2]: "2026-10-04"}
+
+    [double] = doubles_of(texts, moments=moments)
+
+    assert (double.number, double.twin, double.is_exact) == (0, 1, True)
+
+
+def test_a_twin_is_never_a_double_itself():
+    texts = planted(200) + planted(200)
+
+    found = doubles_of(texts)
+
+    assert not {double.number for double in found} & {double.twin for double in found}
+
+
+def test_an_article_of_an_earlier_dataset_stays_and_its_double_goes():
+    texts = planted(30)[:1] * 2
+
+    [double] = doubles_of(texts, moments={texts[0]: ""}, old={1})
+
+    assert (double.number, double.twin) == (0, 1)
+
+
+def test_above_one_only_exact_doubles_go():
+    text = planted(1)[0]
+    near = text + " noch drei Wörter"
+
+    found = doubles_of([text, near, text.upper()], threshold=1.1)
+
+    assert [double.is_exact for double in found] == [True]
+
+
+@given(st.lists(st.sampled_from("abcdefgh"), min_size=3, max_size=40), st.data())
+def test_signatures_estimate_jaccard(words, data):
+    others = data.draw(st.permutations(words))
+    a, b = shingles_of(words), shingles_of(others)
+
+    one, other = signature_matrix([signature(a), signature(b)])
+
+    estimate = (one == other).mean()
+    assert abs(estimate - jaccard(a, b)) <= 6 * 0.5 / N_HASHES**0.5
+
+
+def test_characters_are_words_where_there_are_no_spaces():
+    assert words_of("促进航天，Raum 2026") == ["促", "进", "航", "天", "raum", "2026"]

@@ -1,0 +1,79 @@
+"""Pages that attack: each costs its own process at most, and the next one is read."""
+
+import os
+import time
+
+import pytest
+
+from corpora.errors import UsageError
+from corpora.news import sandbox
+from corpora.news.extraction import ExtractionError, extract
+from corpora.news.sandbox import Bounds, check_installed, extract_bounded
+
+PARAGRAPH = "<p>Das ist ein ganz gewöhnlicher Absatz mit genug Wörtern, um einer zu sein.</p>"
+PAGE = f"<html><body><article>{PARAGRAPH}<p>Und <a href='/x'>noch einer</a> mit Link.</p></article>"
+BOUNDS = Bounds(seconds=0.5, megabytes=600)
+
+
+def read(html, bounds=BOUNDS):
+    return extract_bounded(html, url="https://a.example/", extractor="trafilatura", bounds=bounds)
+
+
+def reason_of(html, bounds=BOUNDS):
+    with pytest.raises(ExtractionError) as raised:
+        read(html, bounds)
+    return raised.value.reason
+
+
+def test_an_article_comes_back_as_it_was_made():
+    assert read(PAGE) == extract(PAGE, url="https://a.example/", extractor="trafilatura")
+
+
+@pytest.mark.parametrize(
+    ("html", "reason"),
+    [
+        ("<div>" * 200_000 + PARAGRAPH, "too_deep"),
+        ("<p>" + "x" * 20_000_000, "too_large"),
+        ("<html><body><article>" + PARAGRAPH * 60_000, "extraction_timeout"),
+        ("<html><body>" + "<a href=x>" * 100_000 + PARAGRAPH, "extraction_timeout"),
+    ],
+)
+def test_a_hostile_page_has_a_reason_in_bounded_time_and_the_next_is_read(html, reason):
+    begin = time.process_time() + os.times().children_user
+
+    assert reason_of(html) == reason
+
+    assert time.process_time() + os.times().children_user - begin < 10
+    assert read(PAGE).text
+
+
+def test_a_page_that_fills_the_memory_has_a_reason_and_the_next_is_read():
+    bounds = Bounds(seconds=20.0, megabytes=250)
+
+    assert reason_of("<html><body>" + "<p>x" * 2_000_000, bounds) == "extraction_memory"
+    assert read(PAGE, bounds).text
+
+
+def test_scripts_are_no_text():
+    html = "<html><body><script>" + 'var x = "</p>";' * 100_000 + "</script>" + PARAGRAPH * 3
+
+    assert "var x" not in read(html).text
+
+
+def test_a_process_that_is_killed_is_started_again():
+    read(PAGE)
+    engine = sandbox._engine(os.getpid(), "trafilatura", BOUNDS)
+    engine.process.kill()
+
+    assert reason_of(PAGE) == "extraction_timeout"
+    assert read(PAGE).text
+
+
+def test_an_extractor_that_is_not_installed_says_how_to_install_it(monkeypatch):
+    def missing(_):
+        raise sandbox.PackageNotFoundError
+
+    monkeypatch.setattr(sandbox, "version", missing)
+
+    with pytest.raises(UsageError, match="pip install 'onoma"):
+        check_installed("news-please")
