@@ -28,11 +28,12 @@ def after_stops(text: str, stops: str) -> Iterator[int]:
     line, is odd.
     """
     end = 0
+    quotes = _Quotes(text)
     for found in _pattern(stops).finditer(text):
         if found.start() < end or _is_decimal(text, found):
             continue
         end = found.end()
-        while text[end : end + 1] == '"' and _is_open(text, end):
+        while text[end : end + 1] == '"' and quotes.are_open(end):
             closing = _pattern(stops).match(text, end + 1)
             end = closing.end() if closing else end + 1
         yield end
@@ -44,9 +45,22 @@ def _is_decimal(text: str, found: re.Match[str]) -> bool:
     return found[0] == "．" and before.isdecimal() and after.isdecimal()
 
 
-def _is_open(text: str, place: int) -> bool:
-    """Whether a plain quotation mark was opened before, in this line."""
-    return text.count('"', text.rfind("\n", 0, place) + 1, place) % 2 == 1
+class _Quotes:
+    """The plain quotation marks of a text, asked for from its begin to its end."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+        self._n = 0  # since the line began, up to there: a line may be long
+
+    def are_open(self, place: int) -> bool:
+        """Whether a mark was opened before, in this line; places only grow."""
+        line = self._text.rfind("\n", self._at, place) + 1
+        if line:
+            self._at, self._n = line, 0
+        self._n += self._text.count('"', self._at, place)
+        self._at = place
+        return self._n % 2 == 1
 
 
 def follows_stop(text: str, boundary: int, stops: str) -> bool:

@@ -37,6 +37,8 @@ def pack(files: Mapping[str, Path], archive: Path) -> None:
         with zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED) as made:
             for name in sorted(files):
                 _check_name(name, where=archive)
+                if name == CHECKSUMS:
+                    raise ArchiveError(f"{files[name]}: an archive has its own. Take it away.")
                 hashes[name] = _copy_in(made, name, files[name])
             listed = {"version": VERSION, "sha256": hashes}
             text = json.dumps(listed, indent=1, sort_keys=True) + "\n"
@@ -105,7 +107,7 @@ def unpack(archive: Path, folder: Path) -> None:
                     raise ArchiveError(
                         f"{archive}: {name} is not what it was. Copy the file again."
                     )
-    except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError, OSError) as error:
+    except (zipfile.BadZipFile, EOFError, ValueError, RuntimeError, OSError) as error:
         raise ArchiveError(
             f"{archive}: no archive that can be read ({error}). Name a file that "
             "python -m modeling.export --archive made."
@@ -113,10 +115,13 @@ def unpack(archive: Path, folder: Path) -> None:
 
 
 def _checksums(packed: zipfile.ZipFile, archive: Path) -> dict[str, str]:
+    lists = [entry for entry in packed.infolist() if entry.filename == CHECKSUMS]
+    if len(lists) != 1 or lists[0].compress_type != zipfile.ZIP_STORED:
+        raise ArchiveError(f"{archive}: has not one list of checksums ({CHECKSUMS}), stored.")
     try:
         listed: dict[str, Any] = json.loads(packed.read(CHECKSUMS))
-        version, hashes = listed["version"], dict(listed["sha256"])
-    except (KeyError, ValueError, TypeError) as error:
+        version, hashes = listed["version"], dict(listed["sha256"].items())
+    except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise ArchiveError(f"{archive}: has no list of checksums ({CHECKSUMS}).") from error
     if version != VERSION:
         raise ArchiveError(f"{archive}: has version {version} of the format; this reads {VERSION}.")

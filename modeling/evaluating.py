@@ -1,6 +1,5 @@
 """What ``python -m modeling.evaluate`` does: tag, score, and write the report."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,16 +14,20 @@ from corpora.shards import write_json, write_text
 from modeling.data.tagger_inputs import name_too_long
 from modeling.decoding import check_decoder
 from modeling.finetuning.data import NerData, chosen_for_training
-from modeling.finetuning.summary import TaggerFolder, best_taggers, find_taggers
+from modeling.finetuning.summary import (
+    TaggerFolder,
+    best_taggers,
+    find_taggers,
+    read_manifest,
+    read_settings,
+)
 from modeling.finetuning.trials import Fold
-from modeling.models.tagging import TAGGER_FILE
 from modeling.predictions import Tagged
 from modeling.scoring.compare import compare
 from modeling.scoring.evaluation import Evaluation, evaluate
 from modeling.scoring.relabelling import relabel, relabel_sentence
 from modeling.scoring.report import write_report
 from modeling.tagger import Tagger
-from modeling.tagging_config import TaggerConfig
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +75,7 @@ def _check_decoders(taggers: Sequence[TaggerFolder], decoders: Sequence[str]) ->
     """Raise ``UsageError`` for a decoder that does not go with a tagger, before any is scored."""
     for tagger in taggers:
         for decoder in decoders:
-            check_decoder(TaggerConfig.load(tagger.path / TAGGER_FILE).head.kind, decoder)
+            check_decoder(read_settings(tagger.path).head.kind, decoder)
 
 
 @dataclass(frozen=True)
@@ -113,7 +116,7 @@ class _Scorer:
     def _tag(self, found: TaggerFolder, decoder: str | None) -> "_Found":
         tagger = Tagger.load(found.path, device="cuda" if torch.cuda.is_available() else "cpu")
         tagger.decoder, tagger.batch_size = decoder, self.request.batch_size
-        manifest = json.loads((found.path / "run.json").read_text(encoding="utf-8"))
+        manifest = read_manifest(found.path)
         fold = Fold(**manifest["fold"]) if manifest.get("fold") else None
         train, sentences = self._sentences(manifest, fold)
         if not sentences:

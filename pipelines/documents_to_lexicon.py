@@ -215,8 +215,10 @@ def count(unit: Unit, _: Scratch) -> Iterator[Yield]:
 
 def number(unit: Unit, scratch: Scratch) -> Iterator[Yield]:
     """Number the symbols, and cut what can begin with each pair of them into ranges."""
-    from corpora.lexicon.tables import write_vocabulary
+    from corpora.lexicon.tables import check_documents, write_vocabulary
 
+    if unit.settings["per"] == "document":
+        check_documents(scratch.shards("totals"))
     scratch.tables.mkdir(exist_ok=True)
     firsts = write_vocabulary(
         scratch.tables,

@@ -185,7 +185,7 @@ def _settings(options: Options, files: Sequence[InputFile]) -> dict[str, Any]:
         "license": options.license,
         "paragraphs": options.paragraphs,
         "normalize": options.normalize,
-        "group": options.group,
+        "group": options.group and " ".join(options.group.split()),
         "folder": None if options.group else folder,
     }
 

@@ -166,7 +166,8 @@ def rank(strings: Strings, *, drop: Collection[str], demote: Collection[str], to
     begins = np.append(0, np.flatnonzero(np.diff(groups)) + 1)
     sizes = np.diff(begins, append=len(groups))
     ranks = np.arange(1, len(groups) + 1) - np.repeat(begins, sizes)
-    is_low = ranks > np.repeat(np.ceil(top * sizes), sizes)
+    n_words = np.ceil(np.round(top * sizes, 6))  # 0.55 * 100 is a little more than 55
+    is_low = ranks > np.repeat(n_words, sizes)
     is_ranked = groups % 2 == 0
     low = first + order[is_low & is_ranked]
     strings["flags"][low] |= bits(["low"])

@@ -50,7 +50,7 @@ def _shown(column: pa.Array) -> list[str]:
     values = column.to_pylist()
     if pa.types.is_floating(column.type):
         return [f"{value:.4f}" for value in values]
-    return ["" if value is None else str(value) for value in values]
+    return [" ".join(str("" if value is None else value).split()) for value in values]
 
 
 def _batches(shards: Iterable[Path]) -> Iterator[pa.RecordBatch]:

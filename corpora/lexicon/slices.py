@@ -56,6 +56,7 @@ class SliceCounter:
 
     def add(self, texts: Sequence[Text]) -> pa.RecordBatch:
         """Count some texts too; their stream."""
+        self._totals.update((text.scope, 0) for text in texts)
         make = character_stream if self._kind == "characters" else word_stream
         stream = make(texts)
         begin = 0
@@ -89,7 +90,7 @@ class SliceCounter:
         return _batch("lexicon_symbols", rows)
 
     def totals(self) -> pa.RecordBatch:
-        """``scope, length, count``."""
+        """``scope, length, count``: strings of each length; of length 0, the texts."""
         rows = [(*key, n) for key, n in self._totals.items() if n]
         return _batch("lexicon_totals", rows)
 

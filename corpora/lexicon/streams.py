@@ -2,12 +2,14 @@
 
 A symbol is a character of a script that is written without spaces (``characters``), or a word of
 the text (``words``). What no candidate may span is a boundary: punctuation, line ends, in streams
-of words the end of a sentence. In streams of characters, a run of other letters and digits is no
+of words the end of a sentence, and whatever else stands between two words than what stands there
+in a form (``ranking.Forms``). In streams of characters, a run of other letters and digits is no
 part of a candidate either, but a neighbour like any other: what always follows a number is no word.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 from unicodedata import category
 
@@ -83,6 +85,12 @@ def is_unspaced(codes: Ids) -> npt.NDArray[np.bool_]:
     return np.equal(_classes_of(codes), _SYMBOL)
 
 
+@lru_cache(maxsize=1 << 16)
+def _need_space(before: str, after: str) -> bool:
+    """Whether there is a space between words that end and begin so; else there is nothing."""
+    return not is_unspaced(np.array([ord(before), ord(after)], np.uint32)).any()
+
+
 def _classes_of(codes: Ids) -> npt.NDArray[np.uint8]:
     found = _classes[codes]
     if not found.all():
@@ -131,19 +139,26 @@ def word_stream(texts: Sequence[Text]) -> Stream:
 
 
 def _words(text: Text) -> Iterator[str | None]:
-    """Words, and None where a mark or the end of a sentence stands between them."""
+    """Words, and None between those that are no neighbours."""
     cutter = segmenter(text.lang)
     edges = cutter.edges(text.text)
     for start, end in text.sentences or [(0, len(text.text))][: len(text.text)]:
-        is_open = False
+        before = None
         for first, last in cutter.word_pairs(text.text, Span(start, end), cuts=(), edges=edges):
             word = text.text[first:last]
             is_word = word[0].isalnum() and ":" not in word and "\n" not in word
-            if is_word or is_open:
-                yield word if is_word else None
-            is_open = is_word
-        if is_open:
+            if before is not None and not (is_word and _are_neighbours(text.text, before, first)):
+                yield None
+            if is_word:
+                yield word
+            before = last if is_word else None
+        if before is not None:
             yield None
+
+
+def _are_neighbours(text: str, end: int, begin: int) -> bool:
+    """Whether the words that end and begin there stand as a form of both is spelled."""
+    return text[end:begin] == (" " if _need_space(text[end - 1], text[begin]) else "")
 
 
 def _parts(texts: Sequence[Text], lengths: Sequence[int]) -> tuple[list[str], Ints]:

@@ -117,9 +117,24 @@ def _summed(paths: Sequence[Path], schema: str, keys: tuple[str, ...]) -> pa.Tab
     return sums.table()
 
 
+def check_documents(totals: Sequence[Path]) -> None:
+    """Raise ``CorpusError`` where two texts are of one scope, though each has one of its own."""
+    table = _summed(totals, "lexicon_totals", ("scope", "length"))
+    is_double = pa.compute.and_(
+        pa.compute.equal(table.column("length"), 0), pa.compute.greater(table.column("count"), 1)
+    )
+    doubles = sorted(table.filter(is_double).column("scope").to_pylist())
+    if doubles:
+        raise CorpusError(
+            f"--per document: more than one document has the id {doubles[0]!r}, and so it is with "
+            f"{len(doubles) - 1:,} more. Choose datasets without doubles, or --per group or all."
+        )
+
+
 def _totals(paths: Sequence[Path], scopes: pa.Array) -> Ints:
     """A row for each scope: how many strings of each length it has."""
     table = _summed(paths, "lexicon_totals", ("scope", "length"))
+    table = table.filter(pa.compute.greater(table.column("length"), 0))
     rows = pa.compute.index_in(table.column("scope"), scopes)
     is_used = np.asarray(rows.is_valid())
     lengths = np.asarray(table.column("length")).astype(np.int64)

@@ -38,13 +38,16 @@ class DocumentMaker:
         Counts ``documents.line|blank`` by how the paragraphs were found, and ``characters``,
         ``paragraphs`` and ``sentences``.
         """
-        text = normalize(clean(record.text, self.counters), self.normalization, self.counters)
+        written = clean(record.text, self.counters)
+        text = normalize(written, self.normalization, self.counters)
         if not text.strip():
             return "empty"
         scalars = self._scalars(record, group=group) | {"source": source, "text": text}
-        blocks, has_heading = self._blocks(text, record, title=scalars["title"])
+        has_heading = self._has_heading(text, record, title=scalars["title"])
+        # Offsets are the same, but ``；`` ends a sentence, and what NFKC makes of it does not.
+        blocks = self._blocks(written, record, has_heading=has_heading)
         sentences = find_sentences(
-            segmenter(scalars["lang"]), text, blocks, has_heading=has_heading
+            segmenter(scalars["lang"]), written, blocks, has_heading=has_heading
         )
         self.counters["characters"] += len(text)
         self.counters["paragraphs"] += len(blocks)
@@ -74,20 +77,22 @@ class DocumentMaker:
             "license": scalars.get("license") or self.license,
         }
 
-    def _blocks(
-        self, text: str, record: Record, *, title: str | None
-    ) -> tuple[list[tuple[int, int]], bool]:
-        """Find the paragraphs, and whether the first is a heading: the title, as it is written."""
+    def _has_heading(self, text: str, record: Record, *, title: str | None) -> bool:
+        """Whether the first line is the title, as it is written."""
         start, end = first_line(text)
         titles = {title, self._title(record.written_title)} - {None}
-        has_heading = " ".join(text[start:end].split()) in titles
+        return " ".join(text[start:end].split()) in titles
+
+    def _blocks(self, text: str, record: Record, *, has_heading: bool) -> list[tuple[int, int]]:
+        """Find the paragraphs; a heading is one of its own."""
         how = self.paragraphs
         if how == "auto":
             how = BLANK if record.is_plain and is_hard_wrapped(text) else LINE
         self.counters[f"documents.{how}"] += 1
         if not has_heading:
-            return find_blocks(text, how), False
-        return [(start, end), *find_blocks(text, how, start=end)], True
+            return find_blocks(text, how)
+        start, end = first_line(text)
+        return [(start, end), *find_blocks(text, how, start=end)]
 
     def _title(self, title: str | None) -> str | None:
         """Clean a title, and normalize it as the text."""

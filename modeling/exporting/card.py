@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from corpora.errors import CorpusError
 from modeling.scoring.pages import Block, Heading, Items, Listing, Table, Text, to_markdown
 
 FILE: Final = "README.md"
@@ -68,17 +69,32 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 def read_evaluations(run: Path, name: str, manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The reports in RUN/evaluation that score this tagger, in the order of their folders.
 
-    A report has a tagger by its trial (``seed-1``), and must have been made with its settings.
+    A report has a tagger by its trial (``seed-1``), and must have been made with its encoder, its
+    data and its settings. Raises ``CorpusError`` for a damaged one.
     """
     found = []
     for file in sorted((run / "evaluation").rglob("evaluation.json")):
-        report = json.loads(file.read_text(encoding="utf-8"))
+        try:
+            report = json.loads(file.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise CorpusError(f"{file}: damaged ({error}). Make the report again.") from error
         if set(report) >= {"runs", "settings", "scores"}:
             own = report["runs"].get(name.rsplit("/", maxsplit=1)[-1] or "tagger")
-            config, settings = manifest.get("config", {}), report["settings"]
-            if own and all(settings.get(part) == config.get(part) for part in _COMPARED):
+            if own and _made_with(manifest).items() <= report["settings"].items():
                 found.append({**report, "own": own})
     return found
+
+
+def _made_with(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """What a report of a tagger says of it, as ``run.json`` beside the tagger has it."""
+    config = manifest.get("config", {})
+    training = {name: n for name, n in config.get("training", {}).items() if name != "seed"}
+    return {
+        **{part: config.get(part) for part in _COMPARED},
+        "training": training,
+        "encoder": (manifest.get("init_from") or {}).get("name"),
+        "trained_on": manifest.get("data", {}).get("ner"),
+    }
 
 
 def write_card(model: Model, about: About, folder: Path) -> None:

@@ -27,6 +27,7 @@ from modeling.exporting.onnx_model import Scorer, chain_of, export_onnx, scorer_
 from modeling.finetuning.base import CONFIG, find_model
 from modeling.finetuning.summary import find_tagger, has_tagger
 from modeling.huggingface import export, read_pretrained
+from modeling.huggingface.exporting import depends_on_spaces, save_tokenizer
 from modeling.huggingface.taggers import export_tagger
 from modeling.models.pretraining import PretrainingModel
 from modeling.models.tagging import TaggingModel
@@ -79,7 +80,7 @@ def _export_tagger(request: Request, folder: Path, output: Path) -> list[str]:
     if request.form == "onnx":
         scorer = scorer_of(model)
         worst = export_onnx(scorer, folder, chain_of(model))
-        Tokenizer.open(found.path).save(folder)
+        save_tokenizer(Tokenizer.open(found.path), folder)
         code = usage.of_onnx(name, with_words="words" in scorer.inputs)
         notes, library = usage.notes_on_onnx(worst), "onnx"
         loads = f"onnxruntime.InferenceSession({str(output / 'model.onnx')!r})"
@@ -87,6 +88,8 @@ def _export_tagger(request: Request, folder: Path, output: Path) -> list[str]:
         architecture = export_tagger(model, folder, found.path)
         code, notes = usage.of_transformers(name, config.head)
         library, loads = "transformers", f"transformers.{architecture}.from_pretrained({path!r})"
+    if depends_on_spaces(folder):
+        notes = [*notes, usage.SPACES]
     if config.data.context != "none":
         notes = [*notes, usage.WITHOUT_CONTEXT]
     card = _card_of_tagger(request, model, code=code, library=library, notes=notes)
@@ -128,7 +131,7 @@ def _export_pretrained(request: Request, folder: Path, output: Path) -> list[str
         given = read_pretrained(source)
         scorer = Scorer(given.build().eval().encoder, None, n_features=0)
         export_onnx(scorer, folder)
-        Tokenizer.open(source).save(folder)
+        save_tokenizer(Tokenizer.open(source), folder)
         code = usage.of_onnx(output.name, with_words="words" in scorer.inputs)
         write_card(_card_of_encoder(source, scorer, code, "onnx"), request.about, folder)
         return [f"next onnxruntime.InferenceSession({str(output / 'model.onnx')!r})"]

@@ -83,16 +83,16 @@ tokenizer = Tokenizer.from_file("{path}/tokenizer.json")
 session = onnxruntime.InferenceSession("{path}/model.onnx")
 text = "Peter lebt in Frankfurt am Main ."
 
-encoded = tokenizer.encode(text.split(), is_pretokenized=True)
+encoded = tokenizer.encode(text)
 given = {{
     "input_ids": numpy.array([encoded.ids]),
     "attention_mask": numpy.ones((1, len(encoded.ids)), numpy.int64),
 }}
 {words}[scores] = session.run(None, given)
 first = {{}}  # piece of each word
-for piece, word in enumerate(encoded.word_ids):
-    if word is not None:
-        first.setdefault(word, piece)
+for piece, (start, end) in enumerate(encoded.offsets):
+    if end > start:
+        first.setdefault(text[:end].count(" "), piece)
 for word, piece in first.items():
     print(text.split()[word], scores[0, piece])"""
 
@@ -109,7 +109,10 @@ The score of a word is that of its first piece.
 Probabilities are calibrated: logits were divided by the tagger's temperature.
 
 Tags are the best ones word by word, and some may be invalid; Onoma's own decoder, unless it is
-called free, takes the best valid ones."""
+called free, takes the best valid ones.
+
+Of a text that is longer than the model reads, the pipeline leaves out the end without a word: cut
+it, or give the pipeline stride=, by which its windows overlap."""
 
 _ON_SPANS: Final = """\
 Probabilities are calibrated: logits were divided by the tagger's temperature.
@@ -128,6 +131,11 @@ _ON_ONNX: Final = """\
 The scores of a word are those at its first piece. onnx.json says what each is of, has the
 temperature that they are to be divided by, and for heads that have them the transitions of a
 chain."""
+
+SPACES: Final = (
+    "How the tokenizer cuts a word depends on the space before it, and Onoma reads words with one "
+    'space between any two, before a full stop, too: give " ".join(words) to have its scores.'
+)
 
 WITHOUT_CONTEXT: Final = (
     "Onoma reads each sentence with its neighbours in the document; whoever gives a sentence alone "

@@ -84,8 +84,15 @@ def finetune(job: Job, stream: TextIO) -> Path:
     path, lines = write_summary(job.output, job.trials)
     for line in lines:
         display.say(line)
-    display.say(f"next python -m modeling.evaluate {job.output} --ner {job.ner} --split test")
+    display.say(f"next python -m modeling.evaluate {job.output} --ner {job.ner}{_split(data, job)}")
     return path
+
+
+def _split(data: NerData, job: Job) -> str:
+    """What there is to be scored on, as an option."""
+    if any(trial.fold for trial in job.trials):
+        return ""
+    return " --split test" if data.split("test") else " --split dev"
 
 
 def _claim(folder: RunFolder, settings: dict[str, Any], *, is_forced: bool) -> None:

@@ -9,10 +9,13 @@ from typing import Any, Final
 
 from corpora.errors import CorpusError
 from corpora.shards import write_json
+from modeling.config import ConfigError
 from modeling.finetuning.trials import Trial
 from modeling.models.tagging import TAGGER_FILE
+from modeling.tagging_config import TaggerConfig
 
 SUMMARY: Final = "summary.json"
+MANIFEST: Final = "run.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,7 @@ def _best(settings: Sequence[dict[str, Any]]) -> str | None:
 
 
 def _row(output: Path, trial: Trial) -> dict[str, Any]:
-    made = json.loads((output / trial.name / "final" / "run.json").read_text(encoding="utf-8"))
+    made = read_manifest(output / trial.name / "final")
     return {
         "name": trial.name,
         "setting": trial.setting,
@@ -98,6 +101,7 @@ def find_taggers(path: Path) -> list[TaggerFolder]:
     """
     for folder in (path, path / "final"):
         if (folder / TAGGER_FILE).is_file():
+            read_settings(folder)
             return [TaggerFolder(folder, "")]
     taggers = [
         TaggerFolder(path / row["name"] / "final", row["name"], row["setting"])
@@ -109,7 +113,34 @@ def find_taggers(path: Path) -> list[TaggerFolder]:
                 f"{tagger.path}: no tagger ({TAGGER_FILE}), though {path / SUMMARY} names it. It "
                 "is being trained anew: run the command of modeling.finetune again."
             )
+        read_settings(tagger.path)
     return taggers
+
+
+def read_settings(folder: Path) -> TaggerConfig:
+    """Those of a tagger; ``CorpusError`` where they are damaged."""
+    try:
+        return TaggerConfig.load(folder / TAGGER_FILE)
+    except ConfigError:
+        raise
+    except (OSError, ValueError, AttributeError) as error:
+        raise _damaged(folder / TAGGER_FILE, error) from error
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """From what and how a tagger was made; ``CorpusError`` where that is missing or damaged."""
+    path = folder / MANIFEST
+    try:
+        read = dict(json.loads(path.read_text(encoding="utf-8")))
+        if lacking := {"config", "examples"} - read.keys():
+            raise ValueError(f"without {', '.join(sorted(lacking))}")
+        return read
+    except (OSError, ValueError, TypeError) as error:
+        raise _damaged(path, error) from error
+
+
+def _damaged(path: Path, error: Exception) -> CorpusError:
+    return CorpusError(f"{path}: missing or damaged ({error}). Copy the whole tagger again.")
 
 
 def best_taggers(path: Path) -> list[TaggerFolder]:

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Final
 
 import torch
+from tokenizers import Tokenizer as Backend
+from tokenizers import processors
 from torch import Tensor
 from transformers import PretrainedConfig
 
@@ -56,7 +58,32 @@ def write_folder(
     folder.mkdir(parents=True, exist_ok=True)
     config.save_pretrained(folder)
     save_weights(tensors, folder)
+    save_tokenizer(tokenizer, folder)
+
+
+def save_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
+    """Write a tokenizer that sets [CLS] and [SEP] by itself, for where nobody else does."""
     tokenizer.save(folder)
+    file, special = folder / "tokenizer.json", tokenizer.special
+    backend = Backend.from_file(str(file))
+    ids = backend.encode("a").ids
+    if ids[:1] == [special.cls] and ids[-1:] == [special.sep]:
+        return
+    cls, sep = (backend.id_to_token(id) for id in (special.cls, special.sep))
+    template = processors.TemplateProcessing(
+        single=[cls, "$A", sep],
+        pair=[cls, "$A", sep, "$B:1", f"{sep}:1"],
+        special_tokens=[(cls, special.cls), (sep, special.sep)],
+    )
+    own = backend.post_processor
+    backend.post_processor = template if own is None else processors.Sequence([own, template])
+    backend.save(str(file))
+
+
+def depends_on_spaces(folder: Path) -> bool:
+    """Whether the tokenizer in a folder cuts a word otherwise after a space, as byte-level ones."""
+    backend = Backend.from_file(str(folder / "tokenizer.json"))
+    return bool(backend.encode("a.").ids != backend.encode("a .").ids)
 
 
 def set_max_length(folder: Path, n_positions: int) -> None:

@@ -26,6 +26,7 @@ from corpora.tei.schema import new_errors
 from corpora.tei.style import template
 from corpora.tei.undo import undo
 from corpora.tei.writer import Skipped, WriteOptions, Written, write_predictions
+from modeling.finetuning.summary import read_manifest
 from modeling.tagger import Tagger
 from modeling.training.run_folder import versions
 
@@ -122,7 +123,7 @@ def model_of(tagger: Tagger) -> Model:
     if tagger.folder is None:
         raise ValueError("Only a tagger that was loaded from a folder can be named.")
     sha256 = sha256_of(tagger.folder / "model.safetensors")
-    manifest = json.loads((tagger.folder / "run.json").read_text(encoding="utf-8"))
+    manifest = read_manifest(tagger.folder)
     settings = manifest["config"]
     name = f"{manifest.get('recipe') or settings['head']['kind']} on {manifest['data']['ner']}"
     return Model(

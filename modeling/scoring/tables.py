@@ -60,10 +60,10 @@ def find_evaluations(folders: Sequence[Path]) -> tuple[list[Finished], list[Path
             raise CorpusError(f"{folder}: is no folder. Name runs that were evaluated.")
         paths = {path.resolve(): path for path in sorted(folder.rglob(FILE))}
         empty += [] if paths else [folder]
-        found = paths | found
+        found |= {place: path for place, path in paths.items() if place not in found}
     if not found:
         raise CorpusError(
-            f"{', '.join(map(str, folders))}: no {FILE}. Evaluate something first: "
+            f"{', '.join(map(str, folders))}: holds no {FILE}. Evaluate something first: "
             "python -m modeling.evaluate RUN --ner DIR."
         )
     return [_read(path) for path in found.values()], empty

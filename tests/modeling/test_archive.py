@@ -2,6 +2,7 @@
 
 import json
 import stat
+import warnings
 import zipfile
 from pathlib import Path
 
@@ -38,7 +39,7 @@ def make(path, entries, *, listed=None, attributes=0o100644 << 16, compression=0
             info.external_attr, info.compress_type = attributes, compression
             made.writestr(info, content)
         text = json.dumps({"version": 1, "sha256": hashes if listed is None else listed})
-        made.writestr(CHECKSUMS, text)
+        made.writestr(CHECKSUMS, text, compress_type=zipfile.ZIP_STORED)
     return path
 
 
@@ -130,6 +131,33 @@ def test_what_is_no_archive_is_an_error(tmp_path, content):
 
     with pytest.raises(ArchiveError):
         opened(tmp_path / "a")
+
+
+def test_a_list_that_grows_or_stands_there_twice_is_refused(tmp_path):
+    listed = json.dumps({"version": 1, "sha256": {}, "more": " " * 10**6})
+    for name, times, kind in (("grows", 1, zipfile.ZIP_DEFLATED), ("twice", 2, zipfile.ZIP_STORED)):
+        with zipfile.ZipFile(tmp_path / name, "w", kind) as made, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of zipfile, about the same name
+            for _ in range(times):
+                made.writestr(CHECKSUMS, listed)
+
+        with pytest.raises(ArchiveError, match="one list of checksums"):
+            unpack(tmp_path / name, tmp_path / "in")
+
+
+def test_a_list_that_is_no_mapping_is_an_error(tmp_path):
+    archive = make(tmp_path / "a", [("x", b"1")], listed=[[1, 2]])
+
+    with pytest.raises(ArchiveError, match="no list of checksums"):
+        unpack(archive, tmp_path / "in")
+
+
+def test_a_file_called_as_the_list_is_not_packed(folder, tmp_path):
+    (folder / CHECKSUMS).write_text("{}")
+
+    with pytest.raises(ArchiveError, match="has its own"):
+        pack(files_in(folder), tmp_path / "a")
+    assert not (tmp_path / "a").exists()
 
 
 def test_a_tagger_from_an_archive_finds_the_same(tagger_run, tmp_path):

@@ -4,8 +4,11 @@ import json
 
 import pytest
 
+from corpora.document import TokenSpan
+from corpora.tagging import from_iob2, to_iob2
 from modeling.evaluate import main
-from modeling.finetuning.data import NerData
+from modeling.finetuning.data import NerData, chosen_for_training
+from modeling.report import main as report
 from modeling.scoring.counts import strict_f1
 from modeling.tagger import Tagger
 
@@ -99,3 +102,172 @@ def test_a_split_that_is_not_there_is_an_error(tagger_run, ner, make_ner, tmp_pa
 def test_what_is_no_run_is_an_error(run, ner, tmp_path, capsys):
     assert evaluate(tmp_path / run, ner) == 1
     assert "modeling.finetune" in capsys.readouterr().err
+
+
+def small(finetune, run, ner, bases, recipe="softmax_small", *, size=20, **options):
+    sizes = [f"training.train_size={size}"] if size else []
+    settings = [*sizes, *options.pop("settings", [])]
+    assert finetune(run, ner, bases / "plain", recipe, epochs=1, settings=settings, **options) == 0
+    return run
+
+
+def test_what_is_written_down_scores_in_seqeval_what_the_report_says(tagger_run, ner, tmp_path):
+    seqeval = pytest.importorskip("seqeval.metrics")
+    from seqeval.scheme import IOB2
+
+    assert evaluate(tagger_run, ner, "--output", tmp_path, "--decoder", "free,fix") == 0
+
+    for decoder in ("free", "fix"):
+        lines = (tmp_path / decoder / "predictions.jsonl").read_text().splitlines()
+        rows = [json.loads(line) for line in lines]
+        gold = [row["gold"] for row in rows]
+        found = [row.get("tags") or list(_tags(row)) for row in rows]
+        scores = numbers(tmp_path / decoder)["runs"]["seed-1"]["scores"]
+        strict = seqeval.f1_score(gold, found, mode="strict", scheme=IOB2)
+        assert scores["strict_f1"] == pytest.approx(strict)
+        assert scores["lenient_f1"] == pytest.approx(seqeval.f1_score(gold, found))
+
+
+def _tags(row):
+    spans = [TokenSpan(start=start, end=end, label=label) for start, end, label, _ in row["spans"]]
+    return to_iob2(spans, len(row["tokens"]))
+
+
+@pytest.mark.parametrize("decoder", ["nonsense", "cse", "free,greedy"])
+def test_a_decoder_that_does_not_go_with_the_head_is_refused_before_anything(
+    tagger_run, ner, tmp_path, decoder, capsys
+):
+    with pytest.raises(SystemExit):
+        evaluate(tagger_run, ner, "--output", tmp_path / "out", "--decoder", decoder)
+
+    assert "does not go with head.kind=crf; viterbi, free, fix do" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("option", ["--batch-size=0", "--replicates=-3", "--threads=x"])
+def test_numbers_that_cannot_be_are_refused(tagger_run, ner, option, capsys):
+    with pytest.raises(SystemExit):
+        evaluate(tagger_run, ner, option)
+
+    assert "expected a whole number" in capsys.readouterr().err
+
+
+def test_what_training_has_seen_is_that_of_the_sentences_it_had(ner, bases, finetune, tmp_path):
+    run = small(finetune, tmp_path / "run", ner, bases, train_sizes="4,0", size=0, settings=[])
+
+    assert evaluate(run, ner, "--output", tmp_path / "out", "--every-setting") == 0
+
+    data = NerData.open(ner)
+    for size in (4, 0):
+        train = chosen_for_training(data.split("train"), size, where=ner)
+        floor = numbers(tmp_path / "out" / f"size={size}")["runs"]["seed-1"]["floor"]
+        names = {s.tokens[m.start : m.end] for s in train for m in from_iob2(s.tags)}
+        assert floor["forms"] == len(names)
+
+
+def test_of_another_dataset_it_is_not_said_what_training_has_seen(
+    tagger_run, ner, make_ner, tmp_path
+):
+    other = make_ner(tmp_path / "other" / "ner", NerData.open(ner).sentences[1:])
+
+    assert evaluate(tagger_run, other, "--output", tmp_path / "out") == 0
+    assert evaluate(tagger_run, other, "--output", tmp_path / "told", "--train", ner) == 0
+
+    unknown, known = (numbers(tmp_path / name)["runs"]["seed-1"] for name in ("out", "told"))
+    assert unknown["floor"] is None
+    assert unknown["mentions"] == []
+    assert known["floor"] is not None
+    assert "was trained on another dataset" in (tmp_path / "out" / "report.md").read_text()
+    assert "was trained on another dataset" not in (tmp_path / "told" / "report.md").read_text()
+
+
+def test_folds_of_several_seeds_are_scored_seed_by_seed(ner, bases, finetune, tmp_path):
+    run = small(finetune, tmp_path / "run", ner, bases, folds=2, seeds="1,2")
+
+    assert evaluate(run, ner, "--output", tmp_path / "out") == 0
+
+    found = numbers(tmp_path / "out")
+    n = len(NerData.open(ner).sentences)
+    assert {name: one["n_sentences"] for name, one in found["runs"].items()} == {
+        "all folds, seed 1": n,
+        "all folds, seed 2": n,
+    }
+    assert found["settings"]["split"] == "folds"
+
+
+def test_two_cross_validations_are_compared_on_all_sentences(ner, bases, finetune, tmp_path):
+    runs = [
+        small(finetune, tmp_path / name / "run", ner, bases, folds=2, settings=settings)
+        for name, settings in (("one", []), ("other", ["head.dropout=0.5"]))
+    ]
+
+    assert evaluate(runs[0], ner, "--output", tmp_path / "out", "--against", runs[1]) == 0
+
+    comparison = tmp_path / "out" / "against-other-run"
+    assert "On 200 sentences" in (comparison / "comparison.md").read_text()
+    assert "one/run" in (comparison / "comparison.md").read_text()
+
+
+def test_a_comparison_is_the_same_from_both_sides(tagger_run, ner, bases, finetune, tmp_path):
+    other = small(finetune, tmp_path / "other", ner, bases)
+    outputs = [tmp_path / "a", tmp_path / "b"]
+
+    assert evaluate(tagger_run, ner, "--output", outputs[0], "--against", other) == 0
+    assert evaluate(other, ner, "--output", outputs[1], "--against", tagger_run) == 0
+
+    first, second = (
+        json.loads(next(output.glob("against-*/comparison.json")).read_text()) for output in outputs
+    )
+    assert first["first"] == second["second"]
+    assert first["difference"]["value"] == -second["difference"]["value"]
+    assert first["difference"]["p"] == second["difference"]["p"]
+    ours, theirs = first["difference"]["interval"], second["difference"]["interval"]
+    assert (ours["low"], ours["high"]) == pytest.approx((-theirs["high"], -theirs["low"]))
+    assert first["only_first"] == second["only_second"]
+    assert first["correlations"] == second["correlations"]
+
+
+def test_gold_spans_that_the_head_cannot_find_are_named_in_the_report(
+    ner, bases, finetune, tmp_path
+):
+    settings = ["head.span_features=words", "head.max_span_pieces=2"]
+    run = small(finetune, tmp_path / "run", ner, bases, "span_small", settings=settings)
+
+    assert evaluate(run, ner, "--output", tmp_path / "out") == 0
+
+    test = NerData.open(ner).split("test")
+    n = sum(
+        s.tokens[m.start : m.end] == ("Karl", "Neu", "mann")
+        for s in test
+        for m in from_iob2(s.tags)
+    )
+    report = (tmp_path / "out" / "report.md").read_text()
+    assert f"seed-1: {n} gold spans are longer than the head can find" in report
+    assert "Karl Neu mann (3 pieces)" in report.replace("\\", "")
+
+
+def test_settings_without_dev_are_scored_one_by_one(ner, bases, finetune, tmp_path, capsys):
+    run = small(finetune, tmp_path / "run", ner, bases, folds=2, settings=["head.dropout=0,0.5"])
+
+    assert evaluate(run, ner, "--output", tmp_path / "out") == 1
+    assert "--every-setting" in capsys.readouterr().err
+    assert evaluate(run, ner, "--output", tmp_path / "out", "--every-setting") == 0
+
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {
+        "head.dropout=0",
+        "head.dropout=0.5",
+    }
+
+
+def test_a_learning_curve_is_a_table_of_evaluations(ner, bases, finetune, tmp_path, capsys):
+    run = small(finetune, tmp_path / "run", ner, bases, train_sizes="4,40", size=0)
+    evaluate(run, ner, "--output", run / "evaluation" / "test", "--every-setting")
+    (tmp_path / "encoder").mkdir()
+    capsys.readouterr()
+
+    table = [tmp_path / "run", tmp_path / "encoder", "--rows", "training.train_size"]
+    assert report([str(part) for part in table]) == 0
+
+    out, err = capsys.readouterr()
+    assert [line.split(" ")[1] for line in out.splitlines()[4:]] == ["4", "40"]
+    assert err == f"without evaluations: {tmp_path / 'encoder'}\n"

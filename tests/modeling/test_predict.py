@@ -2,6 +2,7 @@
 
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,25 @@ def test_words_without_tags_are_read_too(tagger_run, tmp_path, capsys):
     ]
 
 
+def write_documents(folder, documents):
+    folder.mkdir()
+    with ShardWriter(folder / "shard-00000.arrow", SCHEMAS["documents"]) as writer:
+        for document in documents:
+            writer.write(document_to_row(document))
+    shard = {name: getattr(writer.shard, name) for name in ("name", "rows", "bytes", "sha256")}
+    n = len(documents)
+    description = {
+        "schema": "documents",
+        "version": SCHEMAS["documents"].version,
+        "plan": {"fingerprint": "f", "inputs": [], "parameters": {}},
+        "shards": [shard],
+        "accounting": {"read": n, "written": n, "filtered": {}, "rejected": {}},
+        "counters": {},
+    }
+    (folder / "dataset.json").write_text(json.dumps(description))
+    return folder
+
+
 @pytest.fixture
 def documents(tmp_path):
     text = "ich war in Ulm . und bei Ida Berg ."
@@ -88,21 +108,7 @@ def documents(tmp_path):
             Mention(21, 28, entity="w:Ida", origin="link"),
         ),
     )
-    folder = tmp_path / "documents"
-    folder.mkdir()
-    with ShardWriter(folder / "shard-00000.arrow", SCHEMAS["documents"]) as writer:
-        writer.write(document_to_row(document))
-    shard = {name: getattr(writer.shard, name) for name in ("name", "rows", "bytes", "sha256")}
-    description = {
-        "schema": "documents",
-        "version": SCHEMAS["documents"].version,
-        "plan": {"fingerprint": "f", "inputs": [], "parameters": {}},
-        "shards": [shard],
-        "accounting": {"read": 1, "written": 1, "filtered": {}, "rejected": {}},
-        "counters": {},
-    }
-    (folder / "dataset.json").write_text(json.dumps(description))
-    return folder
+    return write_documents(tmp_path / "documents", [document])
 
 
 def test_documents_get_predictions_beside_what_is_there(tagger_run, documents, tmp_path):
@@ -232,3 +238,150 @@ def test_commands_that_cannot_be_are_explained(options, message, capsys):
 
     assert stopped.value.code == 2
     assert message in capsys.readouterr().err
+
+
+def test_other_labels_make_the_dataset_anew(tagger_run, documents, tmp_path):
+    names = tmp_path / "map.toml"
+    out = tmp_path / "out"
+    predict(tagger_run, "--documents", documents, "--output", out)
+    for target in ("PLACE", "LOC"):
+        names.write_text(f'[labels]\nplace = "{target}"\n')
+
+        assert (
+            predict(tagger_run, "--documents", documents, "--output", out, "--labels", names) == 0
+        )
+
+        [row] = open_dataset(out, "documents").rows()
+        labels = {m.label for m in document_from_row(row).mentions if m.origin == "prediction"}
+        assert labels == {target}
+
+
+def test_documents_that_are_not_cut_into_sentences_are_counted(tagger_run, documents, tmp_path):
+    [row] = open_dataset(documents, "documents").rows()
+    bare = [replace(document_from_row(row), id=id, sentences=()) for id in ("a", "b")]
+    write_documents(tmp_path / "bare", bare)
+
+    out = tmp_path / "out"
+    assert predict(tagger_run, "--documents", tmp_path / "bare", "--output", out) == 0
+
+    counters = json.loads((out / "dataset.json").read_text())["counters"]
+    assert counters["documents.without_sentences"] == 2
+
+
+def test_a_dataset_without_documents_gives_one(tagger_run, tmp_path):
+    write_documents(tmp_path / "none", [])
+
+    out = tmp_path / "out"
+    assert predict(tagger_run, "--documents", tmp_path / "none", "--output", out) == 0
+
+    assert list(open_dataset(out, "documents").rows()) == []
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+def test_standard_input_may_be_in_any_usual_encoding(tagger_run, monkeypatch, capsys, encoding):
+    data = "süß schön in Ulm, Grüße bei Anna über alles und viel dann".encode(encoding)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
+
+    assert predict(tagger_run, "--text", "-", "--format", "jsonl") == 0
+
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert ("Ulm", 13) in [(one["text"], one["start"]) for one in found]
+
+
+def test_empty_input_has_no_names(tagger_run, monkeypatch, capsys):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"")))
+
+    assert predict(tagger_run, "--text", "-", "--format", "json") == 0
+
+    assert json.loads(capsys.readouterr().out) == []
+
+
+def test_what_is_no_text_is_said_without_options_that_there_are_not(tagger_run, tmp_path, capsys):
+    (tmp_path / "a.bin").write_bytes(bytes(range(256)) * 20)
+
+    assert predict(tagger_run, "--text", tmp_path / "a.bin") == 1
+
+    message = capsys.readouterr().err
+    assert "Save it as UTF-8" in message
+    assert "--encoding" not in message
+
+
+def test_offsets_count_characters_whatever_they_are(tagger_run, tmp_path, capsys):
+    text = "𝔄𐐷 in Ulm.\r\n\r\nMu\u0308de\u3000in\u00a0Jena,\u200b dann\u2028bei Ida Berg"
+    text += "\x0b👩\u200d👩\u200d👧 in Ulm"
+    (tmp_path / "a.txt").write_bytes(text.encode())
+
+    assert predict(tagger_run, "--text", tmp_path / "a.txt", "--format", "jsonl") == 0
+
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {"Ulm", "Jena", "Ida Berg"} <= {one["text"] for one in found}
+    assert all(text[one["start"] : one["end"]] == one["text"] for one in found)
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
+def test_a_word_of_a_list_is_a_line_whatever_is_in_it(tagger_run, tmp_path, capsys, line_end):
+    lines = ["in", "Ulm", "", "10\u00a0000", "x\u2028y", "\u200b", " \t", "bei"]
+    (tmp_path / "w.txt").write_bytes(line_end.join(lines).encode())
+
+    assert predict(tagger_run, "--conll", tmp_path / "w.txt", "--format", "json") == 0
+
+    words = [[word for word, _ in sentence] for sentence in json.loads(capsys.readouterr().out)]
+    assert words == [["in", "Ulm"], ["10\u00a0000", "x\u2028y", "\u200b"], ["bei"]]
+
+
+def test_what_cannot_be_written_leaves_no_half_of_it(tagger_run, tmp_path, capsys):
+    (tmp_path / "w.txt").write_text("in\nUlm\n\n10\u00a0000\n")
+
+    assert predict(tagger_run, "--conll", tmp_path / "w.txt", "--output", tmp_path / "out") == 1
+    assert predict(tagger_run, "--conll", tmp_path / "w.txt") == 1
+
+    out, err = capsys.readouterr()
+    assert "whitespace" in err
+    assert out == ""
+    assert {path.name for path in tmp_path.iterdir()} == {"w.txt"}
+
+
+def test_labels_that_the_edition_has_not_are_said_before_any_file_is_written(
+    tagger_run, letter, tmp_path, capsys
+):
+    with pytest.raises(SystemExit):
+        predict(tagger_run, "--tei", letter, "--edition", "tei", "--output", tmp_path / "out")
+
+    message = capsys.readouterr().err
+    assert "has no label 'pers'" in message
+    assert "--labels MAP" in message
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_decoder_of_another_head_is_refused(tagger_run, tmp_path, capsys):
+    (tmp_path / "a.txt").write_text("in Ulm")
+    with pytest.raises(SystemExit):
+        predict(tagger_run, "--text", tmp_path / "a.txt", "--decoder", "greedy")
+
+    assert "--decoder greedy: does not go with head.kind=crf" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--text", "x", "--existing", "only-new"],
+        ["--text", "x", "--crossing", "standOff"],
+        ["--text", "x", "--undo"],
+        ["--text", "x", "--top", "3"],
+        ["--conll", "x", "--entities", "0:3"],
+        ["--conll", "x", "--lang", "de"],
+        ["--documents", "x", "--output", "o", "--format", "json"],
+        ["--tei", "x", "--edition", "tei", "--output", "o", "--format", "json"],
+        ["--tei", "x", "--edition", "tei", "--output", "o", "--candidates", "c"],
+        ["--tei", "x", "--edition", "tei", "--output", "o", "--apply", "c", "--undo"],
+        ["--tei", "x", "--edition", "tei", "--output", "o", "--apply", "c", "--labels", "plain"],
+        ["--masked", "x", "--threshold", "0.5"],
+        ["--text", "x", "--batch-size", "0"],
+    ],
+)
+def test_no_option_does_nothing(options, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        predict("run", *options)
+
+    assert stopped.value.code == 2
+    assert capsys.readouterr().err.count("--") > 0

@@ -234,6 +234,35 @@ def test_large_alphabets_are_counted_as_small_ones(tmp_path):
     assert forms[0] == forms[1] == {("天地", 6), ("地玄", 6), ("天地玄", 6)}
 
 
+@pytest.mark.parametrize("is_cut", [False, True])
+def test_two_documents_with_one_id_have_no_lexicon_of_their_own(tmp_path, capsys, is_cut):
+    """Neither in one slice nor in two: some of their symbols would be too rare in each."""
+    twice = documents([("a", "天地玄黄。天地")]) * 2
+    shards_of = [twice[:1], twice[1:]] if is_cut else [twice]
+    dataset = write_dataset(tmp_path / "documents", *shards_of)
+    arguments = ["--input", str(dataset), "--known", "none", "--min-count", "3"]
+
+    of_each = pipeline.main([*arguments, "--output", str(tmp_path / "each"), "--per", "document"])
+    of_all = pipeline.main([*arguments, "--output", str(tmp_path / "all"), "--per", "all"])
+
+    assert (of_each, of_all) == (1, 0)
+    assert "more than one document has the id 'a#0'" in capsys.readouterr().err
+
+
+@given(st.lists(st.sampled_from(["ab", "b", "²", "1", "天", " ", "  ", "\n", "\u00a0", "."])))
+@settings(max_examples=20, deadline=None)
+def test_a_form_of_words_stands_in_the_text_as_often_as_it_is_counted(tmp_path_factory, pieces):
+    folder = tmp_path_factory.mktemp("words")
+    text = f"ein b. {''.join(pieces)}. " * 2
+    made = Document(id="a", group="a", source="test", lang="de", text=text)
+    dataset = write_dataset(folder / "documents", [made])
+
+    rows = rows_of(build(folder / "out", dataset, symbols="words", min_count=2))
+
+    for row in rows:
+        assert len(re.findall(f"(?={re.escape(row['form'])})", text)) >= row["count"]
+
+
 # --- scores, flags and ranks
 
 
@@ -327,6 +356,18 @@ def test_what_always_follows_a_number_is_a_piece(tmp_path):
     assert "inner" not in flags["天地玄黄"]
 
 
+@pytest.mark.parametrize("top", [0.07, 0.1, 0.29, 0.55, 0.56, 1.0])
+def test_the_share_of_words_is_exact(top, tmp_path):
+    """0.55 * 100 is a little more than 55 as a computer reckons; the words are 55."""
+    pairs = [a + b for a in "甲乙丙丁戊己庚辛壬癸" for b in "子丑寅卯辰巳午未申酉"]
+    dataset = write_dataset(tmp_path / "documents", documents([("a", "。".join(pairs * 2))]))
+
+    rows = rows_of(build(tmp_path / "out", dataset, min_count=2, drop=(), top=top))
+
+    assert len(rows) == 100
+    assert sum("low" not in row["flags"] for row in rows) == round(100 * top)
+
+
 # --- what people read
 
 
@@ -341,6 +382,16 @@ def test_the_table_has_the_words_and_the_page_their_contexts(story, tmp_path):
     text = STORY.read_text("utf-8")
     before, after = page.split("<b>阿篁</b>")[0][-3:], page.split("<b>阿篁</b>")[1][:3]
     assert f"{before}阿篁{after}" in text
+
+
+def test_a_group_with_a_tab_or_a_line_end_in_its_name_stays_in_its_cell(tmp_path):
+    dataset = write_dataset(tmp_path / "documents", documents([("x\ty\nz", "天地。" * 5)]))
+
+    output = build(tmp_path / "out", dataset, top=1.0)
+
+    assert {row["group"] for row in rows_of(output)} == {"x\ty\nz"}
+    [_, line] = (output / "lexicon.tsv").read_text("utf-8").splitlines()
+    assert line.split("\t")[:2] == ["天地", "x y z"]
 
 
 def test_each_group_has_a_lexicon_of_its_own(tmp_path):

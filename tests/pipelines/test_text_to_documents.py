@@ -307,6 +307,15 @@ def test_limit_is_of_records_whatever_became_of_them(limit, tmp_path):
     assert ids == every[:limit]
 
 
+def test_the_white_space_of_a_group_is_one_space(tmp_path):
+    (tmp_path / "f").write_text("Ein Text.")
+
+    run(tmp_path / "out", "--group", " x\ty\n z ", input=tmp_path / "f")
+
+    [document] = open_dataset(tmp_path / "out").records()
+    assert document.group == "x y z"
+
+
 def test_the_name_of_the_folder_is_in_the_plan_only_where_it_names_a_group(tmp_path):
     prints = []
     for folder, group in (("a", "g"), ("b", "g"), ("a", None), ("b", None)):

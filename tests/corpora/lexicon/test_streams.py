@@ -47,6 +47,25 @@ def test_words_are_those_of_the_language_and_end_with_their_sentence():
 
 
 @pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Bad Ems", "Bad Ems |"),
+        ("Bad\nEms", "Bad | Ems |"),
+        ("Bad  Ems", "Bad | Ems |"),
+        ("12\u00a0km", "12 | km |"),
+        ("12 km²", "12 km | ² |"),
+        ("①②", "① | ② |"),
+        ("mein iPhone手机", "mein iPhone 手机 |"),
+        ("mein iPhone 手机", "mein iPhone | 手机 |"),
+    ],
+)
+def test_words_are_neighbours_where_they_stand_as_a_form_is_spelled(text, expected):
+    [(_, symbols)] = shown(word_stream([Text("a", text, "de", [(0, len(text))])]))
+
+    assert symbols == expected
+
+
+@pytest.mark.parametrize(
     ("text", "lang", "kind", "chinese"),
     [
         ("天地玄黄 ABC", None, "characters", True),

@@ -72,3 +72,20 @@ def test_only_plain_text_is_looked_at_for_hard_wraps():
     assert [len(row["paragraphs"]) for row in found] == [5, 1]
     found, _, _ = rows([Record(text, "2", is_plain=True)], paragraphs="line")
     assert len(found[0]["paragraphs"]) == 5
+
+
+@given(st.text("天地；！．…\u3000\n ;A１\u00a0ｶﾞ”。", max_size=40))
+def test_sentences_are_those_of_the_text_before_it_was_normalized(text):
+    """``；`` ends a sentence in Chinese; what NFKC makes of it, ``;``, does not."""
+    text = f"天地；玄黄！{text}"
+
+    [[plain], [wide], [nfkc]] = (
+        rows([Record(text, "1", is_plain=True)], lang="zh", normalization=how)[0]
+        for how in ("none", "width", "nfkc")
+    )
+
+    assert nfkc["text"][:6] == "天地;玄黄!"
+    assert plain["sentences"][0]["end"] == 3
+    for row in (wide, nfkc):
+        assert row["sentences"] == plain["sentences"]
+        assert row["paragraphs"] == plain["paragraphs"]

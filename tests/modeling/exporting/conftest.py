@@ -15,9 +15,11 @@ PIECES = [*SPECIALS, "Peter", "lebt", "in", "Frank", "##furt", "am", "Main", "."
 SENTENCE = ("Peter", "lebt", "in", "Frankfurt", "am", "Main", ".")
 
 
-def save_tagger(folder, *, head=None, encoder=None, labels=("pers", "place"), **options):
+def save_tagger(
+    folder, *, head=None, encoder=None, labels=("pers", "place"), tokenizer=None, **options
+):
     """A tagger in a folder as ``modeling.finetune`` writes it, without having trained it."""
-    tokenizer = Tokenizer(wordpiece(PIECES, cased=True), name="small")
+    tokenizer = tokenizer or Tokenizer(wordpiece(PIECES, cased=True), name="small")
     sizes = {"width": 16, "n_layers": 2, "n_heads": 2, "inner_width": 24, "max_positions": 40}
     config = TaggerConfig(
         labels=labels,

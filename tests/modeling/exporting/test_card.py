@@ -2,6 +2,9 @@
 
 import json
 
+import pytest
+
+from corpora.errors import CorpusError
 from corpora.shards import write_json
 from modeling.evaluate import main as evaluate
 from modeling.export import main
@@ -55,14 +58,37 @@ def test_a_pretrained_model_has_a_card_too(bases, tmp_path):
 
 
 def test_reports_of_other_settings_are_not_its_scores(tmp_path):
-    settings = {"head": {"kind": "crf"}, "gazetteer": {}, "optimizer": {"lr": 1.0}}
+    settings = {
+        "head": {"kind": "crf"},
+        "gazetteer": {},
+        "optimizer": {"lr": 1.0},
+        "training": {"epochs": 2},
+        "encoder": "base",
+        "trained_on": "sturm",
+    }
+    config = {**settings, "training": {"epochs": 2, "seed": 2}}
+    manifest = {"config": config, "init_from": {"name": "base"}, "data": {"ner": "sturm"}}
+    others = [
+        {"config": {**config, "optimizer": {"lr": 2.0}}},
+        {"config": {**config, "training": {"epochs": 3, "seed": 2}}},
+        {"init_from": {"name": "another"}},
+        {"data": {"ner": "ddt"}},
+    ]
     report = {"runs": {"seed-1": {}, "seed-2": {"n": 1}}, "settings": settings, "scores": {}}
     folder = tmp_path / "evaluation" / "set-test"
     folder.mkdir(parents=True)
     write_json(folder / "evaluation.json", report)
 
-    same = read_evaluations(tmp_path, "lr=1/seed-2", {"config": settings})
-    other = read_evaluations(tmp_path, "seed-2", {"config": {**settings, "optimizer": {"lr": 2.0}}})
+    same = read_evaluations(tmp_path, "lr=1/seed-2", manifest)
+    of_others = [read_evaluations(tmp_path, "seed-2", manifest | other) for other in others]
 
     assert [one["own"] for one in same] == [{"n": 1}]
-    assert other == []
+    assert of_others == [[], [], [], []]
+
+
+def test_a_damaged_report_is_named(tmp_path):
+    (tmp_path / "evaluation").mkdir()
+    (tmp_path / "evaluation" / "evaluation.json").write_text("{")
+
+    with pytest.raises(CorpusError, match=r"evaluation\.json: damaged"):
+        read_evaluations(tmp_path, "", {})

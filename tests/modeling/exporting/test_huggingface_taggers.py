@@ -5,8 +5,11 @@ import re
 
 import pytest
 import torch
+from tokenizers import Tokenizer as Backend
+from tokenizers import models, pre_tokenizers, processors, trainers
 from transformers import AutoModelForTokenClassification, AutoTokenizer, pipeline
 
+from corpora.tokenizers import SPECIALS, Tokenizer
 from modeling.data.sentences import SentenceSet
 from modeling.export import main
 from modeling.layers.pooling import pool_words
@@ -129,3 +132,27 @@ def test_what_transformers_cannot_do_is_an_error_that_says_what_can_be_done(
     assert message in told
     assert "--archive" in told
     assert not (tmp_path / "out").exists()
+
+
+def test_a_byte_level_tokenizer_cuts_and_frames_words_as_ours(make_tagger, tmp_path, sentence):
+    backend = Backend(models.BPE())
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    backend.post_processor = processors.ByteLevel(trim_offsets=False)  # sets no [CLS]
+    trainer = trainers.BpeTrainer(
+        vocab_size=300,
+        special_tokens=list(SPECIALS),
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    backend.train_from_iterator([" ".join(sentence.tokens)] * 9, trainer)
+    run = make_tagger(tokenizer=Tokenizer(backend, name="bytes"))
+    assert main([str(run), "--output", str(tmp_path / "out")]) == 0
+
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "out")
+
+    ours = batch_of(Tagger.load(run), sentence).pieces.tolist()
+    assert tokenizer(" ".join(sentence.tokens))["input_ids"] == ours
+    assert (
+        len(tokenizer("Peter", "Main")["input_ids"]) == len(tokenizer("PeterMain")["input_ids"]) + 1
+    )
+    assert '" ".join(words)' in (tmp_path / "out" / "README.md").read_text(encoding="utf-8")

@@ -6,7 +6,7 @@ import pytest
 from corpora.errors import CorpusError, UsageError
 from modeling.scoring.evaluation import evaluate
 from modeling.scoring.report import write_report
-from modeling.scoring.tables import read_evaluations, table
+from modeling.scoring.tables import find_evaluations, read_evaluations, table
 from tests.modeling.scoring.samples import written
 
 RIGHT, WRONG = written("B-PER", "B-PER"), written("B-PER", "O")
@@ -147,3 +147,20 @@ def test_what_is_no_evaluation_is_named(tmp_path, text, message):
 
     with pytest.raises(CorpusError, match=message):
         read_evaluations(tmp_path)
+
+
+def test_each_evaluation_below_some_folders_counts_once(runs, tmp_path):
+    empty = tmp_path / "encoder"
+    empty.mkdir()
+
+    found, without = find_evaluations([runs / "crf", empty, runs, runs / "crf" / "Sturm"])
+
+    assert sorted(one.folder for one in found) == sorted(
+        one.folder for one in read_evaluations(runs)
+    )
+    assert without == [empty]
+
+
+def test_a_folder_that_is_not_there_is_an_error(runs, tmp_path):
+    with pytest.raises(CorpusError, match=r"nothing: is no folder"):
+        find_evaluations([runs, tmp_path / "nothing"])

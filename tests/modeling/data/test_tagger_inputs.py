@@ -1,0 +1,53 @@
+"""How a tagger reads sentences."""
+
+import pytest
+
+from corpora.document import Sentence
+from corpora.tokenizers import SPECIALS, Tokenizer, wordpiece
+from modeling.config import ConfigError, EncoderConfig
+from modeling.data.tagger_inputs import name_too_long, window_settings
+from modeling.tagging_config import HeadConfig, SentencesConfig, TaggerConfig
+
+TOKENIZER = Tokenizer(wordpiece([*SPECIALS, "a"], cased=True), name="one")
+ENCODER = EncoderConfig(positions="learned", max_positions=48)
+SPANS = HeadConfig(kind="span", max_span_pieces=3)
+
+
+def length(encoder=ENCODER, **settings):
+    return window_settings(SentencesConfig(**settings), HeadConfig(), encoder).max_length
+
+
+def test_windows_are_as_long_as_the_encoder_reads():
+    assert length() == 48
+    assert length(max_length=20) == 20
+    assert length(EncoderConfig(positions="none")) == 512
+    assert length(EncoderConfig(positions="none"), max_length=2000) == 2000
+
+
+def test_a_length_beyond_the_positions_is_refused_and_not_cut():
+    with pytest.raises(ConfigError, match=r"max_length=49: the encoder reads 48"):
+        length(max_length=49)
+
+
+def test_windows_for_spans_share_two_of_the_longest():
+    head = HeadConfig(kind="span", max_span_pieces=16)
+
+    assert window_settings(SentencesConfig(overlap=8), head, ENCODER).overlap == 32
+
+
+def test_gold_spans_that_a_span_head_cannot_find_are_counted_and_named():
+    tags = ("B-X", "I-X", "I-X", "I-X", "O", "B-X", "I-X", "I-X")
+    sentence = Sentence(id="s", document_id="d", split="test", tokens=("a",) * len(tags), tags=tags)
+    config = TaggerConfig(labels=("X",), head=SPANS, data=SentencesConfig(max_length=48))
+
+    found = name_too_long(config, TOKENIZER, [sentence] * 30)
+
+    assert found["spans"] == 30
+    assert found["some"][0] == "s: a a a a (4 pieces)"
+    assert len(found["some"]) < 30
+
+
+def test_a_head_that_reads_words_misses_no_span_by_its_length():
+    config = TaggerConfig(labels=("X",), data=SentencesConfig(max_length=48))
+
+    assert name_too_long(config, TOKENIZER, []) == {"spans": 0, "some": []}
