@@ -6,6 +6,7 @@ model to its examples, from these to the vocabulary, and to the documents of bot
 """
 
 import json
+import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -45,7 +46,7 @@ def prune(
     with hold(shelf):
         names, known = version_names(shelf), set(history(shelf))
         in_use = current(shelf).name
-        needed = needed_by(keep_for, shelf.parent)
+        needed = needed_by(keep_for, shelf.absolute().parent)  # of `.`, too
         fates = []
         last = [name for name in names if name in known][-keep:]
         for name in names:
@@ -98,15 +99,29 @@ def needed_by(runs: Sequence[Path], store: Path) -> dict[Path, str]:
 
 def named_by(run: Path) -> set[str]:
     """All SHA-256 in the manifests of a run, of a folder of runs, or in one file."""
-    files = [file for name in MANIFESTS for file in sorted(run.rglob(name))]
-    if run.is_file():
-        files = [run]
+    files = [run] if run.is_file() else list(_manifests(run))
     if not files:
         raise CorpusError(
             f"{run}: has no {' nor '.join(MANIFESTS)}, so nobody knows what it needs. Check the "
             "path; nothing was removed."
         )
     return {hash_ for file in files for hash_ in _hashes_in(_read(file))}
+
+
+def _manifests(run: Path) -> Iterator[Path]:
+    """Those below a folder, through links, too: a run may lie on another disk."""
+
+    def fail(error: OSError) -> None:
+        raise error  # what cannot be read may need everything
+
+    seen = set()
+    for folder, inside, names in os.walk(run, followlinks=True, onerror=fail):
+        if (real := os.path.realpath(folder)) in seen:
+            inside.clear()
+            continue
+        seen.add(real)
+        inside.sort()
+        yield from (Path(folder, name) for name in MANIFESTS if name in names)
 
 
 def hashes_of(version: Path) -> set[str]:

@@ -14,7 +14,7 @@ import errno
 import fcntl
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -27,6 +27,8 @@ LOCK = ".lock"
 _INCOMING, _REMOVED = ".incoming-", ".removed-"
 _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _MARKERS = ("run.json", "dataset.json")
+State = tuple[int, int, int]
+"""Inode, size and time of the last change: of a file that was replaced or edited, others."""
 
 
 def publish(source: Path, shelf: Path, *, version: str | None = None) -> Path:
@@ -35,11 +37,12 @@ def publish(source: Path, shelf: Path, *, version: str | None = None) -> Path:
     Files are linked where that can be, else copied and verified again; ``source`` may go
     afterwards. Without a ``version`` it is called by its fingerprint. What is there already under
     that name, with the same files, only becomes current. Raises ``CorpusError`` where something is
-    damaged, the name holds other data, or another process works on either.
+    damaged or changes meanwhile, the name holds other data, or another process works on either.
     """
     from corpora.inspection import verify
 
     with _held_while_read(source):
+        before = _states(source)
         verify(source)
         version = version or _fingerprint(source)[:12]
         target = _target(shelf, version)
@@ -49,7 +52,7 @@ def publish(source: Path, shelf: Path, *, version: str | None = None) -> Path:
                 verify(target)
             else:
                 _note(shelf, version)
-                _bring_in(source, target)
+                _bring_in(source, target, before=before)
             _make_current(shelf, version)
     return target
 
@@ -73,7 +76,7 @@ def current(shelf: Path) -> Path:
     Raises ``CorpusError`` where nothing is published.
     """
     try:
-        name = (shelf / CURRENT).read_text(encoding="utf-8").strip()
+        name = (shelf / CURRENT).read_text(encoding="utf-8", errors="replace").strip()
     except (FileNotFoundError, NotADirectoryError):
         raise CorpusError(
             f"{shelf}: nothing is published there. Run: python -m corpora.store publish DIR {shelf}"
@@ -102,7 +105,7 @@ def hold(shelf: Path) -> Iterator[None]:
     shelf.mkdir(parents=True, exist_ok=True)
     with _locked(shelf / LOCK, "a+", fcntl.LOCK_EX):
         for left in [*shelf.glob(f"{_INCOMING}*"), *shelf.glob(f"{_REMOVED}*")]:
-            shutil.rmtree(left)
+            _take_away(left)
         for left in shelf.glob(".tmp-*"):
             left.unlink()
         yield
@@ -116,8 +119,16 @@ def remove(shelf: Path, version: str) -> None:
     removed = shelf / f"{_REMOVED}{version}"
     (shelf / version).rename(removed)
     sync_folder(shelf)
-    shutil.rmtree(removed)
+    _take_away(removed)
     write_json(shelf / HISTORY, [name for name in history(shelf) if name != version])
+
+
+def _take_away(path: Path) -> None:
+    """Remove a folder; of a link to one, which somebody moved to another disk, the link alone."""
+    if path.is_symlink():
+        path.unlink()
+    else:
+        shutil.rmtree(path)
 
 
 @contextmanager
@@ -142,18 +153,25 @@ def _locked(path: Path, mode: str, kind: int) -> Iterator[None]:
         yield
 
 
-def _bring_in(source: Path, target: Path) -> None:
-    """Make a version of what was verified, under a hidden name until it is whole."""
+def _bring_in(source: Path, target: Path, *, before: Mapping[str, State]) -> None:
+    """Make a version of what was verified, under a hidden name until it is whole.
+
+    ``before``: its files as they were when that began. A link to one that was replaced since would
+    be a link to bytes that nobody has looked at; what is copied is verified again.
+    """
     from corpora.build import sync_folder
     from corpora.inspection import verify
 
     incoming = target.with_name(f"{_INCOMING}{target.name}")
-    names = _files(source)
+    names = list(before)
     try:
         for name in names:
             (incoming / name).parent.mkdir(parents=True, exist_ok=True)
-        n_copied = sum(_link_or_copy(source / name, incoming / name) for name in names)
-        if n_copied:
+        copied = {name for name in names if _link_or_copy(source / name, incoming / name)}
+        for name in names:
+            if name not in copied and _state(incoming / name) != before[name]:
+                raise CorpusError(f"{source / name}: was changed meanwhile. Publish it again.")
+        if copied:
             verify(incoming)
         for folder in {(incoming / name).parent for name in names} | {incoming}:
             sync_folder(folder)
@@ -169,7 +187,7 @@ def _link_or_copy(source: Path, target: Path) -> bool:
     from corpora.build import sync_file
 
     try:
-        target.hardlink_to(source)
+        target.hardlink_to(source.resolve())  # a link to a link would point nowhere from there
     except OSError as error:
         if error.errno not in {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.EACCES}:
             raise
@@ -213,6 +231,16 @@ def _files(source: Path) -> list[str]:
     return names
 
 
+def _states(source: Path) -> dict[str, State]:
+    """The files of a run; those that are missing are left to ``verify``."""
+    return {name: _state(source / name) for name in _files(source) if (source / name).exists()}
+
+
+def _state(path: Path) -> State:
+    about = path.stat()
+    return about.st_ino, about.st_size, about.st_mtime_ns
+
+
 def _target(shelf: Path, version: str) -> Path:
     if not _VERSION.fullmatch(version) or version in {CURRENT, HISTORY}:
         raise UsageError(
@@ -249,7 +277,10 @@ def history(shelf: Path) -> list[str]:
     import json
 
     try:
-        return [str(name) for name in json.loads((shelf / HISTORY).read_text(encoding="utf-8"))]
+        names = json.loads((shelf / HISTORY).read_text(encoding="utf-8"))
+        if not isinstance(names, list):
+            raise TypeError("no list")
+        return [str(name) for name in names]
     except FileNotFoundError:
         return []
     except (ValueError, TypeError) as error:

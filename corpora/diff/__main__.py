@@ -139,7 +139,14 @@ def _run(arguments: argparse.Namespace) -> list["Comparison"]:
     if arguments.json:
         write_text(arguments.json, [to_json(found)])
     _write(to_words(found))
+    _write(f"{name}: only in {arguments.new}" for name in _added(arguments.old, arguments.new))
     return found
+
+
+def _added(old: Path, new: Path) -> list[str]:
+    """The datasets of a run that the old one has not: nothing to compare them with."""
+    known = _datasets(old)
+    return [] if "" in known else [name for name in _datasets(new) if name not in known]
 
 
 def _write(lines: Iterable[str]) -> None:

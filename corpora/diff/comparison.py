@@ -5,7 +5,7 @@ Of each version 8 bytes a row are held for each key, the name, and each group of
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from corpora.diff.hashing import Hashes, hash_columns
 from corpora.diff.kinds import Kind, kind_of
 from corpora.diff.limits import Limit, limits_of
 from corpora.diff.measures import Measures, count_account, count_batch, with_rates
+from corpora.errors import DamagedDatasetError
 from corpora.shards import Dataset, open_dataset, read_batches
 
 Rows = npt.NDArray[np.int64]
@@ -81,8 +82,8 @@ def compare(
     return Comparison(
         name=name,
         schema=before.schema,
-        old=before.dataset.description["plan"].get("fingerprint", ""),
-        new=after.dataset.description["plan"].get("fingerprint", ""),
+        old=before.fingerprint,
+        new=after.fingerprint,
         counts=matched.counts,
         changed_columns={group: int(is_other.sum()) for group, is_other in matched.groups.items()},
         examples=matched.examples(n_examples),
@@ -110,6 +111,11 @@ class _Version:
     def n_rows(self) -> int:
         return len(self.columns["name"])
 
+    @property
+    def fingerprint(self) -> str:
+        plan = self.dataset.description["plan"]
+        return str(plan.get("fingerprint", "")) if isinstance(plan, dict) else ""
+
     @classmethod
     def read(cls, dataset: Dataset) -> "_Version":
         """Read a dataset once."""
@@ -117,7 +123,7 @@ class _Version:
         counts: Counter[str] = Counter({dataset.schema.name: 0})
         parts: dict[str, list[Hashes]] = {}
         has_key: dict[str, list[npt.NDArray[np.bool_]]] = {}
-        for batch in dataset.batches():
+        for batch in _batches(dataset):
             live = _live(batch, kind)
             if kind.retired:
                 counts[kind.retired] += batch.num_rows - live.num_rows
@@ -126,7 +132,7 @@ class _Version:
                 parts.setdefault(name, []).append(hash_columns(live, columns))
             for name in kind.keys:
                 has_key.setdefault(name, []).append(np.asarray(live.column(name).is_valid()))
-        measures = count_account(dataset.description) | counts
+        measures = count_account(dataset.description, where=dataset.path) | counts
         return cls(
             dataset,
             kind,
@@ -154,6 +160,26 @@ class _Version:
                     found[row] = key, str(named)
                 position += live.num_rows
         return found
+
+
+def _batches(dataset: Dataset) -> Iterator[pa.RecordBatch]:
+    """Read what pyarrow can compute with: on offsets that lead out of a column it would crash."""
+    for shard in dataset.shards:
+        path, n_rows = dataset.path / shard.name, 0
+        for batch in read_batches(path, dataset.schema):
+            try:
+                batch.validate(full=True)
+            except pa.ArrowInvalid as error:
+                raise DamagedDatasetError(
+                    f"{path}: damaged ({error}). Run the pipeline again."
+                ) from error
+            n_rows += batch.num_rows
+            yield batch
+        if n_rows != shard.rows:
+            raise DamagedDatasetError(
+                f"{path}: {n_rows} rows, not the {shard.rows} of dataset.json. "
+                "Run the pipeline again."
+            )
 
 
 def _parts(kind: Kind) -> dict[str, tuple[str, ...]]:

@@ -7,6 +7,7 @@ rise by more), ``rejected=x3`` (not become more than so many times as much), ``d
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Self
 
 from corpora.errors import UsageError
@@ -40,16 +41,21 @@ class Limit:
         return cls(measure, how)
 
     def exceeded(self, old: float, new: float) -> str:
-        """Say how two values exceed it; empty if they do not."""
+        """Say how two values exceed it; empty if they do not.
+
+        In decimal, not binary, fractions: 7 % of 100 are 7. What was nothing may not rise by +N%.
+        """
+        before, after = Fraction(str(old)), Fraction(str(new))
         if found := _PERCENT.fullmatch(self.how):
-            share = (new - old) / old * 100 if old else 0.0
-            moved = -share if found[1] == "-" else share
-            if moved > float(found[2]):
+            moved = after - before if found[1] == "+" else before - after
+            if moved > before * Fraction(found[2]) / 100:
                 verb = "fell" if found[1] == "-" else "rose"
-                change = f"{verb} by {moved:.1f} %"
+                change = f"by {float(moved / before):.1%}" if before else "from nothing"
+                change = f"{verb} {change.replace('%', ' %')}"
                 return f"{self.measure} {change} ({old:,} to {new:,}); {found[2]} % are allowed"
         times = _TIMES.fullmatch(self.how)
-        if times and new > float(times[1]) * max(old, SMALL if isinstance(new, int) else 0):
+        least = Fraction(SMALL if isinstance(new, int) else 0)
+        if times and after > Fraction(times[1]) * max(before, least):
             return f"{self.measure} went from {old:,} to {new:,}; x{times[1]} is allowed"
         return ""
 

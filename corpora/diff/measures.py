@@ -2,12 +2,14 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpora.diff.kinds import Kind
+from corpora.errors import DamagedDatasetError
 
 Measures = dict[str, int | float]
 _RATES = {
@@ -47,19 +49,30 @@ def _tally(column: pa.Array, *, prefix: str, into: Counter[str]) -> None:
             into[f"{prefix}.{count['values']}"] += count["counts"]
 
 
-def count_account(description: Mapping[str, Any]) -> Measures:
+def count_account(description: Mapping[str, Any], *, where: Path) -> Measures:
     """What ``dataset.json`` says of the input records, and its counters.
 
-    Counters with a name in them (``hole/NAME``) are left out: there are thousands.
+    Counters with a name in them (``hole/NAME``) are left out: there are thousands. Raises
+    ``DamagedDatasetError`` for what is no count.
     """
-    account = description["accounting"]
-    measures: Measures = {name: account.get(name, 0) for name in ("read", "written")}
-    for fate in ("filtered", "rejected"):
-        reasons = account.get(fate, {})
-        measures[fate] = sum(reasons.values())
-        measures |= {f"{fate}.{reason}": n for reason, n in reasons.items()}
-    counters = description.get("counters", {})
-    return measures | {f"counters.{name}": n for name, n in counters.items() if "/" not in name}
+    try:
+        account = description["accounting"]
+        measures: Measures = {name: account.get(name, 0) for name in ("read", "written")}
+        for fate in ("filtered", "rejected"):
+            reasons = account.get(fate, {})
+            measures[fate] = sum(reasons.values())
+            measures |= {f"{fate}.{reason}": n for reason, n in reasons.items()}
+        counters = description.get("counters", {})
+        measures |= {f"counters.{name}": n for name, n in counters.items() if "/" not in name}
+    except (AttributeError, TypeError) as error:
+        raise DamagedDatasetError(
+            f"{where / 'dataset.json'}: damaged accounting ({error}). Run the pipeline again."
+        ) from error
+    if wrong := [name for name, n in measures.items() if type(n) is not int or n < 0]:
+        raise DamagedDatasetError(
+            f"{where / 'dataset.json'}: damaged ({wrong[0]} is no count). Run the pipeline again."
+        )
+    return measures
 
 
 def with_rates(measures: Measures, schema: str) -> Measures:

@@ -17,6 +17,7 @@ from corpora.errors import CorpusError, UsageError
 DONE = "done"
 _DATE = re.compile(r"""href=["']?(?:[^"'<>\s]*/)?(\d{8})/?["'\s>]""", re.IGNORECASE)
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+_MAX_BYTES = 2**63 - 1  # of a file on any disk
 _SHA1 = re.compile(r"[0-9a-f]{40}")
 
 
@@ -106,6 +107,10 @@ def _parts(job: Mapping[str, Any], name: str, *, where: str, folder: str) -> Ite
             raise CorpusError(f"{where}: {file!r} is no name of a file. Choose another --mirror.")
         size = about.get("size") if isinstance(about, dict) else None
         sha1 = about.get("sha1") if isinstance(about, dict) else None
-        if not isinstance(size, int) or size <= 0 or not _SHA1.fullmatch(str(sha1)):
+        if type(size) is not int or size <= 0 or not _SHA1.fullmatch(str(sha1)):
             raise NotCompleteError(f"{where}: {file} has no size or no SHA-1 yet.")
+        if size > _MAX_BYTES:
+            raise CorpusError(
+                f"{where}: {file} has a size that no file has. Choose another --mirror."
+            )
         yield Part(file, name, f"{folder}/{file}", size, str(sha1))

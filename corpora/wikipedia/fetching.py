@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from http.client import HTTPException
+from http.client import HTTPException, InvalidURL
 from importlib.metadata import version
 from pathlib import Path
 from ssl import SSLCertVerificationError
@@ -169,10 +169,11 @@ class Client:
         if begin == part.size:
             return
         with self._open(part.url, begin) as response:
-            if response.status != 206 and begin:
+            is_part = response.status == 206
+            self._check_length(response, part, begin if is_part else 0, partial=partial)
+            if begin and not is_part:  # and no page of a proxy, for which nothing is thrown away
                 self.say(f"{part.url}: the server sends no part of a file; it begins anew.")
                 partial.restart()
-            self._check_length(response, part, partial)
             while data := self._next(response, part.size - partial.size + 1):
                 partial.write(data)
                 self.got(len(data))
@@ -182,17 +183,17 @@ class Client:
         if partial.size < part.size:
             raise _TryAgainError(f"ended after {partial.size:,} of {part.size:,} bytes")
 
-    def _check_length(self, response: Any, part: Part, partial: PartialFile) -> None:
-        """Raise unless a response brings what is missing, and no more."""
+    def _check_length(self, response: Any, part: Part, begin: int, *, partial: PartialFile) -> None:
+        """Raise unless a response brings what is missing from a byte on, and no more."""
         length: int | None = response.length
         if response.status == 206:
             found = _RANGE.fullmatch(response.headers.get("Content-Range", ""))
-            if found is None or int(found[1]) != partial.size:
+            if found is None or int(found[1]) != begin:
                 partial.restart()
                 raise _TryAgainError("sends another part of the file than was asked for")
-            length = int(found[2]) - partial.size if found[2] != "*" else length
-        if length not in {None, part.size - partial.size}:
-            size = (length or 0) + partial.size
+            length = int(found[2]) - begin if found[2] != "*" else length
+        if length not in {None, part.size - begin}:
+            size = (length or 0) + begin
             raise _TryAgainError(f"has {size:,} bytes, but dumpstatus.json says {part.size:,}")
 
     def _retrying(self, url: str, once: Callable[[], T]) -> T:
@@ -225,12 +226,14 @@ class Client:
         except HTTPError as error:
             with error:
                 raise _refused(url, error) from None
+        except (InvalidURL, UnicodeError) as error:  # ours, or one that a redirect leads to
+            raise DownloadError(f"{url}: leads to no address ({error}).") from error
         except (OSError, HTTPException) as error:
             reason = error.reason if isinstance(error, URLError) else error
             if isinstance(reason, SSLCertVerificationError):
                 raise DownloadError(f"{url}: its certificate is not valid ({reason}).") from error
             raise _TryAgainError(f"cannot be reached ({reason})") from error
-        except ValueError as error:  # an address that a redirect leads to
+        except ValueError as error:
             raise DownloadError(f"{url}: leads to no address ({error}).") from error
 
     def _next(self, response: Any, most: int) -> bytes:
@@ -269,13 +272,13 @@ def _refused(url: str, error: HTTPError) -> Exception:
 def _retry_after(error: HTTPError) -> float | None:
     """Seconds that the server asks for: a number, or a date by its own clock."""
     value = (error.headers.get("Retry-After") or "").strip()
-    if value.isdigit():
+    if value.isascii() and value.isdigit():
         return float(value)
     try:
         until = parsedate_to_datetime(value)
         now = error.headers.get("Date")
         return max(0.0, (until - (parsedate_to_datetime(now) if now else _now())).total_seconds())
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         return None
 
 

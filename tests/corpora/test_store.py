@@ -328,6 +328,82 @@ def test_the_commands_publish_name_switch_and_prune(tmp_path, capsys):
     assert main(["current", str(tmp_path)]) == 1
 
 
+def test_links_in_a_run_are_published_as_files(tmp_path, shelf):
+    source = make(tmp_path / "run", "Ein Text.")
+    shard = source / "documents" / "shard-00000.arrow"
+    shard.rename(tmp_path / "elsewhere.arrow")
+    shard.symlink_to("../../elsewhere.arrow")
+
+    target = publish(source, shelf)
+
+    shutil.rmtree(source)
+    (tmp_path / "elsewhere.arrow").unlink()
+    verify(target)
+
+
+@pytest.mark.parametrize("name", ["documents/shard-00000.arrow", "documents/dataset.json"])
+def test_what_is_replaced_while_it_is_published_is_not_published(
+    name, tmp_path, shelf, monkeypatch
+):
+    source, other = make(tmp_path / "run", "Ein Text."), make(tmp_path / "other", "Ein anderer.")
+
+    def verify_then_replace(path):
+        verify(path)
+        (other / name).replace(source / name)
+
+    monkeypatch.setattr("corpora.inspection.verify", verify_then_replace)
+
+    with pytest.raises(CorpusError, match="changed meanwhile"):
+        publish(source, shelf, version="v")
+
+    assert version_names(shelf) == []
+
+
+def test_of_a_version_on_another_disk_the_link_is_removed_and_no_data(published, tmp_path):
+    shutil.move(published / "v1", tmp_path / "big-disk")
+    (published / "v1").symlink_to(tmp_path / "big-disk")
+
+    prune(published, keep=4)
+
+    assert version_names(published) == ["v2", "v3", "v4", "v5"]
+    verify(tmp_path / "big-disk")
+    switch(published, "v2")
+
+
+def test_what_a_run_behind_a_link_names_stays(published, tmp_path):
+    for number, folder in ((1, tmp_path / "big-disk"), (2, tmp_path / "runs" / "here")):
+        folder.mkdir(parents=True)
+        dataset = sha256_of(published / f"v{number}" / "documents" / "dataset.json")
+        write_json(folder / "run.json", {"examples": [{"dataset": dataset}]})
+    (tmp_path / "runs" / "there").symlink_to(tmp_path / "big-disk")
+    (tmp_path / "runs" / "again").symlink_to(tmp_path / "runs")
+
+    fates = prune(published, keep=1, keep_for=[tmp_path / "runs"])
+
+    assert names_that_stay(fates) == {"v1", "v2", "v5"}
+
+
+def test_a_shelf_may_be_named_from_inside(published, tmp_path, monkeypatch):
+    shard = sha256_of(published / "v3" / "documents" / "shard-00000.arrow")
+    made = make(tmp_path / "examples-run", "Beispiele.", inputs=[{"sha256": shard}])
+    examples = publish(made, published.parent / "examples")
+    dataset = sha256_of(examples / "documents" / "dataset.json")
+    write_json(tmp_path / "settings.json", {"examples": [{"dataset_sha256": dataset}]})
+    monkeypatch.chdir(published)
+
+    fates = prune(Path(), keep=1, keep_for=[tmp_path / "settings.json"])
+
+    assert names_that_stay(fates) == {"v3", "v5"}
+
+
+@pytest.mark.parametrize(("name", "content"), [("current", b"\xff\xfe"), ("history.json", b'"v1"')])
+def test_damaged_files_of_a_shelf_are_named(name, content, published):
+    (published / name).write_bytes(content)
+
+    with pytest.raises(DamagedDatasetError, match=name):
+        current(published) / version_names(published)[0]
+
+
 # Runs the command given as Python, killed at the file operation of that number; prints the number
 # of operations when none is left to be killed at.
 DRIVER = """

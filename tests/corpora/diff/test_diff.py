@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import asdict, replace
 from html.parser import HTMLParser
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from corpora.diff.__main__ import compare_all, main
 from corpora.diff.limits import Limit
 from corpora.document import Document, Mention
-from corpora.errors import CorpusError, ShardSchemaError, UsageError
+from corpora.errors import CorpusError, DamagedDatasetError, ShardSchemaError, UsageError
 from corpora.rows import document_to_row
 from corpora.schemas import SCHEMAS
 from corpora.shards import ShardWriter, write_json
@@ -215,6 +216,14 @@ def test_other_datasets_are_compared_column_by_column(tmp_path):
         ("-10%", 0, 0, False),
         ("+50%", 100, 150, False),
         ("+50%", 100, 151, True),
+        ("-7%", 100, 93, False),
+        ("-7%", 1000, 929, True),
+        ("+7%", 100, 107, False),
+        ("+50%", 0, 1, True),
+        ("+50%", 0, 0, False),
+        ("-20%", 0.3, 0.24, False),
+        ("x2.3", 440, 1012, False),
+        ("x2.3", 440, 1013, True),
         ("x3", 20, 60, False),
         ("x3", 20, 61, True),
         ("x3", 0, 30, False),
@@ -356,3 +365,51 @@ def test_json_and_html_are_the_same_bytes_each_time(tmp_path):
     [of] = json.loads(made[0][0])["datasets"]
     assert of["counts"] == {"added": 0, "removed": 20, "renamed": 0, "changed": 0, "same": 80}
     assert of["drift"]["documents"] == {"old": 100, "new": 80}
+
+
+def test_a_dataset_that_only_the_new_run_has_is_named(tmp_path, capsys):
+    for name in ("old/documents", "new/documents", "new/more"):
+        write_documents(tmp_path / name, [document(1)])
+
+    assert main([str(tmp_path / "old"), str(tmp_path / "new")]) == 0
+
+    assert f"more: only in {tmp_path / 'new'}" in capsys.readouterr().out
+
+
+def test_offsets_that_lead_out_of_a_column_are_an_error_and_no_crash(tmp_path):
+    write_documents(tmp_path / "old", [document(n) for n in range(9)])
+    new = write_documents(tmp_path / "new", [document(n) for n in range(9)], read=9)
+    shard = new / "shard-00000.arrow"
+    data = shard.read_bytes()
+    with pa.memory_map(str(shard)) as source, pa.ipc.open_file(source) as reader:
+        origin = reader.get_batch(0).column("mentions").flatten().field("origin")
+    offsets = origin.buffers()[1].to_pybytes()[: 4 * (len(origin) + 1)]
+    assert offsets in data
+    wrong = offsets[:-4] + (1 << 30).to_bytes(4, "little")
+    shard.write_bytes(data.replace(offsets, wrong))
+
+    with pytest.raises(DamagedDatasetError, match="shard-00000"):
+        compare_all(tmp_path / "old", new)
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ("plan", None),
+        ("shards", []),
+        ("accounting", 3),
+        ("accounting", {"read": float("nan")}),
+        ("accounting", {"rejected": {"no_text": "many"}}),
+        ("counters", [1]),
+    ],
+)
+def test_a_damaged_description_is_an_error_or_no_matter(part, value, tmp_path):
+    old, new = (
+        write_documents(tmp_path / name, [document(1), document(2)]) for name in ("old", "new")
+    )
+    about = json.loads((new / "dataset.json").read_text())
+    (new / "dataset.json").write_text(json.dumps(about | {part: value}))
+
+    status = main([str(old), str(new)])
+
+    assert status == {"plan": 0, "shards": 3}.get(part, 1)

@@ -211,6 +211,8 @@ def test_another_size_than_promised_is_an_error(server, fetch, tmp_path):
             9,
         ),
         ({}, 2),
+        ({"Retry-After": "\u00b2"}, 2),
+        ({"Retry-After": "Sun, 01 Nov 2026 00:00:09 +99999999999999999999"}, 2),
     ],
 )
 def test_a_busy_server_is_left_alone_as_long_as_it_asks(headers, seconds, server, fetch, slept):
@@ -497,3 +499,37 @@ def test_dates_are_read_from_the_listings_of_servers():
     other = '<a href="latest/">latest/</a> 20250101 <a href="20260101-x/">'
 
     assert find_dates(nginx + wikimedia + other) == ["20261101", "20261020", "20261001"]
+
+
+@pytest.mark.parametrize("size", [0, -5, 1.5, True, "9", None, 2**63, 10**400])
+def test_sizes_that_no_file_has_are_errors(size, server, fetch, tmp_path):
+    status = "/klwiki/20261101/dumpstatus.json"
+    about = json.loads(server.files[status])
+    about["jobs"]["articlesmultistreamdump"]["files"][NAME]["size"] = size
+    server.files[status] = json.dumps(about).encode()
+
+    with pytest.raises(CorpusError):
+        fetch()
+
+    assert names(tmp_path) == set()
+
+
+def test_a_page_instead_of_the_file_takes_nothing_away_that_has_come(server, fetch, tmp_path):
+    partial = tmp_path / f".{NAME}.{SHA1[:16]}.partial"
+    partial.write_bytes(DATA[:250_000])
+    server.files["/login"] = b"Please pay for the network."
+    server.faults[PATH] = [Fault(302, {"Location": f"{server.url}/login"})] * 20
+    server.ignores_ranges = True
+
+    with pytest.raises(DownloadError, match="has 27 bytes"):
+        fetch()
+
+    assert partial.read_bytes() == DATA[:250_000]
+
+
+@pytest.mark.parametrize("mirror", ["http://127.0.0.1:port", "http://127.0.0.1/a b"])
+def test_an_address_that_is_none_is_not_asked_again(mirror, fetch, slept):
+    with pytest.raises(DownloadError, match="leads to no address"):
+        fetch(mirror=mirror)
+
+    assert slept == []
