@@ -9,7 +9,7 @@ HeadKind = Literal["softmax", "cse", "crf", "crf_ner", "span"]
 DecoderName = Literal["free", "fix", "viterbi", "cse", "greedy", "schedule"]
 DECODERS: Final[dict[str, tuple[DecoderName, ...]]] = {
     "softmax": ("viterbi", "free", "fix"),
-    "cse": ("cse", "viterbi", "free", "fix"),
+    "cse": ("viterbi", "cse", "free", "fix"),
     "crf": ("viterbi", "free", "fix"),
     "crf_ner": ("viterbi", "free", "fix"),
     "span": ("schedule", "greedy"),
