@@ -36,7 +36,8 @@ from modeling.layers.embeddings import LearnedPositions, SinusoidalPositions
 from modeling.layers.encoder import EncoderLayer
 from modeling.layers.whole_word import WholeWordAttention
 from modeling.models.encoder import TextEncoder
-from modeling.models.tagging import TaggingModel, evaluating
+from modeling.models.evaluating import evaluating
+from modeling.models.tagging import TaggingModel
 
 FILE: Final = "model.onnx"
 SETTINGS: Final = "onnx.json"

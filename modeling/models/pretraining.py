@@ -3,8 +3,7 @@
 Shapes: T pieces, E mentions, B sequences, M targets of an objective, D width.
 """
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, Self
 
@@ -17,6 +16,7 @@ from modeling.heads.cross_entropy import Scores
 from modeling.heads.piece_entities import PieceEntityHead
 from modeling.heads.pretraining import EntityHead, PairHead, Transform, VocabularyHead
 from modeling.models.encoder import Encoded, TextEncoder, build_encoder
+from modeling.models.evaluating import evaluating
 from modeling.models.initialization import Undrawn, initialize
 from modeling.models.weights import FILE, load_strictly, load_weights, save_weights
 
@@ -52,7 +52,7 @@ class PretrainingModel(nn.Module):
     @torch.no_grad()
     def scores(self, batch: Batch) -> dict[str, Scores]:
         """Loss and ranks, each over the whole vocabulary and without dropout, by objective."""
-        with _evaluating(self):
+        with evaluating(self):
             encoded = self.encoder(batch)
             return {
                 name: self._head(name).score(self._read(name, batch, encoded), targets)
@@ -91,16 +91,6 @@ class PretrainingModel(nn.Module):
             model = cls.from_config(PretrainConfig.load(folder / CONFIG_FILE))
         load_strictly(model, load_weights(folder / FILE), where=folder)
         return model
-
-
-@contextmanager
-def _evaluating(model: nn.Module) -> Iterator[None]:
-    was_training = model.training
-    model.eval()
-    try:
-        yield
-    finally:
-        model.train(was_training)
 
 
 def build_heads(config: PretrainConfig, encoder: TextEncoder) -> dict[str, nn.Module]:

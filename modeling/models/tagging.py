@@ -3,8 +3,7 @@
 Shapes: S sentences, W words, T pieces, P candidate spans, D width, G features of a gazetteer.
 """
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple, Self
@@ -22,6 +21,7 @@ from modeling.huggingface import read_pretrained
 from modeling.layers.chain import constrained, log_partition, score
 from modeling.layers.pooling import pool_words
 from modeling.models.encoder import TextEncoder, build_encoder
+from modeling.models.evaluating import evaluating
 from modeling.models.initialization import Undrawn
 from modeling.models.weights import FILE, load_strictly, load_weights, save_weights
 from modeling.predictions import Prediction
@@ -286,14 +286,3 @@ def encoder_weights(weights: Mapping[str, Tensor], config: EncoderConfig) -> dic
         if (not name.startswith(_OF_ENTITIES) or (name == _ENTITY_TABLE and config.n_entities))
         and not any(part in name for part in left_out)
     }
-
-
-@contextmanager
-def evaluating(model: nn.Module) -> Iterator[None]:
-    """Without dropout inside."""
-    was_training = model.training
-    model.eval()
-    try:
-        yield
-    finally:
-        model.train(was_training)
