@@ -28,7 +28,7 @@ from modeling.options import count, positive
 ABOUT = __doc__
 _WHAT = ("text", "conll", "documents", "tei", "masked")
 _FOR = {
-    "edition": ("tei",),
+    "edition": ("tei", "text"),
     "existing": ("tei",),
     "crossing": ("tei",),
     "schema": ("tei",),
@@ -107,9 +107,10 @@ def make_parser() -> argparse.ArgumentParser:
     )
     add(
         "--format",
-        choices=("conll", "json", "jsonl", "tsv"),
+        choices=("conll", "json", "jsonl", "tei", "tsv"),
         default="tsv",
-        help="of what is found in text and CoNLL",
+        help="of what is found in text and CoNLL; tei (a new file, in the elements of --edition) "
+        "of text alone",
     )
     add(
         "--labels",
@@ -193,6 +194,10 @@ def _problem(arguments: argparse.Namespace) -> str:
         return "name a run: python -m modeling.predict RUN …"
     if problem := _misplaced(arguments):
         return problem
+    if arguments.format == "tei" and not arguments.text:
+        return "--format tei is for --text; TEI files are read by --tei"
+    if arguments.edition and arguments.text and arguments.format != "tei":
+        return "--edition is for --tei, or --text with --format tei"
     if not arguments.tei:
         pass
     elif not arguments.edition and not arguments.undo:

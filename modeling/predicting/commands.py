@@ -11,11 +11,13 @@ import torch
 
 from corpora.errors import CorpusError
 from corpora.ner.labels import label_map_path, load_label_map
+from corpora.tei.edition import edition_path, load_edition
 from corpora.text.detection import detect
 from corpora.text.encodings import decode
 from corpora.text.opening import TextError, read_chunks
 from modeling.decoding import check_decoder
 from modeling.predicting.formats import format_mentions, format_tagged
+from modeling.predicting.plain_tei import text_with_names
 from modeling.predicting.words import read_sentences
 from modeling.tagger import Tagger, document_of
 
@@ -42,6 +44,11 @@ def predict_text(arguments: argparse.Namespace) -> None:
     text = _read_text(arguments.text)
     document = document_of(text, lang=arguments.lang)
     tagger = _load(arguments)
+    if arguments.format == "tei":
+        edition = load_edition(edition_path(arguments.edition or "tei"))
+        threshold = arguments.threshold
+        _write([text_with_names(document, tagger, edition, threshold=threshold)], arguments.output)
+        return
     if arguments.format in {"conll", "json"}:
         tagged = tagger.tag_document(document, threshold=arguments.threshold)
         _write(format_tagged(tagged, arguments.format), arguments.output)

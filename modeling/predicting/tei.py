@@ -139,7 +139,7 @@ def enrich(arguments: argparse.Namespace, tagger: Tagger) -> str:
     """Write what the tagger finds into copies of the files."""
     work, edition = _work(arguments), _edition(arguments)
     model, options = model_of(tagger), _options(arguments)
-    _check_labels(tagger, edition)
+    check_tagger_labels(tagger, edition)
     for file, found in _tagged(work, edition, tagger):
         try:
             mentions = {d.id: d.mentions for d in found}
@@ -155,7 +155,7 @@ def enrich(arguments: argparse.Namespace, tagger: Tagger) -> str:
     return work.finish(made=f"{arguments.output} (skipped.tsv says what was not written, and why)")
 
 
-def _check_labels(tagger: Tagger, edition: Edition) -> None:
+def check_tagger_labels(tagger: Tagger, edition: Edition) -> None:
     """Raise ``UsageError`` for a label that the edition cannot write, before any file is."""
     labels = tagger.labels
     if tagger.label_map is not None:

@@ -13,6 +13,8 @@ from corpora.ner.conll import read_conll, write_conll
 from corpora.rows import document_from_row, document_to_row
 from corpora.schemas import SCHEMAS
 from corpora.shards import ShardWriter, open_dataset
+from corpora.tei.edition import edition_path, load_edition
+from corpora.tei.reader import read_tei
 from modeling.finetuning.data import NerData
 from modeling.predict import main
 from modeling.predicting.masked import Guesser
@@ -385,3 +387,26 @@ def test_no_option_does_nothing(options, capsys):
 
     assert stopped.value.code == 2
     assert capsys.readouterr().err.count("--") > 0
+
+
+def test_a_text_becomes_a_tei_file_with_its_names(tagger_run, tmp_path, labels, capsys):
+    text = "ich war in Ulm & sah <viel>.\n\n  dann  bei Ida Berg.\n"
+    (tmp_path / "letter.txt").write_text(text)
+
+    command = ("--text", tmp_path / "letter.txt", "--format", "tei", "--labels", labels)
+    assert predict(tagger_run, *command, "--lang", "de") == 0
+
+    written = capsys.readouterr().out
+    [found] = read_tei(written.encode(), load_edition(edition_path("tei")), name="a.xml")
+    names = [(found.document.text[m.start : m.end], m.label) for m in found.document.mentions]
+    assert {("Ulm", "place"), ("Ida Berg", "person")} <= set(names)
+    assert found.document.text == "ich war in Ulm & sah <viel>.\ndann  bei Ida Berg."
+    assert "&lt;viel" in written
+
+
+def test_a_character_that_xml_cannot_hold_is_named(tagger_run, tmp_path, labels, capsys):
+    (tmp_path / "letter.txt").write_text("in Ulm\ufffe .")
+
+    command = ("--text", tmp_path / "letter.txt", "--format", "tei", "--labels", labels)
+    assert predict(tagger_run, *command) == 1
+    assert "character 6 of the text (U+FFFE)" in capsys.readouterr().err
