@@ -198,11 +198,9 @@ def _problem(arguments: argparse.Namespace) -> str:
         return "--format tei is for --text; TEI files are read by --tei"
     if arguments.edition and arguments.text and arguments.format != "tei":
         return "--edition is for --tei, or --text with --format tei"
-    if not arguments.tei:
-        pass
-    elif not arguments.edition and not arguments.undo:
+    if arguments.tei and not (arguments.edition or arguments.undo):
         return "--tei needs --edition: a shipped one (--edition tei), or a TOML file"
-    elif not arguments.output and not arguments.candidates:
+    if arguments.tei and not (arguments.output or arguments.candidates):
         return "--tei needs --output, a folder for the files (or --candidates)"
     if arguments.documents and not arguments.output:
         return "--documents needs --output, the dataset to write"

@@ -88,7 +88,7 @@ def test_equal_class_weights_are_none(kind):
 def test_class_weights_are_not_saved():
     head = build("cse", class_weights=torch.ones(3))
 
-    build("cse").load_state_dict(head.state_dict())  # raises for a key that is not its own
+    assert head.state_dict().keys() == build("cse").state_dict().keys()
 
 
 @pytest.mark.parametrize("kind", ["crf", "crf_ner"])
