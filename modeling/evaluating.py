@@ -10,7 +10,7 @@ import torch
 from corpora.document import Sentence
 from corpora.errors import CorpusError, UsageError
 from corpora.ner.labels import LabelMap, label_map_path, load_label_map
-from corpora.shards import write_json, write_text
+from corpora.shards import sha256_of, write_json, write_text
 from modeling.data.tagger_inputs import name_too_long
 from modeling.decoding import check_decoder
 from modeling.finetuning.data import NerData, chosen_for_training
@@ -22,6 +22,7 @@ from modeling.finetuning.summary import (
     read_settings,
 )
 from modeling.finetuning.trials import Fold
+from modeling.models.weights import FILE as WEIGHTS
 from modeling.predictions import Tagged
 from modeling.scoring.compare import compare
 from modeling.scoring.evaluation import Evaluation, evaluate
@@ -129,6 +130,7 @@ class _Scorer:
             fold=fold,
             decoder=tagger.decoder_used,
             too_long=name_too_long(tagger.model.config, tagger.tokenizer, sentences),
+            sha256={found.name or "tagger": sha256_of(found.path / WEIGHTS)},
         )
 
     def _sentences(
@@ -194,6 +196,8 @@ class _Scorer:
             "schedule": manifest["config"]["schedule"],
             "training": {k: v for k, v in manifest["config"]["training"].items() if k != "seed"},
             "versions": manifest.get("versions"),
+            "sha256": self.data.identity
+            | {name: sha for own in found.values() for name, sha in own.sha256.items()},
         }
 
     def _notes(self, found: Mapping[str, "_Found"]) -> list[str]:
@@ -261,6 +265,8 @@ class _Found:
     decoder: str
     too_long: Mapping[str, Any]
     """How many gold spans the head cannot find, and the names of some."""
+    sha256: Mapping[str, str]
+    """Of the weights: of a cross-validation, of each fold."""
 
 
 def _joined(folds: Sequence[_Found]) -> dict[str, _Found]:
@@ -279,6 +285,7 @@ def _join(folds: Sequence[_Found]) -> _Found:
         tagged=[one for fold in folds for one in fold.tagged],
         train=[],
         labels=tuple(sorted({label for fold in folds for label in fold.labels})),
+        sha256={name: sha for fold in folds for name, sha in fold.sha256.items()},
         too_long={
             "spans": sum(fold.too_long["spans"] for fold in folds),
             "some": [name for fold in folds for name in fold.too_long["some"]],

@@ -1,5 +1,6 @@
 """Find names: ``Tagger.load("runs/sturm")("Peter lebt in Frankfurt am Main.")``."""
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -28,6 +29,7 @@ from modeling.training.loop import Conditions
 
 _AT_ONCE: Final = 2048  # sentences that are ordered by length together
 _TEMPERATURES: Final = 41
+TEMPERATURE_BOUNDS: Final = (0.25, 4.0)
 
 
 class Tagger:
@@ -172,9 +174,10 @@ def calibrate(
     *,
     conditions: Conditions | None = None,
 ) -> float:
-    """The temperature at which gold tags (spans) are likeliest (Guo et al. 2017), 0.25 to 4."""
+    """The temperature at which gold tags (spans) are likeliest (Guo et al. 2017), within bounds."""
     device = next(model.parameters()).device
-    temperatures = torch.logspace(-2, 2, _TEMPERATURES, base=2, dtype=torch.float64)
+    low, high = (math.log2(bound) for bound in TEMPERATURE_BOUNDS)
+    temperatures = torch.logspace(low, high, _TEMPERATURES, base=2, dtype=torch.float64)
     total = torch.zeros(len(temperatures), dtype=torch.float64)
     with torch.inference_mode(), conditions.autocast() if conditions else nullcontext():
         for _, batch in batches:

@@ -28,7 +28,7 @@ from modeling.finetuning.trials import Trial
 from modeling.models.tagging import TaggingModel, encoder_for, take_encoder
 from modeling.predictions import Tagged
 from modeling.scoring.counts import strict_f1
-from modeling.tagger import calibrate, tag
+from modeling.tagger import TEMPERATURE_BOUNDS, calibrate, tag
 from modeling.tagging_config import FinetuneConfig, TaggerConfig
 from modeling.training.checkpoints import (
     Checkpoint,
@@ -321,6 +321,8 @@ class _Session:
             self.model.config = replace(self.model.config, temperature=temperature)
             tagged = self._tag_dev()
             scores |= {"strict_f1": strict_f1(tagged), "temperature": temperature}
+            if temperature in TEMPERATURE_BOUNDS:
+                self.display.say(_at_the_bound(temperature))
         self._record("final", scores)
         self._publish(scores)
         self._clean()
@@ -346,6 +348,14 @@ class _Session:
         sync_folder(temporary)
         temporary.rename(final)
         sync_folder(final.parent)
+
+
+def _at_the_bound(temperature: float) -> str:
+    return (
+        f"warning: dev would have the probabilities softened or sharpened further than by the "
+        f"temperature {temperature:g}, which is the bound: they are not calibrated. Is dev very "
+        "small, or unlike train?"
+    )
 
 
 def _reads_entities(config: FinetuneConfig, base: EncoderConfig) -> bool:

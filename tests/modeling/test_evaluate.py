@@ -1,5 +1,6 @@
 """``python -m modeling.evaluate`` on a small language."""
 
+import hashlib
 import json
 
 import pytest
@@ -35,6 +36,16 @@ def test_the_report_has_the_score_of_the_tagger(tagger_run, ner, tmp_path, capsy
         "report.html",
         "errors.tsv",
         "predictions.jsonl",
+    }
+
+
+def test_the_report_names_the_bytes_that_were_scored(tagger_run, ner, tmp_path):
+    assert evaluate(tagger_run, ner, "--output", tmp_path / "out") == 0
+
+    weights = tagger_run / "seed-1" / "final" / "model.safetensors"
+    expected = {"seed-1": weights, "dataset": ner / "dataset.json"}
+    assert numbers(tmp_path / "out")["settings"]["sha256"] == {
+        name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in expected.items()
     }
 
 

@@ -74,6 +74,17 @@ def test_a_killed_run_goes_on_to_the_same_bits(tmp_path, ner, bases, finetune, m
     torch.testing.assert_close(weights(cut), weights(whole), rtol=0, atol=0)
 
 
+@pytest.mark.parametrize(("learned", "is_told"), [(0.25, True), (1.0, False), (4.0, True)])
+def test_a_temperature_at_its_bound_is_told(
+    tmp_path, ner, bases, finetune, monkeypatch, capsys, learned, is_told
+):
+    monkeypatch.setattr("modeling.finetuning.session.calibrate", lambda *_, **__: learned)
+
+    finetune(tmp_path / "run", ner, bases / "plain", epochs=1)
+
+    assert ("which is the bound" in capsys.readouterr().err) == is_told
+
+
 def test_a_finished_run_is_left_as_it_is(tmp_path, ner, bases, finetune):
     finetune(tmp_path / "run", ner, bases / "plain", epochs=1)
     made = (tmp_path / "run" / "seed-1" / "final" / "model.safetensors").stat().st_mtime_ns
