@@ -21,6 +21,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from corpora import __version__
 from corpora.errors import CorpusError, FolderInUseError
 from corpora.shards import write_json
 
@@ -164,4 +165,5 @@ def _flat(value: Any, prefix: str = "") -> dict[str, Any]:
 
 def versions() -> dict[str, str]:
     """Of what computes; other versions may give other last digits."""
-    return {name: version(name) for name in ("onoma", "torch", "numpy", "tokenizers", "pyarrow")}
+    others = {name: version(name) for name in ("torch", "numpy", "tokenizers", "pyarrow")}
+    return {"onoma": __version__} | others
