@@ -1,13 +1,14 @@
-"""Web archives and saved news pages to documents: clean, each once, with every link as a mention.
+"""News sites, web archives and saved pages to documents: clean, each once, links as mentions.
 
 Examples:
+  python -m pipelines.news_to_documents --sites sites.toml --output build/news
   python -m pipelines.news_to_documents --warc 'CC-NEWS-*.warc.gz' --output build/news --lang de da
   python -m pipelines.news_to_documents --html 'pages/*.html.gz' --urls pages/urls.tsv
       --output build/news --previous build/news-october --workers 2
 """
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -16,7 +17,15 @@ from typing import Any
 from corpora.build import Build, Scratch
 from corpora.document import Rejected
 from corpora.errors import UsageError
-from corpora.plan import InputFile, Plan, Stage, Unit, describe_file, find_inputs, make_units
+from corpora.plan import InputFile, Plan, Stage, Unit
+from pipelines.news_inputs import (
+    archive_units,
+    archives_of,
+    check_crawl,
+    earlier_units,
+    library_versions,
+    page_units,
+)
 from pipelines.options import CommonOptions, option
 from pipelines.run import run
 from pipelines.work import Counts, Filtered, Rows, Written, Yield
@@ -37,7 +46,24 @@ class Options(CommonOptions):
     """What ``news_to_documents`` asks for."""
 
     input: tuple[str, ...] = ()
-    """Not asked for: there are ``warc`` and ``html``."""
+    """Not asked for: there are ``sites``, ``warc`` and ``html``."""
+    sites: Path | None = option(
+        None,
+        type=Path,
+        metavar="FILE",
+        help="sites (TOML, see docs/news.md) that are crawled first, politely",
+    )
+    archive: Path | None = option(
+        None,
+        type=Path,
+        metavar="DIR",
+        help="what the crawl keeps; fetched once, never again (default: OUTPUT-crawl)",
+    )
+    allow_private: bool = option(
+        default=False,
+        action="store_true",
+        help="crawl addresses of private networks and of this machine, too",
+    )
     warc: tuple[str, ...] = option(
         (), nargs="+", action="extend", metavar="PATTERN", help="web archives: WARC or ARC"
     )
@@ -107,23 +133,24 @@ class Options(CommonOptions):
 
 
 def plan(options: Options) -> Plan:
-    """Find the archives or pages, cut large archives into ranges, find earlier datasets."""
+    """Crawl, if asked to; find the archives or pages, cut large archives, find earlier datasets."""
     from corpora.news.sandbox import check_installed
 
     _check(options)
     settings = _settings(options) | {"with": check_installed(options.extractor)}
     auxiliary: dict[str, InputFile] = {}
-    if options.warc:
-        units = list(_archive_units(options, settings))
+    if options.html:
+        units, auxiliary = page_units(options, settings)
     else:
-        units, auxiliary = _page_units(options, settings)
+        patterns = archives_of(options)
+        units = list(archive_units(patterns, options, settings, range_bytes=RANGE_BYTES))
     plain = tuple(Unit(unit.number, (), {}, settings) for unit in units)
     more = {
         "limit": options.limit,
         "exclude": list(options.exclude),
         "boilerplate_pages": options.boilerplate_pages,
         "near_doubles": options.near_doubles,
-        "libraries": _versions(),
+        "libraries": library_versions(),
     }
     return Plan(
         pipeline="news_to_documents",
@@ -137,7 +164,7 @@ def plan(options: Options) -> Plan:
 
 def _later_stages(units: tuple[Unit, ...], options: Options) -> tuple[Stage, ...]:
     """What is done once all pages are read; ``count`` and ``compare`` look at all, alone."""
-    earlier = tuple(_previous(options))
+    earlier = tuple(earlier_units(options.previous))
     shards = tuple(file for unit in earlier for file in unit.inputs)
     minimum = {"min_pages": options.boilerplate_pages}
     threshold = {"near_doubles": options.near_doubles, "n_units": len(units)}
@@ -151,10 +178,11 @@ def _later_stages(units: tuple[Unit, ...], options: Options) -> tuple[Stage, ...
 
 def _check(options: Options) -> None:
     """Raise ``UsageError`` for options that are wrong, or do not fit each other."""
-    if bool(options.warc) == bool(options.html):
-        raise UsageError("say where the pages are: --warc or --html, one of them.")
-    if options.urls and options.warc:
+    if [bool(options.sites), bool(options.warc), bool(options.html)].count(True) != 1:
+        raise UsageError("say where the pages are: --sites, --warc or --html, one of them.")
+    if options.urls and not options.html:
         raise UsageError("--urls is for --html: archives hold the addresses of their pages.")
+    check_crawl(options)
     for name in ("max_page_size", "max_seconds", "near_doubles"):
         if not 0 < getattr(options, name) < float("inf"):
             raise UsageError(f"--{name.replace('_', '-')}: must be above 0.")
@@ -188,70 +216,6 @@ def _settings(options: Options) -> dict[str, Any]:
         "max_bytes": int(options.max_page_size * 1e6),
         "max_seconds": options.max_seconds,
     }
-
-
-def _versions() -> dict[str, str]:
-    """Versions of the libraries that may change what comes out."""
-    from importlib.metadata import version
-
-    return {name: version(name) for name in ("lxml", "py3langid", "rensa")}
-
-
-def _find(patterns: Sequence[str], option: str, exclude: Sequence[str]) -> list[InputFile]:
-    try:
-        found = find_inputs(patterns, exclude=exclude)
-    except UsageError as error:
-        raise UsageError(str(error).replace("--input", option)) from error
-    return [describe_file(name, path) for name, path in found.items()]
-
-
-def _archive_units(options: Options, settings: Mapping[str, Any]) -> Iterator[Unit]:
-    """Cut archives into ranges; ``--limit`` counts records."""
-    from corpora.news.archives import cut
-
-    number, left = 0, options.limit
-    for file in _find(options.warc, "--warc", options.exclude):
-        for start, end, n_records in cut(file.check(), range_bytes=RANGE_BYTES):
-            part = {"start": start, "end": end}
-            if left is not None:
-                part["limit"] = min(left, n_records)
-                left -= part["limit"]
-            yield Unit(number, (file,), {}, settings, part)
-            number += 1
-            if left == 0:
-                return
-
-
-def _page_units(
-    options: Options, settings: Mapping[str, Any]
-) -> tuple[list[Unit], dict[str, InputFile]]:
-    """Pack saved pages into units, each with its rows of the table."""
-    from corpora.news.url_table import read_url_table
-
-    files = _find(options.html, "--html", options.exclude)[: options.limit]
-    told = read_url_table(options.urls, [file.name for file in files]) if options.urls else {}
-    units = make_units(
-        files,
-        settings=lambda inputs: (
-            dict(settings) | {"told": {f.name: told[f.name] for f in inputs if f.name in told}}
-        ),
-        auxiliary={},
-    )
-    auxiliary = {"urls": describe_file("urls", options.urls)} if options.urls else {}
-    return list(units), auxiliary
-
-
-def _previous(options: Options) -> Iterator[Unit]:
-    from corpora.dataset_inputs import find_shards
-
-    if not options.previous:
-        return
-    try:
-        shards = find_shards(options.previous, "documents")
-    except UsageError as error:
-        raise UsageError(str(error).replace("--input", "--previous")) from error
-    for number, shard in enumerate(shards):
-        yield Unit(number, (shard,), {}, {})
 
 
 def read(unit: Unit, _: Scratch) -> Iterator[Yield]:

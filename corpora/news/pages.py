@@ -32,6 +32,8 @@ class Page:
     digest: str | None = None
     """Of the body, as the archive writes it: by this, revisits are found."""
     metadata: Mapping[str, str] = field(default_factory=dict)
+    mining: str = ""
+    """What the crawl that fetched it knew of reservations: ``reserved; robots.txt: GPTBot``."""
 
     def header(self, name: str) -> str | None:
         """All headers of that name in one."""
@@ -127,6 +129,8 @@ def _response(record: ArchiveRecord, source: str, *, max_bytes: int) -> Found:
         record.date,
         answer.headers,
         record.headers.get("warc-payload-digest"),
+        {"robots_txt": robots} if (robots := record.headers.get("onoma-robots")) else {},
+        record.headers.get("onoma-mining", ""),
     )
     if len(record.block) < record.length:
         size = f"{record.length / 1e6:.1f} MB, over the bound of {max_bytes / 1e6:g} MB"

@@ -1,7 +1,8 @@
 """May a page be mined? What it and its server say of robots, text and data mining, and licences.
 
 Honoured are the TDM Reservation Protocol (W3C: ``tdm-reservation: 1``, as header or ``meta``) and
-``noai`` (``X-Robots-Tag``, ``meta`` for any robot). The directives that do not speak of mining
+``noai`` (``X-Robots-Tag``, ``meta`` for any robot), and what a crawl of ours wrote down with the
+page: robots.txt for agents that learn, ``tdmrep.json``. The directives that do not speak of mining
 (``noindex``, ``noarchive`` …) are recorded.
 """
 
@@ -47,12 +48,15 @@ def decide(page: Page, metadata: PageMetadata) -> Rights:
     told += [(f"header {name}", value.lower()) for name, value in headers if value]
     reserved = [f"{name}: {value}" for name, value in told if _reserves(name, value)]
     allowed = [f"{n}: {v}" for n, v in told if n.endswith("tdm-reservation") and v.strip() == "0"]
+    by_crawl, _, because = (part.strip() for part in page.mining.partition(";"))
+    reserved += [because or "crawl"] if by_crawl == "reserved" else []
+    allowed += [because or "crawl"] if by_crawl == "allowed" else []
     mining = "reserved" if reserved else "allowed" if allowed else "unreserved"
     return Rights(
         license_of(metadata.license),
         metadata.license,
         mining,
-        "; ".join(reserved or allowed),
+        "; ".join(dict.fromkeys("; ".join(reserved or allowed).split("; "))),
         "; ".join(f"{n}: {v}" for n, v in told if not n.endswith(("tdm-reservation", "policy"))),
     )
 

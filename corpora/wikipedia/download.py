@@ -23,6 +23,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from corpora.crawl.contact import check_contact
 from corpora.errors import CorpusError, FolderInUseError, UsageError
 from corpora.wikipedia.dump_status import DumpRun, NotCompleteError, Part, find_dates, read_status
 
@@ -37,7 +38,6 @@ MAX_CONNECTIONS = 2
 """That is all that Wikimedia allows an address."""
 _WIKI = re.compile(r"[a-z][a-z0-9_]*")
 _DATE = re.compile(r"\d{8}")
-_CONTACT = re.compile(r"[\x21-\x7e]+@[\x21-\x7e]+|https?://[\x21-\x7e]+")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,11 +66,7 @@ class Order:
             )
         if not re.match(r"https?://[^/]", self.mirror):
             raise UsageError(f"--mirror {self.mirror}: must begin with https:// or http://.")
-        if not _CONTACT.fullmatch(self.contact):
-            raise UsageError(
-                f"--contact {self.contact!r}: must be your address of mail or of a page. It goes "
-                "to the server, whose operators block who cannot be reached."
-            )
+        check_contact(self.contact, name="--contact")
         if not 1 <= self.connections <= MAX_CONNECTIONS:
             raise UsageError(f"--connections: 1 to {MAX_CONNECTIONS}; servers allow no more.")
 
@@ -219,6 +215,8 @@ def _hold(folder: Path) -> Iterator[None]:
                 f"{folder}: another download works here. Wait for it: two would be more "
                 "connections than servers allow."
             ) from None
+        for leftover in folder.glob(".tmp-*"):  # of a lock that a kill left half written
+            leftover.unlink()
         yield
 
 

@@ -58,6 +58,35 @@ def test_a_page_may_allow_mining():
 
 
 @pytest.mark.parametrize(
+    ("written", "headers", "mining", "because"),
+    [
+        ("reserved; robots.txt: GPTBot", (), "reserved", "robots.txt: GPTBot"),
+        ("allowed; tdmrep.json: /", (), "allowed", "tdmrep.json: /"),
+        ("unreserved", (), "unreserved", ""),
+        ("", (), "unreserved", ""),
+        (
+            "allowed; tdmrep.json: /",
+            [("tdm-reservation", "1")],
+            "reserved",
+            "header tdm-reservation: 1",
+        ),
+        (
+            "reserved; robots.txt: CCBot; header x-robots-tag: noai",
+            [("x-robots-tag", "noai")],
+            "reserved",
+            "header x-robots-tag: noai; robots.txt: CCBot",
+        ),
+    ],
+)
+def test_what_a_crawl_wrote_down_counts_too(written, headers, mining, because):
+    page = Page("a", "a", "", b"", "https://a.example/", None, tuple(headers), mining=written)
+
+    rights = decide(page, PageMetadata())
+
+    assert (rights.mining, rights.because) == (mining, because)
+
+
+@pytest.mark.parametrize(
     ("told", "expected"),
     [
         ("https://creativecommons.org/licenses/by-sa/4.0/deed.de", "CC-BY-SA-4.0"),

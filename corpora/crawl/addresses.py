@@ -1,0 +1,140 @@
+"""Which addresses of the internet may be asked: public ones, and those that are named.
+
+A name is resolved once, and the connection is made to what was checked: a second answer of the name
+server can lead nowhere else (DNS rebinding). An address of IPv6 that wraps one of IPv4 (mapped,
+6to4, Teredo, NAT64) is as private as what it wraps.
+"""
+
+import socket
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from ipaddress import (
+    IPv4Address,
+    IPv4Network,
+    IPv6Address,
+    IPv6Network,
+    ip_address,
+    ip_network,
+)
+
+from corpora.errors import CorpusError, UsageError
+
+Address = IPv4Address | IPv6Address
+Network = IPv4Network | IPv6Network
+Resolver = Callable[[str, int], Sequence[str]]
+"""Gives all addresses of a host; raises ``OSError``."""
+_NAT64 = ip_network("64:ff9b::/96")
+_NEVER = tuple(
+    ip_network(network)
+    for network in (
+        "192.0.0.0/24",  # protocols
+        "192.88.99.0/24",  # relays of 6to4; through them, and these two, one reaches anything:
+        "2002::/16",  # 6to4
+        "2001::/23",  # Teredo, and protocols
+        "::/96",  # addresses of IPv4, written as of IPv6
+        "64:ff9b:1::/48",  # NAT64 within a network
+        "fec0::/10",  # an old range for sites
+        "3fff::/20",  # documentation
+        "5f00::/16",  # segment routing
+    )
+)
+"""Not public, whatever this version of Python says."""
+
+
+class PrivateAddressError(CorpusError):
+    """A host has an address that may not be asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A host whose addresses were all checked, and the one to connect to first."""
+
+    host: str
+    port: int
+    addresses: tuple[str, ...]
+
+
+def is_public(address: Address) -> bool:
+    """Whether an address is one of the public internet, and so is what it wraps."""
+    if isinstance(address, IPv6Address):
+        if (wrapped := _wrapped(address)) is not None:
+            return is_public(wrapped)
+        if address.scope_id is not None:
+            return False
+    if any(address in network for network in _NEVER if network.version == address.version):
+        return False
+    return (
+        address.is_global
+        and not address.is_multicast
+        and not address.is_reserved
+        and not address.is_unspecified
+    )
+
+
+def _wrapped(address: IPv6Address) -> IPv4Address | None:
+    """The address of IPv4 in one of IPv6 that leads to it."""
+    if address.ipv4_mapped is not None:
+        return address.ipv4_mapped
+    return IPv4Address(int(address) & 0xFFFFFFFF) if address in _NAT64 else None
+
+
+@lru_cache(maxsize=1024)
+def parse_networks(told: tuple[str, ...]) -> tuple[Network, ...]:
+    """Read addresses and networks; raises ``UsageError``."""
+    try:
+        return tuple(ip_network(text) for text in told)
+    except ValueError as error:
+        raise UsageError(
+            f"allow_private: {error}. Write addresses or networks: 127.0.0.1, 10.1.0.0/16."
+        ) from error
+
+
+def may_ask(address: Address, allow_private: Sequence[Network]) -> bool:
+    """Whether an address may be asked: a public one, or one that is allowed by name.
+
+    Nothing allows ``0.0.0.0`` and groups (multicast): they name no host.
+    """
+    if is_public(address):
+        return True
+    if address.is_multicast or address.is_unspecified:
+        return False
+    plain = (_wrapped(address) or address) if isinstance(address, IPv6Address) else address
+    return any(plain in network for network in allow_private if network.version == plain.version)
+
+
+def literal(host: str) -> Address | None:
+    """The address that a host is written as; None for a name."""
+    try:
+        return ip_address(host.partition("%")[0])
+    except ValueError:
+        return None
+
+
+def resolve(host: str, port: int) -> list[str]:
+    """Ask the system for all addresses of a host; raises ``OSError``."""
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(place[4][0]) for place in found))
+
+
+def find_place(host: str, port: int, *, allow: tuple[str, ...], resolver: Resolver) -> Place:
+    """Find where a host is, once.
+
+    Raises ``PrivateAddressError`` where one of its addresses may not be asked, so that no order of
+    them matters; ``OSError`` where it has none.
+    """
+    networks = parse_networks(allow)
+    addresses = tuple(resolver(host, port))
+    for text in addresses:
+        try:
+            address = ip_address(text)
+        except ValueError:
+            raise PrivateAddressError(f"{host}: {text} is no address that is known.") from None
+        if not may_ask(address, networks):
+            raise PrivateAddressError(
+                f"{host}: {text} is no address of the public internet. If you mean it, name it in "
+                "allow_private."
+            )
+    if not addresses:
+        raise OSError(f"{host}: has no address")
+    return Place(host, port, addresses)

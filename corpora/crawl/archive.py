@@ -1,0 +1,314 @@
+"""What a crawl has fetched: WARC files that are its memory, and a table of what lies where.
+
+A record is on the disk before anybody sees the answer. What half a record is left of a process that
+was killed is cut off when the archive is opened; ``index.sqlite`` is brought up to date then, and
+made again where it is missing or damaged. The files alone are the truth.
+"""
+
+import fcntl
+import os
+import sqlite3
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import IO, Self
+
+from corpora.build import sync_folder
+from corpora.crawl.archive_index import NAME, ArchiveIndex, Entry, entry_of
+from corpora.crawl.bounds import Used
+from corpora.crawl.warc import Record, info_record
+from corpora.errors import CorpusError, DamagedDatasetError, FolderInUseError
+from corpora.news.archives import ArchiveRecord, read_archive
+from corpora.news.http import Answer, parse_answer
+
+ROLL_BYTES = 1_000_000_000
+"""A file is closed when it has as many; another goes on."""
+_HEADERS = 1 << 17
+_LOCK = ".lock"
+_PATTERN = "crawl-*.warc.gz"
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """What was done when an archive was opened."""
+
+    indexed: int = 0
+    """Records that were not in the table."""
+    is_rebuilt: bool = False
+    """The table was made again."""
+    cut_bytes: int = 0
+    """Of half records, cut off."""
+    cut_files: tuple[str, ...] = ()
+    damaged: int = 0
+    """Places that cannot be read, with records behind them."""
+
+
+class Archive:
+    """A folder of WARC files; use it with ``with``. Safe for threads, not for other processes.
+
+    Raises ``FolderInUseError`` where another process holds it.
+    """
+
+    def __init__(self, folder: Path, *, roll_bytes: int = ROLL_BYTES) -> None:
+        self.folder = folder
+        self.roll_bytes = roll_bytes
+        self.session = ""
+        self.repaired = Repair()
+        self._about: dict[str, str] = {}
+        self._file: IO[bytes] | None = None
+        self._lock = Lock()
+
+    def __enter__(self) -> Self:
+        """Hold the folder, and look at what lies in it."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._held = (self.folder / _LOCK).open("a+")
+        try:
+            fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self._held.close()
+            raise FolderInUseError(
+                f"{self.folder}: another crawl works here. Wait for it, or name another folder."
+            ) from None
+        try:
+            self._open_index()
+        except BaseException:
+            self._held.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close everything."""
+        with self._lock:
+            if self._file:
+                self._file.close()
+                self._file = None
+            self._index.close()
+        self._held.close()
+
+    def begin(self, session: str, about: Mapping[str, str]) -> None:
+        """Write into a session from now on; ``about``: what every file says of itself first."""
+        if not session or set(session) & set("/\\. *?["):
+            raise CorpusError(f"{session!r}: is no name of a session.")
+        self.session, self._about = session, dict(about)
+
+    def describe(self, about: Mapping[str, str]) -> None:
+        """Add to what files say of themselves that are begun from now on, where nothing is said."""
+        with self._lock:
+            self._about = {**about, **self._about}
+
+    @property
+    def is_resumed(self) -> bool:
+        """Whether the session has records."""
+        with self._lock:
+            return next(self._index.of_session(self.session), None) is not None
+
+    def files(self) -> list[Path]:
+        """The WARC files, in order."""
+        return sorted(self.folder.glob(_PATTERN))
+
+    def sessions(self) -> list[str]:
+        """The sessions that have records, in order."""
+        with self._lock:
+            return self._index.sessions()
+
+    def entries(self, session: str | None = None) -> list[Entry]:
+        """What was asked for in a session (default: this one), in order."""
+        with self._lock:
+            return list(self._index.of_session(session or self.session))
+
+    def used(self, site: str) -> Used:
+        """What a site has used up in this session."""
+        with self._lock:
+            return self._index.used(self.session, site)
+
+    def replay(self) -> Iterator[Entry]:
+        """What was asked for in this session, before anything else is asked of the archive."""
+        with self._lock:
+            yield from self._index.of_session(self.session)
+
+    def hosts(self) -> dict[str, float]:
+        """When the last answer of each host ended, in any session."""
+        with self._lock:
+            return self._index.hosts()
+
+    def find(self, url: str) -> Entry | None:
+        """What came of an address in this session, the last time."""
+        with self._lock:
+            return self._index.newest(url, session=self.session)
+
+    def find_answer(self, url: str, statuses: Iterable[int]) -> Entry | None:
+        """The last answer of an address in any session, with one of some statuses."""
+        with self._lock:
+            return self._index.newest_of(url, statuses=statuses)
+
+    def confirmed(self, url: str) -> float:
+        """When an address was last said to be unchanged; seconds since 1970, 0 for never."""
+        with self._lock:
+            return self._index.confirmed(url)
+
+    def find_body(self, entry: Entry) -> Entry:
+        """The answer that has the body: that of a revisit stands in an earlier record."""
+        if entry.type != "revisit":
+            return entry
+        with self._lock:
+            found = self._index.body_of(entry)
+        if found is None:
+            raise self._damaged(entry, "says that nothing has changed since an answer that is gone")
+        return found
+
+    def read(self, entry: Entry) -> Answer:
+        """Read an answer again; raises ``DamagedDatasetError``."""
+        with self._lock:
+            path = self.folder / entry.file
+            try:
+                records = read_archive(path, max_block=1 << 40, start=entry.offset)
+                record = next(iter(records), None)
+            except OSError as error:
+                raise self._damaged(entry, f"cannot be read ({error})") from error
+        answer = None
+        if isinstance(record, ArchiveRecord) and record.url == entry.url:
+            answer = parse_answer(record.block)
+        if answer is None:
+            raise self._damaged(entry, f"holds no answer of {entry.url}")
+        return answer
+
+    def _damaged(self, entry: Entry, what: str) -> DamagedDatasetError:
+        return DamagedDatasetError(
+            f"{self.folder / entry.file}: byte {entry.offset}: {what}. Take away "
+            f"{self.folder / NAME}: it is made again from the archive."
+        )
+
+    def add(self, record: Record) -> Entry:
+        """Write a record; when this returns it is on the disk."""
+        packed = record.packed()
+        with self._lock:
+            file = self._writing()
+            offset = self._append(file, packed)
+            name = Path(file.name).name
+            entry = entry_of(record.told, record.block[:_HEADERS], file=name, offset=offset)
+            if entry is None:
+                raise AssertionError("a record of ours that we do not read")
+            try:
+                self._index.add([entry], file=name, size=offset + len(packed))
+            except sqlite3.Error as error:
+                file.truncate(offset)  # the table knows all up to where it ends, or nothing
+                raise CorpusError(
+                    f"{self.folder / NAME}: cannot be written ({error}). Is the disk full? "
+                    "The same command goes on from here."
+                ) from error
+        return entry
+
+    def _append(self, file: IO[bytes], packed: bytes) -> int:
+        """Add bytes at the end of a file, wholly or not at all; returns where they begin."""
+        offset = file.seek(0, os.SEEK_END)
+        try:
+            left = memoryview(packed)
+            while left:
+                left = left[file.write(left) :]
+            os.fsync(file.fileno())
+        except BaseException:  # a full disk: half a record is none
+            file.truncate(offset)
+            raise
+        return offset
+
+    def _writing(self) -> IO[bytes]:
+        """The file that the next record goes into: the last of the session, if it has room."""
+        if self._file and self._file.tell() < self.roll_bytes:
+            return self._file
+        if self._file:
+            self._file.close()
+            self._file = None
+        there = sorted(self.folder.glob(f"crawl-{self.session}-*.warc.gz"))
+        if there and there[-1].stat().st_size < self.roll_bytes:
+            self._file = there[-1].open("ab", buffering=0)
+            return self._file
+        number = int(there[-1].name.removesuffix(".warc.gz").rpartition("-")[2]) + 1 if there else 1
+        path = self.folder / f"crawl-{self.session}-{number:05d}.warc.gz"
+        self._file = path.open("xb", buffering=0)
+        info = info_record(filename=path.name, about=self._about)
+        self._append(self._file, packed := info.packed())
+        self._index.add([], file=path.name, size=len(packed))
+        sync_folder(self.folder)
+        return self._file
+
+    def _open_index(self) -> None:
+        """Open the table, bring it up to date, or make it again."""
+        path = self.folder / NAME
+        is_there = path.exists()
+        try:
+            self._index = ArchiveIndex.open(path)
+            if self._is_of_others():
+                self._index.close()
+                raise sqlite3.DatabaseError("another archive")
+            self.repaired = self._catch_up(is_rebuilt=not is_there and bool(self.files()))
+        except sqlite3.DatabaseError:
+            for name in (NAME, f"{NAME}-journal", f"{NAME}-wal", f"{NAME}-shm"):
+                (self.folder / name).unlink(missing_ok=True)
+            try:
+                self._index = ArchiveIndex.open(path)
+                self.repaired = self._catch_up(is_rebuilt=True)
+            except sqlite3.DatabaseError as error:
+                raise CorpusError(f"{path}: cannot be made ({error}). Is the disk full?") from error
+
+    def _is_of_others(self) -> bool:
+        """Whether files are gone, or shorter than the table says."""
+        sizes = {file.name: file.stat().st_size for file in self.files()}
+        return any(size > sizes.get(name, -1) for name, size in self._index.sizes().items())
+
+    def _catch_up(self, *, is_rebuilt: bool) -> Repair:
+        """Add the records that are not in the table; cut off half ones at the ends of files."""
+        indexed = n_cut = damaged = 0
+        cut_files = []
+        known = self._index.sizes()
+        for path in self.files():
+            start, size = known.get(path.name, 0), path.stat().st_size
+            if start == size and size:
+                continue
+            entries, end, n_damaged = _scan(path, start)
+            indexed, damaged = indexed + len(entries), damaged + n_damaged
+            if end < size:
+                n_cut += size - end
+                cut_files.append(path.name)
+                _cut(path, end)
+            if end:
+                self._index.add(entries, file=path.name, size=end)
+        return Repair(indexed, is_rebuilt, n_cut, tuple(cut_files), damaged)
+
+
+def _scan(path: Path, start: int) -> tuple[list[Entry], int, int]:
+    """Read a file from a byte on: its records, where the last whole one ends, how much is damaged.
+
+    Damage behind the last record is a process that was killed; it is not counted.
+    """
+    entries, end, damaged, since = [], start, 0, 0
+    for record in read_archive(path, max_block=_HEADERS, start=start):
+        if not isinstance(record, ArchiveRecord):
+            since += 1
+            continue
+        damaged, since = damaged + since, 0
+        end = _end_of_member(path, record.offset)
+        entry = entry_of(record.headers, record.block, file=path.name, offset=record.offset)
+        entries += [entry] if entry else []
+    return entries, end, damaged
+
+
+def _end_of_member(path: Path, offset: int) -> int:
+    """Where the gzip member ends that begins at a byte of a file."""
+    stream = zlib.decompressobj(16 + zlib.MAX_WBITS)
+    with path.open("rb") as file:
+        file.seek(offset)
+        while not stream.eof and (chunk := file.read(1 << 16)):
+            stream.decompress(chunk)
+        return file.tell() - len(stream.unused_data)
+
+
+def _cut(path: Path, end: int) -> None:
+    """Cut a file off; one of which nothing is left goes."""
+    if not end:
+        path.unlink()
+        return
+    with path.open("r+b") as file:
+        file.truncate(end)
+        os.fsync(file.fileno())

@@ -1,0 +1,229 @@
+"""What lies in an archive, and where: a table beside it that can be made again at any time."""
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import astuple, dataclass, fields
+from datetime import datetime
+from pathlib import Path
+
+from corpora.crawl.bounds import COUNTED, Used
+from corpora.crawl.urls import parse_url
+from corpora.news.http import parse_answer
+
+NAME = "index.sqlite"
+TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
+"""Statuses that may pass."""
+_VERSION = 1
+_FILES = "CREATE TABLE files (name TEXT PRIMARY KEY, size INTEGER NOT NULL)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A record of a request; each field is a column."""
+
+    file: str
+    offset: int
+    type: str
+    """``response``, ``revisit``, ``metadata``: of a request that failed."""
+    url: str
+    kind: str
+    session: str
+    site: str
+    host: str
+    status: int
+    """0 for a request that failed."""
+    refused: str
+    """Why it failed; empty for an answer."""
+    detail: str
+    attempt: int
+    tries: int
+    """How many attempts there were to be."""
+    date: str
+    """As in the record."""
+    ended: float
+    """When the answer had come, seconds since 1970."""
+    elapsed: float
+    """Seconds that the site had been asked, in the session."""
+    n_bytes: int
+    """Of the body, as sent."""
+    etag: str
+    modified: str
+    digest: str
+    wait: float
+    """Seconds that the host asked for; -1 if it did not."""
+
+    @property
+    def is_final(self) -> bool:
+        """Whether it is to be tried no more."""
+        failed = self.refused == "host_down" or self.status in TRANSIENT
+        return not failed or self.attempt >= self.tries
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether the host could not answer, in the end."""
+        failed = self.refused in {"host_down", "timeout"} or self.status in TRANSIENT
+        return failed and self.is_final
+
+    @property
+    def can_be_asked_whether_changed(self) -> bool:
+        """Whether it has what a conditional request needs."""
+        return self.type == "response" and self.status == 200 and bool(self.etag or self.modified)
+
+
+_COLUMNS = tuple(field.name for field in fields(Entry))
+_TYPES = {"int": "INTEGER", "float": "REAL", "str": "TEXT"}
+_LIST = ", ".join(f'"{name}"' for name in _COLUMNS)
+_SELECT = f"SELECT {_LIST} FROM entries "  # noqa: S608 - names of our own fields
+_INSERT = f"INSERT INTO entries ({_LIST}) VALUES ({', '.join('?' * len(_COLUMNS))})"  # noqa: S608
+
+
+class ArchiveIndex:
+    """The table of an archive; not safe for threads.
+
+    It is written without waiting for the disk: after a power cut it may be damaged, and is made
+    again from the archive. ``open`` raises ``sqlite3.DatabaseError`` where it is.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._db = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
+        self._db.execute("PRAGMA synchronous = OFF")
+
+    @classmethod
+    def open(cls, path: Path) -> "ArchiveIndex":
+        """Open one, or make an empty one."""
+        index = cls(path)
+        try:
+            index._prepare()
+        except BaseException:
+            index.close()
+            raise
+        return index
+
+    def _prepare(self) -> None:
+        [version] = self._db.execute("PRAGMA user_version").fetchone()
+        if version == 0:
+            types = {
+                f.name: _TYPES[str(getattr(f.type, "__name__", f.type))] for f in fields(Entry)
+            }
+            columns = ", ".join(f'"{name}" {type} NOT NULL' for name, type in types.items())
+            self._db.execute("BEGIN")
+            self._db.execute(_FILES)
+            self._db.execute(f"CREATE TABLE entries (id INTEGER PRIMARY KEY, {columns})")
+            self._db.execute("CREATE INDEX by_url ON entries (url)")
+            self._db.execute("CREATE INDEX by_session ON entries (session, site)")
+            self._db.execute(f"PRAGMA user_version = {_VERSION}")
+            self._db.execute("COMMIT")
+        elif version != _VERSION:
+            raise sqlite3.DatabaseError(f"version {version}")
+        [told] = self._db.execute("PRAGMA quick_check").fetchone()
+        if told != "ok":
+            raise sqlite3.DatabaseError(told)
+
+    def close(self) -> None:
+        """Close it."""
+        self._db.close()
+
+    def sizes(self) -> dict[str, int]:
+        """How much of each file is in the table, in bytes."""
+        return dict(self._db.execute("SELECT name, size FROM files"))
+
+    def add(self, entries: Iterable[Entry], *, file: str, size: int) -> None:
+        """Add records of a file, which has ``size`` bytes with them."""
+        with self._db:
+            self._db.execute("BEGIN")
+            self._db.executemany(_INSERT, map(astuple, entries))
+            self._db.execute("INSERT OR REPLACE INTO files VALUES (?, ?)", (file, size))
+
+    def _find(self, clause: str, *values: object) -> Iterator[Entry]:
+        with closing(self._db.execute(_SELECT + clause, values)) as rows:
+            for row in rows:
+                yield Entry(**dict(zip(_COLUMNS, row, strict=True)))
+
+    def newest(self, url: str, *, session: str) -> Entry | None:
+        """The last record of an address in a session."""
+        clause = "WHERE url = ? AND session = ? ORDER BY id DESC LIMIT 1"
+        return next(self._find(clause, url, session), None)
+
+    def newest_of(self, url: str, *, statuses: Iterable[int]) -> Entry | None:
+        """The last answer of an address with one of some statuses, in any session."""
+        told = ", ".join(str(int(status)) for status in statuses)
+        clause = f"WHERE url = ? AND type = 'response' AND status IN ({told})"
+        return next(self._find(f"{clause} ORDER BY id DESC LIMIT 1", url), None)
+
+    def body_of(self, revisit: Entry) -> Entry | None:
+        """The answer that a revisit says is still true."""
+        clause = (
+            "WHERE url = ? AND type = 'response' AND status = 200 AND id < "
+            "(SELECT max(id) FROM entries WHERE file = ? AND offset = ?) ORDER BY id DESC LIMIT 1"
+        )
+        return next(self._find(clause, revisit.url, revisit.file, revisit.offset), None)
+
+    def confirmed(self, url: str) -> float:
+        """When the last revisit of an address ended; 0 where there is none."""
+        sums = "SELECT coalesce(max(ended), 0) FROM entries WHERE url = ? AND type = 'revisit'"
+        [when] = self._db.execute(sums, (url,)).fetchone()
+        return float(when)
+
+    def hosts(self) -> dict[str, float]:
+        """When the last answer of each host ended."""
+        return dict(self._db.execute("SELECT host, max(ended) FROM entries GROUP BY host"))
+
+    def of_session(self, session: str) -> Iterator[Entry]:
+        """All records of a session, in order."""
+        return self._find("WHERE session = ? ORDER BY id", session)
+
+    def used(self, session: str, site: str) -> Used:
+        """What a site has used up in a session."""
+        kinds = ", ".join(f"'{kind}'" for kind in COUNTED)
+        sums = (
+            f"SELECT count(DISTINCT CASE WHEN kind IN ({kinds}) THEN url END), "  # noqa: S608
+            "coalesce(sum(n_bytes), 0), coalesce(max(elapsed), 0) "
+            "FROM entries WHERE session = ? AND site = ?"
+        )
+        pages, n_bytes, elapsed = self._db.execute(sums, (session, site)).fetchone()
+        return Used(pages, n_bytes, elapsed)
+
+    def sessions(self) -> list[str]:
+        """All sessions, in order of their names."""
+        rows = self._db.execute("SELECT DISTINCT session FROM entries ORDER BY session")
+        return [session for [session] in rows]
+
+
+def entry_of(headers: Mapping[str, str], block: bytes, *, file: str, offset: int) -> Entry | None:
+    """What a record says that stands in the table; None for one that is of no request of ours.
+
+    ``headers``: of the record, names without case; ``block``: its beginning, with those of HTTP.
+    """
+    type, url = headers.get("warc-type", ""), headers.get("warc-target-uri", "").strip("<>")
+    if type not in {"response", "revisit", "metadata"} or "onoma-session" not in headers:
+        return None
+    answer = parse_answer(block) if type != "metadata" else None
+    if type != "metadata" and answer is None:
+        return None
+    detail = block.partition(b"detail: ")[2].decode("utf-8", "replace").strip()
+    attempt, _, tries = headers.get("onoma-attempt", "1").partition("/")
+    began = datetime.fromisoformat(headers["warc-date"]).timestamp()
+    return Entry(
+        file=file,
+        offset=offset,
+        type=type,
+        url=url,
+        kind=headers.get("onoma-kind", ""),
+        session=headers["onoma-session"],
+        site=headers.get("onoma-site", ""),
+        host=parse_url(url).authority,
+        status=answer.status if answer else 0,
+        refused=headers.get("onoma-refused", ""),
+        detail="" if answer else detail,
+        attempt=int(attempt),
+        tries=int(tries or 1),
+        date=headers["warc-date"],
+        ended=began + float(headers.get("onoma-seconds", "0")),
+        elapsed=float(headers.get("onoma-elapsed", "0")),
+        n_bytes=int(headers.get("onoma-bytes", "0")),
+        etag=(answer and answer.header("etag")) or "",
+        modified=(answer and answer.header("last-modified")) or "",
+        digest=headers.get("warc-payload-digest", ""),
+        wait=float(headers.get("onoma-wait", "-1")),
+    )

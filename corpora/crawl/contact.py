@@ -1,0 +1,28 @@
+"""Who asks: the address where those are reached who fetch from other people's servers."""
+
+import re
+from importlib.metadata import version
+
+from corpora.errors import UsageError
+
+AGENT = "Onoma"
+"""What robots.txt calls us."""
+_CONTACT = re.compile(r"[\x21-\x7e]+@[\x21-\x7e]+|https?://[\x21-\x7e]+")
+
+
+def check_contact(contact: str, *, name: str) -> None:
+    """Raise ``UsageError`` unless it is an address of mail or of a page.
+
+    ``name`` is what the user gave it as: ``--contact``.
+    """
+    if not _CONTACT.fullmatch(contact):
+        raise UsageError(
+            f"{name} {contact!r}: must be your address of mail or of a page. It goes to the "
+            "server, whose operators block who cannot be reached."
+        )
+
+
+def crawler_agent(contact: str) -> str:
+    """Name the crawler, and who is responsible, as its ``User-Agent``."""
+    number = ".".join(version("onoma").split(".")[:2])
+    return f"{AGENT}/{number} (+{contact})"

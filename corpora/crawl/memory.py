@@ -1,0 +1,89 @@
+"""What need not be asked: answers and failures that lie in the archive."""
+
+from dataclasses import replace
+from typing import cast
+
+from corpora.crawl.archive import Archive
+from corpora.crawl.archive_index import Entry
+from corpora.crawl.types import Fetched, Kind, Reason, Refused, SitePolicy
+from corpora.crawl.urls import Target
+from corpora.crawl.warc import Response
+from corpora.news.http import Answer, BodyError, unpack_body
+
+LASTING = (200, 301, 308, 410)
+"""Statuses after which a page is asked for in no session again: it is there, moved or gone for
+ever."""
+_ABOUT_PACKING = (
+    "content-encoding",
+    "content-length",
+    "transfer-encoding",
+    "x-archive-orig-transfer-encoding",
+)
+
+
+class Memory:
+    """Answers from an archive."""
+
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+
+    def recall(self, target: Target, kind: Kind, site: SitePolicy) -> Fetched | Refused | None:
+        """What came of an address: in this session, or, of a page, in any; None to ask."""
+        entry = self._archive.find(target.url)
+        if entry is not None and (entry.is_final or entry.attempt >= site.tries):
+            return self._answer(entry, site)
+        if kind == "page" and entry is None:
+            entry = self._archive.find_answer(target.url, LASTING)
+            if entry is not None:
+                return self._answer(entry, site)
+        return None
+
+    def n_tried(self, target: Target) -> int:
+        """How often an address was tried in vain in this session, that may be tried again."""
+        entry = self._archive.find(target.url)
+        return entry.attempt if entry is not None and not entry.is_final else 0
+
+    def before(self, target: Target) -> Entry | None:
+        """The answer of before that a conditional request can be made for."""
+        entry = self._archive.find_answer(target.url, (200,))
+        return entry if entry is not None and entry.can_be_asked_whether_changed else None
+
+    def stale(self, url: str, *, since: float) -> bytes | None:
+        """The body of the last answer with status 200, if it was true after a time."""
+        entry = self._archive.find_answer(url, (200,))
+        if entry is None or max(entry.ended, self._archive.confirmed(url)) < since:
+            return None
+        try:
+            return unpack_body(self._archive.read(entry), max_bytes=1 << 24)
+        except BodyError:
+            return None
+
+    def _answer(self, entry: Entry, site: SitePolicy) -> Fetched | Refused:
+        if entry.type == "metadata":
+            reason = cast("Reason", entry.refused)  # we wrote it
+            return Refused(entry.url, reason, entry.detail, from_archive=True)
+        found = self._archive.find_body(entry)
+        max_bytes = max(site.max_page_bytes, found.n_bytes)
+        return to_fetched(self._archive.read(found), found, max_bytes=max_bytes)
+
+
+def to_fetched(answer: Answer, entry: Entry, *, max_bytes: int) -> Fetched | Refused:
+    """An answer of the archive, as it is handed on."""
+    try:
+        return replace(fetched(answer, entry.url, max_bytes=max_bytes), from_archive=True)
+    except BodyError as error:
+        return Refused(entry.url, "too_large", str(error), from_archive=True)
+
+
+def fetched(answer: Answer, url: str, *, max_bytes: int) -> Fetched:
+    """Unpack an answer; raises ``BodyError``."""
+    body = unpack_body(answer, max_bytes=max_bytes)
+    headers = tuple(pair for pair in answer.headers if pair[0] not in _ABOUT_PACKING)
+    return Fetched(url, answer.status, headers, body, from_archive=False)
+
+
+def parsed(response: Response) -> Answer:
+    """An answer that came just now, as one that is read from an archive."""
+    headers = ((name.lower(), value) for name, value in response.headers)
+    kept = tuple(pair for pair in headers if pair[0] != "transfer-encoding")
+    return Answer(response.status, kept, response.body)

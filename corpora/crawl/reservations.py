@@ -1,0 +1,149 @@
+"""Who reserves text and data mining, and where: for AI agents in robots.txt, tdmrep.json, headers.
+
+- A group of robots.txt for an agent of ``ai_agents.toml`` that disallows the path, or a line
+  ``Content-Signal`` or ``Content-Usage`` that says no to training;
+- ``/.well-known/tdmrep.json`` (W3C, TDM Reservation Protocol, "TDM File on the Origin Server"): the
+  first of its rules whose pattern matches the path counts;
+- the headers ``tdm-reservation: 1``, ``X-Robots-Tag: noai``, ``Content-Usage``, ``Content-Signal``.
+
+What stands in the page itself is seen when it is read (``corpora.news.rights``).
+"""
+
+import json
+import re
+import tomllib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from urllib.parse import unquote
+
+_NO_AI = re.compile(r"(?:^|[\s,:;])noai(?:$|[\s,;])")
+_SAYS_NO = ("no", "n", "0", "?0")
+MAX_RULES = 10_000
+"""Of a tdmrep.json; more are no rules that somebody wrote."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Whether mining is ``reserved``, ``allowed`` or ``unreserved``, and what says so."""
+
+    mining: str = "unreserved"
+    because: str = ""
+
+    @property
+    def is_reserved(self) -> bool:
+        """Whether it is reserved."""
+        return self.mining == "reserved"
+
+    def __str__(self) -> str:
+        """As it stands in the archive."""
+        return f"{self.mining}; {self.because}" if self.because else self.mining
+
+    @classmethod
+    def parse(cls, text: str) -> "Decision":
+        """Read what ``str`` made."""
+        mining, _, because = text.partition(";")
+        return cls(mining.strip(), because.strip())
+
+
+def strictest(decisions: Iterable[Decision]) -> Decision:
+    """All reservations in one; where there is none, what allows."""
+    found = list(decisions)
+    for mining in ("reserved", "allowed"):
+        told = [decision.because for decision in found if decision.mining == mining]
+        if told:
+            return Decision(mining, "; ".join(dict.fromkeys(told)))
+    return Decision()
+
+
+@cache
+def _told() -> dict[str, list[str]]:
+    told = tomllib.loads(Path(__file__).with_name("ai_agents.toml").read_text("utf-8"))
+    return {"agents": told["agents"], **told["usage"]}
+
+
+def ai_agents() -> tuple[str, ...]:
+    """Names of the agents that learn."""
+    return tuple(_told()["agents"])
+
+
+def usage_lines() -> frozenset[str]:
+    """Names of lines and headers that say what may be done with pages."""
+    return frozenset(_told()["lines"])
+
+
+def forbids_training(value: str) -> bool:
+    """Whether a list as ``search=yes, ai-train=no`` says no."""
+    for part in re.split(r"[,;]", value.lower()):
+        name, _, answer = part.partition("=")
+        if name.strip() in _told()["names"] and answer.strip() in _SAYS_NO:
+            return True
+    return False
+
+
+def matches(pattern: str, path: str) -> bool:
+    """Whether a path begins as a pattern says (RFC 9309, 2.2.3): ``*``, and ``$`` at the end."""
+    is_whole = pattern.endswith("$")
+    first, *rest = pattern.removesuffix("$").split("*")
+    if not path.startswith(first):
+        return False
+    position = len(first)
+    for number, part in enumerate(rest):
+        if is_whole and number == len(rest) - 1:
+            return path.endswith(part) and len(path) - len(part) >= position
+        position = path.find(part, position)
+        if position < 0:
+            return False
+        position += len(part)
+    return not is_whole or bool(rest) or position == len(path)
+
+
+@dataclass(frozen=True, slots=True)
+class TdmRules:
+    """The rules of a ``tdmrep.json``."""
+
+    rules: tuple[tuple[str, int, str], ...] = ()
+    """Pattern, 1 for reserved, policy."""
+
+    def decide(self, path: str) -> Decision:
+        """What the first rule that matches says of a path."""
+        for pattern, is_reserved, policy in self.rules:
+            if matches(pattern, path) or matches(unquote(pattern), unquote(path)):
+                told = f"tdmrep.json: {pattern}" + (f" (policy {policy})" if policy else "")
+                return Decision("reserved" if is_reserved else "allowed", told)
+        return Decision()
+
+
+def parse_tdmrep(body: bytes) -> TdmRules:
+    """Read a ``tdmrep.json``; what is none has no rules, as if it were not there."""
+    try:
+        told = json.loads(body.decode("utf-8-sig"))
+    except (ValueError, RecursionError):
+        return TdmRules()
+    rules = []
+    for rule in told[:MAX_RULES] if isinstance(told, list) else []:
+        if not isinstance(rule, dict):
+            continue
+        pattern, value = rule.get("location"), str(rule.get("tdm-reservation")).strip()
+        if isinstance(pattern, str) and value in {"0", "1"}:
+            rules.append((pattern, int(value), _line(rule.get("tdm-policy"))))
+    return TdmRules(tuple(rules))
+
+
+def _line(value: object) -> str:
+    return " ".join(value.split())[:300] if isinstance(value, str) else ""
+
+
+def decide_by_headers(headers: Sequence[tuple[str, str]]) -> Decision:
+    """What the headers of an answer reserve; names in any case."""
+    decisions = []
+    for name, value in ((name.lower(), value.strip().lower()) for name, value in headers):
+        told = f"header {name}: {value[:200]}"
+        if name == "tdm-reservation" and value in {"0", "1"}:
+            decisions.append(Decision("reserved" if value == "1" else "allowed", told))
+        elif (name == "x-robots-tag" and _NO_AI.search(value)) or (
+            name in usage_lines() and forbids_training(value)
+        ):
+            decisions.append(Decision("reserved", told))
+    return strictest(decisions)

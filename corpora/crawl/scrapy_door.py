@@ -1,0 +1,143 @@
+"""Scrapy's only way out: its download handler for http and https asks our fetcher.
+
+Nothing else of Scrapy opens a connection: handlers of other schemes are off, and so are its own
+robots.txt, retries, cookies, proxies, caches, consoles. Redirects stay Scrapy's: it asks again for
+each hop, so that each passes the door.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from scrapy.core.downloader.handlers.base import BaseDownloadHandler
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http import Headers, Request, Response
+from scrapy.responsetypes import responsetypes
+
+from corpora.crawl.tally import SiteTally
+from corpora.crawl.types import Fetched, Kind, Refused, SitePolicy
+
+if TYPE_CHECKING:
+    from corpora.crawl.spiders import Finder
+
+T = TypeVar("T")
+ARCHIVED = "archived"
+"""The flag of a response that did not come over the network now."""
+MAX_REDIRECTS = 5
+SETTINGS: Mapping[str, Any] = {
+    "BOT_NAME": "onoma",
+    "TWISTED_REACTOR_ENABLED": False,  # asyncio does; without a reactor there is no console either
+    "TELNETCONSOLE_ENABLED": False,
+    "REMOTE_CONTROL_ENABLED": False,
+    "DOWNLOAD_HANDLERS": {
+        "http": "corpora.crawl.scrapy_door.DoorHandler",
+        "https": "corpora.crawl.scrapy_door.DoorHandler",
+        **dict.fromkeys(("data", "file", "ftp", "s3")),
+    },
+    "DOWNLOADER_MIDDLEWARES": {
+        f"scrapy.downloadermiddlewares.{name}": None
+        for name in (
+            "offsite.OffsiteMiddleware",
+            "robotstxt.RobotsTxtMiddleware",
+            "httpauth.HttpAuthMiddleware",
+            "downloadtimeout.DownloadTimeoutMiddleware",
+            "defaultheaders.DefaultHeadersMiddleware",
+            "useragent.UserAgentMiddleware",
+            "retry.RetryMiddleware",
+            "redirect.MetaRefreshMiddleware",
+            "httpcompression.HttpCompressionMiddleware",
+            "cookies.CookiesMiddleware",
+            "httpproxy.HttpProxyMiddleware",
+            "httpcache.HttpCacheMiddleware",
+        )
+    },
+    "REDIRECT_MAX_TIMES": MAX_REDIRECTS,
+    "CONCURRENT_REQUESTS_PER_DOMAIN": 1,
+    "DOWNLOAD_DELAY": 0,  # the door keeps the pace, for it alone knows what robots.txt asks for
+    "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",  # as listed, not the last first
+    "DEPTH_PRIORITY": 1,
+    "CONCURRENT_ITEMS": 1,  # so that finders see what waits already
+    "LOG_ENABLED": False,
+    "STATS_DUMP": False,
+    "MEMUSAGE_ENABLED": False,
+    "WARN_ON_GENERATOR_RETURN_VALUE": False,
+}
+
+
+class Asks(Protocol):
+    """What the door needs of the fetcher."""
+
+    def fetch(self, url: str, *, kind: Kind, depth: int, site: SitePolicy) -> Fetched | Refused:
+        """Answer from the archive, or ask the server."""
+        ...
+
+    def sitemaps(self, url: str, *, site: SitePolicy) -> tuple[str, ...] | Refused:
+        """The sitemaps that robots.txt names."""
+        ...
+
+
+class RefusedError(IgnoreRequest):
+    """The fetcher did not ask."""
+
+    def __init__(self, refused: Refused) -> None:
+        super().__init__(f"{refused.reason}: {refused.detail}")
+        self.refused = refused
+
+
+class Door:
+    """The fetcher, which blocks, for those that must not block."""
+
+    def __init__(self, fetcher: Asks, threads: Executor) -> None:
+        self.fetcher, self.threads = fetcher, threads
+        self.broken: Exception | None = None
+        """Why nothing more can be fetched or kept: a full disk, a mistake of ours."""
+
+    async def ask(self, request: Request, site: SitePolicy, tally: SiteTally) -> Fetched:
+        """Fetch what a finder asks for, and count it; raises ``RefusedError``."""
+
+        def fetch() -> Fetched | Refused:
+            kind, steps = request.meta["kind"], request.meta["steps"]
+            return self.fetcher.fetch(request.url, kind=kind, depth=steps, site=site)
+
+        answer = await self._in_thread(fetch)
+        tally.count(answer, request.meta["kind"])
+        if isinstance(answer, Refused):
+            raise RefusedError(answer)
+        return answer
+
+    async def sitemaps(self, site: SitePolicy, url: str) -> tuple[str, ...] | Refused:
+        """The sitemaps that the robots.txt of a site names."""
+        return await self._in_thread(lambda: self.fetcher.sitemaps(url, site=site))
+
+    async def _in_thread(self, do: Callable[[], T]) -> T:
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self.threads, do)
+        except Exception as error:
+            self.broken = self.broken or error
+            raise
+
+
+class DoorHandler(BaseDownloadHandler):
+    """What Scrapy calls for each request."""
+
+    async def download_request(self, request: Request) -> Response:
+        """Ask the door of the finder."""
+        finder: Finder = self.crawler.spider  # type: ignore[assignment]
+        answer = await finder.door.ask(request, finder.site.policy, finder.tally)
+        return to_response(request, answer)
+
+
+def to_response(request: Request, answer: Fetched) -> Response:
+    """An answer as Scrapy knows it."""
+    headers = Headers()
+    for name, value in answer.headers:
+        headers.appendlist(name, value)
+    kind = responsetypes.from_args(headers=headers, url=request.url, body=answer.body[:5000])
+    return kind(
+        url=request.url,
+        status=answer.status,
+        headers=headers,
+        body=answer.body,
+        flags=[ARCHIVED] if answer.from_archive else [],
+    )

@@ -1,0 +1,347 @@
+"""Who finds articles: news-please's spiders, fed by our door, with what they lack.
+
+A finder is one of its spiders, made without the HTTP requests of its constructor. Added are: ports
+in addresses; Atom, RSS with namespaces; lists of every form that ``listings.py`` reads, packed or
+not; all feeds that a page declares; the right title for each item; ``nofollow``; patterns and dates
+that the site's row names; and list pages that are asked for again in a later session.
+"""
+
+import logging
+import re
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from html import escape
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+import scrapy
+from scrapy.exceptions import CloseSpider, IgnoreRequest
+from scrapy.http import HtmlResponse, Response
+from scrapy.spidermiddlewares.httperror import HttpError
+
+from corpora.crawl.listings import Entry, Listing, ListingError, PageLinks, read_links, read_listing
+from corpora.crawl.news_please import (
+    Heuristics,
+    ParseCrawler,
+    RecursiveCrawler,
+    RecursiveSitemapCrawler,
+    RssCrawler,
+    SitemapCrawler,
+    shipped_settings,
+)
+from corpora.crawl.scrapy_door import ARCHIVED, Door, RefusedError
+from corpora.crawl.sites import Site
+from corpora.crawl.tally import SiteTally
+from corpora.crawl.types import Kind, Refused
+
+USUAL_SITEMAPS = ("/sitemap.xml", "/sitemap_index.xml")
+MAX_NESTED = 4
+"""Indexes of sitemaps in each other."""
+MAX_WAITING = 2
+"""Times ``max_pages``: as many addresses wait at once; what is named beyond them is counted."""
+_LATER = -1_000
+"""Priority of a sitemap that an index names: what came before is fetched first, so that millions
+of addresses need not wait in memory."""
+_BOUNDS = ("bound_pages", "bound_bytes", "bound_seconds")
+"""Reasons after which nothing more can be had of a site, in this session."""
+_ATTRIBUTE = re.compile(r"[a-z][a-z0-9:_-]{0,40}")
+
+
+class ArticleHeuristics(Heuristics):
+    """What news-please takes for an article.
+
+    Its tests see an outline of the page, all that they look at: they would write out each heading
+    with all that is in it, which hostile pages can make arbitrarily slow.
+    """
+
+    def __init__(self, site: Site, crawler: type, links: Callable[[Response], PageLinks]) -> None:
+        super().__init__(shipped_settings("Heuristics"), [{"url": site.url}], crawler)
+        self.site, self.links = {"url": site.url}, links
+
+    def is_article(self, response: Response, url: str) -> bool:
+        """As news-please decides."""
+        return bool(super().is_article(self.outline(response), url))
+
+    def is_list(self, response: Response) -> bool:
+        """Whether a page mostly leads to others: no ``og:type`` of an article, linked headings."""
+        outline = self.outline(response)
+        if self.og_type(outline, self.site):
+            return False
+        share = self.linked_headlines(outline, self.site)
+        bound = float(self.cfg_heuristics["enabled_heuristics"]["linked_headlines"].lstrip("<="))
+        return share is not True and share > bound
+
+    def linked_headlines(
+        self,
+        response: Response,
+        site_dict: dict[str, str],
+        check_self: bool = False,  # noqa: FBT001, FBT002 - news-please's own
+    ) -> Any:
+        """As news-please's, which fails at a host without a dot: there, all links are its own."""
+        if "." in (urlsplit(site_dict["url"]).hostname or ""):
+            return super().linked_headlines(response, site_dict, check_self)
+        return super().linked_headlines(response, {"url": "http://localhost.example/"})
+
+    def outline(self, response: Response) -> HtmlResponse:
+        """The page's ``meta`` elements and headings, with the links of these."""
+        links = self.links(response)
+        lines = ["<html><head>"]
+        for meta in links.metas:
+            attributes = (f'{n}="{escape(v)}"' for n, v in meta if _ATTRIBUTE.fullmatch(n))
+            lines.append(f"<meta {' '.join(attributes)}>")
+        lines.append("</head><body>")
+        for name, hrefs in links.headings:
+            inside = "".join(f'<a href="{escape(href)}"></a>' for href in hrefs)
+            lines.append(f"<{name}>{inside}</{name}>")
+        body = "\n".join([*lines, "</body></html>"]).encode("utf-8", "replace")
+        return HtmlResponse(response.url, body=body, encoding="utf-8")
+
+
+class PageParser(ParseCrawler):
+    """What spiders do with a page: nothing is stored here, for the door has stored it."""
+
+    def __init__(self, finder: "Finder", crawler: type) -> None:
+        self.finder = finder
+        self.heuristics = ArticleHeuristics(finder.site, crawler, self.links)
+        self._last: tuple[Response, PageLinks] | None = None
+        super().__init__(self)  # its helper has one attribute that is asked for: heuristics
+        extensions = shipped_settings("Crawler")["ignore_file_extensions"]
+        self.no_page = re.compile(rf"\.(?:{extensions})$", re.IGNORECASE)
+
+    def links(self, response: Response) -> PageLinks:
+        """Read the links of a page, once."""
+        if self._last is None or self._last[0] is not response:
+            type = (response.headers.get("Content-Type") or b"").decode("latin-1")
+            try:
+                found = read_links(response.body, url=response.url, content_type=type or None)
+            except ListingError:
+                self.finder.tally.pass_over(response.url, "no_text")
+                found = PageLinks()
+            self._last = response, found
+        return self._last[1]
+
+    def content_type(self, response: Response) -> bool:
+        """Whether it is a page of HTML."""
+        if isinstance(response, HtmlResponse):
+            return True
+        self.finder.tally.pass_over(response.url, "no_html")
+        return False
+
+    def recursive_requests(
+        self, response: Response, *_: Any, **__: Any
+    ) -> Iterator[scrapy.Request]:
+        """Follow the links of a page."""
+        finder, links = self.finder, self.links(response)
+        told = b",".join(response.headers.getlist("X-Robots-Tag")).lower()
+        if b"nofollow" in told or b"none" in told:
+            finder.tally.passed_over["nofollow"] += len(links.links)
+            links = replace(links, links=())
+        finder.tally.passed_over["nofollow"] += links.n_nofollow
+        finder.tally.passed_over["beyond_links"] += links.n_beyond
+        for url in links.links:
+            if self.no_page.search(urlsplit(url).path):
+                finder.tally.pass_over(url, "file_type")
+            else:
+                steps = response.meta["steps"] + 1
+                yield from finder.ask(url, "page", callback=finder.parse, steps=steps)
+
+    def pass_to_pipeline_if_article(self, response: Response, *told: Any, **more: Any) -> None:
+        """Judge what was fetched now; what lies in the archive was judged when it was."""
+        if ARCHIVED not in response.flags:
+            super().pass_to_pipeline_if_article(response, *told, **more)
+
+    def pass_to_pipeline(self, response: Response, *_: Any, **__: Any) -> None:
+        """Count an article; there are no pipelines."""
+        self.finder.tally.add_article(response.url)
+
+
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """What a finder is made of."""
+
+    site: Site
+    tally: SiteTally
+    door: Door
+
+
+class Finder:
+    """What the spiders share: one site, its tally, the door."""
+
+    crawler: Any
+    """Scrapy's, of this finder."""
+    parse: Callable[..., Any]
+
+    def __init__(self, errand: Errand) -> None:
+        self.site, self.tally, self.door = errand.site, errand.tally, errand.door
+        self.original_url = self.site.url
+        self.ignored_allowed_domain = self.site.name
+        self.allowed_domains = [self.site.name]
+        self.ignore_regex = self.ignore_file_extensions = ""
+        self.log = logging.getLogger(__name__)
+        self.parse_crawler = PageParser(self, type(self))
+        self.helper = self
+        scrapy.Spider.__init__(self)  # type: ignore[arg-type]  # not news-please's: it asks servers
+
+    def ask(
+        self, url: str, kind: Kind, *, callback: Callable[..., Any], steps: int, **meta: Any
+    ) -> Iterator[scrapy.Request]:
+        """Make a request, if the site's row lets the address through."""
+        if kind == "page" and not self.site.wants(url):
+            self.tally.pass_over(url, "excluded")
+        elif kind == "page" and self._n_waiting() >= MAX_WAITING * self.site.policy.max_pages:
+            self.tally.passed_over["beyond_queue"] += 1
+        else:
+            meta |= {"kind": kind, "steps": steps}
+            try:
+                request = scrapy.Request(url, callback=callback, errback=self.fail, meta=meta)
+            except ValueError:
+                self.tally.pass_over(url, "bad_address")
+                return
+            request.priority = _LATER * meta.get("nested", 0)
+            request.dont_filter = kind == "list"
+            yield request
+
+    def _n_waiting(self) -> int:
+        told = self.crawler.stats.get_value
+        return int(told("scheduler/enqueued", 0) - told("scheduler/dequeued", 0))
+
+    def fail(self, failure: Any) -> None:
+        """Go on after a page that cannot be had; end where nothing more can be had."""
+        error = failure.value
+        if isinstance(error, RefusedError):
+            if error.refused.reason in _BOUNDS:
+                self.tally.ended = self.tally.ended or error.refused.reason
+            if error.refused.reason in (*_BOUNDS, "stopped"):
+                raise CloseSpider(error.refused.reason)
+        elif not isinstance(error, IgnoreRequest):  # a full disk, a mistake of ours
+            raise CloseSpider("broken")
+        elif not isinstance(error, HttpError):
+            self.tally.pass_over(failure.request.url, "redirects")
+
+    def read(self, response: Response) -> Listing | None:
+        """Read a list; None, and counted, where it is none."""
+        try:
+            listing = read_listing(response.body, url=response.url)
+        except ListingError as error:
+            self.log.warning("%s", error)
+            self.tally.pass_over(response.url, "broken_listing")
+            return None
+        self.tally.passed_over["beyond_entries"] += listing.n_beyond
+        return listing
+
+    def new_enough(self, entries: Iterable[Entry]) -> Iterator[Entry]:
+        """Entries that are not dated before ``since``."""
+        for entry in entries:
+            if self.site.since and entry.date and entry.date < self.site.since:
+                self.tally.pass_over(entry.url, "older")
+            else:
+                yield entry
+
+
+class _Sitemaps(Finder):
+    """Begins at sitemaps."""
+
+    async def start(self) -> AsyncIterator[Any]:
+        """Ask for the sitemaps of the row, those of robots.txt, or the usual ones."""
+        found = self.site.sitemaps or await self.door.sitemaps(self.site.policy, self.site.url)
+        if isinstance(found, Refused):
+            self.tally.count(found, "robots")
+            found = ()
+        usual = [urljoin(self.site.url, path) for path in USUAL_SITEMAPS]
+        for request in self._ask_sitemaps(dict.fromkeys(found or usual)):
+            yield request
+
+    def _ask_sitemaps(self, urls: Iterable[str], nested: int = 0) -> Iterator[scrapy.Request]:
+        for url in urls:
+            yield from self.ask(
+                url, "sitemap", callback=self._parse_sitemap, steps=0, nested=nested
+            )
+
+    def _parse_sitemap(self, response: Response) -> Iterator[scrapy.Request]:
+        listing = self.read(response)
+        entries = self.new_enough(listing.entries if listing else ())
+        nested = response.meta.get("nested", 0) + 1
+        if listing and listing.kind == "index":
+            if nested > MAX_NESTED:
+                self.tally.pass_over(response.url, "nested_sitemaps")
+                return
+            yield from self._ask_sitemaps((entry.url for entry in entries), nested)
+            return
+        for entry in entries:
+            self.tally.add_named(entry.url)
+            yield from self.ask(entry.url, "page", callback=self.parse, steps=1)
+
+
+class _Links(Finder):
+    """Follows links."""
+
+    async def start(self) -> AsyncIterator[Any]:
+        """Begin at the front page."""
+        for request in self.ask(self.site.url, "list", callback=self.parse, steps=0):
+            yield request
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        """As news-please does; but a page of links from an earlier session is asked for again."""
+        is_old_page = ARCHIVED in response.flags and response.meta["kind"] == "page"
+        is_html = isinstance(response, HtmlResponse)
+        if is_old_page and is_html and self.parse_crawler.heuristics.is_list(response):
+            steps = response.meta["steps"]
+            yield from self.ask(response.url, "list", callback=self.parse, steps=steps)
+            return
+        yield from super().parse(response)
+
+
+class SitemapFinder(_Sitemaps, SitemapCrawler):
+    """Pages that sitemaps name."""
+
+    name = "sitemap"
+
+
+class RecursiveFinder(_Links, RecursiveCrawler):
+    """Pages that links lead to, from the front page on."""
+
+    name = "recursive"
+
+
+class RecursiveSitemapFinder(_Sitemaps, _Links, RecursiveSitemapCrawler):
+    """Pages that sitemaps name, and those that links lead to from there."""
+
+    name = "recursive_sitemap"
+
+
+class FeedFinder(Finder, RssCrawler):
+    """Pages that feeds name."""
+
+    name = "feed"
+
+    async def start(self) -> AsyncIterator[Any]:
+        """Ask for the feeds of the row, or for the front page, which may declare some."""
+        if not self.site.feeds:
+            for request in self.ask(self.site.url, "list", callback=self.parse, steps=0):
+                yield request
+        for request in self._ask_feeds(self.site.feeds):
+            yield request
+
+    def _ask_feeds(self, urls: Iterable[str]) -> Iterator[scrapy.Request]:
+        for url in urls:
+            yield from self.ask(url, "feed", callback=self.rss_parse, steps=0)
+
+    def parse(self, response: Response) -> Iterator[scrapy.Request]:
+        """Find all feeds that a page declares."""
+        if self.parse_crawler.content_type(response):
+            yield from self._ask_feeds(self.parse_crawler.links(response).feeds)
+
+    def rss_parse(self, response: Response) -> Iterator[scrapy.Request]:
+        """Ask for the articles of a feed, each with its own title."""
+        listing = self.read(response)
+        for entry in self.new_enough(listing.entries if listing else ()):
+            self.tally.add_named(entry.url)
+            for request in self.ask(entry.url, "page", callback=self.article_parse, steps=1):
+                request.cb_kwargs["rss_title"] = entry.title
+                yield request
+
+
+FINDERS: dict[str, type[Finder]] = {
+    finder.name: finder
+    for finder in (SitemapFinder, FeedFinder, RecursiveFinder, RecursiveSitemapFinder)
+}

@@ -1,0 +1,128 @@
+"""Addresses of pages in one form: what is the same page has the same key in the archive."""
+
+import re
+from dataclasses import dataclass
+from urllib.parse import quote, urlsplit
+
+from corpora.crawl.addresses import literal
+from corpora.errors import CorpusError
+
+_PORTS = {"http": 80, "https": 443}
+_KEPT = "%/:=&?~+!$,;'@()*[]|-._"
+"""What is not written as ``%XX`` in paths and queries."""
+_CONTROL = re.compile(r"[\x00-\x20\x7f]")
+_DOT = re.compile("%2[eE]")
+_NAME = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*\.?")
+MAX_PATH = 3000
+"""Characters of a path with its query, in normal form."""
+
+
+class BadUrlError(CorpusError):
+    """No address of a page that can be asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """An address of http or https, taken apart."""
+
+    scheme: str
+    host: str
+    """Lower case, in the letters of the name server; of IPv6 without brackets."""
+    port: int
+    path: str
+    """With the query."""
+
+    @property
+    def authority(self) -> str:
+        """The host as it stands in addresses, with its port where that is not the usual one."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
+
+    @property
+    def origin(self) -> str:
+        """What a robots.txt is for."""
+        return f"{self.scheme}://{self.authority}"
+
+    @property
+    def url(self) -> str:
+        """The address in normal form."""
+        return f"{self.origin}{self.path}"
+
+    def is_of(self, hosts: tuple[str, ...]) -> bool:
+        """Whether it is on one of the hosts, or below one, at a port that they allow."""
+        return any(self._is_at(told.lower()) for told in hosts)
+
+    def _is_at(self, told: str) -> bool:
+        host, port = split_host(told)
+        is_host = self.host == host or (self.host.endswith(f".{host}") and not literal(host))
+        is_port = self.port == port if port else self.port in _PORTS.values()
+        return is_host and is_port
+
+
+def split_host(told: str) -> tuple[str, int | None]:
+    """Take ``example.org``, ``127.0.0.1:8080`` or ``[::1]:8080`` apart."""
+    if told.startswith("["):
+        host, _, port = told[1:].partition("]")
+        port = port.removeprefix(":")
+    elif told.count(":") > 1:
+        return told, None
+    else:
+        host, _, port = told.partition(":")
+    return host, int(port) if port.isascii() and port.isdigit() else None
+
+
+def parse_url(url: str) -> Target:
+    """Take an address apart; raises ``BadUrlError``.
+
+    What stands behind ``#`` is left out; white space around it, too.
+    """
+    url = url.strip()[: 4 * MAX_PATH]
+    try:
+        parts = urlsplit(url)
+        scheme, host, port = parts.scheme.lower(), parts.hostname, parts.port
+    except ValueError as error:
+        raise BadUrlError(str(error)) from error
+    if scheme not in _PORTS:
+        raise BadUrlError(f"{scheme or 'no scheme'}: only http and https are fetched")
+    if "@" in parts.netloc or "\\" in parts.netloc:
+        raise BadUrlError("has a user name or a password")
+    if not host:
+        raise BadUrlError("has no host")
+    if port == 0:
+        raise BadUrlError("has the port 0")
+    path = _without_dots(_quoted(parts.path)) + (f"?{_quoted(parts.query)}" if parts.query else "")
+    if len(path) > MAX_PATH:
+        raise BadUrlError(f"longer than {MAX_PATH:,} characters")
+    return Target(scheme, _host(host), port or _PORTS[scheme], path)
+
+
+def _quoted(text: str) -> str:
+    return quote(_CONTROL.sub(lambda found: f"%{ord(found[0]):02X}", text), safe=_KEPT)
+
+
+def _without_dots(path: str) -> str:
+    """Go up where ``..`` says so (RFC 3986, 5.2.4), lest a rule for the path be led around."""
+    parts = [_DOT.sub(".", part) if len(part) <= 6 else part for part in path.split("/")[1:]]
+    kept: list[str] = []
+    for part in parts:
+        if part == "..":
+            kept = kept[:-1]
+        elif part != ".":
+            kept.append(part)
+    ends_open = bool(parts) and parts[-1] in {".", ".."} and bool(kept)
+    return "/" + "/".join(kept) + ("/" if ends_open else "")
+
+
+def _host(host: str) -> str:
+    address = literal(host)
+    if address is not None:
+        if "%" in host:
+            raise BadUrlError("has an address of one network card")
+        return str(address)
+    try:
+        name = host.lower() if host.isascii() else host.encode("idna").decode("ascii")
+    except UnicodeError as error:
+        raise BadUrlError(f"{host!r} is no name of a host") from error
+    if not _NAME.fullmatch(name):
+        raise BadUrlError(f"{host!r} is no name of a host")
+    return name.rstrip(".")

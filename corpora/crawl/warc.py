@@ -1,0 +1,183 @@
+"""Records of WARC 1.1 (ISO 28500:2017), written: each a gzip member of its own.
+
+The body stands as it was sent, in its ``Content-Encoding``; chunks are joined, and the header that
+said so is kept under another name. There are no ``request`` records: all requests are alike but for
+the address, and the ``warcinfo`` record has the ``User-Agent``. What the crawl decided stands in
+fields ``Onoma-…``:
+
+- ``Onoma-Session``, ``-Site``, ``-Kind``, ``-Depth``, ``-Attempt``: for what it was asked for
+- ``Onoma-Robots``: ``allow``, with the delay, or why there are no rules
+- ``Onoma-Mining``: ``reserved``, ``allowed`` or ``unreserved``, and what says so
+- ``Onoma-Seconds``: from the request to the end of the answer; ``Onoma-Elapsed``: of the site, in
+  the session; ``Onoma-Bytes``: of the body, as sent; ``Onoma-Wait``: what the host asked for
+- ``Onoma-Refused``: of a ``metadata`` record, why a request has no answer that can be used
+"""
+
+import gzip
+import hashlib
+import re
+import time
+import uuid
+from base64 import b32encode
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+_NO_TEXT = re.compile(r"[\x00-\x1f\x7f]+")
+_LONGEST = 4096
+_HTTP = "application/http;msgtype=response"
+NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """A request: for whom, when, and what was decided before."""
+
+    url: str
+    began: float
+    """Seconds since 1970."""
+    seconds: float = 0.0
+    """Until the answer ended."""
+    session: str = ""
+    site: str = ""
+    kind: str = ""
+    depth: int = 0
+    attempt: int = 1
+    tries: int = 1
+    """How many attempts there may be."""
+    robots: str = ""
+    mining: str = ""
+    elapsed: float = 0.0
+    """Seconds that the site has been asked, in the session."""
+    n_bytes: int = 0
+    wait: float | None = None
+
+    def fields(self) -> dict[str, str]:
+        """As they stand in the record."""
+        return {
+            "Onoma-Session": self.session,
+            "Onoma-Site": self.site,
+            "Onoma-Kind": self.kind,
+            "Onoma-Depth": str(self.depth),
+            "Onoma-Attempt": f"{self.attempt}/{self.tries}",
+            "Onoma-Robots": self.robots,
+            "Onoma-Mining": self.mining,
+            "Onoma-Seconds": f"{self.seconds:.3f}",
+            "Onoma-Elapsed": f"{self.elapsed:.3f}",
+            "Onoma-Bytes": str(self.n_bytes),
+            "Onoma-Wait": "" if self.wait is None else f"{self.wait:.3f}",
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A record that is to be written."""
+
+    headers: dict[str, str]
+    block: bytes
+
+    @property
+    def told(self) -> dict[str, str]:
+        """The headers as a reader gives them: names without case."""
+        return {name.lower(): value for name, value in self.headers.items()}
+
+    def packed(self) -> bytes:
+        """The bytes of it, a gzip member."""
+        lines = ["WARC/1.1", *(f"{name}: {value}" for name, value in self.headers.items())]
+        head = "\r\n".join([*lines, "", ""]).encode()
+        return gzip.compress(head + self.block + b"\r\n\r\n", compresslevel=6)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Response:
+    """An answer as it came."""
+
+    status: int
+    reason: str = ""
+    version: str = "1.1"
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes = b""
+    """Packed, if the server packed it; without chunks."""
+    address: str = ""
+
+
+def date_of(seconds: float) -> str:
+    """A time as WARC 1.1 writes it, in milliseconds."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")[:-6] + "Z"
+
+
+def response_record(asked: Asked, response: Response) -> Record:
+    """A ``response`` record."""
+    head = _head(response)
+    fields = {
+        "WARC-IP-Address": response.address,
+        "WARC-Payload-Digest": digest_of(response.body),
+        "Content-Type": _HTTP,
+    }
+    return _record("response", head + response.body, asked, fields=fields)
+
+
+def revisit_record(asked: Asked, response: Response, *, date: str, digest: str) -> Record:
+    """A ``revisit`` record: nothing has changed since ``date``."""
+    fields = {
+        "WARC-IP-Address": response.address,
+        "WARC-Profile": NOT_MODIFIED,
+        "WARC-Refers-To-Target-URI": asked.url,
+        "WARC-Refers-To-Date": date,
+        "WARC-Payload-Digest": digest,
+        "Content-Type": _HTTP,
+    }
+    return _record("revisit", _head(response), asked, fields=fields)
+
+
+def refusal_record(asked: Asked, *, reason: str, detail: str) -> Record:
+    """A ``metadata`` record: a request was made, and nothing came that can be used."""
+    block = f"refused: {reason}\r\ndetail: {_line(detail)}\r\n".encode()
+    fields = {"Content-Type": "application/warc-fields", "Onoma-Refused": reason}
+    return _record("metadata", block, asked, fields=fields)
+
+
+def info_record(*, filename: str, about: Mapping[str, str]) -> Record:
+    """The ``warcinfo`` record that a file begins with."""
+    block = "".join(f"{name}: {_line(value)}\r\n" for name, value in about.items()).encode()
+    fields = {"WARC-Filename": filename, "Content-Type": "application/warc-fields"}
+    return _record("warcinfo", block, Asked(url="", began=time.time()), fields=fields)
+
+
+def digest_of(body: bytes) -> str:
+    """The digest of a body, as archives write it."""
+    sha1 = hashlib.sha1(body, usedforsecurity=False).digest()
+    return f"sha1:{b32encode(sha1).decode('ascii')}"
+
+
+def _head(response: Response) -> bytes:
+    lines = [f"HTTP/{response.version} {response.status} {_line(response.reason)}".rstrip()]
+    has_length = False
+    for name, value in response.headers:
+        if name.lower() == "transfer-encoding":
+            lines.append(f"X-Archive-Orig-Transfer-Encoding: {value}")
+        elif name.lower() != "content-length":
+            lines.append(f"{name}: {value}")
+        elif not has_length:
+            has_length = True
+            lines.append(f"{name}: {len(response.body)}")
+    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1", "replace")
+
+
+def _record(kind: str, block: bytes, asked: Asked, *, fields: Mapping[str, str]) -> Record:
+    named = {
+        "WARC-Type": kind,
+        "WARC-Record-ID": f"<urn:uuid:{uuid.uuid4()}>",
+        "WARC-Date": date_of(asked.began),
+        "WARC-Target-URI": asked.url,
+        **fields,
+        **(asked.fields() if asked.url else {}),
+        "WARC-Block-Digest": digest_of(block),
+        "Content-Length": str(len(block)),
+    }
+    return Record({name: line for name, told in named.items() if (line := _line(told))}, block)
+
+
+def _line(value: str) -> str:
+    """A value that stays on its line; of a server's making, perhaps."""
+    return _NO_TEXT.sub(" ", value).encode("utf-8", "replace").decode()[:_LONGEST].strip()
