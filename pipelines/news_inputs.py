@@ -3,6 +3,7 @@
 What a crawl fetched lies in its archive, beside the output; everything after it reads archives.
 """
 
+import glob
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -39,7 +40,7 @@ def archives_of(options: "Options") -> tuple[str, ...]:
                 f"{options.sites}: no site gave a page; {archive}/crawl-{report.session}.report.md "
                 "says why. Is there a network? Are the addresses right?"
             )
-    return (str(archive / "crawl-*.warc.gz"),)
+    return (str(Path(glob.escape(str(archive))) / "crawl-*.warc.gz"),)
 
 
 def archive_folder(options: "Options") -> Path:

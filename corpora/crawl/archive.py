@@ -133,6 +133,11 @@ class Archive:
         with self._lock:
             return self._index.hosts()
 
+    def pauses(self, now: float) -> dict[str, float]:
+        """Hosts that asked not to be asked before a time which has not come, in any session."""
+        with self._lock:
+            return self._index.pauses(now)
+
     def find(self, url: str) -> Entry | None:
         """What came of an address in this session, the last time."""
         with self._lock:
@@ -268,7 +273,7 @@ class Archive:
                 continue
             entries, end, n_damaged = _scan(path, start)
             indexed, damaged = indexed + len(entries), damaged + n_damaged
-            if end < size:
+            if end < size or not size:
                 n_cut += size - end
                 cut_files.append(path.name)
                 _cut(path, end)

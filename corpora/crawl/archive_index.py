@@ -169,6 +169,11 @@ class ArchiveIndex:
         """When the last answer of each host ended."""
         return dict(self._db.execute("SELECT host, max(ended) FROM entries GROUP BY host"))
 
+    def pauses(self, now: float) -> dict[str, float]:
+        """Until when each host asked not to be asked, where that is after ``now``."""
+        sums = "SELECT host, max(ended + wait) FROM entries WHERE wait >= 0 AND ended + wait > ?"
+        return dict(self._db.execute(f"{sums} GROUP BY host", (now,)))
+
     def of_session(self, session: str) -> Iterator[Entry]:
         """All records of a session, in order."""
         return self._find("WHERE session = ? ORDER BY id", session)

@@ -10,7 +10,12 @@ import select
 import ssl
 import time
 from collections.abc import Callable, Iterable
-from http.client import HTTPException, HTTPResponse, IncompleteRead
+from email.errors import (
+    FirstHeaderLineIsContinuationDefect,
+    MisplacedEnvelopeHeaderDefect,
+    MissingHeaderBodySeparatorDefect,
+)
+from http.client import HTTPException, HTTPResponse, IncompleteRead, parse_headers
 from socket import create_connection, socket
 from typing import IO, Any
 
@@ -21,7 +26,15 @@ from corpora.errors import CorpusError
 
 CONNECT_S = 20.0
 """For an address; a page may leave less."""
+MAX_HEADERS = 1 << 16
+"""Bytes of all headers of an answer."""
 _CHUNK = 1 << 16
+_ENDS_HEADERS = (
+    FirstHeaderLineIsContinuationDefect,
+    MisplacedEnvelopeHeaderDefect,
+    MissingHeaderBodySeparatorDefect,
+)
+"""Lines after which the standard library reads no more headers, and says nothing."""
 
 
 class ExchangeError(CorpusError):
@@ -49,6 +62,17 @@ class _TimedStream(io.RawIOBase):
             raise TimeoutError("timed out")
         self._link.settimeout(left)
         return self._link.recv_into(buffer)
+
+
+class _Response(HTTPResponse):
+    """Passes over what is said before the answer (RFC 9110, 15.2), not only ``100``."""
+
+    def _read_status(self) -> tuple[str, int, str]:
+        while True:
+            version, status, reason = super()._read_status()  # type: ignore[misc]  # not in stubs
+            if not 102 <= status < 200:
+                return version, status, reason
+            parse_headers(self.fp)
 
 
 class Answer:
@@ -152,10 +176,9 @@ class Connection:
         with _told():
             self._link.settimeout(max(0.001, deadline - time.monotonic()))
             self._link.sendall(request)
-            response = HTTPResponse(self, method="GET")  # type: ignore[arg-type] # see makefile
+            response = _Response(self, method="GET")  # type: ignore[arg-type] # see makefile
             response.begin()
-            if response.status < 200:
-                raise HTTPException(f"status {response.status}")
+            _check_head(response)
         return Answer(response, self)
 
     def makefile(self, _: str) -> IO[bytes]:
@@ -173,6 +196,16 @@ class Connection:
         """End it."""
         self.is_reusable = False
         self._link.close()
+
+
+def _check_head(response: HTTPResponse) -> None:
+    """Raise ``HTTPException`` where headers were not read: one of them may reserve the page."""
+    if response.status < 200:
+        raise HTTPException(f"status {response.status}")
+    if any(isinstance(defect, _ENDS_HEADERS) for defect in response.headers.defects):
+        raise HTTPException("a line among the headers is none")
+    if sum(len(name) + len(value) + 4 for name, value in response.headers.items()) > MAX_HEADERS:
+        raise HTTPException(f"more than {MAX_HEADERS:,} bytes of headers")
 
 
 def _secure(link: socket, host: str, *, deadline: float, tls: ssl.SSLContext) -> socket:

@@ -15,7 +15,7 @@ from corpora.crawl.archive import Archive, Repair
 from corpora.crawl.bounds import SiteBounds, Used
 from corpora.crawl.contact import AGENT, crawler_agent
 from corpora.crawl.exchange import Exchange, Request
-from corpora.crawl.hosts import ROBOTS, Errand, HostRules, Hosts
+from corpora.crawl.hosts import ROBOTS, RULES, Errand, HostRules, Hosts
 from corpora.crawl.lines import Lines
 from corpora.crawl.memory import Memory
 from corpora.crawl.pace import Clock, Pace
@@ -24,8 +24,7 @@ from corpora.crawl.robots import STALE_S, Robots
 from corpora.crawl.types import Fetched, Kind, Refused, SitePolicy
 from corpora.crawl.urls import BadUrlError, Target, parse_url
 
-_RULES = ("robots", "tdmrep")
-_UNRESERVED = ("robots", "tdmrep", "sitemap")
+_UNRESERVED = (*RULES, "sitemap")
 """Kinds that are made for those who come by themselves: no text of the site is in them."""
 
 
@@ -57,10 +56,10 @@ class Fetcher:
 
     def __init__(self, archive: Archive, lines: Lines, clock: Clock) -> None:
         self._archive, self._lines, self._clock = archive, lines, clock
-        self._memory = Memory(archive)
+        self._memory = Memory(archive, clock.now)
         self._pace = _restored(archive, clock.now())
         self._exchange = Exchange(archive, lines, clock=clock, pace=self._pace)
-        self._hosts = Hosts(self._ask_for_rules, self._stale_robots)
+        self._hosts = Hosts(self._ask_for_rules, self._stale_robots, clock.now)
         self._sites: dict[str, SiteBounds] = {}
 
     @property
@@ -133,18 +132,18 @@ class Fetcher:
                 site=site,
                 bounds=self._bounds(site),
                 delay=max(site.delay, rules.robots.delay),
-                robots=rules.robots.summary() if kind not in _RULES else "",
+                robots=rules.robots.summary() if kind not in RULES else "",
                 mining=mining,
                 heeds_headers=site.respect_reservations and kind not in _UNRESERVED,
                 attempt=self._memory.n_tried(target) + 1,
-                before=self._memory.before(target),
+                before=self._memory.before(target, kind),
             )
             return self._exchange.run(request)
 
     def _ask_for_rules(self, errand: Errand, robots: Robots) -> Fetched | Refused:
         """Ask for robots.txt or tdmrep.json, of this or of the host that a redirect leads to."""
         target, site = errand.target, errand.site
-        refused = _private(target, site)
+        refused = _private(target, site) or _of_another_port(target, site)
         known = refused or self._memory.recall(target, errand.kind, site)
         return known or self._ask(errand, HostRules(robots, TdmRules()), Decision())
 
@@ -165,6 +164,13 @@ def _private(target: Target, site: SitePolicy) -> Refused | None:
     if address and not may_ask(address, parse_networks(site.allow_private)):
         return Refused(target.url, "private_address", f"{address} is not of the public internet")
     return None
+
+
+def _of_another_port(target: Target, site: SitePolicy) -> Refused | None:
+    """Refuse to look for rules where no site of the web is."""
+    if target.port in (80, 443) or target.is_of(site.hosts):
+        return None
+    return Refused(target.url, "foreign_host", f"{target.authority}: a port of another host")
 
 
 def _forbidden(errand: Errand, rules: HostRules, mining: Decision) -> Refused | None:
@@ -206,4 +212,8 @@ def _restored(archive: Archive, now: float) -> Pace:
         known.last = max(known.last, ended)
     for entry in archive.replay():
         pace.of(entry.host).note(entry)
+    for host, until in archive.pauses(now).items():
+        known = pace.of(host)
+        known.not_before = max(known.not_before, until)
+        known.longest = max(known.longest, until - now)
     return pace

@@ -17,6 +17,12 @@ from corpora.crawl.robots import MAX_REDIRECTS, Robots, closed, parse_robots
 from corpora.crawl.types import Fetched, Kind, Refused, SitePolicy
 from corpora.crawl.urls import BadUrlError, Target, parse_url
 
+RULES: tuple[Kind, ...] = ("robots", "tdmrep")
+"""The kinds that are asked for to know what may be asked."""
+KEPT_S = 24 * 3600.0
+"""Seconds that rules hold (RFC 9309, 2.4); then they are asked for again."""
+_LOOK_S = 3600.0
+"""Seconds after which the archive is asked how old they are."""
 Ask = Callable[["Errand", Robots], Fetched | Refused]
 """Asks for an address at the pace of a robots.txt."""
 ROBOTS = "/robots.txt"
@@ -55,9 +61,11 @@ class HostRules:
 class Hosts:
     """Fetches and keeps the rules; safe for threads. ``stale`` finds a robots.txt from before."""
 
-    def __init__(self, ask: Ask, stale: Callable[[str], bytes | None]) -> None:
-        self._ask, self._stale = ask, stale
-        self._known: dict[str, HostRules] = {}
+    def __init__(
+        self, ask: Ask, stale: Callable[[str], bytes | None], now: Callable[[], float]
+    ) -> None:
+        self._ask, self._stale, self._now = ask, stale, now
+        self._known: dict[str, tuple[HostRules, float]] = {}
         self._locks: defaultdict[str, Lock] = defaultdict(Lock)
         self._lock = Lock()
 
@@ -66,11 +74,11 @@ class Hosts:
         with self._lock:
             lock = self._locks[target.origin]
         with lock:
-            found = self._known.get(target.origin)
-            if found is None:
+            found, since = self._known.get(target.origin, (None, 0.0))
+            if found is None or self._now() - since > _LOOK_S:
                 found = self._fetch(target, site)
                 if found.refused is None:
-                    self._known[target.origin] = found
+                    self._known[target.origin] = found, self._now()
             return found
 
     def _fetch(self, target: Target, site: SitePolicy) -> HostRules:
@@ -100,6 +108,8 @@ class Hosts:
                 target = parse_url(urljoin(errand.target.url, location))
             except (BadUrlError, ValueError):
                 return None
+            if errand.kind == "tdmrep" and not _may_follow(errand.target, target, robots):
+                return None
             errand = replace(errand, target=target)
         return None
 
@@ -116,6 +126,14 @@ class Hosts:
         if old is not None:
             return parse_robots(old, told=f"robots.txt of the day before ({what})")
         return closed(f"robots.txt cannot be had ({what})")
+
+
+def _may_follow(target: Target, to: Target, robots: Robots) -> bool:
+    """Whether a tdmrep.json may be elsewhere: where robots.txt lets us, or on another host.
+
+    There, at the same path alone: of what else may be asked there, we know nothing.
+    """
+    return robots.allows(to.url) if to.origin == target.origin else to.path == TDMREP
 
 
 def _is_all(answer: Fetched | Refused | None) -> TypeGuard[Refused]:

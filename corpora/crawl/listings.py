@@ -5,6 +5,7 @@ and no tree is deeper than the parser's own bound. What cannot be read is a ``Li
 """
 
 import gzip
+import re
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ MAX_ENTRIES = 50_000
 """Also."""
 MAX_LINKS = 10_000
 """Of a page; no honest one has as many."""
+_AMPERSAND = re.compile(rb"&(?!#?\w{1,31};)")
+_TEXT, _TEXT_ENDS = b"<![CDATA[", b"]]>"
 _ENTRIES = frozenset({"url", "sitemap", "item", "entry"})
 _DATES = ("publication_date", "lastmod", "pubdate", "published", "updated", "date")
 """By which name a date is given, the best first; names without case."""
@@ -94,7 +97,7 @@ def _read_xml(body: bytes, url: str) -> tuple[str, list[Entry]]:
     from lxml import etree
 
     events = etree.iterparse(
-        BytesIO(body),
+        BytesIO(_with_ampersands(body)),
         events=("start", "end"),
         recover=True,
         resolve_entities=False,
@@ -123,6 +126,16 @@ def _read_xml(body: bytes, url: str) -> tuple[str, list[Entry]]:
     if not kind:
         raise ListingError(f"{url}: neither a sitemap nor a feed, but <{root}>.")
     return kind, entries
+
+
+def _with_ampersands(body: bytes) -> bytes:
+    """Write ``&`` as XML does where nobody did: the parser would leave out what follows."""
+    first, *rest = body.split(_TEXT)
+    parts = [_AMPERSAND.sub(b"&amp;", first)]
+    for part in rest:
+        inside, ends, after = part.partition(_TEXT_ENDS)
+        parts += [_TEXT, inside, ends, _AMPERSAND.sub(b"&amp;", after)]
+    return b"".join(parts)
 
 
 def _name(element: "_Element") -> str:
@@ -261,8 +274,17 @@ def _parse_html(text: str) -> Any:
 
 
 def _forbids_following(meta: dict[str, str]) -> bool:
-    value = meta.get("content", "").lower()
-    return meta.get("name", "").lower() == "robots" and ("nofollow" in value or "none" in value)
+    value = meta.get("content", "")
+    return meta.get("name", "").lower() == "robots" and forbids_following(value)
+
+
+def forbids_following(directives: str) -> bool:
+    """Whether ``noindex, nofollow`` says so, to us or to any; previews are another matter."""
+    told = (part.strip() for part in directives.lower().split(","))
+    return any(
+        part.rpartition(":")[2].strip() in {"nofollow", "none"} and not part.startswith("max-")
+        for part in told
+    )
 
 
 def _feeds(root: Any, base: str) -> Iterator[str]:

@@ -1,10 +1,12 @@
 """What need not be asked: answers and failures that lie in the archive."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import cast
 
 from corpora.crawl.archive import Archive
 from corpora.crawl.archive_index import Entry
+from corpora.crawl.hosts import KEPT_S, RULES
 from corpora.crawl.types import Fetched, Kind, Reason, Refused, SitePolicy
 from corpora.crawl.urls import Target
 from corpora.crawl.warc import Response
@@ -22,19 +24,25 @@ _ABOUT_PACKING = (
 
 
 class Memory:
-    """Answers from an archive."""
+    """Answers from an archive.
 
-    def __init__(self, archive: Archive) -> None:
-        self._archive = archive
+    What was asked for as rules is no page, whatever stands there: a redirect may have led to it
+    before anybody knew whether it may be asked for.
+    """
+
+    def __init__(self, archive: Archive, now: Callable[[], float]) -> None:
+        self._archive, self._now = archive, now
 
     def recall(self, target: Target, kind: Kind, site: SitePolicy) -> Fetched | Refused | None:
         """What came of an address: in this session, or, of a page, in any; None to ask."""
         entry = self._archive.find(target.url)
-        if entry is not None and (entry.is_final or entry.attempt >= site.tries):
-            return self._answer(entry, site)
-        if kind == "page" and entry is None:
+        if entry is not None and _serves(entry, kind):
+            is_over = kind in RULES and self._now() - entry.ended > KEPT_S
+            is_known = entry.is_final or entry.attempt >= site.tries
+            return self._answer(entry, site) if is_known and not is_over else None
+        if kind == "page":
             entry = self._archive.find_answer(target.url, LASTING)
-            if entry is not None:
+            if entry is not None and _serves(entry, kind):
                 return self._answer(entry, site)
         return None
 
@@ -43,10 +51,12 @@ class Memory:
         entry = self._archive.find(target.url)
         return entry.attempt if entry is not None and not entry.is_final else 0
 
-    def before(self, target: Target) -> Entry | None:
+    def before(self, target: Target, kind: Kind) -> Entry | None:
         """The answer of before that a conditional request can be made for."""
         entry = self._archive.find_answer(target.url, (200,))
-        return entry if entry is not None and entry.can_be_asked_whether_changed else None
+        if entry is None or not _serves(entry, kind):
+            return None
+        return entry if entry.can_be_asked_whether_changed else None
 
     def stale(self, url: str, *, since: float) -> bytes | None:
         """The body of the last answer with status 200, if it was true after a time."""
@@ -65,6 +75,10 @@ class Memory:
         found = self._archive.find_body(entry)
         max_bytes = max(site.max_page_bytes, found.n_bytes)
         return to_fetched(self._archive.read(found), found, max_bytes=max_bytes)
+
+
+def _serves(entry: Entry, kind: Kind) -> bool:
+    return kind in RULES or entry.kind not in RULES
 
 
 def to_fetched(answer: Answer, entry: Entry, *, max_bytes: int) -> Fetched | Refused:

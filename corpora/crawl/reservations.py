@@ -20,6 +20,7 @@ from urllib.parse import unquote
 
 _NO_AI = re.compile(r"(?:^|[\s,:;])noai(?:$|[\s,;])")
 _SAYS_NO = ("no", "n", "0", "?0")
+_VALUES = {"0": 0, "0.0": 0, "False": 0, "1": 1, "1.0": 1, "True": 1}
 MAX_RULES = 10_000
 """Of a tdmrep.json; more are no rules that somebody wrote."""
 
@@ -121,13 +122,13 @@ def parse_tdmrep(body: bytes) -> TdmRules:
         told = json.loads(body.decode("utf-8-sig"))
     except (ValueError, RecursionError):
         return TdmRules()
-    rules = []
+    told, rules = [told] if isinstance(told, dict) else told, []
     for rule in told[:MAX_RULES] if isinstance(told, list) else []:
         if not isinstance(rule, dict):
             continue
         pattern, value = rule.get("location"), str(rule.get("tdm-reservation")).strip()
-        if isinstance(pattern, str) and value in {"0", "1"}:
-            rules.append((pattern, int(value), _line(rule.get("tdm-policy"))))
+        if isinstance(pattern, str) and value in _VALUES:
+            rules.append((pattern, _VALUES[value], _line(rule.get("tdm-policy"))))
     return TdmRules(tuple(rules))
 
 

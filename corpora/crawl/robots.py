@@ -21,6 +21,10 @@ MAX_BYTES = 500 << 10
 MAX_REDIRECTS = 5
 STALE_S = 24 * 3600.0
 """How old the one from before may be where it cannot be had now (RFC 9309, 2.4)."""
+_VERSION = re.compile(
+    r"^([ \t]*user-?agent[ \t]*:[ \t]*[^\s#/]+)/[^\r\n#]*", re.IGNORECASE | re.MULTILINE
+)
+"""``User-agent: GPTBot/1.2``: the name alone counts (RFC 9309, 2.2.1)."""
 _LINE = re.compile(r"\s*([A-Za-z-]+)\s*:\s*([^#\r\n]*)")
 
 
@@ -114,9 +118,11 @@ class Robots:
 
 
 def parse_robots(body: bytes, *, told: str) -> Robots:
-    """Read a robots.txt, at most its first 500 KiB."""
-    text = body[:MAX_BYTES].decode("utf-8-sig", "replace")
-    return Robots(text, told)
+    """Read a robots.txt, at most the lines that end in its first 500 KiB."""
+    if len(body) > MAX_BYTES:
+        body = b"".join(body[:MAX_BYTES].splitlines(keepends=True)[:-1])
+    text = body.decode("utf-8-sig", "replace")
+    return Robots(_VERSION.sub(r"\1", text), told)
 
 
 def closed(told: str) -> Robots:

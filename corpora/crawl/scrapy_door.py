@@ -53,7 +53,9 @@ SETTINGS: Mapping[str, Any] = {
         )
     },
     "REDIRECT_MAX_TIMES": MAX_REDIRECTS,
+    "CONCURRENT_REQUESTS": 2,  # of a site: its hosts may be many, and all of them one machine
     "CONCURRENT_REQUESTS_PER_DOMAIN": 1,
+    "URLLENGTH_LIMIT": 0,  # the door has one, and counts
     "DOWNLOAD_DELAY": 0,  # the door keeps the pace, for it alone knows what robots.txt asks for
     "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",  # as listed, not the last first
     "DEPTH_PRIORITY": 1,
@@ -132,7 +134,7 @@ def to_response(request: Request, answer: Fetched) -> Response:
     """An answer as Scrapy knows it."""
     headers = Headers()
     for name, value in answer.headers:
-        headers.appendlist(name, value)
+        headers.appendlist(name, value.encode("latin-1", "replace"))  # the bytes that were sent
     kind = responsetypes.from_args(headers=headers, url=request.url, body=answer.body[:5000])
     return kind(
         url=request.url,

@@ -12,13 +12,13 @@ from datetime import UTC, date, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
-from urllib.parse import SplitResult, urlsplit
 
+from corpora.crawl.addresses import literal
 from corpora.crawl.types import ANY_ADDRESS, SitePolicy
+from corpora.crawl.urls import BadUrlError, Target, parse_url, split_host
 from corpora.errors import UsageError
 
 FINDERS = ("sitemap", "feed", "recursive", "recursive_sitemap")
-_PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,9 +90,9 @@ def _site(values: dict[str, Any], *, where: str) -> Site:
     if "url" not in values:
         raise UsageError(f"{where}: no url. Write that of its front page.")
     where = f"{where} ({values['url']})"
-    parts = _split(values["url"], where=where)
-    own_host = _host(parts)
-    hosts = (own_host, *values.pop("hosts", ()))
+    own_host = _own_host(_target(values["url"], where=where))
+    more = (_host(told, where=where) for told in values.pop("hosts", ()))
+    hosts = tuple(dict.fromkeys((own_host, *more)))
     policy_keys = {field.name for field in dataclasses.fields(SitePolicy)}
     told = {key: values.pop(key) for key in tuple(values) if key in policy_keys}
     try:
@@ -100,28 +100,36 @@ def _site(values: dict[str, Any], *, where: str) -> Site:
     except UsageError as error:
         raise UsageError(f"{where}: {error}") from error
     for url in (*values.get("sitemaps", ()), *values.get("feeds", ())):
-        _split(url, where=where)
+        _target(url, where=where)
     return Site(policy=policy, **values)
 
 
-def _split(url: str, *, where: str) -> SplitResult:
+def _target(url: str, *, where: str) -> Target:
     try:
-        parts = urlsplit(url)
-        if parts.scheme in _PORTS and parts.hostname and parts.port != 0:
-            return parts
-    except ValueError:
-        pass
-    raise UsageError(f"{where}: {url!r} is no address of a page: https://www.example.org/")
+        return parse_url(url)
+    except BadUrlError as error:
+        raise UsageError(
+            f"{where}: {url!r} is no address of a page ({error}): https://www.example.org/"
+        ) from error
 
 
-def _host(parts: SplitResult) -> str:
+def _own_host(target: Target) -> str:
     """The host of a site, without ``www.``; with a port where it is not the usual one."""
-    host = (parts.hostname or "").removeprefix("www.")
-    if not host.isascii():
-        host = host.encode("idna").decode()
-    host = f"[{host}]" if ":" in host else host
-    is_usual = parts.port in (None, _PORTS[parts.scheme])
-    return host if is_usual else f"{host}:{parts.port}"
+    rest = target.authority.removeprefix("www.")
+    return rest if "." in rest else target.authority  # www.de is not all of .de
+
+
+def _host(told: str, *, where: str) -> str:
+    """One of ``hosts``, in normal form."""
+    text = f"[{told}]" if literal(told) and ":" in told else told
+    try:
+        target = parse_url(f"http://{text}/")
+    except BadUrlError:
+        target = None
+    if target is None or set(told) & set("/?#"):
+        raise UsageError(f"{where}: hosts: {told!r} is no host: example.org, 127.0.0.1:8080")
+    name, port = dataclasses.replace(target, port=80).authority, split_host(text)[1]
+    return f"{name}:{port}" if port else name
 
 
 def _check_names(names: Sequence[str], *, where: str) -> None:

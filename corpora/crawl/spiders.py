@@ -19,7 +19,15 @@ from scrapy.exceptions import CloseSpider, IgnoreRequest
 from scrapy.http import HtmlResponse, Response
 from scrapy.spidermiddlewares.httperror import HttpError
 
-from corpora.crawl.listings import Entry, Listing, ListingError, PageLinks, read_links, read_listing
+from corpora.crawl.listings import (
+    Entry,
+    Listing,
+    ListingError,
+    PageLinks,
+    forbids_following,
+    read_links,
+    read_listing,
+)
 from corpora.crawl.news_please import (
     Heuristics,
     ParseCrawler,
@@ -132,8 +140,8 @@ class PageParser(ParseCrawler):
     ) -> Iterator[scrapy.Request]:
         """Follow the links of a page."""
         finder, links = self.finder, self.links(response)
-        told = b",".join(response.headers.getlist("X-Robots-Tag")).lower()
-        if b"nofollow" in told or b"none" in told:
+        told = b",".join(response.headers.getlist("X-Robots-Tag")).decode("latin-1")
+        if forbids_following(told):
             finder.tally.passed_over["nofollow"] += len(links.links)
             links = replace(links, links=())
         finder.tally.passed_over["nofollow"] += links.n_nofollow
@@ -193,6 +201,7 @@ class Finder:
         else:
             meta |= {"kind": kind, "steps": steps}
             try:
+                url = urljoin(self.site.url, url)  # robots.txt may name sitemaps by their path
                 request = scrapy.Request(url, callback=callback, errback=self.fail, meta=meta)
             except ValueError:
                 self.tally.pass_over(url, "bad_address")

@@ -76,8 +76,11 @@ def parse_url(url: str) -> Target:
 
     What stands behind ``#`` is left out; white space around it, too.
     """
-    url = url.strip()[: 4 * MAX_PATH]
+    url = url.strip().partition("#")[0]
+    if len(url) > 4 * MAX_PATH:
+        raise BadUrlError(f"longer than {4 * MAX_PATH:,} characters")
     try:
+        url.encode()  # no half of a pair
         parts = urlsplit(url)
         scheme, host, port = parts.scheme.lower(), parts.hostname, parts.port
     except ValueError as error:

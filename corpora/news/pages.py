@@ -108,10 +108,16 @@ def _damaged(record: Damaged, source: str) -> Rejected:
     )
 
 
+_RULES = ("robots", "tdmrep")
+"""What a crawl of ours asked for as these is no page, whatever a server put in their place."""
+
+
 def _response(record: ArchiveRecord, source: str, *, max_bytes: int) -> Found:
     """The page in a response, or why there is none."""
     if not record.url.lower().startswith(("http:", "https:")):
         return NoPage("record.not_http", record.url.partition(":")[0][:20])
+    if record.headers.get("onoma-kind") in _RULES:
+        return NoPage("record.rules", record.headers["onoma-kind"])
     answer = parse_answer(record.block)
     if answer is None:
         return NoPage("record.not_http", "no status line")

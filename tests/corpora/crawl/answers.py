@@ -23,8 +23,8 @@ class Server(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
 
-    def __init__(self, answers):
-        super().__init__(("127.0.0.1", 0), _Handler)
+    def __init__(self, answers, host):
+        super().__init__((host, 0), _Handler)
         self.answers = answers
         self.requests = []
         self.n_open = self.most_open = 0
@@ -88,8 +88,8 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def serving(answers, *, certificate=None):
-    server = Server(answers)
+def serving(answers, *, certificate=None, host="127.0.0.1"):
+    server = Server(answers, host)
     if certificate:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certificate)

@@ -127,6 +127,8 @@ def test_an_address_has_one_form(url, normal):
         "http://[::1/",
         "http://a..example/",
         "http://a.example/" + "x" * 5000,
+        "http://a.example/" + "a/../" * 5000,
+        "http://a.example/\ud800",
     ],
 )
 def test_what_is_no_address_of_a_page_is_refused(url):

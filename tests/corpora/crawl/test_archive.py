@@ -374,3 +374,11 @@ def test_the_block_of_a_record_is_the_answer_byte_for_byte(folder):
         b'ETag: "1"\r\nContent-Encoding: gzip\r\n\r\n' % len(PACKED)
     )
     assert members[2].partition(b"\r\n\r\n")[2] == head + PACKED + b"\r\n\r\n"
+
+
+def test_a_file_that_a_kill_left_empty_goes(folder):
+    folder.mkdir()
+    (folder / "crawl-s9-00001.warc.gz").touch()
+    with Archive(folder) as archive:
+        assert not (folder / "crawl-s9-00001.warc.gz").exists()
+        assert archive.repaired.cut_bytes == 0

@@ -4,6 +4,7 @@ All is done once, in ``crawled``; the tests look at it. What may be fetched is s
 ``site_server.py``, and not by anything that crawls.
 """
 
+import glob
 import json
 import os
 import random
@@ -20,7 +21,8 @@ from pathlib import Path
 import pytest
 
 from corpora.shards import open_dataset
-from pipelines.news_to_documents import main
+from pipelines.news_inputs import archives_of
+from pipelines.news_to_documents import Options, main
 from tests.corpora.crawl.site_server import (
     ARTICLES,
     CRAWL_DELAY,
@@ -338,3 +340,19 @@ def test_a_crawl_that_gives_nothing_says_why(tmp_path, capsys):
     assert "no site gave a page" in said
     assert "private_address" in said
     assert not (tmp_path / "out").exists()
+
+
+def test_the_folder_of_an_archive_may_look_like_a_pattern(tmp_path):
+    (tmp_path / "sites.toml").write_text(
+        f'contact = "{CONTACT}"\n[[site]]\nurl = "http://bote.example/"\n', "utf-8"
+    )
+    archive, out = tmp_path / "a[1]", tmp_path / "out"
+    for folder in (archive, out):
+        folder.mkdir()
+    (archive / "session.json").write_text('{"session": "s", "finished": true}', "utf-8")
+    (archive / "crawl-s-00001.warc.gz").touch()
+    (out / "run.json").touch()
+
+    [pattern] = archives_of(Options(sites=tmp_path / "sites.toml", output=out, archive=archive))
+
+    assert glob.glob(pattern) == [str(archive / "crawl-s-00001.warc.gz")]  # noqa: PTH207

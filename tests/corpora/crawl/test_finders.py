@@ -7,11 +7,15 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from scrapy.crawler import Crawler
+from scrapy.exceptions import NotConfigured
 from scrapy.http import HtmlResponse, Request, XmlResponse
+from scrapy.spidermiddlewares.urllength import UrlLengthMiddleware
 
 from corpora.crawl.listings import read_links
 from corpora.crawl.news_please import Heuristics, RssCrawler, shipped_settings
-from corpora.crawl.scrapy_door import ARCHIVED
+from corpora.crawl.scrapy_door import ARCHIVED, SETTINGS, to_response
+from corpora.crawl.session import crawl
 from corpora.crawl.sites import read_sites
 from corpora.crawl.spiders import (
     ArticleHeuristics,
@@ -22,6 +26,8 @@ from corpora.crawl.spiders import (
     SitemapFinder,
 )
 from corpora.crawl.tally import SiteTally
+from corpora.crawl.types import Fetched
+from tests.corpora.crawl.answers import HTML, serving
 from tests.corpora.crawl.site_server import ARTICLES, IN_FEED, LISTS
 
 URL = "https://www.kreisbote.example/"
@@ -201,6 +207,41 @@ def test_a_server_can_say_that_links_must_not_be_followed(tmp_path):
     assert finder.tally.passed_over["nofollow"] == 1
 
 
+@pytest.mark.parametrize("where", ["header", "meta"])
+def test_what_is_said_of_previews_forbids_no_links(tmp_path, where):
+    finder = finder_of(tmp_path, f'[[site]]\nurl = "{URL}"')
+    told = "index, max-image-preview:none, max-snippet:-1"
+    header = {"X_Robots_Tag": told} if where == "header" else {}
+    meta = f'<meta name="robots" content="{told}">' if where == "meta" else ""
+
+    found = asked(finder, answer(f'{meta}<a href="1.html">1</a>'.encode(), **header))
+
+    assert found == [("a/1.html", "page", 2)]
+
+
+@pytest.mark.parametrize("told", ["none", "otherbot: nofollow", "noindex,NOFOLLOW"])
+def test_whoever_it_is_said_to_links_are_not_followed(tmp_path, told):
+    finder = finder_of(tmp_path, f'[[site]]\nurl = "{URL}"')
+
+    assert asked(finder, answer(b'<a href="1.html">1</a>', X_Robots_Tag=told)) == []
+
+
+def test_sitemaps_that_robots_txt_names_by_their_path_are_asked_for(tmp_path):
+    finder = finder_of(tmp_path, f'[[site]]\nurl = "{URL}"', kind=SitemapFinder)
+
+    urls = [request.url for request in finder._ask_sitemaps(["/news.xml", "http://[/"])]
+
+    assert urls == [f"{URL}news.xml"]
+    assert finder.tally.passed_over["bad_address"] == 1
+
+
+def test_an_address_in_a_header_is_the_bytes_that_were_sent():
+    sent = "/grün".encode()
+    answer = Fetched(URL, 302, (("location", sent.decode("latin-1")),), b"", from_archive=False)
+
+    assert to_response(Request(URL), answer).headers["Location"] == sent
+
+
 def test_a_page_of_links_from_the_archive_is_asked_for_again_and_an_article_is_not(tmp_path):
     finder = finder_of(tmp_path, f'[[site]]\nurl = "{URL}"')
     body = PAGES["linked"]
@@ -253,3 +294,35 @@ def test_neither_databases_nor_clouds_are_loaded_and_news_please_stays_whole():
     )
 
     subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)
+
+
+def test_a_site_with_many_hosts_is_not_asked_at_all_of_them_at_once(tmp_path):
+    """A name server may invent hosts without end, and all of them may be one machine."""
+
+    at_once, seen = [], []
+
+    def slow(handler):
+        at_once.append(handler)
+        seen.append(len(at_once))
+        time.sleep(0.05)
+        at_once.remove(handler)
+        return 200, HTML, b"<p>"
+
+    hosts = [f"127.0.0.{number}" for number in range(10, 22)]
+    with serving({"/b": slow}, host="") as server:
+        urls = [f"http://{host}:{server.server_port}/b" for host in hosts]
+        links = "".join(f'<a href="{url}">b</a>' for url in urls)
+        server.answers["/"] = (200, HTML, links.encode())
+        table = f'contact = "a@b.example"\n[[site]]\nurl = "{server.url("/")}"\ndelay = 0\n'
+        table += f'find = ["recursive"]\nhosts = {[url[7:-2] for url in urls]}\n'
+        (tmp_path / "sites.toml").write_text(table, "utf-8")
+        sites = read_sites(tmp_path / "sites.toml", allow_private=True)
+        [tally] = crawl(sites, tmp_path / "archive", say=print).tallies
+
+    assert tally.n_pages == 1 + len(hosts)
+    assert max(seen) <= 2
+
+
+def test_no_address_is_too_long_for_scrapy_that_is_not_for_the_door():
+    with pytest.raises(NotConfigured):
+        UrlLengthMiddleware.from_crawler(Crawler(SitemapFinder, dict(SETTINGS)))

@@ -12,6 +12,7 @@ from corpora.crawl.pace import Clock
 from tests.corpora.crawl.answers import (
     HTML,
     PAGE,
+    RULES,
     crawling,
     is_refused,
     pages,
@@ -275,3 +276,68 @@ def test_proxies_of_the_environment_are_not_used(tmp_path, monkeypatch):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     with serving({"/a": PAGE}) as server, crawling(tmp_path, server) as crawl:
         assert crawl.get("/a").status == 200
+
+
+def raw(text):
+    """Answers with these bytes, and ends the connection."""
+
+    def answer(handler):
+        handler.wfile.write(text)
+        handler.close_connection = True
+
+    return answer
+
+
+def test_a_flood_of_headers_is_no_answer_and_ends_no_crawl(tmp_path):
+    flood = b"".join(b"X-%d: %s\r\n" % (number, b"x" * 10_000) for number in range(50))
+    answer = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n" + flood + b"\r\n<html>"
+    with serving({"/a": raw(answer), "/b": PAGE}) as server, crawling(tmp_path, server) as crawl:
+        assert is_refused(crawl.get("/a"), "bad_answer")
+        assert crawl.get("/b").status == 200
+
+    assert len(pages(tmp_path)) == 1
+
+
+def test_a_line_that_is_no_header_hides_no_reservation(tmp_path):
+    answer = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nthis is no header\r\n"
+    answer += b"X-Robots-Tag: noai\r\n\r\n<html>secret"
+    with serving({"/a": raw(answer)}) as server, crawling(tmp_path, server) as crawl:
+        assert is_refused(crawl.get("/a"), "bad_answer")
+
+    assert not pages(tmp_path)
+
+
+def test_hints_that_come_before_an_answer_are_passed_over(tmp_path):
+    hints = b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n" * 2
+    answer = hints + b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<html>it"
+    with serving({"/a": raw(answer)}) as server, crawling(tmp_path, server) as crawl:
+        found = crawl.get("/a")
+
+    assert (found.status, found.body) == (200, b"<html>it")
+    assert found.header("link") is None
+
+
+def test_what_is_said_of_reservations_may_not_lead_against_robots_txt_or_to_other_ports(tmp_path):
+    with serving({}) as other, serving({"/intern/x": PAGE}) as server:
+        server.answers["/robots.txt"] = robots("User-agent: *\nDisallow: /intern\n")
+        server.answers[RULES[1]] = (302, {"Location": "/intern/x"}, b"")
+        server.answers["/a"] = PAGE
+        with crawling(tmp_path / "1", server) as crawl:
+            assert crawl.get("/a").status == 200
+        assert server.paths == [*RULES, "/a"]
+
+        server.answers["/robots.txt"] = (302, {"Location": other.url("/robots.txt")}, b"")
+        with crawling(tmp_path / "2", server) as crawl:
+            assert is_refused(crawl.get("/a"), "robots")
+        assert not other.paths
+
+
+def test_what_stands_in_place_of_rules_is_no_article(tmp_path):
+    answers = {path: (302, {"Location": "/welcome"}, b"") for path in RULES}
+    with (
+        serving(answers | {"/welcome": PAGE, "/a": PAGE}) as server,
+        crawling(tmp_path, server) as crawl,
+    ):
+        crawl.get("/a")
+
+    assert [page.url for page in pages(tmp_path)] == [server.url("/a")]

@@ -81,6 +81,26 @@ def test_feeds_name_what_feedparser_reads_in_them(text):
     }
 
 
+def test_an_ampersand_that_is_not_written_as_one_is_one():
+    """Not well-formed, and common; what is said to be text stays as it stands."""
+    items = "<item><link>/1?x=1&y=2&amp;z=&#51;</link></item>"
+    items += (
+        "<item><link><![CDATA[/2?x=1&y=2&amp;z]]></link></item><item><link>/3?a&b</link></item>"
+    )
+
+    found = urls(f"<rss><channel>{items}</channel></rss>")
+
+    assert found == [f"{ROOT}/1?x=1&y=2&z=3", f"{ROOT}/2?x=1&y=2&amp;z", f"{ROOT}/3?a&b"]
+
+
+def test_texts_that_never_end_take_no_long_time():
+    start = time.process_time()
+
+    urls("<rss><channel><item><link>/1</link></item>" + "<![CDATA[&" * 300_000)
+
+    assert time.process_time() - start < 5
+
+
 def test_a_list_of_lines_is_a_sitemap():
     assert urls(f"\ufeff{ROOT}/1\n{ROOT}/2\r\n") == [f"{ROOT}/1", f"{ROOT}/2"]
 

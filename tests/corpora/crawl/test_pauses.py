@@ -167,3 +167,39 @@ def test_to_stop_ends_a_wait(tmp_path):
         assert is_refused(crawl.get("/a"), "stopped")
 
     assert server.paths == ["/robots.txt"]
+
+
+def test_a_pause_that_a_host_asked_for_holds_in_the_next_session_too(tmp_path):
+    clock = FakeClock()
+    answers = {"/a": (503, {"Retry-After": "100"}, b""), "/b": PAGE}
+    answers |= {path: (404, {}, b"") for path in RULES}
+    with serving(answers) as server:
+        with crawling(tmp_path, server, clock=clock, tries=1) as crawl:
+            crawl.get("/a")
+        asked = clock.time
+        with crawling(tmp_path, server, clock=clock, session="s2", patience=50) as crawl:
+            assert is_refused(crawl.get("/b"), "host_left")
+        with crawling(tmp_path, server, clock=clock, session="s3") as crawl:
+            assert crawl.get("/b").status == 200
+
+    assert clock.time - asked >= 100
+
+
+def test_rules_are_asked_for_again_after_a_day_also_in_a_session_that_goes_on(tmp_path):
+    clock = FakeClock()
+    with serving({"/a": PAGE, "/b": PAGE, "/c": PAGE}) as server:
+        with crawling(tmp_path, server, clock=clock, max_seconds=1e6) as crawl:
+            assert crawl.get("/a").status == 200
+            clock.time += 23 * 3600
+            assert crawl.get("/b").status == 200
+        assert server.count("/robots.txt") == 1
+        server.answers["/robots.txt"] = robots("User-agent: *\nDisallow: /\n")
+        with crawling(tmp_path, server, clock=clock, max_seconds=1e6) as crawl:
+            assert crawl.get("/d").status == 404
+            clock.time += 2 * 3600
+            assert is_refused(crawl.get("/c"), "robots")
+            server.answers["/robots.txt"] = (404, {}, b"")
+            clock.time += 25 * 3600
+            assert crawl.get("/c").status == 200
+
+    assert server.count("/robots.txt") == 3

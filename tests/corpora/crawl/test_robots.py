@@ -166,6 +166,18 @@ def test_tdmrep_compares_what_percent_signs_mean():
 @pytest.mark.parametrize(
     "body",
     [
+        b'[{"location": "/", "tdm-reservation": true}]',
+        b'[{"location": "/", "tdm-reservation": 1.0}]',
+        b'{"location": "/", "tdm-reservation": 1}',
+    ],
+)
+def test_a_reservation_that_is_not_written_to_the_letter_is_one(body):
+    assert parse_tdmrep(body).decide("/a").is_reserved
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
         b"",
         b"\xff\xfe",
         b"<html>",
@@ -235,3 +247,23 @@ def test_no_pause_is_longer_than_the_delay_even_if_the_clock_was_wrong(last, now
 
     assert 0 <= left <= delay
     assert now + left >= min(last + delay, now + delay)
+
+
+@pytest.mark.parametrize("name", ["Onoma/0.1", "onoma/1.0 # the crawler"])
+def test_a_version_behind_a_name_changes_nothing(name):
+    assert not robots(f"User-agent: {name}\nDisallow: /\n").allows(f"{HOST}/a")
+    assert decide("User-agent: GPTBot/1.2\nDisallow: /\n", "/a").is_reserved
+
+
+def test_a_line_that_the_bound_cuts_is_not_read():
+    head = "User-agent: *\nDisallow: /a\n"
+    last = "\nAllow: /a/public"
+    filler = "#" * (MAX_BYTES - len(head) - len(last) + len("public"))
+
+    assert not robots(head + filler + last).allows(f"{HOST}/a/x")
+
+
+def test_an_agent_without_a_name_takes_nothing_from_the_next_line():
+    text = "User-agent: *\nUser-agent:\nDisallow:/a\n"
+
+    assert robots(text).text == text

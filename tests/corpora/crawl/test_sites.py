@@ -81,6 +81,9 @@ def test_patterns_say_what_is_wanted(tmp_path):
         (CONTACT + "[[site]]\ndelay = 1\n", "site 1: no url"),
         (CONTACT + SITE + '[[site]]\nurl = "bote.example"', "site 2 (bote.example)"),
         (CONTACT + '[[site]]\nurl = "http://a.example:99999/"', "no address of a page"),
+        (CONTACT + '[[site]]\nurl = "http://ä..example/"\n', "no address of a page"),
+        (CONTACT + '[[site]]\nurl = "http://me:pw@a.example/"\n', "no address of a page"),
+        (CONTACT + SITE + 'hosts = ["https://b.example/"]\n', "hosts: 'https://b.example/'"),
         (CONTACT + SITE + "dely = 1\n", "site 1: dely: unknown. There are "),
         (CONTACT + "[defaults]\nfeeds = []\n" + SITE, "[defaults]: feeds: unknown"),
         (CONTACT + SITE + 'delay = "1"\n', "delay = '1': must be a number"),
@@ -117,3 +120,19 @@ def test_the_sample_can_be_read_and_the_manual_names_every_key():
     assert [site.name for site in sites] == ["kreisbote.example", "zeitung.example"]
     manual = (docs / "news.md").read_text("utf-8")
     assert not [key for key in KEYS if f"`{key}`" not in manual]
+
+
+def test_hosts_are_written_in_one_form(tmp_path):
+    table = CONTACT + '[[site]]\nurl = "https://WWW.Bote.Example./"\n'
+    table += 'hosts = ["Müller.example", "bilder.bote.example.:8080", "[::1]:8080"]\n'
+
+    [site] = read(tmp_path, table)
+
+    hosts = ("bote.example", "xn--mller-kva.example", "bilder.bote.example:8080", "[::1]:8080")
+    assert site.policy.hosts == hosts
+
+
+def test_a_site_is_never_all_of_a_top_level_domain(tmp_path):
+    [site] = read(tmp_path, CONTACT + '[[site]]\nurl = "https://www.de/"\n')
+
+    assert site.policy.hosts == ("www.de",)
