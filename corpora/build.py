@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from corpora.errors import CorpusError, FolderInUseError
+from corpora.journal import names_in_force, read_journal, read_run
 from corpora.plan import Plan, Stage, Unit, shard_name
 from corpora.receipts import Accounting, Receipt, read_receipt, sorted_counts
 from corpora.schemas import SCHEMAS, Schema
@@ -37,6 +38,7 @@ from corpora.shards import (
 LOCK = ".lock"
 BUILD = ".build"
 PIECES = "pieces"  # inside it: what planning made of inputs that cannot be entered in the middle
+COUNTS = "shards.json"  # how many shards each intermediate dataset will have
 JOURNAL = "published.json"  # every file that runs have put into this folder, or were about to
 
 
@@ -56,7 +58,13 @@ class Scratch:
         return self.folder / "shards" / dataset / shard_name(number)
 
     def shards(self, dataset: str) -> list[Path]:
-        """All shards of an intermediate dataset, in order."""
+        """All shards of an intermediate dataset, in order.
+
+        The plan says which they are: a listing of a network file system may lack the newest.
+        """
+        counts = _read_counts(self.folder)
+        if dataset in counts:
+            return [self.shard(dataset, number) for number in range(counts[dataset])]
         return sorted((self.folder / "shards" / dataset).glob("shard-*.arrow"))
 
 
@@ -76,7 +84,7 @@ class Build:
 
         Receipts of what is published are kept until something else is.
         """
-        published = str(_read_run(self.output).get("fingerprint"))[:16]
+        published = str(read_run(self.output).get("fingerprint"))[:16]
         for other in (self.output / BUILD).glob("*"):
             if other.is_dir() and other.name not in (self.folder.name, published, PIECES):
                 shutil.rmtree(other)
@@ -86,13 +94,16 @@ class Build:
             self.staging(dataset).mkdir(parents=True, exist_ok=True)
         for stage in self.plan.stages:
             (self.receipts / stage.name).mkdir(exist_ok=True)
-        for folder in (self.output, *(self.output / name for name in self.plan.datasets)):
+        datasets_there = [self.output / name for name in self.plan.datasets]
+        for folder in (self.output, self.output / BUILD, *datasets_there):
             _remove_leftovers(folder.glob(".tmp-*"))
         _remove_leftovers(self.folder.rglob(".tmp-*"))
         write_json(
             self.folder / "plan.json",
             {"fingerprint": self.plan.fingerprint, **self.plan.description},
         )
+        counts = {name: len(stage.units) for stage in self.plan.stages for name in stage.datasets}
+        write_json(self.folder / COUNTS, counts)
 
     def staging(self, dataset: str) -> Path:
         """Where the shards of a dataset lie until they are published."""
@@ -129,7 +140,7 @@ class Build:
 
     def is_published(self) -> bool:
         """Whether every file of this plan is in place with its hash."""
-        run = _read_run(self.output)
+        run = read_run(self.output)
         files = run.get("files", {})
         datasets = {(Path(name) / "dataset.json").as_posix() for name in self.plan.datasets}
         try:
@@ -189,6 +200,14 @@ class Build:
             total.update(receipt.counters)
         return sorted_counts(total)
 
+    @property
+    def reused(self) -> dict[str, int]:
+        """What all units together took over from earlier data."""
+        total: Counter[str] = Counter()
+        for receipt in self.all_receipts:
+            total.update(receipt.reused)
+        return sorted_counts(total)
+
     def shard_paths(self, dataset: str) -> list[Path]:
         """Find the finished shards of a dataset, in order."""
         paths = [self._where(dataset, receipt.shards[dataset]) for receipt in self.finished]
@@ -243,13 +262,13 @@ class Build:
                 f"{error.filename or self.output}: {error.strerror or error}. The data in "
                 f"{self.output} is not complete; mend it, and the same command goes on."
             ) from error
-        self._tidy()
+        self.tidy()
 
     def _write_journal(self) -> None:
         """Note every file that is taken away or put in its place, before the first is touched."""
         coming = [path.name for path in self.side.iterdir()]
         coming += [(Path(name) / "dataset.json").as_posix() for name in self.plan.datasets]
-        ours = {*_in_force(self.output), *_journal(self.output)}
+        ours = {*names_in_force(self.output), *read_journal(self.output / BUILD / JOURNAL)}
         for name in coming:
             if name not in ours and (self.output / name).exists():
                 raise CorpusError(
@@ -263,7 +282,7 @@ class Build:
         """Take the old data out of force, ``run.json`` first, and put the new in its place."""
         (self.output / "run.json").unlink(missing_ok=True)
         sync_folder(self.output)
-        for name in _journal(self.output):
+        for name in read_journal(self.output / BUILD / JOURNAL):
             (self.output / name).unlink(missing_ok=True)
         sync_folder(self.output)
         files: dict[str, str] = {}
@@ -274,7 +293,8 @@ class Build:
             files[path.name] = sha256_of(self.output / path.name)
         sync_folder(self.output)
         run = {"pipeline": self.plan.pipeline, "fingerprint": self.plan.fingerprint}
-        write_json(self.output / "run.json", run | {"files": files})
+        reused = {"reused": self.reused} if self.reused else {}
+        write_json(self.output / "run.json", run | reused | {"files": files})
         sync_folder(self.output)
 
     def _publish_dataset(self, dataset: str, paths: Sequence[Path]) -> dict[str, str]:
@@ -313,9 +333,9 @@ class Build:
             "counters": self.counters,
         }
 
-    def _tidy(self) -> None:
+    def tidy(self) -> None:
         """Keep the receipts of what is published now, and nothing else."""
-        for name in ("shards", "side", "tables"):
+        for name in ("shards", "side", "tables", "carried"):
             shutil.rmtree(self.folder / name, ignore_errors=True)
         (self.folder / "workers.log").unlink(missing_ok=True)
         for other in (self.output / BUILD).glob("*"):
@@ -369,32 +389,8 @@ def _remove_leftovers(paths: Iterable[Path]) -> None:
             path.unlink(missing_ok=True)
 
 
-def _read_run(output: Path) -> dict[str, Any]:
-    """``run.json``, or nothing where there is none that is whole."""
+def _read_counts(folder: Path) -> dict[str, int]:
     try:
-        run = json.loads((output / "run.json").read_text(encoding="utf-8"))
-        return run if isinstance(run, dict) and isinstance(run["files"], dict) else {}
-    except (OSError, ValueError, KeyError):
+        return dict(json.loads((folder / COUNTS).read_text(encoding="utf-8")))
+    except FileNotFoundError:
         return {}
-
-
-def published_files(output: Path) -> list[str]:
-    """Name the files of an output that a run made, relative to it."""
-    return [*_read_run(output).get("files", {}), "run.json"]
-
-
-def _in_force(output: Path) -> list[str]:
-    """Name what ``run.json`` lists and a new run must take away: all but the data itself.
-
-    Shards stay where they are, for those that are right are kept.
-    """
-    names = map(Path, _read_run(output).get("files", {}))
-    return [name.as_posix() for name in names if not name.name.startswith("shard-")]
-
-
-def _journal(output: Path) -> list[str]:
-    """Name what earlier runs, killed ones too, have put in place or were about to."""
-    try:
-        return list(json.loads((output / BUILD / JOURNAL).read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
-        return []

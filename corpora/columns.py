@@ -117,7 +117,7 @@ def _extend(columns: tuple[list[Any], ...], rows: Sequence[tuple[Any, ...]]) -> 
 
 
 def list_array(
-    ends: Sequence[int], fields: Sequence[Sequence[object] | pa.Array], type: pa.ListType
+    ends: Sequence[int] | Offsets, fields: Sequence[Sequence[object] | pa.Array], type: pa.ListType
 ) -> pa.ListArray:
     """Make a column of lists of structs; ``ends`` begins with 0 and has one more than rows."""
     value_type = type.value_type
@@ -207,5 +207,17 @@ def with_mentions(batch: pa.RecordBatch, mentions: Mentions) -> pa.RecordBatch:
     arrays = [
         mentions.column().cast(field.type) if field.name == "mentions" else batch.column(field.name)
         for field in batch.schema
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=batch.schema)
+
+
+def with_columns(
+    batch: pa.RecordBatch, columns: Mapping[str, Sequence[int] | pa.Array]
+) -> pa.RecordBatch:
+    """Put other values into the columns of a batch; those that it does not have are left out."""
+    columns = {name: batch.column(name) for name in batch.schema.names} | dict(columns)
+    arrays = [
+        values if isinstance(values, pa.Array) else pa.array(values, type)
+        for type, values in ((field.type, columns[field.name]) for field in batch.schema)
     ]
     return pa.RecordBatch.from_arrays(arrays, schema=batch.schema)

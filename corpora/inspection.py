@@ -50,7 +50,8 @@ def _read_run(file: Path) -> tuple[str, dict[str, str]]:
         fingerprint, files = str(run["fingerprint"]), dict(run["files"])
     except (ValueError, KeyError, TypeError) as error:
         raise DamagedDatasetError(f"{file}: damaged ({error}). {_AGAIN}") from error
-    if not any(Path(name).name == "dataset.json" for name in files):
+    has_dataset = any(Path(name).name == "dataset.json" for name in files)
+    if not has_dataset and run.get("kind") != "model":  # modeling.publish
         raise DamagedDatasetError(f"{file}: damaged (it lists no dataset). {_AGAIN}")
     return fingerprint, files
 

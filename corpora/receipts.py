@@ -60,6 +60,8 @@ class Receipt:
     """Rows for ``rejected.jsonl``."""
     notes: Sequence[Mapping[str, str | int]] = ()
     """Rows for a side file of the pipeline; a unit makes a bounded number of them."""
+    reused: Mapping[str, int] = field(default_factory=dict)
+    """What was taken over from earlier data; makes no difference to a byte of what is published."""
 
 
 def sorted_counts(counter: Mapping[str, int]) -> dict[str, int]:

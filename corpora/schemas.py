@@ -9,6 +9,9 @@ def _struct(**fields: pa.DataType) -> pa.DataType:
     return pa.struct(list(fields.items()))
 
 
+EXAMPLE_COUNTS = ("examples_links", "words_links", "examples_augmented", "words_augmented")
+"""Columns: what examples of a page hold, with links alone, and with matched titles."""
+
 # Hugging Face `datasets` cannot open Arrow's map type: a map is stored as a list of pairs.
 _PAIRS = pa.list_(_struct(key=pa.string(), value=pa.string()))
 _MENTIONS = pa.list_(
@@ -63,6 +66,16 @@ _REDIRECTS = pa.schema(
         ("resolved", pa.string()),
     ]
 )
+# What is known of a document's page beside its text, so that a later run can take it over; see
+# corpora/wikipedia/reuse.py. Rows are in the order of the documents.
+_OF_PAGE = [
+    pa.field("xml", pa.string(), nullable=False),
+    pa.field("characters", pa.int32(), nullable=False),
+    pa.field("counters", pa.list_(_struct(key=pa.string(), value=pa.int32())), nullable=False),
+    ("led_on", pa.list_(_struct(link=pa.int32(), title=pa.string()))),
+    *((name, pa.int32()) for name in EXAMPLE_COUNTS),
+]
+_REUSE = pa.schema([_DOCUMENTS.field("id"), *_OF_PAGE])
 _FORMS = pa.list_(
     _struct(form=pa.string(), count=pa.int64(), prior=pa.float32(), link_probability=pa.float32())
 )
@@ -223,6 +236,7 @@ SCHEMAS = {
             "augment_mentions",
         ),
         Schema("redirects", 1, _REDIRECTS, made_by="wikipedia_to_documents"),
+        Schema("reuse", 1, _REUSE, made_by="wikipedia_to_documents"),
         Schema("entities", 1, _ENTITIES, made_by="documents_to_entity_vocab"),
         # Uncompressed: training maps them into memory, and reads them as they lie there.
         Schema("examples", 1, _EXAMPLES, made_by="documents_to_examples", compression=None),
@@ -243,7 +257,14 @@ SCHEMAS = {
             made_by="documents_to_examples",
             compression="lz4",
         ),
-        Schema("pages", 1, _DOCUMENTS, made_by="wikipedia_to_documents", compression="lz4"),
+        Schema("pages", 1, _DOCUMENTS, made_by="text_to_documents", compression="lz4"),
+        Schema(
+            "wiki_pages",
+            1,
+            pa.schema([*_DOCUMENTS, *_OF_PAGE]),
+            made_by="wikipedia_to_documents",
+            compression="lz4",
+        ),
         *(
             Schema(
                 name, 1, pa.schema(fields), made_by="documents_to_entity_vocab", compression="lz4"

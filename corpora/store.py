@@ -217,7 +217,7 @@ def _make_current(shelf: Path, version: str) -> None:
 
 def _files(source: Path) -> list[str]:
     """What belongs to a version: all that ``run.json`` lists, or a dataset's own files."""
-    from corpora.build import published_files
+    from corpora.journal import published_files
     from corpora.shards import open_dataset
 
     if (source / "run.json").exists():
@@ -261,11 +261,24 @@ def _check_same(source: Path, target: Path) -> None:
     """Raise ``CorpusError`` unless two folders list the same files with the same hashes."""
     marker = _MARKERS[0] if (source / _MARKERS[0]).exists() else _MARKERS[1]
     there = target / marker
-    if not there.exists() or there.read_bytes() != (source / marker).read_bytes():
+    if not there.exists() or _said_of_data(there) != _said_of_data(source / marker):
         raise CorpusError(
             f"{target}: holds other data than {source}, and a version never changes. Choose "
             "another --version."
         )
+
+
+def _said_of_data(marker: Path) -> object:
+    """What a marker says of the data: all but what was taken over to make them."""
+    import json
+
+    try:
+        said = json.loads(marker.read_text(encoding="utf-8"))
+    except ValueError:
+        return marker.read_bytes()
+    if not isinstance(said, dict):
+        return said
+    return {name: value for name, value in said.items() if name != "reused"}
 
 
 def _is_version(path: Path) -> bool:

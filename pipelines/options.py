@@ -7,6 +7,7 @@ for them only when there is an option that the pipeline itself does not know.
 import argparse
 import dataclasses
 import logging
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,8 @@ from typing import Any, TypeVar
 from corpora.errors import UsageError
 
 T = TypeVar("T", bound="CommonOptions")
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # a Path has one slash where gs:// has two
+_OF_JOBS = ("--job_endpoint", "--environment_", "--flink_master", "--spark_master_url")
 
 
 def option(default: Any = dataclasses.MISSING, *, help: str, **settings: Any) -> Any:
@@ -52,8 +55,19 @@ class CommonOptions:
     beam: tuple[str, ...] = ()
     """Options that are Beam's."""
 
+    @property
+    def has_runner(self) -> bool:
+        """Whether a runner was asked for, instead of that of this machine."""
+        return any(option.startswith("--runner") for option in self.beam)
+
     def __post_init__(self) -> None:
         """Raise ``UsageError`` for a value that makes no sense."""
+        for path in (*self.input, str(self.output)):
+            if _ADDRESS.match(path):
+                raise UsageError(
+                    f"{path}: only paths of a file system are read and written. Mount the bucket, "
+                    "or copy (docs/scale.md)."
+                )
         if self.workers < 1 or (self.limit is not None and self.limit < 1):
             raise UsageError("--workers and --limit must be at least 1.")
         if not 0 <= self.max_reject_rate <= 1:  # nan, too
@@ -81,13 +95,18 @@ def parse_options(kind: type[T], argv: Sequence[str] | None, *, name: str, about
     }
     try:
         options = kind(**settings, beam=_beam_options(unknown))
-        if options.workers > 1 and any(o.startswith("--runner") for o in options.beam):
-            raise UsageError(
-                "--workers is for the runner of this machine; with --runner leave it out"
-            )
+        _check_runner(options)
         return options
     except UsageError as error:
         parser.error(str(error))
+
+
+def _check_runner(options: CommonOptions) -> None:
+    """Raise ``UsageError`` where options are for another runner than the one that will run."""
+    if options.has_runner and options.workers > 1:
+        raise UsageError("--workers is for the runner of this machine; with --runner leave it out")
+    if not options.has_runner and any(option.startswith(_OF_JOBS) for option in options.beam):
+        raise UsageError("--job_endpoint and --environment_… need a --runner (PortableRunner …)")
 
 
 def _add(parser: argparse.ArgumentParser, field: "dataclasses.Field[Any]") -> None:

@@ -19,6 +19,7 @@ import io
 import logging
 import os
 import re
+import socket
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -28,9 +29,10 @@ from pathlib import Path
 from typing import Any
 
 from corpora.errors import CorpusError, TooManyRejectsError, UsageError
+from pipelines.carried import Carrier
 from pipelines.options import CommonOptions, parse_options
 from pipelines.progress import Progress, quiet
-from pipelines.work import FAILURE, Task, do_merge, do_unit, explain, to_json
+from pipelines.work import FAILURE, Task, do_merge, do_unit, explain, to_json, version_of_code
 
 
 def run(name: str, argv: Sequence[str] | None = None) -> int:
@@ -81,6 +83,7 @@ def _run(pipeline: Any, name: str, options: CommonOptions) -> list[str]:
         if build.is_published():
             said = [f"{options.output}: already complete; nothing to do."]
             account, counters = build.published_account()
+            build.tidy()  # a run that was killed right after publishing did not
         else:
             said = _build(pipeline, name, build, options=options)
             account, counters = build.accounting, build.counters
@@ -90,7 +93,7 @@ def _run(pipeline: Any, name: str, options: CommonOptions) -> list[str]:
 
 def _check_inputs(plan: Any, output: Path) -> None:
     """Refuse to read what an earlier run wrote into the output."""
-    from corpora.build import published_files
+    from corpora.journal import published_files
 
     ours = {os.path.realpath(output / name) for name in published_files(output)}
     for file in plan.inputs:
@@ -118,7 +121,8 @@ def _build(pipeline: Any, name: str, build: Any, *, options: CommonOptions) -> l
 
 def _work(name: str, units: Sequence[Any], *, build: Any, options: CommonOptions) -> None:
     folder = build.folder.absolute()
-    work = _tasks(name, units, build=build)
+    code = version_of_code() if options.has_runner else ""  # there, an installation of its own
+    work = _tasks(name, units, build=build, code=code)
     n_tasks = sum(len(tasks) for tasks, _ in work)
     n_before = _count_receipts(build.receipts)
     with (
@@ -134,23 +138,25 @@ def _work(name: str, units: Sequence[Any], *, build: Any, options: CommonOptions
 
 
 def _tasks(
-    name: str, units: Sequence[Any], *, build: Any
+    name: str, units: Sequence[Any], *, build: Any, code: str = ""
 ) -> list[tuple[list["Task"], "Task | None"]]:
     """What is to be done, stage by stage: the units, and then what merges them."""
     plan = build.plan
-    make = partial(Task, name, plan.fingerprint, str(build.folder.absolute()))
+    folder = build.folder.absolute()
+    make = partial(Task, name, plan.fingerprint, str(folder), code=code)
+    carry = Carrier(folder / "carried")
     work: list[tuple[list[Task], Task | None]] = []
     for stage in plan.stages:
         pending = build.pending(stage)
         if pending:
             build.merge_receipt(stage).unlink(missing_ok=True)
         datasets = tuple(stage.datasets.items())
-        tasks = [make(datasets, to_json(unit), stage.name) for unit in pending]
+        tasks = [make(datasets, to_json(carry(unit)), stage=stage.name) for unit in pending]
         merged = build.merge_receipt(stage).exists() and build.scratch.tables.exists()
         has_merge = hasattr(import_module(name), f"after_{stage.name}")
-        work.append((tasks, make((), "", stage.name) if has_merge and not merged else None))
+        work.append((tasks, make((), "", stage=stage.name) if has_merge and not merged else None))
     datasets = tuple(plan.datasets.items())
-    work.append(([make(datasets, to_json(unit)) for unit in units], None))
+    work.append(([make(datasets, to_json(carry(unit))) for unit in units], None))
     return work
 
 
@@ -159,21 +165,28 @@ def _work_in_beam(
 ) -> None:
     import apache_beam as beam
 
-    with beam.Pipeline(options=_beam_options(options)) as p:
-        before = p | "Begin" >> beam.Create([0])
-        for number, (tasks, merge) in enumerate(work):
+    p = beam.Pipeline(options=_beam_options(options))
+    Path(p.local_tempdir).rmdir()  # for transforms in other languages; a kill would leave it
+    before = p | "Begin" >> beam.Create([0])
+    for number, (tasks, merge) in enumerate(work):
+        before = (
+            p
+            | f"Units {number}" >> beam.Create(tasks)
+            | f"Spread {number}" >> beam.Reshuffle()  # without it one worker gets them all
+            | f"Work {number}" >> beam.Map(_after, beam.pvalue.AsList(before))
+        )
+        if merge:
             before = (
                 p
-                | f"Units {number}" >> beam.Create(tasks)
-                | f"Spread {number}" >> beam.Reshuffle()  # without it one worker gets them all
-                | f"Work {number}" >> beam.Map(_after, beam.pvalue.AsList(before))
+                | f"Merge {number}" >> beam.Create([merge])
+                | f"Merged {number}" >> beam.Map(_after, beam.pvalue.AsList(before))
             )
-            if merge:
-                before = (
-                    p
-                    | f"Merge {number}" >> beam.Create([merge])
-                    | f"Merged {number}" >> beam.Map(_after, beam.pvalue.AsList(before))
-                )
+    result = p.run()
+    try:
+        result.wait_until_finish()  # whatever --no_wait_until_finish says: publishing comes next
+    except KeyboardInterrupt:
+        result.cancel()  # or else a cluster would go on
+        raise
 
 
 def _after(task: "Task", _: Sequence[int]) -> int:
@@ -186,15 +199,37 @@ def _count_receipts(folder: Path) -> int:
 
 
 def _beam_options(options: CommonOptions) -> Any:
-    from apache_beam.options.pipeline_options import PipelineOptions
+    from apache_beam.options.pipeline_options import PipelineOptions, PortableOptions
 
     settings = list(options.beam)
-    if not any(setting.startswith("--runner") for setting in settings):
+    if not options.has_runner:
         settings.append("--runner=FnApiRunner")
         if options.workers > 1:
             settings.append(f"--direct_num_workers={options.workers}")
             settings.append("--direct_running_mode=multi_processing")
-    return PipelineOptions(settings)
+    made = PipelineOptions(settings)
+    service = made.view_as(PortableOptions)
+    if service.job_endpoint and not any(s.startswith("--job_server_timeout") for s in settings):
+        _check_answers(service.job_endpoint)
+        service.job_server_timeout = _A_YEAR
+    return made
+
+
+_A_YEAR = 365 * 24 * 3600  # Beam's own service reports on a job no longer than the time-out, 60 s
+
+
+def _check_answers(endpoint: str) -> None:
+    """Raise ``UsageError`` where no job service listens: with a long time-out Beam would wait."""
+    host, _, port = endpoint.rpartition(":")
+    if not host or not port.isdecimal() or ":" in host.strip("[]").replace("::", ""):
+        return  # "embed", or an address that only gRPC understands
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
+    except OSError as error:
+        raise UsageError(
+            f"--job_endpoint {endpoint}: no job service answers ({error}). Start it, or mend the "
+            "address."
+        ) from error
 
 
 def _unwrap(error: Exception, *, log: Path) -> Exception:
@@ -203,7 +238,9 @@ def _unwrap(error: Exception, *, log: Path) -> Exception:
         return CorpusError(bytes.fromhex(found[1]).decode())
     if isinstance(error, CorpusError | OSError):
         return error
-    last = str(error).strip().splitlines()[-1:] or [type(error).__name__]
+    details = getattr(error, "details", None)  # of an RpcError, whose text ends in a bracket
+    text = str(details() if callable(details) else error)
+    last = text.strip().splitlines()[-1:] or [type(error).__name__]
     return CorpusError(f"Beam: {last[0]}. See {log}; the same command goes on from here.")
 
 

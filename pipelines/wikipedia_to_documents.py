@@ -5,14 +5,14 @@ Examples:
       --input dawiki-20261101-pages-articles-multistream.xml.bz2
   python -m pipelines.wikipedia_to_documents --output build/dewiki --augment off
       --input 'dewiki-*-pages-articles*.bz2' --templates my.toml
+  python -m pipelines.wikipedia_to_documents --output build/dawiki-20261201
+      --input 'dumps/dawiki-20261201-*' --reuse build/dawiki-20261101
 """
 
-import json
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from functools import cache
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
@@ -27,8 +27,8 @@ from pipelines.run import run
 from pipelines.work import Counts, Filtered, Rows, Written, Yield
 
 ABOUT = __doc__
-DATASETS = {"documents": "documents", "redirects": "redirects"}
-FOUND = {"pages": "pages", "found_redirects": "redirects"}
+DATASETS = {"documents": "documents", "redirects": "redirects", "reuse": "reuse"}
+FOUND = {"pages": "wiki_pages", "found_redirects": "redirects"}
 UNITS = 1000
 """How many units a large dump is cut into, about."""
 RANGE_BYTES = (8 << 20, 64 << 20)
@@ -67,6 +67,12 @@ class Options(CommonOptions):
         metavar="FILE",
         help="more tables of templates (TOML): what they show, which leave no hole",
     )
+    reuse: Path | None = option(
+        None,
+        type=Path,
+        metavar="DIR",
+        help="an earlier run: pages that are as they were then are not read again",
+    )
     wiki: str | None = option(None, metavar="NAME", help="dawiki …, if not as the dump says")
     lang: str | None = option(None, metavar="TAG", help="da …, if not as the dump says")
     license: str | None = option(None, metavar="SPDX", help="if not that of Wikipedia")
@@ -83,12 +89,14 @@ class Options(CommonOptions):
 def plan(options: Options) -> Plan:
     """Find the dump's files, look at their heads and ends, and cut them into ranges."""
     from corpora.wikipedia.dump import examine
+    from corpora.wikipedia.reuse import find_earlier, with_earlier
     from corpora.wikipedia.wikiextractor import check_installed
 
     if options.extractor == "wikiextractor":
         check_installed()
     if not 0 < options.max_page_size < float("inf"):
         raise UsageError(f"--max-page-size {options.max_page_size:g}: must be above 0.")
+    earlier = find_earlier(options.reuse, output=options.output) if options.reuse else None
     found = find_inputs(options.input, exclude=options.exclude)
     files = [describe_file(name, path) for name, path in found.items()]
     scratch = options.output / BUILD / PIECES
@@ -115,7 +123,7 @@ def plan(options: Options) -> Plan:
         Unit(number, (file,), tables, settings | scratch_name, part)
         for number, (file, part) in enumerate(parts)
     )
-    return Plan(
+    made = Plan(
         pipeline="wikipedia_to_documents",
         datasets=DATASETS,
         parameters=settings | {"limit": options.limit, "exclude": list(options.exclude)},
@@ -123,6 +131,7 @@ def plan(options: Options) -> Plan:
         auxiliary=tables,
         stages=(Stage("extract", extract_units, FOUND),),
     )
+    return with_earlier(made, earlier) if earlier else made
 
 
 def _settings(options: Options, sites: Sequence[Any]) -> dict[str, Any]:
@@ -190,7 +199,12 @@ def _limited(
 
 
 def _pages(
-    file: InputFile, part: dict[str, Any], settings: dict[str, Any], *, scratch: Path
+    file: InputFile,
+    part: dict[str, Any],
+    settings: dict[str, Any],
+    *,
+    scratch: Path,
+    find: Callable[[str], Any] | None = None,
 ) -> Iterator[Any]:
     from corpora.wikipedia.dump import Range, read_pages
 
@@ -202,30 +216,43 @@ def _pages(
             source=file.name,
             max_page_bytes=settings["max_page_bytes"],
             scratch=scratch,
+            find=find,
         ),
         part.get("limit"),
     )
 
 
 def extract(unit: Unit, _: Scratch) -> Iterator[Yield]:
-    """Read the pages of a range: documents whose links still name what is written, redirects."""
+    """Read the pages of a range: documents whose links still name what is written, redirects.
+
+    Rows of an earlier run are taken over as they are.
+    """
+    from corpora.wikipedia.readers import reader_of
+    from corpora.wikipedia.reuse_places import Place, earlier_of
+    from corpora.wikipedia.reuse_rows import PageRows
+
     settings = dict(unit.settings)
-    reader = _reader(unit)
+    reader = reader_of(settings, list(_tables(unit)))
     [file] = unit.inputs
     scratch = Path(settings["scratch"])
-    for page in _pages(file, dict(unit.part), settings, scratch=scratch):
+    old = earlier_of(settings.get("earlier"), scratch=scratch)
+    rows = PageRows(reader.documents, file.name, old)
+    for page in _pages(file, dict(unit.part), settings, scratch=scratch, find=rows.find):
         if isinstance(page, Rejected):
             yield page
+        elif isinstance(page, Place):
+            rows.take(page)
+            yield Written(())
         else:
-            yield _outcome(reader, page, source=file.name)
-        if reader.documents.n_characters >= BATCH_CHARACTERS:
-            yield Rows("pages", reader.documents.batch())
-    yield Rows("pages", reader.documents.batch())
+            yield _outcome(reader, page, rows, source=file.name)
+        if rows.n_characters >= BATCH_CHARACTERS:
+            yield Rows("pages", rows.batch())
+    yield Rows("pages", rows.batch())
     yield Rows("found_redirects", _redirect_batch(reader.redirects))
-    yield Counts(reader.ledger.counters)
+    yield Counts(rows.counters, reused=rows.reused)
 
 
-def _outcome(reader: Any, page: Any, *, source: str) -> Yield:
+def _outcome(reader: Any, page: Any, rows: Any, *, source: str) -> Yield:
     """Read a page, and say what became of it."""
     from corpora.wikipedia.wikiextractor import ExtractorError
 
@@ -239,44 +266,18 @@ def _outcome(reader: Any, page: Any, *, source: str) -> Yield:
             message=f"{source}: {page.position}: page {page.title!r}: {error}",
             excerpt=page.text[:200],
         )
-    return Filtered(source, reason) if reason else Written(())
+    if reason:
+        return Filtered(source, reason)
+    rows.add(page.hash, reader.ledger.taken())
+    return Written(())
 
 
-def _reader(unit: Unit) -> Any:
-    from corpora.wikipedia.articles import ArticleReader
-    from corpora.wikipedia.ledger import Ledger
-
-    settings = unit.settings
-    wiki = _wiki(json.dumps(settings["site"], sort_keys=True))
-    paths = []
-    for number in range(settings["n_tables"]):
+def _tables(unit: Unit) -> Iterator[Path]:
+    """Where the user's tables of templates are."""
+    for number in range(unit.settings["n_tables"]):
         table = unit.auxiliary[f"templates {number}"]
         table.read()  # raises where it changed since the plan was made
-        paths.append(Path(table.path))
-    return ArticleReader(
-        wiki,
-        _templates(settings["lang"], tuple(paths)),
-        license=settings["license"],
-        namespaces=frozenset(settings["namespaces"]),
-        disambiguation=settings["disambiguation"] == "keep",
-        engine=settings["extractor"].partition(" ")[0],
-        ledger=Ledger(),
-    )
-
-
-@cache
-def _wiki(site: str) -> Any:
-    """What is known of the wiki whose settings are given, as JSON."""
-    from corpora.wikipedia.titles import wiki_of
-
-    return wiki_of(**json.loads(site))
-
-
-@cache
-def _templates(lang: str, paths: tuple[Path, ...]) -> Any:
-    from corpora.wikipedia.templates import load_templates
-
-    return load_templates(lang, paths)
+        yield Path(table.path)
 
 
 def _redirect_batch(redirects: Sequence[Any]) -> Any:
@@ -320,34 +321,28 @@ def after_extract(scratch: Scratch) -> Iterator[Yield]:
 
 def write(unit: Unit, scratch: Scratch) -> Iterator[Yield]:
     """Resolve the links of a unit's documents, match titles, and finish its redirects."""
+    from corpora.canonical import canonical
     from corpora.doubles import without_doubles
     from corpora.schemas import SCHEMAS
     from corpora.shards import read_batches
+    from corpora.wikipedia.readers import resolver_of
     from corpora.wikipedia.redirects import RedirectTable
-    from corpora.wikipedia.resolution import Augmentation, Resolver
+    from corpora.wikipedia.reuse import AGAIN
 
-    settings = unit.settings
     table = RedirectTable(scratch.tables / "redirects")
-    wiki = _wiki(json.dumps(settings["site"], sort_keys=True))
-    augmentation = Augmentation(
-        lang=settings["lang"],
-        min_characters=3 if wiki.trail else 2,
-        right=settings["right"],
-        anchors=settings["anchors"] == "on",
-    )
-    resolver = Resolver(
-        settings["wiki"], table, augmentation if settings["augment"] == "article" else None
-    )
+    resolver = resolver_of(unit.settings, table)
     for dataset, schema in FOUND.items():
         path = scratch.shard(dataset, unit.number)
         batches = read_batches(path, SCHEMAS[schema])
         for batch in without_doubles(batches, scratch, dataset=dataset, number=unit.number):
             if dataset == "pages":
-                yield Rows("documents", resolver.resolve(batch))
+                finished = canonical(resolver.finish(batch))
+                for name in ("documents", "reuse"):
+                    yield Rows(name, finished.select(SCHEMAS[name].columns.names))
             else:
                 resolved = table.finals(batch.column("title"))
                 yield Rows("redirects", batch.set_column(4, batch.schema.field(4), resolved))
-    yield Counts(resolver.counters)
+    yield Counts(resolver.counters, reused={AGAIN: resolver.n_again} if resolver.n_again else {})
 
 
 def write_side_files(build: Build) -> None:
@@ -360,8 +355,11 @@ def write_side_files(build: Build) -> None:
 
 def next_steps(options: Options) -> list[str]:
     """What to look at, and what to type next."""
+    from corpora.wikipedia.reuse import say_reused
+
     output = options.output
     return [
+        *say_reused(output),
         f"made  {output}/documents, {output}/redirects (datasets)",
         f"read  {output}/report.md: what became of every page, link, number and template",
         f"next  python -m corpora.shards verify {output}",

@@ -5,10 +5,13 @@ Nothing here knows Beam: ``run.py`` hands tasks over, and a worker does each by 
 
 import gc
 import json
+import socket
+import uuid
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -47,6 +50,8 @@ class Counts:
     """They were read and written before; ``written`` takes them off."""
     notes: Sequence[Mapping[str, str | int]] = ()
     """For the receipt of the unit, which side files are written from; few, for they stay."""
+    reused: Mapping[str, int] = field(default_factory=dict)
+    """What was taken over from earlier data, which makes no difference: told in ``run.json``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +83,8 @@ class Task:
     """Empty: merge what the units of the stage made."""
     stage: str = ""
     """Empty for the units that make what is published."""
+    code: str = ""
+    """``version_of_code()`` where the run was planned; empty: not compared."""
 
 
 def to_json(unit: Any) -> str:
@@ -98,6 +105,28 @@ def _from_json(text: str) -> Any:
     )
 
 
+@cache
+def version_of_code() -> str:
+    """Hash what decides the bytes that this process writes: our code, and the libraries."""
+    from corpora.plan import code_hash, fingerprint_of, library_versions
+
+    return fingerprint_of({"code": code_hash(), "libraries": library_versions()})
+
+
+def _check_place(task: Task) -> None:
+    """Raise ``CorpusError`` where a worker on another machine cannot do what was planned."""
+    if task.code and task.code != version_of_code():
+        raise CorpusError(
+            f"A worker on {socket.gethostname()} has another Onoma, Python or pyarrow than the "
+            "run was planned with. Install the same there as here, or use one image for all."
+        )
+    if not Path(task.folder).is_dir():
+        raise CorpusError(
+            f"{task.folder}: a worker on {socket.gethostname()} does not see this folder. Mount "
+            "--output there under the same path."
+        )
+
+
 def do_merge(task: Task) -> int:
     """Merge what the units of a stage made: write its tables, and then its receipt."""
     from corpora.build import Scratch
@@ -105,6 +134,7 @@ def do_merge(task: Task) -> int:
     scratch = Scratch(Path(task.folder))
     tally = _Tally()
     try:
+        _check_place(task)
         scratch.tables.mkdir(exist_ok=True)
         for outcome in getattr(import_module(task.pipeline), f"after_{task.stage}")(scratch):
             tally.add(outcome, {})
@@ -120,6 +150,7 @@ def do_unit(task: Task) -> int:
     unit = _from_json(task.unit)
     gc.disable()  # a unit makes millions of small objects, and hardly a cycle
     try:
+        _check_place(task)
         _do(task, unit)
     except (CorpusError, OSError) as error:
         message = explain(error, where=f"{task.folder}, unit {unit.number}")
@@ -144,20 +175,39 @@ def _do(task: Task, unit: Any) -> None:
     from corpora.schemas import SCHEMAS
     from corpora.shards import ShardWriter
 
-    folder = Path(task.folder)
+    scratch = Scratch(Path(task.folder))
     work = getattr(import_module(task.pipeline), task.stage or "write")
+    own = _own_name(unit.shard_name)
     with ExitStack() as stack:
         writers = {
             dataset: stack.enter_context(
-                ShardWriter(folder / "shards" / dataset / unit.shard_name, SCHEMAS[schema])
+                ShardWriter(scratch.shard(dataset, unit.number).with_name(own), SCHEMAS[schema])
             )
             for dataset, schema in task.datasets
         }
         tally = _Tally()
-        for outcome in work(unit, Scratch(folder)):
+        for outcome in work(unit, scratch):
             tally.add(outcome, writers)
-    shards = {name: writer.shard for name, writer in writers.items()}
+    shards = {
+        dataset: _put_in_place(writer, scratch.shard(dataset, unit.number))
+        for dataset, writer in writers.items()
+    }
     _write_receipt(task, tally, shards=shards, name=f"{unit.number:05d}", number=unit.number)
+
+
+def _put_in_place(writer: Any, path: Path) -> Any:
+    """Give a finished shard its name; returns what is to be known of it."""
+    writer.path.rename(path)
+    return replace(writer.shard, name=path.name)
+
+
+def _own_name(name: str) -> str:
+    """A temporary name that no other attempt has.
+
+    A runner may try a unit a second time while the first attempt still works, on another machine,
+    where processes have the same numbers.
+    """
+    return f".tmp-{uuid.uuid4().hex}-{name}"
 
 
 def _write_receipt(
@@ -178,8 +228,12 @@ def _write_receipt(
         counters=sorted_counts(tally.counters),
         rejected=tally.rows,
         notes=tally.notes,
+        reused=sorted_counts(tally.reused),
     )
-    write_receipt(Path(task.folder) / "receipts" / task.stage / f"{name}.json", receipt)
+    path = Path(task.folder) / "receipts" / task.stage / f"{name}.json"
+    own = path.with_name(_own_name(name))
+    write_receipt(own, receipt)
+    own.rename(path)
 
 
 class _Tally:
@@ -192,6 +246,7 @@ class _Tally:
         self.counters: Counter[str] = Counter()
         self.rows: list[dict[str, str]] = []
         self.notes: list[Mapping[str, str | int]] = []
+        self.reused: Counter[str] = Counter()
         self.ids: set[tuple[str, str]] = set()
 
     def add(self, outcome: Yield, writers: Mapping[str, Any]) -> None:
@@ -218,6 +273,7 @@ class _Tally:
         self.read += counts.read
         self.written += counts.written
         self.notes += counts.notes
+        self.reused.update(counts.reused)
         for rejected in counts.rejected:
             self.reject(rejected)
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 N_EXAMPLES = 20
 TOO_FAR = 3
 """Exit status."""
+LEFT_OUT = "reuse"
+"""A dataset of hashes of pages, from which the next run sees what changed; nothing for people."""
 
 
 def compare_all(
@@ -58,7 +60,7 @@ def _datasets(folder: Path) -> list[str]:
     """The datasets of a folder, relative to it: itself, or those inside."""
     if (folder / "dataset.json").exists():
         return [""]
-    inside = sorted(file.parent.name for file in folder.glob("*/dataset.json"))
+    inside = sorted({file.parent.name for file in folder.glob("*/dataset.json")} - {LEFT_OUT})
     if not inside:
         raise CorpusError(f"{folder}: no dataset, nor a folder with datasets. Check the path.")
     return inside

@@ -6,21 +6,22 @@ be read as ``Rejected``.
 """
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from corpora.document import Rejected
 from corpora.errors import UsageError
 from corpora.wikipedia.bzip2 import Bzip2File
 from corpora.wikipedia.chunks import Chunk, Damage, DumpError, PlainFile, Source
-from corpora.wikipedia.pages import Page
+from corpora.wikipedia.pages import Page, hash_of
 from corpora.wikipedia.pieces import cut_pieces, open_pieces
 from corpora.wikipedia.records import excerpt, reject_damage, to_record
 from corpora.wikipedia.segments import cut
 from corpora.wikipedia.siteinfo import SiteInfo, check_encoding, read_site
 
+T = TypeVar("T")
 BZIP2_RATIO = 4  # bytes of XML to a compressed byte, about
 MAX_HEAD_BYTES = 4 << 20
 _MAGIC = {
@@ -161,16 +162,28 @@ def _why_incomplete(source: Source, *, name: str, is_bare: bool) -> str:
 
 
 def read_pages(
-    path: Path, range: Range, *, source: str, max_page_bytes: int, scratch: Path | None = None
-) -> Iterator[Page | Rejected]:
+    path: Path,
+    range: Range,
+    *,
+    source: str,
+    max_page_bytes: int,
+    scratch: Path | None = None,
+    find: Callable[[str], T | None] | None = None,
+) -> Iterator[Page | Rejected | T]:
     """Read the pages of a range, in order; ``source`` is the file's name in what is rejected.
 
-    ``scratch`` is the folder given to ``examine``. Memory is bounded by a few blocks of the
-    container and ``max_page_bytes``.
+    ``scratch`` is the folder given to ``examine``. ``find`` is asked for the hash of each page:
+    what it finds is yielded instead, and the page is not read. Memory is bounded by a few blocks
+    of the container and ``max_page_bytes``.
     """
     items = _open(path, range.container, scratch=scratch).chunks(range.start, range.end)
     for segment in cut(items, from_start=range.start == 0, max_bytes=max_page_bytes):
         if isinstance(segment, Damage):
             yield reject_damage(segment, source=source)
+            continue
+        hash = hash_of(segment.data) if find and segment.is_page else ""
+        found = find(hash) if find and hash else None
+        if found is not None:
+            yield found
         elif (record := to_record(segment, source=source)) is not None:
-            yield record
+            yield replace(record, hash=hash) if isinstance(record, Page) and hash else record

@@ -36,6 +36,11 @@ class Ledger:
 
     counters: Counter[str] = field(default_factory=Counter)
 
+    def taken(self) -> Counter[str]:
+        """Hand over what was counted, and begin anew."""
+        counters, self.counters = self.counters, Counter()
+        return counters
+
     def add(self, source: str, text: PageText) -> None:
         """Count a page."""
         counters = self.counters

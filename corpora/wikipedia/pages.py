@@ -4,11 +4,13 @@ Export versions 0.3 to 0.11 are read: ``<ns>``, ``<redirect>``, ``<model>`` may 
 several revisions the last in the file counts, which in a dump is the latest.
 """
 
+import hashlib
 import re
 from dataclasses import dataclass
 from xml.parsers import expat
 
 MAX_DEPTH = 100
+HASH_DIGITS = 32
 _NUMBER = re.compile(r"-?\d{1,9}")
 _OF_PAGE = frozenset({"title", "ns", "id"})
 _OF_REVISION = frozenset({"id", "timestamp", "model", "text"})
@@ -32,6 +34,8 @@ class Page:
     """Empty also where the text was deleted or suppressed."""
     position: str
     """Where its ``<page>`` stands: ``byte 1234``."""
+    hash: str = ""
+    """Of its XML, as ``hash_of`` gives it; empty where nobody asked for it."""
 
 
 class PageError(Exception):
@@ -41,6 +45,11 @@ class PageError(Exception):
         """Take the reason, what is wrong, and the byte of the page where it is."""
         super().__init__(message)
         self.reason, self.byte = reason, byte
+
+
+def hash_of(xml: bytes) -> str:
+    """Hash the XML of a page, all of it: 32 digits, the first 128 bits of SHA-256."""
+    return hashlib.sha256(xml).hexdigest()[:HASH_DIGITS]
 
 
 def read_page(xml: bytes, *, position: str) -> Page:

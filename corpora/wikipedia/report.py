@@ -90,7 +90,7 @@ def _redirects(counters: Mapping[str, int]) -> Iterator[str]:
         f"{of['all']:,} redirects, {of['chains']:,} of them chains (the longest has "
         f"{of['longest_chain']} steps); {counters.get('redirects.loops', 0):,} loop and "
         f"{counters.get('redirects.too_long', 0):,} are too long: links to these keep their title. "
-        f"{counters.get('links.resolved', 0):,} links were led on by a redirect."
+        f"{counters.get('redirects.links', 0):,} links were led on by a redirect."
     )
     yield ""
 
@@ -135,19 +135,37 @@ def _augmentation(build: Build, counters: Mapping[str, int]) -> Iterator[str]:
 
 def _count_entities(build: Build) -> tuple[int, int]:
     """Distinct entities of links, and of all mentions; their names are held."""
-    links, others = pa.array([], pa.string()), pa.array([], pa.string())
+    links, others = _Names(), _Names()
     for path in build.shard_paths("documents"):
         for batch in read_batches(path, SCHEMAS["documents"], columns=("mentions",)):
             structs = batch.column("mentions").flatten()
             is_link = pc.equal(structs.field("origin"), "link")
             entities = structs.field("entity")
-            links = _union(links, entities.filter(is_link))
-            others = _union(others, entities.filter(pc.invert(is_link)))
-    return len(links), len(_union(links, others))
+            links.add(entities.filter(is_link))
+            others.add(entities.filter(pc.invert(is_link)))
+    n_links = len(links.distinct())
+    links.add(others.distinct())
+    return n_links, len(links.distinct())
 
 
-def _union(a: pa.StringArray, b: pa.StringArray) -> pa.StringArray:
-    return pc.unique(pa.concat_arrays([a, b]))
+class _Names:
+    """Distinct names; those that come are put to the others when there are as many of them."""
+
+    def __init__(self) -> None:
+        self._known = pa.array([], pa.string())
+        self._new: list[pa.StringArray] = []
+        self._n_new = 0
+
+    def add(self, names: pa.StringArray) -> None:
+        self._new.append(pc.unique(names))
+        self._n_new += len(self._new[-1])
+        if self._n_new > max(len(self._known), 1 << 16):
+            self.distinct()
+
+    def distinct(self) -> pa.StringArray:
+        self._known = pc.unique(pa.chunked_array([self._known, *self._new]))
+        self._new, self._n_new = [], 0
+        return self._known
 
 
 def _templates(counters: Mapping[str, int]) -> Iterable[str]:

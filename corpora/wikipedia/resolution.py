@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -10,8 +11,19 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpora.columns import Mentions, mention_array, with_field, with_mentions
+from corpora.columns import (
+    Mentions,
+    list_array,
+    mention_array,
+    with_columns,
+    with_field,
+    with_mentions,
+)
+from corpora.schemas import EXAMPLE_COUNTS, SCHEMAS
 from corpora.wikipedia.redirects import RedirectTable
+from corpora.wikipedia.reuse_links import as_written, find_finished
+
+_LED_ON = SCHEMAS["wiki_pages"].columns.field("led_on").type
 
 EXAMPLE_WORDS = 510
 """Words of an example in the table that compares with and without augmentation."""
@@ -37,26 +49,53 @@ class Resolver:
     redirects: RedirectTable
     augmentation: Augmentation | None
     counters: Counter[str] = field(default_factory=Counter)
+    n_again: int = 0
+    """Rows that were taken over from an earlier run, and had to be resolved again."""
+
+    def finish(self, pages: pa.RecordBatch) -> pa.RecordBatch:
+        """Finish rows of ``wiki_pages``: those that were read, and those with links led elsewhere.
+
+        The other rows that were taken over stay as they are.
+        """
+        holds = find_finished(pages, self.wiki, self.redirects)
+        left = np.flatnonzero(~holds)
+        if len(left):
+            rows = pages if len(left) == len(pages) else pages.take(pa.array(left))
+            self.n_again += len(left) - rows.column("led_on").null_count
+            done = self.resolve(as_written(rows, self.wiki))
+            pages = done if rows is pages else _merged(pages, done, holds=holds)
+        self._count(pages)
+        return pages
 
     def resolve(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Put final titles into the mentions of a batch, and add matches of titles."""
-        mentions = Mentions.of(batch)
-        titles = self._resolved(mentions.structs.field("entity"))
+        """Put final titles into the mentions of documents, and add matches of titles.
+
+        Where the batch has columns for which links were led on and what examples hold, it says so.
+        """
+        links = Mentions.of(batch)
+        written = links.structs.field("entity")
+        titles = self._resolved(written)
+        led_on = _led_on(written, titles, links.ends)
         entities = pc.binary_join_element_wise(self.wiki, titles, ":")
-        mentions = Mentions(with_field(mentions.structs, "entity", entities), mentions.ends)
-        links = mentions
+        links = Mentions(with_field(links.structs, "entity", entities), links.ends)
+        mentions = links
         if self.augmentation:
-            mentions = self._augmented(batch, mentions, titles, how=self.augmentation)
-        self._count(batch, links, mentions)
-        return with_mentions(batch, mentions)
+            mentions = self._augmented(batch, links, titles, how=self.augmentation)
+        counts = _count_examples(batch, links, mentions)
+        return with_columns(with_mentions(batch, mentions), {"led_on": led_on, **counts})
 
     def _resolved(self, titles: pa.StringArray) -> pa.StringArray:
         encoded = titles.dictionary_encode()
-        final = self.redirects.resolve(encoded.dictionary)
-        changed = pc.not_equal(final, encoded.dictionary).to_numpy(zero_copy_only=False)
-        indices = encoded.indices.to_numpy(zero_copy_only=False)
-        self.counters["redirects.links"] += int(np.count_nonzero(changed[indices]))
-        return final.take(encoded.indices)
+        return self.redirects.resolve(encoded.dictionary).take(encoded.indices)
+
+    def _count(self, pages: pa.RecordBatch) -> None:
+        """Count mentions by origin, and what examples with and without augmentation hold."""
+        self.counters["redirects.links"] += len(pages.column("led_on").flatten())
+        origins = pages.column("mentions").flatten().field("origin")
+        for count in pc.value_counts(origins).to_pylist():
+            self.counters[f"mentions.{count['values']}"] += count["counts"]
+        for name in EXAMPLE_COUNTS if len(pages) else ():
+            self.counters[name.replace("_", ".")] += pc.sum(pages.column(name)).as_py()
 
     def _augmented(
         self,
@@ -110,39 +149,68 @@ class Resolver:
         entities = pc.binary_join_element_wise(self.wiki, matched, ":")
         return mention_array(first, last, entities, origins=origins)
 
-    def _count(self, batch: pa.RecordBatch, links: Mentions, all_: Mentions) -> None:
-        """Count mentions by origin, and what examples with and without augmentation hold."""
-        for count in pc.value_counts(all_.structs.field("origin")).to_pylist():
-            self.counters[f"mentions.{count['values']}"] += count["counts"]
-        column = batch.column("sentences")
-        lengths = pc.list_value_length(column).to_numpy()
-        ends = np.concatenate([[0], np.cumsum(lengths)])
-        starts, stops = (column.flatten().field(name).to_numpy() for name in ("start", "end"))
-        versions = [
-            (name, mentions.numbers("start"), mentions.ends.tolist())
-            for name, mentions in (("links", links), ("augmented", all_))
-        ]
-        for i, text in enumerate(batch.column("text").to_pylist()):
-            of = slice(ends[i], ends[i + 1])
-            words = _count_words(text, starts[of], stops[of])
-            for name, firsts, edges in versions:
-                first = firsts[edges[i] : edges[i + 1]]
-                self._count_examples(name, words, _hold(starts[of], stops[of], first))
 
-    def _count_examples(self, name: str, words: Sequence[int], holds: Sequence[bool]) -> None:
-        """Pack sentences up to ``EXAMPLE_WORDS``; those without any mention are not counted."""
-        n_words = n_kept = n_examples = 0
-        has_mention = False
-        for n, with_mention in zip([*words, EXAMPLE_WORDS + 1], [*holds, False], strict=True):
-            if n_words + n > EXAMPLE_WORDS and n_words:
-                if has_mention:
-                    n_examples += 1
-                    n_kept += n_words
-                n_words, has_mention = 0, False
-            n_words += n
-            has_mention |= with_mention
-        self.counters[f"examples.{name}"] += n_examples
-        self.counters[f"words.{name}"] += n_kept
+def _led_on(
+    written: pa.StringArray, titles: pa.StringArray, ends: npt.NDArray[np.int32]
+) -> pa.ListArray:
+    """The links of each document whose titles were redirects: their numbers and these titles."""
+    changed = np.flatnonzero(pc.not_equal(titles, written).to_numpy(zero_copy_only=False))
+    before = np.searchsorted(changed, ends).astype(np.int32)
+    numbers = changed - np.repeat(ends[:-1], np.diff(before))
+    return list_array(before, [numbers, written.take(pa.array(changed))], _LED_ON)
+
+
+def _merged(
+    pages: pa.RecordBatch, done: pa.RecordBatch, *, holds: npt.NDArray[np.bool_]
+) -> pa.RecordBatch:
+    """The rows that hold, and in the places of the others those that are done."""
+    edges = [0, *(np.flatnonzero(holds[1:] != holds[:-1]) + 1).tolist(), len(holds)]
+    parts = []
+    n_done = 0
+    for start, end in pairwise(edges):
+        if holds[start]:
+            parts.append(pages.slice(start, end - start))
+        else:
+            parts.append(done.slice(n_done, end - start))
+            n_done += end - start
+    return pa.concat_batches(parts)
+
+
+def _count_examples(batch: pa.RecordBatch, links: Mentions, all_: Mentions) -> dict[str, list[int]]:
+    """What examples of each document hold, with links alone and with all mentions."""
+    counts: dict[str, list[int]] = {name: [] for name in EXAMPLE_COUNTS}
+    column = batch.column("sentences")
+    lengths = pc.list_value_length(column).to_numpy()
+    ends = np.concatenate([[0], np.cumsum(lengths)])
+    starts, stops = (column.flatten().field(name).to_numpy() for name in ("start", "end"))
+    versions = [
+        (name, mentions.numbers("start"), mentions.ends.tolist())
+        for name, mentions in (("links", links), ("augmented", all_))
+    ]
+    for i, text in enumerate(batch.column("text").to_pylist()):
+        of = slice(ends[i], ends[i + 1])
+        words = _count_words(text, starts[of], stops[of])
+        for name, firsts, edges in versions:
+            first = firsts[edges[i] : edges[i + 1]]
+            n_examples, n_words = _pack(words, _hold(starts[of], stops[of], first))
+            counts[f"examples_{name}"].append(n_examples)
+            counts[f"words_{name}"].append(n_words)
+    return counts
+
+
+def _pack(words: Sequence[int], holds: Sequence[bool]) -> tuple[int, int]:
+    """Pack sentences up to ``EXAMPLE_WORDS``: how many examples have a mention, and their words."""
+    n_words = n_kept = n_examples = 0
+    has_mention = False
+    for n, with_mention in zip([*words, EXAMPLE_WORDS + 1], [*holds, False], strict=True):
+        if n_words + n > EXAMPLE_WORDS and n_words:
+            if has_mention:
+                n_examples += 1
+                n_kept += n_words
+            n_words, has_mention = 0, False
+        n_words += n
+        has_mention |= with_mention
+    return n_examples, n_kept
 
 
 def _count_words(

@@ -39,6 +39,12 @@ class Segment:
     _parts: list[bytes] = field(default_factory=list)
 
     @property
+    def is_page(self) -> bool:
+        """Whether it is a page with both of its tags, and all of it is here."""
+        whole = (self.first, self.last) == (Edge.OPENING, Edge.CLOSING)
+        return whole and not self.is_too_large
+
+    @property
     def data(self) -> bytes:
         """Its bytes; of one that is too large, the first."""
         return b"".join(self._parts)

@@ -3,9 +3,11 @@
 A row is read where it stands in the file, without a copy; what is kept of each is its place and
 its length, 8 bytes. Only ``dataset.json``, the sizes of the files and the split are read at
 opening: a shard that is truncated or missing is found then; ``python -m corpora.shards verify``
-finds the rest.
+finds the rest. Of what a process never asks for, nothing is read, but for the rest of a page.
 """
 
+import ctypes
+import mmap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
@@ -15,8 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from corpora.errors import CorpusError, DamagedDatasetError
-from corpora.shards import Dataset, Shard, open_dataset, read_batches
+from corpora.errors import CorpusError, DamagedDatasetError, ShardSchemaError
+from corpora.schemas import Schema
+from corpora.shards import Dataset, Shard, open_dataset
 from modeling.data.chance import hash64
 
 Split = Literal["train", "held_out"]
@@ -137,13 +140,43 @@ def _read(path: Path, shard: Shard, dataset: Dataset) -> Iterator[pa.RecordBatch
             f"{path}: {size} bytes, but dataset.json says {shard.bytes}. {_AGAIN}"
         )
     n_rows = 0
-    for batch in read_batches(path, dataset.schema):
+    for batch in _batches(path, dataset.schema):
         n_rows += batch.num_rows
         yield batch
     if n_rows != shard.rows:
         raise DamagedDatasetError(
             f"{path}: {n_rows} rows, but dataset.json says {shard.rows}. {_AGAIN}"
         )
+
+
+def _batches(path: Path, schema: Schema) -> Iterator[pa.RecordBatch]:
+    """The record batches of a shard, memory-mapped, without a byte read ahead."""
+    try:
+        with pa.ipc.open_file(pa.BufferReader(_map(path))) as reader:
+            if reader.schema != schema.columns:
+                raise ShardSchemaError(
+                    f"{path}: its columns are not those of {schema.name} version "
+                    f"{schema.version}. Run again: {schema.made_by}."
+                )
+            for number in range(reader.num_record_batches):
+                yield reader.get_batch(number)
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise CorpusError(f"{path}: not readable as an Arrow file ({error}).") from error
+
+
+def _map(path: Path) -> pa.Buffer:
+    """Map a file into memory, to be read in no order.
+
+    Arrow's own ``memory_map`` asks the system for all that it is pointed at, so that each node of
+    a training would read every shard when it opens them; and for rows in a random order, what the
+    system reads ahead by itself is mostly another's.
+    """
+    with pa.memory_map(str(path)) as source:
+        first = source.read_buffer(1)  # keeps the whole map alive
+        size = source.size()
+    region = (ctypes.c_void_p(first.address), ctypes.c_size_t(size))
+    ctypes.CDLL(None).madvise(*region, mmap.MADV_RANDOM)  # advice: nothing is lost if refused
+    return pa.foreign_buffer(first.address, size, base=first)
 
 
 def _chunk_of(batch: pa.RecordBatch, path: Path) -> _Chunk:

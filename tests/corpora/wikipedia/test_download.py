@@ -533,3 +533,11 @@ def test_an_address_that_is_none_is_not_asked_again(mirror, fetch, slept):
         fetch(mirror=mirror)
 
     assert slept == []
+
+
+def test_half_a_lock_that_a_kill_left_goes_with_the_next_run(fetch, tmp_path):
+    (tmp_path / ".tmp-1-klwiki-20261101.lock.json").touch()
+
+    lock = fetch()
+
+    assert names(tmp_path) == {lock.name, NAME}

@@ -1,0 +1,38 @@
+# The image of a worker (and, with another entry point, of the launcher): docs/scale.md.
+#
+#   docker build --tag REGISTRY/onoma:0.1.0 .
+#   docker run --rm --entrypoint python --volume /data:/data REGISTRY/onoma:0.1.0 \
+#       -m pipelines.tei_to_ner --input '/data/letters/*.xml' --output /data/build/letters
+#
+# Launcher and workers must have the same Python, the same Onoma and the same libraries that write
+# bytes (pyarrow, icu4py, ahocorasick-rs): use one image for both, or give --build-arg CONSTRAINTS a
+# file that `pip freeze --exclude onoma` made where the launcher runs, inside this folder.
+ARG PYTHON=3.11
+ARG BEAM=2.77.0
+
+# Beam's own image, for the program that starts workers; nothing else is taken from it.
+FROM apache/beam_python${PYTHON}_sdk:${BEAM} AS beam
+
+FROM python:${PYTHON}-slim AS wheel
+WORKDIR /source
+COPY pyproject.toml README.md LICENSE ./
+COPY corpora corpora
+COPY pipelines pipelines
+COPY modeling modeling
+RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels .
+
+FROM python:${PYTHON}-slim
+ARG BEAM
+ARG CONSTRAINTS=constraints.txt
+ARG EXTRAS=pipelines,tei,news,chinese
+ENV LANG=C.UTF-8 PYTHONDONTWRITEBYTECODE=1
+COPY ${CONSTRAINTS} /tmp/constraints.txt
+RUN --mount=type=bind,from=wheel,source=/wheels,target=/wheels \
+    wheel=$(echo /wheels/onoma-*.whl) \
+    && pip install --no-cache-dir --constraint /tmp/constraints.txt \
+        "${wheel}[${EXTRAS}]" "apache-beam==${BEAM}" \
+    && pip check \
+    && python -m compileall -q /usr/local/lib
+COPY --from=beam /opt/apache/beam /opt/apache/beam
+WORKDIR /tmp
+ENTRYPOINT ["/opt/apache/beam/boot"]

@@ -1,0 +1,82 @@
+"""How much faster a dump is read with two workers than with one, and what two cores can give.
+
+    python benchmarks/scaling.py enwiki-2014-first-pages.xml.bz2 --size 60 --repeats 3
+
+Repeats the pages of a dump to SIZE MB of XML (as ``wikipedia.py`` does), and runs, in turn, pure
+computing in one process and in two, that is, the same work in halves, and then the pipeline with
+``--workers 1`` and ``--workers 2``. Says the median seconds, how many times faster two are, and CPU
+seconds: what two workers cost more than one is what Beam's processes add, and does not depend on
+what else the machine does, while seconds do. Start-up is part of each run.
+"""
+
+import argparse
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from wikipedia import make_dump
+
+LOOPS = 30_000_000
+BUSY = "n = 0\nfor i in range({}): n += i * i % 7"
+
+
+def computing(n_processes: int) -> None:
+    """The same sum in one process, or in equal shares."""
+    command = [sys.executable, "-c", BUSY.format(LOOPS // n_processes)]
+    processes = [subprocess.Popen(command) for _ in range(n_processes)]
+    assert not any(process.wait() for process in processes)
+
+
+def extraction(dump: Path, n_workers: int) -> None:
+    """A dump to documents."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "pipelines.wikipedia_to_documents", "--input", str(dump)]
+        command += ["--output", f"{folder}/out", "--workers", str(n_workers)]
+        subprocess.run(command, check=True, capture_output=True)
+
+
+def measure(work: Callable[[int], None], n: int) -> tuple[float, float]:
+    """Seconds, and CPU seconds of all processes, for a work done by ``n``."""
+    before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    work(n)
+    seconds, after = time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
+    return seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def main() -> None:
+    """Measure in turn, and say the medians."""
+    parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
+    parser.add_argument("dump", type=Path)
+    parser.add_argument("--size", type=float, default=60, help="MB of XML")
+    parser.add_argument("--repeats", type=int, default=3)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        dump = Path(folder) / "dump.xml.bz2"
+        size = make_dump(arguments.dump, dump, arguments.size)
+        works = {"pure computing": computing, "dump to documents": partial(extraction, dump)}
+        runs = [
+            {(name, n): measure(work, n) for name, work in works.items() for n in (1, 2)}
+            for _ in range(arguments.repeats)
+        ]
+    print(f"{size:.0f} MB of XML, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
+    for name in works:
+        (one, cpu_one), (two, cpu_two) = (
+            map(statistics.median, zip(*(run[name, n] for run in runs), strict=True))
+            for n in (1, 2)
+        )
+        pairs = [run[name, 1][0] / run[name, 2][0] for run in runs]
+        print(
+            f"{name:<18} {one:6.1f} and {two:6.1f} s: {statistics.median(pairs):.2f} x "
+            f"({min(pairs):.2f} to {max(pairs):.2f}); CPU {cpu_one:.1f} and {cpu_two:.1f} s"
+        )
+
+
+if __name__ == "__main__":
+    main()

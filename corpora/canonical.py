@@ -1,0 +1,71 @@
+"""Rows with the same values as the same bytes, however they were made.
+
+Arrow leaves open what stands behind a null, whether a column without nulls has a bitmap, and where
+in its buffers a slice begins; and what is written to a file differs with it. So rows that may come
+from several places, read anew or taken over from another file, are brought into one form first.
+"""
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+
+def canonical(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Make the buffers of a batch depend on its values alone.
+
+    Every buffer has just the bytes that are needed and begins with the first row; there is a bitmap
+    where there are nulls, its last bits are 0, and so is what stands behind a null. Raises
+    ``TypeError`` for columns that are not of strings, bytes, numbers, lists or structs.
+    """
+    arrays = [_canonical(column) for column in batch.columns]
+    return pa.RecordBatch.from_arrays(arrays, schema=batch.schema)
+
+
+def _canonical(array: pa.Array) -> pa.Array:
+    type = array.type
+    bitmap = _bitmap(array) if array.null_count else None
+    if pa.types.is_struct(type):
+        fields = [_canonical(_under(array, array.field(i))) for i in range(type.num_fields)]
+        return pa.Array.from_buffers(type, len(array), [bitmap], children=fields)
+    if pa.types.is_list(type):
+        starts, kept, first = _starts(array)
+        values = _canonical(kept.values.slice(first, starts[-1]))
+        return pa.Array.from_buffers(
+            type, len(array), [bitmap, pa.py_buffer(starts)], children=[values]
+        )
+    if pa.types.is_string(type) or pa.types.is_binary(type):
+        starts, kept, first = _starts(array)
+        data = (kept.buffers()[2] or pa.py_buffer(b"")).slice(first, starts[-1])
+        return pa.Array.from_buffers(type, len(array), [bitmap, pa.py_buffer(starts), data])
+    if pa.types.is_integer(type) or pa.types.is_floating(type):
+        values = np.ascontiguousarray(array.fill_null(0).to_numpy(zero_copy_only=False))
+        return pa.Array.from_buffers(type, len(array), [bitmap, pa.py_buffer(values)])
+    raise TypeError(f"{type}: has no canonical form here")
+
+
+def _bitmap(array: pa.Array) -> pa.Buffer:
+    valid = array.is_valid().to_numpy(zero_copy_only=False)
+    return pa.py_buffer(np.packbits(valid, bitorder="little"))
+
+
+def _under(structs: pa.Array, field: pa.Array) -> pa.Array:
+    """A field of structs that are not there is not there either."""
+    if not structs.null_count:
+        return field
+    return pc.if_else(structs.is_valid(), field, pa.scalar(None, field.type))
+
+
+def _starts(array: pa.Array) -> tuple[npt.NDArray[np.int32], pa.Array, int]:
+    """Where each string or list begins, from 0, and the last ends; one that is null has no length.
+
+    Beside it, the array without nulls, and where in its values its first one begins.
+    """
+    kept = array.drop_null() if array.null_count else array
+    lengths = np.zeros(len(array), np.int32)
+    offsets = np.zeros(1, np.int32)
+    if len(kept):
+        offsets = np.frombuffer(kept.buffers()[1], np.int32)[kept.offset :][: len(kept) + 1]
+        lengths[array.is_valid().to_numpy(zero_copy_only=False)] = np.diff(offsets)
+    starts = np.concatenate([np.zeros(1, np.int32), np.cumsum(lengths, dtype=np.int32)])
+    return starts, kept, int(offsets[0])

@@ -1,0 +1,136 @@
+"""A refresh: rows of an earlier dataset are taken over where reading the page again makes the same.
+
+A row of ``documents`` follows from
+
+- the XML of its page, the options, the tables of data, the code and the libraries: of the page
+  title, id, revision, time and text are in the row, and nothing else is read with it;
+- the name of the dump's file (column ``source``), which is replaced;
+- the redirects, but only through the titles that its links name: these are resolved, and the
+  resolved ones are matched in the page's text (see ``reuse_links.py``);
+- that no page before it in the dump has its id: doubles are sought among all rows, taken over or
+  not, as ever.
+
+Which namespace a title is in, and what a link's prefix means, follows from ``<siteinfo>``, which is
+among the parameters of the plan. Rejected pages, redirects, pages of other namespaces and those
+that have no text are read in every run. The counters are sums over pages; those of a page stand in
+the dataset ``reuse``, beside the hash of its XML. Side files are made from the finished datasets.
+
+So a page whose XML has the hash of a row in the earlier dataset is not read: its row is copied to
+the shards between the stages, and there lie all rows of the range in order, in the batches that
+they would have in any case. Whether a link leads elsewhere now is asked when all redirects are
+known; of such a row the mentions are made again. Rows of both kinds are brought into one form
+before they are written (``corpora/canonical.py``): the bytes are those of a full rebuild. A unit
+that is done has copied what it needs: the earlier dataset may go while a run is interrupted.
+"""
+
+import json
+import logging
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from corpora.errors import CorpusError, UsageError
+from corpora.plan import Plan
+from corpora.shards import read_description
+from corpora.wikipedia.reuse_places import DOCUMENTS, NOTES
+
+TAKEN, AGAIN, DAMAGED = "taken over", "resolved again", "damaged: "
+"""What ``run.json`` says under ``reused``."""
+_ANY = ("fingerprint", "inputs", "units", "units of extract")
+"""What of a plan may be another: which pages there are, and how they are cut into units."""
+_ANY_PARAMETERS = ("limit", "exclude")
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierRun:
+    """A run whose rows may be taken over; made by ``find_earlier``."""
+
+    folder: Path
+    plan: Mapping[str, Any]
+    """As its ``dataset.json`` has it."""
+
+
+def find_earlier(folder: Path, *, output: Path) -> EarlierRun:
+    """Look at an earlier run; raises ``UsageError`` where there is none, or one without hashes."""
+    if folder.resolve() == output.resolve():
+        raise UsageError(f"--reuse {folder}: is the --output. Choose another --output.")
+    return EarlierRun(folder, _describe(folder))
+
+
+def with_earlier(plan: Plan, earlier: EarlierRun) -> Plan:
+    """Let the units of a plan take rows from an earlier run; the fingerprint stays the same.
+
+    Where code, options or tables are others, nothing can be taken over, and a warning says which.
+    """
+    differences = list(_differences(earlier.plan, plan.description))
+    if differences:
+        _log.warning(
+            "--reuse %s: nothing is taken over, every page is read anew. Others than then are: %s.",
+            earlier.folder,
+            "; ".join(differences),
+        )
+        return plan
+    folder, fingerprint = str(earlier.folder.absolute()), earlier.plan["fingerprint"]
+    setting = {"earlier": {"folder": folder, "fingerprint": fingerprint}}
+    [stage] = plan.stages
+    units = tuple(replace(unit, settings={**unit.settings, **setting}) for unit in stage.units)
+    return replace(plan, stages=(replace(stage, units=units),))
+
+
+def _describe(folder: Path) -> dict[str, Any]:
+    """The plan of an earlier run."""
+    if not (folder / DOCUMENTS / "dataset.json").exists():
+        raise UsageError(
+            f"--reuse {folder}: no complete run of wikipedia_to_documents is there "
+            f"({DOCUMENTS}/dataset.json is missing). Leave --reuse out, or name another."
+        )
+    if not (folder / NOTES / "dataset.json").exists():
+        raise UsageError(
+            f"--reuse {folder}: it keeps no hashes of its pages ({NOTES}/ is missing), for it was "
+            "made by an older version. Build once without --reuse; the next run can use that."
+        )
+    try:
+        documents, notes = (dict(read_description(folder / n)["plan"]) for n in (DOCUMENTS, NOTES))
+    except CorpusError as error:
+        raise UsageError(f"--reuse {folder}: {error}") from error
+    if documents != notes:
+        raise UsageError(f"--reuse {folder}: its datasets are not of one run. Name another.")
+    return documents
+
+
+def _differences(earlier: Mapping[str, Any], plan: Mapping[str, Any]) -> Iterator[str]:
+    """What of two plans must be the same, and is not."""
+    for key in sorted(earlier.keys() | plan.keys()):
+        if key in _ANY:
+            continue
+        before, after = earlier.get(key), plan.get(key)
+        if isinstance(before, dict) and isinstance(after, dict):
+            names = sorted(before.keys() | after.keys())
+            changed = [n for n in names if _is_other(before.get(n), after.get(n))]
+            if key == "parameters":
+                changed = [name for name in changed if name not in _ANY_PARAMETERS]
+            if changed:
+                yield f"{key} ({', '.join(changed)})"
+        elif _is_other(before, after):
+            yield key
+
+
+def _is_other(before: object, after: object) -> bool:
+    """Whether values differ; one of them comes from JSON, which has no tuples."""
+    return json.dumps(before, sort_keys=True) != json.dumps(after, sort_keys=True)
+
+
+def say_reused(output: Path) -> Iterator[str]:
+    """Say what a run took over, as its ``run.json`` has it; nothing where that is nothing."""
+    reused = json.loads((output / "run.json").read_text("utf-8")).get("reused", {})
+    if (n := reused.get(TAKEN)) is not None:
+        again = reused.get(AGAIN, 0)
+        yield f"reuse {n:,} documents taken over; in {again:,} of them links lead elsewhere now"
+    damaged = [name.removeprefix(DAMAGED) for name in reused if name.startswith(DAMAGED)]
+    if damaged:
+        yield (
+            f"WARNING of the earlier run, not used because they are damaged: {', '.join(damaged)}; "
+            "their pages were read anew"
+        )

@@ -1,0 +1,90 @@
+"""Rows that were taken over: whether they are what they would be now, and their links as written.
+
+What a finished row has of other pages are the titles behind redirects: those of its links, and, by
+way of these, of the matches in its text (the page's own title is not resolved). So it is right as
+long as each link leads where it led. The row holds where that was; ``led_on`` holds the titles of
+links that are redirects, by number: the others are as written.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from corpora.columns import Mentions, with_field, with_mentions
+from corpora.wikipedia.redirects import RedirectTable
+
+Flags = npt.NDArray[np.bool_]
+Rows = npt.NDArray[np.signedinteger[Any]]
+
+
+def find_finished(pages: pa.RecordBatch, wiki: str, redirects: RedirectTable) -> Flags:
+    """Which rows of ``wiki_pages`` were taken over, and have links that all lead where they led."""
+    is_taken = _is_taken(pages)
+    if not is_taken.any():
+        return is_taken
+    mentions = Mentions.of(pages)
+    document, is_link = _links(mentions, is_taken)
+    entities = mentions.structs.field("entity").filter(pa.array(is_link)).dictionary_encode()
+    titles, of_link = _without(wiki, entities.dictionary), entities.indices.to_numpy()
+    document = document[is_link]
+    differs = _are_unequal(redirects.resolve(titles), titles)[of_link]
+    numbers, written = _led_on(pages, np.searchsorted(document, np.arange(len(pages))))
+    led = titles.take(pa.array(of_link[numbers]))
+    differs[numbers] = _are_unequal(redirects.resolve(written), led)
+    is_taken[document[differs]] = False
+    return is_taken
+
+
+def as_written(pages: pa.RecordBatch, wiki: str) -> pa.RecordBatch:
+    """Undo what was done to the mentions of rows that were taken over; the others stay."""
+    is_taken = _is_taken(pages)
+    if not is_taken.any():
+        return pages
+    mentions = Mentions.of(pages)
+    document, is_link = _links(mentions, np.ones_like(is_taken))
+    structs, document = mentions.structs.filter(pa.array(is_link)), document[is_link]
+    ends = np.searchsorted(document, np.arange(len(pages) + 1)).astype(np.int32)
+    entities = structs.field("entity")
+    titles = pc.if_else(pa.array(is_taken[document]), _without(wiki, entities), entities)
+    numbers, written = _led_on(pages, ends[:-1])
+    is_led = np.zeros(len(titles), bool)
+    is_led[numbers] = True
+    titles = pc.replace_with_mask(titles, pa.array(is_led), written)
+    return with_mentions(pages, Mentions(with_field(structs, "entity", titles), ends))
+
+
+def _is_taken(pages: pa.RecordBatch) -> Flags:
+    """Which rows are finished: of those that were just read nobody knows yet what is led on."""
+    is_taken: Flags = pages.column("led_on").is_valid().to_numpy(zero_copy_only=False).copy()
+    return is_taken
+
+
+def _links(mentions: Mentions, which: Flags) -> tuple[Rows, Flags]:
+    """The document of each mention, and whether it is a link in one of ``which``."""
+    document = np.repeat(np.arange(len(which)), np.diff(mentions.ends))
+    is_link = pc.equal(mentions.structs.field("origin"), "link").to_numpy(zero_copy_only=False)
+    return document, is_link & which[document]
+
+
+def _led_on(pages: pa.RecordBatch, first: Rows) -> tuple[Rows, pa.StringArray]:
+    """Numbers, among all links, of those that are led on, and their titles.
+
+    ``first`` is the number of each document's first link.
+    """
+    column = pages.column("led_on")
+    lengths = pc.list_value_length(column).fill_null(0).to_numpy()
+    pairs = column.flatten()
+    return np.repeat(first, lengths) + pairs.field("link").to_numpy(), pairs.field("title")
+
+
+def _without(wiki: str, entities: pa.StringArray) -> pa.StringArray:
+    """Take the wiki's name and the colon from the front of entities."""
+    return pc.utf8_slice_codeunits(entities, start=len(wiki) + 1)
+
+
+def _are_unequal(some: pa.StringArray, others: pa.StringArray) -> Flags:
+    flags: Flags = pc.not_equal(some, others).to_numpy(zero_copy_only=False)
+    return flags

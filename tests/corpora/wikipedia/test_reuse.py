@@ -1,0 +1,307 @@
+"""Parts of a refresh: one form for rows, rows found by hash, rows whose links lead elsewhere."""
+
+import hashlib
+import io
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from corpora.canonical import canonical
+from corpora.columns import DocumentColumns
+from corpora.schemas import SCHEMAS
+from corpora.shards import ShardWriter
+from corpora.wikipedia.pages import hash_of
+from corpora.wikipedia.redirects import RedirectTable, build_table
+from corpora.wikipedia.resolution import Augmentation, Resolver
+from corpora.wikipedia.reuse_links import as_written, find_finished
+from corpora.wikipedia.reuse_places import Earlier, Place
+from corpora.wikipedia.reuse_rows import PageRows
+
+PAGES = SCHEMAS["wiki_pages"].columns
+FINGERPRINT = "f" * 64
+TITLES = ("Aal", "Barsch", "Döbel", "Elritze", "Forelle")
+
+
+# --- one form
+
+NESTED = pa.list_(pa.struct([("key", pa.string()), ("n", pa.int32()), ("x", pa.float32())]))
+SCHEMA = pa.schema([("text", pa.string()), ("hash", pa.binary()), ("pairs", NESTED)])
+PAIR = st.none() | st.fixed_dictionaries(
+    {
+        "key": st.none() | st.text(max_size=3),
+        "n": st.none() | st.integers(-9, 9),
+        "x": st.none() | st.floats(width=32, allow_nan=False),
+    }
+)
+ROW = st.fixed_dictionaries(
+    {
+        "text": st.none() | st.text(max_size=4),
+        "hash": st.none() | st.binary(max_size=3),
+        "pairs": st.none() | st.lists(PAIR, max_size=3),
+    }
+)
+
+
+def written(batch):
+    """The bytes of a file with one batch."""
+    file = io.BytesIO()
+    with pa.ipc.new_file(file, batch.schema) as writer:
+        writer.write_batch(batch)
+    return file.getvalue()
+
+
+def spoilt(array):
+    """The same values, with other bytes behind nulls and behind the end, not at the beginning."""
+    if pa.types.is_list(array.type):
+        values = spoilt(pa.concat_arrays([array.values, array.values]))
+        offsets = np.asarray(array.offsets) + len(array.values)
+        mask = np.append(np.asarray(array.is_null()), False)
+        return pa.ListArray.from_arrays(pa.array(offsets, pa.int32(), mask=mask), values)
+    if pa.types.is_struct(array.type):
+        fields = [spoilt(array.field(i)) for i in range(array.type.num_fields)]
+        mask = array.is_null() if array.null_count else None
+        return pa.StructArray.from_arrays(fields, fields=list(array.type), mask=mask)
+    fill = {pa.string(): "??", pa.binary(): b"??"}.get(array.type, 7)
+    full = array.fill_null(fill)
+    bits = np.packbits(~np.asarray(array.is_null()), bitorder="little")
+    bits[-1:] |= np.uint8(0xFF << (len(array) % 8 or 8) & 0xFF)
+    buffers = [pa.py_buffer(bits), *full.buffers()[1:]]
+    return pa.Array.from_buffers(array.type, len(array), buffers)
+
+
+@given(st.lists(ROW, min_size=1, max_size=12), st.data())
+@settings(deadline=None, max_examples=100)
+def test_equal_rows_have_equal_bytes_however_they_were_made(rows, data):
+    batch = pa.RecordBatch.from_pylist(rows, schema=SCHEMA)
+    expected = written(canonical(batch))
+    cut = data.draw(st.integers(0, len(rows)))
+    twice = pa.concat_batches([batch, batch, batch])
+    others = {
+        "slice": twice.slice(len(rows), len(rows)),
+        "parts": pa.concat_batches([batch.slice(0, cut), batch.slice(cut)]),
+        "taken": twice.take(pa.array(range(len(rows)))),
+        "spoilt": pa.RecordBatch.from_arrays([spoilt(c) for c in batch.columns], schema=SCHEMA),
+    }
+
+    for name, other in others.items():
+        assert other.to_pylist() == rows, name
+        assert written(canonical(other)) == expected, name
+    canonical(batch).validate(full=True)
+    assert canonical(batch).to_pylist() == rows
+
+
+def test_column_without_a_form_is_an_error():
+    with pytest.raises(TypeError, match="no canonical form"):
+        canonical(
+            pa.RecordBatch.from_pydict({"x": pa.array([{"a": 1}], pa.map_("str", pa.int8()))})
+        )
+
+
+# --- links
+
+
+def documents(pages):
+    """Rows of pages as they are read: (title, links); the text names all titles twice."""
+    columns = DocumentColumns()
+    rows = PageRows(columns, "dump.xml")
+    for title, links in pages:
+        text = " ".join(TITLES * 2)
+        starts = [text.index(TITLES[i]) for i in range(len(links))]
+        columns.add(
+            {"id": f"w:{title}", "group": "w", "source": "", "title": title, "text": text},
+            blocks=[(0, len(text), "p")],
+            sentences=[(0, len(text))],
+            links=[
+                (start, start + len(TITLES[i]), link, "")
+                for i, (start, link) in enumerate(zip(starts, links, strict=True))
+            ],
+            metadata={},
+        )
+        rows.add(hash_of(title.encode()), {"links": len(links), "none": 0})
+    return rows.batch()
+
+
+def resolver(folder, redirects):
+    pairs = [pa.array(column, pa.string()) for column in zip(*redirects.items(), strict=True)]
+    build_table(folder, [pa.record_batch(pairs, ["title", "target"])] if redirects else [])
+    return Resolver("w", RedirectTable(folder), Augmentation(lang="de"))
+
+
+NAMES = st.sampled_from((*TITLES, "x", "y", "z", "w:x"))
+REDIRECTS = st.dictionaries(st.sampled_from(("x", "y", "z", "Aal", "w:x")), NAMES, max_size=4)
+
+
+@given(
+    st.lists(st.lists(NAMES, max_size=4), min_size=1, max_size=6), REDIRECTS, REDIRECTS, st.data()
+)
+@settings(deadline=None, max_examples=40)
+def test_rows_taken_over_become_what_they_would_be(tmp_path_factory, links, before, after, data):
+    folder = tmp_path_factory.mktemp("tables")
+    raw = documents([(f"P{number}", of) for number, of in enumerate(links)])
+    then, now = resolver(folder / "then", before), resolver(folder / "now", after)
+    taken = then.finish(raw)
+    is_taken = data.draw(st.lists(st.booleans(), min_size=len(links), max_size=len(links)))
+    rows = [(taken if is_ else raw).slice(n, 1) for n, is_ in enumerate(is_taken)]
+    expected = resolver(folder / "other", after).finish(raw)
+
+    finished = now.finish(pa.concat_batches(rows))
+
+    assert finished.to_pylist() == expected.to_pylist()
+    same = [
+        is_ and then.redirects.resolve(of).equals(now.redirects.resolve(of))
+        for of, is_ in zip(links, is_taken, strict=True)
+    ]
+    assert find_finished(pa.concat_batches(rows), "w", now.redirects).tolist() == same
+    assert now.n_again == sum(is_taken) - sum(same)
+    documents_of = slice(0, len(SCHEMAS["documents"].columns))
+    assert as_written(taken, "w").columns[documents_of] == raw.columns[documents_of]
+
+
+def test_counters_do_not_depend_on_where_rows_come_from(tmp_path):
+    raw = documents([("P", ["x", "Aal"]), ("Q", []), ("R", ["x"])])
+    first, second = resolver(tmp_path / "a", {"x": "y"}), resolver(tmp_path / "b", {"x": "y"})
+    taken = first.finish(raw)
+
+    second.finish(taken)
+
+    assert second.counters == first.counters
+    assert first.counters["redirects.links"] == 2
+    assert first.counters["mentions.link"] == 3
+
+
+# --- places
+
+
+def make_earlier(folder, batches_of_shards):
+    """A dataset of finished rows, as a run publishes it."""
+    for name in ("documents", "reuse"):
+        (folder / name).mkdir(parents=True)
+        shards = []
+        for number, batches in enumerate(batches_of_shards):
+            path = folder / name / f"shard-{number:05d}.arrow"
+            with ShardWriter(path, SCHEMAS[name]) as writer:
+                for batch in batches:
+                    writer.write_batch(batch.select(SCHEMAS[name].columns.names))
+            shard = writer.shard
+            about = {"name": shard.name, "rows": shard.rows, "bytes": shard.bytes}
+            shards.append(about | {"sha256": shard.sha256})
+        description = {
+            "schema": name,
+            "version": 1,
+            "plan": {"fingerprint": FINGERPRINT},
+            "shards": shards,
+            "accounting": {},
+        }
+        (folder / name / "dataset.json").write_text(json.dumps(description), "utf-8")
+
+
+@pytest.fixture
+def finished(tmp_path):
+    """Three shards of two, none and three batches."""
+    names = iter(range(100))
+    done = resolver(tmp_path / "table", {"x": "Aal"})
+    sizes = ((3, 2), (), (4, 1, 3))
+    return [
+        [
+            done.finish(documents([(f"P{next(names)}", ["x"]) for _ in range(size)]))
+            for size in of_shard
+        ]
+        for of_shard in sizes
+    ]
+
+
+def test_every_row_is_found_by_the_hash_of_its_page_and_no_other(finished, tmp_path):
+    make_earlier(tmp_path / "old", finished)
+
+    earlier = Earlier(tmp_path / "old", FINGERPRINT, tmp_path)
+
+    places = [earlier.find(hash_of(f"P{number}".encode())) for number in range(13)]
+    characters = len(" ".join(TITLES * 2))
+    assert places == [Place(0, row, characters) for row in range(5)] + [
+        Place(2, row, characters) for row in range(8)
+    ]
+    assert earlier.find(hash_of(b"P13")) is None
+    [rows] = [pa.concat_batches(list(earlier.rows(2, 1, 7)))]
+    assert rows.column("id").to_pylist() == [f"w:P{number}" for number in range(6, 12)]
+    assert earlier.damaged == set()
+    assert (tmp_path / f"earlier-{FINGERPRINT[:16]}" / "places").stat().st_size == 24 * 13
+
+
+def test_equal_first_halves_of_hashes_are_told_apart(tmp_path):
+    raw = documents([("P", []), ("Q", []), ("R", [])])
+    hashes = ["00" * 8 + digits * 8 for digits in ("03", "01", "02")]
+    column = pa.array(hashes, pa.string())
+    raw = raw.set_column(PAGES.names.index("xml"), PAGES.field("xml"), column)
+    make_earlier(tmp_path / "old", [[resolver(tmp_path / "t", {}).finish(raw)]])
+
+    earlier = Earlier(tmp_path / "old", FINGERPRINT, tmp_path)
+
+    assert [earlier.find(hash).row for hash in hashes] == [0, 1, 2]
+    assert earlier.find("00" * 8 + "04" * 8) is None
+
+
+def test_rows_are_handed_over_in_the_order_of_the_dump(finished, tmp_path):
+    make_earlier(tmp_path / "old", finished)
+    columns = DocumentColumns()
+    rows = PageRows(columns, "new.xml", Earlier(tmp_path / "old", FINGERPRINT, tmp_path))
+    wanted = [4, 5, 6, "new", 12, 1, 2, "newer", "newest", 9]
+
+    for name in wanted:
+        if isinstance(name, int):
+            rows.take(rows.find(hash_of(f"P{name}".encode())))
+            continue
+        columns.add(
+            {"id": name, "group": "w", "source": "new.xml", "text": name},
+            blocks=[],
+            sentences=[],
+            links=[],
+            metadata={},
+        )
+        rows.add(hash_of(name.encode()), {"links": 10, "new": 0})
+    n_characters = rows.n_characters
+    batch = rows.batch()
+
+    ids = [f"w:P{name}" if isinstance(name, int) else name for name in wanted]
+    assert batch.column("id").to_pylist() == ids
+    assert set(batch.column("source").to_pylist()) == {"new.xml"}
+    assert n_characters == sum(map(len, batch.column("text").to_pylist()))
+    assert batch.column("characters").to_pylist() == list(
+        map(len, batch.column("text").to_pylist())
+    )
+    assert rows.counters == {"links": 7 + 3 * 10, "none": 0, "new": 0}
+    assert rows.n_characters == 0
+    assert rows.reused == {"taken over": 7}
+
+
+def test_shard_with_other_rows_than_the_dataset_says_is_not_used(finished, tmp_path):
+    make_earlier(tmp_path / "old", finished)
+    file = tmp_path / "old" / "reuse" / "dataset.json"
+    file.write_text(file.read_text("utf-8").replace('"rows": 5', '"rows": 4'), "utf-8")
+
+    earlier = Earlier(tmp_path / "old", FINGERPRINT, tmp_path)
+
+    assert earlier.find(hash_of(b"P4")) is None
+    assert earlier.find(hash_of(b"P5")) == Place(2, 0, len(" ".join(TITLES * 2)))
+    assert earlier.damaged == {"reuse/shard-00000.arrow"}
+
+
+@pytest.mark.parametrize("fingerprint", [FINGERPRINT, "e" * 64])
+def test_dataset_that_is_not_there_any_more_finds_nothing(fingerprint, finished, tmp_path):
+    if fingerprint != FINGERPRINT:
+        make_earlier(tmp_path / "old", finished)
+
+    earlier = Earlier(tmp_path / "old", fingerprint, tmp_path)
+
+    assert earlier.find(hash_of(b"P0")) is None
+    assert earlier.damaged == {"dataset.json"}
+
+
+def test_hash_is_of_every_byte_of_the_page():
+    xml = b"<page><title>A</title></page>"
+
+    assert hash_of(xml) == hashlib.sha256(xml).hexdigest()[:32]
+    assert len({hash_of(xml[:i] + b"x" + xml[i + 1 :]) for i in range(len(xml))}) == len(xml)

@@ -1,0 +1,291 @@
+"""Pipelines on Beam's portable runner, with workers that share nothing with the launcher but files.
+
+Where it is allowed, launcher and job service stand in one network namespace and each worker pool
+in another, and the pools cannot see the folder that the launcher's code lies in.
+"""
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from pipelines import documents_to_lexicon, tei_to_ner, text_to_documents, wikipedia_to_documents
+from tests.pipelines.test_tei_to_ner import LETTERS, files_of
+
+ROOT = Path(__file__).resolve().parents[2]
+SAMPLE = ROOT / "tests" / "data" / "wikipedia" / "kleinwiki-20261101-pages-articles.xml"
+STORY = ROOT / "tests" / "data" / "text" / "wulingzhen.txt"
+COPIES = 60
+"""Of the small wiki, so that a run of it lasts long enough to be killed."""
+RANGES = (100_000, 100_000)
+PORT = 50_000
+SERVICE = "10.77.0.1"
+NAMESPACES = ("nsenter", "--user", "--net", "--uts", "--preserve-credentials")
+HOLDER = """import socket, sys
+socket.sethostname(sys.argv[1])  # where workers look for the job service
+print("ready", flush=True)
+sys.stdin.read()
+"""
+POOL = (sys.executable, "-m", "apache_beam.runners.worker.worker_pool_main")
+SERVICE_OF_JOBS = (sys.executable, "-m", "apache_beam.runners.portability.local_job_service_main")
+HIDDEN = 'mount -t tmpfs none "$0" && exec "$@"'
+
+
+@dataclass
+class Machine:
+    """Where processes run: a prefix for their commands, an address, an environment."""
+
+    folder: Path
+    address: str = "localhost"
+    prefix: tuple[str, ...] = ()
+    processes: list[subprocess.Popen] = field(default_factory=list)
+
+    def start(self, *command, log):
+        """Start a command in a group of its own, in an empty home and an empty environment."""
+        home = self.folder / "home"
+        home.mkdir(parents=True, exist_ok=True)
+        environment = {
+            "PATH": f"{Path(sys.executable).parent}:/usr/sbin:/usr/bin:/sbin:/bin",
+            "HOME": str(home),
+            "PYTHONPATH": str(self.folder / "code"),
+        }
+        with (self.folder / log).open("wb") as file:
+            process = subprocess.Popen(
+                [*self.prefix, *command],
+                cwd=home,
+                env=environment,
+                start_new_session=True,
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=file,
+            )
+        self.processes.append(process)
+        return process
+
+    def kill(self):
+        """Switch the machine off."""
+        for process in self.processes:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+    def n_workers(self):
+        """How many workers its pool was asked for."""
+        return (self.folder / "pool.log").read_text().count("Starting worker with command")
+
+
+@dataclass
+class Cluster:
+    """A launcher with a job service, and two worker pools."""
+
+    launcher: Machine
+    pools: list[Machine]
+    ports: list[int]
+    job_port: str = ""
+
+    def pool(self, *numbers):
+        """The address of a pool; of several: of the first that can be reached."""
+        places = [f"{self.pools[n].address}:{self.ports[n]}" for n in numbers]
+        return f"ipv4:{','.join(places)}" if len(places) > 1 else places[0]
+
+    def submit(self, module, output, *options, pool):
+        """Submit a pipeline; the process of the launcher."""
+        program = (
+            f"import sys; import pipelines.{module} as p; "
+            f"p.RANGE_BYTES = {RANGES}; sys.exit(p.main(sys.argv[1:]))"
+        )
+        return self.launcher.start(
+            *(sys.executable, "-c", program, "--output", str(output), *options),
+            *("--runner=PortableRunner", f"--job_endpoint=localhost:{self.job_port}"),
+            *("--environment_type=EXTERNAL", f"--environment_config={pool}"),
+            log=output.name,
+        )
+
+    def said(self, name):
+        """What the launcher said that made the folder of that name."""
+        return (self.launcher.folder / name).read_text()
+
+
+def install(folder):
+    """Put a copy of the code into the folder of a machine."""
+    for package in ("corpora", "pipelines"):
+        shutil.copytree(
+            ROOT / package,
+            folder / "code" / package,
+            ignore=shutil.ignore_patterns("__pycache__"),
+        )
+
+
+@contextmanager
+def namespace(machine, *command):
+    """Hold a new network namespace while the context lasts; its process."""
+    with subprocess.Popen(
+        [*machine.prefix, *command, sys.executable, "-c", HOLDER, machine.address],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as holder:
+        if holder.stdout.readline() != "ready\n":
+            raise PermissionError("no new namespaces here")
+        yield holder.pid
+        holder.stdin.close()
+
+
+def connect(launcher, pools, stack):
+    """Give each machine a network namespace, with a cable from the launcher to each pool."""
+    launcher.address = SERVICE
+    unshare = ("unshare", "--user", "--map-root-user", "--net", "--uts")
+    service = stack.enter_context(namespace(launcher, *unshare))
+    launcher.prefix = (*NAMESPACES, "--target", str(service), "--")
+    order(launcher, f"ip link set lo up; ip addr add {SERVICE}/32 dev lo")
+    for number, pool in enumerate(pools, 1):
+        pool.address, pool.prefix = f"10.77.{number}.2", launcher.prefix
+        own = stack.enter_context(namespace(pool, "unshare", "--net", "--uts"))
+        pool.prefix = (*NAMESPACES, "--target", str(own), "--")
+        order(
+            launcher,
+            f"ip link add pool{number} type veth peer name eth0 netns {own}; "
+            f"ip addr add 10.77.{number}.1/24 dev pool{number}; ip link set pool{number} up",
+        )
+        order(
+            pool,
+            f"ip addr add {pool.address}/24 dev eth0; ip link set lo up; ip link set eth0 up; "
+            f"ip route add {SERVICE} via 10.77.{number}.1",
+        )
+        hidden = str(launcher.folder)
+        pool.prefix += ("unshare", "--mount", "sh", "-ec", HIDDEN, hidden)
+        order(pool, f"test ! -e {hidden}/code")
+
+
+def order(machine, script):
+    subprocess.run([*machine.prefix, "sh", "-ec", script], check=True, stderr=subprocess.DEVNULL)
+
+
+def wait_for(condition, process, *, seconds=60.0):
+    """Wait until something holds, as long as a process lives."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert process.poll() is None
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+def listens(process, port):
+    """Whether a process, or another in its network namespace, listens on a port."""
+    files = (Path(f"/proc/{process.pid}/net/{name}") for name in ("tcp", "tcp6"))
+    lines = (line.split() for file in files for line in file.read_text().splitlines())
+    return any(line[1].endswith(f":{port:04X}") and line[3] == "0A" for line in lines)
+
+
+def receipts_of(output):
+    """The receipts of pages that were extracted, and when each was written."""
+    paths = output.glob(".build/*/receipts/extract/0*.json")
+    return {path.name: path.stat().st_mtime_ns for path in paths}
+
+
+def free_port():
+    with socket.create_server(("localhost", 0)) as server:
+        return server.getsockname()[1]
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    """A job service and two worker pools, started once."""
+    folder = tmp_path_factory.mktemp("cluster")
+    launcher, *pools = (Machine(folder / name) for name in ("launcher", "one", "two"))
+    for machine in (launcher, *pools):
+        install(machine.folder)
+    with ExitStack() as stack:
+        try:
+            connect(launcher, pools, stack)
+            ports = [PORT, PORT]
+        except (OSError, subprocess.CalledProcessError):  # no such tool, or not allowed
+            for machine in (launcher, *pools):
+                machine.prefix, machine.address = (), "localhost"
+            ports = [free_port(), free_port()]
+        for machine in (launcher, *pools):
+            stack.callback(machine.kill)
+        made = Cluster(launcher, pools, ports)
+        start(made)
+        yield made
+
+
+def start(cluster):
+    """Start the services, and wait until they can be reached."""
+    for pool, port in zip(cluster.pools, cluster.ports, strict=True):
+        pool.start(*POOL, f"--service_port={port}", log="pool.log")
+    launcher = cluster.launcher
+    port_file = launcher.folder / "port"
+    staging = f"--staging_dir={launcher.folder / 'staging'}"
+    service = launcher.start(*SERVICE_OF_JOBS, staging, f"--port_file={port_file}", log="jobs.log")
+    for pool, port in zip(cluster.pools, cluster.ports, strict=True):
+        wait_for(lambda of=pool.processes[0], port=port: listens(of, port), pool.processes[0])
+    wait_for(port_file.exists, service)
+    cluster.job_port = port_file.read_text()
+
+
+@pytest.fixture(scope="module")
+def dump(tmp_path_factory):
+    """The small wiki many times over, with other ids and titles."""
+    head, *pages = re.split(r"(?=<page>)", SAMPLE.read_text("utf-8"))
+    pages[-1], tail = re.split(r"(?=</mediawiki>)", pages[-1])
+    file = tmp_path_factory.mktemp("dump") / SAMPLE.name
+    with file.open("w", encoding="utf-8") as out:
+        out.write(head)
+        for copy in range(COPIES):
+            for page in pages:
+                renamed = page.replace("</title>", f" {copy}</title>", 1)
+                out.write(re.sub(r"<id>(\d+)", rf"<id>{copy}0\1", renamed, count=1))
+        out.write(tail)
+    return file
+
+
+def test_two_jobs_at_once_have_a_pool_each(cluster, tmp_path):
+    letters = ("--input", f"{LETTERS}/*.xml")  # the edition "tei" lies in the launcher's folder
+    text = ("--input", str(STORY), "--lang", "zh", "--group", "story")
+    assert text_to_documents.main([*text, "--output", str(tmp_path / "zh")]) == 0
+    story = ("--input", str(tmp_path / "zh"), "--known", "none")
+    n_before = [pool.n_workers() for pool in cluster.pools]
+
+    jobs = [
+        cluster.submit("tei_to_ner", tmp_path / "a", *letters, pool=cluster.pool(0)),
+        cluster.submit("documents_to_lexicon", tmp_path / "b", *story, pool=cluster.pool(1)),
+    ]
+    assert tei_to_ner.main([*letters, "--output", str(tmp_path / "tei")]) == 0
+    assert documents_to_lexicon.main([*story, "--output", str(tmp_path / "lexicon")]) == 0
+
+    assert [job.wait() for job in jobs] == [0, 0], cluster.said("a") + cluster.said("b")
+    assert files_of(tmp_path / "a") == files_of(tmp_path / "tei")
+    assert files_of(tmp_path / "b") == files_of(tmp_path / "lexicon")
+    assert [pool.n_workers() for pool in cluster.pools] == [n + 1 for n in n_before]
+
+
+def test_job_whose_pool_is_killed_goes_on_with_the_other(cluster, dump, tmp_path, monkeypatch):
+    monkeypatch.setattr(wikipedia_to_documents, "RANGE_BYTES", RANGES)
+    module, output, *options = ("wikipedia_to_documents", tmp_path / "out", "--input", str(dump))
+    local = tmp_path / "local"
+    assert wikipedia_to_documents.main([*options, "--output", str(local)]) == 0
+    n_units = len(receipts_of(local))
+
+    job = cluster.submit(module, output, *options, pool=cluster.pool(0, 1))
+    wait_for(lambda: len(receipts_of(output)) >= 3, job)
+    cluster.pools[0].kill()
+    assert job.wait(60) == 1
+    assert "the same command goes on from here" in cluster.said("out")
+    done = receipts_of(output)
+    assert len(done) < n_units
+    again = cluster.submit(module, output, *options, pool=cluster.pool(0, 1))
+
+    assert again.wait(60) == 0, cluster.said("out")
+    assert files_of(output) == files_of(local)
+    assert done.items() <= receipts_of(output).items()  # what was done was not done again
