@@ -1,14 +1,16 @@
 # make demo    set up, and run the main jobs on the samples
 # make test    set up, and run the tests
 # make check   ruff, mypy and the tests
+# make airflow Airflow on the samples, at http://localhost:8080 (docs/airflow.md)
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+AIRFLOW := .airflow/venv
 SAMPLES := tests/data/letters
 TINY := training.max_steps=150 training.batch_size=16 training.micro_batch_size=16 training.evaluate_every=50
 DUMP := tests/data/wikipedia/kleinwiki-20261101-pages-articles.xml
 
-.PHONY: demo test check install format lint types clean help
+.PHONY: demo airflow test check install format lint types clean help
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -78,7 +80,17 @@ demo: install
 	$(BIN)/python -m corpora.store publish build/demo-wiki build/store/kleinwiki
 	@echo "Made: build/store/kleinwiki, a verified version of the small wiki. Next: docs/refresh.md"
 
-test: install
+# An environment of its own: what Airflow pins is nobody else's concern.
+$(AIRFLOW)/installed: dags/constraints.txt
+	test -x $(AIRFLOW)/bin/python || $(PYTHON) -m venv $(AIRFLOW)
+	$(AIRFLOW)/bin/python -m pip install --quiet --upgrade pip
+	$(AIRFLOW)/bin/python -m pip install --quiet --constraint dags/constraints.txt apache-airflow
+	@touch $@
+
+airflow: install $(AIRFLOW)/installed
+	$(AIRFLOW)/bin/python dags/samples/start.py
+
+test: install $(AIRFLOW)/installed
 	$(BIN)/python -m pytest
 
 lint: install

@@ -8,6 +8,7 @@ written last, ``dataset.json``; a folder without the last is not a dataset.
 import hashlib
 import json
 import os
+import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
@@ -124,8 +125,12 @@ class ShardWriter:
 
 
 def temporary_path(path: Path) -> Path:
-    """Where a file is written before it is renamed; ``.tmp-*`` may be deleted when no run works."""
-    return path.with_name(f".tmp-{os.getpid()}-{path.name}")
+    """Where a file is written before it is renamed; ``.tmp-*`` may be deleted when no run works.
+
+    No other attempt has this name: a runner may try a unit again while the first attempt still
+    works on another machine, where processes have the same numbers.
+    """
+    return path.with_name(f".tmp-{uuid.uuid4().hex}-{path.name}")
 
 
 def sha256_of(path: Path) -> str:

@@ -5,6 +5,8 @@ Examples:
   python -m modeling.evaluate runs/ddt --ner build/ddt --split test --without MISC
   python -m modeling.evaluate runs/ddt --ner build/wikiann --split test --labels map.toml
   python -m modeling.evaluate runs/crf --ner build/ddt --split test --against runs/softmax
+  python -m modeling.evaluate runs/new --ner build/ddt --against store/ddt-tagger/20261001
+      --fail-if-worse
   python -m modeling.evaluate runs/cv --ner build/ddt
 
 All seeds of the setting that is best on dev are scored, or, of a cross-validation, each on its own
@@ -22,10 +24,12 @@ from corpora.errors import CorpusError, UsageError
 from modeling.options import count, positive
 
 ABOUT = __doc__
+WORSE = 3
+"""Exit status of --fail-if-worse."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Read the command line and score; 0, or 1 for an error, or 2 for a wrong command."""
+    """Read the command line and score; 0, or 1 for an error, 2 for a wrong command, 3 for worse."""
     parser = make_parser()
     arguments = parser.parse_args(argv)
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
@@ -34,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     import torch  # noqa: PLC0415 - for --help
 
     from modeling.config import ConfigError  # noqa: PLC0415
-    from modeling.evaluating import Request, run  # noqa: PLC0415
+    from modeling.evaluating import Request, WorseError, run  # noqa: PLC0415
     from modeling.models.weights import WeightsError  # noqa: PLC0415
 
     if arguments.threads:
@@ -50,6 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         labels=arguments.labels,
         train=arguments.train,
         against=arguments.against,
+        fail_if_worse=arguments.fail_if_worse,
         seed=arguments.seed,
         replicates=arguments.replicates,
         batch_size=arguments.batch_size,
@@ -59,6 +64,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             sys.stdout.write(f"{line}\n")
     except UsageError as error:
         parser.error(str(error))
+    except WorseError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return WORSE
     except (CorpusError, ConfigError, WeightsError) as error:
         sys.stderr.write(f"{type(error).__name__}: {error}\n")
         return 1
@@ -118,6 +126,12 @@ def make_parser() -> argparse.ArgumentParser:
         type=Path,
         metavar="RUN",
         help="another run: agreement, and a paired bootstrap of the difference",
+    )
+    add(
+        "--fail-if-worse",
+        action="store_true",
+        help="with --against: exit status 3 where strict F1 is lower, and the whole 95 %% interval "
+        "of the difference is below 0",
     )
     add("--seed", type=count, default=1, metavar="N", help="of the bootstrap (default: 1)")
     add("--replicates", type=count, default=1000, metavar="N", help="of it (default: 1000)")

@@ -31,6 +31,10 @@ from modeling.scoring.report import write_report
 from modeling.tagger import Tagger
 
 
+class WorseError(CorpusError):
+    """A run is worse than another, and not by chance."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Request:
     """What is asked for."""
@@ -46,13 +50,20 @@ class Request:
     labels: str | None = None
     train: Path | None = None
     against: Path | None = None
+    fail_if_worse: bool = False
+    """Than ``against``: raise ``WorseError`` when all is written."""
     seed: int = 1
     replicates: int = 1000
     batch_size: int = 32
 
 
 def run(request: Request) -> Iterator[str]:
-    """Score, write, and say what came of it in lines."""
+    """Score, write, and say what came of it in lines.
+
+    Raises ``WorseError`` where that is asked for, when all is written.
+    """
+    if request.fail_if_worse and request.against is None:
+        raise UsageError("--fail-if-worse needs --against: worse than which run?")
     data = NerData.open(request.ner)
     train = data if request.train is None else NerData.open(request.train)
     labels = None if request.labels is None else load_label_map(label_map_path(request.labels))
@@ -240,6 +251,8 @@ class _Scorer:
         write_text(folder / "comparison.md", [comparison.to_markdown(names=names)])
         write_json(folder / "comparison.json", comparison.to_json())
         yield f"made  {folder} (comparison.md, comparison.json)"
+        if self.request.fail_if_worse and comparison.is_worse:
+            raise WorseError(f"{self.request.run}: {comparison.describe_fall(names[1])}")
 
     def _first_of(self, taggers: Sequence[TaggerFolder]) -> "_Found":
         found = self._tag(taggers[0], None)

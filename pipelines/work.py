@@ -6,11 +6,10 @@ Nothing here knows Beam: ``run.py`` hands tasks over, and a worker does each by 
 import gc
 import json
 import socket
-import uuid
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -177,37 +176,18 @@ def _do(task: Task, unit: Any) -> None:
 
     scratch = Scratch(Path(task.folder))
     work = getattr(import_module(task.pipeline), task.stage or "write")
-    own = _own_name(unit.shard_name)
     with ExitStack() as stack:
         writers = {
             dataset: stack.enter_context(
-                ShardWriter(scratch.shard(dataset, unit.number).with_name(own), SCHEMAS[schema])
+                ShardWriter(scratch.shard(dataset, unit.number), SCHEMAS[schema])
             )
             for dataset, schema in task.datasets
         }
         tally = _Tally()
         for outcome in work(unit, scratch):
             tally.add(outcome, writers)
-    shards = {
-        dataset: _put_in_place(writer, scratch.shard(dataset, unit.number))
-        for dataset, writer in writers.items()
-    }
+    shards = {name: writer.shard for name, writer in writers.items()}
     _write_receipt(task, tally, shards=shards, name=f"{unit.number:05d}", number=unit.number)
-
-
-def _put_in_place(writer: Any, path: Path) -> Any:
-    """Give a finished shard its name; returns what is to be known of it."""
-    writer.path.rename(path)
-    return replace(writer.shard, name=path.name)
-
-
-def _own_name(name: str) -> str:
-    """A temporary name that no other attempt has.
-
-    A runner may try a unit a second time while the first attempt still works, on another machine,
-    where processes have the same numbers.
-    """
-    return f".tmp-{uuid.uuid4().hex}-{name}"
 
 
 def _write_receipt(
@@ -230,10 +210,7 @@ def _write_receipt(
         notes=tally.notes,
         reused=sorted_counts(tally.reused),
     )
-    path = Path(task.folder) / "receipts" / task.stage / f"{name}.json"
-    own = path.with_name(_own_name(name))
-    write_receipt(own, receipt)
-    own.rename(path)
+    write_receipt(Path(task.folder) / "receipts" / task.stage / f"{name}.json", receipt)
 
 
 class _Tally:

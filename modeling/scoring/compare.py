@@ -75,6 +75,25 @@ class Comparison:
     only_second: tuple[int, ...]
     tagged: tuple[Sequence[Tagged], Sequence[Tagged]]
 
+    @property
+    def is_worse(self) -> bool:
+        """Whether strict F1 of the first is lower, and the whole interval of the difference is.
+
+        So small a fall as chance makes is none; on few sentences chance makes large ones.
+        """
+        interval = self.difference.interval
+        return self.difference.value < 0 and interval is not None and interval.high < 0
+
+    def describe_fall(self, other: str) -> str:
+        """How much lower the first is."""
+        spread = ""
+        if interval := self.difference.interval:
+            spread = f" (95 %: {100 * interval.low:+.2f} to {100 * interval.high:+.2f})"
+        return (
+            f"strict F1 {100 * self.first.f1:.2f} is {-100 * self.difference.value:.2f} points "
+            f"below that of {other}{spread}. Look at comparison.md."
+        )
+
     def to_json(self) -> dict[str, Any]:
         """All numbers, and the ids of the sentences that only one has right."""
         told = ("first", "second", "difference", "by_label", "sentences", "mentions", "words")

@@ -93,6 +93,24 @@ def test_two_runs_are_compared(tagger_run, ner, bases, finetune, tmp_path):
     assert comparison["first"]["f1"] > comparison["second"]["f1"]
 
 
+def test_only_a_run_that_is_surely_worse_fails(tagger_run, ner, bases, finetune, tmp_path, capsys):
+    finetune(tmp_path / "worse", ner, bases / "plain", epochs=1, settings=["optimizer.lr=1e-12"])
+    options = ["--output", tmp_path / "out", "--fail-if-worse", "--against"]
+
+    assert evaluate(tmp_path / "worse", ner, *options, tagger_run) == 3
+    assert "points below that of" in capsys.readouterr().err
+    assert list(tmp_path.glob("out/against-*/comparison.json"))
+    assert evaluate(tagger_run, ner, *options, tmp_path / "worse") == 0
+    assert evaluate(tagger_run, ner, *options, tagger_run) == 0
+
+
+def test_worse_than_nothing_is_a_wrong_command(tagger_run, ner):
+    with pytest.raises(SystemExit) as end:
+        evaluate(tagger_run, ner, "--fail-if-worse")
+
+    assert end.value.code == 2
+
+
 def test_labels_are_mapped_on_both_sides(tagger_run, ner, tmp_path):
     (tmp_path / "map.toml").write_text('[labels]\npers = "NAME"\nplace = "NAME"\n')
 

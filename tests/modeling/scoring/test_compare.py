@@ -82,6 +82,32 @@ def test_exchanging_the_runs_exchanges_everything(runs):
     )
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_a_run_is_worse_where_all_of_the_interval_is_below_zero(seed):
+    """Few sentences, so that chance makes differences of both signs, some of them large."""
+    first = random_run(random.Random(seed), 40, n_documents=12)
+    second = another(first, seed + 100)
+    both = compare(first, second), compare(second, first)
+
+    for one, other in (both, both[::-1]):
+        interval = one.difference.interval
+        assert one.is_worse == (interval.high < 0)
+        assert not (one.is_worse and other.is_worse)
+        if one.is_worse:
+            assert one.difference.value < 0
+            assert f"{-100 * one.difference.value:.2f} points below" in one.describe_fall("x")
+    assert not compare(first, first).is_worse
+
+
+def test_a_run_that_finds_nothing_is_worse_than_one_that_finds_all(runs):
+    gold = [one.sentence for one in runs[0]]
+    right = [replace(make_tagged(s.tags, s.tags), sentence=s) for s in gold]
+    blind = [replace(make_tagged(s.tags, ["O"] * len(s.tags)), sentence=s) for s in gold]
+
+    assert compare(blind, right).is_worse
+    assert not compare(right, blind).is_worse
+
+
 def test_numbers_are_those_of_the_runs(runs):
     first, second = runs
 

@@ -1,0 +1,74 @@
+"""Whether an edition has changed since it was last dealt with."""
+
+import hashlib
+import json
+import subprocess
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+from onoma_refresh.settings import Edition, Settings
+
+_PULL_S = 900
+
+
+class EditionError(Exception):
+    """An edition cannot be had; it may be there when it is looked at again."""
+
+
+def pull(checkout: Path) -> None:
+    """Bring a git checkout up to date; never merges."""
+    done = subprocess.run(
+        ["git", "-C", str(checkout), "pull", "--ff-only", "--quiet"],  # noqa: S607
+        capture_output=True,
+        text=True,
+        timeout=_PULL_S,
+        check=False,
+    )
+    if done.returncode:
+        raise EditionError(f"{checkout}: git pull --ff-only: {done.stderr.strip()}")
+
+
+def state_of(settings: Settings, edition: Edition) -> str:
+    """A hash of all files of an edition, of its description, and of its options."""
+    digest = hashlib.sha256(json.dumps(asdict(edition), sort_keys=True, default=str).encode())
+    for file in _files(settings, edition):
+        with file.open("rb") as data:
+            content = hashlib.file_digest(data, "sha256").hexdigest()
+        digest.update(f"{file}\0{content}\n".encode())
+    return digest.hexdigest()
+
+
+def _files(settings: Settings, edition: Edition) -> Iterator[Path]:
+    """Those that the patterns of ``input`` name, as the pipeline reads them."""
+    found = set()
+    for pattern in edition.input:
+        path = settings.folder / pattern
+        if path.is_dir():
+            found |= {file for file in path.rglob("*") if file.is_file()}
+        else:
+            anchor = Path(path.anchor)
+            found |= {f for f in anchor.glob(str(path.relative_to(anchor))) if f.is_file()}
+    if not found:
+        raise EditionError(f"[[edition]] {edition.name}: no file is {' '.join(edition.input)}.")
+    description = settings.folder / edition.edition
+    yield from sorted(found | ({description} if description.is_file() else set()))
+
+
+def was_seen(settings: Settings, name: str, state: str) -> bool:
+    """Whether this state was published or refused before."""
+    file = _seen_file(settings, name)
+    return file.is_file() and json.loads(file.read_text(encoding="utf-8"))["state"] == state
+
+
+def mark_seen(settings: Settings, name: str, state: str, *, outcome: str) -> None:
+    """Write down what became of a state, so that it is not tried again each hour."""
+    file = _seen_file(settings, name)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    partial = file.with_suffix(".partial")
+    partial.write_text(json.dumps({"state": state, "outcome": outcome}), encoding="utf-8")
+    partial.replace(file)
+
+
+def _seen_file(settings: Settings, name: str) -> Path:
+    return settings.work / "editions" / f"{name}.json"

@@ -1,0 +1,89 @@
+"""What a run made and lost: fingerprints and totals for assets, rejects for reports."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+
+def describe_version(version: Path) -> dict[str, Any]:
+    """Fingerprint and totals of what a store has published; for the event of an asset."""
+    datasets = {}
+    for file in [version / "dataset.json", *sorted(version.glob("*/dataset.json"))]:
+        if file.is_file():
+            about = json.loads(file.read_text(encoding="utf-8"))
+            name = "" if file.parent == version else file.parent.name
+            datasets[name or about["schema"]] = about
+    run = json.loads((version / "run.json").read_text(encoding="utf-8"))
+    return {
+        "version": version.name,
+        "path": str(version),
+        "fingerprint": run["fingerprint"],
+        "bytes": sum((version / name).stat().st_size for name in run["files"]),
+        "totals": {name: _totals(about) for name, about in datasets.items()},
+    }
+
+
+def _totals(about: dict[str, Any]) -> dict[str, int]:
+    account = about["accounting"]
+    return {
+        "rows": sum(shard["rows"] for shard in about["shards"]),
+        "read": account["read"],
+        "written": account["written"],
+        "filtered": sum(account["filtered"].values()),
+        "rejected": sum(account["rejected"].values()),
+    }
+
+
+def describe_rejects(output: Path | None) -> list[str]:
+    """Lines on what was rejected in a folder, and why: of a run that was published, or is not yet.
+
+    A run that loses too much publishes nothing; what it says of its units lies in ``.build``.
+    """
+    if output is None or not output.is_dir():
+        return []
+    counts: Counter[str] = Counter()
+    read = 0
+    examples: dict[str, str] = {}
+    for account, rejected in _accounts(output):
+        read += account.get("read", 0)
+        counts.update(account.get("rejected", {}))
+        for row in rejected:
+            examples.setdefault(row.get("reason", ""), row.get("message", ""))
+    if not counts:
+        return [f"{output}: read {read:,}, nothing rejected."] if read else []
+    lines = [f"{output}: rejected {counts.total():,} of {read:,}."]
+    return lines + [
+        f"  {reason} {n:,}; the first: {examples.get(reason, 'see rejected.jsonl')}"
+        for reason, n in counts.most_common()
+    ]
+
+
+def _accounts(output: Path) -> Iterator[tuple[dict[str, Any], list[dict[str, str]]]]:
+    """Accounts and rejected rows: of each dataset, or else of each unit of the newest build."""
+    published = [output / "dataset.json", *sorted(output.glob("*/dataset.json"))]
+    for file in (file for file in published if file.is_file()):
+        rejected = file.with_name("rejected.jsonl")
+        rows = rejected.read_text(encoding="utf-8").splitlines() if rejected.is_file() else []
+        yield _read(file).get("accounting", {}), [json.loads(row) for row in rows[:100]]
+        return  # all datasets of a run have the account of the run
+    builds = sorted(output.glob(".build/*/receipts"), key=lambda folder: folder.stat().st_mtime)
+    for receipt in sorted(builds[-1].glob("*.json")) if builds else []:
+        about = _read(receipt)
+        yield about.get("accounting", {}), about.get("rejected", [])
+
+
+def _read(file: Path) -> dict[str, Any]:
+    """A JSON object; empty where it cannot be read: a report of a failure must not fail."""
+    try:
+        return dict(json.loads(file.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return {}
+
+
+def rows_in(output: Path) -> int:
+    """Rows of all datasets in a folder."""
+    files = [output / "dataset.json", *output.glob("*/dataset.json")]
+    about = [json.loads(file.read_text(encoding="utf-8")) for file in files if file.is_file()]
+    return sum(shard["rows"] for one in about for shard in one["shards"])

@@ -1,0 +1,125 @@
+"""How tasks are run, for all DAGs: retries, time limits, pools, assets, reports of failures."""
+
+import logging
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+from airflow.sdk import Asset, Param, Variable
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
+
+from onoma_refresh.settings import Settings, SettingsError, read
+
+log = logging.getLogger(__name__)
+
+ENVIRONMENT: Final = "ONOMA_SETTINGS"
+"""The variable of the environment that names the settings."""
+
+CRAWLS: Final = "onoma_crawls"
+"""Pools, see pools.json. One crawl at a time: of a file of sites, and so of a host."""
+TRAINING: Final = "onoma_training"
+JOBS: Final = "onoma_jobs"
+
+CORPORA: Final = Asset("onoma_corpora", uri="x-onoma://corpora", group="onoma")
+"""An event for each version of a wiki: documents, vocabulary, examples."""
+NEWS: Final = Asset("onoma_news", uri="x-onoma://news", group="onoma")
+EDITIONS: Final = Asset("onoma_editions", uri="x-onoma://editions", group="onoma")
+ENCODERS: Final = Asset("onoma_encoders", uri="x-onoma://encoders", group="onoma")
+TAGGERS: Final = Asset("onoma_taggers", uri="x-onoma://taggers", group="onoma")
+
+SHORT: Final = timedelta(hours=1)
+"""Time limits."""
+JOB: Final = timedelta(hours=24)
+TRAIN: Final = timedelta(days=7)
+
+
+def report_failure(context: Any) -> None:
+    """Tell the log, and the command that the settings name, what failed and what was rejected."""
+    task = context["task_instance"]
+    where = f"{task.dag_id} {context['run_id']} {task.task_id}"
+    if task.map_index is not None and task.map_index >= 0:
+        where += f"[{task.map_index}]"
+    report = f"{where}: failed after {task.try_number} tries.\n{context.get('exception')}\n"
+    log.error("%s", report)
+    try:
+        settings = load_settings(context["params"])
+    except AirflowFailException:
+        return  # it is what failed
+    if settings.on_failure:
+        told = subprocess.run(
+            settings.on_failure,
+            input=report,
+            text=True,
+            cwd=settings.folder,
+            timeout=60,
+            check=False,
+        )
+        log.info("%s: exit status %d", settings.on_failure[0], told.returncode)
+
+
+DEFAULTS: Final[dict[str, Any]] = {
+    "owner": "onoma",
+    "pool": JOBS,
+    "retries": 4,
+    "retry_delay": timedelta(minutes=2),
+    "retry_exponential_backoff": 2,
+    "max_retry_delay": timedelta(hours=2),
+    "execution_timeout": SHORT,
+    "on_failure_callback": report_failure,
+}
+"""Of every task."""
+
+
+SETTINGS: Final = Param(
+    default=None, type=["null", "string"], description="a TOML file, if not ONOMA_SETTINGS"
+)
+"""Where null is allowed, too, the form lets a field be empty."""
+
+
+def load_settings(params: Mapping[str, Any]) -> Settings:
+    """Read the settings that a parameter, the environment or an Airflow variable names."""
+    path = params["settings"] or os.environ.get(ENVIRONMENT)
+    path = path or Variable.get("onoma_settings", default="")
+    if not path:
+        raise AirflowFailException(
+            f"no settings: name a TOML file in {ENVIRONMENT}, or in the Airflow variable "
+            "onoma_settings. dags/samples/settings.toml is one; docs/airflow.md says more."
+        )
+    try:
+        return read(Path(path))
+    except SettingsError as error:
+        raise AirflowFailException(str(error)) from error  # trying again would not mend it
+
+
+def names_of(what: str) -> Param:
+    """A parameter that says which of the settings a run is for."""
+    return Param(
+        default=None,
+        type=["null", "array"],
+        items={"type": "string"},
+        description=f"{what} of the settings; none: all",
+    )
+
+
+def chosen(known: Mapping[str, Any], names: Sequence[str] | None, *, table: str) -> list[str]:
+    """The names that a run is for: those given, or all."""
+    if unknown := [name for name in names or () if name not in known]:
+        there = ", ".join(known) or "none"
+        raise AirflowFailException(
+            f"{', '.join(unknown)}: not in the settings. There are: {there}."
+        )
+    if not known:
+        raise AirflowSkipException(f"the settings have no [[{table}]].")
+    return list(names or known)
+
+
+def version_of(dag_run: Any, form: str = "%Y%m%d") -> str:
+    """The name of what a run publishes: its date, so that a run of the same date has the same.
+
+    Of a run that assets started, which has no logical date, the time when it was due.
+    """
+    date: datetime = dag_run.logical_date or dag_run.run_after
+    return date.strftime(form)

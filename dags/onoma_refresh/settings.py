@@ -1,0 +1,237 @@
+"""What is refreshed, and with which options: one TOML file, read when a task runs.
+
+``samples/settings.toml`` is one; docs/airflow.md describes the keys. Relative paths are relative to
+the folder of the file, which is also the current folder of all commands.
+"""
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from pathlib import Path
+from typing import Any, TypeVar, get_type_hints
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+T = TypeVar("T")
+Options = tuple[str, ...]
+"""More of the command line, as in a shell."""
+
+
+class SettingsError(ValueError):
+    """The settings are missing or wrong: where, what, and what to do."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wiki:
+    """A wiki whose dumps become documents, an entity vocabulary and examples."""
+
+    name: str
+    """As its dumps are called: dawiki."""
+    contact: str
+    """Where whoever runs the mirror reaches you."""
+    mirror: str = ""
+    """A server of dumps, if not Wikimedia's."""
+    tokenizer: Path | None = None
+    """Nothing: one is learned from the first version, and kept."""
+    limits: Options = ()
+    """Of the drift, as documents=-5%: what else stops it than what always does."""
+    download: Options = ()
+    documents: Options = ()
+    learn_tokenizer: Options = ()
+    vocabulary: Options = ()
+    examples: Options = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class News:
+    """A file of sites that are crawled each day."""
+
+    name: str
+    sites: Path | None = None
+    """For the crawler; nothing: the options of ``documents`` say what is read."""
+    archive: Path | None = None
+    """What was fetched (default: in the folder of work)."""
+    wiki: str = ""
+    """Whose vocabulary finds mentions; nothing: none are added."""
+    documents: Options = ()
+    annotate: Options = ("--policy", "gated")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Edition:
+    """A TEI edition that a tagger learns from."""
+
+    name: str
+    input: Options
+    """Patterns of its files."""
+    edition: str = "tei"
+    """A name, or a file of settings."""
+    checkout: Path | None = None
+    """A git checkout that is pulled first."""
+    model: str = ""
+    """The [[model]] whose encoder is fine-tuned, or a folder; nothing: NER data only."""
+    recipe: str = "crf"
+    ner: Options = ()
+    finetune: Options = ()
+    evaluate: Options = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Model:
+    """An encoder that goes on learning when its corpus is new."""
+
+    name: str
+    wiki: str
+    recipe: str
+    init_from: Path | None = None
+    """Of the first version; later ones begin with the current one."""
+    edition: str = ""
+    """By whose tagger it is judged; nothing: it is published unjudged."""
+    pretrain: Options = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """All that a settings file says."""
+
+    folder: Path
+    """Of the file."""
+    work: Path
+    """Where runs work; can be removed when nothing runs."""
+    store: Path
+    """Where versions are published."""
+    python: str = ""
+    """The interpreter that runs the commands."""
+    keep: int = 3
+    """Versions that stay of each dataset and model, and of dumps."""
+    on_failure: Options = ()
+    """A command that gets the report of a failure on its standard input."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Of the commands, beside what the worker has."""
+    wikis: Mapping[str, Wiki] = field(default_factory=dict)
+    news: Mapping[str, News] = field(default_factory=dict)
+    editions: Mapping[str, Edition] = field(default_factory=dict)
+    models: Mapping[str, Model] = field(default_factory=dict)
+
+    def shelf(self, name: str) -> Path:
+        """Where a dataset or a model is published."""
+        return self.store / name
+
+    def current(self, name: str) -> Path | None:
+        """The version that is current now, if there is one."""
+        try:
+            version = (self.shelf(name) / "current").read_text(encoding="utf-8").strip()
+        except FileNotFoundError:
+            return None
+        return self.shelf(name) / version
+
+
+_TABLES = {"wiki": Wiki, "news": News, "edition": Edition, "model": Model}
+
+
+def read(path: Path) -> Settings:
+    """Read and check a file; raises ``SettingsError``."""
+    try:
+        with path.open("rb") as file:
+            values = tomllib.load(file)
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"{path}: cannot be read ({error}).") from error
+    folder = path.absolute().parent
+    made: dict[str, dict[str, Any]] = {}
+    for key, kind in _TABLES.items():
+        tables = values.pop(key, [])
+        if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+            raise SettingsError(f"{path}: {key}: write [[{key}]], as often as there are some.")
+        every: list[Any] = [_make(kind, t, where=f"{path}: [[{key}]]", base=folder) for t in tables]
+        made[key] = _by_name(every, path)
+    settings = _make(
+        Settings,
+        values,
+        where=str(path),
+        base=folder,
+        folder=folder,
+        wikis=made["wiki"],
+        news=made["news"],
+        editions=made["edition"],
+        models=made["model"],
+    )
+    _check(settings, path)
+    return settings
+
+
+def _make(kind: type[T], table: Mapping[str, Any], *, where: str, base: Path, **more: Any) -> T:
+    """Make what a table says, each value of its type."""
+    hints = get_type_hints(kind)
+    known = [f for f in fields(kind) if f.name not in more]  # type: ignore[arg-type]
+    if unknown := sorted(set(table) - {f.name for f in known}):
+        raise SettingsError(
+            f"{where}: {unknown[0]} is no setting. There are: {', '.join(f.name for f in known)}."
+        )
+    for one in known:
+        if one.name not in table and one.default is MISSING and one.default_factory is MISSING:
+            raise SettingsError(f"{where}: {one.name} is missing.")
+    values = {
+        name: _value(hints[name], value, where=f"{where}: {name}", base=base)
+        for name, value in table.items()
+    }
+    return kind(**values, **more)
+
+
+def _value(kind: Any, value: Any, *, where: str, base: Path) -> Any:
+    if kind is int and isinstance(value, int) and value > 0:
+        return value
+    if kind is str and isinstance(value, str):
+        return value
+    if kind in {Path, Path | None} and isinstance(value, str) and value:
+        return Path(os.path.normpath(base / value))  # links stay: a store may be one
+    if kind == Options and isinstance(value, list) and all(isinstance(one, str) for one in value):
+        return tuple(value)
+    if kind == Mapping[str, str] and isinstance(value, dict):
+        return {name: str(one) for name, one in value.items()}
+    expected = {int: "a number above 0", Options: "a list of strings"}.get(kind, "a string")
+    raise SettingsError(f"{where} = {value!r}: must be {expected}.")
+
+
+def _by_name(made: list[Any], path: Path) -> dict[str, Any]:
+    names = [one.name for one in made]
+    for name in names:
+        if not _NAME.fullmatch(name):
+            raise SettingsError(f"{path}: name = {name!r}: letters, digits, dots and hyphens.")
+        if names.count(name) > 1:
+            raise SettingsError(f"{path}: {name} is there twice.")
+    return {one.name: one for one in made}
+
+
+def _check(settings: Settings, path: Path) -> None:
+    """That names name something, and no two things have the same shelf."""
+    for model in settings.models.values():
+        _check_named(model.wiki, settings.wikis, f"{path}: [[model]] {model.name}: wiki")
+        if model.edition:
+            _check_named(
+                model.edition, settings.editions, f"{path}: [[model]] {model.name}: edition"
+            )
+    for news in settings.news.values():
+        if news.wiki:
+            _check_named(news.wiki, settings.wikis, f"{path}: [[news]] {news.name}: wiki")
+    shelves = [shelf for name in settings.wikis for shelf in shelves_of_wiki(name).values()]
+    shelves += [f"{name}-{part}" for name in settings.news for part in ("news", "annotated")]
+    shelves += [f"{name}-{part}" for name in settings.editions for part in ("ner", "tagger")]
+    shelves += [f"{name}-encoder" for name in settings.models]
+    if double := [shelf for shelf in shelves if shelves.count(shelf) > 1]:
+        raise SettingsError(f"{path}: two would publish {double[0]}. Choose other names.")
+
+
+def _check_named(name: str, known: Mapping[str, Any], where: str) -> None:
+    if name not in known:
+        raise SettingsError(f"{where} = {name!r}: there is none. There are: {', '.join(known)}.")
+
+
+def shelves_of_wiki(name: str) -> dict[str, str]:
+    """What a wiki publishes, and under which name."""
+    return {
+        "documents": name,
+        "tokenizer": f"{name}-tokenizer",
+        "vocabulary": f"{name}-vocab",
+        "examples": f"{name}-examples",
+    }

@@ -1,0 +1,115 @@
+"""Publish a trained model in a store, beside the datasets: verified, and current in one step.
+
+Examples:
+  python -m modeling.publish runs/sturm store/sturm-tagger --version 20261101
+  python -m modeling.publish runs/first store/first-encoder --evaluation runs/sturm/evaluation
+
+STORE/NAME/VERSION/ then has final/ (of several taggers, that which is best on dev), evaluation/,
+and a run.json with the SHA-256 of each file; all commands that read a run read it. For the rest
+(current, switch, list, prune) see python -m corpora.store --help. That a new model is no worse than
+the current one, modeling.evaluate --against … --fail-if-worse finds out before.
+"""
+
+import argparse
+import os
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from corpora.errors import CorpusError, UsageError
+
+ABOUT = __doc__
+KIND = "model"
+"""Of ``run.json``: a run without datasets."""
+
+
+def publish(
+    run: Path, shelf: Path, *, version: str | None = None, evaluation: Path | None = None
+) -> Path:
+    """Publish the model of a run, with what it scored; returns the folder of the version.
+
+    Without a ``version`` it is called by the hash of all its files. ``evaluation``: what
+    ``modeling.evaluate`` wrote (default: ``RUN/evaluation``, where there is one). Raises
+    ``CorpusError`` where there is no finished model, or the version holds other files.
+    """
+    from corpora import store  # noqa: PLC0415 - for --help
+    from corpora.plan import fingerprint_of  # noqa: PLC0415
+    from corpora.shards import sha256_of, write_json  # noqa: PLC0415
+
+    files = _files(run, evaluation)
+    hashes = {name: sha256_of(path) for name, path in files.items()}
+    fingerprint = fingerprint_of(hashes)
+    staged = run / ".publishing"
+    shutil.rmtree(staged, ignore_errors=True)  # of a run that was killed
+    try:
+        for name, path in files.items():
+            (staged / name).parent.mkdir(parents=True, exist_ok=True)
+            _link(path, staged / name)
+        about = {"kind": KIND, "fingerprint": fingerprint, "files": hashes}
+        write_json(staged / "run.json", about)
+        return store.publish(staged, shelf, version=version or fingerprint[:12])
+    finally:
+        shutil.rmtree(staged, ignore_errors=True)
+
+
+def _files(run: Path, evaluation: Path | None) -> Mapping[str, Path]:
+    """What is published, by its name there."""
+    from modeling.archive import files_in  # noqa: PLC0415 - for --help
+    from modeling.finetuning.base import find_model  # noqa: PLC0415
+    from modeling.finetuning.summary import find_tagger, has_tagger  # noqa: PLC0415
+
+    model = find_tagger(run).path if has_tagger(run) else find_model(run)
+    if evaluation is not None and not evaluation.is_dir():
+        raise UsageError(f"--evaluation {evaluation}: no such folder.")
+    files = {f"final/{name}": path for name, path in files_in(model).items()}
+    scores = evaluation or run / "evaluation"
+    if scores.is_dir():
+        files |= {f"evaluation/{name}": path for name, path in files_in(scores).items()}
+    return files
+
+
+def _link(source: Path, target: Path) -> None:
+    """Link a file, or copy it where links cannot be."""
+    try:
+        os.link(source.resolve(), target)
+    except OSError:
+        shutil.copyfile(source, target)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Read the command line and publish; 0, or 1 for an error, or 2 for a wrong command."""
+    description, _, epilog = ABOUT.partition("\n\n")
+    parser = argparse.ArgumentParser(
+        prog="python -m modeling.publish",
+        description=description,
+        epilog=epilog,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("run", type=Path, metavar="RUN", help="a finished run of modeling.pretrain or .finetune")
+    add("shelf", type=Path, metavar="STORE/NAME")
+    add("--version", help="as 20261101 (default: from the hashes of the files)")
+    add("--evaluation", type=Path, metavar="DIR", help="(default: RUN/evaluation)")
+    arguments = parser.parse_args(argv)
+    from modeling.config import ConfigError  # noqa: PLC0415 - for --help
+
+    try:
+        made = publish(
+            arguments.run,
+            arguments.shelf,
+            version=arguments.version,
+            evaluation=arguments.evaluation,
+        )
+    except UsageError as error:
+        parser.error(str(error))
+    except (CorpusError, ConfigError) as error:
+        sys.stderr.write(f"{type(error).__name__}: {error}\n")
+        return 1
+    sys.stdout.write(f"{made} is current\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,73 @@
+"""In the interpreter of Airflow: run DAGs one after the other, as ``STEPS`` says, into ``RESULTS``.
+
+A step is {"dag", "date", "conf", "write": {file: text}, "kill": [module, folder, pattern]}: what
+is written before, and which command gets SIGKILL as soon as such a file is in the folder.
+"""
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from airflow import settings
+from airflow.dag_processing.dagbag import DagBag
+from airflow.models.asset import AssetEvent
+from airflow.utils.session import create_session
+
+
+def main(steps, results):
+    sys.path.append(settings.DAGS_FOLDER)  # as every process of Airflow that loads a bundle
+    bag = DagBag()
+    assert not bag.import_errors, bag.import_errors
+    told = []
+    for step in json.loads(Path(steps).read_text(encoding="utf-8")):
+        told.append(run(bag.dags[step["dag"]], step))
+        Path(results).write_text(json.dumps(told), encoding="utf-8")
+
+
+def run(dag, step):
+    for task in dag.tasks:
+        task.retry_delay = timedelta(seconds=0.1)
+        task.retry_exponential_backoff = 0
+    for path, text in step.get("write", {}).items():
+        Path(path).write_text(text, encoding="utf-8")
+    killed = []
+    if "kill" in step:
+        threading.Thread(target=kill, args=[*step["kill"], killed], daemon=True).start()
+    done = dag.test(
+        logical_date=datetime.fromisoformat(step["date"]), run_conf=step.get("conf", {})
+    )
+    with create_session() as session:
+        tasks = {
+            ti.task_id: [ti.state, ti.try_number] for ti in done.get_task_instances(session=session)
+        }
+        events = [
+            {"asset": event.asset.name, **event.extra}
+            for event in session.query(AssetEvent).order_by(AssetEvent.id)
+            if event.source_run_id == done.run_id
+        ]
+    return {"state": done.state, "tasks": tasks, "events": events, "killed": killed}
+
+
+def kill(module, folder, pattern, killed):
+    """Kill the first command that runs a module, when a file that it makes is there."""
+    while not killed:
+        if any(Path(folder).glob(pattern)):
+            for process in Path("/proc").glob("[0-9]*"):
+                try:
+                    words = (process / "cmdline").read_bytes().decode().split("\0")
+                except OSError:
+                    continue
+                if words[1:3] == ["-m", module] and any(w.startswith(folder) for w in words):
+                    os.kill(int(process.name), signal.SIGKILL)
+                    killed.append(int(process.name))
+                    return
+        time.sleep(0.005)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,93 @@
+"""A command ends with its caller, and what it started ends with it."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+LEASH = Path(__file__).resolve().parents[2] / "dags" / "onoma_refresh" / "leash.py"
+# starts a child that holds our output open, and says its number
+PARENT = """
+import subprocess, sys, time
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+print(child.pid, flush=True)
+"""
+
+
+def start(code, **options):
+    command = [sys.executable, "-I", LEASH, sys.executable, "-c", code]
+    return subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True, **options
+    )
+
+
+def is_gone(pid, *, tries=500):
+    """Whether a process has ended within ten seconds; one that nobody has waited for has."""
+    for _ in range(tries):
+        try:
+            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+                return True
+        except OSError:
+            return True
+        time.sleep(0.02)
+    return False
+
+
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [("pass", 0), ("raise SystemExit(3)", 3), ("import os; os.kill(os.getpid(), 9)", 137)],
+)
+def test_the_status_is_that_of_the_command(code, status):
+    with start(code) as leash:
+        assert leash.wait(timeout=20) == status
+
+
+def test_a_command_that_is_not_there_is_an_error():
+    done = subprocess.run(
+        [sys.executable, "-I", LEASH, "/nowhere/python"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 127
+    assert "/nowhere/python: No such file" in done.stderr
+
+
+def test_a_command_and_its_children_end_when_the_caller_is_killed():
+    command = [sys.executable, "-I", str(LEASH), sys.executable, "-c", f"{PARENT}time.sleep(60)"]
+    caller = "import subprocess, time\n"
+    caller += f"leash = subprocess.Popen({command!r}, stdin=-1, start_new_session=True)\n"
+    caller += "time.sleep(60)"
+    with subprocess.Popen([sys.executable, "-c", caller], stdout=subprocess.PIPE) as process:
+        child = int(process.stdout.readline())
+        assert not is_gone(child, tries=10)
+
+        process.kill()
+
+        assert is_gone(child)
+
+
+def test_a_command_that_ignores_the_first_signal_is_killed(tmp_path):
+    shorter = tmp_path / "leash.py"
+    shorter.write_text(LEASH.read_text().replace("GRACE_S = 10.0", "GRACE_S = 0.2"))
+    code = "import os, signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+    code += "print(os.getpid(), flush=True); signal.pause()"
+    command = [sys.executable, "-I", shorter, sys.executable, "-c", code]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as leash:
+        pid = int(leash.stdout.readline())
+
+        leash.stdin.close()
+
+        assert is_gone(pid)
+        assert leash.wait(timeout=20) == 137
+
+
+def test_what_a_command_leaves_behind_ends_with_it():
+    with start(PARENT) as leash:
+        child = int(leash.stdout.readline())
+
+        assert leash.wait(timeout=20) == 0
+        assert is_gone(child)

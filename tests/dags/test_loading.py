@@ -1,0 +1,98 @@
+"""Every DAG file loads, quickly, and asks nothing of the system; what it runs has limits."""
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+DAGS = Path(__file__).resolve().parents[2] / "dags"
+FILES = sorted(DAGS.glob("*.py"))
+SHARED = sorted(DAGS.glob("onoma_refresh/*.py"))
+NAMES = {"corpus_refresh", "editions_refresh", "model_refresh", "news_refresh"}
+MAX_CPU_S = 2.0
+
+
+@pytest.fixture(scope="module")
+def loaded(make_airflow):
+    airflow = make_airflow("none")
+    script = Path(__file__).with_name("load_dags.py")
+    process = airflow.start(script)
+    assert process.wait() == 0, (airflow.home / "output.log").read_text()[-3000:]
+    return json.loads((airflow.home / "output.log").read_text().splitlines()[-1])
+
+
+@pytest.mark.parametrize("file", [*FILES, *SHARED], ids=lambda file: file.name)
+def test_a_file_imports_airflow_and_the_standard_library_alone(file):
+    names = set()
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level
+            names.add(node.module.partition(".")[0])
+
+    assert names <= {*sys.stdlib_module_names, "airflow", "onoma_refresh"}
+
+
+def test_each_file_has_one_dag_of_its_name_without_errors(loaded):
+    assert [one["errors"] for one in loaded.values()] == [[]] * len(FILES)  # cycles are errors
+    assert {name: list(one["dags"]) for name, one in loaded.items()} == {
+        f"{name}.py": [name] for name in NAMES
+    }
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_loading_a_file_takes_little_and_does_nothing(loaded, file):
+    assert loaded[file.name]["seconds"] < MAX_CPU_S
+    assert loaded[file.name]["io"] == []
+
+
+def dags(loaded):
+    return {name: dag for one in loaded.values() for name, dag in one["dags"].items()}
+
+
+def test_every_dag_says_what_it_does_and_runs_once_at_a_time(loaded):
+    for name, dag in dags(loaded).items():
+        assert (dag["doc_md"], dag["catchup"], dag["max_active_runs"]) == (True, False, 1), name
+
+
+def test_every_parameter_has_a_type(loaded):
+    params = {(n, p): s for n, dag in dags(loaded).items() for p, s in dag["params"].items()}
+
+    assert all("type" in schema for schema in params.values())
+    assert {p for name, p in params if name == "corpus_refresh"} >= {"wikis", "date", "settings"}
+
+
+def test_every_task_ends_in_time_is_tried_again_and_has_a_pool(loaded):
+    pools = json.loads((DAGS / "pools.json").read_text(encoding="utf-8"))
+    tasks = {(n, t): task for n, dag in dags(loaded).items() for t, task in dag["tasks"].items()}
+
+    for name, task in tasks.items():
+        assert task["retries"] > 0, name
+        assert task["backoff"] > 1, name
+        assert task["timeout"] > 0, name
+        assert task["has_callback"], name
+        assert task["pool"] in pools, name
+    of_crawls = [name for name, task in tasks.items() if task["pool"] == "onoma_crawls"]
+    assert of_crawls == [("news_refresh", "refresh.documents")]
+    assert pools["onoma_crawls"]["slots"] == 1
+
+
+def test_sample_dump_is_found_by_the_downloader(tmp_path):
+    sys.path.append(str(DAGS / "samples"))
+    try:
+        import start
+    finally:
+        sys.path.pop()
+    start.write_mirror(tmp_path / "mirror")
+    with start.served(tmp_path / "mirror", 0) as port:
+        command = [sys.executable, "-m", "corpora.wikipedia.download", "kleinwiki"]
+        command += ["--mirror", f"http://127.0.0.1:{port}", "--contact", "me@example.org"]
+
+        subprocess.run([*command, "--output", tmp_path / "dumps"], check=True, capture_output=True)
+
+    [dump] = (tmp_path / "dumps").glob("*.xml")
+    assert dump.read_bytes() == start.DUMP.read_bytes()

@@ -1,0 +1,266 @@
+"""``corpus_refresh`` and ``editions_refresh`` from end to end, by ``dag.test()``.
+
+Both run at the same time, each in an Airflow of its own, once for all tests: against a mirror on
+loopback, and on a copy of the sample letters. The dump has three versions: of the second a page was
+changed, of the third every third article is gone. The letters change twice; what is trained the
+second time learns nothing.
+"""
+
+import json
+import re
+import shutil
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from corpora.inspection import verify
+from corpora.shards import open_dataset
+from corpora.store import current, version_names
+from corpora.tokenizers import SPECIALS, Tokenizer, wordpiece
+from modeling.config import EncoderConfig, HeadsConfig, PretrainConfig
+from modeling.models.pretraining import PretrainingModel
+from pipelines.wikipedia_to_documents import main as wikipedia_to_documents
+from tests.corpora.wikipedia.dump_server import serve
+from tests.dags.conftest import ROOT
+
+DATA = ROOT / "tests" / "data"
+DUMP = DATA / "wikipedia" / "kleinwiki-20261101-pages-articles.xml"
+SHELVES = ("kleinwiki", "kleinwiki-vocab", "kleinwiki-examples")
+
+CORPUS = """
+work = "work"
+store = "store"
+[[wiki]]
+name = "kleinwiki"
+contact = "me@example.org"
+mirror = "MIRROR"
+learn_tokenizer = ["--size", "800"]
+examples = ["--max-length", "128", "--held-out", "0.1"]
+"""
+EDITION = """
+work = "work"
+store = "store"
+on_failure = ["sh", "-c", "cat >> failures.txt"]
+[[edition]]
+name = "letters"
+input = ["letters/*.xml"]
+edition = "letters/edition.toml"
+model = "encoder"
+recipe = "crf_small"
+finetune = ["--threads", "1", "--augment-lexicon", "train", "--set", "training.batch_size=8",
+            "training.epochs=4", "optimizer.lr=RATE"]
+evaluate = ["--replicates", "200", "--threads", "1"]
+"""
+
+
+def dumps():
+    """Three versions of the sample dump, by date."""
+    xml = DUMP.read_text(encoding="utf-8")
+    number = iter(range(1000))
+
+    def thin_out(page):
+        is_article = "<ns>0</ns>" in page[0] and "<redirect" not in page[0]
+        return "" if is_article and next(number) % 3 == 0 else page[0]
+
+    changed = xml.replace("</text>", "\n\nEin Satz mehr.</text>", 1)
+    gone = re.sub(r"  <page>.*?</page>\n", thin_out, xml, flags=re.DOTALL)
+    return {"20261101": xml, "20261201": changed, "20270101": gone}
+
+
+def part_of(date):
+    return f"kleinwiki-{date}-pages-articles-multistream.xml"
+
+
+def corpus_steps(folder):
+    """A first version; a second, killed on the way; one that is too far; and the second again."""
+    work = str(folder / "work" / "kleinwiki" / "20261208")
+    kill = ["pipelines.wikipedia_to_documents", work, "documents/.build/*/plan.json"]
+    return [
+        {"dag": "corpus_refresh", "date": f"{date}T03:00:00+00:00", "conf": {"date": dump}} | more
+        for date, dump, more in (
+            ("2026-11-08", "20261101", {}),
+            ("2026-12-08", "20261201", {"kill": kill}),
+            ("2027-01-08", "20270101", {}),
+            ("2027-02-08", "20261201", {}),
+        )
+    ]
+
+
+def write_encoder(folder):
+    """A small encoder that knows nothing yet, and reads characters."""
+    files = DATA.glob("letters/*.xml")
+    characters = sorted({c for file in files for c in file.read_text(errors="ignore")} - {*" \n\t"})
+    pieces = [*SPECIALS, *characters, *(f"##{character}" for character in characters)]
+    tokenizer = Tokenizer(wordpiece(pieces, cased=True), name="characters")
+    small = {"width": 32, "n_layers": 1, "n_heads": 2, "inner_width": 64, "max_positions": 256}
+    config = PretrainConfig(
+        encoder=EncoderConfig(n_pieces=tokenizer.size, dropout=0.0, **small),
+        heads=HeadsConfig(weights={"pieces": 1.0}),
+    )
+    torch.manual_seed(1)
+    PretrainingModel.from_config(config).save(folder)
+    tokenizer.save(folder)
+
+
+def edition_steps(folder):
+    """A first tagger; one of a changed edition that learns nothing; the same once more."""
+    settings = folder / "settings.toml"
+    worse = EDITION.replace("RATE", "1e-12").replace("epochs=4", "epochs=1")
+    return [
+        {"dag": "editions_refresh", "date": f"2026-11-22T{hour}:00:00+00:00", "write": files}
+        for hour, files in (
+            ("10", {str(settings): EDITION.replace("RATE", "5e-3")}),
+            ("11", {str(settings): worse}),
+            ("12", {}),
+        )
+    ]
+
+
+@pytest.fixture(scope="module")
+def runs(make_airflow, tmp_path_factory):
+    """What became of all steps of both, and their folders."""
+    corpus, edition = (tmp_path_factory.mktemp(name) for name in ("corpus", "edition"))
+    shutil.copytree(DATA / "letters", edition / "letters")
+    write_encoder(edition / "encoder")
+    airflows = [make_airflow(folder / "settings.toml") for folder in (corpus, edition)]
+    with serve() as mirror:
+        for date, xml in dumps().items():
+            mirror.add_run("kleinwiki", date, {part_of(date): xml.encode()})
+        (corpus / "settings.toml").write_text(CORPUS.replace("MIRROR", mirror.url))
+        steps = [corpus_steps(corpus), edition_steps(edition)]
+        begun = [airflow.begin(own) for airflow, own in zip(airflows, steps, strict=True)]
+        try:
+            done = [airflow.results(one) for airflow, one in zip(airflows, begun, strict=True)]
+        finally:
+            for process in begun:
+                process.kill()
+                process.wait()
+    return SimpleNamespace(
+        corpus=SimpleNamespace(folder=corpus, steps=done[0][0], log=done[0][1]),
+        edition=SimpleNamespace(folder=edition, steps=done[1][0], log=done[1][1]),
+    )
+
+
+def ids(vocabulary):
+    return {row["entity"]: row["id"] for row in open_dataset(vocabulary).rows()}
+
+
+def test_a_dump_becomes_published_datasets(runs):
+    first = runs.corpus.steps[0]
+
+    assert first["state"] == "success", runs.corpus.log[-5000:]
+    for shelf in (*SHELVES, "kleinwiki-tokenizer"):
+        assert verify(runs.corpus.folder / "store" / shelf / "20261108")
+
+
+def test_the_asset_is_told_fingerprints_and_totals(runs):
+    [event] = runs.corpus.steps[0]["events"]
+    version = runs.corpus.folder / "store" / "kleinwiki" / "20261108"
+    documents = open_dataset(version / "documents")
+
+    assert event["asset"] == "onoma_corpora"
+    assert event["wiki"] == "kleinwiki"
+    assert event["documents"]["fingerprint"] == documents.description["plan"]["fingerprint"]
+    assert event["documents"]["totals"]["documents"]["rows"] == documents.n_rows
+    assert event["documents"]["path"] == str(version)
+    assert set(event) == {"asset", "wiki", "documents", "tokenizer", "vocabulary", "examples"}
+
+
+def test_a_command_that_was_killed_is_tried_again_and_goes_on(runs, tmp_path):
+    second = runs.corpus.steps[1]
+    dump = tmp_path / part_of("20261201")
+    dump.write_text(dumps()["20261201"], encoding="utf-8")
+    wikipedia_to_documents(["--input", str(dump), "--output", str(tmp_path / "direct")])
+
+    assert second["state"] == "success", runs.corpus.log[-5000:]
+    assert len(second["killed"]) == 1
+    assert second["tasks"]["refresh.documents"] == ["success", 2]
+    assert "exit status 137" in runs.corpus.log
+    assert f"--reuse {runs.corpus.folder / 'store' / 'kleinwiki' / '20261108'}" in runs.corpus.log
+    files = [
+        json.loads((folder / "run.json").read_text())["files"]
+        for folder in (runs.corpus.folder / "store" / "kleinwiki" / "20261208", tmp_path / "direct")
+    ]
+    assert files[0] == files[1]
+
+
+def test_a_refresh_keeps_the_ids_of_entities_and_the_tokenizer(runs):
+    store = runs.corpus.folder / "store"
+    before, after = (ids(store / "kleinwiki-vocab" / name) for name in ("20261108", "20261208"))
+
+    assert before.items() <= after.items()
+    assert version_names(store / "kleinwiki-tokenizer") == ["20261108"]
+
+
+def test_drift_stops_a_refresh_before_anything_is_published(runs):
+    third, store = runs.corpus.steps[2], runs.corpus.folder / "store"
+
+    assert third["state"] == "failed"
+    assert third["tasks"]["refresh.compare"] == ["failed", 1]  # trying again would not help
+    assert third["tasks"]["refresh.publish"][0] == "upstream_failed"
+    assert third["events"] == []
+    for shelf in SHELVES:
+        assert current(store / shelf).name == "20261208"
+        assert version_names(store / shelf) == ["20261108", "20261208"]
+
+
+def test_a_dump_without_news_is_left_alone(runs):
+    fourth = runs.corpus.steps[3]
+
+    assert fourth["state"] == "success"
+    assert fourth["tasks"]["refresh.compare"] == ["skipped", 1]
+    assert fourth["tasks"]["refresh.publish"][0] == "skipped"
+    assert fourth["events"] == []
+    assert current(runs.corpus.folder / "store" / "kleinwiki").name == "20261208"
+
+
+def test_what_stopped_a_refresh_can_be_looked_at_and_the_rest_is_tidied_up(runs):
+    work = runs.corpus.folder / "work" / "kleinwiki"
+
+    assert [folder.name for folder in work.iterdir()] == ["20270108"]
+    drift = json.loads((work / "20270108" / "diff.json").read_text())
+    assert "exceeded" in json.dumps(drift)
+    assert "documents" in runs.corpus.log.partition("moved too far")[2][:200]
+
+
+def test_an_edition_becomes_ner_data_and_a_tagger(runs):
+    first, store = runs.edition.steps[0], runs.edition.folder / "store"
+    told = {event["asset"]: event for event in first["events"]}
+
+    assert first["state"] == "success", runs.edition.log[-5000:]
+    assert set(told) == {"onoma_editions", "onoma_taggers"}
+    tagger = current(store / "letters-tagger")
+    assert tagger.name.startswith("20261122-")
+    assert verify(tagger)
+    scores = json.loads((tagger / "evaluation" / "evaluation.json").read_text())["scores"]
+    assert told["onoma_taggers"]["totals"]["strict_f1"] == scores["strict_f1"]["mean"] > 0
+    assert (
+        told["onoma_editions"]["totals"]["ner"]["rows"]
+        == open_dataset(current(store / "letters-ner") / "ner").n_rows
+    )
+
+
+def test_a_tagger_that_is_worse_is_not_published(runs):
+    second, store = runs.edition.steps[1], runs.edition.folder / "store"
+
+    assert second["state"] == "failed"
+    assert second["tasks"]["refresh.evaluate"] == ["failed", 1]
+    assert second["events"] == []
+    for shelf in ("letters-ner", "letters-tagger"):
+        assert len(version_names(store / shelf)) == 1
+
+
+def test_a_failure_is_reported_to_the_command_of_the_settings(runs):
+    reports = (runs.edition.folder / "failures.txt").read_text(encoding="utf-8")
+
+    assert "refresh.evaluate[0]: failed after 1 tries" in reports
+    assert "points below that of" in reports
+
+
+def test_an_edition_that_was_refused_is_left_alone_until_it_changes(runs):
+    third = runs.edition.steps[2]
+
+    assert third["state"] == "success"
+    assert third["tasks"]["refresh.look"] == ["skipped", 1]
+    assert third["tasks"]["refresh.ner"] == ["skipped", 0]
