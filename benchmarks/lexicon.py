@@ -2,6 +2,8 @@
 
     python benchmarks/lexicon.py speed ../data --size 10 100 300 --smoothnlp smooth/bin/python
     python benchmarks/lexicon.py quality ../data --smoothnlp smooth/bin/python
+    python benchmarks/lexicon.py held-out ../data
+    python benchmarks/lexicon.py matching ../data --size 20
 
 DATA is a folder with the unpacked sets ``zh-novels`` and ``zh-news``; SMOOTHNLP the Python of a
 virtual environment in which smoothnlp is installed (left out: without it). Needs jieba.
@@ -21,26 +23,41 @@ candidates in several ways, and counts
              (with its model of unknown words) has in at least half of the places where they stand
     band     People's Daily: its nr, ns, nt, nz words that jieba does not know, by how often they
              occur: how many of them are in the lexicon, and how much of it they are (figure 3)
+
+``held-out`` is ``band`` for CLUENER and Resume (of the set ``ner-zh``), which had no part in
+choosing the defaults: all sentences are the text, and what is tagged in them the names.
+
+``matching`` looks the words of jieba's dictionary and strings of the texts, together half a
+million, up in SIZE MB of the texts themselves, in batches of documents, as ``augment_mentions``
+does. Seconds are processor time of this one process.
 """
 
 import argparse
 import csv
 import gzip
 import json
+import random
 import sys
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import cycle, islice
 from pathlib import Path
 
+import pyarrow as pa
 from wikipedia import Run, measure
 
+from corpora.form_dictionary import CHOSEN, FormDictionary
 from corpora.lexicon.known import jieba_dictionary, read_known
-from corpora.shards import open_dataset
+from corpora.schemas import SCHEMAS
+from corpora.shards import open_dataset, read_batches
+from corpora.tagging import from_iob2
 
 HAN = range(0x4E00, 0x9FA6)
 SHIFT = 997
+N_FORMS = 500_000
 BATCH_LINES = 200
 SMOOTH = """
 import json, sys, time, warnings
@@ -282,22 +299,38 @@ def news_quality(args: argparse.Namespace, known: set[str], folder: Path) -> Non
     documents = make_documents([text], folder, group="news")
     words_of_corpus = {word for line in peoples_daily(args.data) for word, _ in line}
     names = {name: n for name, n in entities(args.data).items() if name not in known}
-    lexicons: dict[str, list[str]] = {}
-    for variant, options in VARIANTS.items():
-        words, _ = ranked(documents, folder / "lexicon", options)
-        lexicons[variant] = words
+    others = {}
     if args.smoothnlp:
         _, _, found = smoothnlp(args.smoothnlp, text, folder, top=10**9)
-        lexicons["SmoothNLP"] = [word for word in found if word not in known]
+        others["SmoothNLP"] = [word for word in found if word not in known]
+    print_bands(
+        "People's Daily", documents, folder, names=names, right=words_of_corpus, others=others
+    )
+
+
+def print_bands(
+    title: str,
+    documents: Path,
+    folder: Path,
+    *,
+    names: dict[str, int],
+    right: set[str],
+    others: dict[str, list[str]] | None = None,
+) -> None:
+    """Print recall and precision of each ranking by band."""
+    lexicons: dict[str, list[str]] = {}
+    for variant, options in VARIANTS.items():
+        lexicons[variant], _ = ranked(documents, folder / "lexicon", options)
+    lexicons |= others or {}
     n_of = [sum(low <= n <= high for n in names.values()) for low, high in BANDS]
-    print(f"\nPeople's Daily: {len(names):,} names that jieba does not know, by band {n_of}\n")
+    print(f"\n{title}: {len(names):,} names that jieba does not know, by band {n_of}\n")
     heads = "".join(f" {low}–{high if high < 10**9 else ''} |" for low, high in BANDS)
     print(
         f"| ranking | recall: all |{heads} names of 200 | of 1,000 | of lexicon | words of 1,000 |"
     )
     print("| --- |" + " ---: |" * (len(BANDS) + 5))
     for variant, words in lexicons.items():
-        print(f"| {variant} | {news_line(words, names, words_of_corpus)} |", flush=True)
+        print(f"| {variant} | {news_line(words, names, right)} |", flush=True)
 
 
 def news_line(words: Sequence[str], names: dict[str, int], right: set[str]) -> str:
@@ -316,17 +349,78 @@ def news_line(words: Sequence[str], names: dict[str, int], right: set[str]) -> s
     return " | ".join([*cells, f"{100 * sum(is_right) / max(1, len(is_right)):.1f} %"])
 
 
+def held_out(args: argparse.Namespace) -> None:
+    """Print recall and precision on sets whose names are tagged."""
+    known = set(read_known(jieba_dictionary()).to_pylist())
+    for title, pattern in (("CLUENER", "cluener-*"), ("Resume", "resume-*")):
+        with tempfile.TemporaryDirectory(dir=args.scratch) as scratch:
+            folder = Path(scratch)
+            files = [str(path) for path in sorted((args.data / "ner-zh").glob(pattern))]
+            pipeline(
+                "benchmark_to_ner", "--input", *files, "--output", str(folder / "ner"),
+                "--split", "sentence", "--card", "off",
+            )  # fmt: skip
+            rows = list(open_dataset(folder / "ner").rows())
+            counted: Counter[str] = Counter()
+            for row in rows:
+                for span in from_iob2(row["tags"]):
+                    counted["".join(row["tokens"][span.start : span.end])] += 1
+            names = {name: n for name, n in counted.items() if name not in known}
+            text = "\n".join("".join(row["tokens"]) for row in rows)
+            documents = make_documents([text], folder, group=title)
+            print_bands(title, documents, folder, names=names, right=set(counted))
+
+
+def matching(args: argparse.Namespace) -> None:
+    """Print how fast half a million forms are matched."""
+    texts = list(plain(args.data))
+    words = (word for word in read_known(jieba_dictionary()).to_pylist() if len(word) > 1)
+    strings = {word for word in words if all(ord(character) in HAN for character in word)}
+    generator, joined = random.Random(1), "\n".join(texts)
+    while len(strings) < N_FORMS:
+        start = generator.randrange(len(joined) - 4)
+        string = joined[start : start + generator.randint(2, 4)]
+        if all(ord(character) in HAN for character in string):
+            strings.add(string)
+    forms = sorted(strings)
+    columns = [forms, [f"lexicon:{form}" for form in forms], pa.nulls(len(forms), pa.float32())]
+    with tempfile.TemporaryDirectory(dir=args.scratch) as scratch:
+        size = args.size[0]
+        copies = islice(cycle(texts), 1 + int(size * len(texts) * 1e6 / len(joined.encode())))
+        dataset = open_dataset(make_documents(copies, Path(scratch), group="texts"))
+        shards = [dataset.path / shard.name for shard in dataset.shards]
+        batches = [batch for p in shards for batch in read_batches(p, SCHEMAS["documents"])]
+    megabytes = sum(len(text.encode()) for b in batches for text in b.column("text").to_pylist())
+    print(f"{len(forms):,} forms, {megabytes / 1e6:.0f} MB\n")
+    print("| overlap | making, s | matching, MB/s | characters for a match |")
+    print("| --- | ---: | ---: | ---: |")
+    n_characters = sum(len(text) for b in batches for text in b.column("text").to_pylist())
+    for overlap in ("leftmost_longest", "longest_cover"):
+        begin = time.process_time()
+        dictionary = FormDictionary(
+            pa.table(columns, schema=CHOSEN), lang="zh", ignore_case=True, right="word",
+            overlap=overlap,
+        )  # fmt: skip
+        made = time.process_time()
+        n = sum(dictionary.add_to(batch, origin="lexicon")[1] for batch in batches)
+        rate = megabytes / 1e6 / (time.process_time() - made)
+        print(f"| {overlap} | {made - begin:.1f} | {rate:.1f} | {n_characters / n:.1f} |")
+
+
 def main() -> None:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("what", choices=("speed", "quality"))
-    parser.add_argument("data", type=Path, help="folder with zh-novels and zh-news")
+    parser.add_argument("what", choices=tuple(WHAT))
+    parser.add_argument("data", type=Path, help="folder with zh-novels, zh-news and ner-zh")
     parser.add_argument("--size", type=float, nargs="+", default=[10, 100], help="MB")
     parser.add_argument("--smoothnlp", metavar="PYTHON", help="of an environment that has it")
     parser.add_argument("--smoothnlp-size", type=float, default=10, help="MB (default: 10)")
     parser.add_argument("--scratch", type=Path, help="folder for what is made meanwhile")
     args = parser.parse_args()
-    (speed if args.what == "speed" else quality)(args)
+    WHAT[args.what](args)
+
+
+WHAT = {"speed": speed, "quality": quality, "held-out": held_out, "matching": matching}
 
 
 if __name__ == "__main__":

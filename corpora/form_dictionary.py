@@ -117,7 +117,7 @@ def choose_forms(
     spelled = [str(form) for form in forms.dictionary.to_pylist()]
     keys = pa.array([fold(form, lang=lang) for form in spelled] if ignore_case else spelled)
     keys = pa.array(keys, pa.string()).dictionary_encode()
-    key_of_form = np.asarray(keys.indices)
+    key_of_form = np.asarray(keys.indices).astype(np.int64)  # is multiplied in ``_best``
     linked, places = _totals(meanings, np.asarray(forms.indices), n_forms=len(spelled))
     linked, places = (
         _sums(column, key_of_form, len(keys.dictionary)) for column in (linked, places)

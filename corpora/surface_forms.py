@@ -20,6 +20,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from corpora.automaton import Automaton
 from corpora.covers import longest_cover
 
 _Codes = npt.NDArray[np.uint32]
@@ -47,6 +48,8 @@ UNSPACED = (
 _UNSPACED_CHARACTERS = re.compile(f"[{UNSPACED}]")
 _JOINERS = frozenset("\u00ad\u200c\u200d")
 """Soft hyphen and (non-)joiners: inside a word they are a part of it."""
+_VOWELS = frozenset("\u0e33\u0eb3")
+"""AM of Thai and Lao: letters by their category, but of one cluster with the letter before."""
 _classes = np.full(0x110000, _UNKNOWN, dtype=np.uint8)  # filled as characters turn up
 
 
@@ -86,20 +89,13 @@ class SurfaceMatcher:
         right: Right = "word",
         overlap: Overlap = "leftmost_longest",
     ) -> None:
-        import ahocorasick_rs
-
         self._lang, self._ignore_case = lang, ignore_case
         self._finds_all = overlap == "longest_cover"
-        kinds = ahocorasick_rs.MatchKind
         self._is_korean = _language(lang) == "ko"
         self._is_plain = _are_plain(forms)
         patterns = self._plain_patterns(forms) if self._is_plain else self._patterns(forms, right)
         self._forms = np.fromiter(patterns.values(), dtype=np.int64, count=len(patterns))
-        self._automaton = ahocorasick_rs.AhoCorasick(
-            list(patterns),
-            matchkind=kinds.Standard if self._finds_all else kinds.LeftmostLongest,
-            store_patterns=False,
-        )
+        self._automaton = Automaton(list(patterns), finds_all=self._finds_all)
 
     def find(
         self, text: str, occupied: Sequence[tuple[int, int]] = ()
@@ -135,14 +131,12 @@ class SurfaceMatcher:
         self, text: str, occupied: Iterator[tuple[int, int]]
     ) -> tuple[Numbers, Numbers, Numbers] | None:
         marked, at = (self._plain if self._is_plain else self._mark)(text, occupied)
-        matches = self._automaton.find_matches_as_indexes(marked, overlapping=self._finds_all)
-        if not matches:
+        found, starts, ends = self._automaton.find(marked)
+        if not len(found):
             return None
-        found = np.array(matches)
-        starts, ends = found[:, 1], found[:, 2]
         if not self._is_plain:
             starts, ends = np.searchsorted(at, starts), np.searchsorted(at, ends)
-        forms = self._forms[found[:, 0]]
+        forms = self._forms[found]
         if self._finds_all:
             kept = longest_cover(starts, ends)
             return starts[kept], ends[kept], forms[kept]
@@ -293,8 +287,8 @@ def _classes_of(codes: _Codes) -> npt.NDArray[np.uint8]:
 
 @cache
 def _class_of(character: str) -> int:
-    if not character.isalnum():
-        is_mark = character in _JOINERS or unicodedata.category(character)[0] == "M"
+    if not character.isalnum() or character in _VOWELS:
+        is_mark = character in _JOINERS | _VOWELS or unicodedata.category(character)[0] == "M"
         return _EXTENDS if is_mark else _OTHER
     if _UNSPACED_CHARACTERS.match(character):
         return _UNSPACED

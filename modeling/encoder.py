@@ -35,6 +35,7 @@ from modeling.data.sentence_order import batches_by_length
 from modeling.data.sentences import SentenceSet
 from modeling.data.tagger_inputs import sentence_encoder, window_settings
 from modeling.finetuning.base import find_model
+from modeling.finetuning.known_entities import known_entities
 from modeling.finetuning.summary import has_tagger
 from modeling.huggingface import read_pretrained
 from modeling.layers.embeddings import EntityEmbeddings
@@ -112,15 +113,26 @@ class Encoder:
         self._cutter = sentence_encoder(tokenizer, windows)
 
     @classmethod
-    def load(cls, path: Path | str, *, device: str | torch.device = "cpu") -> "Encoder":
+    def load(
+        cls,
+        path: Path | str,
+        *,
+        forms: Path | str | None = None,
+        device: str | torch.device = "cpu",
+    ) -> "Encoder":
         """Open what has an encoder, and leave its heads.
 
         A run of ``modeling.pretrain``, a model of one, a BERT, RoBERTa or LUKE of transformers; a
         run of ``modeling.finetune`` (of its best tagger), a tagger; or an archive of any. Raises
         ``CorpusError`` where there is none, ``WeightsError`` where it is damaged.
+
+        Where pieces know entities, those of a tagger are looked up, or of a pre-trained model the
+        titles of its entities; ``forms`` (a vocabulary, a lexicon, a table) says others for these.
         """
         path = opened(Path(path))
         if has_tagger(path):
+            if forms is not None:
+                raise ConfigError("A tagger has the forms that it looks up: leave forms out.")
             return cls.of(Tagger.load(path, device=device))
         folder = find_model(path)
         given = read_pretrained(folder)
@@ -134,7 +146,11 @@ class Encoder:
         }
         load_strictly(model, weights, where=folder)
         return cls(
-            model.to(device), Tokenizer.open(folder), config=config, entities=_names_of(folder)
+            model.to(device),
+            Tokenizer.open(folder),
+            config=config,
+            entities=_names_of(folder),
+            of_words=known_entities(folder, config, forms=forms),
         )
 
     @classmethod

@@ -1,7 +1,8 @@
 """Texts as streams of symbols, the units that words are made of, with boundaries between.
 
-A symbol is a character of a script that is written without spaces (``characters``), or a word of
-the text (``words``). What no candidate may span is a boundary: punctuation, line ends, in streams
+A symbol is a character of a script that is written without spaces (``characters``), with all marks
+that belong to it (an extended grapheme cluster, Unicode Standard Annex 29), or a word of the text
+(``words``). What no candidate may span is a boundary: punctuation, line ends, in streams
 of words the end of a sentence, and whatever else stands between two words than what stands there
 in a form (``ranking.Forms``). In streams of characters, a run of other letters and digits is no
 part of a candidate either, but a neighbour like any other: what always follows a number is no word.
@@ -34,6 +35,9 @@ _LOOKED_AT = 10_000
 """Characters of a text by which its kind is told."""
 _UNKNOWN, _MARK, _LETTER, _SYMBOL = range(4)
 _classes: npt.NDArray[np.uint8] = np.zeros(0x110000, np.uint8)  # filled as characters turn up
+_ALONE, _BEFORE, _AFTER = 1, 2, 3  # how characters make clusters with others
+_joins: npt.NDArray[np.uint8] = np.zeros(0x110000, np.uint8)  # filled in the same way
+_BASE = "ก"
 _RANGES = tuple(zip(UNSPACED[::3], UNSPACED[2::3], strict=True))
 
 
@@ -112,6 +116,8 @@ def character_stream(texts: Sequence[Text]) -> Stream:
     scopes, ends_in_text = _parts(texts, [len(text.text) + 1 for text in texts])
     joined = "\n".join([text.text for text in texts]) + "\n"
     codes = np.frombuffer(joined.encode("utf-32-le"), np.uint32)
+    if (_joins_of(codes) != _ALONE).any():  # never so in usual Chinese
+        return _cluster_stream(joined, codes, scopes, ends_in_text=ends_in_text)
     classes = _classes_of(codes)
     kept = (classes == _SYMBOL) | (classes != np.append(_MARK, classes[:-1]))  # one of other runs
     ends = np.searchsorted(np.flatnonzero(kept), ends_in_text)
@@ -122,6 +128,48 @@ def character_stream(texts: Sequence[Text]) -> Stream:
     ids = numbers[codes]  # 0, a boundary, for what is no symbol
     ids[classes == _LETTER] = OTHER
     return Stream(ids, ["", *map(chr, found.tolist())], scopes, ends)
+
+
+def _joins_of(codes: Ids) -> npt.NDArray[np.uint8]:
+    """Which code points are of one cluster with a letter before them, or after them."""
+    found = _joins[codes]
+    if not found.all():
+        for code in np.unique(codes[found == 0]).tolist():
+            is_after, is_before = (
+                len(clusters(pair)) == 1 for pair in (_BASE + chr(code), chr(code) + _BASE)
+            )
+            _joins[code] = _AFTER if is_after else _BEFORE if is_before else _ALONE
+        found = _joins[codes]
+    return found
+
+
+def clusters(text: str) -> list[str]:
+    """The extended grapheme clusters of a text: what readers take for one character."""
+    from icu4py.breakers import CharacterBreaker
+
+    return list(CharacterBreaker(text, "root"))
+
+
+def _cluster_stream(joined: str, codes: Ids, scopes: list[str], *, ends_in_text: Ints) -> Stream:
+    """A stream whose symbols may be several characters; those that begin with a mark are none."""
+    cut = clusters(joined)
+    lengths = np.fromiter(map(len, cut), np.int64, len(cut))
+    starts = np.cumsum(lengths) - lengths
+    classes = _classes_of(codes[starts])
+    encoded = pa.array(cut, pa.string()).dictionary_encode()
+    distinct = encoded.dictionary.to_pylist()
+    numbers = np.asarray(encoded.indices)
+    classes[_joins_of(codes[starts]) == _AFTER] = _MARK
+    kept = (classes == _SYMBOL) | (classes != np.append(_MARK, classes[:-1]))
+    ends = np.searchsorted(starts[kept], ends_in_text)
+    classes, numbers = classes[kept], numbers[kept]
+    used = np.unique(numbers[classes == _SYMBOL])
+    of_distinct = np.zeros(len(distinct), np.uint32)
+    of_distinct[used] = np.arange(OTHER + 1, OTHER + 1 + len(used))
+    ids = np.where(classes == _SYMBOL, of_distinct[numbers], np.uint32(BOUNDARY))
+    ids[classes == _LETTER] = OTHER
+    symbols = ["", *(distinct[number] for number in used.tolist())]
+    return Stream(ids.astype(np.uint32), symbols, scopes, ends)
 
 
 def word_stream(texts: Sequence[Text]) -> Stream:

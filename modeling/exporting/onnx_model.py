@@ -31,6 +31,7 @@ from corpora.errors import CorpusError
 from modeling.config import ConfigError
 from modeling.heads.spans import ByWords, SpanHead
 from modeling.heads.tagging import CrfHead, TokenHead
+from modeling.layers.char_entity import EntityTable
 from modeling.layers.dense import Padded, attend_densely
 from modeling.layers.embeddings import LearnedPositions, SinusoidalPositions
 from modeling.layers.encoder import EncoderLayer
@@ -77,10 +78,19 @@ class PaddedEncoder(nn.Module):
 
 
 class Scorer(nn.Module):
-    """What becomes ONNX; the inputs are those that ``inputs`` names, in this order."""
+    """What becomes ONNX; the inputs are those that ``inputs`` names, in this order.
+
+    Raises ``ConfigError`` for an encoder whose pieces know entities.
+    """
 
     def __init__(self, encoder: TextEncoder, head: nn.Module | None, *, n_features: int) -> None:
         super().__init__()
+        if isinstance(encoder.entity_embeddings, EntityTable):
+            raise ConfigError(
+                "ONNX: the pieces of this encoder know entities (encoder.entities=pieces), which "
+                "are looked up in the text, and have no place among the inputs. What works: "
+                "--archive."
+            )
         self.encoder = PaddedEncoder(encoder)
         self.head = head
         self.inputs = ["input_ids", "attention_mask"]
@@ -120,7 +130,7 @@ class _WordsOfSpans(nn.Module):
 def scorer_of(model: TaggingModel) -> Scorer:
     """The encoder and head of a tagger; ``ConfigError`` for a head that ONNX is not made of."""
     head, config = model.head, model.config
-    if isinstance(head, TokenHead) and model.encoder.entity_embeddings is not None:
+    if isinstance(head, TokenHead) and config.encoder.reads_mentions:
         raise ConfigError(
             "ONNX: the encoder reads entities, which have no place among the inputs. What works: "
             "--archive."

@@ -1,6 +1,7 @@
 """Ask a pre-trained encoder: the best pieces for each [MASK], and the best entities for spans.
 
-Section 6.3.1 of the DaLUKE thesis.
+Section 6.3.1 of the DaLUKE thesis. Where pieces know entities (EntityBERT), those of the text are
+looked up; a span whose entity is asked for does not know it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,10 +18,14 @@ from torch import Tensor
 from corpora.entity_vocab import MASK, SPECIAL
 from corpora.errors import CorpusError, UsageError
 from corpora.tokenizers import Tokenizer
-from modeling.batch import Batch, Layout, Mentions, Rows, Words
+from modeling.batch import Batch, Layout, Mentions, PieceEntities, Rows, Words
+from modeling.data.entity_lookup import EntityLookup
+from modeling.data.given_spans import whole_text
 from modeling.finetuning.base import find_model
+from modeling.finetuning.known_entities import known_entities
 from modeling.huggingface import read_pretrained
 from modeling.models.pretraining import PretrainingModel
+from modeling.tagger import document_of
 from modeling.training.sources import ENTITIES, read_entities
 
 
@@ -41,6 +46,8 @@ class Guesser:
     model: PretrainingModel
     tokenizer: Tokenizer
     entities: tuple[str, ...] = ()
+    of_words: EntityLookup | None = None
+    """Which entities words know, if its pieces know some."""
 
     @classmethod
     def load(cls, path: Path) -> "Guesser":
@@ -50,7 +57,8 @@ class Guesser:
         names: tuple[str, ...] = ()
         if (folder / ENTITIES).is_file():
             names = tuple(read_entities(folder / ENTITIES).to_pylist())
-        return cls(model, Tokenizer.open(folder), names)
+        of_words = known_entities(folder, model.config.encoder)
+        return cls(model, Tokenizer.open(folder), names, of_words)
 
     @torch.inference_mode()
     def pieces(self, text: str, *, top: int = 5) -> list[Guess]:
@@ -60,7 +68,8 @@ class Guesser:
             raise CorpusError("This model has no head for pieces: it cannot guess words.")
         if not len(places):
             raise UsageError(f"--masked: there is no {self._mask} in the text.")
-        states = self.model.encoder(self._batch(ids)).pieces
+        known = self._known(text, starts, hidden=places)
+        states = self.model.encoder(self._batch(ids, known=known)).pieces
         head = self.model.heads["pieces"]
         scores = head.logits(states.index_select(0, torch.from_numpy(places + 1)))  # type: ignore[operator]
         best = _best(scores, self.tokenizer.specials, top=top)
@@ -75,11 +84,11 @@ class Guesser:
         self, text: str, spans: Sequence[tuple[int, int]], *, top: int = 5
     ) -> list[Guess]:
         """The ``top`` best entities for each span of characters, all of them masked."""
-        if "entities" not in self.model.heads or not self.entities:
+        if not self.entities or not {"entities", "piece_entities"}.intersection(self.model.heads):
             raise CorpusError(
                 "This model knows no entities: pre-train one with an entity vocabulary."
             )
-        ids, starts, ends, _ = self._cut(text)
+        ids, starts, ends, masks = self._cut(text)
         inside = []
         for start, end in spans:
             pieces = np.flatnonzero((ends > start) & (starts < end))
@@ -88,13 +97,28 @@ class Guesser:
                     f"--entities {start}:{end}: no text of the {len(text)} characters."
                 )
             inside.append(pieces + 1)
-        encoded = self.model.encoder(self._batch(ids, inside))
-        scores = self.model.heads["entities"].logits(encoded.entities)  # type: ignore[operator]
+        if "entities" in self.model.heads:
+            encoded = self.model.encoder(self._batch(ids, inside))
+            scores = self.model.heads["entities"].logits(encoded.entities)  # type: ignore[operator]
+        else:
+            hidden = np.concatenate([*(rows - 1 for rows in inside), masks])
+            known = self._known(text, starts, hidden=hidden)
+            scores = self._of_pieces(self._batch(ids, known=known), inside)
         best = _best(scores, range(len(SPECIAL)), top=top)
         return [
             Guess(start, end, [(self.entities[id], p) for id, p in rows])
             for (start, end), rows in zip(spans, best, strict=True)
         ]
+
+    def _of_pieces(self, batch: Batch, inside: Sequence[NDArray[np.int64]]) -> Tensor:
+        """Log-probabilities of entities for spans: the mean of those of their pieces."""
+        states = self.model.encoder(batch).pieces
+        head = self.model.heads["piece_entities"]
+        means = []
+        for rows in inside:
+            logits = head.logits(states.index_select(0, torch.from_numpy(rows)))  # type: ignore[operator]
+            means.append(logits.float().log_softmax(1).mean(0))
+        return torch.stack(means)
 
     def tell(self, text: str, spans: Sequence[tuple[int, int]], *, top: int) -> Iterator[str]:
         """Both, as lines."""
@@ -136,7 +160,33 @@ class Guesser:
             )
         return (*columns, np.array(places, np.int64))
 
-    def _batch(self, ids: NDArray[np.int64], inside: Sequence[NDArray[np.int64]] = ()) -> Batch:
+    def _known(
+        self, text: str, starts: NDArray[np.int64], *, hidden: NDArray[np.int64]
+    ) -> PieceEntities | None:
+        """What pieces know, by where they start; of a mention with a ``hidden`` one, none does."""
+        if self.of_words is None:
+            return None
+        sentence = whole_text(document_of(text))
+        if not sentence.tokens or sentence.token_starts is None:
+            return None
+        begins = np.array(sentence.token_starts, np.int64)
+        word_of_piece = np.maximum(np.searchsorted(begins, starts, side="right") - 1, 0)
+        of_words = self.of_words.find([sentence.tokens])
+        runs = np.cumsum(np.diff(of_words, prepend=0) != 0)  # a mention, as a rule
+        found, numbers = of_words[word_of_piece], runs[word_of_piece]
+        found[np.isin(numbers, numbers[hidden])] = 0
+        rows = np.flatnonzero(found)
+        if not len(rows):
+            return None
+        return PieceEntities(torch.from_numpy(rows + 1), torch.from_numpy(found[rows]))
+
+    def _batch(
+        self,
+        ids: NDArray[np.int64],
+        inside: Sequence[NDArray[np.int64]] = (),
+        *,
+        known: PieceEntities | None = None,
+    ) -> Batch:
         """One sequence; ``inside`` are the positions of the pieces of each masked entity."""
         special = self.tokenizer.special
         framed = torch.from_numpy(np.concatenate([[special.cls], ids, [special.sep]]))
@@ -149,7 +199,8 @@ class Guesser:
             n_pieces=torch.bincount((~continues).cumsum(0) - 1),
         )
         if not inside:
-            return Batch(("text",), framed, Rows(layout, together=layout, words=words))
+            rows = Rows(layout, together=layout, words=words)
+            return Batch(("text",), framed, rows, piece_entities=known)
         sizes = torch.tensor([len(pieces) for pieces in inside])
         mentions = Mentions(
             entities=torch.full((len(inside),), MASK),

@@ -51,6 +51,21 @@ def test_ties_are_broken_by_entity():
     assert choose(table)[0] == {"jena": ("A", 0.25)}
 
 
+def test_each_of_very_many_forms_means_its_own_entity():
+    n = 70_000  # forms times entities are more than 32 bits hold
+    forms = [f"form {number}" for number in range(n)]
+    nothing = pa.nulls(n, pa.float64())
+    columns = [forms, [f"Q:{form}" for form in forms], [0.0] * n, nothing, nothing]
+
+    chosen, _ = choose_forms(
+        pa.table(columns, schema=MEANINGS), gate=None, ignore_case=False, lang=None
+    )
+
+    assert dict(zip(*(chosen.column(c).to_pylist() for c in ("form", "entity")), strict=True)) == {
+        form: f"Q:{form}" for form in forms
+    }
+
+
 def test_spellings_are_added_up():
     table = meanings(
         ("US", "United States", 99, 99 / 100, 0.5),

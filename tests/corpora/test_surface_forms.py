@@ -175,6 +175,7 @@ def test_scripts_without_spaces_have_boundaries_everywhere():
 def test_a_combining_mark_belongs_to_its_letter():
     assert surfaces("cafe\u0301 हिन्दी", "cafe", "हिन्द", "ह") == []
     assert surfaces("cafe\u0301s", "cafe", right="prefix") == []
+    assert surfaces("น้ำใจ", "น้", "ำใจ") == []
 
 
 def test_a_variation_selector_is_no_letter():

@@ -78,6 +78,20 @@ def character_segments(text):
     return symbols
 
 
+def thai_segments(text):
+    """Thai letters, each with the vowels and tones above, below and (ำ) after it."""
+    symbols = [None]
+    for found in re.findall("(?:[ก-ะาเ-ๅ]|[0-9])[ัิ-ฺ็-๎ำ]*|.", text + "\n", re.DOTALL):
+        if "ก" <= found[0] <= "ะ" or found[0] in "าเแโใไๅ":
+            symbols.append(found)
+        elif found[0].isdecimal():
+            if symbols[-1] != "other":
+                symbols.append("other")
+        elif symbols[-1] is not None:
+            symbols.append(None)
+    return symbols
+
+
 def word_segments(text, lang):
     cutter = segmenter(lang)
     symbols = [None]
@@ -182,6 +196,28 @@ def test_the_lexicon_is_that_of_a_dictionary(
         )  # fmt: skip
 
     assert_same(rows_of(output), expected, mi)
+
+
+@settings(max_examples=20, deadline=None)
+@given(texts=st.lists(st.text("กนใาั้ำ๋ 。1", max_size=40), min_size=1, max_size=4))
+def test_marks_stay_with_their_letter_and_counts_are_exact(tmp_path_factory, texts):
+    folder = tmp_path_factory.mktemp("thai")
+    made = documents([("a", text) for text in [*texts, "น้ำใจ น้ำใจ"]], lang="th")
+    dataset = write_dataset(folder / "documents", made)
+    scopes = by_scope(made, "all", lambda d: thai_segments(d.text))
+
+    output = build(folder / "out", dataset, per="all", min_count=2, symbols="characters")
+
+    assert_same(rows_of(output), naive(scopes, longest=4, min_count=2), "adjacent")
+
+
+def test_names_of_a_script_with_marks_and_spaces_are_whole_words(tmp_path):
+    text = "नई दिल्ली में बारिश हुई। नई दिल्ली बड़ी है। वह नई दिल्ली गया।\n"
+    dataset = write_dataset(tmp_path / "documents", documents([("a", text)], lang="hi"))
+
+    rows = rows_of(build(tmp_path / "out", dataset, per="all", min_count=3))
+
+    assert [(row["form"], row["count"]) for row in rows] == [("नई दिल्ली", 3)]
 
 
 def test_multi_word_names_are_found_in_german(tmp_path):

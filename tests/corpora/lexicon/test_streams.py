@@ -1,5 +1,7 @@
 """Texts as streams: which symbols, which boundaries, in whose scope."""
 
+from unicodedata import category
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -29,6 +31,44 @@ def test_runs_of_other_letters_are_one_neighbour_and_marks_one_boundary():
     text = "１９９８年，——ABC股！？ 丙"
 
     assert shown(character_stream([Text("a", text)])) == [("a", "# 年 | # 股 | 丙 |")]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("น้ำใจ", "น้ำ ใ จ |"),  # tone mark, and a vowel that is a letter but no symbol of its own
+        ("กรุง ุเทพ", "ก รุ ง | เ ท พ |"),  # a mark without a base
+        ("ព្រះ", "ព្រះ |"),  # a stack of consonants
+        ("か\u3099き", "か\u3099 き |"),
+        ("諸葛\U000e0100亮，諸葛亮", "諸 葛\U000e0100 亮 | 諸 葛 亮 |"),  # a variant of a character
+        ("nã\u0303o 天é地", "# | 天 # 地 |"),
+        ("क्षत्रिय天", "# 天 |"),
+    ],
+)
+def test_marks_stay_with_their_character(text, expected):
+    assert shown(character_stream([Text("a", text)])) == [("a", expected)]
+
+
+@given(st.lists(st.text("กนใ้ำ์ ุ天地a1。\n\u0301\u200d\U000e0100", max_size=12), min_size=1))
+def test_a_stream_does_not_depend_on_the_texts_beside_it(texts):
+    [(_, together)] = shown(character_stream([Text("a", text) for text in texts]))
+    alone = [shown(character_stream([Text("a", text)]))[0][1] for text in texts]
+
+    assert _without_doubles(together) == _without_doubles(" ".join(alone))
+
+
+def _without_doubles(symbols):
+    kept = []
+    for symbol in symbols.split(" "):
+        if symbol and (symbol != "|" or kept[-1:] not in ([], ["|"])):
+            kept.append(symbol)
+    return kept
+
+
+@given(st.text("กนใ้ำ์ ุ天地a1。\n\u3099\U000e0100", max_size=30))
+def test_no_symbol_begins_with_a_mark(text):
+    for symbol in character_stream([Text("a", text)]).symbols[1:]:
+        assert category(symbol[0])[0] != "M"
 
 
 def test_neighbours_of_one_scope_are_one_part():

@@ -135,6 +135,19 @@ def test_what_onnx_is_not_made_of_is_an_error(make_tagger, entities, tmp_path, c
     assert "What works" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("attention", ["char_entity", "plain", "relative"])
+@pytest.mark.parametrize("head", [{"kind": "span", "span_features": "words"}, {"kind": "crf"}])
+def test_entities_of_pieces_have_no_place_in_onnx(make_tagger, tmp_path, capsys, attention, head):
+    encoder = {"entities": "pieces", "n_entities": 5, "entity_width": 8, "attention": attention}
+    encoder |= {"positions": "none"} if attention == "relative" else {}
+    run = make_tagger(head=head, encoder=encoder)
+
+    assert main([str(run), "--output", str(tmp_path / "out"), "--to", "onnx"]) == 1
+
+    assert "encoder.entities=pieces" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
 def test_without_the_libraries_the_error_says_how_to_get_them(
     make_tagger, tmp_path, capsys, monkeypatch
 ):
