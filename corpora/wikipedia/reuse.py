@@ -30,9 +30,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from corpora.errors import CorpusError, UsageError
+from corpora.errors import UsageError
+from corpora.journal import read_run
 from corpora.plan import Plan
-from corpora.shards import read_description
+from corpora.shards import read_description, sha256_of
 from corpora.wikipedia.reuse_places import DOCUMENTS, NOTES
 
 TAKEN, AGAIN, DAMAGED = "taken over", "resolved again", "damaged: "
@@ -80,24 +81,26 @@ def with_earlier(plan: Plan, earlier: EarlierRun) -> Plan:
 
 
 def _describe(folder: Path) -> dict[str, Any]:
-    """The plan of an earlier run."""
-    if not (folder / DOCUMENTS / "dataset.json").exists():
+    """The plan of an earlier run, whose descriptions are as they were written."""
+    run = read_run(folder)
+    if run.get("pipeline") != "wikipedia_to_documents":
         raise UsageError(
-            f"--reuse {folder}: no complete run of wikipedia_to_documents is there "
-            f"({DOCUMENTS}/dataset.json is missing). Leave --reuse out, or name another."
+            f"--reuse {folder}: no complete run of wikipedia_to_documents is there (run.json is "
+            "missing, damaged, or of another). Leave --reuse out, or name another."
         )
     if not (folder / NOTES / "dataset.json").exists():
         raise UsageError(
             f"--reuse {folder}: it keeps no hashes of its pages ({NOTES}/ is missing), for it was "
             "made by an older version. Build once without --reuse; the next run can use that."
         )
-    try:
-        documents, notes = (dict(read_description(folder / n)["plan"]) for n in (DOCUMENTS, NOTES))
-    except CorpusError as error:
-        raise UsageError(f"--reuse {folder}: {error}") from error
-    if documents != notes:
-        raise UsageError(f"--reuse {folder}: its datasets are not of one run. Name another.")
-    return documents
+    for name in (DOCUMENTS, NOTES):
+        file = folder / name / "dataset.json"
+        if not file.is_file() or sha256_of(file) != run["files"].get(f"{name}/dataset.json"):
+            raise UsageError(
+                f"--reuse {file}: is damaged, or not of one run with run.json. Leave --reuse out, "
+                "or name another."
+            )
+    return dict(read_description(folder / DOCUMENTS)["plan"])
 
 
 def _differences(earlier: Mapping[str, Any], plan: Mapping[str, Any]) -> Iterator[str]:

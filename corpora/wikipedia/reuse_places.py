@@ -4,7 +4,8 @@ Where each row lies is a file beside the new run, made once by whoever needs it 
 all: 24 bytes a document, shared by the processes of a machine; 40 while it is made. It holds, in
 the order of the hashes, their first and last 8 bytes (uint64), the number of the row (uint32), and
 the characters of its text (uint32). Shards are mapped, too; each is used only after its SHA-256
-was found to be what ``dataset.json`` says, once for each unit that needs it.
+was found to be what ``dataset.json`` says: once for each unit that needs it, unless that takes
+pages from many shards in turn, which no dump in the order of page ids does.
 """
 
 import hashlib

@@ -194,32 +194,43 @@ TITLES = st.sampled_from((*NAMES[:6], "Mühle", "Kahn", "Neu"))
 
 
 @st.composite
-def states(draw):
-    """A few pages, articles or redirects, whose links and titles meet."""
-    titles = draw(st.lists(TITLES, min_size=1, max_size=8, unique=True))
-    pages = []
-    for number, title in enumerate(titles):
-        revision = draw(st.integers(1, 3))
-        if draw(st.booleans()):
-            pages.append(Page(number, title, draw(TITLES), revision, is_redirect=True))
-        else:
-            links = tuple(draw(st.lists(TITLES, max_size=3)))
-            text = article(len(links), links, seed=draw(st.integers(0, 1)))
-            pages.append(Page(number, title, text, revision))
-    return SmallWiki((*pages, Page(90, "Immer", article(1, ("Mühle", "Kahn", "Korn")))))
+def pages(draw, number):
+    """A page: article, redirect, of another namespace, empty, rejected; perhaps with a used id."""
+    id = draw(st.sampled_from((number, number, number, 3)))
+    page = Page(id, draw(TITLES), "", draw(st.integers(1, 3)))
+    kind = draw(st.sampled_from(("article",) * 4 + ("redirect",) * 3 + ("meanings", "empty", "ns")))
+    if kind == "redirect":
+        return replace(page, text=draw(TITLES), is_redirect=True)
+    if kind == "meanings":
+        return replace(page, text=f"* [[{draw(TITLES)}]]\n{{{{Begriffsklärung}}}}")
+    if kind == "empty":
+        return page
+    links = tuple(draw(st.lists(TITLES, max_size=3)))
+    text = article(len(links), links, seed=draw(st.integers(0, 1)))
+    return replace(page, text=text, namespace=10 if kind == "ns" else 0)
 
 
-@given(st.lists(states(), min_size=2, max_size=3), st.sampled_from(["article", "off"]))
+@st.composite
+def dumps(draw):
+    """The dump of a few pages in any order, whose links, titles and ids meet; some are damaged."""
+    numbers = draw(st.permutations(range(draw(st.integers(1, 9)))))
+    some = [draw(pages(number)) for number in numbers]
+    xml = SmallWiki((*some, Page(90, "Immer", article(1, ("Mühle", "Kahn", "Korn"))))).dump()
+    return xml.replace("<id>5</id>", draw(st.sampled_from(("<id>5</id>", "<id>5</oops>"))))
+
+
+@given(st.lists(dumps(), min_size=2, max_size=3), st.sampled_from(["article", "off"]))
 @settings(
     max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 def test_refresh_of_any_wiki_is_a_full_rebuild(tmp_path_factory, wikis, augment):
     folder = tmp_path_factory.mktemp("any")
     old = folder / "old"
-    assert run(wikis[0], old, "--augment", augment) == 0
+    options = ("--augment", augment, "--max-reject-rate", 1)
+    assert run(wikis[0], old, *options) == 0
 
     for number, wiki in enumerate(wikis[1:]):
-        counts = refresh(wiki, old, folder / str(number), "--augment", augment)
+        counts = refresh(wiki, old, folder / str(number), *options)
         assert counts["taken over"] >= 1
         old = folder / str(number) / "new"
     shutil.rmtree(folder)
@@ -405,6 +416,38 @@ def test_datasets_of_two_runs_are_an_error(earlier, tmp_path, capsys):
     assert run(WIKI, tmp_path / "new", "--reuse", tmp_path / "old") == 2
 
     assert "not of one run" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["documents", "reuse"])
+@pytest.mark.parametrize(
+    "damage", [{"plan": None}, {"plan": "?"}, {"shards": []}, {"shards": [1, 2]}, {"version": None}]
+)
+def test_earlier_run_with_a_damaged_description_is_an_error(
+    name, damage, earlier, tmp_path, capsys
+):
+    shutil.copytree(earlier, tmp_path / "old")
+    file = tmp_path / "old" / name / "dataset.json"
+    file.write_text(json.dumps(json.loads(file.read_text("utf-8")) | damage), "utf-8")
+
+    assert run(WIKI, tmp_path / "new", "--reuse", tmp_path / "old") == 2
+
+    assert f"--reuse {file}: is damaged" in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize(
+    "content", [None, "", "{}", '{"files": []}', '{"pipeline": "news_to_documents", "files": {}}']
+)
+def test_earlier_run_whose_list_of_files_is_damaged_is_an_error(content, earlier, tmp_path, capsys):
+    shutil.copytree(earlier, tmp_path / "old")
+    file = tmp_path / "old" / "run.json"
+    file.unlink()
+    if content is not None:
+        file.write_text(content, "utf-8")
+
+    assert run(WIKI, tmp_path / "new", "--reuse", tmp_path / "old") == 2
+
+    assert "no complete run of wikipedia_to_documents is there" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["documents/shard-00001.arrow", "reuse/shard-00001.arrow"])
