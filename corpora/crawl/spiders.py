@@ -197,12 +197,13 @@ class Finder:
         if kind == "page" and not self.site.wants(url):
             self.tally.pass_over(url, "excluded")
         elif kind == "page" and self._n_waiting() >= MAX_WAITING * self.site.policy.max_pages:
-            self.tally.passed_over["beyond_queue"] += 1
+            self.tally.put_off(url)
         else:
+            self.tally.ask(url)
             meta |= {"kind": kind, "steps": steps}
             try:
-                url = urljoin(self.site.url, url)  # robots.txt may name sitemaps by their path
-                request = scrapy.Request(url, callback=callback, errback=self.fail, meta=meta)
+                full = urljoin(self.site.url, url)  # robots.txt may name sitemaps by their path
+                request = scrapy.Request(full, callback=callback, errback=self.fail, meta=meta)
             except ValueError:
                 self.tally.pass_over(url, "bad_address")
                 return

@@ -66,6 +66,18 @@ class SiteTally:
         if self._is_new(url, reason):
             self.passed_over[reason] += 1
 
+    def put_off(self, url: str) -> None:
+        """Count an address that has no room among those that wait, if it was not asked for."""
+        if ("asked", url) not in self._seen:
+            self.pass_over(url, "beyond_queue")
+
+    def ask(self, url: str) -> None:
+        """Note that an address is asked for: there is room for it now, if there was none before."""
+        self._seen.add(("asked", url))
+        if ("beyond_queue", url) in self._seen:
+            self._seen.remove(("beyond_queue", url))
+            self.passed_over -= Counter({"beyond_queue": 1})
+
     def add_article(self, url: str) -> None:
         """Count a page that is taken for an article."""
         self.n_articles += self._is_new(url, "article")

@@ -109,6 +109,22 @@ def test_what_waits_is_bounded_and_what_is_beyond_is_counted(tmp_path):
     assert finder.tally.passed_over == {"beyond_queue": 1}
 
 
+def test_what_found_no_room_counts_once_and_no_more_once_it_is_asked_for(tmp_path):
+    finder = finder_of(tmp_path, f'[[site]]\nurl = "{URL}"\nmax_pages = 4')
+    values = {"scheduler/enqueued": 1, "scheduler/dequeued": 0}
+    finder.crawler.stats.get_value = lambda name, _: values[name]
+
+    made(finder, f"{URL}1")
+    values["scheduler/enqueued"] = 8
+    made(finder, f"{URL}1", f"{URL}2", f"{URL}3", f"{URL}2")
+    full = dict(finder.tally.passed_over)
+    values["scheduler/dequeued"] = 8
+    made(finder, f"{URL}2", f"{URL}3")
+
+    assert full == {"beyond_queue": 2}
+    assert finder.tally.passed_over == {}
+
+
 def test_pages_that_are_not_wanted_are_counted_but_lists_are_asked_for(tmp_path):
     finder = finder_of(tmp_path, f'[[site]]\nurl = "{URL}"\ninclude = ["*/politik/*"]')
 
