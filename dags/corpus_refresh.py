@@ -15,6 +15,7 @@ from onoma_refresh.schedule import (
     DEFAULTS,
     JOB,
     SETTINGS,
+    check_version,
     chosen,
     load_settings,
     names_of,
@@ -23,6 +24,8 @@ from onoma_refresh.schedule import (
 from onoma_refresh.settings import shelves_of_wiki
 from onoma_refresh.tidying import prune, remove_dumps, remove_work
 
+NEWEST = "latest-complete"
+"""A date of a dump."""
 DOC = """\
 ### For each `[[wiki]]` of the settings
 
@@ -33,8 +36,8 @@ DOC = """\
 * **documents** takes over pages that are as they were in the current version (`--reuse`).
 * **compare** stops before anything is published where documents, links or rejects moved further
   than `limits` allow (`diff.html` in the folder of the run says what). Look, change `limits` in the
-  settings, and clear `compare`; or clear it with `accept_drift`. Where nothing changed at all, the
-  rest is skipped.
+  settings, and clear `compare`; or trigger a run with `accept_drift`. Where nothing changed at all,
+  the rest is skipped.
 * **vocabulary** keeps the ids of the current one, and so does the **tokenizer**: models go on.
 * **publish** verifies, switches each `current` in one step, and tells the asset `onoma_corpora`:
   its event has version, fingerprint and totals. `model_refresh` waits for it.
@@ -48,6 +51,9 @@ def plan(*, params: dict[str, Any], dag_run: Any) -> list[dict[str, Any]]:
     """Say what is made of which wiki: one plan for each."""
     settings = load_settings(params)
     version = params["version"] or version_of(dag_run)
+    names = chosen(settings.wikis, params["wikis"], table="wiki")
+    for name in names:
+        check_version(settings, list(shelves_of_wiki(name).values()), version)
     return [
         {
             "wiki": name,
@@ -59,7 +65,7 @@ def plan(*, params: dict[str, Any], dag_run: Any) -> list[dict[str, Any]]:
                 if (current := settings.current(shelf))
             },
         }
-        for name in chosen(settings.wikis, params["wikis"], table="wiki")
+        for name in names
     ]
 
 
@@ -67,13 +73,15 @@ def plan(*, params: dict[str, Any], dag_run: Any) -> list[dict[str, Any]]:
 def download(plan: dict[str, Any], *, params: dict[str, Any]) -> list[str]:
     """Fetch the newest complete dump, or that of a date; returns its files.
 
-    Which one it was is written down: the same run never takes another.
+    Which one it was is written down: the same run never takes a newer one.
     """
     settings = load_settings(params)
     wiki = settings.wikis[plan["wiki"]]
     dumps = settings.work / "dumps"
     pin = settings.work / "pins" / f"{plan['wiki']}-{plan['version']}.json"
-    date = json.loads(pin.read_text(encoding="utf-8"))["date"] if pin.exists() else params["date"]
+    date = params["date"]
+    if date == NEWEST and pin.exists():
+        date = json.loads(pin.read_text(encoding="utf-8"))["date"]
     mirror = ["--mirror", wiki.mirror] if wiki.mirror else []
     lines = run(
         settings,
@@ -256,7 +264,7 @@ def refresh(plan: dict[str, Any]) -> None:
     params={
         "wikis": names_of("wikis"),
         "date": Param(
-            "latest-complete",
+            NEWEST,
             type="string",
             pattern=r"^(latest-complete|\d{8})$",
             description="of the dump, as 20261101",

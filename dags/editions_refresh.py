@@ -61,14 +61,12 @@ def look(name: str, *, params: dict[str, Any], dag_run: Any) -> dict[str, Any]:
     state = changes.state_of(settings, edition)
     if changes.was_seen(settings, name, state) and not params["force"]:
         raise AirflowSkipException(f"{name}: has not changed.")
-    tagger = settings.current(f"{name}-tagger")
     return {
         "edition": name,
         "state": state,
         "version": f"{version_of(dag_run)}-{state[:8]}",
         "work": str(settings.work / f"{name}-edition" / state[:12]),
         "encoder": _encoder(settings, edition.model),
-        "against": str(tagger) if tagger else None,
     }
 
 
@@ -118,9 +116,7 @@ def evaluate(plan: dict[str, Any], ner: str, tagger: str, *, params: dict[str, A
     settings = load_settings(params)
     edition = settings.editions[plan["edition"]]
     try:
-        tagging.evaluate(
-            settings, edition, ner=f"{ner}/ner", tagger=tagger, against=plan["against"]
-        )
+        tagging.evaluate(settings, edition, ner=f"{ner}/ner", tagger=tagger)
     except StoppedError:
         changes.mark_seen(settings, edition.name, plan["state"], outcome="refused")
         raise

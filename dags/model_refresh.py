@@ -18,6 +18,7 @@ from onoma_refresh.schedule import (
     TAGGERS,
     TRAIN,
     TRAINING,
+    check_version,
     chosen,
     load_settings,
     names_of,
@@ -35,9 +36,9 @@ Started by the asset `onoma_corpora`; by hand, for all models or those named.
 
 * **pretrain** begins with the current encoder (the first time with `init_from`) and goes on with
   the new examples: entities keep their ids, and those of the same name their rows.
-* **finetune** trains a tagger of the model's `edition` on its current NER data, and **evaluate**
-  compares it with the current tagger, paired, on the same test set. Where it is worse, and not by
-  chance, the task fails and **neither is published**.
+* **finetune** trains a tagger of the model's `edition` on its NER data, and **evaluate** compares
+  it with the edition's tagger, paired, on the same test set: those that are current by then. Where
+  it is worse, and not by chance, the task fails and **neither is published**.
 * Without an `edition`, or as long as it has no NER data, an encoder is published unjudged.
 
 See `docs/airflow.md`.
@@ -60,25 +61,21 @@ def plan(
     if not names:
         raise AirflowSkipException(f"no [[model]] learns from {', '.join(sorted(wikis))}.")
     version = version_of(dag_run, "%Y%m%dT%H%M")
+    for name in names:
+        check_version(settings, [f"{name}-encoder"], version)
     return [_plan(settings, settings.models[name], version) for name in names]
 
 
 def _plan(settings: Settings, model: Model, version: str) -> dict[str, Any]:
     examples = settings.current(f"{model.wiki}-examples")
-    if not examples:
-        raise AirflowException(f"{model.wiki}: no examples. Run corpus_refresh first.")
     encoder = settings.current(f"{model.name}-encoder")
-    ner = settings.current(f"{model.edition}-ner") if model.edition else None
-    tagger = settings.current(f"{model.edition}-tagger") if model.edition else None
     init_from = encoder / "final" if encoder else model.init_from
     return {
         "model": model.name,
         "version": version,
         "work": str(settings.work / f"{model.name}-model" / version),
-        "examples": str(examples),
+        "examples": str(examples) if examples else None,
         "init_from": str(init_from) if init_from else None,
-        "ner": str(ner / "ner") if ner else None,
-        "against": str(tagger) if tagger else None,
     }
 
 
@@ -87,11 +84,14 @@ def pretrain(plan: dict[str, Any], *, params: dict[str, Any]) -> str:
     """Go on learning; a retry goes on from the last checkpoint."""
     settings = load_settings(params)
     model = settings.models[plan["model"]]
+    examples = plan["examples"] or settings.current(f"{model.wiki}-examples")
+    if not examples:
+        raise AirflowException(f"{model.wiki}: no examples. Run corpus_refresh first.")
     output = Path(plan["work"]) / model.name
     run(
         settings,
         "modeling.pretrain",
-        *(model.recipe, "--examples", plan["examples"], "--output", output),
+        *(model.recipe, "--examples", examples, "--output", output),
         *(("--init-from", plan["init_from"]) if plan["init_from"] else ()),
         *model.pretrain,
     )
@@ -99,25 +99,34 @@ def pretrain(plan: dict[str, Any], *, params: dict[str, Any]) -> str:
 
 
 @task(pool=TRAINING, execution_timeout=TRAIN)
-def finetune(plan: dict[str, Any], encoder: str, *, params: dict[str, Any]) -> str:
-    """Train a tagger of the edition; none, where it has no NER data."""
+def finetune(
+    plan: dict[str, Any], encoder: str, *, params: dict[str, Any]
+) -> dict[str, str] | None:
+    """Train a tagger of the edition; none, where it has no NER data.
+
+    On what is current now: pre-training may have taken days. Returns the folders of both.
+    """
     settings = load_settings(params)
-    if not plan["ner"]:
-        return ""
-    output = Path(plan["work"]) / "tagger"
-    edition = settings.editions[settings.models[plan["model"]].edition]
-    tagging.finetune(settings, edition, ner=plan["ner"], encoder=encoder, output=output)
-    return str(output)
+    name = settings.models[plan["model"]].edition
+    ner = settings.current(f"{name}-ner") if name else None
+    if not ner:
+        return None
+    output = Path(plan["work"]) / "tagger" / ner.name
+    edition = settings.editions[name]
+    tagging.finetune(settings, edition, ner=str(ner / "ner"), encoder=encoder, output=output)
+    return {"tagger": str(output), "ner": str(ner / "ner")}
 
 
 @task(pool=TRAINING, execution_timeout=JOB)
-def evaluate(plan: dict[str, Any], tagger: str, *, params: dict[str, Any]) -> None:
+def evaluate(
+    plan: dict[str, Any], trained: dict[str, str] | None, *, params: dict[str, Any]
+) -> None:
     """Score it; stop where it is worse than the current one."""
-    if not tagger:
+    if not trained:
         return
     settings = load_settings(params)
     edition = settings.editions[settings.models[plan["model"]].edition]
-    tagging.evaluate(settings, edition, ner=plan["ner"], tagger=tagger, against=plan["against"])
+    tagging.evaluate(settings, edition, **trained)
 
 
 @task(outlets=[ENCODERS])
@@ -133,14 +142,19 @@ def publish_encoder(
 
 @task(outlets=[TAGGERS])
 def publish_tagger(
-    plan: dict[str, Any], tagger: str, *, params: dict[str, Any], outlet_events: Any
+    plan: dict[str, Any],
+    trained: dict[str, str] | None,
+    *,
+    params: dict[str, Any],
+    outlet_events: Any,
 ) -> None:
     """Verify and publish the tagger that judged it; tell the asset."""
-    if not tagger:
+    if not trained:
         raise AirflowSkipException(f"{plan['model']}: no edition with NER data.")
     settings = load_settings(params)
     edition = settings.models[plan["model"]].edition
-    told = tagging.publish_model(settings, tagger, f"{edition}-tagger", version=plan["version"])
+    shelf = f"{edition}-tagger"
+    told = tagging.publish_model(settings, trained["tagger"], shelf, version=plan["version"])
     outlet_events[TAGGERS].extra = {"edition": edition, **told}
 
 
@@ -157,9 +171,9 @@ def tidy(plan: dict[str, Any], *, params: dict[str, Any]) -> None:
 def refresh(plan: dict[str, Any]) -> None:
     """All that is made of one model."""
     encoder = pretrain(plan)
-    tagger = finetune(plan, encoder)
-    scored = evaluate(plan, tagger)
-    published = [publish_encoder(plan, encoder), publish_tagger(plan, tagger)]
+    trained = finetune(plan, encoder)
+    scored = evaluate(plan, trained)
+    published = [publish_encoder(plan, encoder), publish_tagger(plan, trained)]
     scored >> published >> tidy(plan)
 
 

@@ -15,6 +15,7 @@ from onoma_refresh.schedule import (
     JOB,
     NEWS,
     SETTINGS,
+    check_version,
     chosen,
     load_settings,
     names_of,
@@ -47,8 +48,7 @@ def plan(*, params: dict[str, Any], dag_run: Any) -> list[dict[str, Any]]:
     for name in chosen(settings.news, params["news"], table="news"):
         news = settings.news[name]
         vocabulary = settings.current(f"{news.wiki}-vocab") if news.wiki else None
-        if news.wiki and not vocabulary:
-            raise AirflowException(f"{news.wiki}: no vocabulary. Run corpus_refresh first.")
+        check_version(settings, [f"{name}-news", f"{name}-annotated"], version)
         shelf = settings.shelf(f"{name}-news")
         earlier = [file.parent for file in sorted(shelf.glob("[!.]*/run.json"))]
         plans.append(
@@ -91,14 +91,18 @@ def documents(plan: dict[str, Any], *, params: dict[str, Any]) -> str:
 def annotate(plan: dict[str, Any], documents: str, *, params: dict[str, Any]) -> str:
     """Add mentions of the entities of a vocabulary; none, where the settings name no wiki."""
     settings = load_settings(params)
-    if not plan["vocabulary"]:
+    news = settings.news[plan["news"]]
+    if not news.wiki:
         return ""
+    vocabulary = plan["vocabulary"] or settings.current(f"{news.wiki}-vocab")
+    if not vocabulary:
+        raise AirflowException(f"{news.wiki}: no vocabulary. Run corpus_refresh first.")
     output = Path(plan["work"]) / "annotated"
     run(
         settings,
         "pipelines.augment_mentions",
-        *("--input", documents, "--forms", plan["vocabulary"], "--output", output),
-        *settings.news[plan["news"]].annotate,
+        *("--input", documents, "--forms", vocabulary, "--output", output),
+        *news.annotate,
         output=output,
     )
     return str(output)
@@ -120,7 +124,7 @@ def publish(
             shelf = settings.shelf(f"{plan['news']}-{part}")
             run(settings, "corpora.store", "publish", folder, shelf, "--version", plan["version"])
             told[part] = describe_version(shelf / plan["version"])
-    outlet_events[NEWS].extra = {"news": plan["news"], **told}
+    outlet_events[NEWS].extra = {"name": plan["news"], **told}
 
 
 @task

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
+from onoma_refresh.environment import without_airflow
 from onoma_refresh.settings import Edition, Settings
 
 _PULL_S = 900
@@ -23,6 +24,7 @@ def pull(checkout: Path) -> None:
         capture_output=True,
         text=True,
         timeout=_PULL_S,
+        env=without_airflow(),
         check=False,
     )
     if done.returncode:

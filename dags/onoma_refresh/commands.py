@@ -5,7 +5,6 @@ every command here. What trying again cannot mend ends the task at once.
 """
 
 import logging
-import os
 import subprocess
 import sys
 from collections import deque
@@ -14,18 +13,15 @@ from pathlib import Path
 
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
+from onoma_refresh.environment import environment_of, interpreter
 from onoma_refresh.results import describe_rejects
 from onoma_refresh.settings import Settings
 
 log = logging.getLogger(__name__)
 LEASH = Path(__file__).with_name("leash.py")
-PYTHON = "ONOMA_PYTHON"
-"""Of the environment: the interpreter that runs the commands; goes before that of the settings."""
 WRONG_COMMAND, TOO_FAR = 2, 3
 """Exit statuses: options that cannot be; a limit of drift or scores was passed."""
 _LAST_LINES = 8
-_OWN = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__")
-"""Of Airflow's environment; would lead another interpreter astray."""
 
 
 class StoppedError(AirflowFailException):
@@ -43,7 +39,7 @@ def run(
     """
     command = [interpreter(settings), "-m", module, *map(str, arguments)]
     log.info("%s", " ".join(command))
-    status, lines = stream(command, folder=settings.folder, environment=_environment(settings))
+    status, lines = stream(command, folder=settings.folder, environment=environment_of(settings))
     if not status:
         return lines
     last = "\n".join(lines[-_LAST_LINES:])
@@ -82,23 +78,3 @@ def stream(
         process.stdout.close()
         status = process.wait()
     return status, list(lines)
-
-
-def interpreter(settings: Settings) -> str:
-    """The Python that runs the commands: of the environment, of the settings, or this one."""
-    name = os.environ.get(PYTHON) or settings.python
-    if not name:
-        return sys.executable
-    return os.path.normpath(settings.folder / name) if os.sep in name else name
-
-
-def _environment(settings: Settings) -> dict[str, str]:
-    """What the worker has but Airflow's own, with its secrets; the interpreter is first on PATH."""
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if name not in _OWN and not name.startswith("AIRFLOW")
-    }
-    folder = str(Path(interpreter(settings)).parent)
-    path = os.pathsep.join([folder, kept.get("PATH", os.defpath)])
-    return kept | {"PATH": path} | dict(settings.environment)

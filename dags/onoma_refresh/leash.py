@@ -2,24 +2,31 @@
 
 The caller holds a pipe to our standard input. When that closes (the task was stopped, timed out,
 or was killed so that it could do nothing any more) the command and all that it has started get
-SIGTERM, and ten seconds later SIGKILL. When the command ends first, so does what it left behind.
+SIGTERM, and ten seconds later SIGKILL. When the command ends first, so does what it left behind;
+under Linux also what has left its group of processes.
 The exit status is the command's, or 128 + the signal that killed it.
 """
 
 import contextlib
+import ctypes
 import os
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 GRACE_S = 10.0
 NOT_FOUND = 127
+ADOPT = 36
+"""PR_SET_CHILD_SUBREAPER of Linux: whoever loses its parent becomes our child."""
 
 
 def main(argv: Sequence[str]) -> int:
     """Run the command; returns the exit status."""
+    with contextlib.suppress(AttributeError, OSError):  # another system
+        ctypes.CDLL(None).prctl(ADOPT, 1, 0, 0, 0)
     try:
         command = subprocess.Popen(argv, stdin=subprocess.DEVNULL, start_new_session=True)
     except OSError as error:
@@ -31,6 +38,7 @@ def main(argv: Sequence[str]) -> int:
     os.waitid(os.P_PID, command.pid, os.WEXITED | os.WNOWAIT)  # its number stays taken
     _signal(command.pid, signal.SIGKILL)
     status = command.wait()
+    _end_adopted()
     return status if status >= 0 else 128 - status
 
 
@@ -40,6 +48,22 @@ def _end_with_caller(group: int) -> None:
     _signal(group, signal.SIGTERM)
     threading.Event().wait(GRACE_S)
     _signal(group, signal.SIGKILL)
+
+
+def _end_adopted() -> None:
+    """End our children, and their children, which then are ours, until there are none."""
+    while children := list(_children()):
+        for child in children:
+            os.kill(child, signal.SIGKILL)  # nobody else waits for it: the number is taken
+            os.waitpid(child, 0)
+
+
+def _children() -> Iterator[int]:
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state_and_parent = file.read_bytes().rpartition(b")")[2].split()
+            if int(state_and_parent[1]) == os.getpid():
+                yield int(file.parent.name)
 
 
 def _signal(group: int, number: signal.Signals) -> None:

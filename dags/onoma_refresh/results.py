@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -64,9 +65,8 @@ def _accounts(output: Path) -> Iterator[tuple[dict[str, Any], list[dict[str, str
     """Accounts and rejected rows: of each dataset, or else of each unit of the newest build."""
     published = [output / "dataset.json", *sorted(output.glob("*/dataset.json"))]
     for file in (file for file in published if file.is_file()):
-        rejected = file.with_name("rejected.jsonl")
-        rows = rejected.read_text(encoding="utf-8").splitlines() if rejected.is_file() else []
-        yield _read(file).get("accounting", {}), [json.loads(row) for row in rows[:100]]
+        rejected = list(_first_rows(file.with_name("rejected.jsonl")))
+        yield _read(file).get("accounting", {}), rejected
         return  # all datasets of a run have the account of the run
     builds = sorted(output.glob(".build/*/receipts"), key=lambda folder: folder.stat().st_mtime)
     for receipt in sorted(builds[-1].glob("*.json")) if builds else []:
@@ -75,10 +75,24 @@ def _accounts(output: Path) -> Iterator[tuple[dict[str, Any], list[dict[str, str
 
 
 def _read(file: Path) -> dict[str, Any]:
+    try:
+        return _object(file.read_bytes())
+    except OSError:
+        return {}
+
+
+def _first_rows(file: Path, n: int = 100) -> Iterator[dict[str, Any]]:
+    """The first rows: there may be many more, of a large run that lost too much."""
+    if file.is_file():
+        with file.open("rb") as rows:
+            yield from filter(None, map(_object, islice(rows, n)))
+
+
+def _object(text: bytes) -> dict[str, Any]:
     """A JSON object; empty where it cannot be read: a report of a failure must not fail."""
     try:
-        return dict(json.loads(file.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
+        return dict(json.loads(text))
+    except (ValueError, TypeError):
         return {}
 
 

@@ -11,7 +11,8 @@ from typing import Any, Final
 from airflow.sdk import Asset, Param, Variable
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
-from onoma_refresh.settings import Settings, SettingsError, read
+from onoma_refresh.environment import without_airflow
+from onoma_refresh.settings import Settings, SettingsError, check_store, read
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +46,7 @@ def report_failure(context: Any) -> None:
     report = f"{where}: failed after {task.try_number} tries.\n{context.get('exception')}\n"
     log.error("%s", report)
     try:
-        settings = load_settings(context["params"])
+        settings = _read(context["params"])
     except AirflowFailException:
         return  # it is what failed
     if settings.on_failure:
@@ -54,6 +55,7 @@ def report_failure(context: Any) -> None:
             input=report,
             text=True,
             cwd=settings.folder,
+            env=without_airflow(),
             timeout=60,
             check=False,
         )
@@ -80,7 +82,19 @@ SETTINGS: Final = Param(
 
 
 def load_settings(params: Mapping[str, Any]) -> Settings:
-    """Read the settings that a parameter, the environment or an Airflow variable names."""
+    """Read the settings that a parameter, the environment or an Airflow variable names.
+
+    Where they are wrong, or the store has gone, trying again would not mend it.
+    """
+    settings = _read(params)
+    try:
+        check_store(settings)
+    except SettingsError as error:
+        raise AirflowFailException(str(error)) from error
+    return settings
+
+
+def _read(params: Mapping[str, Any]) -> Settings:
     path = params["settings"] or os.environ.get(ENVIRONMENT)
     path = path or Variable.get("onoma_settings", default="")
     if not path:
@@ -91,7 +105,7 @@ def load_settings(params: Mapping[str, Any]) -> Settings:
     try:
         return read(Path(path))
     except SettingsError as error:
-        raise AirflowFailException(str(error)) from error  # trying again would not mend it
+        raise AirflowFailException(str(error)) from error
 
 
 def names_of(what: str) -> Param:
@@ -114,6 +128,20 @@ def chosen(known: Mapping[str, Any], names: Sequence[str] | None, *, table: str)
     if not known:
         raise AirflowSkipException(f"the settings have no [[{table}]].")
     return list(names or known)
+
+
+def check_version(settings: Settings, shelves: Sequence[str], version: str) -> None:
+    """Stop a run whose version is published already, and not the current one any more.
+
+    Published once more, it would become current again, and of one shelf perhaps but not of others.
+    """
+    for shelf in shelves:
+        if settings.is_past(shelf, version):
+            raise AirflowFailException(
+                f"{settings.shelf(shelf)}: {version} was published, and another is current since. "
+                f"To go back to it: python -m corpora.store switch {settings.shelf(shelf)} "
+                f"{version}. For new data trigger a new run."
+            )
 
 
 def version_of(dag_run: Any, form: str = "%Y%m%d") -> str:

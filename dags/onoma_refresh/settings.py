@@ -126,6 +126,11 @@ class Settings:
             return None
         return self.shelf(name) / version
 
+    def is_past(self, name: str, version: str) -> bool:
+        """Whether a version is published, and another is current."""
+        there, current = self.shelf(name) / version, self.current(name)
+        return there.is_dir() and current is not None and current != there
+
 
 _TABLES = {"wiki": Wiki, "news": News, "edition": Edition, "model": Model}
 
@@ -160,6 +165,24 @@ def read(path: Path) -> Settings:
     return settings
 
 
+def check_store(settings: Settings) -> None:
+    """Raise ``SettingsError`` where a store was that is not there now.
+
+    Without it a disk that is not mounted would be a first version: nothing to compare with, and
+    entities with other ids.
+    """
+    known = settings.work / "store-was-there"
+    if any(settings.store.glob("*/current")):
+        if not known.exists():
+            known.parent.mkdir(parents=True, exist_ok=True)
+            known.touch()
+    elif known.exists():
+        raise SettingsError(
+            f"{settings.store}: nothing is published there, and something was. Is the disk "
+            f"mounted? To begin anew, remove {known}."
+        )
+
+
 def _make(kind: type[T], table: Mapping[str, Any], *, where: str, base: Path, **more: Any) -> T:
     """Make what a table says, each value of its type."""
     hints = get_type_hints(kind)
@@ -179,7 +202,7 @@ def _make(kind: type[T], table: Mapping[str, Any], *, where: str, base: Path, **
 
 
 def _value(kind: Any, value: Any, *, where: str, base: Path) -> Any:
-    if kind is int and isinstance(value, int) and value > 0:
+    if kind is int and type(value) is int and value > 0:
         return value
     if kind is str and isinstance(value, str):
         return value
@@ -204,7 +227,12 @@ def _by_name(made: list[Any], path: Path) -> dict[str, Any]:
 
 
 def _check(settings: Settings, path: Path) -> None:
-    """That names name something, and no two things have the same shelf."""
+    """That names name something, and no two things have the same shelf or folder."""
+    if settings.work == settings.store or settings.work in settings.store.parents:
+        raise SettingsError(
+            f"{path}: work and store must be two folders, and store not in work: what lies in work "
+            "is removed."
+        )
     for model in settings.models.values():
         _check_named(model.wiki, settings.wikis, f"{path}: [[model]] {model.name}: wiki")
         if model.edition:

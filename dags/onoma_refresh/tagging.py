@@ -19,10 +19,12 @@ def finetune(settings: Settings, edition: Edition, *, ner: str, encoder: str, ou
     )
 
 
-def evaluate(
-    settings: Settings, edition: Edition, *, ner: str, tagger: str, against: str | None
-) -> None:
-    """Score a tagger; ``StoppedError`` where it is worse than the current one, not by chance."""
+def evaluate(settings: Settings, edition: Edition, *, ner: str, tagger: str) -> None:
+    """Score a tagger; ``StoppedError`` where it is worse than the current one, not by chance.
+
+    That which is current now: while this one was trained, another run may have published a better.
+    """
+    against = settings.current(f"{edition.name}-tagger")
     run(
         settings,
         "modeling.evaluate",

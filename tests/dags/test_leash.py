@@ -91,3 +91,12 @@ def test_what_a_command_leaves_behind_ends_with_it():
 
         assert leash.wait(timeout=20) == 0
         assert is_gone(child)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux gives us the orphans")
+def test_what_has_a_session_of_its_own_ends_too():
+    with start(PARENT.replace('60)"]', '60)"], start_new_session=True')) as leash:
+        child = int(leash.stdout.readline())
+
+        assert leash.wait(timeout=20) == 0
+        assert is_gone(child)

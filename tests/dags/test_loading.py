@@ -1,7 +1,10 @@
 """Every DAG file loads, quickly, and asks nothing of the system; what it runs has limits."""
 
 import ast
+import importlib
 import json
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -81,12 +84,34 @@ def test_every_task_ends_in_time_is_tried_again_and_has_a_pool(loaded):
     assert pools["onoma_crawls"]["slots"] == 1
 
 
-def test_sample_dump_is_found_by_the_downloader(tmp_path):
-    sys.path.append(str(DAGS / "samples"))
-    try:
-        import start
-    finally:
-        sys.path.pop()
+@pytest.fixture
+def start(monkeypatch):
+    monkeypatch.syspath_prepend(DAGS / "samples")
+    return importlib.import_module("start")
+
+
+def test_ctrl_c_ends_what_does_not_end_by_itself():
+    script = "import subprocess, sys, time\n"
+    script += "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
+    script += "print('ready', flush=True)\n"
+    script += "try: time.sleep(60)\nexcept KeyboardInterrupt: print('told', flush=True)\n"
+    script += "time.sleep(60)"
+    caller = f"import os, signal, sys; sys.path.append({str(DAGS / 'samples')!r}); import start\n"
+    caller += "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    caller += f"command = [sys.executable, '-c', {script!r}]\n"
+    caller += "sys.exit(start.wait_for(command, environment=os.environ, grace_s=1))"
+    with subprocess.Popen(
+        [sys.executable, "-c", caller], stdout=subprocess.PIPE, start_new_session=True
+    ) as process:
+        assert process.stdout.readline() == b"ready\n"
+
+        os.killpg(process.pid, signal.SIGINT)
+
+        assert process.stdout.read() == b"told\n"  # ends when nobody holds it any more
+        assert process.wait(timeout=10) == 0
+
+
+def test_sample_dump_is_found_by_the_downloader(start, tmp_path):
     start.write_mirror(tmp_path / "mirror")
     with start.served(tmp_path / "mirror", 0) as port:
         command = [sys.executable, "-m", "corpora.wikipedia.download", "kleinwiki"]

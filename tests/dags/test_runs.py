@@ -37,6 +37,17 @@ contact = "me@example.org"
 mirror = "MIRROR"
 learn_tokenizer = ["--size", "800"]
 examples = ["--max-length", "128", "--held-out", "0.1"]
+[[wiki]]
+name = "leer"
+contact = "me@example.org"
+[[news]]
+name = "good"
+wiki = "kleinwiki"
+documents = ["--html", "NEWS/*.html*", "--urls", "NEWS/urls.tsv"]
+[[news]]
+name = "early"
+wiki = "leer"
+documents = ["--html", "NEWS/*.html*", "--urls", "NEWS/urls.tsv"]
 """
 EDITION = """
 work = "work"
@@ -73,18 +84,25 @@ def part_of(date):
 
 
 def corpus_steps(folder):
-    """A first version; a second, killed on the way; one that is too far; and the second again."""
+    """A first version; a second, killed on the way; one that is too far; and the second again.
+
+    Then, on the same day and by its date, the one that is too far, which is accepted; the first run
+    once more; news with and without a vocabulary.
+    """
     work = str(folder / "work" / "kleinwiki" / "20261208")
     kill = ["pipelines.wikipedia_to_documents", work, "documents/.build/*/plan.json"]
+    only = {"wikis": ["kleinwiki"]}
     return [
-        {"dag": "corpus_refresh", "date": f"{date}T03:00:00+00:00", "conf": {"date": dump}} | more
-        for date, dump, more in (
-            ("2026-11-08", "20261101", {}),
-            ("2026-12-08", "20261201", {"kill": kill}),
-            ("2027-01-08", "20270101", {}),
-            ("2027-02-08", "20261201", {}),
+        {"dag": "corpus_refresh", "date": f"{date}:00:00+00:00", "conf": only | conf} | more
+        for date, conf, more in (
+            ("2026-11-08T03", {"date": "20261101"}, {}),
+            ("2026-12-08T03", {"date": "20261201"}, {"kill": kill}),
+            ("2027-01-08T03", {"date": "20270101"}, {}),
+            ("2027-02-08T03", {"date": "20261201"}, {}),
+            ("2027-02-08T04", {"date": "20270101", "accept_drift": True}, {}),
+            ("2026-11-08T03", {"date": "20261101"}, {}),
         )
-    ]
+    ] + [{"dag": "news_refresh", "date": "2027-02-09T04:30:00+00:00"}]
 
 
 def write_encoder(folder):
@@ -127,7 +145,8 @@ def runs(make_airflow, tmp_path_factory):
     with serve() as mirror:
         for date, xml in dumps().items():
             mirror.add_run("kleinwiki", date, {part_of(date): xml.encode()})
-        (corpus / "settings.toml").write_text(CORPUS.replace("MIRROR", mirror.url))
+        settings = CORPUS.replace("MIRROR", mirror.url).replace("NEWS", str(DATA / "news"))
+        (corpus / "settings.toml").write_text(settings)
         steps = [corpus_steps(corpus), edition_steps(edition)]
         begun = [airflow.begin(own) for airflow, own in zip(airflows, steps, strict=True)]
         try:
@@ -201,8 +220,7 @@ def test_drift_stops_a_refresh_before_anything_is_published(runs):
     assert third["tasks"]["refresh.publish"][0] == "upstream_failed"
     assert third["events"] == []
     for shelf in SHELVES:
-        assert current(store / shelf).name == "20261208"
-        assert version_names(store / shelf) == ["20261108", "20261208"]
+        assert version_names(store / shelf)[:3] == ["20261108", "20261208", "20270208"]
 
 
 def test_a_dump_without_news_is_left_alone(runs):
@@ -212,7 +230,37 @@ def test_a_dump_without_news_is_left_alone(runs):
     assert fourth["tasks"]["refresh.compare"] == ["skipped", 1]
     assert fourth["tasks"]["refresh.publish"][0] == "skipped"
     assert fourth["events"] == []
-    assert current(runs.corpus.folder / "store" / "kleinwiki").name == "20261208"
+
+
+def test_the_date_of_a_dump_goes_before_that_of_an_earlier_run_of_the_day(runs):
+    version = runs.corpus.folder / "store" / "kleinwiki" / "20270208"
+    inputs = json.loads((version / "documents" / "dataset.json").read_text())["plan"]["inputs"]
+
+    assert "-20270101-" in json.dumps(inputs)  # the run before, on that day, took 20261201
+
+
+def test_drift_that_is_accepted_is_published(runs):
+    fifth, store = runs.corpus.steps[4], runs.corpus.folder / "store"
+
+    assert fifth["state"] == "success", runs.corpus.log[-5000:]
+    assert [event["documents"]["version"] for event in fifth["events"]] == ["20270208"]
+    assert {current(store / shelf).name for shelf in SHELVES} == {"20270208"}
+
+
+def test_an_old_run_that_is_repeated_does_not_bring_its_version_back(runs):
+    sixth, store = runs.corpus.steps[5], runs.corpus.folder / "store"
+
+    assert sixth["tasks"]["plan"] == ["failed", 1]
+    assert "corpora.store switch" in runs.corpus.log
+    assert {current(store / shelf).name for shelf in SHELVES} == {"20270208"}
+
+
+def test_news_whose_vocabulary_is_missing_do_not_stop_others(runs):
+    news, store = runs.corpus.steps[6], runs.corpus.folder / "store"
+
+    assert [event["name"] for event in news["events"]] == ["good"]
+    assert open_dataset(current(store / "good-annotated")).n_rows > 0
+    assert "leer: no vocabulary. Run corpus_refresh" in runs.corpus.log
 
 
 def test_what_stopped_a_refresh_can_be_looked_at_and_the_rest_is_tidied_up(runs):

@@ -10,8 +10,9 @@ DAGS = Path(__file__).resolve().parents[2] / "dags"
 sys.path.append(str(DAGS))
 
 from onoma_refresh import changes  # noqa: E402
+from onoma_refresh.environment import environment_of  # noqa: E402
 from onoma_refresh.results import describe_rejects  # noqa: E402
-from onoma_refresh.settings import SettingsError, read  # noqa: E402
+from onoma_refresh.settings import SettingsError, check_store, read  # noqa: E402
 
 GOOD = """
 work = "work"
@@ -70,6 +71,9 @@ def test_the_sample_settings_are_right():
         ('name = "dawiki"', 'name = "../x"', "letters, digits"),
         ("[[wiki]]", "[wiki]", "write [[wiki]]"),
         ('work = "work"', "work", "cannot be read"),
+        ('work = "work"', 'work = "work"\nkeep = true', "keep = True: must be a number above 0"),
+        ('work = "work"', 'work = "../store"', "work and store must be two folders"),
+        ('store = "../store"', 'store = "work/store"', "work and store must be two folders"),
     ],
 )
 def test_what_is_wrong_is_named(folder, before, after, message):
@@ -80,6 +84,45 @@ def test_what_is_wrong_is_named(folder, before, after, message):
 
     assert message in str(error.value)
     assert str(folder / "settings.toml") in str(error.value)
+
+
+def test_commands_get_nothing_of_airflow_and_write_at_once(folder, monkeypatch):
+    for name in ("AIRFLOW_CONN_DB", "_AIRFLOW_WWW_USER_PASSWORD", "__AIRFLOW_X", "PYTHONPATH"):
+        monkeypatch.setenv(name, "secret")
+    monkeypatch.setenv("HTTPS_PROXY", "proxy")
+    (folder / "settings.toml").write_text(f"{GOOD}")
+
+    environment = environment_of(read(folder / "settings.toml"))
+
+    assert "secret" not in environment.values()
+    assert environment["HTTPS_PROXY"] == "proxy"
+    assert environment["PYTHONUNBUFFERED"] == "1"
+
+
+def test_a_store_that_has_gone_is_not_begun_anew(folder):
+    settings = read(folder / "settings.toml")
+    check_store(settings)  # nothing is published yet
+    shelf = settings.shelf("dawiki")
+    shelf.mkdir(parents=True)
+    (shelf / "current").write_text("20261101\n")
+    check_store(settings)
+
+    settings.store.rename(folder / "not mounted")
+
+    with pytest.raises(SettingsError, match="mounted"):
+        check_store(settings)
+
+
+def test_a_version_is_past_when_another_is_current(folder):
+    settings = read(folder / "settings.toml")
+    for version in ("20261101", "20261201"):
+        (settings.shelf("dawiki") / version).mkdir(parents=True)
+    (settings.shelf("dawiki") / "current").write_text("20261201\n")
+
+    assert settings.is_past("dawiki", "20261101")
+    assert not settings.is_past("dawiki", "20261201")
+    assert not settings.is_past("dawiki", "20270101")
+    assert not settings.is_past("svwiki", "20261101")
 
 
 def test_two_things_do_not_share_a_shelf(folder):
@@ -137,4 +180,16 @@ def test_rejects_of_a_run_that_published_nothing_are_told(tmp_path):
     assert describe_rejects(tmp_path) == [
         f"{tmp_path}: rejected 3 of 20.",
         "  too_large 3; the first: unit 0 is large",
+    ]
+
+
+def test_a_report_tells_what_can_be_read_of_damaged_files(tmp_path):
+    account = {"read": 3, "written": 1, "filtered": {}, "rejected": {"too_large": 2}}
+    (tmp_path / "dataset.json").write_text(json.dumps({"accounting": account}))
+    row = json.dumps({"reason": "too_large", "message": "page 7 is large"})
+    (tmp_path / "rejected.jsonl").write_bytes(f"[]\n{row}\n".encode() + b'{"rea\xff')
+
+    assert describe_rejects(tmp_path) == [
+        f"{tmp_path}: rejected 2 of 3.",
+        "  too_large 2; the first: page 7 is large",
     ]

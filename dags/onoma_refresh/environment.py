@@ -1,0 +1,37 @@
+"""The environment of what is started: that of the worker, without Airflow's own secrets."""
+
+import os
+import sys
+from pathlib import Path
+
+from onoma_refresh.settings import Settings
+
+PYTHON = "ONOMA_PYTHON"
+"""Of the environment: the interpreter that runs the commands; goes before that of the settings."""
+_OWN = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__")
+"""Of Airflow's environment; would lead another interpreter astray."""
+
+
+def interpreter(settings: Settings) -> str:
+    """The Python that runs the commands: of the environment, of the settings, or this one."""
+    name = os.environ.get(PYTHON) or settings.python
+    if not name:
+        return sys.executable
+    return os.path.normpath(settings.folder / name) if os.sep in name else name
+
+
+def without_airflow() -> dict[str, str]:
+    """What the worker has but Airflow's own: its connections, keys and passwords."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name not in _OWN and not name.lstrip("_").startswith("AIRFLOW")
+    }
+
+
+def environment_of(settings: Settings) -> dict[str, str]:
+    """Of the commands: the interpreter is first on PATH, and what is written is seen at once."""
+    kept = without_airflow()
+    folder = str(Path(interpreter(settings)).parent)
+    path = os.pathsep.join([folder, kept.get("PATH", os.defpath)])
+    return kept | {"PATH": path, "PYTHONUNBUFFERED": "1"} | dict(settings.environment)
