@@ -21,6 +21,7 @@ import os
 import re
 import socket
 import sys
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -130,7 +131,7 @@ def _work(name: str, units: Sequence[Any], *, build: Any, options: CommonOptions
         Progress(n_tasks, lambda: _count_receipts(build.receipts) - n_before, stream),
     ):
         try:
-            _work_in_beam(work, options)
+            _work_in_beam(work, options, folder=folder)
         except Exception as error:  # Beam wraps what workers raise in one or the other
             if isinstance(error.__cause__ or error.__context__, KeyboardInterrupt):
                 raise KeyboardInterrupt from error
@@ -161,12 +162,11 @@ def _tasks(
 
 
 def _work_in_beam(
-    work: Sequence[tuple[list["Task"], "Task | None"]], options: CommonOptions
+    work: Sequence[tuple[list["Task"], "Task | None"]], options: CommonOptions, *, folder: Path
 ) -> None:
     import apache_beam as beam
 
-    p = beam.Pipeline(options=_beam_options(options))
-    Path(p.local_tempdir).rmdir()  # for transforms in other languages; a kill would leave it
+    p = _make_pipeline(options, folder=folder / "carried")
     before = p | "Begin" >> beam.Create([0])
     for number, (tasks, merge) in enumerate(work):
         before = (
@@ -187,6 +187,23 @@ def _work_in_beam(
     except KeyboardInterrupt:
         result.cancel()  # or else a cluster would go on
         raise
+
+
+def _make_pipeline(options: CommonOptions, *, folder: Path) -> Any:
+    """Make Beam's pipeline; what it makes for transforms in other languages is not needed.
+
+    It is made in a folder that goes with the run: a kill would leave it in the system's.
+    """
+    import apache_beam as beam
+
+    folder.mkdir(exist_ok=True)
+    systems, tempfile.tempdir = tempfile.tempdir, str(folder)
+    try:
+        p = beam.Pipeline(options=_beam_options(options))
+    finally:
+        tempfile.tempdir = systems
+    Path(p.local_tempdir).rmdir()
+    return p
 
 
 def _after(task: "Task", _: Sequence[int]) -> int:

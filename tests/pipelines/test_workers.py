@@ -3,10 +3,12 @@
 import json
 import re
 import shutil
+import tempfile
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import apache_beam as beam
 import pytest
 
 from corpora.build import Scratch, hold
@@ -121,6 +123,29 @@ def test_what_a_kill_after_publishing_left_behind_goes_with_the_next_run(tmp_pat
     assert tei_to_ner.main(command) == 0
 
     assert sorted((tmp_path / "out").rglob("*")) == before
+
+
+def test_what_beam_makes_at_first_lies_where_the_run_does(tmp_path, monkeypatch):
+    class Killed(beam.Pipeline):
+        def __init__(self, **settings):
+            super().__init__(**settings)
+            raise SystemExit(137)
+
+    system = tmp_path / "system"
+    system.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(system))
+    monkeypatch.setattr(beam, "Pipeline", Killed)
+    command = ["--input", str(LETTERS), "--output", str(tmp_path / "out")]
+
+    with pytest.raises(SystemExit):
+        tei_to_ner.main(command)
+    left = list((tmp_path / "out").rglob("beam-pipeline-temp*"))
+    monkeypatch.undo()
+
+    assert list(system.iterdir()) == []
+    assert left
+    assert tei_to_ner.main(command) == 0
+    assert not list((tmp_path / "out").rglob("beam-pipeline-temp*"))
 
 
 @pytest.mark.parametrize(
