@@ -29,8 +29,9 @@ N_DOCUMENTS = len(NAMES) + 1
 beam = pipelines.run._work_in_beam
 
 
-def in_this_process(work, _):
+def in_this_process(work, _, *, folder):
     """Do the tasks one after the other: what Beam does, without its second of work."""
+    assert folder.is_dir()
     for tasks, merge in work:
         for task in tasks:
             pipelines.work.do_unit(task)
@@ -532,7 +533,7 @@ def test_earlier_run_that_goes_during_the_refresh_is_not_used(earlier, tmp_path,
     monkeypatch.setattr(
         pipelines.run,
         "_work_in_beam",
-        lambda *work: [shutil.rmtree(tmp_path / "old"), in_this_process(*work)],
+        lambda *work, **more: [shutil.rmtree(tmp_path / "old"), in_this_process(*work, **more)],
     )
 
     assert run(wiki, tmp_path / "new", "--reuse", tmp_path / "old") == 0
