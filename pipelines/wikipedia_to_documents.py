@@ -361,6 +361,7 @@ def next_steps(options: Options) -> list[str]:
     return [
         *say_reused(output),
         f"made  {output}/documents, {output}/redirects (datasets)",
+        f"      {output}/reuse, for the next run: --reuse {output} reads changed pages only",
         f"read  {output}/report.md: what became of every page, link, number and template",
         f"next  python -m corpora.shards verify {output}",
         f"      python -m corpora.shards show {output}/documents --limit 1",
