@@ -13,27 +13,27 @@ import fcntl
 import json
 import os
 import shutil
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import cached_property, partial
+from operator import eq
 from pathlib import Path
 from typing import Any
 
 from corpora.errors import CorpusError, FolderInUseError
 from corpora.journal import names_in_force, read_journal, read_run
 from corpora.plan import Plan, Stage, Unit, shard_name
-from corpora.receipts import Accounting, Receipt, read_receipt, sorted_counts
-from corpora.schemas import SCHEMAS, Schema
+from corpora.receipts import Accounting, Receipt, read_receipt, total_of
+from corpora.schemas import SCHEMAS
 from corpora.shards import (
     Shard,
-    read_batches,
     read_description,
     sha256_of,
     write_json,
     write_text,
 )
+from corpora.threads import map_in_order
 
 LOCK = ".lock"
 BUILD = ".build"
@@ -52,6 +52,11 @@ class Scratch:
     def tables(self) -> Path:
         """Folder for what is merged between stages."""
         return self.folder / "tables"
+
+    @property
+    def carried(self) -> Path:
+        """Folder for files from elsewhere that the run needs until it is done."""
+        return self.folder / "carried"
 
     def shard(self, dataset: str, number: int) -> Path:
         """The shard that a unit of an earlier stage made."""
@@ -77,7 +82,7 @@ class Build:
         self.receipts = self.folder / "receipts"
         self.side = self.folder / "side"
         self.scratch = Scratch(self.folder)
-        self._right: set[Path] = set()  # shards whose hash was checked in this run
+        self._right: dict[tuple[str, Shard], Path] = {}  # whose hash was checked in this run
 
     def prepare(self) -> None:
         """Throw away what other plans left unfinished, and make the folders of this one.
@@ -112,7 +117,8 @@ class Build:
     def pending(self, stage: Stage | None = None) -> list[Unit]:
         """Find the units that are still to be done: no receipt, or a shard with another hash."""
         units = stage.units if stage else self.plan.units
-        return [unit for unit in units if not self._is_done(unit, stage)]
+        done = map_in_order(partial(self._is_done, stage=stage), units)
+        return [unit for unit, is_done in zip(units, done, strict=True) if not is_done]
 
     def _is_done(self, unit: Unit, stage: Stage | None) -> bool:
         receipt = read_receipt(self.receipt_path(unit, stage))
@@ -126,12 +132,12 @@ class Build:
 
     def _where(self, dataset: str, shard: Shard) -> Path | None:
         """Find a shard whose hash is right: staged, or published already."""
+        if known := self._right.get((dataset, shard)):
+            return known
         for folder in (self.staging(dataset), self.output / dataset):
             path = folder / shard.name
-            if path not in self._right and path.exists() and sha256_of(path) == shard.sha256:
-                self._right.add(path)
-            if path in self._right:
-                return path
+            if path.exists() and sha256_of(path) == shard.sha256:
+                return self._right.setdefault((dataset, shard), path)
         return None
 
     def receipt_path(self, unit: Unit, stage: Stage | None = None) -> Path:
@@ -142,12 +148,13 @@ class Build:
         """Whether every file of this plan is in place with its hash."""
         run = read_run(self.output)
         files = run.get("files", {})
+        paths = (self.output / name for name in files)
         datasets = {(Path(name) / "dataset.json").as_posix() for name in self.plan.datasets}
         try:
             return (
                 run.get("fingerprint") == self.plan.fingerprint
                 and datasets <= files.keys()
-                and all(sha256_of(self.output / name) == hash_ for name, hash_ in files.items())
+                and all(map(eq, map_in_order(sha256_of, paths), files.values()))
             )
         except OSError:
             return False
@@ -182,66 +189,47 @@ class Build:
         """Where the receipt lies of what merged the units of a stage."""
         return self.receipts / stage.name / "merged.json"
 
-    @property
+    @cached_property
     def accounting(self) -> Accounting:
         """What became of all input records."""
         return sum((receipt.accounting for receipt in self.all_receipts), Accounting())
 
-    @property
+    @cached_property
     def rejected(self) -> list[Mapping[str, str]]:
         """The rows of ``rejected.jsonl``."""
         return [row for receipt in self.all_receipts for row in receipt.rejected]
 
-    @property
+    @cached_property
     def counters(self) -> dict[str, int]:
         """The counters of all units together."""
-        total: Counter[str] = Counter()
-        for receipt in self.all_receipts:
-            total.update(receipt.counters)
-        return sorted_counts(total)
+        return total_of(receipt.counters for receipt in self.all_receipts)
 
-    @property
+    @cached_property
     def reused(self) -> dict[str, int]:
         """What all units together took over from earlier data."""
-        total: Counter[str] = Counter()
-        for receipt in self.all_receipts:
-            total.update(receipt.reused)
-        return sorted_counts(total)
+        return total_of(receipt.reused for receipt in self.all_receipts)
 
     def shard_paths(self, dataset: str) -> list[Path]:
         """Find the finished shards of a dataset, in order."""
-        paths = [self._where(dataset, receipt.shards[dataset]) for receipt in self.finished]
-        for receipt, path in zip(self.finished, paths, strict=True):
+        shards = [receipt.shards[dataset] for receipt in self.finished]
+        unchecked = [shard for shard in shards if (dataset, shard) not in self._right]
+        found = map_in_order(partial(self._where, dataset), unchecked)
+        for shard, path in zip(unchecked, found, strict=True):
             if path is None:
-                name = receipt.shards[dataset].name
-                raise CorpusError(f"{self.output / dataset / name}: damaged. Run again.")
-        return [path for path in paths if path is not None]
+                raise CorpusError(f"{self.output / dataset / shard.name}: damaged. Run again.")
+        return [self._right[dataset, shard] for shard in shards]
 
     def check_ids(self) -> None:
         """Raise ``CorpusError`` where two shards hold the same id; keeps 16 bytes a row."""
-        import numpy as np
+        from corpora.repeated_ids import find_repeated
 
         for dataset, schema in self.plan.datasets.items():
-            ids = partial(self._ids, dataset, SCHEMAS[schema])
-            of_batches = (np.fromiter(map(hash, of_batch), np.int64) for of_batch, _ in ids())
-            hashes = np.concatenate([np.empty(0, np.int64), *of_batches])
-            hashes.sort()
-            if (hashes[1:] != hashes[:-1]).all():
-                continue
-            seen: set[str] = set()
-            for row_id, name in ((id, name) for of_batch, name in ids() for id in of_batch):
-                if row_id in seen:
-                    raise CorpusError(
-                        f"{self.output / dataset}: the id {row_id!r} is met twice (again in "
-                        f"{name}). Give each record its own, or leave one out."
-                    )
-                seen.add(row_id)
-
-    def _ids(self, dataset: str, schema: Schema) -> Iterator[tuple[list[str], str]]:
-        """The ids of each batch of rows, with their shard."""
-        for path in self.shard_paths(dataset):
-            for batch in read_batches(path, schema, columns=("id",)):
-                yield batch.column("id").to_pylist(), path.name
+            if found := find_repeated(self.shard_paths(dataset), SCHEMAS[schema]):
+                id, path = found
+                raise CorpusError(
+                    f"{self.output / dataset}: the id {id!r} is met twice (again in "
+                    f"{path.name}). Give each record its own, or leave one out."
+                )
 
     def publish(self, write_side_files: Callable[["Build"], None] | None = None) -> None:
         """Put shards and side files into place; see the module for the order."""

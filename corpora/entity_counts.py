@@ -16,7 +16,8 @@ import pyarrow.compute as pc
 
 from corpora.columns import Mentions
 from corpora.schemas import SCHEMAS
-from corpora.wikipedia.redirects import RedirectTable, hashes
+from corpora.string_hashes import hashes
+from corpora.wikipedia.redirects import RedirectTable
 
 BATCH_ROWS = 1 << 16
 FOLD_ROWS = 1 << 20

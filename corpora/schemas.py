@@ -76,6 +76,12 @@ _OF_PAGE = [
     *((name, pa.int32()) for name in EXAMPLE_COUNTS),
 ]
 _REUSE = pa.schema([_DOCUMENTS.field("id"), *_OF_PAGE])
+# Between the stages: of a row that is taken over there is the id, the source, and where it lies.
+_WIKI_PAGES = [
+    *(field.with_nullable(field.name not in {"id", "source"}) for field in _DOCUMENTS),
+    *(field.with_nullable(nullable=True) for field in pa.schema(_OF_PAGE)),
+    ("place", _struct(earlier=pa.string(), shard=pa.int32(), row=pa.int32())),
+]
 _FORMS = pa.list_(
     _struct(form=pa.string(), count=pa.int64(), prior=pa.float32(), link_probability=pa.float32())
 )
@@ -261,7 +267,7 @@ SCHEMAS = {
         Schema(
             "wiki_pages",
             1,
-            pa.schema([*_DOCUMENTS, *_OF_PAGE]),
+            pa.schema(_WIKI_PAGES),
             made_by="wikipedia_to_documents",
             compression="lz4",
         ),

@@ -5,9 +5,11 @@ A dataset is a folder: ``shard-00000.arrow …`` (Arrow IPC file format), ``reje
 written last, ``dataset.json``; a folder without the last is not a dataset.
 """
 
+import errno
 import hashlib
 import json
 import os
+import shutil
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -40,8 +42,9 @@ class Shard:
 class _HashingFile:
     """A file that knows the SHA-256 and the size of what was written to it."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, is_lasting: bool) -> None:
         self.file: IO[bytes] = path.open("wb")
+        self.is_lasting = is_lasting
         self.sha256 = hashlib.sha256()
         self.bytes = 0
         self.closed = False
@@ -58,7 +61,8 @@ class _HashingFile:
         if not self.closed:
             self.closed = True
             self.file.flush()
-            os.fsync(self.file.fileno())
+            if self.is_lasting:
+                os.fsync(self.file.fileno())
             self.file.close()
 
 
@@ -66,10 +70,11 @@ class ShardWriter:
     """Write rows to one shard: temporary name, fsync, rename; the hash is taken while writing.
 
     Use it with ``with``; an exception inside leaves no shard behind. ``shard`` is there afterwards.
+    One that is not ``is_lasting`` may be lost in a power cut: whoever needs it looks at its hash.
     """
 
-    def __init__(self, path: Path, schema: Schema) -> None:
-        self.path, self.schema = path, schema
+    def __init__(self, path: Path, schema: Schema, *, is_lasting: bool = True) -> None:
+        self.path, self.schema, self.is_lasting = path, schema, is_lasting
         self.shard: Shard | None = None
         self._temporary = temporary_path(path)
         self._rows: list[Row] = []
@@ -78,7 +83,7 @@ class ShardWriter:
     def __enter__(self) -> Self:
         """Open the temporary file."""
         options = pa.ipc.IpcWriteOptions(compression=self.schema.compression)
-        self._file = _HashingFile(self._temporary)
+        self._file = _HashingFile(self._temporary, is_lasting=self.is_lasting)
         self._sink = pa.PythonFile(self._file, mode="w")
         self._writer = pa.ipc.new_file(self._sink, self.schema.columns, options=options)
         return self
@@ -137,6 +142,20 @@ def sha256_of(path: Path) -> str:
     """Hash a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def link_or_copy(source: Path, target: Path) -> bool:
+    """Link a file; copy it where links cannot be; returns whether it was copied."""
+    try:
+        target.hardlink_to(source.resolve())  # a link to a link would point nowhere from there
+    except OSError as error:
+        if error.errno not in {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.EACCES}:
+            raise
+        shutil.copyfile(source, target)
+        with target.open("rb") as file:
+            os.fsync(file.fileno())
+        return True
+    return False
 
 
 def write_text(path: Path, lines: Iterable[str]) -> None:

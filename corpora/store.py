@@ -10,7 +10,6 @@ replaced in one step after everything was verified: whoever reads it at any mome
 kill at any moment, finds the old version or the new one. Readers ask once, and keep the path.
 """
 
-import errno
 import fcntl
 import re
 import shutil
@@ -161,13 +160,14 @@ def _bring_in(source: Path, target: Path, *, before: Mapping[str, State]) -> Non
     """
     from corpora.build import sync_folder
     from corpora.inspection import verify
+    from corpora.shards import link_or_copy
 
     incoming = target.with_name(f"{_INCOMING}{target.name}")
     names = list(before)
     try:
         for name in names:
             (incoming / name).parent.mkdir(parents=True, exist_ok=True)
-        copied = {name for name in names if _link_or_copy(source / name, incoming / name)}
+        copied = {name for name in names if link_or_copy(source / name, incoming / name)}
         for name in names:
             if name not in copied and _state(incoming / name) != before[name]:
                 raise CorpusError(f"{source / name}: was changed meanwhile. Publish it again.")
@@ -180,21 +180,6 @@ def _bring_in(source: Path, target: Path, *, before: Mapping[str, State]) -> Non
         raise
     incoming.rename(target)
     sync_folder(target.parent)
-
-
-def _link_or_copy(source: Path, target: Path) -> bool:
-    """Link a file; copy it where links cannot be; returns whether it was copied."""
-    from corpora.build import sync_file
-
-    try:
-        target.hardlink_to(source.resolve())  # a link to a link would point nowhere from there
-    except OSError as error:
-        if error.errno not in {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.EACCES}:
-            raise
-        shutil.copyfile(source, target)
-        sync_file(target)
-        return True
-    return False
 
 
 def _note(shelf: Path, version: str) -> None:

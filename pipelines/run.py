@@ -15,6 +15,7 @@ A pipeline is a module with
 Only descriptors of units go through Beam; a worker writes its shards itself.
 """
 
+import gc
 import io
 import logging
 import os
@@ -23,7 +24,8 @@ import socket
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -31,9 +33,19 @@ from typing import Any
 
 from corpora.errors import CorpusError, TooManyRejectsError, UsageError
 from pipelines.carried import Carrier
+from pipelines.local_workers import WorkerDiedError, Workers
 from pipelines.options import CommonOptions, parse_options
 from pipelines.progress import Progress, quiet
-from pipelines.work import FAILURE, Task, do_merge, do_unit, explain, to_json, version_of_code
+from pipelines.work import (
+    FAILURE,
+    Task,
+    UnitFailedError,
+    do_merge,
+    do_unit,
+    explain,
+    to_json,
+    version_of_code,
+)
 
 
 def run(name: str, argv: Sequence[str] | None = None) -> int:
@@ -124,14 +136,15 @@ def _work(name: str, units: Sequence[Any], *, build: Any, options: CommonOptions
     folder = build.folder.absolute()
     code = version_of_code() if options.has_runner else ""  # there, an installation of its own
     work = _tasks(name, units, build=build, code=code)
-    n_tasks = sum(len(tasks) for tasks, _ in work)
+    n_tasks = sum(len(tasks) + bool(merge) for tasks, merge in work)
     n_before = _count_receipts(build.receipts)
     with (
         quiet(folder / "workers.log") as stream,
+        _local_workers(options, work) as workers,
         Progress(n_tasks, lambda: _count_receipts(build.receipts) - n_before, stream),
     ):
         try:
-            _work_in_beam(work, options, folder=folder)
+            _work_in_beam(work, options, folder=folder, workers=workers)
         except Exception as error:  # Beam wraps what workers raise in one or the other
             if isinstance(error.__cause__ or error.__context__, KeyboardInterrupt):
                 raise KeyboardInterrupt from error
@@ -161,9 +174,48 @@ def _tasks(
     return work
 
 
+@contextmanager
+def _local_workers(
+    options: CommonOptions, work: Sequence[tuple[list["Task"], "Task | None"]]
+) -> Iterator[Workers | None]:
+    """Start the workers of this machine, if it has any: before Beam, and before other threads.
+
+    They begin at once with what waits for nothing, while Beam is loaded.
+    """
+    if options.has_runner or options.workers == 1:
+        yield None
+        return
+    n_at_once = max(len(tasks) for tasks, _ in work)
+    with Workers(min(options.workers, n_at_once), _do) as workers:
+        workers.begin(work[0][0])
+        yield workers
+
+
+def _load_beam() -> None:
+    """Load Beam, whose many objects stay: let no collection of garbage look at them."""
+    if "apache_beam" in sys.modules:
+        return
+    gc.disable()
+    try:
+        import_module("apache_beam")
+        gc.freeze()
+    finally:
+        gc.enable()
+
+
 def _work_in_beam(
-    work: Sequence[tuple[list["Task"], "Task | None"]], options: CommonOptions, *, folder: Path
+    work: Sequence[tuple[list["Task"], "Task | None"]],
+    options: CommonOptions,
+    *,
+    folder: Path,
+    workers: Workers | None,
 ) -> None:
+    """Let Beam see to it that everything is done, each stage after the one before.
+
+    Beam's workers take tasks one by one. Those of this machine get them from one element, in this
+    process: they need not load Beam, and who is done early takes another.
+    """
+    _load_beam()
     import apache_beam as beam
 
     p = _make_pipeline(options, folder=folder / "carried")
@@ -171,15 +223,15 @@ def _work_in_beam(
     for number, (tasks, merge) in enumerate(work):
         before = (
             p
-            | f"Units {number}" >> beam.Create(tasks)
+            | f"Units {number}" >> beam.Create([tasks] if workers else [[task] for task in tasks])
             | f"Spread {number}" >> beam.Reshuffle()  # without it one worker gets them all
-            | f"Work {number}" >> beam.Map(_after, beam.pvalue.AsList(before))
+            | f"Work {number}" >> beam.FlatMap(_after, beam.pvalue.AsList(before), workers)
         )
         if merge:
             before = (
                 p
-                | f"Merge {number}" >> beam.Create([merge])
-                | f"Merged {number}" >> beam.Map(_after, beam.pvalue.AsList(before))
+                | f"Merge {number}" >> beam.Create([[merge]])
+                | f"Merged {number}" >> beam.FlatMap(_after, beam.pvalue.AsList(before), workers)
             )
     result = p.run()
     try:
@@ -206,8 +258,19 @@ def _make_pipeline(options: CommonOptions, *, folder: Path) -> Any:
     return p
 
 
-def _after(task: "Task", _: Sequence[int]) -> int:
-    """Do a task; the side input makes it wait until what comes before is done."""
+def _after(tasks: Sequence["Task"], _: Sequence[int], workers: Workers | None) -> list[int]:
+    """Do tasks; the side input makes them wait until what comes before is done."""
+    if not workers:
+        return [_do(task) for task in tasks]
+    try:
+        return workers.do_all(tasks)
+    except WorkerDiedError as error:
+        log = Path(tasks[0].folder) / "workers.log"
+        message = f"{error}. See {log}; the same command goes on from here."
+        raise UnitFailedError(FAILURE + message.encode().hex()) from error
+
+
+def _do(task: "Task") -> int:
     return do_unit(task) if task.unit else do_merge(task)
 
 
@@ -221,9 +284,6 @@ def _beam_options(options: CommonOptions) -> Any:
     settings = list(options.beam)
     if not options.has_runner:
         settings.append("--runner=FnApiRunner")
-        if options.workers > 1:
-            settings.append(f"--direct_num_workers={options.workers}")
-            settings.append("--direct_running_mode=multi_processing")
     made = PipelineOptions(settings)
     service = made.view_as(PortableOptions)
     if service.job_endpoint and not any(s.startswith("--job_server_timeout") for s in settings):

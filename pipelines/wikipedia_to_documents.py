@@ -12,7 +12,7 @@ Examples:
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
@@ -222,10 +222,10 @@ def _pages(
     )
 
 
-def extract(unit: Unit, _: Scratch) -> Iterator[Yield]:
+def extract(unit: Unit, scratch: Scratch) -> Iterator[Yield]:
     """Read the pages of a range: documents whose links still name what is written, redirects.
 
-    Rows of an earlier run are taken over as they are.
+    Of a page that an earlier run has a row of, only the place of the row is noted.
     """
     from corpora.wikipedia.readers import reader_of
     from corpora.wikipedia.reuse_places import Place, earlier_of
@@ -234,10 +234,10 @@ def extract(unit: Unit, _: Scratch) -> Iterator[Yield]:
     settings = dict(unit.settings)
     reader = reader_of(settings, list(_tables(unit)))
     [file] = unit.inputs
-    scratch = Path(settings["scratch"])
-    old = earlier_of(settings.get("earlier"), scratch=scratch)
+    pieces = Path(settings["scratch"])
+    old = earlier_of(settings.get("earlier"), kept=scratch.carried)
     rows = PageRows(reader.documents, file.name, old)
-    for page in _pages(file, dict(unit.part), settings, scratch=scratch, find=rows.find):
+    for page in _pages(file, dict(unit.part), settings, scratch=pieces, find=rows.find):
         if isinstance(page, Rejected):
             yield page
         elif isinstance(page, Place):
@@ -285,8 +285,9 @@ def _redirect_batch(redirects: Sequence[Any]) -> Any:
 
     from corpora.schemas import SCHEMAS
 
-    rows = [asdict(redirect) for redirect in redirects]
-    return pa.RecordBatch.from_pylist(rows, schema=SCHEMAS["redirects"].columns)
+    schema = SCHEMAS["redirects"].columns
+    columns = [[getattr(redirect, name) for redirect in redirects] for name in schema.names]
+    return pa.RecordBatch.from_arrays([pa.array(c, pa.string()) for c in columns], schema=schema)
 
 
 def after_extract(scratch: Scratch) -> Iterator[Yield]:
@@ -328,7 +329,9 @@ def write(unit: Unit, scratch: Scratch) -> Iterator[Yield]:
     from corpora.wikipedia.readers import resolver_of
     from corpora.wikipedia.redirects import RedirectTable
     from corpora.wikipedia.reuse import AGAIN
+    from corpora.wikipedia.reuse_rows import TakenRows
 
+    taken = TakenRows(scratch.carried)
     table = RedirectTable(scratch.tables / "redirects")
     resolver = resolver_of(unit.settings, table)
     for dataset, schema in FOUND.items():
@@ -336,7 +339,7 @@ def write(unit: Unit, scratch: Scratch) -> Iterator[Yield]:
         batches = read_batches(path, SCHEMAS[schema])
         for batch in without_doubles(batches, scratch, dataset=dataset, number=unit.number):
             if dataset == "pages":
-                finished = canonical(resolver.finish(batch))
+                finished = canonical(resolver.finish(taken.fill(batch)))
                 for name in ("documents", "reuse"):
                     yield Rows(name, finished.select(SCHEMAS[name].columns.names))
             else:

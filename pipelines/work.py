@@ -179,7 +179,9 @@ def _do(task: Task, unit: Any) -> None:
     with ExitStack() as stack:
         writers = {
             dataset: stack.enter_context(
-                ShardWriter(scratch.shard(dataset, unit.number), SCHEMAS[schema])
+                ShardWriter(
+                    scratch.shard(dataset, unit.number), SCHEMAS[schema], is_lasting=not task.stage
+                )
             )
             for dataset, schema in task.datasets
         }

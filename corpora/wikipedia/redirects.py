@@ -30,6 +30,7 @@ import pyarrow.compute as pc
 
 from corpora.errors import CorpusError, DamagedDatasetError
 from corpora.shards import temporary_path, write_json
+from corpora.string_hashes import buffers_of, hashes
 
 MAX_STEPS = 10
 """Redirects that are followed from one title; a chain with more of them is not resolved."""
@@ -38,13 +39,10 @@ VERSION = 1
 MARKER = "table.json"
 FILES = ("title.text", "title.offsets", "target.text", "target.offsets", "index", "final")
 ROWS_PER_CHUNK = 1 << 18
-HASHED_BYTES = 256  # MediaWiki allows 255 in a title; longer ones are still compared as a whole
 
 _Entries = npt.NDArray[np.uint64]
 _Rows = npt.NDArray[np.int64]
 _Links = npt.NDArray[np.int32]  # rows too, or steps, where there is one for each redirect
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: spreads bits upwards
-_FIRST_BYTES = np.array([(1 << 8 * n) - 1 for n in range(9)], dtype=np.uint64)
 _ROW, _HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
 
 
@@ -104,6 +102,13 @@ class RedirectTable:
         """
         return self._titles.find(titles)
 
+    def may_have(self, titles: pa.StringArray, *, skip: int) -> npt.NDArray[np.bool_]:
+        """Whether each may be the title of a redirect: true for all that are, and some others.
+
+        ``skip`` bytes stand before each title.
+        """
+        return self._titles.may_have(titles, skip=skip)
+
 
 def build_table(folder: Path, redirects: Iterable[pa.RecordBatch]) -> Summary:
     """Build the table of redirects with string columns ``title`` and ``target``, both normalised.
@@ -125,23 +130,6 @@ def build_table(folder: Path, redirects: Iterable[pa.RecordBatch]) -> Summary:
         sizes = {name: file.stat().st_size for name, file in files.items()}
     write_json(folder / MARKER, {"version": VERSION, "files": sizes, "summary": asdict(summary)})
     return summary
-
-
-def hashes(strings: pa.LargeStringArray) -> _Entries:
-    """Hash each string to 32 bits, eight bytes at a time; the same on every machine."""
-    offsets, text = _buffers(strings)
-    starts, lengths = offsets[:-1], np.diff(offsets)
-    padded = np.append(text, np.zeros(8, np.uint8))
-    words = np.ndarray(len(text) + 1, "<u8", buffer=padded, strides=(1,))  # one at every byte
-    state = lengths.astype(np.uint64)
-    active = np.arange(len(lengths))
-    for position in range(0, min(HASHED_BYTES, lengths.max(initial=0)), 8):
-        active = active[lengths[active] > position]
-        n_bytes = np.minimum(lengths[active] - position, 8)
-        word = words[starts[active] + position] & _FIRST_BYTES[n_bytes]
-        mixed = (state[active] ^ word) * _MULTIPLIER
-        state[active] = mixed ^ (mixed >> _HALF)
-    return (state * _MULTIPLIER) >> _HALF
 
 
 class _Titles:
@@ -171,6 +159,17 @@ class _Titles:
             left, places = left[~same], places[~same] + 1
         return rows
 
+    def may_have(self, titles: pa.StringArray, *, skip: int) -> npt.NDArray[np.bool_]:
+        """Whether a title has the hash of each."""
+        keys = hashes(titles, skip=skip) << _HALF
+        order = np.argsort(keys)
+        places = np.searchsorted(self._index, keys[order])
+        flags = np.zeros(len(titles), bool)
+        if len(self._index):
+            entries = self._index[np.minimum(places, len(self._index) - 1)]
+            flags[order] = entries >> _HALF == keys[order] >> _HALF
+        return flags
+
     def doubles(self) -> _Rows:
         """Rows whose title an earlier row has: sought only where an earlier row has their hash."""
         again = self._index[1:] >> _HALF == self._index[:-1] >> _HALF
@@ -191,7 +190,7 @@ def _write_strings(files: Mapping[str, Path], redirects: Iterable[pa.RecordBatch
                 if batch.column(column).null_count:
                     where = f"redirects {n_rows} to {n_rows + len(batch) - 1}"
                     raise CorpusError(f"{where}: no {column}. Leave them out, and count them.")
-                offsets, text = _buffers(batch.column(column))
+                offsets, text = buffers_of(batch.column(column))
                 offsets += opened[f"{column}.text"].tell()
                 opened[f"{column}.offsets"].write(offsets[1:].data)
                 opened[f"{column}.text"].write(text.data)
@@ -248,14 +247,6 @@ def _summarise(files: Mapping[str, Path], steps: _Links) -> Summary:
         n_too_long=int((steps > MAX_STEPS).sum()),
         bytes_on_disk=sum(file.stat().st_size for file in files.values()),
     )
-
-
-def _buffers(strings: pa.Array) -> tuple[_Rows, npt.NDArray[np.uint8]]:
-    """Offsets from 0, and bytes, of an array of strings, which may be a slice."""
-    strings = strings.cast(pa.large_string())
-    _, offsets, text = strings.buffers()
-    offsets = np.frombuffer(offsets or bytes(8), np.int64)[strings.offset :][: len(strings) + 1]
-    return offsets - offsets[0], np.frombuffer(text or b"", np.uint8)[offsets[0] : offsets[-1]]
 
 
 def _map(file: Path) -> pa.Buffer:

@@ -15,12 +15,12 @@ among the parameters of the plan. Rejected pages, redirects, pages of other name
 that have no text are read in every run. The counters are sums over pages; those of a page stand in
 the dataset ``reuse``, beside the hash of its XML. Side files are made from the finished datasets.
 
-So a page whose XML has the hash of a row in the earlier dataset is not read: its row is copied to
-the shards between the stages, and there lie all rows of the range in order, in the batches that
-they would have in any case. Whether a link leads elsewhere now is asked when all redirects are
+So a page whose XML has the hash of a row in the earlier dataset is not read: between the stages its
+place there stands among the rows of the range, in order, in the batches that they would have in any
+case, and the shard it lies in is kept with the run (``reuse_shards.py``): the earlier dataset may
+go while a run is interrupted. Whether a link leads elsewhere now is asked when all redirects are
 known; of such a row the mentions are made again. Rows of both kinds are brought into one form
-before they are written (``corpora/canonical.py``): the bytes are those of a full rebuild. A unit
-that is done has copied what it needs: the earlier dataset may go while a run is interrupted.
+before they are written (``corpora/canonical.py``): the bytes are those of a full rebuild.
 """
 
 import json
@@ -34,7 +34,7 @@ from corpora.errors import UsageError
 from corpora.journal import read_run
 from corpora.plan import Plan
 from corpora.shards import read_description, sha256_of
-from corpora.wikipedia.reuse_places import DOCUMENTS, NOTES
+from corpora.wikipedia.reuse_shards import DOCUMENTS, NOTES
 
 TAKEN, AGAIN, DAMAGED = "taken over", "resolved again", "damaged: "
 """What ``run.json`` says under ``reused``."""

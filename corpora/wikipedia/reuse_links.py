@@ -27,12 +27,14 @@ def find_finished(pages: pa.RecordBatch, wiki: str, redirects: RedirectTable) ->
         return is_taken
     mentions = Mentions.of(pages)
     document, is_link = _links(mentions, is_taken)
-    entities = mentions.structs.field("entity").filter(pa.array(is_link)).dictionary_encode()
-    titles, of_link = _without(wiki, entities.dictionary), entities.indices.to_numpy()
+    entities = mentions.structs.field("entity").filter(pa.array(is_link))
     document = document[is_link]
-    differs = _are_unequal(redirects.resolve(titles), titles)[of_link]
     numbers, written = _led_on(pages, np.searchsorted(document, np.arange(len(pages))))
-    led = titles.take(pa.array(of_link[numbers]))
+    led = _without(wiki, entities.take(pa.array(numbers)))
+    suspects = np.flatnonzero(redirects.may_have(entities, skip=len(f"{wiki}:".encode())))
+    titles = _without(wiki, entities.take(pa.array(suspects)))
+    differs = np.zeros(len(entities), bool)
+    differs[suspects] = _are_unequal(redirects.resolve(titles), titles)
     differs[numbers] = _are_unequal(redirects.resolve(written), led)
     is_taken[document[differs]] = False
     return is_taken

@@ -1,13 +1,15 @@
 """The rows of a range of a dump, in its order: pages that are read, and rows that are taken over.
 
 Batches are cut where they would be cut if every page were read: when the texts have so many
-characters.
+characters. Of a row that is taken over only the place is written between the stages; ``TakenRows``
+puts the row there.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import accumulate, groupby
+from itertools import accumulate, groupby, pairwise
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -17,9 +19,11 @@ from corpora.receipts import sorted_counts
 from corpora.schemas import EXAMPLE_COUNTS, SCHEMAS
 from corpora.wikipedia.reuse import DAMAGED, TAKEN
 from corpora.wikipedia.reuse_places import Earlier, Place
+from corpora.wikipedia.reuse_shards import ROWS, KeptShards
 
-_ROWS = SCHEMAS["wiki_pages"].columns
-_SOURCE = _ROWS.names.index("source")
+_PAGES = SCHEMAS["wiki_pages"].columns
+_PLACE = _PAGES.field("place").type
+_SOURCE = ROWS.names.index("source")
 
 
 @dataclass(slots=True)
@@ -73,29 +77,41 @@ class PageRows:
         self._counts.append(sorted_counts(counters))
 
     def batch(self) -> pa.RecordBatch:
-        """Hand over the rows that wait, in order, and begin anew."""
+        """Hand over the rows that wait, in order, as ``wiki_pages``, and begin anew."""
         read = self._read()
-        parts = list(self._parts(read))
-        self.n_taken += sum(place is not None for place in self._order)
+        is_taken = np.array([place is not None for place in self._order], bool)
+        batch = read
+        if self.earlier is not None and is_taken.any():
+            taken = self._taken(self.earlier)
+            numbers = np.where(is_taken, len(read) + is_taken.cumsum(), (~is_taken).cumsum()) - 1
+            batch = pa.concat_batches([read, taken]).take(pa.array(numbers))
+        self.n_taken += int(is_taken.sum())
         self._order.clear()
         self._taken_characters = self._read_characters = 0
-        batch = pa.concat_batches(parts) if parts else read
-        _add_up(batch.column("counters"), self.counters)
         return batch
 
-    def _parts(self, read: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """Runs of rows that were read, and of rows that lie beside each other."""
-        n_read = 0
+    def _taken(self, earlier: Earlier) -> pa.RecordBatch:
+        """The rows that are taken over: id, source and place."""
+        notes: list[pa.RecordBatch] = []
         for _, run in groupby(enumerate(self._order), _beside):
-            places = [place for _, place in run]
-            if places[0] is None or self.earlier is None:
-                yield read.slice(n_read, len(places))
-                n_read += len(places)
-                continue
-            start = places[0].row
-            for rows in self.earlier.rows(places[0].shard, start, start + len(places)):
-                source = pa.array([self.source] * len(rows), pa.string())
-                yield rows.set_column(_SOURCE, _ROWS.field(_SOURCE), source)
+            places = [place for _, place in run if place is not None]
+            if places:
+                notes += earlier.notes(places[0], len(places))
+        all_notes = pa.concat_batches(notes)
+        _add_up(all_notes.column("counters"), self.counters)
+        n = len(all_notes)
+        places = [place for place in self._order if place is not None]
+        fields = [
+            pa.array([earlier.name] * n, pa.string()),
+            *(pa.array([p[i] for p in places], _PLACE.field(i + 1).type) for i in range(2)),
+        ]
+        columns = {
+            "id": all_notes.column("id"),
+            "source": pa.array([self.source] * n, pa.string()),
+            "place": pa.StructArray.from_arrays(fields, fields=list(_PLACE)),
+        }
+        arrays = [columns.get(field.name, pa.nulls(n, field.type)) for field in _PAGES]
+        return pa.RecordBatch.from_arrays(arrays, schema=_PAGES)
 
     def _read(self) -> pa.RecordBatch:
         """The rows that were read; what only the end of the work finds out is null."""
@@ -106,12 +122,63 @@ class PageRows:
         columns = [
             pa.array(self._hashes, pa.string()),
             pa.array(self._lengths, pa.int32()),
-            list_array(ends, [keys, values], _ROWS.field("counters").type),
-            *(pa.nulls(n, _ROWS.field(name).type) for name in ("led_on", *EXAMPLE_COUNTS)),
+            list_array(ends, [keys, values], _PAGES.field("counters").type),
+            *(
+                pa.nulls(n, _PAGES.field(name).type)
+                for name in ("led_on", *EXAMPLE_COUNTS, "place")
+            ),
         ]
+        _add_up(columns[2], self.counters)
         for waiting in (self._hashes, self._lengths, self._counts):
             waiting.clear()
-        return pa.RecordBatch.from_arrays(self.documents.batch().columns + columns, schema=_ROWS)
+        return pa.RecordBatch.from_arrays(self.documents.batch().columns + columns, schema=_PAGES)
+
+
+class TakenRows:
+    """Puts the rows that are taken over into the places where they are only named."""
+
+    def __init__(self, kept: Path) -> None:
+        """``kept``: the folder for what the run keeps of earlier datasets."""
+        self.kept = kept
+        self._earlier: dict[str, KeptShards] = {}
+
+    def fill(self, pages: pa.RecordBatch) -> pa.RecordBatch:
+        """Of ``wiki_pages`` make whole rows, with the source of these pages.
+
+        Raises ``DamagedDatasetError`` where what the run has kept was taken away.
+        """
+        if pages.column("place").null_count == len(pages):
+            return _whole(pages)
+        rows = pa.concat_batches(list(self._parts(pages)))
+        return rows.set_column(_SOURCE, ROWS.field(_SOURCE), pages.column("source"))
+
+    def _parts(self, pages: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Runs of rows that were read, and of rows that lie beside each other."""
+        place = pages.column("place")
+        is_taken = place.is_valid().to_numpy(zero_copy_only=False)
+        shard, row = (
+            np.where(is_taken, place.field(name).fill_null(-1).to_numpy(), -1)
+            for name in ("shard", "row")
+        )
+        is_next = (shard[1:] == shard[:-1]) & (row[1:] == row[:-1] + is_taken[1:])
+        edges = [0, *(np.flatnonzero(~is_next) + 1).tolist(), len(pages)]
+        for start, end in pairwise(edges):
+            if not is_taken[start]:
+                yield _whole(pages.slice(start, end - start))
+                continue
+            kept = self._kept(place[start]["earlier"].as_py())
+            first = int(row[start])
+            yield from kept.rows(int(shard[start]), first, first + end - start)
+
+    def _kept(self, name: str) -> KeptShards:
+        if name not in self._earlier:
+            self._earlier[name] = KeptShards(self.kept / name)
+        return self._earlier[name]
+
+
+def _whole(pages: pa.RecordBatch) -> pa.RecordBatch:
+    """Rows that were read, without the column for those that were not."""
+    return pa.RecordBatch.from_arrays(pages.select(ROWS.names).columns, schema=ROWS)
 
 
 def _beside(item: tuple[int, Place | None]) -> tuple[int, int] | None:

@@ -1,6 +1,7 @@
 """What lies in an output folder after runs that failed, were killed, or were other runs."""
 
 import json
+import os
 import re
 import shutil
 from dataclasses import replace
@@ -16,7 +17,7 @@ from corpora.plan import fingerprint_of
 from corpora.receipts import Accounting, Receipt, write_receipt
 from corpora.rows import document_to_row
 from corpora.schemas import SCHEMAS
-from corpora.shards import ShardWriter
+from corpora.shards import ShardWriter, sha256_of
 from pipelines.run import _beam_options
 from pipelines.tei_to_ner import Options, plan
 from tests.pipelines.test_tei_to_ner import LETTERS, OPTIONS, files_of, run
@@ -50,11 +51,9 @@ def test_fingerprint_does_not_know_how_the_work_is_done(tmp_path, settings):
     assert plan(options(tmp_path)).fingerprint == plan(options(tmp_path, **settings)).fingerprint
 
 
-def test_workers_and_options_reach_beam(tmp_path):
-    made = _beam_options(options(tmp_path, workers=3)).get_all_options()
+def test_options_reach_beam(tmp_path):
     passed = _beam_options(options(tmp_path, beam=("--job_name=mine",))).get_all_options()
 
-    assert (made["direct_num_workers"], made["direct_running_mode"]) == (3, "multi_processing")
     assert passed["job_name"] == "mine"
 
 
@@ -168,6 +167,19 @@ def test_one_id_in_two_shards_ends_the_run(tmp_path):
 
         with pytest.raises(CorpusError, match=r"the id 'a\.xml' is met twice"):
             build.check_ids()
+
+
+@pytest.mark.parametrize("is_lasting", [True, False])
+def test_only_shards_that_last_wait_for_the_disk(is_lasting, tmp_path, monkeypatch):
+    synced = []
+    monkeypatch.setattr(os, "fsync", synced.append)
+
+    path = tmp_path / "shard-00000.arrow"
+    with ShardWriter(path, SCHEMAS["documents"], is_lasting=is_lasting) as writer:
+        writer.write(document_to_row(Document(id="1", group="g", source="s", text="Tee")))
+
+    assert len(synced) == is_lasting
+    assert sha256_of(path) == writer.shard.sha256
 
 
 def letter(**columns):

@@ -18,7 +18,8 @@ import pipelines.run
 import pipelines.work
 from corpora.errors import CorpusError
 from corpora.inspection import main as shards
-from corpora.shards import open_dataset
+from corpora.schemas import SCHEMAS
+from corpora.shards import open_dataset, read_batches
 from corpora.store import publish
 from pipelines import wikipedia_to_documents
 from pipelines.wikipedia_to_documents import main
@@ -29,7 +30,7 @@ N_DOCUMENTS = len(NAMES) + 1
 beam = pipelines.run._work_in_beam
 
 
-def in_this_process(work, _, *, folder):
+def in_this_process(work, _, *, folder, workers=None):  # noqa: ARG001
     """Do the tasks one after the other: what Beam does, without its second of work."""
     assert folder.is_dir()
     for tasks, merge in work:
@@ -80,6 +81,19 @@ def files_of(output):
 
 def reused(output):
     return json.loads((output / "run.json").read_text("utf-8")).get("reused", {})
+
+
+def rows_of(output):
+    return open_dataset(output / "documents").rows()
+
+
+def texts_of(file):
+    """The texts in a shard that is passed on between the stages."""
+    return [
+        text
+        for batch in read_batches(file, SCHEMAS["wiki_pages"], columns=("text",))
+        for text in batch.column("text").to_pylist()
+    ]
 
 
 def account(output):
@@ -524,6 +538,24 @@ def test_earlier_run_may_go_while_the_refresh_is_interrupted(earlier, tmp_path, 
 
     assert files_of(tmp_path / "new") == files_of(tmp_path / "full")
     assert 0 < reused(tmp_path / "new")["taken over"] < N_DOCUMENTS - 1
+
+
+def test_earlier_run_may_go_between_the_stages(earlier, tmp_path):
+    shutil.copytree(earlier, tmp_path / "old")
+    wiki = renamed(WIKI)
+    assert run(wiki, tmp_path / "full") == 0
+    options = ("--reuse", tmp_path / "old")
+    interrupt("write", 2, wiki=wiki, output=tmp_path / "new", options=options)
+    between = [*(tmp_path / "new" / ".build").rglob("shards/pages/*.arrow")]
+    n_characters = sum(len(t or "") for file in between for t in texts_of(file))
+    shutil.rmtree(tmp_path / "old")
+
+    assert run(wiki, tmp_path / "new") == 0
+
+    assert files_of(tmp_path / "new") == files_of(tmp_path / "full")
+    assert reused(tmp_path / "new")["taken over"] == N_DOCUMENTS - 1
+    [read] = [row for row in rows_of(tmp_path / "new") if row["title"] == "Hafenbecken"]
+    assert n_characters == len(read["text"])
 
 
 def test_earlier_run_that_goes_during_the_refresh_is_not_used(earlier, tmp_path, monkeypatch):

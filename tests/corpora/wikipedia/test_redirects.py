@@ -1,6 +1,5 @@
 import shutil
 import tempfile
-from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 
@@ -194,29 +193,6 @@ def test_chunks_are_put_together(monkeypatch):
     monkeypatch.setattr(redirects, "ROWS_PER_CHUNK", 3)
 
     check(chain(*"abcdefgh") + chain(*"xyzx"), list("abcdefghxyz"))
-
-
-@given(st.lists(TITLE))
-def test_hash_equals_its_definition(titles):
-    expected = []
-    for text in map(str.encode, titles):
-        state = len(text)
-        for position in range(0, min(len(text), 256), 8):
-            word = int.from_bytes(text[position : position + 8], "little")
-            mixed = (state ^ word) * 0x9E3779B97F4A7C15 % 2**64
-            state = mixed ^ (mixed >> 32)
-        expected.append(state * 0x9E3779B97F4A7C15 % 2**64 >> 32)
-
-    assert redirects.hashes(pa.array(titles, pa.string())).tolist() == expected
-
-
-def test_hashes_of_different_titles_seldom_meet():
-    titles = [f"{first} {second}" for first in range(300) for second in range(300)]
-
-    values = redirects.hashes(pa.array(titles))
-
-    assert sum(n - 1 for n in Counter(values.tolist()).values()) < 10  # chance makes one
-    assert values.max() < 1 << 32
 
 
 def test_building_again_replaces_the_table(tmp_path):

@@ -1,8 +1,12 @@
 """Parts of a refresh: one form for rows, rows found by hash, rows whose links lead elsewhere."""
 
+import errno
 import hashlib
 import io
 import json
+import os
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +16,7 @@ from hypothesis import strategies as st
 
 from corpora.canonical import canonical
 from corpora.columns import DocumentColumns
+from corpora.errors import DamagedDatasetError
 from corpora.schemas import SCHEMAS
 from corpora.shards import ShardWriter
 from corpora.wikipedia.pages import hash_of
@@ -19,9 +24,9 @@ from corpora.wikipedia.redirects import RedirectTable, build_table
 from corpora.wikipedia.resolution import Augmentation, Resolver
 from corpora.wikipedia.reuse_links import as_written, find_finished
 from corpora.wikipedia.reuse_places import Earlier, Place
-from corpora.wikipedia.reuse_rows import PageRows
+from corpora.wikipedia.reuse_rows import PageRows, TakenRows
+from corpora.wikipedia.reuse_shards import ROWS, KeptShards
 
-PAGES = SCHEMAS["wiki_pages"].columns
 FINGERPRINT = "f" * 64
 TITLES = ("Aal", "Barsch", "Döbel", "Elritze", "Forelle")
 
@@ -122,7 +127,7 @@ def documents(pages):
             metadata={},
         )
         rows.add(hash_of(title.encode()), {"links": len(links), "none": 0})
-    return rows.batch()
+    return TakenRows(Path("nowhere")).fill(rows.batch())
 
 
 def resolver(folder, redirects):
@@ -217,7 +222,7 @@ def finished(tmp_path):
 def test_every_row_is_found_by_the_hash_of_its_page_and_no_other(finished, tmp_path):
     make_earlier(tmp_path / "old", finished)
 
-    earlier = Earlier(tmp_path / "old", FINGERPRINT, tmp_path)
+    earlier = Earlier(tmp_path / "old", FINGERPRINT, tmp_path / "kept")
 
     places = [earlier.find(hash_of(f"P{number}".encode())) for number in range(13)]
     characters = len(" ".join(TITLES * 2))
@@ -225,20 +230,20 @@ def test_every_row_is_found_by_the_hash_of_its_page_and_no_other(finished, tmp_p
         Place(2, row, characters) for row in range(8)
     ]
     assert earlier.find(hash_of(b"P13")) is None
-    [rows] = [pa.concat_batches(list(earlier.rows(2, 1, 7)))]
-    assert rows.column("id").to_pylist() == [f"w:P{number}" for number in range(6, 12)]
+    notes = pa.concat_batches(list(earlier.notes(Place(2, 1, characters), 6)))
+    assert notes.column("id").to_pylist() == [f"w:P{number}" for number in range(6, 12)]
     assert earlier.damaged == set()
-    assert (tmp_path / f"earlier-{FINGERPRINT[:16]}" / "places").stat().st_size == 24 * 13
+    assert (tmp_path / "kept" / earlier.name / "places").stat().st_size == 24 * 13
 
 
 def test_equal_first_halves_of_hashes_are_told_apart(tmp_path):
     raw = documents([("P", []), ("Q", []), ("R", [])])
     hashes = ["00" * 8 + digits * 8 for digits in ("03", "01", "02")]
     column = pa.array(hashes, pa.string())
-    raw = raw.set_column(PAGES.names.index("xml"), PAGES.field("xml"), column)
+    raw = raw.set_column(ROWS.names.index("xml"), ROWS.field("xml"), column)
     make_earlier(tmp_path / "old", [[resolver(tmp_path / "t", {}).finish(raw)]])
 
-    earlier = Earlier(tmp_path / "old", FINGERPRINT, tmp_path)
+    earlier = Earlier(tmp_path / "old", FINGERPRINT, tmp_path / "kept")
 
     assert [earlier.find(hash).row for hash in hashes] == [0, 1, 2]
     assert earlier.find("00" * 8 + "04" * 8) is None
@@ -247,7 +252,7 @@ def test_equal_first_halves_of_hashes_are_told_apart(tmp_path):
 def test_rows_are_handed_over_in_the_order_of_the_dump(finished, tmp_path):
     make_earlier(tmp_path / "old", finished)
     columns = DocumentColumns()
-    rows = PageRows(columns, "new.xml", Earlier(tmp_path / "old", FINGERPRINT, tmp_path))
+    rows = PageRows(columns, "new.xml", Earlier(tmp_path / "old", FINGERPRINT, tmp_path / "kept"))
     wanted = [4, 5, 6, "new", 12, 1, 2, "newer", "newest", 9]
 
     for name in wanted:
@@ -263,7 +268,8 @@ def test_rows_are_handed_over_in_the_order_of_the_dump(finished, tmp_path):
         )
         rows.add(hash_of(name.encode()), {"links": 10, "new": 0})
     n_characters = rows.n_characters
-    batch = rows.batch()
+    shutil.rmtree(tmp_path / "old")
+    batch = TakenRows(tmp_path / "kept").fill(rows.batch())
 
     ids = [f"w:P{name}" if isinstance(name, int) else name for name in wanted]
     assert batch.column("id").to_pylist() == ids
@@ -282,7 +288,7 @@ def test_shard_with_other_rows_than_the_dataset_says_is_not_used(finished, tmp_p
     file = tmp_path / "old" / "reuse" / "dataset.json"
     file.write_text(file.read_text("utf-8").replace('"rows": 5', '"rows": 4'), "utf-8")
 
-    earlier = Earlier(tmp_path / "old", FINGERPRINT, tmp_path)
+    earlier = Earlier(tmp_path / "old", FINGERPRINT, tmp_path / "kept")
 
     assert earlier.find(hash_of(b"P4")) is None
     assert earlier.find(hash_of(b"P5")) == Place(2, 0, len(" ".join(TITLES * 2)))
@@ -294,10 +300,83 @@ def test_dataset_that_is_not_there_any_more_finds_nothing(fingerprint, finished,
     if fingerprint != FINGERPRINT:
         make_earlier(tmp_path / "old", finished)
 
-    earlier = Earlier(tmp_path / "old", fingerprint, tmp_path)
+    earlier = Earlier(tmp_path / "old", fingerprint, tmp_path / "kept")
 
     assert earlier.find(hash_of(b"P0")) is None
     assert earlier.damaged == {"dataset.json"}
+
+
+# --- what a run keeps
+
+
+@pytest.fixture
+def kept(finished, tmp_path):
+    """A run that has kept the first shard, of five rows."""
+    make_earlier(tmp_path / "old", finished)
+    earlier = Earlier(tmp_path / "old", FINGERPRINT, tmp_path / "run" / "carried")
+    assert earlier.find(hash_of(b"P0"))
+    return tmp_path / "run" / "carried" / earlier.name
+
+
+def ids(shards, number, start, stop):
+    return [id for rows in shards.rows(number, start, stop) for id in rows.column("id").to_pylist()]
+
+
+def test_shard_is_kept_by_a_link_and_only_where_a_row_is_taken(kept, tmp_path):
+    names = {file.name for file in kept.iterdir()} - {"places", "damaged.json"}
+
+    assert names == {"documents-00000.arrow", "reuse-00000.arrow", "00000.json"}
+    old = tmp_path / "old" / "documents" / "shard-00000.arrow"
+    assert (kept / "documents-00000.arrow").samefile(old)
+    assert ids(KeptShards(kept), 0, 1, 4) == ["w:P1", "w:P2", "w:P3"]
+
+
+def test_shard_is_copied_where_it_cannot_be_linked(finished, tmp_path, monkeypatch):
+    make_earlier(tmp_path / "old", finished)
+
+    def refuse(*_):
+        raise OSError(errno.EXDEV, "another disk")
+
+    monkeypatch.setattr(Path, "hardlink_to", refuse)
+    earlier = Earlier(tmp_path / "old", FINGERPRINT, tmp_path)
+    earlier.find(hash_of(b"P12"))
+    shutil.rmtree(tmp_path / "old")
+
+    assert ids(KeptShards(tmp_path / earlier.name), 2, 7, 8) == ["w:P12"]
+
+
+def test_disk_that_is_full_is_no_damage(finished, tmp_path, monkeypatch):
+    make_earlier(tmp_path / "old", finished)
+    earlier = Earlier(tmp_path / "old", FINGERPRINT, tmp_path)
+
+    def refuse(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "hardlink_to", refuse)
+    with pytest.raises(OSError, match="No space left"):
+        earlier.find(hash_of(b"P0"))
+    assert earlier.damaged == set()
+
+
+def test_kept_shard_that_was_touched_is_used_if_its_bytes_are_right(kept):
+    os.utime(kept / "documents-00000.arrow", ns=(1, 1))
+
+    assert ids(KeptShards(kept), 0, 0, 5) == [f"w:P{number}" for number in range(5)]
+
+
+@pytest.mark.parametrize("name", ["documents-00000.arrow", "reuse-00000.arrow", "00000.json"])
+@pytest.mark.parametrize("damage", ["edited", "gone"])
+def test_kept_shard_that_was_changed_is_an_error_that_says_what_to_do(name, damage, kept, tmp_path):
+    data = bytearray((kept / name).read_bytes())
+    data[len(data) // 2] ^= 1
+    (kept / name).unlink()
+    if damage == "edited":
+        (kept / name).write_bytes(data[:-1] if name.endswith("json") else data)
+
+    with pytest.raises(DamagedDatasetError) as caught:
+        ids(KeptShards(kept), 0, 0, 5)
+
+    assert f"Delete {tmp_path / 'run'}, and run the same command again." in str(caught.value)
 
 
 def test_hash_is_of_every_byte_of_the_page():

@@ -1,0 +1,164 @@
+"""Shards of an earlier dataset that rows are taken from, kept with the run that takes them.
+
+A shard is kept by a link beside the run, or a copy where links cannot be: the earlier dataset may
+go while the run is interrupted. It is hashed once, before it gets its name here; a note of its size
+and time of change stands beside it, and where these are others later on, it is hashed again.
+"""
+
+import errno
+import json
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from corpora.build import sync_folder
+from corpora.errors import CorpusError, DamagedDatasetError
+from corpora.schemas import SCHEMAS
+from corpora.shards import Dataset, Shard, link_or_copy, sha256_of, temporary_path, write_json
+
+DOCUMENTS, NOTES = "documents", "reuse"
+ROWS = pa.schema([*SCHEMAS[DOCUMENTS].columns, *list(SCHEMAS[NOTES].columns)[1:]])
+"""A document and what is known of its page; both have the id."""
+_OPEN_SHARDS = 4
+_OPEN_BATCHES = 2
+
+
+def open_shard(file: Path, name: str, *, sha256: str | None) -> Any:
+    """Map a shard of ``documents`` or ``reuse``; raises ``CorpusError`` with its name.
+
+    With a hash the file is read, and must have it.
+    """
+    try:
+        if sha256 is not None and sha256_of(file) != sha256:
+            raise CorpusError(f"{name}/{file.name}")
+        reader = pa.ipc.open_file(pa.memory_map(str(file)))
+        if reader.schema != SCHEMAS[name].columns:
+            raise CorpusError(f"{name}/{file.name}")
+    except (pa.ArrowException, OSError) as error:
+        raise CorpusError(f"{name}/{file.name}") from error
+    return reader
+
+
+class KeptShards:
+    """The shards that a run keeps of one earlier dataset, in a folder of the run."""
+
+    def __init__(self, folder: Path) -> None:
+        """Take the folder, which need not be there yet."""
+        self.folder = folder
+        self._shards: OrderedDict[int, _Shard] = OrderedDict()
+
+    def keep(self, number: int, datasets: Mapping[str, Dataset]) -> None:
+        """Keep a shard, and what is known of its pages, unless that was done.
+
+        Raises ``CorpusError``, with its name, for a file that is not what was written.
+        """
+        note = self._note(number)
+        names = {name: self._file(name, number) for name in (DOCUMENTS, NOTES)}
+        if all(file.exists() for file in (note, *names.values())):
+            return
+        self.folder.mkdir(parents=True, exist_ok=True)
+        kept = {
+            name: _keep(datasets[name], datasets[name].shards[number], file)
+            for name, file in names.items()
+        }
+        write_json(note, kept)
+        sync_folder(self.folder)
+
+    def notes(self, number: int, start: int, stop: int) -> Iterator[pa.RecordBatch]:
+        """What is known of the pages of some rows of a shard, batch by batch."""
+        shard = self._shard(number)
+        for n, first, end in shard.parts(start, stop):
+            yield shard.notes[n].slice(first, end - first)
+
+    def rows(self, number: int, start: int, stop: int) -> Iterator[pa.RecordBatch]:
+        """Some rows of a shard, batch by batch, with what is known of their pages."""
+        shard = self._shard(number)
+        for n, first, end in shard.parts(start, stop):
+            yield shard.batch(n).slice(first, end - first)
+
+    def _shard(self, number: int) -> "_Shard":
+        """Open a shard, and keep it open while it is in use."""
+        if number not in self._shards:
+            self._shards[number] = self._opened(number)
+            if len(self._shards) > _OPEN_SHARDS:
+                self._shards.popitem(last=False)
+        self._shards.move_to_end(number)
+        return self._shards[number]
+
+    def _opened(self, number: int) -> "_Shard":
+        try:
+            kept = json.loads(self._note(number).read_text("utf-8"))
+            return _Shard(
+                *(_open_kept(self._file(n, number), n, kept[n]) for n in (DOCUMENTS, NOTES))
+            )
+        except (CorpusError, OSError, ValueError) as error:
+            raise DamagedDatasetError(
+                f"{self._file('*', number)}: not what this run has kept of the earlier one "
+                f"({error}). Delete {self.folder.parents[1]}, and run the same command again."
+            ) from error
+
+    def _note(self, number: int) -> Path:
+        return self.folder / f"{number:05d}.json"
+
+    def _file(self, name: str, number: int) -> Path:
+        return self.folder / f"{name}-{number:05d}.arrow"
+
+
+class _Shard:
+    """An open shard, and what is known of its pages; mapped."""
+
+    def __init__(self, documents: Any, notes: Any) -> None:
+        self._documents = documents
+        self.notes = [notes.get_batch(n) for n in range(notes.num_record_batches)]
+        self._starts = list(accumulate(map(len, self.notes), initial=0))
+        self._batches: OrderedDict[int, pa.RecordBatch] = OrderedDict()
+
+    def parts(self, start: int, stop: int) -> Iterator[tuple[int, int, int]]:
+        """The batches that rows lie in, and the first and the end of them there."""
+        while start < stop:
+            n = bisect_right(self._starts, start) - 1
+            first, end = self._starts[n], min(stop, self._starts[n + 1])
+            yield n, start - first, end - first
+            start = end
+
+    def batch(self, number: int) -> pa.RecordBatch:
+        """Read a batch: documents, and what is known of their pages."""
+        if number not in self._batches:
+            columns = self._documents.get_batch(number).columns + self.notes[number].columns[1:]
+            self._batches[number] = pa.RecordBatch.from_arrays(columns, schema=ROWS)
+            if len(self._batches) > _OPEN_BATCHES:
+                self._batches.popitem(last=False)
+        self._batches.move_to_end(number)
+        return self._batches[number]
+
+
+def _keep(dataset: Dataset, shard: Shard, target: Path) -> dict[str, str | int]:
+    """Keep one file, if it is what was written; returns how to tell whether it still is."""
+    name, temporary = dataset.schema.name, temporary_path(target)
+    try:
+        link_or_copy(dataset.path / shard.name, temporary)
+        open_shard(temporary, name, sha256=shard.sha256)
+        temporary.rename(target)  # does nothing where another process has just linked the same
+    except (CorpusError, OSError) as error:
+        if isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT}:
+            raise
+        raise CorpusError(f"{name}/{shard.name}") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+    return {"sha256": shard.sha256, **_state(target)}
+
+
+def _open_kept(file: Path, name: str, kept: Mapping[str, Any]) -> Any:
+    """Open a file that was kept; one that was touched since is hashed again."""
+    is_as_kept = _state(file).items() <= kept.items()
+    return open_shard(file, name, sha256=None if is_as_kept else kept.get("sha256", ""))
+
+
+def _state(file: Path) -> dict[str, int]:
+    status = file.stat()
+    return {"size": status.st_size, "changed": status.st_mtime_ns}

@@ -1,0 +1,68 @@
+"""The report of a run: entities are counted as sets of names would count them."""
+
+import tempfile
+from pathlib import Path
+from types import SimpleNamespace
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from corpora.schemas import SCHEMAS
+from corpora.shards import ShardWriter
+from corpora.wikipedia import report
+
+SCHEMA = SCHEMAS["documents"]
+MENTIONS = st.lists(
+    st.tuples(st.sampled_from("ABCDEFÄ"), st.sampled_from(["link", "title_match", "self_title"])),
+    max_size=5,
+)
+
+
+def write(folder, shards):
+    """Shards of batches of one document each; gives what is asked of a build."""
+    paths = [folder / f"shard-{number:05}.arrow" for number in range(len(shards))]
+    for path, documents in zip(paths, shards, strict=True):
+        with ShardWriter(path, SCHEMA) as writer:
+            for mentions in documents:
+                row = dict.fromkeys(("id", "group", "source", "text"), "x")
+                row["mentions"] = [{"entity": name, "origin": origin} for name, origin in mentions]
+                writer.write_batch(pa.RecordBatch.from_pylist([row], schema=SCHEMA.columns))
+    return SimpleNamespace(shard_paths=lambda _: paths)
+
+
+def naive(shards):
+    every = [mention for documents in shards for mentions in documents for mention in mentions]
+    return len({name for name, origin in every if origin == "link"}), len({n for n, _ in every})
+
+
+@settings(deadline=None, max_examples=50)  # the time is that of the disk
+@given(st.lists(st.lists(MENTIONS, max_size=3), max_size=4))
+def test_entities_are_counted_as_sets_count_them(shards):
+    with tempfile.TemporaryDirectory() as folder:
+        assert report._count_entities(write(Path(folder), shards)) == naive(shards)
+
+
+def test_entities_of_many_shards_are_counted_once(tmp_path):
+    shards = [
+        [[(f"{number}", "link"), (f"{number // 2}", "title_match"), ("all", "link")]]
+        for number in range(20)
+    ]
+
+    assert report._count_entities(write(tmp_path, shards)) == naive(shards) == (21, 21)
+
+
+@pytest.mark.parametrize("n_shards", [0, 1])
+def test_no_mentions_are_no_entities(tmp_path, n_shards):
+    assert report._count_entities(write(tmp_path, [[[]]] * n_shards)) == (0, 0)
+
+
+def test_names_are_held_once_however_often_they_come():
+    names = report._Names()
+
+    for start in range(0, 200_000, 20_000):
+        names.add(pa.array([str(n) for n in range(start, start + 40_000)]))
+
+    assert sorted(map(int, names.distinct().to_pylist())) == list(range(220_000))
+    assert names._n_new == 0

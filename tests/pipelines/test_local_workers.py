@@ -1,0 +1,363 @@
+"""Workers of this machine do what they are given, and die with whom they belong to."""
+
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from corpora.errors import CorpusError
+from pipelines import local_workers, run, tei_to_ner
+from pipelines.local_workers import WorkerDiedError, Workers
+from tests.pipelines.test_interruptions import copies, finish, start  # noqa: F401 - a fixture
+from tests.pipelines.test_tei_to_ner import LETTERS, OPTIONS, files_of
+
+ROOT = Path(__file__).resolve().parents[2]
+KILLS = 6
+STUCK = """import sys, time
+from pipelines import local_workers, run
+from tests.pipelines import test_local_workers as tests
+
+if __name__ == "__main__":
+    if sys.argv[1] == "spawn":
+        local_workers._can_fork = lambda: False
+    with local_workers.Workers(2, tests.obey) as workers:
+        sys.stdout.write("ready\\n")
+        sys.stdout.flush()
+        workers.do_all([("count", ""), ("count", "")])
+"""
+
+
+def obey(request):
+    """What the workers of these tests do."""
+    order, value = request
+    match order:
+        case "pid":
+            return os.getpid()
+        case "double":
+            return 2 * value
+        case "touch":
+            Path(value).touch()
+            return os.getpid()
+        case "append":
+            with Path(value).open("a", encoding="utf-8") as file:
+                file.write("x")
+            return os.getpid()
+        case "wait":
+            wait_for(Path(value).exists)
+            return os.getpid()
+        case "fail":
+            raise CorpusError(value)
+        case "die":
+            os.kill(os.getpid(), value)
+            return wait_for(lambda: False)
+        case "exit":
+            os._exit(value)
+        case "count":  # without ever waiting for anything
+            while True:
+                value += "."
+        case "arrow":
+            return shrink(value)
+    raise AssertionError(order)
+
+
+def shrink(words):
+    """Something of everything that Arrow does in threads of its own, or in its own memory."""
+    table = pa.table({"word": words, "number": range(len(words))})
+    sink = pa.BufferOutputStream()
+    options = pa.ipc.IpcWriteOptions(compression="zstd", use_threads=True)
+    with pa.ipc.new_file(sink, table.schema, options=options) as writer:
+        writer.write_table(table, max_chunksize=1_000)
+    packed = sink.getvalue()
+    again = pa.ipc.open_file(packed).read_all().group_by("word").aggregate([("number", "sum")])
+    sums = again.sort_by("word").column("number_sum").to_pylist()
+    return packed.to_pybytes(), sums, pc.sum(pc.utf8_length(table["word"])).as_py()
+
+
+def wait_for(condition, *, seconds=20.0):
+    """Wait until something holds."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+def lives(pid):
+    with suppress(ProcessLookupError):
+        os.kill(pid, 0)
+        return True
+    return False
+
+
+def session_of(pid):
+    """The processes that began in the session of a process, and are not dead."""
+    members = []
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            state, _, _, session = file.read_text().rpartition(") ")[2].split()[:4]
+            if int(session) == pid and state != "Z":
+                members.append(int(file.parent.name))
+    return members
+
+
+both_ways = pytest.mark.usefixtures("way")
+
+
+def end_of(leader):
+    """Wait until nobody of a session lives, not long; ends it where that is in vain."""
+    try:
+        wait_for(lambda: not session_of(leader.pid), seconds=2.0)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(leader.pid, signal.SIGKILL)
+
+
+@pytest.fixture(params=["fork", "spawn"])
+def way(request, monkeypatch):
+    """Both ways to start a worker."""
+    monkeypatch.setattr(local_workers, "_can_fork", lambda: request.param == "fork")
+    return request.param
+
+
+@both_ways
+def test_results_have_the_order_of_the_requests():
+    with Workers(2, obey) as workers:
+        assert workers.do_all([("double", n) for n in range(50)]) == [2 * n for n in range(50)]
+        assert workers.do_all([]) == []
+
+
+@both_ways
+def test_work_is_done_elsewhere_and_nobody_is_left():
+    with Workers(2, obey) as workers:
+        pids = set(workers.do_all([("pid", None)] * 20))
+
+    assert os.getpid() not in pids
+    assert not any(lives(pid) for pid in pids)
+
+
+@both_ways
+def test_what_was_begun_is_done_once_and_meanwhile(tmp_path):
+    requests = [("touch", tmp_path / "a"), ("append", tmp_path / "b")]
+
+    with Workers(2, obey) as workers:
+        workers.begin(requests)
+        wait_for(lambda: (tmp_path / "a").exists() and (tmp_path / "b").exists())
+        pids = workers.do_all(requests)
+        again = workers.do_all(requests)
+
+    assert len(pids) == len(again) == 2
+    assert (tmp_path / "b").read_text("utf-8") == "xx"
+
+
+def test_what_was_begun_and_failed_is_told_when_it_is_asked_for(tmp_path):
+    with Workers(2, obey) as workers:
+        workers.begin([("fail", "no such page"), ("touch", tmp_path / "a")])
+
+        with pytest.raises(RuntimeError, match="no such page"):
+            workers.do_all([("fail", "no such page")])
+
+
+def test_nobody_is_left_of_those_that_nobody_asked_for(tmp_path):
+    class BrokenError(Exception):
+        pass
+
+    with pytest.raises(BrokenError), Workers(2, obey) as workers:  # noqa: PT012
+        workers.begin([("count", ""), ("count", ""), ("touch", tmp_path / "a")])
+        pids = [worker.pid for worker in workers._all]
+        raise BrokenError
+
+    assert not any(lives(pid) for pid in pids)
+    assert not (tmp_path / "a").exists()
+
+
+def test_who_is_done_early_takes_more(tmp_path):
+    go = tmp_path / "go"
+
+    with Workers(2, obey) as workers:
+        slow, *quick = workers.do_all([("wait", go), *[("pid", None)] * 20, ("touch", go)])
+
+    assert slow not in quick
+    assert len(set(quick)) == 1
+
+
+@both_ways
+def test_error_of_a_worker_is_told_and_ends_all():
+    with Workers(2, obey) as workers:
+        with pytest.raises(RuntimeError, match=r"CorpusError: no such page$"):
+            workers.do_all([("count", ""), ("fail", "no such page"), ("count", "")])
+
+        assert not any(lives(worker.pid) for worker in workers._all)
+
+
+@both_ways
+@pytest.mark.parametrize(
+    ("order", "message"),
+    [
+        (("die", signal.SIGKILL), r"Worker process \d+ was killed by SIGKILL \(.* memory"),
+        (("die", signal.SIGTERM), r"Worker process \d+ was killed by SIGTERM$"),
+        (("exit", 3), r"Worker process \d+ ended with exit status 3$"),
+    ],
+)
+def test_worker_that_dies_ends_all_and_is_named(order, message):
+    with Workers(2, obey) as workers:
+        with pytest.raises(WorkerDiedError, match=message):
+            workers.do_all([("count", ""), order, *[("pid", None)] * 5])
+
+        assert not any(lives(worker.pid) for worker in workers._all)
+
+
+def test_worker_that_died_while_it_had_nothing_to_do_is_named():
+    with Workers(1, obey) as workers:
+        [pid] = workers.do_all([("pid", None)])
+        os.kill(pid, signal.SIGKILL)
+
+        with pytest.raises(WorkerDiedError, match=f"{pid} was killed by SIGKILL"):
+            workers.do_all([("pid", None)])
+
+
+def test_arrow_does_the_same_in_a_copy_of_a_process_that_has_used_its_threads(monkeypatch):
+    monkeypatch.setattr(local_workers, "_can_fork", lambda: True)
+    words = [f"Wort {n % 997}" for n in range(20_000)]
+    expected = shrink(words)
+
+    with Workers(2, obey) as workers:
+        found = workers.do_all([("arrow", words)] * 4)
+
+    assert found == [expected] * 4
+
+
+def test_process_with_other_threads_is_not_copied():
+    go = threading.Event()
+    other = threading.Thread(target=go.wait)
+    n_threads = threading.active_count()
+
+    alone = local_workers._can_fork()
+    other.start()
+    both = local_workers._can_fork()
+    go.set()
+    other.join()
+
+    assert alone is (sys.platform == "linux" and n_threads == 1)
+    assert both is False
+
+
+@pytest.mark.parametrize("way", ["fork", "spawn"])
+def test_workers_of_a_killed_launcher_are_gone_at_once_whatever_they_do(way, tmp_path):
+    (tmp_path / "stuck.py").write_text(STUCK)
+    launcher = subprocess.Popen(
+        [sys.executable, str(tmp_path / "stuck.py"), way],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert launcher.stdout.readline() == "ready\n"
+    wait_for(lambda: len(session_of(launcher.pid)) == 3)
+    time.sleep(0.5 if way == "spawn" else 0.05)  # they count now
+
+    launcher.kill()
+    launcher.wait()
+
+    end_of(launcher)
+    launcher.stdout.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+def test_killed_run_leaves_no_process_at_any_moment_of_its_start(copies, tmp_path):  # noqa: F811
+    chance = random.Random(20261122)
+    n_killed = 0
+
+    while n_killed < KILLS:
+        run_of_two = start(tmp_path / "out", copies, "--workers", "2", start_new_session=True)
+        time.sleep(chance.uniform(0.2, 1.0))
+        run_of_two.kill()
+        n_killed += run_of_two.wait() == -signal.SIGKILL
+
+        end_of(run_of_two)
+        run_of_two.stderr.close()
+
+    assert finish(start(tmp_path / "out", copies, "--workers", "2")) == 0
+    assert finish(start(tmp_path / "one", copies)) == 0
+    assert files_of(tmp_path / "out") == files_of(tmp_path / "one")
+
+
+def workers_of(process):
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    return [int(pid) for pid in children.read_text().split()]
+
+
+@pytest.fixture
+def run_at_work(copies, tmp_path):  # noqa: F811
+    """A run with two workers that has units to do, and its output."""
+    process = start(tmp_path / "out", copies, "--workers", "2", start_new_session=True)
+    wait_for(lambda: any((tmp_path / "out").glob(".build/*/receipts/0*.json")))
+    return process, tmp_path / "out"
+
+
+def test_run_whose_worker_is_killed_says_so_and_goes_on(run_at_work, copies):  # noqa: F811
+    process, output = run_at_work
+    victim = workers_of(process)[0]
+
+    os.kill(victim, signal.SIGKILL)
+    _, errors = process.communicate(timeout=20)
+
+    assert process.returncode == 1
+    last = errors.splitlines()[-1]
+    assert last.startswith(f"error: Worker process {victim} was killed by SIGKILL")
+    assert re.search(r"See .*/workers.log; the same command goes on from here\.$", last)
+    assert not session_of(process.pid)
+    assert finish(start(output, copies, "--workers", "2")) == 0
+
+
+def test_interrupted_run_with_workers_leaves_none(run_at_work, copies):  # noqa: F811
+    process, output = run_at_work
+
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+    _, errors = process.communicate(timeout=20)
+
+    assert process.returncode == 130
+    assert errors.splitlines()[-1] == "error: interrupted. The same command goes on from here."
+    assert not session_of(process.pid)
+    assert not (output / "run.json").exists()
+    assert finish(start(output, copies, "--workers", "2")) == 0
+
+
+def test_what_workers_write_to_standard_error_is_in_their_log(tmp_path, monkeypatch, capfd):
+    def loud(_):
+        os.write(2, b"a library of the worker complains\n")
+        raise CorpusError("and fails")
+
+    monkeypatch.setattr(local_workers, "_can_fork", lambda: True)
+    monkeypatch.setattr(run, "_do", loud)
+    command = ["--input", str(LETTERS), "--output", str(tmp_path / "out"), *OPTIONS]
+
+    assert tei_to_ner.main([*command, "--workers", "2"]) == 1
+
+    [log] = (tmp_path / "out").glob(".build/*/workers.log")
+    assert "a library of the worker complains" in log.read_text()
+    assert "a library" not in capfd.readouterr().err
+
+
+def test_runs_from_another_thread_and_one_after_the_other_make_the_same(tmp_path):
+    command = ["--input", str(LETTERS), *OPTIONS, "--workers", "2", "--output"]
+    statuses = []
+
+    def run_one():
+        statuses.append(tei_to_ner.main([*command, str(tmp_path / "thread")]))
+
+    thread = threading.Thread(target=run_one)
+    thread.start()
+    thread.join()
+    statuses += [tei_to_ner.main([*command, str(tmp_path / name)]) for name in ("one", "two")]
+
+    assert statuses == [0, 0, 0]
+    assert files_of(tmp_path / "one") == files_of(tmp_path / "two") == files_of(tmp_path / "thread")
