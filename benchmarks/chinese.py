@@ -33,176 +33,43 @@ Everything is done by the commands that users have: run it again, and it goes on
 """
 
 import argparse
-import csv
-import gzip
 import json
 import math
-import os
 import random
-import resource
-import subprocess
-import sys
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import torch
+from chinese_sets import (
+    BASELINE,
+    LEXICONS,
+    MAIN,
+    RECIPES,
+    SETS,
+    scores_of,
+    slug,
+    tagger,
+    variants_of,
+)
+from chinese_tables import write_tables
+from chinese_texts import command, make_documents, make_ner, packed, raw_text
 
 from corpora.lexicon.known import jieba_dictionary, read_known
 from corpora.lexicon.words import is_word
 from corpora.schemas import SCHEMAS
 from corpora.shards import open_dataset, read_batches
-from corpora.tagging import from_iob2
 from corpora.tokenizers import Tokenizer
 from modeling.models.pretraining import PretrainingModel
 from modeling.recipes import recipe
 
 GENERAL = ("wiki", "daily", "web", "titles")
 """Raw text that the first encoder is trained on."""
-RECIPES = {
-    "without entities": "bert_fur_small",
-    "our lexicon": "entity_bert_small",
-    "no classification": "entity_bert_no_classification_small",
-    "random n-grams": "entity_bert_small",
-    "open domain": "entity_bert_small",
-    "known words kept": "entity_bert_small",
-}
-LEXICONS = {"random n-grams": "random", "open domain": "open", "known words kept": "all"}
-VARIANTS = ("base", "no pre-training", *list(RECIPES)[:-1])
-OF_NOVEL = ("without entities", "our lexicon", "known words kept")
-MAIN = ("without entities", "our lexicon", "random n-grams", "open domain")
-"""Those that are trained with more seeds."""
-BASELINE = "without entities"
 ENCODER = ["encoder.norm=pre"]
 TRAINING = ["optimizer.bias_correction=true", "optimizer.betas=[0.9,0.98]", "masking.share=0.3"]
 LENGTH = 64
 RATE = 1e-3
-PARTS = ("form in train, whatever its label", "form not in train")
 OFFSETS = (-1, 1, -2, 2)
 """Where the heads of the first layer look before anything is learned."""
-
-
-@dataclass(frozen=True)
-class Set:
-    """A NER set: its files, how it is split, and the raw text of its domain."""
-
-    files: tuple[str, ...]
-    split: tuple[str, ...]
-    domain: tuple[str, ...]
-    steps: int
-    """Of further training."""
-    epochs: int
-    train_size: int = 0
-    seeds: int = 2
-    """Of the main variants."""
-
-
-SETS = {
-    "cluener": Set(
-        ("cluener-train.json",),
-        ("--split", "sentence", "--ratios", "80/10/10"),
-        ("titles", "web"),
-        steps=200,
-        epochs=5,
-        train_size=3000,
-        seeds=1,
-    ),
-    "resume": Set(
-        ("resume-train.char.bmes", "resume-dev.char.bmes"),
-        ("--split", "sentence", "--ratios", "90/10/0", "--split-of", "resume-dev.char.bmes=test"),
-        (),
-        steps=100,
-        epochs=5,
-    ),
-    "weibo": Set(
-        ("weibo-2nd-train.conll", "weibo-2nd-dev.conll"),
-        ("--split", "sentence", "--ratios", "90/10/0", "--split-of", "weibo-2nd-dev.conll=test"),
-        ("web",),
-        steps=200,
-        epochs=10,
-    ),
-    "peoples-daily": Set(
-        ("peoples-daily-dev.txt",),
-        ("--split", "sentence", "--ratios", "80/10/10"),
-        ("daily",),
-        steps=200,
-        epochs=10,
-    ),
-    "sanguo": Set((), (), ("sanguo",), steps=150, epochs=4, train_size=3000),
-}
-CHAPTERS = {"train": range(1, 81), "dev": range(81, 91), "test": range(91, 121)}
-
-
-# --- commands
-
-
-def command(output: Path, module: str, *arguments: object) -> None:
-    """Run a command of ours; what it says, and the CPU minutes that it took, go to files."""
-    line = [sys.executable, "-m", module, *map(str, arguments)]
-    print("$ python", *line[1:], flush=True)
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    environment = {**os.environ, "OMP_WAIT_POLICY": "PASSIVE"}
-    with (output / "log.txt").open("a", encoding="utf-8") as log:
-        ended = subprocess.run(line, stdout=log, stderr=log, env=environment, check=False)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    seconds = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
-    with (output / "minutes.jsonl").open("a", encoding="utf-8") as file:
-        file.write(json.dumps({"module": module, "minutes": seconds / 60}) + "\n")
-    if ended.returncode:
-        sys.exit(f"{module} failed: the end of {output / 'log.txt'} says why.")
-
-
-def spent(output: Path) -> float:
-    """CPU minutes of all commands so far, of earlier runs of this script, too."""
-    with (output / "minutes.jsonl").open(encoding="utf-8") as file:
-        return sum(json.loads(line)["minutes"] for line in file)
-
-
-# --- texts
-
-
-def raw_text(data: Path) -> dict[str, list[list[str]]]:
-    """Documents of each source, each a list of lines."""
-    news, novels = data / "zh-news", data / "zh-novels"
-    with (data / "wiki-text-zh/wiki_00.jsonl").open(encoding="utf-8") as file:
-        wiki = [json.loads(line)["text"].split("\n") for line in file]
-    with gzip.open(news / "peoples-daily-199801.txt.gz", "rt", encoding="utf-8") as file:
-        daily = ["".join(pair.rpartition("/")[0] for pair in line.split()) for line in file]
-    titles = (news / "thucnews-titles.txt").read_text("utf-8").split("\n")
-    web = (news / "clue-corpus-small-sampled.txt").read_text("utf-8").split("\n")
-    chapters: list[list[str]] = []
-    for line in (novels / "三国演义.txt").read_text("utf-8").split("\n"):
-        if line.startswith("第") and "回" in line[:10]:
-            chapters.append([])
-        if chapters:
-            chapters[-1].append(line.strip())
-    return {
-        "wiki": wiki,
-        "daily": packed(daily, 20),
-        "titles": packed([title.partition("\t")[0] for title in titles], 100),
-        "web": packed(web, 1),
-        "sanguo": chapters,
-    }
-
-
-def packed(lines: Iterable[str], size: int) -> list[list[str]]:
-    """Lines in documents of so many."""
-    full = [line for line in lines if line.strip()]
-    return [full[start : start + size] for start in range(0, len(full), size)]
-
-
-def make_documents(output: Path, name: str, texts: Sequence[Sequence[str]]) -> Path:
-    """Write texts, and make documents of them."""
-    source, made = output / "raw" / f"{name}.jsonl", output / "documents" / name
-    source.parent.mkdir(parents=True, exist_ok=True)
-    with source.open("w", encoding="utf-8") as file:
-        for number, lines in enumerate(texts, 1):
-            row = {"id": f"{name} {number:05}", "text": "\n".join(lines)}
-            file.write(json.dumps(row, ensure_ascii=False) + "\n")
-    settings = ["--lang", "zh", "--group", name, "--output", made]
-    command(output, "pipelines.text_to_documents", "--input", source, *settings)
-    return made
 
 
 # --- the first encoder
@@ -287,55 +154,6 @@ def train(
 # --- a set
 
 
-def make_ner(args: argparse.Namespace, name: str) -> Path:
-    """The tagged sentences of a set."""
-    made = args.output / "ner" / name
-    if name == "sanguo":
-        files = list(silver(args, args.output / "raw" / "sanguo"))
-        split: Sequence[str] = ()
-    else:
-        files = [args.data / "ner-zh" / file for file in SETS[name].files]
-        split = SETS[name].split
-    settings = ["--card", "off", *split, "--output", made]
-    command(args.output, "pipelines.benchmark_to_ner", "--input", *files, *settings)
-    return made
-
-
-def silver(args: argparse.Namespace, folder: Path) -> Iterator[Path]:
-    """Chapters whose listed names are tagged, a character a line: train, dev and test."""
-    names = folder / "names.tsv"
-    folder.mkdir(parents=True, exist_ok=True)
-    with (args.data / "zh-novels/names-sanguo.tsv").open(encoding="utf-8") as file:
-        rows = list(csv.DictReader(file, delimiter="\t"))
-    forms = {row[column] for row in rows for column in ("name", "courtesy_name")}
-    forms |= {alias for row in rows for alias in row["aliases"].split(",")}
-    names.write_text("".join(f"{f}\tname:{f}\n" for f in sorted(forms) if len(f) > 1), "utf-8")
-    matched = args.output / "matched" / "sanguo-names"
-    source = ["--input", args.output / "documents/sanguo", "--forms", names, "--output", matched]
-    command(args.output, "pipelines.augment_mentions", *source)
-    chapters = list(open_dataset(matched).records())
-    for split, numbers in CHAPTERS.items():
-        path = folder / f"{split}.conll"
-        blocks = (lines for n in numbers for lines in tagged_lines(chapters[n - 1]))
-        path.write_text("\n\n".join(blocks) + "\n", "utf-8")
-        yield path
-
-
-def tagged_lines(chapter: Any) -> Iterator[str]:
-    """The sentences of a document, a character and its tag a line."""
-    tags = ["O"] * len(chapter.text)
-    for mention in chapter.mentions:
-        tags[mention.start : mention.end] = [
-            "B-PER",
-            *["I-PER"] * (mention.end - mention.start - 1),
-        ]
-    for sentence in chapter.sentences:
-        places = range(sentence.start, sentence.end)
-        lines = [f"{chapter.text[n]} {tags[n]}" for n in places if not chapter.text[n].isspace()]
-        if lines:
-            yield "\n".join(lines)
-
-
 def make_lexicons(args: argparse.Namespace, name: str, ner: Path) -> None:
     """For each lexicon: the words found in the domain's text, and examples that know them."""
     output, documents = args.output, [args.output / "documents" / n for n in SETS[name].domain]
@@ -379,10 +197,6 @@ def other_forms(output: Path, lexicon: Path) -> dict[str, Path]:
     return made
 
 
-def variants_of(name: str) -> Sequence[str]:
-    return OF_NOVEL if name == "sanguo" else VARIANTS
-
-
 def run_set(args: argparse.Namespace, name: str) -> None:
     """Make all of a set, with one seed."""
     ner = make_ner(args, name)
@@ -420,81 +234,7 @@ def tag(args: argparse.Namespace, name: str, variant: str, *, seeds: Sequence[in
     command(output, "modeling.evaluate", run, "--ner", ner, "--threads", 1, *against)
 
 
-def slug(text: str) -> str:
-    return text.replace(" ", "-")
-
-
-def tagger(output: Path, name: str, variant: str) -> Path:
-    return output / "taggers" / f"{name}-{slug(variant)}"
-
-
-def scores_of(output: Path, name: str, variant: str) -> Path:
-    return tagger(output, name, variant) / "evaluation" / f"{name}-test"
-
-
-# --- tables
-
-
-def table(output: Path, name: str) -> Iterator[str]:
-    """The scores of a set, in lines."""
-    yield f"\n## {name}\n"
-    heads = ("", "F1", "95 %", "seeds", "seen", "unseen", "against", "words", "known")
-    yield f"| {' | '.join(heads)} |"
-    yield "| --- |" + " ---: |" * (len(heads) - 1)
-    for variant in variants_of(name):
-        if (scores_of(output, name, variant) / "evaluation.json").is_file():
-            yield f"| {variant} | {' | '.join(cells(output, name, variant))} |"
-    scores = scores_of(output, name, BASELINE) / "evaluation.json"
-    if scores.is_file():
-        [run, *_] = json.loads(scores.read_text("utf-8"))["runs"].values()
-        yield f"\nA list of the training names: {percent(run['floor']['score']['f1'])}."
-
-
-def cells(output: Path, name: str, variant: str) -> Iterator[str]:
-    """F1 and its interval, that of other seeds, of names in training and not, the difference."""
-    folder = scores_of(output, name, variant)
-    runs = list(json.loads((folder / "evaluation.json").read_text("utf-8"))["runs"].values())
-    first = runs[0]["strict"]["micro"]
-    yield percent(first["f1"])
-    yield f"{percent(first['interval']['low'])}–{percent(first['interval']['high'])}"
-    yield ", ".join(percent(run["scores"]["strict_f1"]) for run in runs[1:])
-    scores = {part["name"]: part["score"] for part in runs[0]["mentions"]}
-    for score in (scores[name] for name in PARTS):
-        yield f"{percent(score['f1'])} ({percent(score['recall'])} of {score['gold']:,})"
-    compared = next(iter(folder.glob("against-*/comparison.json")), None)
-    if compared:
-        found = json.loads(compared.read_text("utf-8"))["difference"]
-        low, high = found["interval"]["low"], found["interval"]["high"]
-        yield f"{100 * found['value']:+.1f} ({100 * low:+.1f} to {100 * high:+.1f})"
-    else:
-        yield ""
-    if variant in {"base", BASELINE}:
-        yield from ("", "")
-        return
-    rows = open_dataset(output / "words" / f"{name}-{LEXICONS.get(variant, 'ours')}").rows()
-    forms = {row["title"] for row in rows}
-    names = list(test_names(output / "ner" / name))
-    yield f"{len(forms):,}"
-    yield percent(sum(form in forms for form in names) / len(names))
-
-
-def test_names(ner: Path) -> Iterator[str]:
-    """The names of the test sentences, one by one."""
-    for row in open_dataset(ner).rows():
-        if row["split"] == "test":
-            for span in from_iob2(row["tags"]):
-                yield "".join(row["tokens"][span.start : span.end])
-
-
-def percent(value: float) -> str:
-    return f"{100 * value:.1f}"
-
-
-def write_tables(args: argparse.Namespace) -> None:
-    lines = [line for name in args.sets for line in table(args.output, name)]
-    text = "\n".join([*lines, "", f"{spent(args.output):.1f} CPU minutes."])
-    (args.output / "tables.md").write_text(text + "\n", "utf-8")
-    print(text, flush=True)
+# --- all
 
 
 def main() -> None:

@@ -9,7 +9,7 @@ from corpora.receipts import Accounting, Receipt, write_receipt
 from corpora.rows import document_to_row
 from corpora.schemas import SCHEMAS
 from corpora.shards import ShardWriter, write_text
-from tests.corpora.diff.test_diff import document
+from tests.corpora.diff.two_versions import document
 
 UNITS = tuple(Unit(number, (), {}, {}) for number in range(12))
 STAGE = Stage("extract", UNITS, {"pages": "documents"})

@@ -1,32 +1,14 @@
-"""``python -m modeling.predict`` on every kind of input."""
+"""``python -m modeling.predict`` on text and words, and options that it refuses."""
 
 import io
 import json
-from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from corpora.document import Document, Mention, Span
-from corpora.inspection import main as shards
 from corpora.ner.conll import read_conll, write_conll
-from corpora.rows import document_from_row, document_to_row
-from corpora.schemas import SCHEMAS
-from corpora.shards import ShardWriter, open_dataset
-from corpora.tei.edition import edition_path, load_edition
-from corpora.tei.reader import read_tei
 from modeling.finetuning.data import NerData
 from modeling.predict import main
 from modeling.predicting.masked import Guesser
-from modeling.tagger import Tagger
-
-LETTERS = Path(__file__).resolve().parents[1] / "data" / "letters"
-TEI = """<?xml version='1.0'  encoding="UTF-8"?>
-<!-- kept --><TEI xmlns="http://www.tei-c.org/ns/1.0"><teiHeader><fileDesc><titleStmt><title>A</title>
-</titleStmt><publicationStmt><p/></publicationStmt><sourceDesc><p/></sourceDesc></fileDesc></teiHeader>
-<text><body><p  n='1'>ich war in Ulm und sah bei <persName>Anna</persName> viel.</p><p>dann
-war ich in <hi rend="i">Bad</hi> Berg.</p></body></text></TEI>
-"""
 
 
 def predict(*options):
@@ -77,133 +59,6 @@ def test_words_without_tags_are_read_too(tagger_run, tmp_path, capsys):
     ]
 
 
-def write_documents(folder, documents):
-    folder.mkdir()
-    with ShardWriter(folder / "shard-00000.arrow", SCHEMAS["documents"]) as writer:
-        for document in documents:
-            writer.write(document_to_row(document))
-    shard = {name: getattr(writer.shard, name) for name in ("name", "rows", "bytes", "sha256")}
-    n = len(documents)
-    description = {
-        "schema": "documents",
-        "version": SCHEMAS["documents"].version,
-        "plan": {"fingerprint": "f", "inputs": [], "parameters": {}},
-        "shards": [shard],
-        "accounting": {"read": n, "written": n, "filtered": {}, "rejected": {}},
-        "counters": {},
-    }
-    (folder / "dataset.json").write_text(json.dumps(description))
-    return folder
-
-
-@pytest.fixture
-def documents(tmp_path):
-    text = "ich war in Ulm . und bei Ida Berg ."
-    document = Document(
-        id="d",
-        group="g",
-        source="s",
-        text=text,
-        sentences=(Span(0, 16), Span(17, len(text))),
-        mentions=(
-            Mention(0, 3, label="x", origin="prediction"),
-            Mention(21, 28, entity="w:Ida", origin="link"),
-        ),
-    )
-    return write_documents(tmp_path / "documents", [document])
-
-
-def test_documents_get_predictions_beside_what_is_there(tagger_run, documents, tmp_path):
-    out = tmp_path / "out"
-    assert predict(tagger_run, "--documents", documents, "--output", out) == 0
-
-    assert shards(["verify", str(out), "--rows"]) == 0
-    [document] = [document_from_row(row) for row in open_dataset(out, "documents").rows()]
-    found = [(document.text[m.start : m.end], m.origin) for m in document.mentions]
-    assert found == [("Ulm", "prediction"), ("bei Ida", "link")]  # "Ida Berg" would cross it
-    counters = json.loads((out / "dataset.json").read_text())["counters"]
-    assert counters["predictions.crossing"] == 1
-    assert counters["predictions.replaced"] == 1
-
-
-def test_the_same_command_makes_nothing_anew(tagger_run, documents, tmp_path, monkeypatch):
-    out = tmp_path / "out"
-    predict(tagger_run, "--documents", documents, "--output", out)
-    monkeypatch.setattr(Tagger, "annotate_all", None)
-
-    assert predict(tagger_run, "--documents", documents, "--output", out) == 0
-
-
-@pytest.fixture
-def letter(tmp_path):
-    path = tmp_path / "letters" / "a.xml"
-    path.parent.mkdir()
-    path.write_bytes(TEI.encode())
-    return path
-
-
-TEI_OPTIONS = ("--edition", "tei", "--labels")
-
-
-@pytest.fixture
-def labels(tmp_path):
-    path = tmp_path / "labels.toml"
-    path.write_text('[labels]\npers = "person"\n')
-    return path
-
-
-def test_names_are_written_into_tei_and_nothing_else_changes(tagger_run, letter, labels, tmp_path):
-    out = tmp_path / "out"
-    options = (*TEI_OPTIONS, labels, "--output", out)
-    assert predict(tagger_run, "--tei", letter, *options) == 0
-
-    written = (out / "a.xml").read_text()
-    assert ">Ulm</placeName>" in written
-    assert '<hi rend="i">Bad</hi> Berg</placeName>' in written
-    assert written.count("<persName>Anna</persName>") == 1
-    assert "<?xml version='1.0'  encoding=\"UTF-8\"?>\n<!-- kept -->" in written
-    assert predict("--tei", out / "a.xml", "--undo", "--output", tmp_path / "back") == 0
-    assert (tmp_path / "back" / "a.xml").read_bytes() == letter.read_bytes()
-
-
-def test_a_reviewed_list_is_applied(tagger_run, letter, labels, tmp_path):
-    tsv = tmp_path / "c.tsv"
-    options = (*TEI_OPTIONS, labels, "--candidates", tsv)
-    assert predict(tagger_run, "--tei", letter, *options) == 0
-    head, *rows = tsv.read_text().splitlines()
-    kept = [row + ("no" if "Ulm" in row.split("⟦")[1] else "") for row in rows]
-    tsv.write_text("\n".join([head, *kept]) + "\n")
-
-    out = tmp_path / "out"
-    assert predict("--tei", letter, "--edition", "tei", "--apply", tsv, "--output", out) == 0
-
-    written = (out / "a.xml").read_text()
-    assert "Ulm</placeName>" not in written
-    assert "Berg</placeName>" in written
-
-
-def test_files_are_never_overwritten(tagger_run, letter, labels, capsys):
-    options = (*TEI_OPTIONS, labels, "--output", letter.parent)
-    with pytest.raises(SystemExit) as stopped:
-        predict(tagger_run, "--tei", letter, *options)
-
-    assert stopped.value.code == 2
-    assert "overwrite" in capsys.readouterr().err
-    assert letter.read_bytes() == TEI.encode()
-
-
-def test_files_that_cannot_be_read_are_named(tagger_run, letter, labels, tmp_path, capsys):
-    (letter.parent / "b.xml").write_text("<TEI><text>")
-    out = tmp_path / "out"
-
-    assert predict(tagger_run, "--tei", letter.parent, *TEI_OPTIONS, labels, "--output", out) == 0
-
-    assert "b.xml" in capsys.readouterr().err
-    [row] = (out / "rejected.jsonl").read_text().splitlines()
-    assert json.loads(row)["source"] == "b.xml"
-    assert (out / "a.xml").exists()
-
-
 def test_a_masked_word_and_a_masked_entity_are_guessed(tmp_path, examples, capsys):
     from modeling.pretrain import main as pretrain
 
@@ -240,43 +95,6 @@ def test_commands_that_cannot_be_are_explained(options, message, capsys):
 
     assert stopped.value.code == 2
     assert message in capsys.readouterr().err
-
-
-def test_other_labels_make_the_dataset_anew(tagger_run, documents, tmp_path):
-    names = tmp_path / "map.toml"
-    out = tmp_path / "out"
-    predict(tagger_run, "--documents", documents, "--output", out)
-    for target in ("PLACE", "LOC"):
-        names.write_text(f'[labels]\nplace = "{target}"\n')
-
-        assert (
-            predict(tagger_run, "--documents", documents, "--output", out, "--labels", names) == 0
-        )
-
-        [row] = open_dataset(out, "documents").rows()
-        labels = {m.label for m in document_from_row(row).mentions if m.origin == "prediction"}
-        assert labels == {target}
-
-
-def test_documents_that_are_not_cut_into_sentences_are_counted(tagger_run, documents, tmp_path):
-    [row] = open_dataset(documents, "documents").rows()
-    bare = [replace(document_from_row(row), id=id, sentences=()) for id in ("a", "b")]
-    write_documents(tmp_path / "bare", bare)
-
-    out = tmp_path / "out"
-    assert predict(tagger_run, "--documents", tmp_path / "bare", "--output", out) == 0
-
-    counters = json.loads((out / "dataset.json").read_text())["counters"]
-    assert counters["documents.without_sentences"] == 2
-
-
-def test_a_dataset_without_documents_gives_one(tagger_run, tmp_path):
-    write_documents(tmp_path / "none", [])
-
-    out = tmp_path / "out"
-    assert predict(tagger_run, "--documents", tmp_path / "none", "--output", out) == 0
-
-    assert list(open_dataset(out, "documents").rows()) == []
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
@@ -343,18 +161,6 @@ def test_what_cannot_be_written_leaves_no_half_of_it(tagger_run, tmp_path, capsy
     assert {path.name for path in tmp_path.iterdir()} == {"w.txt"}
 
 
-def test_labels_that_the_edition_has_not_are_said_before_any_file_is_written(
-    tagger_run, letter, tmp_path, capsys
-):
-    with pytest.raises(SystemExit):
-        predict(tagger_run, "--tei", letter, "--edition", "tei", "--output", tmp_path / "out")
-
-    message = capsys.readouterr().err
-    assert "has no label 'pers'" in message
-    assert "--labels MAP" in message
-    assert not (tmp_path / "out").exists()
-
-
 def test_a_decoder_of_another_head_is_refused(tagger_run, tmp_path, capsys):
     (tmp_path / "a.txt").write_text("in Ulm")
     with pytest.raises(SystemExit):
@@ -387,26 +193,3 @@ def test_no_option_does_nothing(options, capsys):
 
     assert stopped.value.code == 2
     assert capsys.readouterr().err.count("--") > 0
-
-
-def test_a_text_becomes_a_tei_file_with_its_names(tagger_run, tmp_path, labels, capsys):
-    text = "ich war in Ulm & sah <viel>.\n\n  dann  bei Ida Berg.\n"
-    (tmp_path / "letter.txt").write_text(text)
-
-    command = ("--text", tmp_path / "letter.txt", "--format", "tei", "--labels", labels)
-    assert predict(tagger_run, *command, "--lang", "de") == 0
-
-    written = capsys.readouterr().out
-    [found] = read_tei(written.encode(), load_edition(edition_path("tei")), name="a.xml")
-    names = [(found.document.text[m.start : m.end], m.label) for m in found.document.mentions]
-    assert {("Ulm", "place"), ("Ida Berg", "person")} <= set(names)
-    assert found.document.text == "ich war in Ulm & sah <viel>.\ndann  bei Ida Berg."
-    assert "&lt;viel" in written
-
-
-def test_a_character_that_xml_cannot_hold_is_named(tagger_run, tmp_path, labels, capsys):
-    (tmp_path / "letter.txt").write_text("in Ulm\ufffe .")
-
-    command = ("--text", tmp_path / "letter.txt", "--format", "tei", "--labels", labels)
-    assert predict(tagger_run, *command) == 1
-    assert "character 6 of the text (U+FFFE)" in capsys.readouterr().err

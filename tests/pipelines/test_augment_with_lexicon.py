@@ -8,7 +8,7 @@ from corpora.document import Document
 from corpora.shards import open_dataset
 from corpora.surface_forms import SurfaceMatcher
 from pipelines import augment_mentions, documents_to_lexicon
-from tests.pipelines.test_entity_vocab_pipeline import write_dataset
+from tests.pipelines.document_dataset import write_dataset
 
 TEXTS = {
     "甲传": "玄德入城。云长出城，玄德笑，云长怒。玄德玄德，云长云长。玄德去，云长来，玄德。",

@@ -22,8 +22,8 @@ from corpora.word_counts import CharacterCounts, WordCounter, WordTable, merge
 from pipelines import documents_to_tokenizer as pipeline
 from pipelines.run import _tasks
 from pipelines.work import do_merge, do_unit
-from tests.corpora.test_tokenizers import CHARACTERS
-from tests.pipelines.test_entity_vocab_pipeline import write_dataset
+from tests.corpora.small_bert import CHARACTERS
+from tests.pipelines.document_dataset import write_dataset
 from tests.pipelines.test_tei_to_ner import files_of
 
 NAME = "pipelines.documents_to_tokenizer"

@@ -1,54 +1,25 @@
-"""Plain text to documents: what comes out of files of all forms, and what ends the run."""
+"""Plain text to documents: what comes out of files of all forms, real ones among them."""
 
 import bz2
 import gzip
 import json
 import lzma
 import re
-import shutil
-from pathlib import Path
 
 import pytest
 
-from corpora import plan
 from corpora.inspection import main as shards
 from corpora.shards import open_dataset
-from pipelines import text_to_documents
-from pipelines.text_to_documents import main
-
-SAMPLES = Path(__file__).resolve().parents[1] / "data" / "text"
-DOC = '<doc id="{}" url="https://x/{}" title="{}">\n{}\n</doc>\n'
-
-
-def run(output, *options, input=SAMPLES):
-    inputs = [str(input)] if isinstance(input, Path | str) else list(map(str, input))
-    return main(["--input", *inputs, "--output", str(output), *map(str, options)])
-
-
-def documents_of(folder):
-    return list(open_dataset(folder, "documents").records())
-
-
-def describe(folder):
-    return json.loads((folder / "dataset.json").read_text("utf-8"))
-
-
-def counters_of(folder):
-    return describe(folder)["counters"]
-
-
-def rejected_of(folder):
-    lines = (folder / "rejected.jsonl").read_text("utf-8").splitlines()
-    return [(row["source"], row["position"], row["reason"]) for row in map(json.loads, lines)]
-
-
-def surfaces(document, name):
-    return [document.text[s.start : s.end] for s in getattr(document, name)]
-
-
-def published(folder):
-    paths = [p for p in folder.rglob("*") if p.is_file() and ".build" not in p.parts]
-    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in paths if p.name != ".lock"}
+from tests.pipelines.text_runs import (
+    DOC,
+    SAMPLES,
+    counters_of,
+    describe,
+    documents_of,
+    rejected_of,
+    run,
+    surfaces,
+)
 
 
 def test_a_file_becomes_a_document_with_all_its_characters(tmp_path):
@@ -199,164 +170,6 @@ def test_what_is_no_text_is_counted(tmp_path):
     assert counters["characters.control/U+0000"] == counters["characters.control/U+000C"] == 1
     assert counters["characters.control"] == 2
     assert counters["characters.replacement"] == 1
-
-
-@pytest.fixture
-def small_parts(monkeypatch):
-    """Cut even small files."""
-    monkeypatch.setattr(text_to_documents, "RANGE_BYTES", 9000)
-    monkeypatch.setattr(plan, "UNIT_BYTES", 9000)
-
-
-def write_many(folder):
-    """Files of all forms, some of them large."""
-    shutil.copytree(SAMPLES, folder)
-    articles = [DOC.format(n, n, f"T{n}", f"T{n}\n\nSatz {n}. Noch einer.") for n in range(400)]
-    (folder / "many").write_text("".join(articles))
-    lines = [json.dumps({"id": f"j{n}", "text": f"Satz {n}. Ende."}) for n in range(400)]
-    (folder / "many.jsonl").write_text("\r\n".join(["", *lines, "{", ""]), newline="")
-
-
-def test_an_option_of_json_lines_makes_all_files_json_lines(tmp_path):
-    (tmp_path / "f").write_text('torn"}\n{"body": "a"}\n{"body": "b"}\n')
-
-    run(tmp_path / "out", "--field", "text=body", input=tmp_path / "f")
-
-    assert [d.text for d in documents_of(tmp_path / "out")] == ["a", "b"]
-    assert rejected_of(tmp_path / "out") == [("f", "line 1", "broken_json")]
-
-
-@pytest.mark.parametrize("option", [("--split-pattern", "^{"), ("--split-blank", 0)])
-def test_an_option_of_plain_text_makes_all_files_plain_text(option, tmp_path):
-    (tmp_path / "f").write_text('{"text": "a"}\n{"text": "b"}\n')
-
-    run(tmp_path / "out", *option, input=tmp_path / "f")
-
-    assert [d.text for d in documents_of(tmp_path / "out")] == ['{"text": "a"}', '{"text": "b"}']
-
-
-def test_a_first_record_that_is_too_long_costs_only_itself(tmp_path):
-    (tmp_path / "f").write_text(json.dumps({"text": "x" * 99}) + '\n{"text": "a"}\n')
-
-    run(tmp_path / "out", "--max-characters", 50, input=tmp_path / "f")
-
-    assert [d.text for d in documents_of(tmp_path / "out")] == ["a"]
-    assert rejected_of(tmp_path / "out") == [("f", "line 1", "too_large")]
-
-
-def test_a_field_that_only_has_the_name_of_a_column_rejects_no_record(tmp_path):
-    (tmp_path / "f").write_text('{"text": "a", "lang": "Deutsch, alt", "group": ["x"]}\n')
-
-    run(tmp_path / "out", "--lang", "de", "--metadata", "*", input=tmp_path / "f")
-
-    [document] = documents_of(tmp_path / "out")
-    assert (document.lang, document.group) == ("de", tmp_path.name)
-    assert dict(document.metadata) == {"lang": "Deutsch, alt", "group": '["x"]'}
-    counters = counters_of(tmp_path / "out")
-    assert counters["fields.unusable"] == 2
-    assert counters["fields.unusable/lang"] == counters["fields.unusable/group"] == 1
-
-
-@pytest.mark.parametrize("rate", [0, 1])
-def test_nothing_is_published_where_all_is_rejected(rate, tmp_path, capsys):
-    (tmp_path / "f").write_text('{"text": "a"\n{"body": "b"}\n')
-
-    assert run(tmp_path / "out", "--max-reject-rate", rate, input=tmp_path / "f") == 1
-
-    message = capsys.readouterr().err
-    assert "2 of 2 records were rejected (broken_json 1, missing_field 1), and none" in message
-    assert "f:1: no JSON" in message
-    assert not (tmp_path / "out/dataset.json").exists()
-
-
-@pytest.mark.usefixtures("small_parts")
-def test_bytes_do_not_depend_on_workers(tmp_path):
-    write_many(tmp_path / "in")
-
-    for workers in (1, 2):
-        options = ["--workers", workers, "--lang", "de", "--exclude", "README.md", "news.jsonl"]
-        assert run(tmp_path / f"out{workers}", *options, input=tmp_path / "in") == 0
-
-    assert published(tmp_path / "out1") == published(tmp_path / "out2")
-    assert len(describe(tmp_path / "out1")["shards"]) > 5
-
-
-def test_documents_do_not_depend_on_how_files_are_cut(tmp_path, request):
-    write_many(tmp_path / "in")
-    run(tmp_path / "whole", "--lang", "de", input=tmp_path / "in" / "many*")
-
-    request.getfixturevalue("small_parts")
-    run(tmp_path / "cut", "--lang", "de", input=tmp_path / "in" / "many*")
-
-    assert documents_of(tmp_path / "whole") == documents_of(tmp_path / "cut")
-    assert counters_of(tmp_path / "whole") == counters_of(tmp_path / "cut")
-    assert rejected_of(tmp_path / "cut") == [("many.jsonl", "line 402", "broken_json")]
-    assert len(describe(tmp_path / "cut")["shards"]) > len(describe(tmp_path / "whole")["shards"])
-
-
-@pytest.mark.usefixtures("small_parts")
-@pytest.mark.parametrize("limit", [1, 390, 10_000])
-def test_limit_is_of_records_whatever_became_of_them(limit, tmp_path):
-    write_many(tmp_path / "in")
-
-    run(tmp_path / "out", "--limit", limit, input=tmp_path / "in" / "many*")
-
-    assert describe(tmp_path / "out")["accounting"]["read"] == min(limit, 801)
-    ids = [document.id for document in documents_of(tmp_path / "out")]
-    every = [f"in:{n}" for n in range(400)] + [f"in:j{n}" for n in range(400)]
-    assert ids == every[:limit]
-
-
-def test_the_white_space_of_a_group_is_one_space(tmp_path):
-    (tmp_path / "f").write_text("Ein Text.")
-
-    run(tmp_path / "out", "--group", " x\ty\n z ", input=tmp_path / "f")
-
-    [document] = open_dataset(tmp_path / "out").records()
-    assert document.group == "x y z"
-
-
-def test_the_name_of_the_folder_is_in_the_plan_only_where_it_names_a_group(tmp_path):
-    prints = []
-    for folder, group in (("a", "g"), ("b", "g"), ("a", None), ("b", None)):
-        (tmp_path / folder).mkdir(exist_ok=True)
-        (tmp_path / folder / "f").write_text("x")
-        options = ["--group", group] if group else []
-        run(tmp_path / f"{folder}-{group}", *options, input=tmp_path / folder / "f")
-        prints.append(describe(tmp_path / f"{folder}-{group}")["plan"]["fingerprint"])
-
-    assert prints[0] == prints[1]
-    assert prints[2] != prints[3]
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--encoding", "klingon"], "--encoding klingon"),
-        (["--split-pattern", "("], "--split-pattern"),
-        (["--split-pattern", "a", "--split-blank", "2"], "choose one"),
-        (["--split-blank", "-1"], "--split-blank -1"),
-        (["--split-blank", "1", "--format", "doc"], "only plain text"),
-        (["--field", "text"], "COLUMN=FIELD"),
-        (["--field", "text=a", "--format", "plain"], "--field is for"),
-        (["--field", "text=a", "--split-blank", "1"], "--field is for JSON Lines"),
-        (["--lang", "auf Deutsch"], "--lang auf Deutsch: no tag"),
-        (["--max-file-size", "nan"], "--max-file-size"),
-        (["--max-characters", "0"], "--max-characters"),
-        (["--group", " "], "--group"),
-        (["--exclude", "nothing"], "--exclude nothing"),
-    ],
-)
-def test_options_that_make_no_sense_are_refused(options, message, tmp_path, capsys):
-    assert run(tmp_path / "out", *options) == 2
-
-    assert message in capsys.readouterr().err
-
-
-def test_the_next_step_is_named(tmp_path, capsys):
-    run(tmp_path / "out", input=SAMPLES / "brief.txt")
-
-    assert "pipelines.documents_to_tokenizer" in capsys.readouterr().out
 
 
 @pytest.mark.realdata

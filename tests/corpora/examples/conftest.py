@@ -1,0 +1,22 @@
+"""A small entity vocabulary."""
+
+import pytest
+
+from corpora.entity_vocab import EntityVocab
+from corpora.schemas import SCHEMAS
+from corpora.shards import ShardWriter, write_json
+from tests.corpora.examples.small_examples import ENTITIES
+
+
+@pytest.fixture(scope="module")
+def vocab(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("vocab")
+    rows = [(name, 0, False) for name in ("[PAD]", "[UNK]", "[MASK]")]
+    rows += [(name, count, False) for name, count in ENTITIES.items()] + [("x:Gone", 5, True)]
+    with ShardWriter(folder / "shard-00000.arrow", SCHEMAS["entities"]) as writer:
+        for id, (entity, count, retired) in enumerate(rows):
+            writer.write({"id": id, "entity": entity, "count": count, "retired": retired})
+    shard = {name: getattr(writer.shard, name) for name in ("name", "rows", "bytes", "sha256")}
+    description = {"schema": "entities", "version": 1, "shards": [shard]}
+    write_json(folder / "dataset.json", {**description, "plan": {}, "accounting": {}})
+    return EntityVocab(folder)

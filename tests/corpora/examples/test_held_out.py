@@ -1,0 +1,46 @@
+"""Documents to examples: what is held out."""
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from corpora.examples import HELD_OUT, TRAIN, ExampleMaker
+from corpora.held_out import threshold
+from corpora.sampling import share
+from tests.corpora.examples.small_examples import batch_of, document, rules, tokenizer
+
+
+def test_the_share_of_a_document_decides_its_split():
+    ids = [f"d{n}" for n in range(50)]
+    how = rules(held_out=0.3, seed=7)
+    maker = ExampleMaker(tokenizer(), None, replace(how, length=1))
+
+    made = maker.make(batch_of(*(document("a b", id=id) for id in ids)))
+
+    splits = dict(zip(*(made.examples.column(n).to_pylist() for n in ("document_id", "split"))))  # noqa: B905
+    assert splits == {id: HELD_OUT if share(id, seed=7) < 0.3 else TRAIN for id in ids}
+    assert set(splits.values()) == {HELD_OUT, TRAIN}
+
+
+@given(
+    st.lists(st.floats(0, 1, exclude_max=True), max_size=6, unique=True),
+    st.floats(0, 1, exclude_max=True),
+)
+def test_of_several_documents_some_are_held_out_and_some_are_not(shares, held_out):
+    found = min(shares, default=1.0), max(shares, default=0.0)
+
+    limit = threshold(held_out, found)
+
+    below = [at for at in shares if at < limit]
+    wanted = [at for at in shares if at < held_out]
+    if held_out == 0:
+        assert below == []
+    elif len(shares) > 1:
+        assert 0 < len(below) < len(shares)
+        if 0 < len(wanted) < len(shares):
+            assert below == wanted
+        else:
+            assert abs(len(below) - len(wanted)) == 1
+    else:
+        assert below == []

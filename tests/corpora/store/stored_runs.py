@@ -1,0 +1,39 @@
+"""Runs to put into a store, and what is in it."""
+
+from corpora.build import hold as hold_output
+from corpora.plan import Plan, Unit
+from corpora.receipts import Accounting, Receipt, write_receipt
+from corpora.rows import document_to_row
+from corpora.schemas import SCHEMAS
+from corpora.shards import ShardWriter, open_dataset, write_text
+from tests.corpora.diff.two_versions import document
+
+
+def make(output, text, **parameters):
+    """A run as pipelines make it: one dataset of one document, and a side file."""
+    unit = Unit(0, (), {}, {})
+    plan = Plan("test", {"documents": "documents"}, {"text": text} | parameters, (unit,))
+    with hold_output(output, plan) as build:
+        path = build.staging("documents") / unit.shard_name
+        with ShardWriter(path, SCHEMAS["documents"]) as writer:
+            writer.write(document_to_row(document(1, text=text)))
+        receipt = Receipt(
+            fingerprint=plan.fingerprint,
+            unit=0,
+            shards={"documents": writer.shard},
+            accounting=Accounting(read=1, written=1),
+            counters={},
+            rejected=[],
+        )
+        write_receipt(build.receipt_path(unit), receipt)
+        build.publish(lambda b: write_text(b.side / "report.md", [text]))
+    return output
+
+
+def text_of(version):
+    [row] = open_dataset(version / "documents").rows()
+    return row["text"]
+
+
+def names_that_stay(fates):
+    return {fate.version for fate in fates if fate.reason}

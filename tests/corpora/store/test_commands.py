@@ -1,0 +1,104 @@
+"""The commands of a store, and what is left of one that is killed."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from corpora.store import publish
+from corpora.store_commands import main
+from tests.corpora.store.stored_runs import make
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def test_the_commands_publish_name_switch_and_prune(tmp_path, capsys):
+    shelf = str(tmp_path / "store" / "klwiki")
+    for n in "123":
+        source = make(tmp_path / n, f"Text {n}.")
+        assert main(["publish", str(source), shelf, "--version", n]) == 0
+    capsys.readouterr()
+
+    assert main(["current", shelf]) == 0
+    assert capsys.readouterr().out == f"{shelf}/3\n"
+    assert main(["switch", shelf, "2"]) == 0
+    assert main(["prune", shelf, "--keep", "1"]) == 0
+    capsys.readouterr()
+    assert main(["list", shelf]) == 0
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["2"]
+    assert main(["switch", shelf, "3"]) == 2
+    assert main(["current", str(tmp_path)]) == 1
+
+
+# Runs the command given as Python, killed at the file operation of that number; prints the number
+# of operations when none is left to be killed at.
+DRIVER = """
+import os, shutil, signal, sys
+from pathlib import Path
+import corpora.build, corpora.inspection, corpora.retention, corpora.shards, corpora.store
+from corpora.store import current, publish, version_names
+from corpora.inspection import verify
+
+code, pristine, store, source = sys.argv[1], *map(Path, sys.argv[2:])
+shelf = store / "klwiki"
+EVENTS = {"os.rename", "os.link", "os.mkdir", "os.remove", "os.rmdir", "fcntl.flock"}
+WRITING = os.O_WRONLY | os.O_RDWR
+
+def in_a_child(number):
+    pid = os.fork()
+    if not pid:
+        left = number
+        def hook(event, arguments):
+            nonlocal left
+            if event in EVENTS or (event == "open" and (arguments[2] or 0) & WRITING):
+                left -= 1
+                if not left:
+                    os.kill(os.getpid(), signal.SIGKILL)
+        sys.addaudithook(hook)
+        exec(code)
+        os._exit(0)
+    return os.waitpid(pid, 0)[1]
+
+number, is_killed = 0, True
+while is_killed:
+    number += 1
+    shutil.rmtree(store, ignore_errors=True)
+    shutil.copytree(pristine, store)
+    is_killed = in_a_child(number) == signal.SIGKILL
+    name = current(shelf).name
+    verify(current(shelf))
+    for version in version_names(shelf):
+        verify(shelf / version)
+    assert name == "v2" or (name == "v3" and "publish" in code), name
+    assert in_a_child(0) == 0
+    left = {path.name for path in shelf.iterdir()} - {"current", "history.json", ".lock"}
+    assert left == ({"v1", "v2", "v3"} if "publish" in code else {"v2"}), left
+    verify(current(shelf))
+print(number)
+"""
+
+
+@pytest.mark.parametrize(
+    "code",
+    ['publish(source, shelf, version="v3")', "corpora.retention.prune(shelf, keep=1)"],
+    ids=["publish", "prune"],
+)
+def test_killed_at_any_file_operation_there_is_always_a_whole_current_version(code, five, tmp_path):
+    pristine = tmp_path / "pristine"
+    for n in (1, 2):
+        publish(five / f"run{n}", pristine / "klwiki", version=f"v{n}")
+    command = [sys.executable, "-c", DRIVER, code]
+
+    done = subprocess.run(
+        [*command, pristine, tmp_path / "store", five / "run3"],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 10

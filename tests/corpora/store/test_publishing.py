@@ -1,0 +1,206 @@
+"""Versions in a store: published whole, switched in one step."""
+
+import errno
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from corpora.build import hold as hold_output
+from corpora.errors import CorpusError, DamagedDatasetError, FolderInUseError, UsageError
+from corpora.inspection import verify
+from corpora.plan import Plan, Unit
+from corpora.store import current, hold, publish, switch, version_names
+from tests.corpora.store.stored_runs import make, text_of
+
+
+def test_what_is_published_is_verified_current_and_whole(tmp_path, shelf):
+    source = make(tmp_path / "run", "Ein Text.")
+
+    target = publish(source, shelf, version="20261101")
+
+    assert current(shelf) == target == shelf / "20261101"
+    verify(target)
+    made = {p.relative_to(source) for p in source.rglob("*") if p.is_file()}
+    there = {p.relative_to(target) for p in target.rglob("*") if p.is_file()}
+    assert there == {p for p in made if p.parts[0] not in {".build", ".lock"}}
+
+
+def test_a_version_outlives_its_source(tmp_path, shelf):
+    source = make(tmp_path / "run", "Ein Text.")
+    target = publish(source, shelf)
+
+    make(source, "Ein anderer Text.")
+
+    assert text_of(target) == "Ein Text."
+    shutil.rmtree(source)
+    verify(target)
+
+
+def test_files_are_copied_and_verified_where_they_cannot_be_linked(tmp_path, shelf, monkeypatch):
+    def fail(self, target):
+        raise OSError(errno.EXDEV, "Invalid cross-device link", str(self), None, str(target))
+
+    source = make(tmp_path / "run", "Ein Text.")
+    monkeypatch.setattr(Path, "hardlink_to", fail)
+
+    target = publish(source, shelf)
+
+    verify(target)
+    assert not any(p.stat().st_nlink > 1 for p in target.rglob("*") if p.is_file())
+
+
+def test_a_copy_that_comes_out_damaged_is_not_published(published, tmp_path, monkeypatch):
+    def fail(*_):
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    def copy_half(source, target):
+        target.write_bytes(source.read_bytes()[: source.stat().st_size // 2])
+
+    source = make(tmp_path / "run", "Ein Text.")
+    monkeypatch.setattr(Path, "hardlink_to", fail)
+    monkeypatch.setattr(shutil, "copyfile", copy_half)
+
+    with pytest.raises(CorpusError):
+        publish(source, published, version="v6")
+
+    assert current(published).name == "v5"
+    assert not list(published.glob(".incoming*"))
+
+
+@pytest.mark.parametrize("name", ["documents/shard-00000.arrow", "report.md", "run.json"])
+def test_damaged_data_is_not_published(name, published, tmp_path):
+    source = make(tmp_path / "run", "Ein Text.")
+    path = source / name
+    path.write_bytes(path.read_bytes()[:-20])
+
+    with pytest.raises(CorpusError):
+        publish(source, published, version="v6")
+
+    assert current(published).name == "v5"
+    assert "v6" not in version_names(published)
+
+
+def test_a_run_that_still_works_is_not_published(tmp_path, shelf):
+    source = make(tmp_path / "run", "Ein Text.")
+    plan = Plan("test", {"documents": "documents"}, {"text": "x"}, (Unit(0, (), {}, {}),))
+
+    with hold_output(source, plan), pytest.raises(FolderInUseError):
+        publish(source, shelf)
+
+
+def test_without_a_name_a_version_is_called_by_its_fingerprint(tmp_path, shelf):
+    source = make(tmp_path / "run", "Ein Text.")
+
+    target = publish(source, shelf)
+
+    fingerprint = json.loads((source / "run.json").read_text("utf-8"))["fingerprint"]
+    assert fingerprint.startswith(target.name)
+
+
+def test_publishing_again_changes_nothing_but_what_is_current(published, tmp_path):
+    before = {p: p.stat().st_mtime_ns for p in (published / "v2").rglob("*")}
+
+    publish(tmp_path / "run2", published, version="v2")
+
+    assert current(published).name == "v2"
+    assert {p: p.stat().st_mtime_ns for p in (published / "v2").rglob("*")} == before
+
+
+def test_a_version_is_never_replaced_by_other_data(published, tmp_path):
+    source = make(tmp_path / "other", "Etwas anderes.")
+
+    with pytest.raises(CorpusError, match="holds other data"):
+        publish(source, published, version="v2")
+
+    assert text_of(published / "v2") == "Text 2."
+    assert current(published).name == "v5"
+
+
+@pytest.mark.parametrize("name", ["../x", "a/b", ".hidden", "current", "", "a b"])
+def test_names_that_are_no_versions_are_refused(name, tmp_path, shelf):
+    source = make(tmp_path / "run", "Ein Text.")
+
+    if name:
+        with pytest.raises(UsageError):
+            publish(source, shelf, version=name)
+    assert not shelf.exists()
+
+
+def test_a_part_of_a_run_can_be_published(tmp_path, shelf):
+    source = make(tmp_path / "run", "Ein Text.")
+
+    target = publish(source / "documents", shelf, version="v1")
+
+    verify(target)
+    assert {p.name for p in target.iterdir()} == {p.name for p in (source / "documents").iterdir()}
+
+
+def test_an_earlier_version_becomes_current_again(published):
+    switch(published, "v2")
+
+    assert current(published).name == "v2"
+    assert version_names(published) == ["v1", "v3", "v4", "v5", "v2"]
+
+
+def test_a_damaged_version_does_not_become_current(published):
+    (published / "v2" / "report.md").write_text("?", "utf-8")
+
+    with pytest.raises(DamagedDatasetError):
+        switch(published, "v2")
+
+    assert current(published).name == "v5"
+
+
+def test_nothing_published_and_a_lost_version_are_errors(published, tmp_path):
+    with pytest.raises(CorpusError, match="nothing is published"):
+        current(tmp_path)
+    shutil.rmtree(published / "v5")
+    with pytest.raises(DamagedDatasetError, match=r"v1, v2, v3, v4"):
+        current(published)
+
+
+def test_two_processes_on_one_shelf_are_refused(published, tmp_path):
+    with hold(published), pytest.raises(FolderInUseError):
+        publish(tmp_path / "run1", published, version="v1")
+
+
+def test_links_in_a_run_are_published_as_files(tmp_path, shelf):
+    source = make(tmp_path / "run", "Ein Text.")
+    shard = source / "documents" / "shard-00000.arrow"
+    shard.rename(tmp_path / "elsewhere.arrow")
+    shard.symlink_to("../../elsewhere.arrow")
+
+    target = publish(source, shelf)
+
+    shutil.rmtree(source)
+    (tmp_path / "elsewhere.arrow").unlink()
+    verify(target)  # raises where a hash is not right
+    assert not (target / "documents" / "shard-00000.arrow").is_symlink()
+
+
+@pytest.mark.parametrize("name", ["documents/shard-00000.arrow", "documents/dataset.json"])
+def test_what_is_replaced_while_it_is_published_is_not_published(
+    name, tmp_path, shelf, monkeypatch
+):
+    source, other = make(tmp_path / "run", "Ein Text."), make(tmp_path / "other", "Ein anderer.")
+
+    def verify_then_replace(path):
+        verify(path)
+        (other / name).replace(source / name)
+
+    monkeypatch.setattr("corpora.inspection.verify", verify_then_replace)
+
+    with pytest.raises(CorpusError, match="changed meanwhile"):
+        publish(source, shelf, version="v")
+
+    assert version_names(shelf) == []
+
+
+@pytest.mark.parametrize(("name", "content"), [("current", b"\xff\xfe"), ("history.json", b'"v1"')])
+def test_damaged_files_of_a_shelf_are_named(name, content, published):
+    (published / name).write_bytes(content)
+
+    with pytest.raises(DamagedDatasetError, match=name):
+        current(published) / version_names(published)[0]

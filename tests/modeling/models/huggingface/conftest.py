@@ -1,0 +1,20 @@
+"""Transformers without its messages, and a small tokenizer."""
+
+import pytest
+import transformers
+
+from corpora.tokenizers import SPECIALS, Tokenizer, wordpiece
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _quiet():
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tokenizer")
+    pieces = [*SPECIALS, *(f"w{n}" for n in range(55))]
+    Tokenizer(wordpiece(pieces, cased=True), name="small").save(folder)
+    return folder

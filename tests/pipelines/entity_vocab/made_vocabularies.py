@@ -1,0 +1,74 @@
+"""Articles, the vocabularies made of them, and what stands in these."""
+
+import json
+
+from corpora.build import hold
+from corpora.document import Document, Mention
+from corpora.entity_vocab import SPECIAL
+from corpora.shards import open_dataset
+from pipelines import documents_to_entity_vocab as pipeline
+from pipelines.run import _tasks
+from pipelines.work import do_merge, do_unit
+
+NAME = "pipelines.documents_to_entity_vocab"
+
+
+def document(number, title, text, *links, wiki="dawiki", origin="link"):
+    """An article; a link is the surface text, found at its first place, and its entity."""
+    spans = [(text.index(form), form, entity) for form, entity in links]
+    mentions = [Mention(at, at + len(form), entity, origin=origin) for at, form, entity in spans]
+    return Document(
+        id=f"{wiki}:{number}",
+        group=wiki,
+        source="test",
+        lang=wiki[:2],
+        title=title,
+        text=text,
+        mentions=tuple(sorted(mentions)),
+    )
+
+
+def build(output, *inputs, **options):
+    """Do what the command does, without Beam."""
+    chosen = pipeline.Options(input=tuple(map(str, inputs)), output=output, **options)
+    plan = pipeline.plan(chosen)
+    with hold(output, plan) as held:
+        for tasks, merge in _tasks(NAME, held.pending(), build=held):
+            for task in tasks:
+                do_unit(task)
+            if merge:
+                do_merge(merge)
+        held.check_ids()
+        held.publish(pipeline.write_side_files)
+    return output
+
+
+def rows_of(vocab):
+    return list(open_dataset(vocab, "entities").rows())
+
+
+def entities_of(vocab):
+    """Id and entity of the rows that are neither special nor retired."""
+    return {r["entity"]: r["id"] for r in rows_of(vocab)[len(SPECIAL) :] if not r["retired"]}
+
+
+def luke_of(vocab):
+    """The lines of the JSON for LUKE."""
+    return [json.loads(line) for line in (vocab / "entity_vocab.jsonl").read_text().splitlines()]
+
+
+def aliases_of(vocab, entity):
+    [row] = [row for row in rows_of(vocab) if row["entity"] == entity]
+    return {alias["form"]: alias for alias in row["aliases"]}
+
+
+ARTICLES = (
+    [
+        document(1, "Berlin", "Berlin er Tysklands hovedstad.", ("Tysklands", "dawiki:Tyskland")),
+        document(2, "Tyskland", "By: Berlin, Ulm.", ("Berlin", "dawiki:Berlin")),
+    ],
+    [
+        document(3, "Ulm", "Ulm i Tyskland.", ("Tyskland", "dawiki:Tyskland")),
+        document(4, "Jena", "I Jena, Ulm og Rom", ("Ulm", "dawiki:Ulm"), ("Rom", "dawiki:Rom")),
+    ],
+)

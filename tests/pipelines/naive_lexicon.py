@@ -1,0 +1,97 @@
+"""Every statistic of a lexicon in the slow obvious way, from dictionaries."""
+
+import math
+import re
+from collections import Counter, defaultdict
+from itertools import pairwise
+
+from corpora.document import Span
+from corpora.sentences import segmenter
+
+
+def character_segments(text):
+    """Runs of Han characters, each with its neighbours; None is a boundary."""
+    symbols = [None]
+    for character in text + "\n":
+        if re.match("[々〆〇ぁ-ゖァ-ヺー㐀-鿿]", character):
+            symbols.append(character)
+        elif character.isalnum():
+            if symbols[-1] != "other":
+                symbols.append("other")
+        elif symbols[-1] is not None:
+            symbols.append(None)
+    return symbols
+
+
+def thai_segments(text):
+    """Thai letters, each with the vowels and tones above, below and (ำ) after it."""
+    symbols = [None]
+    for found in re.findall("(?:[ก-ะาเ-ๅ]|[0-9])[ัิ-ฺ็-๎ำ]*|.", text + "\n", re.DOTALL):
+        if "ก" <= found[0] <= "ะ" or found[0] in "าเแโใไๅ":
+            symbols.append(found)
+        elif found[0].isdecimal():
+            if symbols[-1] != "other":
+                symbols.append("other")
+        elif symbols[-1] is not None:
+            symbols.append(None)
+    return symbols
+
+
+def word_segments(text, lang):
+    cutter = segmenter(lang)
+    symbols = [None]
+    for line in text.split("\n"):
+        if line.strip():
+            for word in cutter.words(line, Span(0, len(line))):
+                form = line[word.start : word.end]
+                symbols.append(form if form[0].isalnum() else None)
+        symbols.append(None)
+    return symbols
+
+
+def naive(symbols_by_scope, *, longest, min_count, separator=""):
+    """Every statistic of every candidate, from dictionaries."""
+    found = {}
+    for scope, symbols in symbols_by_scope.items():
+        counts = defaultdict(Counter)
+        left, right = defaultdict(Counter), defaultdict(Counter)
+        for start in range(len(symbols)):
+            for length in range(1, longest + 1):
+                string = tuple(symbols[start : start + length])
+                if len(string) < length or None in string or "other" in string:
+                    break
+                counts[length][string] += 1
+                before, after = symbols[start - 1], symbols[start + length]
+                left[string][before or ("edge", start)] += 1
+                right[string][after or ("edge", start)] += 1
+
+        def share(string, counts=counts):
+            return counts[len(string)][string] / counts[len(string)].total()
+
+        def mi(first, second, share=share):
+            return math.log2(share(first + second) / (share(first) * share(second)))
+
+        for length in range(2, longest + 1):
+            for string, count in counts[length].items():
+                if count >= min_count:
+                    sides = left[string], right[string]
+                    found[scope, separator.join(string)] = (
+                        count,
+                        min(mi(string[:cut], string[cut:]) for cut in range(1, length)),
+                        sum(mi((a,), (b,)) for a, b in pairwise(string)) / (length - 1),
+                        *map(entropy, sides),
+                        any(len(side) == 1 and type(*side) is str for side in sides),
+                    )
+    return found
+
+
+def entropy(counts):
+    return -sum(n / counts.total() * math.log2(n / counts.total()) for n in counts.values())
+
+
+def by_scope(made, per, cut):
+    scopes = defaultdict(list)
+    for document in made:
+        scope = {"document": document.id, "group": document.group, "all": None}[per]
+        scopes[scope] += cut(document)
+    return scopes

@@ -1,0 +1,168 @@
+"""Documents to a lexicon: true flags, scores and ranks, and what people read of them."""
+
+import math
+
+import pytest
+
+from corpora.lexicon import ranking
+from pipelines import text_to_documents
+from tests.pipelines.document_dataset import write_dataset
+from tests.pipelines.made_lexicons import STORY, build, documents, rows_of
+
+# --- scores, flags and ranks
+
+
+def test_the_invented_names_of_the_story_come_first(story, tmp_path):
+    rows = rows_of(build(tmp_path / "out", story))
+
+    names = {"沈砚秋", "顾青岚", "雾泠镇", "玄穹阁", "阿篁"}
+    assert {row["form"] for row in rows if row["rank"] and row["rank"] <= 10} >= names
+
+
+@pytest.mark.parametrize(
+    ("score", "formula"),
+    [
+        ("paper", lambda r: r["mi"] + r["left_entropy"] + r["right_entropy"]),
+        ("frequency", lambda r: r["count"]),
+        (
+            "product",
+            lambda r: math.sqrt(max(r["mi"], 0)) * min(r["left_entropy"], r["right_entropy"]),
+        ),
+    ],
+)
+def test_scores_follow_their_formulas_and_rank(story, tmp_path, score, formula):
+    rows = rows_of(build(tmp_path / "out", story, score=score, drop=(), top=0.25))
+
+    for row in rows:
+        n_demoted = len({"compound", "function"}.intersection(row["flags"]))
+        assert row["score"] == pytest.approx(formula(row) * 0.5**n_demoted)
+    assert [row["rank"] for row in rows] == list(range(1, len(rows) + 1))
+    assert [row["id"] for row in rows] == list(range(len(rows)))
+    assert [row["score"] for row in rows] == sorted((r["score"] for r in rows), reverse=True)
+    n_low = sum("low" in row["flags"] for row in rows)
+    assert n_low == len(rows) - math.ceil(0.25 * len(rows))
+    assert all("low" in row["flags"] for row in rows[-n_low:])
+
+
+def test_compounds_are_made_of_function_words_known_ones_and_better_candidates(story, tmp_path):
+    known = tmp_path / "known.txt"
+    known.write_text("镇上\n说道 3 v\n听说\tx\n", "utf-8")
+
+    rows = rows_of(
+        build(tmp_path / "out", story, known=str(known), drop=(), demote=(), min_count=2)
+    )
+
+    functions = set(ranking.function_words().to_pylist())
+    by_form = {row["form"]: row for row in rows}
+
+    def is_part(part, row):
+        if len(part) == 1:
+            return part in functions
+        other = by_form[part]
+        return {"known", "compound"} & set(other["flags"]) or other["score"] > row["score"]
+
+    for form, row in by_form.items():
+        cuts = [(form[:cut], form[cut:]) for cut in range(1, len(form))]
+        is_compound = any(is_part(a, row) and is_part(b, row) for a, b in cuts)
+        assert ("compound" in row["flags"]) == is_compound
+        assert ("known" in row["flags"]) == (form in {"镇上", "说道", "听说"})
+        assert ("function" in row["flags"]) == (form[0] in functions or form[-1] in functions)
+
+
+def test_what_is_dropped_has_no_rank_and_comes_last(story, tmp_path):
+    known = tmp_path / "known.txt"
+    known.write_text("阿篁\n", "utf-8")
+
+    rows = rows_of(build(tmp_path / "out", story, known=str(known), drop=("known", "function")))
+
+    is_dropped = [bool({"known", "function"}.intersection(row["flags"])) for row in rows]
+    assert is_dropped == sorted(is_dropped)
+    assert {
+        bool(row["rank"]) for row, dropped in zip(rows, is_dropped, strict=True) if dropped
+    } == {False}
+    assert "阿篁" in {row["form"] for row in rows if not row["rank"]}
+
+
+def test_what_always_follows_a_number_is_a_piece(tmp_path):
+    text = "".join(f"{n}月下旬，天地玄黄。" for n in range(1, 9))
+    dataset = write_dataset(tmp_path / "documents", documents([("a", text)]))
+
+    flags = {row["form"]: row["flags"] for row in rows_of(build(tmp_path / "out", dataset))}
+
+    assert "inner" in flags["月下旬"]
+    assert "inner" not in flags["天地玄黄"]
+
+
+@pytest.mark.parametrize("top", [0.07, 0.1, 0.29, 0.55, 0.56, 1.0])
+def test_the_share_of_words_is_exact(top, tmp_path):
+    """0.55 * 100 is a little more than 55 as a computer reckons; the words are 55."""
+    pairs = [a + b for a in "甲乙丙丁戊己庚辛壬癸" for b in "子丑寅卯辰巳午未申酉"]
+    dataset = write_dataset(tmp_path / "documents", documents([("a", "。".join(pairs * 2))]))
+
+    rows = rows_of(build(tmp_path / "out", dataset, min_count=2, drop=(), top=top))
+
+    assert len(rows) == 100
+    assert sum("low" not in row["flags"] for row in rows) == round(100 * top)
+
+
+# --- what people read
+
+
+def test_the_table_has_the_words_and_the_page_their_contexts(story, tmp_path):
+    output = build(tmp_path / "out", story)
+
+    rows = [row for row in rows_of(output) if row["rank"] and "low" not in row["flags"]]
+    lines = (output / "lexicon.tsv").read_text("utf-8").splitlines()
+    head, *table = [line.split("\t") for line in lines]
+    assert [line[head.index("form")] for line in table] == [row["form"] for row in rows]
+    page = (output / "report.html").read_text("utf-8")
+    text = STORY.read_text("utf-8")
+    before, after = page.split("<b>阿篁</b>")[0][-3:], page.split("<b>阿篁</b>")[1][:3]
+    assert f"{before}阿篁{after}" in text
+
+
+def test_a_group_with_a_tab_or_a_line_end_in_its_name_stays_in_its_cell(tmp_path):
+    dataset = write_dataset(tmp_path / "documents", documents([("x\ty\nz", "天地。" * 5)]))
+
+    output = build(tmp_path / "out", dataset, top=1.0)
+
+    assert {row["group"] for row in rows_of(output)} == {"x\ty\nz"}
+    [_, line] = (output / "lexicon.tsv").read_text("utf-8").splitlines()
+    assert line.split("\t")[:2] == ["天地", "x y z"]
+
+
+def test_each_group_has_a_lexicon_of_its_own(tmp_path):
+    made = documents([("a", "天地。天地。" * 3), ("b", "天地。玄黄，玄黄。" * 2 + "玄黄")])
+    dataset = write_dataset(tmp_path / "documents", made)
+
+    rows = rows_of(build(tmp_path / "out", dataset))
+
+    assert {(row["group"], row["form"], row["count"]) for row in rows} == {
+        ("a", "天地", 6),
+        ("b", "玄黄", 5),
+    }
+
+
+# --- a real novel
+
+
+@pytest.mark.realdata
+def test_names_of_a_novel_are_words_and_many_of_them_come_first(realdata, tmp_path):
+    """Of the 28 names that occur ten times and are in no dictionary, as docs/lexicon.md has it."""
+    pytest.importorskip("jieba")
+    novel = realdata("zh-novels") / "三国演义.txt"
+    arguments = ["--input", str(novel), "--lang", "zh", "--output", str(tmp_path / "documents")]
+    assert text_to_documents.main([*arguments, "--split-pattern", "^第.{1,9}回"]) == 0
+    table = (realdata("zh-novels") / "names-sanguo.tsv").read_text("utf-8").splitlines()[1:]
+    text = novel.read_text("utf-8")
+
+    rows = rows_of(build(tmp_path / "out", tmp_path / "documents", known="jieba"))
+
+    known = {row["form"] for row in rows if "known" in row["flags"]}
+    frequent = {name for name in (line.split("\t")[0] for line in table) if text.count(name) >= 10}
+    words = [row["form"] for row in rows if row["rank"] and "low" not in row["flags"]]
+    names = frequent - known
+    assert len(names) == 28
+    assert names <= set(words)
+    assert len(names.intersection(words[:500])) >= 18
+    assert len(names.intersection(words[:1000])) >= 23
