@@ -25,6 +25,10 @@ from corpora.errors import CorpusError, DamagedDatasetError, ShardSchemaError
 from corpora.rows import FROM_ROW, Row
 from corpora.schemas import SCHEMAS, Schema
 
+_NO_LINK = {
+    *(errno.EXDEV, errno.EPERM, errno.EACCES, errno.EMLINK),
+    *(errno.ENOTSUP, errno.ENOSYS),  # what file systems without links say, those of buckets too
+}
 ROWS_PER_BATCH = 1024
 CHARACTERS_PER_BATCH = 1 << 20
 
@@ -149,7 +153,7 @@ def link_or_copy(source: Path, target: Path) -> bool:
     try:
         target.hardlink_to(source.resolve())  # a link to a link would point nowhere from there
     except OSError as error:
-        if error.errno not in {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.EACCES}:
+        if error.errno not in _NO_LINK:
             raise
         shutil.copyfile(source, target)
         with target.open("rb") as file:

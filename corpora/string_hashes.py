@@ -21,7 +21,7 @@ def hashes(strings: pa.StringArray | pa.LargeStringArray, *, skip: int = 0) -> _
 
 
 def long_hashes(strings: pa.StringArray | pa.LargeStringArray) -> _Hashes:
-    """Hash each string, however long, to 64 bits: no two of at most eight bytes are equal."""
+    """Hash each string, however long, to 64 bits: unequal for those of one length up to 8 bytes."""
     return _mix(strings, None)
 
 

@@ -2,14 +2,16 @@
 
 A worker is a copy of its launcher (``fork``): it has loaded what the launcher has, shares its
 memory, and holds its locks, so that nobody takes them while it lives. Only a process with one
-thread of Python is safely copied, and only on Linux; elsewhere a worker is a fresh interpreter,
-which takes longer to start, and is the same otherwise.
+thread of Python, and without some libraries, is safely copied, and only on Linux; elsewhere a
+worker is a fresh interpreter, which takes longer to start, and is the same otherwise.
 
 Launcher and worker speak through a pair of sockets. A thread of the worker reads it from the first
-moment on; where it ends, the launcher is dead, and the worker ends itself, whatever it does.
+moment on; where it ends, the launcher is dead, and the worker ends itself. On Linux the system ends
+it, too: a thread waits where a library does not let go of the interpreter.
 """
 
 import atexit
+import ctypes
 import gc
 import os
 import pickle
@@ -33,6 +35,10 @@ Do = Callable[[Any], Any]
 """What a worker does with a request; a function of a module."""
 _BYE = b""
 """Instead of a request: end in an orderly way."""
+_POOLS = frozenset({"polars", "rensa", "torch"})
+"""Libraries whose threads are not made anew in a copy: it would wait for them for ever."""
+_PR_SET_PDEATHSIG = 1
+"""Of ``prctl(2)``."""
 
 
 class WorkerDiedError(Exception):
@@ -195,16 +201,17 @@ class _Worker:
 def _can_fork() -> bool:
     """Whether a copy of this process is sound: no other thread may hold a lock meanwhile.
 
-    Threads of Arrow and OpenBLAS do no harm: both make new ones in the copy.
+    Threads of Arrow and OpenBLAS do no harm: both make new ones in the copy. ``tokenizers`` does
+    without in a copy.
     """
-    return sys.platform == "linux" and threading.active_count() == 1
+    is_alone = threading.active_count() == 1 and _POOLS.isdisjoint(sys.modules)
+    return sys.platform == "linux" and is_alone
 
 
 def _fork(do: Do, of_others: Sequence[Connection]) -> _Worker:
     """Start a worker that is a copy of this process."""
     ours, theirs = Pipe()
-    sys.stdout.flush()
-    sys.stderr.flush()
+    _flush()  # or the copy would write it, too
     earlier = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         with warnings.catch_warnings():
@@ -249,6 +256,7 @@ def _live(do: Do, connection: Connection) -> NoReturn:
     """Be a worker until there is no more to do, or the launcher is gone."""
     status = 1
     try:
+        _die_with_launcher()
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the launcher, who ends us
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         inbox = _listen(connection)
@@ -261,8 +269,23 @@ def _live(do: Do, connection: Connection) -> NoReturn:
     except BaseException:  # noqa: BLE001 - nothing may return from here into the launcher's code
         traceback.print_exc()
     finally:
-        sys.stderr.flush()
-        os._exit(status)
+        try:
+            _flush()
+        finally:
+            os._exit(status)
+
+
+def _flush() -> None:
+    """Write what waits in the standard streams, where they are there and have room."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(AttributeError, OSError, ValueError):  # none, no room, closed
+            stream.flush()
+
+
+def _die_with_launcher() -> None:
+    """Let the system kill this process when the thread that started it is gone."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL))
 
 
 def _listen(connection: Connection) -> SimpleQueue[bytes]:
@@ -286,5 +309,8 @@ def _outcome(do: Do, request: bytes) -> tuple[bool, Any]:
         return True, do(pickle.loads(request))  # noqa: S301 - from our own process
     except Exception:  # noqa: BLE001 - the launcher decides
         text = traceback.format_exc().rstrip()
-        sys.stderr.write(f"{text}\n")
+        with suppress(
+            AttributeError, OSError, ValueError
+        ):  # the disk may be full: that is what we tell
+            sys.stderr.write(f"{text}\n")
         return False, text

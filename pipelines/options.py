@@ -17,6 +17,7 @@ from corpora.errors import UsageError
 
 T = TypeVar("T", bound="CommonOptions")
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # a Path has one slash where gs:// has two
+_MODE = "--direct_running_mode"
 _OF_JOBS = ("--job_endpoint", "--environment_", "--flink_master", "--spark_master_url")
 
 
@@ -105,6 +106,10 @@ def _check_runner(options: CommonOptions) -> None:
     """Raise ``UsageError`` where options are for another runner than the one that will run."""
     if options.has_runner and options.workers > 1:
         raise UsageError("--workers is for the runner of this machine; with --runner leave it out")
+    if options.workers > 1 and any(option.startswith(_MODE) for option in options.beam):
+        raise UsageError(
+            "--workers and --direct_running_mode are two ways of the same: leave one out"
+        )
     if not options.has_runner and any(option.startswith(_OF_JOBS) for option in options.beam):
         raise UsageError("--job_endpoint and --environment_… need a --runner (PortableRunner …)")
 

@@ -33,7 +33,7 @@ if __name__ == "__main__":
     with local_workers.Workers(2, tests.obey) as workers:
         sys.stdout.write("ready\\n")
         sys.stdout.flush()
-        workers.do_all([("count", ""), ("count", "")])
+        workers.do_all([(sys.argv[2], ""), (sys.argv[2], "")])
 """
 
 
@@ -65,9 +65,16 @@ def obey(request):
         case "count":  # without ever waiting for anything
             while True:
                 value += "."
+        case "hold":  # without ever letting go of the interpreter
+            return re.match("(a|a)*b", "a" * 40)
         case "arrow":
             return shrink(value)
     raise AssertionError(order)
+
+
+def give_what_cannot_travel(_):
+    """A worker that fails itself, not its work."""
+    return lambda: None
 
 
 def shrink(words):
@@ -235,7 +242,8 @@ def test_arrow_does_the_same_in_a_copy_of_a_process_that_has_used_its_threads(mo
     assert found == [expected] * 4
 
 
-def test_process_with_other_threads_is_not_copied():
+def test_process_with_other_threads_is_not_copied(monkeypatch):
+    monkeypatch.setattr(local_workers, "_POOLS", frozenset())
     go = threading.Event()
     other = threading.Thread(target=go.wait)
     n_threads = threading.active_count()
@@ -250,11 +258,61 @@ def test_process_with_other_threads_is_not_copied():
     assert both is False
 
 
-@pytest.mark.parametrize("way", ["fork", "spawn"])
-def test_workers_of_a_killed_launcher_are_gone_at_once_whatever_they_do(way, tmp_path):
+def test_process_whose_libraries_have_threads_that_do_not_come_along_is_not_copied(monkeypatch):
+    monkeypatch.setattr(threading, "active_count", lambda: 1)
+    monkeypatch.setitem(sys.modules, "rensa", sys)
+
+    assert local_workers._can_fork() is False
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /dev/full")
+def test_worker_with_no_room_for_its_log_tells_the_error_nevertheless(monkeypatch):
+    monkeypatch.setattr(local_workers, "_can_fork", lambda: True)
+    with Path("/dev/full").open("w", buffering=1) as full, monkeypatch.context() as patch:
+        patch.setattr(sys, "stderr", full)
+
+        with Workers(1, obey) as workers, pytest.raises(RuntimeError, match="no such page"):
+            workers.do_all([("fail", "no such page")])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /dev/full")
+def test_worker_that_fails_with_no_room_for_its_log_does_not_go_on_as_its_launcher(
+    monkeypatch, tmp_path
+):
+    monkeypatch.setattr(local_workers, "_can_fork", lambda: True)
+    launcher = os.getpid()
+    with Path("/dev/full").open("w", buffering=1) as full, monkeypatch.context() as patch:
+        patch.setattr(sys, "stderr", full)
+        try:
+            with (
+                Workers(1, give_what_cannot_travel) as workers,
+                pytest.raises(WorkerDiedError, match="exit status 1"),
+            ):
+                workers.do_all([0])
+        finally:
+            if os.getpid() != launcher:
+                (tmp_path / "escaped").touch()
+                os._exit(1)
+
+    assert not (tmp_path / "escaped").exists()
+
+
+def test_process_without_standard_streams_has_workers(monkeypatch):
+    monkeypatch.setattr(local_workers, "_can_fork", lambda: True)
+    for name in ("stdout", "stderr"):
+        monkeypatch.setattr(sys, name, None)
+
+    with Workers(1, obey) as workers:
+        assert workers.do_all([("double", 2)]) == [4]
+
+
+@pytest.mark.parametrize(
+    ("way", "order"), [("fork", "count"), ("spawn", "count"), ("fork", "hold")]
+)
+def test_workers_of_a_killed_launcher_are_gone_at_once_whatever_they_do(way, order, tmp_path):
     (tmp_path / "stuck.py").write_text(STUCK)
     launcher = subprocess.Popen(
-        [sys.executable, str(tmp_path / "stuck.py"), way],
+        [sys.executable, str(tmp_path / "stuck.py"), way, order],
         env=os.environ | {"PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,
         text=True,
@@ -345,6 +403,15 @@ def test_what_workers_write_to_standard_error_is_in_their_log(tmp_path, monkeypa
     [log] = (tmp_path / "out").glob(".build/*/workers.log")
     assert "a library of the worker complains" in log.read_text()
     assert "a library" not in capfd.readouterr().err
+
+
+def test_two_ways_to_use_processes_at_once_are_an_error(tmp_path, capsys):
+    command = ["--input", str(LETTERS), "--output", str(tmp_path / "out"), *OPTIONS]
+
+    with pytest.raises(SystemExit, match="2"):
+        tei_to_ner.main([*command, "--workers", "2", "--direct_running_mode=multi_processing"])
+
+    assert "--direct_running_mode are two ways" in capsys.readouterr().err
 
 
 def test_runs_from_another_thread_and_one_after_the_other_make_the_same(tmp_path):
