@@ -33,6 +33,8 @@ class Place(NamedTuple):
     """In the shard."""
     characters: int
     """Of its text."""
+    hash: str
+    """Of the page's XML."""
 
 
 def earlier_of(setting: Mapping[str, str] | None, *, kept: Path) -> "Earlier | None":
@@ -57,14 +59,15 @@ class Earlier:
         """Of the folder inside ``kept``."""
         self.damaged: set[str] = set()
         self._places: _Places | None = None
-        self._shards = KeptShards(kept / self.name)
+        self.kept = kept / self.name
+        self._shards = KeptShards(self.kept)
         self._is_kept: dict[int, bool] = {}
         try:
             self._datasets = {
                 name: open_dataset(folder / name, name) for name in (DOCUMENTS, NOTES)
             }
             self._check(fingerprint)
-            self._places = _Places(self._datasets[NOTES], self._shards.folder)
+            self._places = _Places(self._datasets[NOTES], self.kept)
         except CorpusError:
             self.damaged.add("dataset.json")
             return
@@ -84,7 +87,9 @@ class Earlier:
             return None
         row, characters = found
         number = bisect_right(self._starts, row) - 1
-        return Place(number, row - self._starts[number], characters) if self._keep(number) else None
+        if not self._keep(number):
+            return None
+        return Place(number, row - self._starts[number], characters, hash)
 
     def notes(self, place: Place, n_rows: int) -> Iterator[pa.RecordBatch]:
         """What is known of the pages of rows that lie beside each other, batch by batch."""

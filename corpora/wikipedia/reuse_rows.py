@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from corpora.columns import DocumentColumns, list_array
+from corpora.errors import DamagedDatasetError
 from corpora.receipts import sorted_counts
 from corpora.schemas import EXAMPLE_COUNTS, SCHEMAS
 from corpora.wikipedia.reuse import DAMAGED, TAKEN
@@ -98,9 +99,14 @@ class PageRows:
             if places:
                 notes += earlier.notes(places[0], len(places))
         all_notes = pa.concat_batches(notes)
+        places = [place for place in self._order if place is not None]
+        if all_notes.column("xml").to_pylist() != [place.hash for place in places]:
+            raise DamagedDatasetError(
+                f"{earlier.kept}: the table of rows of the earlier run is damaged. Delete this "
+                "folder, and run the same command again."
+            )
         _add_up(all_notes.column("counters"), self.counters)
         n = len(all_notes)
-        places = [place for place in self._order if place is not None]
         fields = [
             pa.array([earlier.name] * n, pa.string()),
             *(pa.array([p[i] for p in places], _PLACE.field(i + 1).type) for i in range(2)),
