@@ -2,13 +2,14 @@
 
 A model says by hashes what it was made from (``settings.json``, ``run.json``), and a dataset by
 those of its inputs (``dataset.json``). Both are followed through all shelves of a store: from a
-model to its examples, from these to the vocabulary, and to the documents of both.
+model to its examples, from these to the vocabulary, and to the documents of both. Of a file that
+several versions of a shelf have alike, such as a tokenizer's, one version is enough.
 """
 
 import json
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -71,13 +72,12 @@ def needed_by(runs: Sequence[Path], store: Path) -> dict[Path, str]:
     Raises ``CorpusError`` for a run without a manifest, or one that names nothing in the store nor
     any of the other ``runs``: what it needs is not known.
     """
-    versions = [
-        (shelf / name).resolve()
+    shelves = [
+        [(shelf / name).resolve() for name in version_names(shelf)]
         for shelf in sorted(store.iterdir())
         if shelf.is_dir()
-        for name in version_names(shelf)
     ]
-    hashes = {version: hashes_of(version) for version in versions}
+    hashes = {version: hashes_of(version) for versions in shelves for version in versions}
     named = {run: named_by(run) for run in runs}
     for run in runs:
         others = [*hashes.values(), *(hashes_of(other) for other in runs if other != run)]
@@ -86,15 +86,38 @@ def needed_by(runs: Sequence[Path], store: Path) -> dict[Path, str]:
                 f"{run}: names no version in {store}, so what it was made from is not known there. "
                 "Give the dataset that it was trained on to --keep-for, too, or leave it out."
             )
-    waiting = [(str(run), hash_) for run in runs for hash_ in sorted(named[run])]
-    needed: dict[Path, str] = {}
-    while waiting:
-        who, wanted = waiting.pop()
-        for version in versions:
-            if version not in needed and wanted in hashes[version]:
-                needed[version] = f"needed by {who}"
-                waiting += [(str(version), hash_) for hash_ in sorted(inputs_of(version))]
-    return needed
+    needs = _Needs(shelves, hashes)
+    for run in runs:
+        needs.add(run, named[run])
+    return needs.followed()
+
+
+class _Needs:
+    """Follows hashes to the versions that have them, and from these to what they name."""
+
+    def __init__(self, shelves: Sequence[Sequence[Path]], hashes: Mapping[Path, set[str]]) -> None:
+        self._shelves, self._hashes = shelves, hashes
+        self._sure: list[tuple[Path, list[Path]]] = []  # who needs one, and the only one that does
+        self._any: list[tuple[Path, list[Path]]] = []  # who needs one of several, the newest last
+
+    def add(self, who: Path, wanted: set[str]) -> None:
+        """Note what a run or a version needs; what it has itself it needs from nobody."""
+        own = {who.resolve(), *who.resolve().parents}
+        for hash_ in sorted(wanted):
+            for versions in self._shelves:
+                having = [version for version in versions if hash_ in self._hashes[version]]
+                if having and own.isdisjoint(having):
+                    (self._any if having[1:] else self._sure).append((who, having))
+
+    def followed(self) -> dict[Path, str]:
+        """All that is needed, each with the reason."""
+        needed: dict[Path, str] = {}
+        while self._sure or self._any:
+            who, having = (self._sure or self._any).pop()
+            if needed.keys().isdisjoint(having):
+                needed[having[-1]] = f"needed by {who}"
+                self.add(having[-1], inputs_of(having[-1]))
+        return needed
 
 
 def named_by(run: Path) -> set[str]:

@@ -10,20 +10,25 @@ from onoma_refresh.settings import Settings
 
 
 def prune(settings: Settings, shelves: Iterable[str]) -> None:
-    """Keep the last versions of each shelf, and what any published model was made from."""
-    models = [f"{name}-encoder" for name in settings.models]
-    models += [f"{name}-tagger" for name in settings.editions]
-    needed = [
-        folder
-        for shelf in models
-        for folder in sorted(settings.shelf(shelf).glob("*/"))
-        if (folder / "run.json").is_file() and not folder.name.startswith(".")
-    ]
+    """Keep the last versions of each shelf, and what any published model was made from.
+
+    Of models that is the encoder that a tagger began with; not what an encoder began with, or else
+    all of them would stay for ever.
+    """
+    encoders = [f"{name}-encoder" for name in settings.models]
+    taggers = [f"{name}-tagger" for name in settings.editions]
     for shelf in shelves:
         if settings.current(shelf):
-            keep_for = ["--keep-for", *map(str, needed)] if needed else []
+            by = [] if shelf in taggers else taggers if shelf in encoders else encoders + taggers
+            needed = [str(folder) for name in by for folder in _versions(settings.shelf(name))]
+            keep_for = ["--keep-for", *needed] if needed else []
             command = ["prune", str(settings.shelf(shelf)), "--keep", str(settings.keep)]
             run(settings, "corpora.store", *command, *keep_for)
+
+
+def _versions(shelf: Path) -> list[Path]:
+    folders = (folder for folder in sorted(shelf.glob("*/")) if not folder.name.startswith("."))
+    return [folder for folder in folders if (folder / "run.json").is_file()]
 
 
 def remove_dumps(settings: Settings, wiki: str) -> None:

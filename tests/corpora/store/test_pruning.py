@@ -1,5 +1,6 @@
 """Versions in a store: kept while somebody needs them."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -57,6 +58,39 @@ def test_what_the_data_of_a_model_was_made_from_stays(published, tmp_path):
     fates = prune(published, keep=1, keep_for=[tmp_path / "settings.json"])
 
     assert names_that_stay(fates) == {"v3", "v5"}
+
+
+def same_side_file(shelf, *names):
+    """Give versions a file that is the same in all of them; returns its hash."""
+    for name in names:
+        (shelf / name / "tokenizer.json").write_text("{}", "utf-8")
+        run = json.loads((shelf / name / "run.json").read_text("utf-8"))
+        run["files"]["tokenizer.json"] = sha256_of(shelf / name / "tokenizer.json")
+        write_json(shelf / name / "run.json", run)
+    return run["files"]["tokenizer.json"]
+
+
+def test_of_a_file_that_all_versions_have_alike_one_is_enough(published, tmp_path):
+    tokenizer = same_side_file(published, "v1", "v2", "v3", "v4")
+    dataset = sha256_of(published / "v2" / "documents" / "dataset.json")
+    for hashes in ([tokenizer, dataset], [dataset, tokenizer]):
+        write_json(tmp_path / "run.json", {"files": hashes})
+        fates = prune(published, keep=1, keep_for=[tmp_path / "run.json"], is_dry_run=True)
+
+        assert names_that_stay(fates) == {"v2", "v5"}
+    write_json(tmp_path / "run.json", {"files": [tokenizer]})
+    assert names_that_stay(prune(published, keep=1, keep_for=[tmp_path / "run.json"])) == {
+        "v4",
+        "v5",
+    }
+
+
+def test_a_version_does_not_need_itself(published):
+    same_side_file(published, "v1", "v2", "v3")
+
+    fates = prune(published, keep=1, keep_for=[published / name for name in ("v1", "v2", "v3")])
+
+    assert names_that_stay(fates) == {"v5"}
 
 
 def test_a_model_of_data_that_is_not_in_the_store_stops_the_pruning(published, tmp_path):
