@@ -6,8 +6,21 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+
+from tests.corpora.wikipedia.dump_server import serve
+from tests.dags.steps import (
+    CORPUS,
+    DATA,
+    corpus_steps,
+    dumps,
+    edition_steps,
+    model_steps,
+    part_of,
+    write_encoder,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 AIRFLOW = ROOT / ".airflow" / "venv" / "bin" / "python"
@@ -68,3 +81,37 @@ def make_airflow(migrated, tmp_path_factory):
         return Airflow(home, settings)
 
     return make
+
+
+@pytest.fixture(scope="session")
+def runs(make_airflow, tmp_path_factory):
+    """What became of all steps of each, and their folders: at the same time, once for all tests."""
+    names = ("corpus", "edition", "model")
+    folders = [tmp_path_factory.mktemp(name) for name in names]
+    corpus, edition, model = folders
+    shutil.copytree(DATA / "letters", edition / "letters")
+    write_encoder(edition / "encoder")
+    airflows = [make_airflow(folder / "settings.toml") for folder in folders]
+    with serve() as mirror:
+        for date, xml in dumps().items():
+            mirror.add_run("kleinwiki", date, {part_of(date): xml.encode()})
+        settings = CORPUS.replace("MIRROR", mirror.url).replace("NEWS", str(DATA / "news"))
+        (corpus / "settings.toml").write_text(settings)
+        steps = [
+            corpus_steps(corpus),
+            edition_steps(edition),
+            model_steps(model, corpus=corpus, edition=edition),
+        ]
+        begun = [airflow.begin(own) for airflow, own in zip(airflows, steps, strict=True)]
+        try:
+            done = [airflow.results(one) for airflow, one in zip(airflows, begun, strict=True)]
+        finally:
+            for process in begun:
+                process.kill()
+                process.wait()
+    return SimpleNamespace(
+        **{
+            name: SimpleNamespace(folder=folder, steps=told, log=log)
+            for name, folder, (told, log) in zip(names, folders, done, strict=True)
+        }
+    )

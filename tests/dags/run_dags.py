@@ -1,12 +1,14 @@
 """In the interpreter of Airflow: run DAGs one after the other, as ``STEPS`` says, into ``RESULTS``.
 
-A step is {"dag", "date", "conf", "write": {file: text}, "kill": [module, folder, pattern]}: what
-is written before, and which command gets SIGKILL as soon as such a file is in the folder.
+A step is {"dag", "date", "conf", "write": {file: text}, "bring": [[folder, pattern, shelf]],
+"kill": [module, folder, pattern]}: what is written before; which versions, as soon as another store
+has them, are published here, too; and which command gets SIGKILL when such a file is in the folder.
 """
 
 import json
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -17,6 +19,8 @@ from airflow import settings
 from airflow.dag_processing.dagbag import DagBag
 from airflow.models.asset import AssetEvent
 from airflow.utils.session import create_session
+
+MAX_WAIT_S = 300
 
 
 def main(steps, results):
@@ -35,6 +39,8 @@ def run(dag, step):
         task.retry_exponential_backoff = 0
     for path, text in step.get("write", {}).items():
         Path(path).write_text(text, encoding="utf-8")
+    for found in step.get("bring", []):
+        bring(*found)
     killed = []
     if "kill" in step:
         threading.Thread(target=kill, args=[*step["kill"], killed], daemon=True).start()
@@ -51,6 +57,18 @@ def run(dag, step):
             if event.source_run_id == done.run_id
         ]
     return {"state": done.state, "tasks": tasks, "events": events, "killed": killed}
+
+
+def bring(folder, pattern, shelf):
+    """Publish a version of another store under its name, when it is there."""
+    end = time.monotonic() + MAX_WAIT_S
+    while not (found := list(Path(folder).glob(pattern))):
+        if time.monotonic() > end:
+            raise TimeoutError(f"{folder}/{pattern}: nobody has published it.")
+        time.sleep(0.05)
+    [version] = found
+    command = [os.environ["ONOMA_PYTHON"], "-m", "corpora.store", "publish", version, shelf]
+    subprocess.run([*command, "--version", version.name], check=True)
 
 
 def kill(module, folder, pattern, killed):

@@ -1,164 +1,17 @@
-"""``corpus_refresh`` and ``editions_refresh`` from end to end, by ``dag.test()``.
+"""``corpus_refresh``, ``news_refresh`` and ``editions_refresh`` from end to end, by ``dag.test()``.
 
-Both run at the same time, each in an Airflow of its own, once for all tests: against a mirror on
-loopback, and on a copy of the sample letters. The dump has three versions: of the second a page was
-changed, of the third every third article is gone. The letters change twice; what is trained the
-second time learns nothing.
+What they are run on, and in which steps: ``steps.py``.
 """
 
 import json
-import re
-import shutil
-from types import SimpleNamespace
-
-import pytest
-import torch
 
 from corpora.inspection import verify
 from corpora.shards import open_dataset
 from corpora.store import current, version_names
-from corpora.tokenizers import SPECIALS, Tokenizer, wordpiece
-from modeling.config import EncoderConfig, HeadsConfig, PretrainConfig
-from modeling.models.pretraining import PretrainingModel
 from pipelines.wikipedia_to_documents import main as wikipedia_to_documents
-from tests.corpora.wikipedia.dump_server import serve
-from tests.dags.conftest import ROOT
+from tests.dags.steps import dumps, part_of
 
-DATA = ROOT / "tests" / "data"
-DUMP = DATA / "wikipedia" / "kleinwiki-20261101-pages-articles.xml"
 SHELVES = ("kleinwiki", "kleinwiki-vocab", "kleinwiki-examples")
-
-CORPUS = """
-work = "work"
-store = "store"
-[[wiki]]
-name = "kleinwiki"
-contact = "me@example.org"
-mirror = "MIRROR"
-learn_tokenizer = ["--size", "800"]
-examples = ["--max-length", "128", "--held-out", "0.1"]
-[[wiki]]
-name = "leer"
-contact = "me@example.org"
-[[news]]
-name = "good"
-wiki = "kleinwiki"
-documents = ["--html", "NEWS/*.html*", "--urls", "NEWS/urls.tsv"]
-[[news]]
-name = "early"
-wiki = "leer"
-documents = ["--html", "NEWS/*.html*", "--urls", "NEWS/urls.tsv"]
-"""
-EDITION = """
-work = "work"
-store = "store"
-on_failure = ["sh", "-c", "cat >> failures.txt"]
-[[edition]]
-name = "letters"
-input = ["letters/*.xml"]
-edition = "letters/edition.toml"
-model = "encoder"
-recipe = "crf_small"
-finetune = ["--threads", "1", "--augment-lexicon", "train", "--set", "training.batch_size=8",
-            "training.epochs=4", "optimizer.lr=RATE"]
-evaluate = ["--replicates", "200", "--threads", "1"]
-"""
-
-
-def dumps():
-    """Three versions of the sample dump, by date."""
-    xml = DUMP.read_text(encoding="utf-8")
-    number = iter(range(1000))
-
-    def thin_out(page):
-        is_article = "<ns>0</ns>" in page[0] and "<redirect" not in page[0]
-        return "" if is_article and next(number) % 3 == 0 else page[0]
-
-    changed = xml.replace("</text>", "\n\nEin Satz mehr.</text>", 1)
-    gone = re.sub(r"  <page>.*?</page>\n", thin_out, xml, flags=re.DOTALL)
-    return {"20261101": xml, "20261201": changed, "20270101": gone}
-
-
-def part_of(date):
-    return f"kleinwiki-{date}-pages-articles-multistream.xml"
-
-
-def corpus_steps(folder):
-    """A first version; a second, killed on the way; one that is too far; and the second again.
-
-    Then, on the same day and by its date, the one that is too far, which is accepted; the first run
-    once more; news with and without a vocabulary.
-    """
-    work = str(folder / "work" / "kleinwiki" / "20261208")
-    kill = ["pipelines.wikipedia_to_documents", work, "documents/.build/*/plan.json"]
-    only = {"wikis": ["kleinwiki"]}
-    return [
-        {"dag": "corpus_refresh", "date": f"{date}:00:00+00:00", "conf": only | conf} | more
-        for date, conf, more in (
-            ("2026-11-08T03", {"date": "20261101"}, {}),
-            ("2026-12-08T03", {"date": "20261201"}, {"kill": kill}),
-            ("2027-01-08T03", {"date": "20270101"}, {}),
-            ("2027-02-08T03", {"date": "20261201"}, {}),
-            ("2027-02-08T04", {"date": "20270101", "accept_drift": True}, {}),
-            ("2026-11-08T03", {"date": "20261101"}, {}),
-        )
-    ] + [{"dag": "news_refresh", "date": "2027-02-09T04:30:00+00:00"}]
-
-
-def write_encoder(folder):
-    """A small encoder that knows nothing yet, and reads characters."""
-    files = DATA.glob("letters/*.xml")
-    characters = sorted({c for file in files for c in file.read_text(errors="ignore")} - {*" \n\t"})
-    pieces = [*SPECIALS, *characters, *(f"##{character}" for character in characters)]
-    tokenizer = Tokenizer(wordpiece(pieces, cased=True), name="characters")
-    small = {"width": 32, "n_layers": 1, "n_heads": 2, "inner_width": 64, "max_positions": 256}
-    config = PretrainConfig(
-        encoder=EncoderConfig(n_pieces=tokenizer.size, dropout=0.0, **small),
-        heads=HeadsConfig(weights={"pieces": 1.0}),
-    )
-    torch.manual_seed(1)
-    PretrainingModel.from_config(config).save(folder)
-    tokenizer.save(folder)
-
-
-def edition_steps(folder):
-    """A first tagger; one of a changed edition that learns nothing; the same once more."""
-    settings = folder / "settings.toml"
-    worse = EDITION.replace("RATE", "1e-12").replace("epochs=4", "epochs=1")
-    return [
-        {"dag": "editions_refresh", "date": f"2026-11-22T{hour}:00:00+00:00", "write": files}
-        for hour, files in (
-            ("10", {str(settings): EDITION.replace("RATE", "5e-3")}),
-            ("11", {str(settings): worse}),
-            ("12", {}),
-        )
-    ]
-
-
-@pytest.fixture(scope="module")
-def runs(make_airflow, tmp_path_factory):
-    """What became of all steps of both, and their folders."""
-    corpus, edition = (tmp_path_factory.mktemp(name) for name in ("corpus", "edition"))
-    shutil.copytree(DATA / "letters", edition / "letters")
-    write_encoder(edition / "encoder")
-    airflows = [make_airflow(folder / "settings.toml") for folder in (corpus, edition)]
-    with serve() as mirror:
-        for date, xml in dumps().items():
-            mirror.add_run("kleinwiki", date, {part_of(date): xml.encode()})
-        settings = CORPUS.replace("MIRROR", mirror.url).replace("NEWS", str(DATA / "news"))
-        (corpus / "settings.toml").write_text(settings)
-        steps = [corpus_steps(corpus), edition_steps(edition)]
-        begun = [airflow.begin(own) for airflow, own in zip(airflows, steps, strict=True)]
-        try:
-            done = [airflow.results(one) for airflow, one in zip(airflows, begun, strict=True)]
-        finally:
-            for process in begun:
-                process.kill()
-                process.wait()
-    return SimpleNamespace(
-        corpus=SimpleNamespace(folder=corpus, steps=done[0][0], log=done[0][1]),
-        edition=SimpleNamespace(folder=edition, steps=done[1][0], log=done[1][1]),
-    )
 
 
 def ids(vocabulary):
