@@ -10,9 +10,10 @@ ten), deleted (one) or new (one). Documents are made of the first. Then runs, in
     refresh    python -m pipelines.wikipedia_to_documents --reuse, of the second dump
     rebuild    the same without --reuse
 
-each as a command of its own, with the same number of processes. The files of the last two must be
-the same. Seconds are medians, with the lowest and the highest; processor seconds are those of all
-processes of a run together, and say more where others work on the same machine.
+each as a command of its own, with the same number of processes; the rebuild once. The files of the
+last two must be the same. Seconds are medians, with the lowest and the highest, and so are the
+ratios, each to the reading just before it: a machine may be slower for minutes. Processor seconds
+are those of all processes of a run together.
 """
 
 import argparse
@@ -168,10 +169,10 @@ def compare(folder: Path, workers: int, repeats: int) -> dict[str, list[Cost]]:
         "rebuild": pipeline(after, folder / "rebuild", workers),
     }
     costs: dict[str, list[Cost]] = {name: [] for name in commands}
-    for _ in range(repeats):
-        for name, command in commands.items():
+    for round_ in range(repeats):
+        for name in commands if round_ == 0 else ("read", "refresh"):
             shutil.rmtree(folder / name, ignore_errors=True)
-            costs[name].append(cost_of(command))
+            costs[name].append(cost_of(commands[name]))
         if hashes(folder / "refresh") != hashes(folder / "rebuild"):
             sys.exit("DIFFERENT BYTES")
     return costs
@@ -183,15 +184,24 @@ def show(costs: dict[str, list[Cost]], megabytes: float) -> None:
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
     seconds = {name: [cost.run.seconds for cost in all_] for name, all_ in costs.items()}
     busy = {name: [cost.processor for cost in all_] for name, all_ in costs.items()}
-    median = statistics.median
     for name, all_ in costs.items():
-        wall, used_ = median(seconds[name]), median(busy[name])
+        wall = statistics.median(seconds[name])
         print(
-            f"| {name} | {wall:.1f} ({min(seconds[name]):.1f}–{max(seconds[name]):.1f}) "
-            f"| {wall / median(seconds['read']):.2f} | {used_:.1f} "
-            f"| {used_ / median(busy['read']):.2f} | {megabytes / wall:.1f} "
-            f"| {max(cost.run.pss for cost in all_):.0f} |"
+            f"| {name} | {spread(seconds[name], '.1f')} | {beside(seconds[name], seconds['read'])} "
+            f"| {statistics.median(busy[name]):.1f} | {beside(busy[name], busy['read'])} "
+            f"| {megabytes / wall:.1f} | {max(cost.run.pss for cost in all_):.0f} |"
         )
+
+
+def spread(values: list[float], form: str) -> str:
+    """The median, the lowest and the highest."""
+    low, high = min(values), max(values)
+    return f"{statistics.median(values):{form}} ({low:{form}}–{high:{form}})"
+
+
+def beside(values: list[float], read: list[float]) -> str:
+    """How many times as much as the reading of the same round."""
+    return spread([value / of for value, of in zip(values, read, strict=False)], ".2f")
 
 
 def main() -> None:
