@@ -102,8 +102,8 @@ class PageRows:
         places = [place for place in self._order if place is not None]
         if all_notes.column("xml").to_pylist() != [place.hash for place in places]:
             raise DamagedDatasetError(
-                f"{earlier.kept}: the table of rows of the earlier run is damaged. Delete this "
-                "folder, and run the same command again."
+                f"{earlier.kept / 'places'}: damaged: it names other rows than it should. Delete "
+                f"{earlier.kept.parents[1]}, and run the same command again."
             )
         _add_up(all_notes.column("counters"), self.counters)
         n = len(all_notes)
