@@ -1,7 +1,6 @@
 """Workers of this machine do what they are given, and die with whom they belong to."""
 
 import os
-import random
 import re
 import signal
 import subprocess
@@ -16,13 +15,11 @@ import pyarrow.compute as pc
 import pytest
 
 from corpora.errors import CorpusError
-from pipelines import local_workers, run, tei_to_ner
+from pipelines import local_workers
 from pipelines.local_workers import WorkerDiedError, Workers
 from tests.pipelines.test_interruptions import copies, finish, start  # noqa: F401 - a fixture
-from tests.pipelines.test_tei_to_ner import LETTERS, OPTIONS, files_of
 
 ROOT = Path(__file__).resolve().parents[2]
-KILLS = 6
 STUCK = """import sys, time
 from pipelines import local_workers, run
 from tests.pipelines import test_local_workers as tests
@@ -327,104 +324,3 @@ def test_workers_of_a_killed_launcher_are_gone_at_once_whatever_they_do(way, ord
 
     end_of(launcher)
     launcher.stdout.close()
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
-def test_killed_run_leaves_no_process_at_any_moment_of_its_start(copies, tmp_path):  # noqa: F811
-    chance = random.Random(20261122)
-    n_killed = 0
-
-    while n_killed < KILLS:
-        run_of_two = start(tmp_path / "out", copies, "--workers", "2", start_new_session=True)
-        time.sleep(chance.uniform(0.2, 1.0))
-        run_of_two.kill()
-        n_killed += run_of_two.wait() == -signal.SIGKILL
-
-        end_of(run_of_two)
-        run_of_two.stderr.close()
-
-    assert finish(start(tmp_path / "out", copies, "--workers", "2")) == 0
-    assert finish(start(tmp_path / "one", copies)) == 0
-    assert files_of(tmp_path / "out") == files_of(tmp_path / "one")
-
-
-def workers_of(process):
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    return [int(pid) for pid in children.read_text().split()]
-
-
-@pytest.fixture
-def run_at_work(copies, tmp_path):  # noqa: F811
-    """A run with two workers that has units to do, and its output."""
-    process = start(tmp_path / "out", copies, "--workers", "2", start_new_session=True)
-    wait_for(lambda: any((tmp_path / "out").glob(".build/*/receipts/0*.json")))
-    return process, tmp_path / "out"
-
-
-def test_run_whose_worker_is_killed_says_so_and_goes_on(run_at_work, copies):  # noqa: F811
-    process, output = run_at_work
-    victim = workers_of(process)[0]
-
-    os.kill(victim, signal.SIGKILL)
-    _, errors = process.communicate(timeout=20)
-
-    assert process.returncode == 1
-    last = errors.splitlines()[-1]
-    assert last.startswith(f"error: Worker process {victim} was killed by SIGKILL")
-    assert re.search(r"See .*/workers.log; the same command goes on from here\.$", last)
-    assert not session_of(process.pid)
-    assert finish(start(output, copies, "--workers", "2")) == 0
-
-
-def test_interrupted_run_with_workers_leaves_none(run_at_work, copies):  # noqa: F811
-    process, output = run_at_work
-
-    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
-    _, errors = process.communicate(timeout=20)
-
-    assert process.returncode == 130
-    assert errors.splitlines()[-1] == "error: interrupted. The same command goes on from here."
-    assert not session_of(process.pid)
-    assert not (output / "run.json").exists()
-    assert finish(start(output, copies, "--workers", "2")) == 0
-
-
-def test_what_workers_write_to_standard_error_is_in_their_log(tmp_path, monkeypatch, capfd):
-    def loud(_):
-        os.write(2, b"a library of the worker complains\n")
-        raise CorpusError("and fails")
-
-    monkeypatch.setattr(local_workers, "_can_fork", lambda: True)
-    monkeypatch.setattr(run, "_do", loud)
-    command = ["--input", str(LETTERS), "--output", str(tmp_path / "out"), *OPTIONS]
-
-    assert tei_to_ner.main([*command, "--workers", "2"]) == 1
-
-    [log] = (tmp_path / "out").glob(".build/*/workers.log")
-    assert "a library of the worker complains" in log.read_text()
-    assert "a library" not in capfd.readouterr().err
-
-
-def test_two_ways_to_use_processes_at_once_are_an_error(tmp_path, capsys):
-    command = ["--input", str(LETTERS), "--output", str(tmp_path / "out"), *OPTIONS]
-
-    with pytest.raises(SystemExit, match="2"):
-        tei_to_ner.main([*command, "--workers", "2", "--direct_running_mode=multi_processing"])
-
-    assert "--direct_running_mode are two ways" in capsys.readouterr().err
-
-
-def test_runs_from_another_thread_and_one_after_the_other_make_the_same(tmp_path):
-    command = ["--input", str(LETTERS), *OPTIONS, "--workers", "2", "--output"]
-    statuses = []
-
-    def run_one():
-        statuses.append(tei_to_ner.main([*command, str(tmp_path / "thread")]))
-
-    thread = threading.Thread(target=run_one)
-    thread.start()
-    thread.join()
-    statuses += [tei_to_ner.main([*command, str(tmp_path / name)]) for name in ("one", "two")]
-
-    assert statuses == [0, 0, 0]
-    assert files_of(tmp_path / "one") == files_of(tmp_path / "two") == files_of(tmp_path / "thread")

@@ -76,6 +76,8 @@ def check(pairs, titles):
             finals.get(title) for title in titles
         ]
         assert table.resolve(titles).to_pylist() == [finals.get(title, title) for title in titles]
+        named = table.may_have(pa.array([f"wiki:{title}" for title in titles]), skip=len("wiki:"))
+        assert all(flag for flag, title in zip(named, titles, strict=True) if title in dict(pairs))
 
 
 @settings(deadline=None)  # the time is that of the disk
@@ -84,11 +86,20 @@ def test_table_equals_a_dictionary(pairs, others):
     check(pairs, [*TITLES, *LONG, *others, *(title for pair in pairs for title in pair)])
 
 
+def test_hardly_any_other_title_may_be_that_of_a_redirect(tmp_path):
+    build(tmp_path, [(f"Titel {n}", "Ziel") for n in range(100)])
+    others = pa.array([f"wiki:Seite {n}" for n in range(1000)])
+
+    assert RedirectTable(tmp_path).may_have(others, skip=len("wiki:")).sum() < 5
+
+
 @settings(deadline=None)
 @given(REDIRECTS)
 def test_collisions_change_nothing(pairs):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(redirects, "hashes", lambda strings: np.full(len(strings), 7, np.uint64))
+        patch.setattr(
+            redirects, "hashes", lambda strings, **_: np.full(len(strings), 7, np.uint64)
+        )
 
         check(pairs, [*TITLES, *LONG])
 

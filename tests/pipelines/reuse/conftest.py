@@ -1,0 +1,24 @@
+"""What the month before was made of a small wiki, cut small."""
+
+import pytest
+
+from tests.pipelines.reuse.small_refreshes import (
+    WIKI,
+    cut_small,
+    run,
+)
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch):
+    cut_small(monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def earlier(tmp_path_factory):
+    """What the month before was made."""
+    with pytest.MonkeyPatch.context() as patch:
+        cut_small(patch)
+        output = tmp_path_factory.mktemp("earlier") / "out"
+        assert run(WIKI, output, month=10) == 0
+    return output
