@@ -97,9 +97,7 @@ def test_hardly_any_other_title_may_be_that_of_a_redirect(tmp_path):
 @given(REDIRECTS)
 def test_collisions_change_nothing(pairs):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            redirects, "hashes", lambda strings, **_: np.full(len(strings), 7, np.uint64)
-        )
+        patch.setattr(redirects, "hashes", lambda strings, **_: np.full(len(strings), 7, np.uint64))
 
         check(pairs, [*TITLES, *LONG])
 
