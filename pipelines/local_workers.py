@@ -22,7 +22,7 @@ import threading
 import traceback
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -48,8 +48,7 @@ class WorkerDiedError(Exception):
 class Workers:
     """``n`` processes that do something, each one thing at a time; use them with ``with``.
 
-    When that ends, and when anything fails, all of them are gone. Pickled, this is a reference,
-    which holds in this process, and while they live.
+    When that ends, and when anything fails, all of them are gone.
     """
 
     def __init__(self, n: int, do: Do) -> None:
@@ -60,7 +59,6 @@ class Workers:
         self._lock = threading.Lock()
         self._failure: Exception | None = None
         self._threads = ThreadPoolExecutor(n)  # which starts them when it has something to do
-        self._begun: dict[Any, Future[Any]] = {}
 
     def __enter__(self) -> Self:
         """Start them."""
@@ -73,12 +71,10 @@ class Workers:
         except BaseException:
             self._end_now()
             raise
-        _living[id(self)] = self
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Send them home, or kill them where something failed."""
-        del _living[id(self)]
         if kind is not None:
             self._end_now()
         self._threads.shutdown(cancel_futures=True)
@@ -87,31 +83,18 @@ class Workers:
         for worker in self._all:
             worker.wait()
 
-    def __reduce__(self) -> tuple[Callable[[int], "Workers"], tuple[int]]:
-        """Travel as a reference."""
-        return _find, (id(self),)
-
-    def begin(self, requests: Iterable[Any]) -> None:
-        """Let things be done that ``do_all`` will ask for; they must be hashable. Does not wait."""
-        self._begun |= {it: self._threads.submit(self._have_done, it) for it in requests}
-
     def do_all(self, requests: Iterable[Any]) -> list[Any]:
         """Have things done, each by the first who is free; gives the results in order.
 
-        What was begun already is waited for. Raises ``WorkerDiedError``, or ``RuntimeError`` with
-        the traceback of what a worker raised; what the others are at is broken off then.
+        Raises ``WorkerDiedError``, or ``RuntimeError`` with the traceback of what a worker raised;
+        what the others are at is broken off then.
         """
-        futures = [self._future(request) for request in requests]
+        futures = [self._threads.submit(self._have_done, request) for request in requests]
         try:
             return [future.result() for future in futures]
         except BaseException:  # Ctrl-C, too: the threads wait for workers
             self._end_now()
             raise
-
-    def _future(self, request: Any) -> Future[Any]:
-        if self._begun and request in self._begun:
-            return self._begun.pop(request)
-        return self._threads.submit(self._have_done, request)
 
     def _have_done(self, request: Any) -> Any:
         if self._failure:
@@ -132,14 +115,6 @@ class Workers:
             worker.kill()
         for worker in self._all:
             worker.wait()
-
-
-_living: dict[int, Workers] = {}
-
-
-def _find(id: int) -> Workers:
-    """What a pickled reference stands for."""
-    return _living[id]
 
 
 @dataclass

@@ -17,8 +17,6 @@ from corpora.errors import UsageError
 
 T = TypeVar("T", bound="CommonOptions")
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # a Path has one slash where gs:// has two
-_MODE = "--direct_running_mode"
-_OF_JOBS = ("--job_endpoint", "--environment_", "--flink_master", "--spark_master_url")
 
 
 def option(default: Any = dataclasses.MISSING, *, help: str, **settings: Any) -> Any:
@@ -103,15 +101,14 @@ def parse_options(kind: type[T], argv: Sequence[str] | None, *, name: str, about
 
 
 def _check_runner(options: CommonOptions) -> None:
-    """Raise ``UsageError`` where options are for another runner than the one that will run."""
+    """Raise ``UsageError`` where options are for another way to run than was asked for."""
     if options.has_runner and options.workers > 1:
-        raise UsageError("--workers is for the runner of this machine; with --runner leave it out")
-    if options.workers > 1 and any(option.startswith(_MODE) for option in options.beam):
+        raise UsageError("--workers is for this machine alone; with --runner leave it out")
+    if options.beam and not options.has_runner:
         raise UsageError(
-            "--workers and --direct_running_mode are two ways of the same: leave one out"
+            f"{' '.join(options.beam)}: of Beam, which runs nothing without a --runner "
+            "(PortableRunner, FlinkRunner …)"
         )
-    if not options.has_runner and any(option.startswith(_OF_JOBS) for option in options.beam):
-        raise UsageError("--job_endpoint and --environment_… need a --runner (PortableRunner …)")
 
 
 def _add(parser: argparse.ArgumentParser, field: "dataclasses.Field[Any]") -> None:

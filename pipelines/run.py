@@ -1,4 +1,4 @@
-"""Plan → units → shards → datasets, once for all pipelines; the only place that meets Beam.
+"""Plan → units → shards → datasets, once for all pipelines.
 
 A pipeline is a module with
 
@@ -12,20 +12,19 @@ A pipeline is a module with
 - ``next_steps(options) -> list[str]``, what to look at, and what to type next;
 - and, if it writes files beside its datasets, ``write_side_files(build)``.
 
-Only descriptors of units go through Beam; a worker writes its shards itself.
+The work is done by this process, by workers of this machine (``local_workers.py``), or on a runner
+of Beam (``on_beam.py``); the bytes are the same.
 """
 
-import gc
 import io
 import logging
 import os
 import re
-import socket
 import sys
-import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -38,10 +37,9 @@ from pipelines.options import CommonOptions, parse_options
 from pipelines.progress import Progress, quiet
 from pipelines.work import (
     FAILURE,
+    StageOfWork,
     Task,
-    UnitFailedError,
-    do_merge,
-    do_unit,
+    do_task,
     explain,
     to_json,
     version_of_code,
@@ -138,28 +136,25 @@ def _work(name: str, units: Sequence[Any], *, build: Any, options: CommonOptions
     work = _tasks(name, units, build=build, code=code)
     n_tasks = sum(len(tasks) + bool(merge) for tasks, merge in work)
     n_before = _count_receipts(build.receipts)
+    log = folder / "workers.log"
     with (
-        quiet(folder / "workers.log") as stream,
-        _local_workers(options, work) as workers,
+        quiet(log) as stream,
+        _doer(options, work, folder=folder) as do,  # workers are copied before there are threads
         Progress(n_tasks, lambda: _count_receipts(build.receipts) - n_before, stream),
     ):
         try:
-            _work_in_beam(work, options, folder=folder, workers=workers)
-        except Exception as error:  # Beam wraps what workers raise in one or the other
-            if isinstance(error.__cause__ or error.__context__, KeyboardInterrupt):
-                raise KeyboardInterrupt from error
-            raise _unwrap(error, log=folder / "workers.log") from error
+            do(work)
+        except Exception as error:
+            raise _explain_failure(error, log=log) from error
 
 
-def _tasks(
-    name: str, units: Sequence[Any], *, build: Any, code: str = ""
-) -> list[tuple[list["Task"], "Task | None"]]:
+def _tasks(name: str, units: Sequence[Any], *, build: Any, code: str = "") -> list[StageOfWork]:
     """What is to be done, stage by stage: the units, and then what merges them."""
     plan = build.plan
     folder = build.folder.absolute()
     make = partial(Task, name, plan.fingerprint, str(folder), code=code)
     carry = Carrier(folder / "carried")
-    work: list[tuple[list[Task], Task | None]] = []
+    work: list[StageOfWork] = []
     for stage in plan.stages:
         pending = build.pending(stage)
         if pending:
@@ -175,157 +170,48 @@ def _tasks(
 
 
 @contextmanager
-def _local_workers(
-    options: CommonOptions, work: Sequence[tuple[list["Task"], "Task | None"]]
-) -> Iterator[Workers | None]:
-    """Start the workers of this machine, if it has any: before Beam, and before other threads.
+def _doer(
+    options: CommonOptions, work: Sequence[StageOfWork], *, folder: Path
+) -> Iterator[Callable[[Sequence[StageOfWork]], None]]:
+    """Give what does the work: a runner of Beam, workers of this machine, or this process."""
+    if options.has_runner:
+        from pipelines.on_beam import work_on_beam
 
-    They begin at once with what waits for nothing, while Beam is loaded.
-    """
-    if options.has_runner or options.workers == 1:
-        yield None
+        yield partial(work_on_beam, settings=options.beam, folder=folder / "carried")
         return
-    n_at_once = max(len(tasks) for tasks, _ in work)
-    with Workers(min(options.workers, n_at_once), _do) as workers:
-        workers.begin(work[0][0])
-        yield workers
+    n_workers = min(options.workers, max(len(tasks) for tasks, _ in work))
+    if n_workers <= 1:
+        yield partial(_in_stages, do_all=lambda tasks: [do_task(task) for task in tasks])
+        return
+    with Workers(n_workers, do_task) as workers:
+        yield partial(_in_stages, do_all=workers.do_all)
 
 
-def _load_beam() -> None:
-    """Load Beam, whose many objects stay: let no collection of garbage look at them.
-
-    At the end of each stage Beam waits for a thread that measures times, and sleeps 200 ms between.
-    """
-    if "apache_beam" not in sys.modules:
-        gc.disable()
-        try:
-            import_module("apache_beam")
-            gc.freeze()
-        finally:
-            gc.enable()
-    sampler: Any = import_module("apache_beam.runners.worker.statesampler").StateSampler
-    sampler.__init__.__defaults__ = (_SAMPLING_MS,)
-
-
-_SAMPLING_MS = 5
-
-
-def _work_in_beam(
-    work: Sequence[tuple[list["Task"], "Task | None"]],
-    options: CommonOptions,
-    *,
-    folder: Path,
-    workers: Workers | None,
-) -> None:
-    """Let Beam see to it that everything is done, each stage after the one before.
-
-    Beam's workers take tasks one by one. Those of this machine get them from one element, in this
-    process: they need not load Beam, and who is done early takes another.
-    """
-    _load_beam()
-    import apache_beam as beam
-
-    p = _make_pipeline(options, folder=folder / "carried")
-    before = p | "Begin" >> beam.Create([0])
-    for number, (tasks, merge) in enumerate(work):
-        before = (
-            p
-            | f"Units {number}" >> beam.Create([tasks] if workers else [[task] for task in tasks])
-            | f"Spread {number}" >> beam.Reshuffle()  # without it one worker gets them all
-            | f"Work {number}" >> beam.FlatMap(_after, beam.pvalue.AsList(before), workers)
-        )
+def _in_stages(work: Sequence[StageOfWork], *, do_all: Callable[[Sequence[Task]], object]) -> None:
+    """Do each stage after the one before."""
+    for tasks, merge in work:
+        do_all(tasks)
         if merge:
-            before = (
-                p
-                | f"Merge {number}" >> beam.Create([[merge]])
-                | f"Merged {number}" >> beam.FlatMap(_after, beam.pvalue.AsList(before), workers)
-            )
-    result = p.run()
-    try:
-        result.wait_until_finish()  # whatever --no_wait_until_finish says: publishing comes next
-    except KeyboardInterrupt:
-        result.cancel()  # or else a cluster would go on
-        raise
-
-
-def _make_pipeline(options: CommonOptions, *, folder: Path) -> Any:
-    """Make Beam's pipeline; what it makes for transforms in other languages is not needed.
-
-    It is made in a folder that goes with the run: a kill would leave it in the system's.
-    """
-    import apache_beam as beam
-
-    folder.mkdir(exist_ok=True)
-    systems, tempfile.tempdir = tempfile.tempdir, str(folder)
-    try:
-        p = beam.Pipeline(options=_beam_options(options))
-    finally:
-        tempfile.tempdir = systems
-    Path(p.local_tempdir).rmdir()
-    return p
-
-
-def _after(tasks: Sequence["Task"], _: Sequence[int], workers: Workers | None) -> list[int]:
-    """Do tasks; the side input makes them wait until what comes before is done."""
-    if not workers:
-        return [_do(task) for task in tasks]
-    try:
-        return workers.do_all(tasks)
-    except WorkerDiedError as error:
-        log = Path(tasks[0].folder) / "workers.log"
-        message = f"{error}. See {log}; the same command goes on from here."
-        raise UnitFailedError(FAILURE + message.encode().hex()) from error
-
-
-def _do(task: "Task") -> int:
-    return do_unit(task) if task.unit else do_merge(task)
+            do_all([merge])
 
 
 def _count_receipts(folder: Path) -> int:
     return sum(1 for _ in folder.rglob("*.json"))
 
 
-def _beam_options(options: CommonOptions) -> Any:
-    from apache_beam.options.pipeline_options import PipelineOptions, PortableOptions
-
-    settings = list(options.beam)
-    if not options.has_runner:
-        settings.append("--runner=FnApiRunner")
-    made = PipelineOptions(settings)
-    service = made.view_as(PortableOptions)
-    if service.job_endpoint and not any(s.startswith("--job_server_timeout") for s in settings):
-        _check_answers(service.job_endpoint)
-        service.job_server_timeout = _A_YEAR
-    return made
-
-
-_A_YEAR = 365 * 24 * 3600  # Beam's own service reports on a job no longer than the time-out, 60 s
-
-
-def _check_answers(endpoint: str) -> None:
-    """Raise ``UsageError`` where no job service listens: with a long time-out Beam would wait."""
-    host, _, port = endpoint.rpartition(":")
-    if not host or not port.isdecimal() or ":" in host.strip("[]").replace("::", ""):
-        return  # "embed", or an address that only gRPC understands
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
-    except OSError as error:
-        raise UsageError(
-            f"--job_endpoint {endpoint}: no job service answers ({error}). Start it, or mend the "
-            "address."
-        ) from error
-
-
-def _unwrap(error: Exception, *, log: Path) -> Exception:
-    """Find the message of a unit in what Beam made of it."""
-    if found := re.search(f"{FAILURE}([0-9a-f]+)", str(error)):
+def _explain_failure(error: Exception, *, log: Path) -> Exception:
+    """Find the message of a unit in what was raised; else say what it was, and keep the rest."""
+    text = "".join(traceback.format_exception(error))
+    if found := re.search(f"{FAILURE}([0-9a-f]+)", text):
         return CorpusError(bytes.fromhex(found[1]).decode())
     if isinstance(error, CorpusError | OSError):
         return error
-    details = getattr(error, "details", None)  # of an RpcError, whose text ends in a bracket
-    text = str(details() if callable(details) else error)
-    last = text.strip().splitlines()[-1:] or [type(error).__name__]
-    return CorpusError(f"Beam: {last[0]}. See {log}; the same command goes on from here.")
+    hint = f"See {log}; the same command goes on from here."
+    if isinstance(error, WorkerDiedError):
+        return CorpusError(f"{error}. {hint}")
+    with suppress(OSError), log.open("a", encoding="utf-8", errors="replace") as file:  # no room
+        file.write(text)
+    return CorpusError(f"{text.splitlines()[-1]}. {hint}")
 
 
 def _check_rejects(build: Any, options: CommonOptions) -> None:

@@ -1,6 +1,6 @@
 """What a worker does: a unit of work, or the merge of a stage; and what comes out of it.
 
-Nothing here knows Beam: ``run.py`` hands tasks over, and a worker does each by itself.
+Whoever hands tasks over, and wherever the worker is: it does each by itself.
 """
 
 import gc
@@ -72,7 +72,7 @@ class UnitFailedError(CorpusError):
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What travels through Beam for a unit."""
+    """What travels to a worker for a unit."""
 
     pipeline: str
     fingerprint: str
@@ -84,6 +84,10 @@ class Task:
     """Empty for the units that make what is published."""
     code: str = ""
     """``version_of_code()`` where the run was planned; empty: not compared."""
+
+
+StageOfWork = tuple[Sequence[Task], Task | None]
+"""What is to be done at once, and what comes after all of it."""
 
 
 def to_json(unit: Any) -> str:
@@ -124,6 +128,11 @@ def _check_place(task: Task) -> None:
             f"{task.folder}: a worker on {socket.gethostname()} does not see this folder. Mount "
             "--output there under the same path."
         )
+
+
+def do_task(task: Task) -> int:
+    """Do a unit, or a merge; raises ``UnitFailedError``."""
+    return do_unit(task) if task.unit else do_merge(task)
 
 
 def do_merge(task: Task) -> int:

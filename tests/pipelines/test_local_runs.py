@@ -86,7 +86,7 @@ def test_what_workers_write_to_standard_error_is_in_their_log(tmp_path, monkeypa
         raise CorpusError("and fails")
 
     monkeypatch.setattr(local_workers, "_can_fork", lambda: True)
-    monkeypatch.setattr(run, "_do", loud)
+    monkeypatch.setattr(run, "do_task", loud)
     command = ["--input", str(LETTERS), "--output", str(tmp_path / "out"), *OPTIONS]
 
     assert tei_to_ner.main([*command, "--workers", "2"]) == 1
@@ -94,15 +94,6 @@ def test_what_workers_write_to_standard_error_is_in_their_log(tmp_path, monkeypa
     [log] = (tmp_path / "out").glob(".build/*/workers.log")
     assert "a library of the worker complains" in log.read_text()
     assert "a library" not in capfd.readouterr().err
-
-
-def test_two_ways_to_use_processes_at_once_are_an_error(tmp_path, capsys):
-    command = ["--input", str(LETTERS), "--output", str(tmp_path / "out"), *OPTIONS]
-
-    with pytest.raises(SystemExit, match="2"):
-        tei_to_ner.main([*command, "--workers", "2", "--direct_running_mode=multi_processing"])
-
-    assert "--direct_running_mode are two ways" in capsys.readouterr().err
 
 
 def test_runs_from_another_thread_and_one_after_the_other_make_the_same(tmp_path):

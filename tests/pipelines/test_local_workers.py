@@ -148,39 +148,15 @@ def test_work_is_done_elsewhere_and_nobody_is_left():
     assert not any(lives(pid) for pid in pids)
 
 
-@both_ways
-def test_what_was_begun_is_done_once_and_meanwhile(tmp_path):
-    requests = [("touch", tmp_path / "a"), ("append", tmp_path / "b")]
-
-    with Workers(2, obey) as workers:
-        workers.begin(requests)
-        wait_for(lambda: (tmp_path / "a").exists() and (tmp_path / "b").exists())
-        pids = workers.do_all(requests)
-        again = workers.do_all(requests)
-
-    assert len(pids) == len(again) == 2
-    assert (tmp_path / "b").read_text("utf-8") == "xx"
-
-
-def test_what_was_begun_and_failed_is_told_when_it_is_asked_for(tmp_path):
-    with Workers(2, obey) as workers:
-        workers.begin([("fail", "no such page"), ("touch", tmp_path / "a")])
-
-        with pytest.raises(RuntimeError, match="no such page"):
-            workers.do_all([("fail", "no such page")])
-
-
-def test_nobody_is_left_of_those_that_nobody_asked_for(tmp_path):
+def test_nobody_is_left_where_the_launcher_fails():
     class BrokenError(Exception):
         pass
 
     with pytest.raises(BrokenError), Workers(2, obey) as workers:  # noqa: PT012
-        workers.begin([("count", ""), ("count", ""), ("touch", tmp_path / "a")])
-        pids = [worker.pid for worker in workers._all]
+        pids = set(workers.do_all([("pid", None)] * 20))
         raise BrokenError
 
     assert not any(lives(pid) for pid in pids)
-    assert not (tmp_path / "a").exists()
 
 
 def test_who_is_done_early_takes_more(tmp_path):

@@ -7,8 +7,6 @@ import shutil
 from dataclasses import replace
 
 import pytest
-from apache_beam.runners.worker.statesampler import StateSampler
-from apache_beam.utils.counters import CounterFactory
 
 import corpora.build
 from corpora.build import hold
@@ -20,7 +18,6 @@ from corpora.receipts import Accounting, Receipt, write_receipt
 from corpora.rows import document_to_row
 from corpora.schemas import SCHEMAS
 from corpora.shards import ShardWriter, sha256_of
-from pipelines.run import _SAMPLING_MS, _beam_options, _load_beam
 from pipelines.tei_to_ner import Options, plan
 from tests.pipelines.test_tei_to_ner import LETTERS, OPTIONS, files_of, run
 
@@ -48,21 +45,9 @@ def test_fingerprint_knows_all_that_changes_a_byte(tmp_path, settings):
     assert plan(options(tmp_path)).fingerprint != plan(options(tmp_path, **settings)).fingerprint
 
 
-@pytest.mark.parametrize("settings", [{"workers": 2}, {"beam": ("--job_name=x",)}])
+@pytest.mark.parametrize("settings", [{"workers": 2}, {"beam": ("--runner=FnApiRunner",)}])
 def test_fingerprint_does_not_know_how_the_work_is_done(tmp_path, settings):
     assert plan(options(tmp_path)).fingerprint == plan(options(tmp_path, **settings)).fingerprint
-
-
-def test_options_reach_beam(tmp_path):
-    passed = _beam_options(options(tmp_path, beam=("--job_name=mine",))).get_all_options()
-
-    assert passed["job_name"] == "mine"
-
-
-def test_nothing_waits_long_for_what_measures_beams_times():
-    _load_beam()
-
-    assert StateSampler("stage", CounterFactory()).sampling_period_ms == _SAMPLING_MS
 
 
 def test_complete_data_without_receipts_is_still_complete(tmp_path, capsys):

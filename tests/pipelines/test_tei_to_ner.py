@@ -213,6 +213,7 @@ def test_too_many_rejects_end_the_run_and_publish_nothing(tmp_path, capsys):
         (["--max-file-size", "nan"], "must be above 0"),
         (["--exclude", "none.xml"], "matches no input"),
         (["--runner=FnApiRunner", "--workers", "2"], "with --runner leave it out"),
+        (["--direct_running_mode=multi_processing"], "of Beam, which runs nothing without a"),
     ],
 )
 def test_wrong_option_ends_with_status_2(tmp_path, capsys, options, message):
@@ -229,11 +230,6 @@ def test_wrong_option_ends_with_status_2(tmp_path, capsys, options, message):
 def test_pattern_that_matches_nothing_ends_with_status_2(tmp_path, capsys):
     assert run(tmp_path / "out", inputs="nowhere/*.xml") == 2
     assert "matches no file" in capsys.readouterr().err
-
-
-def test_options_of_beam_are_passed_on(tmp_path):
-    assert run(tmp_path / "out", "--runner=DirectRunner", "--direct_num_workers=1") == 0
-    assert shards(["verify", str(tmp_path / "out")]) == 0
 
 
 def test_edition_with_a_typo_ends_with_status_2_and_the_line(tmp_path, capsys):

@@ -3,12 +3,10 @@
 import json
 import re
 import shutil
-import tempfile
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-import apache_beam as beam
 import pytest
 
 from corpora.build import Scratch, hold
@@ -125,36 +123,13 @@ def test_what_a_kill_after_publishing_left_behind_goes_with_the_next_run(tmp_pat
     assert sorted((tmp_path / "out").rglob("*")) == before
 
 
-def test_what_beam_makes_at_first_lies_where_the_run_does(tmp_path, monkeypatch):
-    class Killed(beam.Pipeline):
-        def __init__(self, **settings):
-            super().__init__(**settings)
-            raise SystemExit(137)
-
-    system = tmp_path / "system"
-    system.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(system))
-    monkeypatch.setattr(beam, "Pipeline", Killed)
-    command = ["--input", str(LETTERS), "--output", str(tmp_path / "out")]
-
-    with pytest.raises(SystemExit):
-        tei_to_ner.main(command)
-    left = list((tmp_path / "out").rglob("beam-pipeline-temp*"))
-    monkeypatch.undo()
-
-    assert list(system.iterdir()) == []
-    assert left
-    assert tei_to_ner.main(command) == 0
-    assert not list((tmp_path / "out").rglob("beam-pipeline-temp*"))
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         (("--output", "gs://bucket/sturm"), "only paths of a file system are read and written"),
         (("--input", "s3://bucket/*.xml"), "only paths of a file system are read and written"),
-        (("--job_endpoint=localhost:8099",), "need a --runner"),
-        (("--environment_type=EXTERNAL",), "need a --runner"),
+        (("--job_endpoint=localhost:8099",), "runs nothing without a --runner"),
+        (("--environment_type=EXTERNAL",), "runs nothing without a --runner"),
     ],
 )
 def test_what_cannot_run_is_said_before_anything_is_done(change, message, tmp_path, capsys):
@@ -166,12 +141,3 @@ def test_what_cannot_run_is_said_before_anything_is_done(change, message, tmp_pa
     assert stop.value.code == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
-
-
-def test_job_service_that_does_not_answer_is_named(tmp_path, capsys):
-    service = ("--runner=PortableRunner", "--job_endpoint=localhost:1")
-
-    status = tei_to_ner.main(["--input", str(LETTERS), "--output", str(tmp_path / "out"), *service])
-
-    assert status == 2
-    assert "--job_endpoint localhost:1: no job service answers" in capsys.readouterr().err

@@ -4,8 +4,6 @@ import json
 import os
 from dataclasses import replace
 
-import pipelines.run
-import pipelines.work
 from corpora.schemas import SCHEMAS
 from corpora.shards import open_dataset, read_batches
 from pipelines import wikipedia_to_documents
@@ -14,24 +12,12 @@ from tests.corpora.wikipedia.small_wiki import NAMES, Page, SmallWiki, article
 
 WIKI = SmallWiki()
 N_DOCUMENTS = len(NAMES) + 1
-beam = pipelines.run._work_in_beam
-
-
-def in_this_process(work, _, *, folder, workers=None):  # noqa: ARG001
-    """Do the tasks one after the other: what Beam does, without its second of work."""
-    assert folder.is_dir()
-    for tasks, merge in work:
-        for task in tasks:
-            pipelines.work.do_unit(task)
-        if merge:
-            pipelines.work.do_merge(merge)
 
 
 def cut_small(patch, *, range_bytes=5000, batch=1500):
     """Cut a small dump into several units, and these into several batches."""
     patch.setattr(wikipedia_to_documents, "RANGE_BYTES", (range_bytes, range_bytes))
     patch.setattr(wikipedia_to_documents, "BATCH_CHARACTERS", batch)
-    patch.setattr(pipelines.run, "_work_in_beam", in_this_process)
     patch.setattr(os, "fsync", lambda _: None)  # no power cut is tested here
 
 

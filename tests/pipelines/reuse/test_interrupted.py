@@ -10,9 +10,7 @@ from tests.pipelines.reuse.small_refreshes import (
     EDITS,
     N_DOCUMENTS,
     WIKI,
-    beam,
     files_of,
-    in_this_process,
     refresh,
     renamed,
     reused,
@@ -95,10 +93,11 @@ def test_earlier_run_that_goes_during_the_refresh_is_not_used(earlier, tmp_path,
     shutil.copytree(earlier, tmp_path / "old")
     wiki = renamed(WIKI)
     assert run(wiki, tmp_path / "full") == 0
+    in_stages = pipelines.run._in_stages
     monkeypatch.setattr(
         pipelines.run,
-        "_work_in_beam",
-        lambda *work, **more: [shutil.rmtree(tmp_path / "old"), in_this_process(*work, **more)],
+        "_in_stages",
+        lambda *work, **more: [shutil.rmtree(tmp_path / "old"), in_stages(*work, **more)],
     )
 
     assert run(wiki, tmp_path / "new", "--reuse", tmp_path / "old") == 0
@@ -120,7 +119,6 @@ def test_damage_to_a_refresh_is_mended_in_any_way(earlier, tmp_path):
 
 
 def test_refresh_by_two_workers_is_a_full_rebuild_by_one(earlier, tmp_path, monkeypatch):
-    monkeypatch.setattr(pipelines.run, "_work_in_beam", beam)
     monkeypatch.setattr(wikipedia_to_documents, "BATCH_CHARACTERS", 1 << 20)  # as in the workers
     wiki = renamed(WIKI)
 

@@ -1,0 +1,107 @@
+"""Runs on a runner of Beam, in this process: the same bytes, and errors that people can read.
+
+On another machine: ``test_portable.py``.
+"""
+
+import re
+import tempfile
+from pathlib import Path
+
+import apache_beam as beam
+import pytest
+
+from corpora.errors import CorpusError
+from pipelines import documents_to_lexicon, local_workers, tei_to_ner, text_to_documents
+from pipelines.on_beam import beam_options
+from tests.pipelines.test_tei_to_ner import LETTERS, files_of
+
+STORY = Path(__file__).parents[1] / "data" / "text" / "wulingzhen.txt"
+RUNNER = "--runner=FnApiRunner"
+LETTERS_ON_BEAM = ["--input", str(LETTERS), RUNNER]
+WAYS = pytest.mark.parametrize("way", [[], ["--workers", "2"], [RUNNER]], ids=" ".join)
+
+
+def test_options_reach_beam():
+    assert beam_options(["--job_name=mine"]).get_all_options()["job_name"] == "mine"
+
+
+@pytest.mark.parametrize("runner", [[RUNNER], ["--runner=DirectRunner", "--direct_num_workers=1"]])
+def test_bytes_are_those_of_a_run_without_beam(runner, tmp_path):
+    for name, options in (("here", []), ("beam", runner)):
+        output = tmp_path / name
+        assert tei_to_ner.main(["--input", str(LETTERS), "--output", str(output), *options]) == 0
+
+    assert files_of(tmp_path / "beam") == files_of(tmp_path / "here")
+
+
+def test_stages_and_their_merges_wait_for_each_other(tmp_path):
+    text = ["--input", str(STORY), "--lang", "zh", "--group", "g", "--output", str(tmp_path / "zh")]
+    assert text_to_documents.main([*text, RUNNER]) == 0
+    for name, options in (("here", []), ("beam", [RUNNER])):
+        lexicon = ["--input", str(tmp_path / "zh"), "--output", str(tmp_path / name)]
+        assert documents_to_lexicon.main([*lexicon, "--known", "none", *options]) == 0
+
+    assert files_of(tmp_path / "beam") == files_of(tmp_path / "here")
+
+
+def test_what_beam_makes_at_first_lies_where_the_run_does(tmp_path, monkeypatch):
+    class Killed(beam.Pipeline):
+        def __init__(self, **settings):
+            super().__init__(**settings)
+            raise SystemExit(137)
+
+    system = tmp_path / "system"
+    system.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(system))
+    monkeypatch.setattr(beam, "Pipeline", Killed)
+    command = [*LETTERS_ON_BEAM, "--output", str(tmp_path / "out")]
+
+    with pytest.raises(SystemExit):
+        tei_to_ner.main(command)
+    left = list((tmp_path / "out").rglob("beam-pipeline-temp*"))
+    monkeypatch.undo()
+
+    assert list(system.iterdir()) == []
+    assert left
+    assert tei_to_ner.main(command) == 0
+    assert not list((tmp_path / "out").rglob("beam-pipeline-temp*"))
+
+
+def test_job_service_that_does_not_answer_is_named(tmp_path, capsys):
+    service = ("--runner=PortableRunner", "--job_endpoint=localhost:1")
+
+    status = tei_to_ner.main(["--input", str(LETTERS), "--output", str(tmp_path / "out"), *service])
+
+    assert status == 2
+    assert "--job_endpoint localhost:1: no job service answers" in capsys.readouterr().err
+
+
+@WAYS
+def test_error_of_a_unit_is_told_as_it_is_whoever_does_it(way, tmp_path, monkeypatch, capsys):
+    def fail(*_):
+        raise CorpusError("b.xml:7: what is wrong. What to do.")
+
+    monkeypatch.setattr("corpora.plan.UNIT_FILES", 2)  # or it would be one unit
+    monkeypatch.setattr(tei_to_ner, "write", fail)
+    monkeypatch.setattr(local_workers, "_can_fork", lambda: True)
+
+    assert tei_to_ner.main(["--input", str(LETTERS), "--output", str(tmp_path / "out"), *way]) == 1
+
+    assert capsys.readouterr().err.endswith("error: b.xml:7: what is wrong. What to do.\n")
+
+
+@WAYS
+def test_fault_of_ours_is_named_and_the_log_has_the_rest(way, tmp_path, monkeypatch, capsys):
+    def fault(*_):
+        raise ZeroDivisionError("in our code")
+
+    monkeypatch.setattr("corpora.plan.UNIT_FILES", 2)  # or it would be one unit
+    monkeypatch.setattr(tei_to_ner, "write", fault)
+    monkeypatch.setattr(local_workers, "_can_fork", lambda: True)
+
+    assert tei_to_ner.main(["--input", str(LETTERS), "--output", str(tmp_path / "out"), *way]) == 1
+
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert re.match("error: ZeroDivisionError: in our code.*See .*/workers.log; the same", last)
+    [log] = (tmp_path / "out").glob(".build/*/workers.log")
+    assert "in fault" in log.read_text()
