@@ -6,7 +6,7 @@ from glob import glob
 from pathlib import Path
 
 from corpora.errors import DamagedDatasetError, UsageError
-from corpora.plan import InputFile, describe_file, find_inputs
+from corpora.plan import InputFile, describe_files, find_inputs
 from corpora.shards import open_dataset
 
 
@@ -24,7 +24,7 @@ def find_shards(
         for shard in open_dataset(folder, schema).shards:
             hashes[str(folder / shard.name)] = shard.sha256
     found = find_inputs(tuple(hashes), exclude=exclude)
-    files = [describe_file(name, path) for name, path in found.items()]
+    files = describe_files(found)
     for file in files:
         if file.sha256 != hashes[file.path]:
             raise DamagedDatasetError(

@@ -250,6 +250,13 @@ def _without(named: dict[str, Path], patterns: Sequence[str]) -> dict[str, Path]
     return kept
 
 
+def describe_files(named: Mapping[str, Path]) -> list[InputFile]:
+    """Take the sizes and hashes of files, several at once."""
+    from corpora.threads import map_in_order
+
+    return list(map_in_order(lambda item: describe_file(*item), named.items()))
+
+
 def describe_file(name: str, path: Path) -> InputFile:
     """Take a file's size and hash."""
     from corpora.shards import sha256_of

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,15 @@ from corpora.build import Build, Scratch
 from corpora.document import Rejected
 from corpora.errors import UsageError
 from corpora.ner.layout import FORMATS, SCHEMES
-from corpora.plan import InputFile, Plan, Unit, describe_file, find_inputs, make_units
+from corpora.plan import (
+    InputFile,
+    Plan,
+    Unit,
+    describe_file,
+    describe_files,
+    find_inputs,
+    make_units,
+)
 from corpora.splits import SPLITS, parse_ratios
 from pipelines.options import CommonOptions, option
 from pipelines.run import run
@@ -98,7 +107,7 @@ def plan(options: Options) -> Plan:
     if options.max_tokens < 0:
         raise UsageError(f"--max-tokens {options.max_tokens}: must be at least 0.")
     found = find_inputs(options.input, exclude=options.exclude)
-    files = [describe_file(name, path) for name, path in list(found.items())[: options.limit]]
+    files = describe_files(dict(islice(found.items(), options.limit)))
     splits, cut = _splits([file.name for file in files], options)
     layouts = {file.name: asdict(_layout(file, options)) for file in files}
     settings = {"illegal": options.illegal, "max_tokens": options.max_tokens}

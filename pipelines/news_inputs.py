@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from corpora.errors import CorpusError, UsageError
-from corpora.plan import InputFile, Unit, describe_file, find_inputs, make_units
+from corpora.plan import InputFile, Unit, describe_file, describe_files, find_inputs, make_units
 
 if TYPE_CHECKING:
     from pipelines.news_to_documents import Options
@@ -73,7 +73,7 @@ def _find(patterns: Sequence[str], option: str, exclude: Sequence[str]) -> list[
         found = find_inputs(patterns, exclude=exclude)
     except UsageError as error:
         raise UsageError(str(error).replace("--input", option)) from error
-    return [describe_file(name, path) for name, path in found.items()]
+    return describe_files(found)
 
 
 def archive_units(

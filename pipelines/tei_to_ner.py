@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
@@ -17,7 +18,15 @@ from corpora.alignment import NESTED, count_untagged, to_sentences
 from corpora.build import Build, Scratch
 from corpora.document import Document, Rejected, Sentence
 from corpora.errors import UsageError
-from corpora.plan import InputFile, Plan, Unit, describe_file, find_inputs, make_units
+from corpora.plan import (
+    InputFile,
+    Plan,
+    Unit,
+    describe_file,
+    describe_files,
+    find_inputs,
+    make_units,
+)
 from corpora.sampling import choose, choose_all
 from corpora.splits import SPLITS, parse_ratios, read_split_file
 from corpora.tei.edition import Edition, edition_path, load_edition
@@ -63,7 +72,7 @@ def plan(options: Options) -> Plan:
     edition_file = describe_file("edition", edition_path(options.edition))
     edition = load_edition(Path(edition_file.path))
     found = find_inputs(options.input, suffix=".xml", exclude=options.exclude)
-    files = [describe_file(name, path) for name, path in list(found.items())[: options.limit]]
+    files = describe_files(dict(islice(found.items(), options.limit)))
     settings = {
         "edition_name": edition.name,
         "nested": options.nested,

@@ -21,7 +21,7 @@ from typing import Any
 from corpora.build import Scratch
 from corpora.document import Rejected
 from corpora.errors import UsageError
-from corpora.plan import InputFile, Plan, Stage, Unit, describe_file, find_inputs, make_units
+from corpora.plan import InputFile, Plan, Stage, Unit, describe_files, find_inputs, make_units
 from pipelines.options import CommonOptions, option
 from pipelines.run import run
 from pipelines.work import Counts, Filtered, Rows, Written, Yield
@@ -109,7 +109,7 @@ def plan(options: Options) -> Plan:
     """Find the files, pack small ones into units, and cut large ones into ranges."""
     _check(options)
     found = find_inputs(options.input, exclude=options.exclude)
-    files = [describe_file(name, path) for name, path in found.items()]
+    files = describe_files(found)
     settings = _settings(options, files)
     units = list(_cut(make_units(files, settings=lambda _: settings, auxiliary={})))
     if options.limit is not None:

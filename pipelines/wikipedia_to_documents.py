@@ -21,7 +21,7 @@ from typing import Any
 from corpora.build import BUILD, PIECES, Build, Scratch
 from corpora.document import Rejected
 from corpora.errors import CorpusError, UsageError
-from corpora.plan import InputFile, Plan, Stage, Unit, describe_file, find_inputs
+from corpora.plan import InputFile, Plan, Stage, Unit, describe_file, describe_files, find_inputs
 from pipelines.options import CommonOptions, option
 from pipelines.run import run
 from pipelines.work import Counts, Filtered, Rows, Written, Yield
@@ -98,7 +98,7 @@ def plan(options: Options) -> Plan:
         raise UsageError(f"--max-page-size {options.max_page_size:g}: must be above 0.")
     earlier = find_earlier(options.reuse, output=options.output) if options.reuse else None
     found = find_inputs(options.input, exclude=options.exclude)
-    files = [describe_file(name, path) for name, path in found.items()]
+    files = describe_files(found)
     scratch = options.output / BUILD / PIECES
     total = sum(file.size for file in files) * 4
     range_bytes = min(max(total // UNITS, RANGE_BYTES[0]), RANGE_BYTES[1])
@@ -249,7 +249,7 @@ def extract(unit: Unit, scratch: Scratch) -> Iterator[Yield]:
             yield Rows("pages", rows.batch())
     yield Rows("pages", rows.batch())
     yield Rows("found_redirects", _redirect_batch(reader.redirects))
-    yield Counts(rows.counters, reused=rows.reused)
+    yield Counts(reused=rows.reused)
 
 
 def _outcome(reader: Any, page: Any, rows: Any, *, source: str) -> Yield:

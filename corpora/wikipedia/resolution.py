@@ -89,13 +89,14 @@ class Resolver:
         return self.redirects.resolve(encoded.dictionary).take(encoded.indices)
 
     def _count(self, pages: pa.RecordBatch) -> None:
-        """Count mentions by origin, and what examples with and without augmentation hold."""
+        """Count mentions by origin, what examples hold, and what became of links and templates."""
         self.counters["redirects.links"] += len(pages.column("led_on").flatten())
         origins = pages.column("mentions").flatten().field("origin")
         for count in pc.value_counts(origins).to_pylist():
             self.counters[f"mentions.{count['values']}"] += count["counts"]
         for name in EXAMPLE_COUNTS if len(pages) else ():
             self.counters[name.replace("_", ".")] += pc.sum(pages.column(name)).as_py()
+        _add_up(pages.column("counters"), self.counters)
 
     def _augmented(
         self,
@@ -148,6 +149,19 @@ class Resolver:
         origins = pc.if_else(pc.fill_null(is_self, False), "self_title", "title_match")  # noqa: FBT003
         entities = pc.binary_join_element_wise(self.wiki, matched, ":")
         return mention_array(first, last, entities, origins=origins)
+
+
+def _add_up(counters: pa.ListArray, into: Counter[str]) -> None:
+    """Add the counters of pages to those of all; one that is 0 is there nevertheless."""
+    pairs = counters.flatten()
+    names = pairs.field("key").dictionary_encode()
+    sums = np.bincount(
+        names.indices.to_numpy(),
+        weights=pairs.field("value").to_numpy(),
+        minlength=len(names.dictionary),
+    )  # exact: below 2^53
+    for name, n in zip(names.dictionary.to_pylist(), sums.astype(np.int64).tolist(), strict=True):
+        into[name] += n
 
 
 def _led_on(

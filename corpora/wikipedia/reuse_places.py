@@ -3,14 +3,16 @@
 Where each row lies is a file beside the new run, made once by whoever needs it first and mapped by
 all: 24 bytes a document, shared by the processes of a machine; 40 while it is made. It holds, in
 the order of the hashes, their first and last 8 bytes (uint64), the number of the row (uint32), and
-the characters of its text (uint32). A shard in which a row is found is kept with the run.
+the characters of its text (uint32). Beside it lie the ids of all rows, shard by shard. A shard in
+which a row is found is kept with the run.
 """
 
 import json
 import os
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,10 +21,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from corpora.errors import CorpusError
-from corpora.shards import Dataset, open_dataset, read_batches, temporary_path
+from corpora.schemas import SCHEMAS
+from corpora.shards import Dataset, Shard, open_dataset, read_batches, temporary_path
 from corpora.wikipedia.reuse_shards import DOCUMENTS, NOTES, KeptShards, open_shard
 
 _PARTS = (("first", np.uint64), ("last", np.uint64), ("row", np.uint32), ("characters", np.uint32))
+_IDS = pa.schema([SCHEMAS[NOTES].columns.field("id")])
 
 
 class Place(NamedTuple):
@@ -91,9 +95,13 @@ class Earlier:
             return None
         return Place(number, row - self._starts[number], characters, hash)
 
-    def notes(self, place: Place, n_rows: int) -> Iterator[pa.RecordBatch]:
-        """What is known of the pages of rows that lie beside each other, batch by batch."""
-        return self._shards.notes(place.shard, place.row, place.row + n_rows)
+    def ids(self, places: Sequence[Place]) -> pa.StringArray:
+        """The ids of rows that were found."""
+        ids: Any = self._places.ids if self._places else None
+        return pa.concat_arrays(
+            ids.get_batch(shard).column(0).take(pa.array([place.row for place in some]))
+            for shard, some in groupby(places, attrgetter("shard"))
+        )
 
     def _keep(self, number: int) -> bool:
         """Keep a shard; returns whether it is what was written."""
@@ -108,7 +116,7 @@ class Earlier:
 
 
 class _Places:
-    """Where each row lies: a folder of two files, mapped; the second is written last."""
+    """Where each row lies, and its id: files of a folder, mapped; ``places`` is written last."""
 
     def __init__(self, notes: Dataset, folder: Path) -> None:
         if not (folder / "places").exists():
@@ -123,6 +131,8 @@ class _Places:
             offset += parts[name].nbytes
         self._first, self._last = parts["first"], parts["last"]
         self._row, self._characters = parts["row"], parts["characters"]
+        self.ids = pa.ipc.open_file(pa.memory_map(str(folder / "ids")))
+        """A batch for each shard."""
         self.damaged: list[str] = json.loads((folder / "damaged.json").read_text("utf-8"))
 
     def find(self, hash: str) -> tuple[int, int] | None:
@@ -141,23 +151,36 @@ def _make_places(notes: Dataset, folder: Path) -> None:
     columns: dict[str, list[npt.NDArray[Any]]] = {name: [] for name, _ in _PARTS}
     damaged = []
     n_rows = 0
-    for shard in notes.shards:
-        try:
-            file = notes.path / shard.name
-            open_shard(file, NOTES, sha256=shard.sha256)
-            batches = list(read_batches(file, notes.schema, columns=("xml", "characters")))
-            if sum(map(len, batches)) != shard.rows:
-                raise CorpusError("other rows than dataset.json says")
-            if batches:
-                _collect(pa.Table.from_batches(batches), n_rows, columns)
-        except CorpusError:
-            damaged.append(shard.name)
-        n_rows += shard.rows
+    folder.mkdir(parents=True, exist_ok=True)
+    temporary = temporary_path(folder / "ids")
+    with pa.ipc.new_file(str(temporary), _IDS) as ids:
+        for shard in notes.shards:
+            table = _IDS.empty_table()
+            try:
+                table = _read(notes, shard)
+                _collect(table, n_rows, columns)
+            except CorpusError:
+                damaged.append(shard.name)
+            of_shard = table.column("id").combine_chunks()
+            ids.write_batch(pa.record_batch([of_shard], schema=_IDS))
+            n_rows += shard.rows
+    temporary.rename(folder / "ids")
     arrays = [np.concatenate([np.empty(0, type), *columns.pop(name)]) for name, type in _PARTS]
     order = np.argsort(arrays[0])
-    folder.mkdir(parents=True, exist_ok=True)
     _write(folder / "damaged.json", [json.dumps(damaged).encode()])
     _write(folder / "places", (array[order].data for array in arrays))
+
+
+def _read(notes: Dataset, shard: Shard) -> pa.Table:
+    """Read what is known of the pages of a shard; raises ``CorpusError`` where it is damaged."""
+    file = notes.path / shard.name
+    open_shard(file, NOTES, sha256=shard.sha256)
+    columns = ("id", "xml", "characters")
+    schema = pa.schema([notes.schema.columns.field(name) for name in columns])
+    table = pa.Table.from_batches(read_batches(file, notes.schema, columns=columns), schema)
+    if len(table) != shard.rows:
+        raise CorpusError("other rows than dataset.json says")
+    return table
 
 
 def _collect(table: pa.Table, n_before: int, columns: Mapping[str, list[npt.NDArray[Any]]]) -> None:

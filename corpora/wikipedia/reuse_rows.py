@@ -5,10 +5,9 @@ characters. Of a row that is taken over only the place is written between the st
 puts the row there.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import accumulate, groupby, pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -38,8 +37,6 @@ class PageRows:
     earlier: Earlier | None = None
     n_taken: int = 0
     """Rows that were taken over so far."""
-    counters: Counter[str] = field(default_factory=Counter)
-    """What became of the links, numbers and templates of all pages."""
     _order: list[Place | None] = field(default_factory=list)
     """Of each row that waits: where it lies, or None for one that was read."""
     _taken_characters: int = 0
@@ -92,28 +89,17 @@ class PageRows:
         return batch
 
     def _taken(self, earlier: Earlier) -> pa.RecordBatch:
-        """The rows that are taken over: id, source and place."""
-        notes: list[pa.RecordBatch] = []
-        for _, run in groupby(enumerate(self._order), _beside):
-            places = [place for _, place in run if place is not None]
-            if places:
-                notes += earlier.notes(places[0], len(places))
-        all_notes = pa.concat_batches(notes)
+        """The rows that are taken over: id, source, hash and place."""
         places = [place for place in self._order if place is not None]
-        if all_notes.column("xml").to_pylist() != [place.hash for place in places]:
-            raise DamagedDatasetError(
-                f"{earlier.kept / 'places'}: damaged: it names other rows than it should. Delete "
-                f"{earlier.kept.parents[1]}, and run the same command again."
-            )
-        _add_up(all_notes.column("counters"), self.counters)
-        n = len(all_notes)
+        n = len(places)
         fields = [
             pa.array([earlier.name] * n, pa.string()),
             *(pa.array([p[i] for p in places], _PLACE.field(i + 1).type) for i in range(2)),
         ]
         columns = {
-            "id": all_notes.column("id"),
+            "id": earlier.ids(places),
             "source": pa.array([self.source] * n, pa.string()),
+            "xml": pa.array([place.hash for place in places], pa.string()),
             "place": pa.StructArray.from_arrays(fields, fields=list(_PLACE)),
         }
         arrays = [columns.get(field.name, pa.nulls(n, field.type)) for field in _PAGES]
@@ -134,7 +120,6 @@ class PageRows:
                 for name in ("led_on", *EXAMPLE_COUNTS, "place")
             ),
         ]
-        _add_up(columns[2], self.counters)
         for waiting in (self._hashes, self._lengths, self._counts):
             waiting.clear()
         return pa.RecordBatch.from_arrays(self.documents.batch().columns + columns, schema=_PAGES)
@@ -156,6 +141,11 @@ class TakenRows:
         if pages.column("place").null_count == len(pages):
             return _whole(pages)
         rows = pa.concat_batches(list(self._parts(pages)))
+        if not all(rows.column(name).equals(pages.column(name)) for name in ("id", "xml")):
+            raise DamagedDatasetError(
+                f"{self.kept}: damaged: a table there names other rows than it should. Delete "
+                f"{self.kept.parent}, and run the same command again."
+            )
         return rows.set_column(_SOURCE, ROWS.field(_SOURCE), pages.column("source"))
 
     def _parts(self, pages: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -185,22 +175,3 @@ class TakenRows:
 def _whole(pages: pa.RecordBatch) -> pa.RecordBatch:
     """Rows that were read, without the column for those that were not."""
     return pa.RecordBatch.from_arrays(pages.select(ROWS.names).columns, schema=ROWS)
-
-
-def _beside(item: tuple[int, Place | None]) -> tuple[int, int] | None:
-    """What rows have in common that lie beside each other in a shard, and wait so, too."""
-    number, place = item
-    return (place.shard, place.row - number) if place else None
-
-
-def _add_up(counters: pa.ListArray, into: Counter[str]) -> None:
-    """Add the counters of pages to those of all; one that is 0 is there nevertheless."""
-    pairs = counters.flatten()
-    names = pairs.field("key").dictionary_encode()
-    sums = np.bincount(
-        names.indices.to_numpy(),
-        weights=pairs.field("value").to_numpy(),
-        minlength=len(names.dictionary),
-    )  # exact: below 2^53
-    for name, n in zip(names.dictionary.to_pylist(), sums.astype(np.int64).tolist(), strict=True):
-        into[name] += n

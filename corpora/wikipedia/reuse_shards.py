@@ -69,12 +69,6 @@ class KeptShards:
         write_json(note, kept)
         sync_folder(self.folder)
 
-    def notes(self, number: int, start: int, stop: int) -> Iterator[pa.RecordBatch]:
-        """What is known of the pages of some rows of a shard, batch by batch."""
-        shard = self._shard(number)
-        for n, first, end in shard.parts(start, stop):
-            yield shard.notes[n].slice(first, end - first)
-
     def rows(self, number: int, start: int, stop: int) -> Iterator[pa.RecordBatch]:
         """Some rows of a shard, batch by batch, with what is known of their pages."""
         shard = self._shard(number)
@@ -114,8 +108,8 @@ class _Shard:
 
     def __init__(self, documents: Any, notes: Any) -> None:
         self._documents = documents
-        self.notes = [notes.get_batch(n) for n in range(notes.num_record_batches)]
-        self._starts = list(accumulate(map(len, self.notes), initial=0))
+        self._notes = [notes.get_batch(n) for n in range(notes.num_record_batches)]
+        self._starts = list(accumulate(map(len, self._notes), initial=0))
         self._batches: OrderedDict[int, pa.RecordBatch] = OrderedDict()
 
     def parts(self, start: int, stop: int) -> Iterator[tuple[int, int, int]]:
@@ -129,7 +123,7 @@ class _Shard:
     def batch(self, number: int) -> pa.RecordBatch:
         """Read a batch: documents, and what is known of their pages."""
         if number not in self._batches:
-            columns = self._documents.get_batch(number).columns + self.notes[number].columns[1:]
+            columns = self._documents.get_batch(number).columns + self._notes[number].columns[1:]
             self._batches[number] = pa.RecordBatch.from_arrays(columns, schema=ROWS)
             if len(self._batches) > _OPEN_BATCHES:
                 self._batches.popitem(last=False)
