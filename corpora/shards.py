@@ -86,7 +86,10 @@ class ShardWriter:
 
     def __enter__(self) -> Self:
         """Open the temporary file."""
-        options = pa.ipc.IpcWriteOptions(compression=self.schema.compression)
+        options = pa.ipc.IpcWriteOptions(
+            compression=self.schema.compression,
+            use_threads=False,  # a buffer is too little for a thread: it would cost a fifth more
+        )
         self._file = _HashingFile(self._temporary, is_lasting=self.is_lasting)
         self._sink = pa.PythonFile(self._file, mode="w")
         self._writer = pa.ipc.new_file(self._sink, self.schema.columns, options=options)
@@ -220,7 +223,7 @@ def read_batches(
     Raises ``CorpusError`` where the file is no shard of this schema.
     """
     fields = [schema.columns.names.index(name) for name in columns] or None
-    options = pa.ipc.IpcReadOptions(included_fields=fields)
+    options = pa.ipc.IpcReadOptions(included_fields=fields, use_threads=False)
     wanted = (
         pa.schema([schema.columns.field(name) for name in columns]) if columns else schema.columns
     )

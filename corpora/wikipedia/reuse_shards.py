@@ -26,6 +26,7 @@ ROWS = pa.schema([*SCHEMAS[DOCUMENTS].columns, *list(SCHEMAS[NOTES].columns)[1:]
 """A document and what is known of its page; both have the id."""
 _OPEN_SHARDS = 4
 _OPEN_BATCHES = 2
+_ALONE = pa.ipc.IpcReadOptions(use_threads=False)  # as shards are read everywhere
 
 
 def open_shard(file: Path, name: str, *, sha256: str | None) -> Any:
@@ -36,7 +37,7 @@ def open_shard(file: Path, name: str, *, sha256: str | None) -> Any:
     try:
         if sha256 is not None and sha256_of(file) != sha256:
             raise CorpusError(f"{name}/{file.name}")
-        reader = pa.ipc.open_file(pa.memory_map(str(file)))
+        reader = pa.ipc.open_file(pa.memory_map(str(file)), options=_ALONE)
         if reader.schema != SCHEMAS[name].columns:
             raise CorpusError(f"{name}/{file.name}")
     except (pa.ArrowException, OSError) as error:
