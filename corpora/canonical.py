@@ -39,7 +39,8 @@ def _canonical(array: pa.Array) -> pa.Array:
         data = (kept.buffers()[2] or pa.py_buffer(b"")).slice(first, starts[-1])
         return pa.Array.from_buffers(type, len(array), [bitmap, pa.py_buffer(starts), data])
     if pa.types.is_integer(type) or pa.types.is_floating(type):
-        values = np.ascontiguousarray(array.fill_null(0).to_numpy(zero_copy_only=False))
+        filled = array.fill_null(0) if array.null_count else array
+        values = np.ascontiguousarray(filled.to_numpy(zero_copy_only=False))
         return pa.Array.from_buffers(type, len(array), [bitmap, pa.py_buffer(values)])
     raise TypeError(f"{type}: has no canonical form here")
 
@@ -61,11 +62,19 @@ def _starts(array: pa.Array) -> tuple[npt.NDArray[np.int32], pa.Array, int]:
 
     Beside it, the array without nulls, and where in its values its first one begins.
     """
-    kept = array.drop_null() if array.null_count else array
+    if not array.null_count:
+        offsets = _offsets(array)
+        return offsets - offsets[0], array, int(offsets[0])
+    kept = array.drop_null()
+    offsets = _offsets(kept)
     lengths = np.zeros(len(array), np.int32)
-    offsets = np.zeros(1, np.int32)
-    if len(kept):
-        offsets = np.frombuffer(kept.buffers()[1], np.int32)[kept.offset :][: len(kept) + 1]
-        lengths[array.is_valid().to_numpy(zero_copy_only=False)] = np.diff(offsets)
+    lengths[array.is_valid().to_numpy(zero_copy_only=False)] = np.diff(offsets)
     starts = np.concatenate([np.zeros(1, np.int32), np.cumsum(lengths, dtype=np.int32)])
     return starts, kept, int(offsets[0])
+
+
+def _offsets(array: pa.Array) -> npt.NDArray[np.int32]:
+    """Where each string or list begins in the buffers, and the last ends."""
+    if not len(array):  # which need not have buffers
+        return np.zeros(1, np.int32)
+    return np.frombuffer(array.buffers()[1], np.int32)[array.offset :][: len(array) + 1]
