@@ -289,6 +289,8 @@ class _Tally:
 
         self.written += 1
         self.counters.update(outcome.counters)
+        if not outcome.records:  # they came as Rows
+            return
         by_schema = {writer.schema.name: writer for writer in writers.values()}
         for record in outcome.records:
             schema, row = row_of(record)

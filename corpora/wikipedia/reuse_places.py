@@ -11,6 +11,7 @@ import json
 import os
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import accumulate, groupby
 from operator import attrgetter
 from pathlib import Path
@@ -67,9 +68,7 @@ class Earlier:
         self._shards = KeptShards(self.kept)
         self._is_kept: dict[int, bool] = {}
         try:
-            self._datasets = {
-                name: open_dataset(folder / name, name) for name in (DOCUMENTS, NOTES)
-            }
+            self._datasets = {name: _open(folder, name) for name in (DOCUMENTS, NOTES)}
             self._check(fingerprint)
             self._places = _Places(self._datasets[NOTES], self.kept)
         except CorpusError:
@@ -113,6 +112,20 @@ class Earlier:
                 self.damaged.add(str(error))
                 self._is_kept[number] = False
         return self._is_kept[number]
+
+
+def _open(folder: Path, name: str) -> Dataset:
+    """Open a dataset whose description is not read again for each unit while it is the same."""
+    try:
+        status = (folder / name / "dataset.json").stat()
+    except OSError:
+        return open_dataset(folder / name, name)  # which says what is wrong
+    return _opened(folder / name, name, (status.st_ino, status.st_size, status.st_mtime_ns))
+
+
+@lru_cache(maxsize=4)
+def _opened(path: Path, name: str, _: tuple[int, ...]) -> Dataset:
+    return open_dataset(path, name)
 
 
 class _Places:
