@@ -11,7 +11,6 @@ the current one, modeling.evaluate --against … --fail-if-worse finds out befor
 """
 
 import argparse
-import os
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
@@ -35,7 +34,7 @@ def publish(
     """
     from corpora import store  # noqa: PLC0415 - for --help
     from corpora.plan import fingerprint_of  # noqa: PLC0415
-    from corpora.shards import sha256_of, write_json  # noqa: PLC0415
+    from corpora.shards import link_or_copy, sha256_of, write_json  # noqa: PLC0415
 
     files = _files(run, evaluation)
     hashes = {name: sha256_of(path) for name, path in files.items()}
@@ -45,7 +44,7 @@ def publish(
     try:
         for name, path in files.items():
             (staged / name).parent.mkdir(parents=True, exist_ok=True)
-            _link(path, staged / name)
+            link_or_copy(path, staged / name)
         about = {"kind": KIND, "fingerprint": fingerprint, "files": hashes}
         write_json(staged / "run.json", about)
         return store.publish(staged, shelf, version=version or fingerprint[:12])
@@ -67,14 +66,6 @@ def _files(run: Path, evaluation: Path | None) -> Mapping[str, Path]:
     if scores.is_dir():
         files |= {f"evaluation/{name}": path for name, path in files_in(scores).items()}
     return files
-
-
-def _link(source: Path, target: Path) -> None:
-    """Link a file, or copy it where links cannot be."""
-    try:
-        os.link(source.resolve(), target)
-    except OSError:
-        shutil.copyfile(source, target)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -34,7 +34,7 @@ def test_receipt_is_written_as_its_dictionary_with_a_hash_and_read_again(tmp_pat
     write_receipt(path, receipt)
 
     written = values | {"sha256": fingerprint_of(values)}
-    assert path.read_text("utf-8") == json.dumps(written, ensure_ascii=False, indent=1) + "\n"
+    assert path.read_text("utf-8") == json.dumps(written, ensure_ascii=False) + "\n"
     assert read_receipt(path) == receipt
 
 
