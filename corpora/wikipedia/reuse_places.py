@@ -1,16 +1,16 @@
 """The rows of an earlier dataset, found by the hash of the XML that they were made from.
 
-Where each row lies is a file beside the new run, made once by whoever needs it first and mapped by
-all: 24 bytes a document, shared by the processes of a machine; 40 while it is made. It holds, in
-the order of the hashes, their first and last 8 bytes (uint64), the number of the row (uint32), and
-the characters of its text (uint32). Beside it lie the ids of all rows, shard by shard. A shard in
-which a row is found is kept with the run.
+Where each row lies is a table beside the new run, made once by whoever needs it first and mapped by
+all: 24 bytes a document, shared by the processes of a machine; 40 while it is made. ``places``
+holds, in the order of the hashes, their first and last 8 bytes (uint64), the number of the row
+(uint32), and the characters of its text (uint32); ``ids`` the ids of all rows, shard by shard. A
+shard in which a row is found is kept with the run.
 """
 
 import json
-import os
+import shutil
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate, groupby
 from operator import attrgetter
@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from corpora.build import sync_file
 from corpora.errors import CorpusError
 from corpora.schemas import SCHEMAS
 from corpora.shards import Dataset, Shard, open_dataset, read_batches, temporary_path
@@ -70,7 +71,7 @@ class Earlier:
         try:
             self._datasets = {name: _open(folder, name) for name in (DOCUMENTS, NOTES)}
             self._check(fingerprint)
-            self._places = _Places(self._datasets[NOTES], self.kept)
+            self._places = _Places(self._datasets[NOTES], self.kept / "table")
         except CorpusError:
             self.damaged.add("dataset.json")
             return
@@ -129,13 +130,20 @@ def _opened(path: Path, name: str, _: tuple[int, ...]) -> Dataset:
 
 
 class _Places:
-    """Where each row lies, and its id: files of a folder, mapped; ``places`` is written last."""
+    """Where each row lies, and its id: files of a folder, mapped."""
 
     def __init__(self, notes: Dataset, folder: Path) -> None:
-        if not (folder / "places").exists():
+        """Make the folder unless it is there; raises ``CorpusError`` where it is damaged."""
+        if not folder.exists():
             _make_places(notes, folder)
-        with pa.memory_map(str(folder / "places")) as source:
-            data = source.read_buffer() if source.size() else pa.py_buffer(b"")
+        try:
+            with pa.memory_map(str(folder / "places")) as source:
+                data = source.read_buffer() if source.size() else pa.py_buffer(b"")
+            self.ids = pa.ipc.open_file(pa.memory_map(str(folder / "ids")))
+            """A batch for each shard."""
+            self.damaged: list[str] = json.loads((folder / "damaged.json").read_text("utf-8"))
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise CorpusError(f"{folder}: damaged ({error})") from error
         n = data.size // sum(type(0).nbytes for _, type in _PARTS)
         offset = 0
         parts: dict[str, npt.NDArray[Any]] = {}
@@ -144,9 +152,6 @@ class _Places:
             offset += parts[name].nbytes
         self._first, self._last = parts["first"], parts["last"]
         self._row, self._characters = parts["row"], parts["characters"]
-        self.ids = pa.ipc.open_file(pa.memory_map(str(folder / "ids")))
-        """A batch for each shard."""
-        self.damaged: list[str] = json.loads((folder / "damaged.json").read_text("utf-8"))
 
     def find(self, hash: str) -> tuple[int, int] | None:
         """The number of a row among all, and the characters of its text."""
@@ -160,13 +165,16 @@ class _Places:
 
 
 def _make_places(notes: Dataset, folder: Path) -> None:
-    """Sort the hashes of all rows, and write where they lie."""
+    """Sort the hashes of all rows, and write where they lie.
+
+    The folder comes in one step; several processes may make it, on several machines.
+    """
     columns: dict[str, list[npt.NDArray[Any]]] = {name: [] for name, _ in _PARTS}
     damaged = []
     n_rows = 0
-    folder.mkdir(parents=True, exist_ok=True)
-    temporary = temporary_path(folder / "ids")
-    with pa.ipc.new_file(str(temporary), _IDS) as ids:
+    made = temporary_path(folder)
+    made.mkdir(parents=True)
+    with pa.ipc.new_file(str(made / "ids"), _IDS) as ids:
         for shard in notes.shards:
             table = _IDS.empty_table()
             try:
@@ -177,11 +185,19 @@ def _make_places(notes: Dataset, folder: Path) -> None:
             of_shard = table.column("id").combine_chunks()
             ids.write_batch(pa.record_batch([of_shard], schema=_IDS))
             n_rows += shard.rows
-    temporary.rename(folder / "ids")
     arrays = [np.concatenate([np.empty(0, type), *columns.pop(name)]) for name, type in _PARTS]
     order = np.argsort(arrays[0])
-    _write(folder / "damaged.json", [json.dumps(damaged).encode()])
-    _write(folder / "places", (array[order].data for array in arrays))
+    with (made / "places").open("wb") as places:
+        places.writelines(array[order].data for array in arrays)
+    (made / "damaged.json").write_text(json.dumps(damaged), "utf-8")
+    for file in made.iterdir():
+        sync_file(file)
+    try:
+        made.rename(folder)
+    except OSError:
+        shutil.rmtree(made)
+        if not folder.exists():  # no other process was faster
+            raise
 
 
 def _read(notes: Dataset, shard: Shard) -> pa.Table:
@@ -204,13 +220,3 @@ def _collect(table: pa.Table, n_before: int, columns: Mapping[str, list[npt.NDAr
     columns["last"].append(hashes[:, 1])
     columns["row"].append(np.arange(n_before, n_before + len(hashes), dtype=np.uint32))
     columns["characters"].append(table.column("characters").to_numpy().astype(np.uint32))
-
-
-def _write(file: Path, parts: "Iterator[memoryview] | Sequence[bytes]") -> None:
-    """Write a file in one step; several processes may write the same one, on several machines."""
-    temporary = temporary_path(file)
-    with temporary.open("wb") as written:
-        written.writelines(parts)
-        written.flush()
-        os.fsync(written.fileno())
-    temporary.rename(file)

@@ -216,6 +216,20 @@ def test_second_page_of_an_id_is_rejected(tmp_path):
     assert len(documents_of(tmp_path / "out")) == n_written
 
 
+def test_second_page_of_an_id_is_not_counted(tmp_path):
+    (tmp_path / "in").mkdir()
+    for name in ("kleinwiki-a.xml", "kleinwiki-b.xml"):
+        (tmp_path / "in" / name).write_bytes(SAMPLE.read_bytes())
+
+    assert run(tmp_path / "once") == 0
+    assert run(tmp_path / "twice", "--max-reject-rate", 1, input=tmp_path / "in") == 0
+
+    once, twice = (describe(tmp_path / name)["counters"] for name in ("once", "twice"))
+    differ = {name for name in once | twice if once.get(name) != twice.get(name)}
+    assert differ == {"redirects.doubles"}
+    assert twice["links.mentions"] == twice["mentions.link"]
+
+
 @pytest.mark.usefixtures("small_ranges")
 def test_limit_takes_the_first_pages(tmp_path):
     assert run(tmp_path / "out", "--limit", 7) == 0

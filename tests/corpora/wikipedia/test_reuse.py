@@ -157,7 +157,7 @@ def test_every_row_is_found_by_the_hash_of_its_page_and_no_other(finished, tmp_p
     assert earlier.ids(places).to_pylist() == [f"w:P{number}" for number in range(13)]
     assert earlier.ids(places[9:2:-3]).to_pylist() == ["w:P9", "w:P6", "w:P3"]
     assert earlier.damaged == set()
-    assert (tmp_path / "kept" / earlier.name / "places").stat().st_size == 24 * 13
+    assert (tmp_path / "kept" / earlier.name / "table" / "places").stat().st_size == 24 * 13
 
 
 def test_equal_first_halves_of_hashes_are_told_apart(tmp_path):
@@ -209,7 +209,7 @@ def test_rows_are_handed_over_in_the_order_of_the_dump(finished, tmp_path):
 def test_damaged_table_of_places_gives_no_wrong_row(finished, tmp_path):
     make_earlier(tmp_path / "old", finished)
     earlier = Earlier(tmp_path / "old", FINGERPRINT, tmp_path / "kept")
-    table = tmp_path / "kept" / earlier.name / "places"
+    table = tmp_path / "kept" / earlier.name / "table" / "places"
     data = bytearray(table.read_bytes())
     numbers = np.frombuffer(data, np.uint32, 13, offset=13 * 16)
     numbers ^= 1
@@ -264,7 +264,7 @@ def ids(shards, number, start, stop):
 
 
 def test_shard_is_kept_by_a_link_and_only_where_a_row_is_taken(kept, tmp_path):
-    names = {file.name for file in kept.iterdir()} - {"places", "ids", "damaged.json"}
+    names = {file.name for file in kept.iterdir()} - {"table"}
 
     assert names == {"documents-00000.arrow", "reuse-00000.arrow", "00000.json"}
     old = tmp_path / "old" / "documents" / "shard-00000.arrow"
