@@ -372,8 +372,10 @@ def _sync(path: Path, flags: int) -> None:
 
 
 def _remove_leftovers(paths: Iterable[Path]) -> None:
-    for path in paths:
-        if path.is_file():
+    for path in list(paths):
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
             path.unlink(missing_ok=True)
 
 

@@ -48,6 +48,7 @@ from pipelines.work import (
 
 def run(name: str, argv: Sequence[str] | None = None) -> int:
     """Run the pipeline of that module name; returns the exit status."""
+    _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
@@ -70,6 +71,17 @@ def run(name: str, argv: Sequence[str] | None = None) -> int:
     return 0
 
 
+def _open_closed_streams() -> None:
+    """Let what is said go nowhere where a standard stream is closed."""
+    for number, name in ((1, "stdout"), (2, "stderr")):
+        if getattr(sys, name) is None:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            if nowhere != number:
+                os.dup2(nowhere, number)
+                os.close(nowhere)
+            setattr(sys, name, os.fdopen(number, "w", encoding="utf-8", closefd=False))
+
+
 def _fail(message: str, *, status: int) -> int:
     sys.stderr.write(f"error: {message}\n")
     return status
@@ -79,7 +91,7 @@ def _say(lines: Sequence[str]) -> None:
     try:
         sys.stdout.write("".join(f"{line}\n" for line in lines))
         sys.stdout.flush()
-    except BrokenPipeError:  # whoever reads has seen enough
+    except OSError:  # whoever reads has seen enough, or has no room for it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -337,9 +337,11 @@ def write(unit: Unit, scratch: Scratch) -> Iterator[Yield]:
     for dataset, schema in FOUND.items():
         path = scratch.shard(dataset, unit.number)
         batches = read_batches(path, SCHEMAS[schema])
+        if dataset == "pages":
+            batches = map(taken.fill, batches)  # which looks at each row, doubles too
         for batch in without_doubles(batches, scratch, dataset=dataset, number=unit.number):
             if dataset == "pages":
-                finished = canonical(resolver.finish(taken.fill(batch)))
+                finished = canonical(resolver.finish(batch))
                 for name in ("documents", "reuse"):
                     yield Rows(name, finished.select(SCHEMAS[name].columns.names))
             else:

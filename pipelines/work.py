@@ -3,6 +3,7 @@
 Whoever hands tasks over, and wherever the worker is: it does each by itself.
 """
 
+import errno
 import gc
 import json
 import socket
@@ -172,8 +173,9 @@ def explain(error: Exception, *, where: str) -> str:
     """Say what went wrong, and what to do."""
     if not isinstance(error, OSError):
         return str(error)
+    is_full = error.errno in {errno.ENOSPC, errno.EDQUOT}  # of a copy: there, and not here
     return (
-        f"{error.filename or where}: {error.strerror or error}. "
+        f"{(is_full and error.filename2) or error.filename or where}: {error.strerror or error}. "
         "Nothing was published; mend it and run the same command again."
     )
 

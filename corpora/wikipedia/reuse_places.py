@@ -3,10 +3,12 @@
 Where each row lies is a table beside the new run, made once by whoever needs it first and mapped by
 all: 24 bytes a document, shared by the processes of a machine; 40 while it is made. ``places``
 holds, in the order of the hashes, their first and last 8 bytes (uint64), the number of the row
-(uint32), and the characters of its text (uint32); ``ids`` the ids of all rows, shard by shard. A
-shard in which a row is found is kept with the run.
+(uint32), and the characters of its text (uint32); ``ids`` the ids of all rows, shard by shard. One
+that has other bytes than were written is made again. A shard in which a row is found is kept with
+the run.
 """
 
+import errno
 import json
 import shutil
 from bisect import bisect_right
@@ -23,11 +25,22 @@ import pyarrow as pa
 
 from corpora.build import sync_file
 from corpora.errors import CorpusError
+from corpora.plan import fingerprint_of
 from corpora.schemas import SCHEMAS
-from corpora.shards import Dataset, Shard, open_dataset, read_batches, temporary_path
+from corpora.shards import (
+    Dataset,
+    Shard,
+    open_dataset,
+    read_batches,
+    sha256_of,
+    temporary_path,
+    write_json,
+)
 from corpora.wikipedia.reuse_shards import DOCUMENTS, NOTES, KeptShards, open_shard
 
 _PARTS = (("first", np.uint64), ("last", np.uint64), ("row", np.uint32), ("characters", np.uint32))
+IDS, PLACES, ABOUT = "ids", "places", "about.json"
+_FULL = {errno.EEXIST, errno.ENOTEMPTY}  # what a folder is that is to be replaced
 _IDS = pa.schema([SCHEMAS[NOTES].columns.field("id")])
 
 
@@ -118,10 +131,10 @@ class Earlier:
 def _open(folder: Path, name: str) -> Dataset:
     """Open a dataset whose description is not read again for each unit while it is the same."""
     try:
-        status = (folder / name / "dataset.json").stat()
+        state = _state(folder / name / "dataset.json")
     except OSError:
         return open_dataset(folder / name, name)  # which says what is wrong
-    return _opened(folder / name, name, (status.st_ino, status.st_size, status.st_mtime_ns))
+    return _opened(folder / name, name, state)
 
 
 @lru_cache(maxsize=4)
@@ -133,17 +146,15 @@ class _Places:
     """Where each row lies, and its id: files of a folder, mapped."""
 
     def __init__(self, notes: Dataset, folder: Path) -> None:
-        """Make the folder unless it is there; raises ``CorpusError`` where it is damaged."""
-        if not folder.exists():
+        """Make the folder unless it is there, and has the bytes that were written."""
+        if not _is_whole(folder):
+            shutil.rmtree(folder, ignore_errors=True)
             _make_places(notes, folder)
-        try:
-            with pa.memory_map(str(folder / "places")) as source:
-                data = source.read_buffer() if source.size() else pa.py_buffer(b"")
-            self.ids = pa.ipc.open_file(pa.memory_map(str(folder / "ids")))
-            """A batch for each shard."""
-            self.damaged: list[str] = json.loads((folder / "damaged.json").read_text("utf-8"))
-        except (pa.ArrowException, OSError, ValueError) as error:
-            raise CorpusError(f"{folder}: damaged ({error})") from error
+        with pa.memory_map(str(folder / PLACES)) as source:
+            data = source.read_buffer() if source.size() else pa.py_buffer(b"")
+        self.ids = pa.ipc.open_file(pa.memory_map(str(folder / IDS)))
+        """A batch for each shard."""
+        self.damaged: list[str] = json.loads((folder / ABOUT).read_text("utf-8"))["damaged"]
         n = data.size // sum(type(0).nbytes for _, type in _PARTS)
         offset = 0
         parts: dict[str, npt.NDArray[Any]] = {}
@@ -164,17 +175,56 @@ class _Places:
         return None
 
 
+def _is_whole(folder: Path) -> bool:
+    """Whether a table has the bytes that were written; a process hashes it once."""
+    try:
+        states = tuple(_state(folder / name) for name in (ABOUT, IDS, PLACES))
+        return _has_its_hashes(folder, states)
+    except OSError:
+        return False
+
+
+@lru_cache(maxsize=4)
+def _has_its_hashes(folder: Path, _: tuple[tuple[int, ...], ...]) -> bool:
+    try:
+        about = json.loads((folder / ABOUT).read_text("utf-8"))
+        return bool(about == _about(folder, about["damaged"]))
+    except (ValueError, KeyError, TypeError):
+        return False
+
+
+def _about(folder: Path, damaged: Sequence[str]) -> dict[str, Any]:
+    """What a table says of itself, with a hash of that."""
+    about = {"damaged": damaged, "files": {n: sha256_of(folder / n) for n in (IDS, PLACES)}}
+    return about | {"sha256": fingerprint_of(about)}
+
+
+def _state(file: Path) -> tuple[int, ...]:
+    status = file.stat()
+    return status.st_ino, status.st_size, status.st_mtime_ns
+
+
 def _make_places(notes: Dataset, folder: Path) -> None:
     """Sort the hashes of all rows, and write where they lie.
 
     The folder comes in one step; several processes may make it, on several machines.
     """
+    made = temporary_path(folder)
+    made.mkdir(parents=True)
+    try:
+        _write_places(notes, made)
+        made.rename(folder)
+    except BaseException as error:
+        shutil.rmtree(made, ignore_errors=True)
+        if not (isinstance(error, OSError) and error.errno in _FULL):  # another was faster
+            raise
+
+
+def _write_places(notes: Dataset, folder: Path) -> None:
     columns: dict[str, list[npt.NDArray[Any]]] = {name: [] for name, _ in _PARTS}
     damaged = []
     n_rows = 0
-    made = temporary_path(folder)
-    made.mkdir(parents=True)
-    with pa.ipc.new_file(str(made / "ids"), _IDS) as ids:
+    with pa.ipc.new_file(str(folder / IDS), _IDS) as ids:
         for shard in notes.shards:
             table = _IDS.empty_table()
             try:
@@ -187,17 +237,11 @@ def _make_places(notes: Dataset, folder: Path) -> None:
             n_rows += shard.rows
     arrays = [np.concatenate([np.empty(0, type), *columns.pop(name)]) for name, type in _PARTS]
     order = np.argsort(arrays[0])
-    with (made / "places").open("wb") as places:
+    with (folder / PLACES).open("wb") as places:
         places.writelines(array[order].data for array in arrays)
-    (made / "damaged.json").write_text(json.dumps(damaged), "utf-8")
-    for file in made.iterdir():
-        sync_file(file)
-    try:
-        made.rename(folder)
-    except OSError:
-        shutil.rmtree(made)
-        if not folder.exists():  # no other process was faster
-            raise
+    for name in (IDS, PLACES):
+        sync_file(folder / name)
+    write_json(folder / ABOUT, _about(folder, damaged))
 
 
 def _read(notes: Dataset, shard: Shard) -> pa.Table:

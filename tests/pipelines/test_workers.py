@@ -1,8 +1,12 @@
 """What a worker does on another machine: refuses other code, bears a second attempt, reads ours."""
 
+import errno
 import json
 import re
+import shlex
 import shutil
+import subprocess
+import sys
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +17,7 @@ from corpora.build import Scratch, hold
 from corpora.shards import sha256_of
 from pipelines import documents_to_lexicon, tei_to_ner, text_to_documents
 from pipelines.run import _tasks
-from pipelines.work import FAILURE, UnitFailedError, do_unit, version_of_code
+from pipelines.work import FAILURE, UnitFailedError, do_unit, explain, version_of_code
 from tests.pipelines.test_tei_to_ner import LETTERS, files_of
 
 NAME = "pipelines.tei_to_ner"
@@ -141,3 +145,29 @@ def test_what_cannot_run_is_said_before_anything_is_done(change, message, tmp_pa
     assert stop.value.code == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def test_full_disk_is_named_where_a_copy_was_to_be_written():
+    error = OSError(errno.ENOSPC, "No space left on device", "old/a.arrow", None, "new/a.arrow")
+
+    assert explain(error, where="out").startswith("new/a.arrow: No space left on device.")
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-", ">/dev/full"])
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_run_that_cannot_say_anything_is_done_nevertheless(closed, tmp_path):
+    program = [sys.executable, "-m", NAME, "--workers", "2", "--input", str(LETTERS), "--output"]
+    command = f"{shlex.join([*program, str(tmp_path / 'out')])} {closed}"
+
+    assert subprocess.run(["/bin/sh", "-c", command], check=False).returncode == 0
+
+    assert (tmp_path / "out" / "run.json").exists()
+
+
+def test_half_made_folders_of_a_killed_run_are_removed_by_the_next(tmp_path):
+    with planned(tmp_path / "out") as (build, _):
+        (build.folder / "carried" / ".tmp-1-table").mkdir(parents=True)
+        (build.folder / "carried" / ".tmp-1-table" / "ids").touch()
+
+    with planned(tmp_path / "out") as (build, _):
+        assert not list(build.folder.rglob(".tmp-*"))

@@ -7,7 +7,6 @@ import os
 import shutil
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -17,6 +16,7 @@ from corpora.columns import DocumentColumns
 from corpora.errors import DamagedDatasetError
 from corpora.schemas import SCHEMAS
 from corpora.shards import ShardWriter
+from corpora.wikipedia import reuse_places
 from corpora.wikipedia.pages import hash_of
 from corpora.wikipedia.redirects import RedirectTable, build_table
 from corpora.wikipedia.resolution import Augmentation, Resolver
@@ -206,19 +206,49 @@ def test_rows_are_handed_over_in_the_order_of_the_dump(finished, tmp_path):
     assert rows.reused == {"taken over": 7}
 
 
-def test_damaged_table_of_places_gives_no_wrong_row(finished, tmp_path):
+def flipped(data):
+    return data[:-7] + bytes([data[-7] ^ 1]) + data[-6:]
+
+
+@pytest.mark.parametrize("name", ["about.json", "ids", "places"])
+@pytest.mark.parametrize("damage", [flipped, lambda data: data[:-9], lambda _: b"", None])
+def test_damaged_table_is_made_again(name, damage, finished, tmp_path):
     make_earlier(tmp_path / "old", finished)
     earlier = Earlier(tmp_path / "old", FINGERPRINT, tmp_path / "kept")
-    table = tmp_path / "kept" / earlier.name / "table" / "places"
-    data = bytearray(table.read_bytes())
-    numbers = np.frombuffer(data, np.uint32, 13, offset=13 * 16)
-    numbers ^= 1
-    table.write_bytes(data)
+    table = tmp_path / "kept" / earlier.name / "table"
+    before = {file.name: file.read_bytes() for file in table.iterdir()}
+    (table / name).unlink()
+    if damage:
+        (table / name).write_bytes(damage(before[name]))
+
+    again = Earlier(tmp_path / "old", FINGERPRINT, tmp_path / "kept")
+
+    assert {file.name: file.read_bytes() for file in table.iterdir()} == before
+    places = [again.find(hash_of(f"P{number}".encode())) for number in range(13)]
+    assert again.ids(places).to_pylist() == [f"w:P{number}" for number in range(13)]
+    assert again.damaged == set()
+
+
+def test_table_that_cannot_be_finished_leaves_nothing(finished, tmp_path, monkeypatch):
+    make_earlier(tmp_path / "old", finished)
+
+    def full(_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(reuse_places, "sync_file", full)
+    with pytest.raises(OSError, match="No space left"):
+        Earlier(tmp_path / "old", FINGERPRINT, tmp_path / "kept")
+
+    [kept] = (tmp_path / "kept").iterdir()
+    assert list(kept.iterdir()) == []
+
+
+def test_row_that_is_not_the_one_that_was_found_is_an_error(finished, tmp_path):
+    make_earlier(tmp_path / "old", finished)
     rows = PageRows(
         DocumentColumns(), "new.xml", Earlier(tmp_path / "old", FINGERPRINT, tmp_path / "kept")
     )
-
-    rows.take(rows.find(hash_of(b"P7")))
+    rows.take(rows.find(hash_of(b"P7"))._replace(row=3))
 
     with pytest.raises(DamagedDatasetError, match=r"kept: damaged.*Delete .*same command again"):
         TakenRows(tmp_path / "kept").fill(rows.batch())
