@@ -147,7 +147,9 @@ class _Places:
 
     def __init__(self, notes: Dataset, folder: Path) -> None:
         """Make the folder unless it is there, and has the bytes that were written."""
-        if not _is_whole(folder):
+        if not folder.exists():  # asked first: what another process makes meanwhile stays
+            _make_places(notes, folder)
+        elif not _is_whole(folder):
             shutil.rmtree(folder, ignore_errors=True)
             _make_places(notes, folder)
         with pa.memory_map(str(folder / PLACES)) as source:
