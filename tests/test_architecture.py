@@ -1,4 +1,4 @@
-"""The rules of the house: who may import whom, how large a module may be."""
+"""The rules of the house: who may import whom, what starts quickly."""
 
 import ast
 import subprocess
@@ -16,7 +16,6 @@ FORBIDDEN = {
     "dags": {"corpora", "pipelines", "modeling"},
 }
 MODULES = sorted(file for package in PACKAGES for file in (ROOT / package).rglob("*.py"))
-MAX_LINES = 400
 
 
 def imported(file: Path) -> set[str]:
@@ -42,13 +41,6 @@ def test_beam_is_met_in_two_modules_alone():
     meets = {f.name for f in MODULES if "apache_beam" in imported(f)}
 
     assert meets == {"on_beam.py", "options.py"}
-
-
-@pytest.mark.parametrize("file", MODULES, ids=lambda file: str(file.relative_to(ROOT)))
-def test_modules_stay_readable(file):
-    n_lines = len(file.read_text(encoding="utf-8").splitlines())
-
-    assert n_lines <= MAX_LINES
 
 
 @pytest.mark.parametrize(
