@@ -112,19 +112,22 @@ class Sums:
 
     def add(self, table: pa.Table) -> None:
         """Add rows that have the keys and ``count``."""
-        self._held.append(table.select([*self._keys, "count"]))
+        names = [*self._keys, "count"]
+        # Fields made of the names alone: whether a column may hold nulls differs from table to
+        # table, and is lost by `aggregate`; tables whose fields differ cannot be put together.
+        self._held.append(pa.table(table.select(names).columns, names=names))
         self._n_rows += len(table)
         if self._n_rows > max(FOLD_ROWS, 2 * self._n_summed):
             self.table()
 
     def table(self) -> pa.Table:
         """The keys and their sums."""
+        names = [*self._keys, "count"]
         if not self._held:
-            return pa.table({name: pa.array([], pa.string()) for name in self._keys}).append_column(
-                "count", pa.array([], pa.int64())
-            )
+            columns = [*(pa.array([], pa.string()) for _ in self._keys), pa.array([], pa.int64())]
+            return pa.table(columns, names=names)
         grouped = pa.concat_tables(self._held).group_by(self._keys, use_threads=False)
-        summed = grouped.aggregate([("count", "sum")]).rename_columns([*self._keys, "count"])
+        summed = grouped.aggregate([("count", "sum")]).rename_columns(names)
         self._held, self._n_rows, self._n_summed = [summed], len(summed), len(summed)
         return summed
 

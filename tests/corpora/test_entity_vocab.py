@@ -2,13 +2,14 @@
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from corpora.entity_aliases import Slices
 from corpora.entity_choice import changes, match, number
-from corpora.entity_counts import Sums, by_part, parts_of
+from corpora.entity_counts import FOLD_ROWS, Sums, by_part, parts_of
 from corpora.entity_exports import read_equivalents
 from corpora.entity_vocab import SPECIAL, EntityVocab, language_of, split_entities
 from corpora.errors import CorpusError
@@ -223,13 +224,37 @@ def test_wrong_table_of_equivalents_is_an_error(tmp_path, text, message):
 # --- counting in parts ---
 
 
-def test_sums_fold_as_they_grow(monkeypatch):
-    monkeypatch.setattr("corpora.entity_counts.FOLD_ROWS", 2)
-    sums = Sums(("key",))
-    for key in "abacab":
-        sums.add(pa.table({"key": [key], "count": [1]}))
+def counts_as_on_disk(entities: list[str]) -> pa.Table:
+    """Rows of an intermediate shard: its schema says that no column holds nulls."""
+    names = dict.fromkeys(("entity", "form", "origin"), entities)
+    zeros, ones = [0] * len(entities), [1] * len(entities)
+    return pa.table({"part": zeros, **names, "count": ones}, SCHEMAS["entity_counts"].columns)
 
-    assert sums.table().sort_by("key").to_pydict() == {"key": ["a", "b", "c"], "count": [3, 2, 1]}
+
+def test_sums_fold_rows_as_they_lie_on_disk(monkeypatch):
+    monkeypatch.setattr("corpora.entity_counts.FOLD_ROWS", 2)
+    sums = Sums(("entity", "form"))
+    for entity in "abacab":
+        sums.add(counts_as_on_disk([entity]))
+
+    summed = sums.table().sort_by("entity").to_pydict()
+
+    assert summed == {"entity": ["a", "b", "c"], "form": ["a", "b", "c"], "count": [3, 2, 1]}
+
+
+def test_sums_fold_at_their_true_size():
+    forms = [str(number) for number in range(FOLD_ROWS // 2 + 1)]
+    schema = SCHEMAS["word_counts"].columns
+    columns = [np.zeros(len(forms), np.int32), forms, np.ones(len(forms), np.int64)]
+    table = pa.table(columns, schema=schema)
+    sums = Sums(("word",))
+    for _ in range(4):  # the second and the fourth make it fold
+        sums.add(table)
+
+    summed = sums.table()
+
+    assert len(summed) == len(forms)
+    assert pc.unique(summed.column("count")).to_pylist() == [4]
 
 
 def test_batches_are_of_one_part_each_and_keep_their_order():

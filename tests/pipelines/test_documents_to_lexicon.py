@@ -115,6 +115,7 @@ def test_slices_ranges_and_the_order_of_units_change_no_byte(tmp_path, monkeypat
     monkeypatch.setattr(tables, "RANGE_WINDOWS", 40)
     monkeypatch.setattr(pipeline, "PART_BYTES", 2000)
     monkeypatch.setattr(pipeline, "SLICE_BATCHES", 1)
+    monkeypatch.setattr("corpora.entity_counts.FOLD_ROWS", 3)
     again = build(tmp_path / "again", parts, min_count=2, reverse=True)
 
     assert len(open_dataset(again).shards) > 1

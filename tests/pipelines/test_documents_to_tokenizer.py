@@ -218,6 +218,7 @@ def test_transformers_gives_the_same_ids(tmp_path, options):
 @pytest.mark.parametrize("options", [{}, {"cased": True}, {"characters": True}])
 def test_shards_and_their_order_change_no_byte(tmp_path, options, monkeypatch):
     monkeypatch.setattr(pipeline, "PART_BYTES", 2000)  # several parts
+    monkeypatch.setattr("corpora.entity_counts.FOLD_ROWS", 3)
     each = documents(TEXTS)
     one = write_dataset(tmp_path / "one", each)
     many = write_dataset(tmp_path / "many", each[7:], each[:2], each[2:7])

@@ -22,14 +22,18 @@ from tests.pipelines.entity_vocab.naive_vocabulary import ORIGINS, count_naively
     documents=many_documents(),
     n_shards=st.integers(1, 3),
     part_bytes=st.sampled_from([1 << 28, 3000]),
+    fold_rows=st.sampled_from([1 << 20, 1]),
     min_count=st.integers(1, 2),
     max_size=st.sampled_from([1, 2, 1000]),
 )
-def test_vocabulary_equals_naive_count(documents, n_shards, part_bytes, min_count, max_size):
+def test_vocabulary_equals_naive_count(
+    documents, n_shards, part_bytes, fold_rows, min_count, max_size
+):
     expected = count_naively(documents, min_count, max_size)
     any_link = any(m.entity and m.origin == "link" for d in documents for m in d.mentions)
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(pipeline, "PART_BYTES", part_bytes)
+        patch.setattr("corpora.entity_counts.FOLD_ROWS", fold_rows)
         pieces = [documents[number::n_shards] for number in range(n_shards)]
         inputs = write_dataset(Path(folder) / "documents", *pieces)
         output = Path(folder) / "out"
@@ -42,7 +46,8 @@ def test_vocabulary_equals_naive_count(documents, n_shards, part_bytes, min_coun
         assert rows[len(SPECIAL) :] == expected
 
 
-def test_many_entities_equal_naive_count(tmp_path):
+def test_many_entities_equal_naive_count(tmp_path, monkeypatch):
+    monkeypatch.setattr("corpora.entity_counts.FOLD_ROWS", 100)
     chance = random.Random(20261120)
     documents = []
     for number in range(20):
