@@ -268,11 +268,10 @@ class Build:
 
     def _exchange(self, shards: Mapping[str, Sequence[Path]]) -> None:
         """Take the old data out of force, ``run.json`` first, and put the new in its place."""
-        (self.output / "run.json").unlink(missing_ok=True)
-        sync_folder(self.output)
-        for name in read_journal(self.output / BUILD / JOURNAL):
-            (self.output / name).unlink(missing_ok=True)
-        sync_folder(self.output)
+        old = [self.output / name for name in read_journal(self.output / BUILD / JOURNAL)]
+        _remove([self.output / "run.json"])
+        _remove([path for path in old if path.name == "dataset.json"])
+        _remove(old)
         files: dict[str, str] = {}
         for dataset, paths in shards.items():
             files |= self._publish_dataset(dataset, paths)
@@ -369,6 +368,15 @@ def _sync(path: Path, flags: int) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _remove(paths: Sequence[Path]) -> None:
+    """Remove files, and let none of them come back after a power cut."""
+    for path in paths:
+        path.unlink(missing_ok=True)
+    for folder in {path.parent for path in paths}:
+        if folder.is_dir():
+            sync_folder(folder)
 
 
 def _remove_leftovers(paths: Iterable[Path]) -> None:

@@ -1,11 +1,13 @@
 """A build of a few shards: what is done, what is damaged, what publishing takes away."""
 
+from dataclasses import replace
+
 import pytest
 
 from corpora.build import hold
 from corpora.errors import CorpusError
 from corpora.plan import Plan, Stage, Unit
-from corpora.receipts import Accounting, Receipt, write_receipt
+from corpora.receipts import Accounting, Receipt, read_receipt, write_receipt
 from corpora.rows import document_to_row
 from corpora.schemas import SCHEMAS
 from corpora.shards import ShardWriter, write_text
@@ -68,6 +70,14 @@ def test_units_that_are_not_done_are_pending_in_their_order(build):
 
     assert build.pending() == [UNITS[2], UNITS[7], UNITS[11]]
     assert build.pending(STAGE) == []
+
+
+@pytest.mark.parametrize("other", [{"fingerprint": "f" * 64}, {"unit": 3}])
+def test_receipts_of_other_plans_and_units_do_not_count(build, other):
+    path = build.receipt_path(UNITS[2])
+    write_receipt(path, replace(read_receipt(path), **other))
+
+    assert build.pending() == [UNITS[2]]
 
 
 def test_first_damaged_shard_is_named(build):

@@ -25,6 +25,7 @@ from corpora.crawl.warc import (
 from corpora.errors import CorpusError, DamagedDatasetError, FolderInUseError
 from corpora.news.archives import ArchiveRecord, read_archive
 from corpora.news.pages import NoPage, Page, Revisit, read_pages
+from tests.file_operations import Operation, recorded
 
 HTML = b"<html><body><p>Hallo</p></body></html>"
 PACKED = gzip.compress(HTML, mtime=0)
@@ -382,3 +383,23 @@ def test_a_file_that_a_kill_left_empty_goes(folder):
     with Archive(folder) as archive:
         assert not (folder / "crawl-s9-00001.warc.gz").exists()
         assert archive.repaired.cut_bytes == 0
+
+
+def test_a_record_is_on_the_disk_when_it_is_added(folder):
+    with opened(folder) as archive:
+        archive.add(page("/1"))
+        with recorded(folder) as operations:
+            archive.add(page("/2"))
+
+    [path] = folder.glob("crawl-*.warc.gz")
+    assert Operation("fsync", path) in operations
+
+
+def test_a_new_file_has_its_name_for_good_before_its_first_record_is_known(folder):
+    with opened(folder) as archive, recorded(folder) as operations:
+        archive.add(page("/1"))
+
+    [path] = folder.glob("crawl-*.warc.gz")
+    steps = [operation for operation in operations if operation.path in {path, folder}]
+    assert [step.name for step in steps] == ["open", "fsync", "fsync", "fsync"]
+    assert [step.path for step in steps[1:]] == [path, folder, path]

@@ -9,7 +9,7 @@ from corpora.shards import ShardWriter, open_dataset, write_text
 from tests.corpora.diff.two_versions import document
 
 
-def make(output, text, **parameters):
+def make(output, text, *, write_side_files=None, **parameters):
     """A run as pipelines make it: one dataset of one document, and a side file."""
     unit = Unit(0, (), {}, {})
     plan = Plan("test", {"documents": "documents"}, {"text": text} | parameters, (unit,))
@@ -26,7 +26,7 @@ def make(output, text, **parameters):
             rejected=[],
         )
         write_receipt(build.receipt_path(unit), receipt)
-        build.publish(lambda b: write_text(b.side / "report.md", [text]))
+        build.publish(write_side_files or (lambda b: write_text(b.side / "report.md", [text])))
     return output
 
 

@@ -26,6 +26,15 @@ def test_the_last_versions_and_the_current_one_stay(published):
     assert not list(published.glob(".removed*"))
 
 
+def test_the_current_version_stays_where_a_switch_was_killed_before_its_end(published):
+    (published / "current").write_text("v2\n")  # and v5 is still the last that was published
+
+    prune(published, keep=1)
+
+    assert current(published).name == "v2"
+    assert set(version_names(published)) == {"v2", "v5"}
+
+
 def test_a_dry_run_removes_nothing(published):
     fates = prune(published, keep=1, is_dry_run=True)
 

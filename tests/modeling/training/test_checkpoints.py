@@ -12,6 +12,7 @@ from modeling.training.checkpoints import (
     weights_of,
     write_checkpoint,
 )
+from tests.file_operations import recorded
 
 CONTENTS = Contents(
     tensors={"model.safetensors": {"a": torch.arange(3.0)}}, values={"progress.json": {"step": 1}}
@@ -132,3 +133,17 @@ def test_the_manifest_names_every_file(folder):
     manifest = json.loads((folder / "step-000020" / "checkpoint.json").read_text())
 
     assert set(manifest["files"]) == {"model.safetensors", "progress.json"}
+
+
+def test_every_file_is_on_the_disk_before_the_checkpoint_has_its_name(tmp_path):
+    with recorded(tmp_path) as operations:
+        final = write_checkpoint(tmp_path, 5, CONTENTS).path
+
+    steps = [(operation.name, operation.path) for operation in operations]
+    end = steps.index(("rename", final))
+    hidden = operations[end].source
+    synced = {path for name, path in steps[:end] if name == "fsync"}
+    inside = {hidden / path.name for path in final.iterdir() if path.name != "checkpoint.json"}
+    assert inside | {hidden} <= synced
+    assert ("rename", hidden / "checkpoint.json") in steps[:end]
+    assert steps[end + 1 :] == [("fsync", tmp_path)]

@@ -8,6 +8,7 @@ from corpora.errors import CorpusError
 from corpora.wikipedia.fetching import DownloadError, WrongHashError
 from tests.corpora.wikipedia.download.one_dump import DATA, NAME, PATH, SHA1, names
 from tests.corpora.wikipedia.dump_server import Fault
+from tests.file_operations import recorded
 
 
 def test_a_cut_transfer_goes_on_where_it_was_cut(server, fetch, tmp_path):
@@ -111,3 +112,14 @@ def test_a_page_instead_of_the_file_takes_nothing_away_that_has_come(server, fet
         fetch()
 
     assert partial.read_bytes() == DATA[:250_000]
+
+
+def test_a_file_is_on_the_disk_before_it_has_its_name_and_listed_after(fetch, tmp_path):
+    with recorded(tmp_path) as operations:
+        lock = fetch()
+
+    steps = [(operation.name, operation.path) for operation in operations]
+    named = steps.index(("rename", tmp_path / NAME))
+    assert steps[named - 1] == ("fsync", operations[named].source)
+    assert steps[named + 1] == ("fsync", tmp_path)
+    assert steps[-2:] == [("rename", lock), ("fsync", tmp_path)]
