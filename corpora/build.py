@@ -25,6 +25,7 @@ from corpora.errors import CorpusError, FolderInUseError
 from corpora.journal import names_in_force, read_journal, read_run
 from corpora.plan import Plan, Stage, Unit, shard_name
 from corpora.receipts import Accounting, Receipt, read_receipt, total_of
+from corpora.record_errors import INTERNAL_ERROR
 from corpora.schemas import SCHEMAS
 from corpora.shards import (
     Shard,
@@ -321,10 +322,11 @@ class Build:
         }
 
     def tidy(self) -> None:
-        """Keep the receipts of what is published now, and nothing else."""
+        """Keep the receipts of what is published now, the log of errors, and nothing else."""
         for name in ("shards", "side", "tables", "carried"):
             shutil.rmtree(self.folder / name, ignore_errors=True)
-        (self.folder / "workers.log").unlink(missing_ok=True)
+        if INTERNAL_ERROR not in self.published_account()[0].rejected:
+            (self.folder / "workers.log").unlink(missing_ok=True)
         for other in (self.output / BUILD).glob("*"):
             if other != self.folder:
                 shutil.rmtree(other, ignore_errors=True)

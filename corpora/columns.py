@@ -76,7 +76,13 @@ class DocumentColumns:
         links: Sequence[tuple[int, int, str, str]],
         metadata: Mapping[str, str],
     ) -> None:
-        """Add a document; ``links`` are start, end, entity and section, in reading order."""
+        """Add a document; ``links`` are start, end, entity and section, in reading order.
+
+        Raises ``UnicodeEncodeError``, and adds nothing, where a string has lone surrogates.
+        """
+        strings = [*scalars.values(), *metadata, *metadata.values()]
+        strings += [string for link in links for string in link[2:]]
+        "".join(filter(None, strings)).encode()
         for name, column in self._scalars.items():
             column.append(scalars.get(name))
         self.n_characters += len(scalars["text"] or "")

@@ -120,15 +120,15 @@ class OccurrenceCounter:
         chosen = np.flatnonzero(is_counted)
         starts, ends = (mentions.numbers(name)[chosen] for name in ("start", "end"))
         edges = np.searchsorted(chosen, mentions.ends)
+        unlinked = []
         for number, text in enumerate(batch.column("text").to_pylist()):
             if found := matcher.find(text):
                 own = slice(edges[number], edges[number + 1])
-                spans = _keys(starts[own], ends[own])
-                self._add(np.array(found, np.int64), spans)
-
-    def _add(self, found: Rows, spans: Rows) -> None:
-        is_linked = np.isin(_keys(found[:, 0], found[:, 1]), spans)
-        np.add.at(self._unlinked, found[~is_linked, 2], 1)
+                rows = np.array(found, np.int64)
+                is_linked = np.isin(_keys(rows[:, 0], rows[:, 1]), _keys(starts[own], ends[own]))
+                unlinked.append(rows[~is_linked, 2])
+        for numbers in unlinked:  # nothing is counted before all that may raise is done
+            np.add.at(self._unlinked, numbers, 1)
 
     def table(self) -> pa.Table:
         """``number, unlinked`` of the forms that were found."""

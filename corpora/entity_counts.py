@@ -58,8 +58,9 @@ class MentionCounter:
                 "origin": origin,
             }
         )
+        pages = self._pages_of(batch)  # nothing is counted before all that may raise is done
         self._counts.add(table.append_column("count", pa.array(np.ones(len(table), np.int64))))
-        self._pages.append(self._pages_of(batch))
+        self._pages.append(pages)
         self.counters["mentions.counted"] += len(where)
         self.counters["mentions.of_other_origins"] += len(origin) - len(where)
         self.counters["mentions.without_entity"] += len(is_known) - len(origin)

@@ -36,8 +36,9 @@ class WordCounter:
 
     def add(self, texts: Iterable[str]) -> None:
         """Count the words of these texts too."""
-        for text in texts:
-            self._chunks.update(text.replace("\n", " ").split(" "))
+        cut = [text.replace("\n", " ").split(" ") for text in texts]
+        for chunks in cut:  # nothing is counted before all that may raise is done
+            self._chunks.update(chunks)
 
     def table(self) -> pa.Table:
         """``word, count``: normalised words, in no particular order."""

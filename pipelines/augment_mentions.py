@@ -12,12 +12,13 @@ Examples:
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import repeat
 from pathlib import Path
 from typing import Any
 
 from corpora.build import Scratch
+from corpora.document import Rejected
 from corpora.errors import CorpusError, UsageError
 from corpora.plan import InputFile, Plan, Stage, Unit, describe_file
 from pipelines.options import CommonOptions, option
@@ -226,6 +227,7 @@ def _meanings(files: Mapping[str, InputFile]) -> Any:
 def write(unit: Unit, scratch: Scratch) -> Iterator[Yield]:
     """Add mentions to the documents of a shard."""
     from corpora.columns import Mentions
+    from corpora.record_errors import read_rows
     from corpora.schemas import SCHEMAS
     from corpora.shards import read_batches
 
@@ -237,10 +239,15 @@ def write(unit: Unit, scratch: Scratch) -> Iterator[Yield]:
         n_before += len(Mentions.of(batch).structs)
         for group, documents in _by(batch, of):
             dictionary = _dictionary(scratch.folder, group, matching)
-            augmented, n = dictionary.add_to(documents, origin=settings["origin"])
-            n_added += n
-            yield Rows("", augmented)
-        yield from repeat(Written(()), batch.num_rows)
+            add_to = partial(dictionary.add_to, origin=settings["origin"])
+            for rows, made in read_rows(documents, add_to):
+                if isinstance(made, Rejected):
+                    yield made
+                    continue
+                augmented, n = made
+                n_added += n
+                yield Rows("", augmented)
+                yield from repeat(Written(()), rows.num_rows)
     yield Counts({"mentions.before": n_before, "mentions.added": n_added})
 
 

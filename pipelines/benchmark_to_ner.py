@@ -35,8 +35,10 @@ from pipelines.work import Counts, Rows, Yield
 
 if TYPE_CHECKING:
     from corpora.ner.columns import SentenceColumns
+    from corpora.ner.found import Found, Origin
     from corpora.ner.labels import LabelMap
     from corpora.ner.layout import Layout
+    from corpora.ner.sentence_rows import RowMaker
 
 ABOUT = __doc__
 DATASETS = {"": "ner"}
@@ -197,6 +199,7 @@ def write(unit: Unit, _: Scratch) -> Iterator[Yield]:
     from corpora.ner.files import Part, read_file
     from corpora.ner.layout import Layout
     from corpora.ner.sentence_rows import RowMaker
+    from corpora.record_errors import read_file_records, read_record
 
     settings = unit.settings
     maker = RowMaker(
@@ -210,15 +213,35 @@ def write(unit: Unit, _: Scratch) -> Iterator[Yield]:
         part = Part(**unit.part)
         if layout.encoding != "utf-8":
             yield Counts({f"encoding.{layout.encoding}": 1})
-        for found, origin in read_file(file.check(), layout, name=file.name, part=part):
+        all_found = read_file(file.check(), layout, name=file.name, part=part)
+        for found in read_file_records(all_found, source=file.name):
             if isinstance(found, Rejected):
                 yield found
                 continue
-            made = maker.make(found, layout, origin)
-            yield from made.rejected
-            yield from (Rows("", _divided(batch, settings["cut"])) for batch in made.batches)
-            n = made.n_records
-            yield Counts(_with_source(made.counters, file.name, made.rejected), read=n, written=n)
+            read = partial(_made, maker, *found, layout=layout, cut=settings["cut"])
+            made = read_record(read, source=file.name)
+            yield from [made] if isinstance(made, Rejected) else made
+
+
+def _made(
+    maker: "RowMaker",
+    found: "Found | Rejected",
+    origin: "Origin",
+    *,
+    layout: "Layout",
+    cut: Mapping[str, Any] | None,
+) -> list[Yield]:
+    """What becomes of that which was found in a file, or in some of its rows."""
+    if isinstance(found, Rejected):
+        return [found]
+    made = maker.make(found, layout, origin)
+    rows = [Rows("", _divided(batch, cut)) for batch in made.batches]
+    counters = _with_source(made.counters, origin.source, made.rejected)
+    return [
+        *made.rejected,
+        *rows,
+        Counts(counters, read=made.n_records, written=made.n_records),
+    ]
 
 
 def _divided(batch: Any, cut: Mapping[str, Any] | None) -> Any:

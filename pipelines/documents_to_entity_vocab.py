@@ -11,13 +11,13 @@ Examples:
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import repeat
 from pathlib import Path
 from typing import Any
 
 from corpora.build import Build, Scratch
-from corpora.document import ORIGINS
+from corpora.document import ORIGINS, Rejected
 from corpora.errors import UsageError
 from corpora.plan import InputFile, Plan, Stage, Unit, describe_file
 from pipelines.options import CommonOptions, option
@@ -188,6 +188,7 @@ def after_equivalents(scratch: Scratch) -> Iterator[Yield]:
 def count(unit: Unit, scratch: Scratch) -> Iterator[Yield]:
     """Count the mentions of a shard, and list its pages."""
     from corpora.entity_counts import MentionCounter, by_part, parts_of
+    from corpora.record_errors import read_rows
     from corpora.schemas import SCHEMAS
     from corpora.shards import read_batches
     from corpora.wikipedia.redirects import RedirectTable
@@ -197,8 +198,11 @@ def count(unit: Unit, scratch: Scratch) -> Iterator[Yield]:
     counter = MentionCounter(settings["origins"], equivalents=merged)
     columns = ("id", "group", "title", "text", "mentions")
     for batch in read_batches(unit.inputs[0].check(), SCHEMAS["documents"], columns=columns):
-        counter.add(batch)
-        yield from repeat(Written(()), batch.num_rows)
+        for rows, made in read_rows(batch, counter.add):
+            if isinstance(made, Rejected):
+                yield made
+            else:
+                yield from repeat(Written(()), rows.num_rows)
     for dataset, table in (("counts", counter.counts()), ("pages", counter.pages())):
         parts = parts_of(table.column("entity"), settings["n_parts"])
         for batch in by_part(table, parts, schema=f"entity_{dataset}"):
@@ -273,15 +277,19 @@ def find(unit: Unit, scratch: Scratch) -> Iterator[Yield]:
     """Find all forms in the text of a shard, and count where they are no counted mention."""
     from corpora.entity_aliases import OccurrenceCounter, by_language, first_numbers
     from corpora.entity_counts import batches_of
+    from corpora.record_errors import read_rows
     from corpora.schemas import SCHEMAS
     from corpora.shards import read_batches
 
     n_forms = first_numbers(scratch.shards("forms"))[-1]
     counter = OccurrenceCounter(n_forms, origins=unit.settings["origins"])
-    columns = ("lang", "text", "mentions")
+    columns = ("id", "lang", "text", "mentions")
     for batch in read_batches(unit.inputs[0].check(), SCHEMAS["documents"], columns=columns):
         for lang, documents in by_language(batch):
-            counter.add(documents, _matcher(str(scratch.folder), lang))
+            add = partial(counter.add, matcher=_matcher(str(scratch.folder), lang))
+            for _, made in read_rows(documents, add):
+                if isinstance(made, Rejected):
+                    yield Counts(written=-1, rejected=[made])
     for rows in batches_of(counter.table(), "form_occurrences"):
         yield Rows("occurrences", rows)
 

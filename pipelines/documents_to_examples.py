@@ -247,6 +247,7 @@ def write(unit: Unit, scratch: Scratch) -> Iterator[Yield]:
     """Make the examples of a shard of documents."""
     from corpora.example_losses import Listing
     from corpora.examples import COLUMNS, in_chunks
+    from corpora.record_errors import read_rows
     from corpora.schemas import SCHEMAS
     from corpora.shards import read_batches
 
@@ -254,11 +255,13 @@ def write(unit: Unit, scratch: Scratch) -> Iterator[Yield]:
     shard = unit.inputs[0].check()
     for batch in read_batches(shard, SCHEMAS["documents"], columns=COLUMNS):
         for chunk in in_chunks(batch):
-            made = maker.make(chunk)
-            ids = chunk.column("id").to_pylist()
-            yield from map(_outcome, ids, made.fates)
-            yield Rows("", made.examples)
-            yield Counts(made.counters, notes=listing.take(made.lost))
+            for rows, made in read_rows(chunk, maker.make):
+                if isinstance(made, Rejected):
+                    yield made
+                    continue
+                yield from map(_outcome, rows.column("id").to_pylist(), made.fates)
+                yield Rows("", made.examples)
+                yield Counts(made.counters, notes=listing.take(made.lost))
 
 
 def _outcome(id: str, fate: str) -> Outcome:

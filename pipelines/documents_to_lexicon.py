@@ -10,12 +10,13 @@ Examples:
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import repeat
 from pathlib import Path
 from typing import Any
 
 from corpora.build import Build, Scratch
+from corpora.document import Rejected
 from corpora.errors import CorpusError, UsageError
 from corpora.plan import InputFile, Plan, Stage, Unit, describe_file
 from pipelines.options import CommonOptions, option
@@ -195,7 +196,8 @@ def count(unit: Unit, _: Scratch) -> Iterator[Yield]:
     """Count the symbols of a slice."""
     from itertools import islice
 
-    from corpora.lexicon.slices import COLUMNS, SliceCounter, texts_of
+    from corpora.lexicon.slices import COLUMNS, SliceCounter
+    from corpora.record_errors import read_rows
     from corpora.schemas import SCHEMAS
     from corpora.shards import read_batches
 
@@ -205,12 +207,23 @@ def count(unit: Unit, _: Scratch) -> Iterator[Yield]:
         unit.inputs[0].check(), SCHEMAS["documents"], columns=COLUMNS[settings["symbols"]]
     )
     for batch in islice(batches, unit.part["start"], unit.part["end"]):
-        yield Rows("streams", counter.add(texts_of(batch, per=settings["per"])))
-        yield from repeat(Written(()), batch.num_rows)
+        add = partial(_count, counter, per=settings["per"])
+        for rows, stream in read_rows(batch, add):
+            if isinstance(stream, Rejected):
+                yield stream
+            else:
+                yield Rows("streams", stream)
+                yield from repeat(Written(()), rows.num_rows)
     is_whole = settings["per"] == "document"  # no other slice has more of its scopes
     yield Rows("symbols", counter.symbols(min_count=settings["min_count"] if is_whole else 1))
     yield Rows("totals", counter.totals())
     yield Counts(counter.counters)
+
+
+def _count(counter: Any, batch: Any, *, per: str) -> Any:
+    from corpora.lexicon.slices import texts_of
+
+    return counter.add(texts_of(batch, per=per))
 
 
 def number(unit: Unit, scratch: Scratch) -> Iterator[Yield]:

@@ -15,6 +15,7 @@ from itertools import repeat
 from typing import Any
 
 from corpora.build import Build, Scratch
+from corpora.document import Rejected
 from corpora.errors import UsageError
 from corpora.plan import InputFile, Plan, Stage, Unit
 from pipelines.options import CommonOptions, option
@@ -106,14 +107,20 @@ def _stages(files: Sequence[InputFile], settings: Mapping[str, Any]) -> Iterator
 def count(unit: Unit, _: Scratch) -> Iterator[Yield]:
     """Count the words of a shard."""
     from corpora.entity_counts import by_part, parts_of
+    from corpora.record_errors import read_rows
     from corpora.schemas import SCHEMAS
     from corpora.shards import read_batches
     from corpora.word_counts import WordCounter
 
     counter = WordCounter(cased=unit.settings["cased"])
-    for batch in read_batches(unit.inputs[0].check(), SCHEMAS["documents"], columns=("text",)):
-        counter.add(batch.column("text").to_pylist())
-        yield from repeat(Written(()), batch.num_rows)
+    for batch in read_batches(unit.inputs[0].check(), SCHEMAS["documents"], columns=("id", "text")):
+        for rows, made in read_rows(
+            batch, lambda rows: counter.add(rows.column("text").to_pylist())
+        ):
+            if isinstance(made, Rejected):
+                yield made
+            else:
+                yield from repeat(Written(()), rows.num_rows)
     table = counter.table()
     parts = parts_of(table.column("word"), unit.settings["n_parts"])
     for rows in by_part(table, parts, schema="word_counts"):

@@ -10,6 +10,7 @@ Examples:
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -267,23 +268,23 @@ def count(unit: Unit, scratch: Scratch) -> Iterator[Yield]:
 def clean(unit: Unit, scratch: Scratch) -> Iterator[Yield]:
     """Take boilerplate out of the articles of a unit, find sentences, take their signatures."""
     from corpora.news.boilerplate import read_boilerplate
-    from corpora.news.comparing import signature_batch, signature_row
     from corpora.news.rows import RowCleaner
+    from corpora.record_errors import read_record
     from corpora.schemas import SCHEMAS
     from corpora.shards import read_batches
 
     minimum = unit.settings["thresholds"]["min_characters"]
     cleaner = RowCleaner(read_boilerplate(scratch.shard("boilerplate", 0)), minimum)
     for batch in read_batches(scratch.shard("pages", unit.number), SCHEMAS["pages"]):
-        signatures = []
         for row in batch.to_pylist():
-            text = cleaner.add(row)
-            if text is None:
-                yield from _take_back(row["source"], "short")
-            else:
-                signatures.append(signature_row(row, text))
-        yield Rows("articles", cleaner.documents.batch())
-        yield Rows("signatures", signature_batch(signatures))
+            id, source = row["id"], row["source"]
+            kept = read_record(partial(cleaner.add, row), source=source, position=f"document {id}")
+            if isinstance(kept, Rejected):
+                yield Counts(written=-1, rejected=[kept])
+            elif kept is None:
+                yield from _take_back(source, "short")
+        for name, rows in cleaner.batches().items():
+            yield Rows(name, rows)
     yield Counts(cleaner.counters)
 
 

@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from corpora.errors import CorpusError, TooManyRejectsError, UsageError
+from corpora.record_errors import INTERNAL_ERROR
 from pipelines.carried import Carrier
 from pipelines.local_workers import WorkerDiedError, Workers
 from pipelines.options import CommonOptions, parse_options
@@ -110,7 +111,10 @@ def _run(pipeline: Any, name: str, options: CommonOptions) -> list[str]:
         else:
             said = _build(pipeline, name, build, options=options)
             account, counters = build.accounting, build.counters
+        log = build.folder / "workers.log"
     said += _summary(plan, account, counters, seconds=time.monotonic() - start)
+    if INTERNAL_ERROR in account.rejected:
+        said.append(f"WARNING {INTERNAL_ERROR}: an error of Onoma; please report it, with {log}")
     return said + list(pipeline.next_steps(options))
 
 

@@ -110,9 +110,11 @@ def _splits(names: Sequence[str], options: Options) -> tuple[Mapping[str, str], 
 
 def write(unit: Unit, _: Scratch) -> Iterator[Outcome]:
     """Read the files of a unit."""
+    from corpora.record_errors import read_record
+
     edition = _edition(unit.auxiliary["edition"])
     for file in unit.inputs:
-        yield _read(file, edition, unit.settings)
+        yield read_record(partial(_read, file, edition, unit.settings), source=file.name)
 
 
 @cache

@@ -14,6 +14,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -201,6 +202,7 @@ def _cut(units: Iterable[Unit]) -> Iterator[Unit]:
 
 def _parts(unit: Unit) -> Iterator[Mapping[str, Any]]:
     """The parts of a unit's file; nothing but an empty one where it cannot be cut."""
+    from corpora.record_errors import read_record
     from corpora.text.encodings import CUTTABLE
     from corpora.text.formats import BORDERS, cut
     from corpora.text.opening import TextError, archive_kind
@@ -210,9 +212,14 @@ def _parts(unit: Unit) -> Iterator[Mapping[str, Any]]:
     if others or file.size <= RANGE_BYTES or archive_kind(Path(file.path)):
         yield {}
         return
+    settings = Settings(**unit.settings["read"])
     try:
-        found = examine(file.check(), Settings(**unit.settings["read"]), name=file.name)
-    except TextError:  # it is rejected where it is read
+        found = read_record(
+            partial(examine, file.check(), settings, name=file.name), source=file.name
+        )
+    except TextError:
+        found = None
+    if found is None or isinstance(found, Rejected):  # it is rejected where it is read
         yield {}
         return
     if found.encoding not in CUTTABLE or found.format not in BORDERS or found.n_invalid:
@@ -249,6 +256,7 @@ def _records(unit: Unit, counters: Counter[str]) -> Iterator[tuple[InputFile, An
 
 def read(unit: Unit, _: Scratch) -> Iterator[Yield]:
     """Read the files of a unit, or its part of one."""
+    from corpora.record_errors import read_record
     from corpora.text.documents import DocumentMaker
 
     settings = unit.settings
@@ -262,8 +270,16 @@ def read(unit: Unit, _: Scratch) -> Iterator[Yield]:
         if isinstance(record, Rejected):
             yield record
             continue
-        reason = maker.add(record, source=file.name, group=_group(file, settings))
-        yield Filtered(file.name, reason) if reason else Written(())
+        reason = read_record(
+            partial(maker.add, record, source=file.name, group=_group(file, settings)),
+            source=file.name,
+            position=f"document {record.id}",
+            excerpt=record.text,
+        )
+        if isinstance(reason, Rejected):
+            yield reason
+        else:
+            yield Filtered(file.name, reason) if reason else Written(())
         if maker.documents.n_characters >= BATCH_CHARACTERS:
             yield Rows("pages", maker.documents.batch())
     yield Rows("pages", maker.documents.batch())

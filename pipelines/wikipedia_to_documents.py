@@ -13,6 +13,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
@@ -254,10 +255,29 @@ def extract(unit: Unit, scratch: Scratch) -> Iterator[Yield]:
 
 def _outcome(reader: Any, page: Any, rows: Any, *, source: str) -> Yield:
     """Read a page, and say what became of it."""
+    from corpora.record_errors import read_record
+
+    reason = read_record(
+        partial(_read, reader, page, source=source),
+        source=source,
+        position=page.position,
+        excerpt=page.text,
+    )
+    counters = reader.ledger.taken()
+    if isinstance(reason, Rejected):
+        return reason
+    if reason:
+        return Filtered(source, reason)
+    rows.add(page.hash, counters)
+    return Written(())
+
+
+def _read(reader: Any, page: Any, *, source: str) -> str | Rejected:
+    """Read a page; why it is left out, empty if it is not."""
     from corpora.wikipedia.wikiextractor import ExtractorError
 
     try:
-        reason = reader.read(page, source=source)
+        return str(reader.read(page, source=source))
     except ExtractorError as error:
         return Rejected(
             source=source,
@@ -266,10 +286,6 @@ def _outcome(reader: Any, page: Any, rows: Any, *, source: str) -> Yield:
             message=f"{source}: {page.position}: page {page.title!r}: {error}",
             excerpt=page.text[:200],
         )
-    if reason:
-        return Filtered(source, reason)
-    rows.add(page.hash, reader.ledger.taken())
-    return Written(())
 
 
 def _tables(unit: Unit) -> Iterator[Path]:
@@ -324,6 +340,7 @@ def write(unit: Unit, scratch: Scratch) -> Iterator[Yield]:
     """Resolve the links of a unit's documents, match titles, and finish its redirects."""
     from corpora.canonical import canonical
     from corpora.doubles import without_doubles
+    from corpora.record_errors import read_rows
     from corpora.schemas import SCHEMAS
     from corpora.shards import read_batches
     from corpora.wikipedia.readers import resolver_of
@@ -341,9 +358,12 @@ def write(unit: Unit, scratch: Scratch) -> Iterator[Yield]:
             batches = map(taken.fill, batches)  # which looks at each row, doubles too
         for batch in without_doubles(batches, scratch, dataset=dataset, number=unit.number):
             if dataset == "pages":
-                finished = canonical(resolver.finish(batch))
-                for name in ("documents", "reuse"):
-                    yield Rows(name, finished.select(SCHEMAS[name].columns.names))
+                for _, finished in read_rows(batch, lambda rows: canonical(resolver.finish(rows))):
+                    if isinstance(finished, Rejected):
+                        yield Counts(written=-1, rejected=[finished])
+                        continue
+                    for name in ("documents", "reuse"):
+                        yield Rows(name, finished.select(SCHEMAS[name].columns.names))
             else:
                 resolved = table.finals(batch.column("title"))
                 yield Rows("redirects", batch.set_column(4, batch.schema.field(4), resolved))

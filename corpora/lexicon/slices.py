@@ -56,14 +56,15 @@ class SliceCounter:
 
     def add(self, texts: Sequence[Text]) -> pa.RecordBatch:
         """Count some texts too; their stream."""
-        self._totals.update((text.scope, 0) for text in texts)
         make = character_stream if self._kind == "characters" else word_stream
         stream = make(texts)
+        batch = _stream_batch(stream)  # nothing is counted before all that may raise is done
+        self._totals.update((text.scope, 0) for text in texts)
         begin = 0
         for scope, end in zip(stream.scopes, stream.ends.tolist(), strict=True):
             self._count(stream, scope, stream.ids[begin:end])
             begin = end
-        return _stream_batch(stream)
+        return batch
 
     def _count(self, stream: Stream, scope: str, ids: Ids) -> None:
         lengths = segment_lengths(ids)

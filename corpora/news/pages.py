@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from corpora.document import Rejected
 from corpora.news.archives import ArchiveRecord, Damaged, read_archive
 from corpora.news.http import BodyError, parse_answer, unpack_body
+from corpora.record_errors import read_record
 from corpora.text.opening import TextError, read_chunks
 
 MAX_HEADERS = 1 << 16
@@ -42,14 +44,18 @@ class Page:
     def reject(self, reason: str, what: str) -> Rejected:
         """Say that it cannot be used."""
         where = f"{self.source}: {self.position}" if self.position else self.source
-        excerpt = self.body[:_EXCERPT].decode("ascii", "replace")
         return Rejected(
             source=self.source,
             position=self.position,
             reason=reason,
             message=f"{where}: {what}",
-            excerpt=excerpt,
+            excerpt=self.excerpt,
         )
+
+    @property
+    def excerpt(self) -> str:
+        """The first characters of the body."""
+        return self.body[:_EXCERPT].decode("ascii", "replace")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +98,12 @@ def read_pages(
                 record.headers.get("warc-refers-to-target-uri", "").strip("<>") or record.url,
             )
         elif record.kind == "response":
-            yield _response(record, source, max_bytes=max_bytes)
+            yield read_record(
+                partial(_response, record, source, max_bytes=max_bytes),
+                source=source,
+                position=f"byte {record.place}",
+                excerpt=record.block[:_EXCERPT].decode("ascii", "replace"),
+            )
         else:
             yield NoPage(f"record.{record.kind or 'unknown'}")
 
@@ -152,6 +163,12 @@ def read_saved(
     path: Path, *, source: str, max_bytes: int, told: Mapping[str, str]
 ) -> Page | Rejected:
     """Read a saved page; ``told`` is its row of the table of URLs, without the name of the file."""
+    return read_record(
+        partial(_saved, path, source=source, max_bytes=max_bytes, told=told), source=source
+    )
+
+
+def _saved(path: Path, *, source: str, max_bytes: int, told: Mapping[str, str]) -> Page | Rejected:
     try:
         body = b"".join(read_chunks(path, name=source, max_bytes=max_bytes))
     except TextError as error:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ from corpora.news.filters import Thresholds
 from corpora.news.pages import Found, NoPage, Page, Revisit
 from corpora.news.rows import ArticleReader
 from corpora.news.sandbox import Bounds, extract_bounded
+from corpora.record_errors import read_record
 from corpora.schemas import SCHEMAS
 
 _REVISITS = SCHEMAS["news_revisits"].columns
@@ -44,7 +46,12 @@ class PageReader:
         Counts ``status/404``, ``content_type/image-png`` …, and what told the encodings.
         """
         if isinstance(found, Page):
-            return self._read_page(found)
+            return read_record(
+                partial(self._read_page, found),
+                source=found.source,
+                position=found.position,
+                excerpt=found.excerpt,
+            )
         if isinstance(found, Revisit):
             self.revisits.append(found)
             return "revisit"

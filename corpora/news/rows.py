@@ -5,8 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import pyarrow as pa
+
 from corpora.columns import DocumentColumns
 from corpora.news.boilerplate import Hashes, hash_of, is_boilerplate, paragraph_hash
+from corpora.news.comparing import signature_batch, signature_row
 from corpora.news.extraction import BLOCK_END, Article
 from corpora.news.filters import Thresholds, identify, why_not
 from corpora.news.page_metadata import host_of
@@ -45,10 +48,9 @@ class ArticleReader:
         url = page.url or article.metadata.url
         site = _site(url)
         title = next(iter(article.metadata.titles), None)
+        of_title = hash_of(site, title or article.text[:100])
         texts = [(article.text[start:end], kind) for start, end, kind in article.blocks]
         hashes = {hash for text, kind in texts if (hash := paragraph_hash(site, text, kind))}
-        self.paragraphs += sorted(hashes)
-        self.titles += [hash_of(site, title or article.text[:100])] * len(hashes)
         self.documents.add(
             {
                 "id": page.id,
@@ -66,6 +68,8 @@ class ArticleReader:
             links=_mentions(article),
             metadata=_metadata(page, article, rights, encoding=encoding),
         )
+        self.paragraphs += sorted(hashes)
+        self.titles += [of_title] * len(hashes)
         return None
 
 
@@ -114,10 +118,11 @@ class RowCleaner:
     boilerplate: Hashes
     min_characters: int
     documents: DocumentColumns = field(default_factory=DocumentColumns)
+    signatures: list[Row] = field(default_factory=list)
     counters: Counter[str] = field(default_factory=Counter)
 
     def add(self, row: Row) -> str | None:
-        """Add a row; returns its text, None if too little of it is left."""
+        """Add a row and its signature; returns its text, None if too little of it is left."""
         blocks = [(p["start"], p["end"], p["kind"]) for p in row["paragraphs"]]
         links = [_link(mention) for mention in row["mentions"]]
         text = row["text"]
@@ -126,11 +131,9 @@ class RowCleaner:
             text, blocks, links = _without(text, [blocks[i] for i in kept], links)
             if len(text) < self.min_characters:
                 return None
+        signed = signature_row(row, text)
         scalars = {name: value for name, value in row.items() if isinstance(value, str | None)}
         sentences = _sentences(text, blocks, links, lang=row["lang"])
-        self.counters.update(
-            characters=len(text), paragraphs=len(blocks), sentences=len(sentences), links=len(links)
-        )
         self.documents.add(
             scalars | {"text": text},
             blocks=blocks,
@@ -138,7 +141,16 @@ class RowCleaner:
             links=links,
             metadata={pair["key"]: pair["value"] for pair in row["metadata"]},
         )
+        self.signatures.append(signed)
+        self.counters.update(
+            characters=len(text), paragraphs=len(blocks), sentences=len(sentences), links=len(links)
+        )
         return str(text)
+
+    def batches(self) -> dict[str, pa.RecordBatch]:
+        """Hand over what was collected: articles and their signatures."""
+        signed, self.signatures = self.signatures, []
+        return {"articles": self.documents.batch(), "signatures": signature_batch(signed)}
 
     def _kept(self, site: str, text: str, blocks: Sequence[tuple[int, int, str]]) -> list[int]:
         """Numbers of the blocks that stay; headings at the end that have lost theirs go."""

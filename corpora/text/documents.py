@@ -49,9 +49,6 @@ class DocumentMaker:
         sentences = find_sentences(
             segmenter(scalars["lang"]), written, blocks, has_heading=has_heading
         )
-        self.counters["characters"] += len(text)
-        self.counters["paragraphs"] += len(blocks)
-        self.counters["sentences"] += len(sentences)
         kinds = ["p"] * len(blocks)
         if has_heading:
             kinds[0] = "head"
@@ -62,6 +59,9 @@ class DocumentMaker:
             links=(),
             metadata=self._metadata(record),
         )
+        self.counters["characters"] += len(text)
+        self.counters["paragraphs"] += len(blocks)
+        self.counters["sentences"] += len(sentences)
         return ""
 
     def _scalars(self, record: Record, *, group: str) -> dict[str, str | None]:

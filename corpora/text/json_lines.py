@@ -5,10 +5,12 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from corpora.document import Rejected
 from corpora.errors import UsageError
+from corpora.record_errors import read_record
 from corpora.text.records import Place, Record
 
 _DEFAULTS = {
@@ -69,17 +71,28 @@ def read_json_lines(
         elif not line.strip():
             counters["lines.blank"] += 1
         else:
-            try:
-                values = _parse(line)
-                if "\\u" in line and (n := len(_REPLACEMENT.findall(line))):
-                    counters["characters.replacement"] += n
-                record, unusable = _record(values, fields, place, line=number)
-                for field in unusable:
-                    counters.update(["fields.unusable", f"fields.unusable/{field}"])
-                yield record
-            except _BadRecordError as error:
-                reason, what = error.args
-                yield place.reject(number, reason, what=what, excerpt=line)
+            yield read_record(
+                partial(_read_line, line, fields, place, number=number, counters=counters),
+                source=place.source,
+                position=f"line {place.line + number - 1}",
+                excerpt=line,
+            )
+
+
+def _read_line(
+    line: str, fields: Fields, place: Place, *, number: int, counters: Counter[str]
+) -> Record | Rejected:
+    try:
+        values = _parse(line)
+        record, unusable = _record(values, fields, place, line=number)
+    except _BadRecordError as error:
+        reason, what = error.args
+        return place.reject(number, reason, what=what, excerpt=line)
+    if "\\u" in line and (n := len(_REPLACEMENT.findall(line))):
+        counters["characters.replacement"] += n
+    for field in unusable:
+        counters.update(["fields.unusable", f"fields.unusable/{field}"])
+    return record
 
 
 def _parse(line: str) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from corpora.document import Rejected
+from corpora.record_errors import read_file_records
 from corpora.text.characters import read_lines, with_line_feeds
 from corpora.text.detection import detect
 from corpora.text.encodings import Encoding, decode
@@ -64,6 +65,13 @@ def read_records(
     path: Path, settings: Settings, *, name: str, part: Part | None, counters: Counter[str]
 ) -> Iterator[Record | Rejected]:
     """Read a file, or a part of one; a file that cannot be read is one that is rejected."""
+    records = _read(path, settings, name=name, part=part, counters=counters)
+    return read_file_records(records, source=name)
+
+
+def _read(
+    path: Path, settings: Settings, *, name: str, part: Part | None, counters: Counter[str]
+) -> Iterator[Record | Rejected]:
     try:
         found = part or examine(path, settings, name=name)
         if found.start == 0:

@@ -7,9 +7,11 @@ that is a start tag begins an article wherever it stands.
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from html import unescape
 
 from corpora.document import Rejected
+from corpora.record_errors import read_record
 from corpora.text.records import Lines, Place, Record
 
 START = '<doc id="'
@@ -38,7 +40,12 @@ def read_docs(
             yield from _broken(held, tag, place, begin=begin)
             held, tag, begin = Lines(place.max_characters), line, number
         elif tag and line is not None and line.rstrip() == _END:
-            yield _record(held, tag, place, begin=begin, metadata=metadata)
+            yield read_record(
+                partial(_record, held, tag, place, begin=begin, metadata=metadata),
+                source=place.source,
+                position=f"line {place.line + begin - 1}",
+                excerpt=tag,
+            )
             held, tag = Lines(place.max_characters), ""
         elif tag or line is None or line.strip():
             held.add(number, line)

@@ -1,8 +1,10 @@
 """What a segment of a dump is: a page, white space between pages, or rejected, and why."""
 
 import re
+from functools import partial
 
 from corpora.document import Rejected
+from corpora.record_errors import read_record
 from corpora.wikipedia.chunks import Damage
 from corpora.wikipedia.pages import Page, PageError, read_page
 from corpora.wikipedia.segments import Edge, Segment
@@ -28,6 +30,15 @@ def to_record(segment: Segment, *, source: str) -> Page | Rejected | None:
         return reject(segment, "too_large", f"has {segment.size:,} bytes or more", source=source)
     if segment.last is not Edge.CLOSING:
         return _unfinished(segment, source)
+    return read_record(
+        partial(_page, segment, source=source),
+        source=source,
+        position=segment.position,
+        excerpt=excerpt(segment.data),
+    )
+
+
+def _page(segment: Segment, *, source: str) -> Page | Rejected:
     try:
         return read_page(segment.data, position=segment.position)
     except PageError as error:

@@ -61,9 +61,9 @@ class Resolver:
         left = np.flatnonzero(~holds)
         if len(left):
             rows = pages if len(left) == len(pages) else pages.take(pa.array(left))
-            self.n_again += len(left) - rows.column("led_on").null_count
             done = self.resolve(as_written(rows, self.wiki))
             pages = done if rows is pages else _merged(pages, done, holds=holds)
+            self.n_again += len(left) - rows.column("led_on").null_count
         self._count(pages)
         return pages
 

@@ -1,0 +1,128 @@
+"""One record never ends a run: what is raised while one is read becomes its rejection.
+
+The traceback goes to the log. What is no error of a record ends the run: the disk, the memory, a
+library that is missing, an input that has changed since the run was planned.
+"""
+
+import logging
+import re
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from corpora.document import Rejected
+from corpora.errors import DamagedDatasetError, InputChangedError, UsageError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+T = TypeVar("T")
+INTERNAL_ERROR = "internal_error"
+"""The reason that is counted."""
+_OF_THE_RUN = (
+    OSError,
+    MemoryError,
+    ImportError,
+    InputChangedError,
+    DamagedDatasetError,
+    UsageError,
+)
+_MAX_CHARACTERS = 200
+_ADDRESS = re.compile(r"0x[0-9a-f]+")
+_log = logging.getLogger(__name__)
+_logged: set[tuple[str, str, int]] = set()
+
+
+def read_record(
+    read: Callable[[], T], *, source: str, position: str = "", excerpt: str = ""
+) -> T | Rejected:
+    """Do what reads one record; its rejection, ``internal_error``, where anything is raised.
+
+    ``read`` must leave nothing half-done where it raises.
+    """
+    try:
+        return read()
+    except BaseException as error:  # noqa: BLE001 - see _check
+        return _reject(error, source=source, position=position, excerpt=excerpt)
+
+
+def read_rows(
+    batch: "pa.RecordBatch", read: "Callable[[pa.RecordBatch], T]"
+) -> "Iterator[tuple[pa.RecordBatch, T | Rejected]]":
+    """Do what reads a batch of rows: once, or where anything is raised, row by row.
+
+    Yields rows and what was made of them. ``read`` must leave nothing half-done where it raises.
+    """
+    try:
+        done = read(batch)
+    except BaseException as error:  # noqa: BLE001 - see _check
+        _check(error)
+    else:
+        yield batch, done
+        return
+    for number in range(batch.num_rows):
+        row = batch.slice(number, 1)
+        id = _value(row, "id")
+        source = _value(row, "source") or id or f"row {number}"
+        position = f"document {id}" if id and id != source else ""
+        yield row, read_record(partial(read, row), source=source, position=position)
+
+
+def read_file_records(records: Iterable[T], *, source: str) -> Iterator[T | Rejected]:
+    """Hand on what is read of a file; where anything is raised, its rest is one rejected record."""
+    try:
+        yield from records
+    except BaseException as error:  # noqa: BLE001 - see _check
+        yield _reject(error, source=source, position="")
+
+
+def _reject(error: BaseException, *, source: str, position: str, excerpt: str = "") -> Rejected:
+    """Reject a record for what was raised, and log it; what is not of a record is raised again."""
+    _check(error)
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{source}: {position}" if position else source
+    _write_log(error, where=where, frame=frame)
+    what = " ".join(_ADDRESS.sub("0x…", f"{type(error).__name__}: {error}").split())
+    return Rejected(
+        source=_writable(source),
+        position=_writable(position),
+        reason=INTERNAL_ERROR,
+        message=_writable(
+            f"{where}: an error of Onoma in {frame.name}(): {what[:_MAX_CHARACTERS]}. Please "
+            "report it, with the traceback in workers.log and this record."
+        ),
+        excerpt=_writable(excerpt[:_MAX_CHARACTERS]),
+    )
+
+
+def _check(error: BaseException) -> None:
+    """Raise again what is not an error of a record; panics of libraries in Rust are one."""
+    is_panic = type(error).__name__ == "PanicException"
+    if isinstance(error, _OF_THE_RUN) or not (is_panic or isinstance(error, Exception)):
+        raise error
+
+
+def _write_log(error: BaseException, *, where: str, frame: traceback.FrameSummary) -> None:
+    """Log the traceback; of the same error in the same line of code, only that of the first."""
+    place = (type(error).__name__, frame.filename, frame.lineno or 0)
+    if place in _logged:
+        _log.error("%s: %s as before", where, place[0])
+        return
+    _logged.add(place)
+    _log.error("%s: rejected for an error of Onoma", where, exc_info=error)
+
+
+def _value(row: "pa.RecordBatch", name: str) -> str:
+    """What a column of strings has in a row, whatever its bytes are; empty where there is none."""
+    import pyarrow as pa
+
+    if name not in row.schema.names:
+        return ""
+    value: Any = row.column(name).cast(pa.binary())[0].as_py()
+    return (value or b"").decode("utf-8", "replace")
+
+
+def _writable(text: str) -> str:
+    """A text that can be written as UTF-8."""
+    return text.encode("utf-8", "backslashreplace").decode()
