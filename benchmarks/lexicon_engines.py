@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from wikipedia import Run, measure
+from resources import Run, measure
 
 BATCH_LINES = 200
 SMOOTH = """

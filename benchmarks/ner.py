@@ -4,22 +4,22 @@
 
 Makes text with 200,000 words by Zipf's law and 300,000 names, a tenth of it dev and a tenth test,
 and runs the whole job with and without the card. Start-up is measured by a run on a small file and
-taken off. Memory is the sum of all processes' private memory at its highest, less that of the
-small run. CPU seconds are those of all processes; on a shared machine they say more than the clock.
+taken off. Memory is that of all processes together at its highest, less that of the small run.
+ CPU seconds are those of all processes; on a shared machine they say more than the clock.
 """
 
 import argparse
 import os
-import resource
-import subprocess
 import sys
 import tempfile
-import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from benchmarks.resources import measure
 
 N_WORDS, N_NAMES, UNITS = 200_000, 300_000, 400_000
 SYLLABLES = (
@@ -87,46 +87,13 @@ def make(folder: Path, megabytes: float) -> float:
     return sum(file.stat().st_size for file in folder.iterdir()) / 1e6
 
 
-def private_memory(process: int) -> float:
-    """Private memory of a process and its children, in MB."""
-    total = 0
-    waiting = [process]
-    while waiting:
-        pid = waiting.pop()
-        try:
-            rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
-            total += sum(int(line.split()[1]) for line in rollup.splitlines() if "Private" in line)
-            waiting += map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
-        except (OSError, ValueError):
-            continue
-    return total / 1e3
-
-
 def run(folder: Path, workers: int, card: str) -> tuple[float, float, float]:
     """Run the job: seconds, CPU seconds, and peak memory of all processes in MB."""
     with tempfile.TemporaryDirectory() as output:
         command = [sys.executable, "-m", "pipelines.benchmark_to_ner", "--input", str(folder)]
         command += ["--output", output, "--workers", str(workers), "--card", card]
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        begin = time.monotonic()
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-        peak = [0.0]
-
-        def watch() -> None:
-            while process.poll() is None:
-                peak[0] = max(peak[0], private_memory(process.pid))
-                time.sleep(0.2)
-
-        watcher = threading.Thread(target=watch)
-        watcher.start()
-        process.wait()
-        watcher.join()
-        seconds = time.monotonic() - begin
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        if process.returncode:
-            sys.exit(f"failed: {' '.join(command)}")
-        cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-        return seconds, cpu, peak[0]
+        took = measure(command)
+        return took.seconds, took.processor, took.pss
 
 
 def main() -> None:

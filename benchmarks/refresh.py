@@ -22,19 +22,18 @@ import hashlib
 import multiprocessing
 import random
 import re
-import resource
 import shutil
 import statistics
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.wikipedia import PAGE, Run, in_hundreds, measure, renumbered
+from benchmarks.resources import Run, measure
+from benchmarks.wikipedia import PAGE, in_hundreds, renumbered
 from corpora.wikipedia.dump import Range, examine, read_pages
 
 RANGE_BYTES = 8 << 20  # of XML: what the pipeline takes of dumps of this size
@@ -121,28 +120,6 @@ def count_pages(work: tuple[Path, Range]) -> int:
     return sum(1 for _ in pages)
 
 
-@dataclass(frozen=True)
-class Cost:
-    """What a run took."""
-
-    run: Run
-    processor: float
-    """Seconds, of all its processes."""
-
-
-def cost_of(command: list[str]) -> Cost:
-    """Run a command to its end."""
-    before = used()
-    run = measure(command)
-    return Cost(run, used() - before)
-
-
-def used() -> float:
-    """Processor seconds of all children so far."""
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
-
-
 def pipeline(dump: Path, output: Path, workers: int) -> list[str]:
     """The command line that makes documents."""
     command = [sys.executable, "-m", "pipelines.wikipedia_to_documents", "--input", str(dump)]
@@ -158,7 +135,7 @@ def hashes(output: Path) -> dict[str, str]:
     }
 
 
-def compare(folder: Path, workers: int, repeats: int) -> dict[str, list[Cost]]:
+def compare(folder: Path, workers: int, repeats: int) -> dict[str, list[Run]]:
     """Run all in turn."""
     before, after = (folder / name for name in NAMES)
     earlier = folder / "earlier"
@@ -168,28 +145,28 @@ def compare(folder: Path, workers: int, repeats: int) -> dict[str, list[Cost]]:
         "refresh": [*pipeline(after, folder / "refresh", workers), "--reuse", str(earlier)],
         "rebuild": pipeline(after, folder / "rebuild", workers),
     }
-    costs: dict[str, list[Cost]] = {name: [] for name in commands}
+    costs: dict[str, list[Run]] = {name: [] for name in commands}
     for round_ in range(repeats):
         for name in commands if round_ == 0 else ("read", "refresh"):
             shutil.rmtree(folder / name, ignore_errors=True)
-            costs[name].append(cost_of(commands[name]))
+            costs[name].append(measure(commands[name]))
         if hashes(folder / "refresh") != hashes(folder / "rebuild"):
             sys.exit("DIFFERENT BYTES")
     return costs
 
 
-def show(costs: dict[str, list[Cost]], megabytes: float) -> None:
+def show(costs: dict[str, list[Run]], megabytes: float) -> None:
     """Print the medians."""
     print("| run | seconds | × read | processor s | × read | MB/s | peak PSS, MB |")
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
-    seconds = {name: [cost.run.seconds for cost in all_] for name, all_ in costs.items()}
-    busy = {name: [cost.processor for cost in all_] for name, all_ in costs.items()}
+    seconds = {name: [run.seconds for run in all_] for name, all_ in costs.items()}
+    busy = {name: [run.processor for run in all_] for name, all_ in costs.items()}
     for name, all_ in costs.items():
         wall = statistics.median(seconds[name])
         print(
             f"| {name} | {spread(seconds[name], '.1f')} | {beside(seconds[name], seconds['read'])} "
             f"| {statistics.median(busy[name]):.1f} | {beside(busy[name], busy['read'])} "
-            f"| {megabytes / wall:.1f} | {max(cost.run.pss for cost in all_):.0f} |"
+            f"| {megabytes / wall:.1f} | {max(run.pss for run in all_):.0f} |"
         )
 
 

@@ -22,13 +22,11 @@ import bz2
 import re
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -36,6 +34,9 @@ from typing import Any
 
 import pyarrow as pa
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from benchmarks.resources import Run, measure
 from corpora.schemas import SCHEMAS
 from corpora.sentences import segmenter
 from corpora.shards import ShardWriter
@@ -55,7 +56,6 @@ from corpora.wikipedia.wikitext import extract
 PAGE = re.compile(rb"[ \t]*<page>.*?</page>\n?", re.DOTALL)
 HEAD = re.compile(rb"(<title>)([^<]*)(</title>.*?<id>)\d+(</id>)", re.DOTALL)
 PAGES_IN_STREAM = 100
-EVERY = 0.2  # seconds between two looks at the memory
 PART_BYTES = 20 << 20  # of XML, to time the parts
 
 
@@ -108,70 +108,6 @@ def renumbered(pages: list[bytes]) -> Iterator[bytes]:
 
 
 # --- runs
-
-
-@dataclass(frozen=True)
-class Run:
-    """What a command took."""
-
-    seconds: float
-    pss: float
-    """MB, of all its processes together, at the highest."""
-    rss: float
-
-
-def measure(command: list[str]) -> Run:
-    """Run a command to its end, and look at its memory meanwhile."""
-    begin = time.perf_counter()
-    with tempfile.TemporaryFile() as log:
-        process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
-        peaks, ended = [0.0, 0.0], threading.Event()
-        watcher = threading.Thread(target=watch, args=(process.pid, peaks, ended))
-        watcher.start()
-        status = process.wait()
-        seconds = time.perf_counter() - begin
-        ended.set()
-        watcher.join()
-        if status:
-            log.seek(0)
-            sys.exit(f"{' '.join(command)}\n{log.read().decode(errors='replace')[-3000:]}")
-    return Run(seconds, *peaks)
-
-
-def watch(pid: int, peaks: list[float], ended: threading.Event) -> None:
-    """Keep the highest sums of PSS and RSS of a process and all that it started."""
-    while not ended.wait(EVERY):
-        sums = [0.0, 0.0]
-        for process in family(pid):
-            for i, megabytes in enumerate(memory(process)):
-                sums[i] += megabytes
-        peaks[:] = map(max, peaks, sums)
-
-
-def family(pid: int) -> list[int]:
-    """A process and its descendants."""
-    children: dict[int, list[int]] = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text("utf-8", errors="replace").rpartition(")")[2].split()
-        except OSError:
-            continue  # it has ended
-        children.setdefault(int(fields[1]), []).append(int(stat.parent.name))
-    found = [pid]
-    for parent in found:
-        found += children.get(parent, [])
-    return found
-
-
-def memory(pid: int) -> tuple[float, float]:
-    """PSS and RSS of a process in MB; nothing once it has ended."""
-    try:
-        lines = Path(f"/proc/{pid}/smaps_rollup").read_text("utf-8").splitlines()
-    except OSError:
-        return 0.0, 0.0
-    values = {line.partition(":")[0]: line.split() for line in lines}
-    pss, rss = (int(values[name][1]) / 1e3 if name in values else 0.0 for name in ("Pss", "Rss"))
-    return pss, rss
 
 
 def onoma(dump: Path, output: Path) -> list[str]:

@@ -1,0 +1,337 @@
+"""The whole chain on a wiki of any size: time, memory, room and shards of each step, and growth.
+
+    python -m benchmarks.full_size --articles 5000 --folder build/full-size
+    python -m benchmarks.full_size --articles 500000 --folder build/full-size
+    python -m benchmarks.full_size --articles 3000000 --steps documents vocabulary tokenizer
+    python -m benchmarks.full_size --folder build/full-size --table > table.md
+
+Makes a synthetic dump (``synthetic_wiki.py``), and runs the steps of ``--steps`` in their order,
+each a command of its own with two workers. What a step took becomes a line of
+``FOLDER/results.jsonl``, and a step with a line there is not run again: after a kill, a failure or
+a full disk the same command resumes. To run a step again, take its line away.
+
+Before anything starts, the room on disk that the steps need is reckoned from ``ROOM``; a folder
+that no later step reads is deleted at once. ``--table`` prints all lines as tables: each step at
+each size, growth (the slope of logarithms between the two largest sizes: 1 is linear), and what the
+English Wikipedia would take.
+
+Processor seconds are those of all processes of a step and mean something on a busy machine;
+seconds do not. Memory is PSS every 0.2 seconds: of the largest process, and of all together.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from benchmarks.full_size_tables import tables
+from benchmarks.resources import measure, room_of
+from corpora.schemas import SCHEMAS
+from corpora.shards import read_batches
+from corpora.wikipedia.redirects import RedirectTable, build_table
+
+ROOT = Path(__file__).resolve().parent.parent
+WORKERS = 2
+RESULTS = "results.jsonl"
+ROOM = 40.0  # GB
+PRETRAINING = (
+    "training.max_steps=100", "training.batch_size=8", "training.micro_batch_size=8",
+    "training.evaluate_every=100",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Step:
+    """A command, what it reads and what it makes: names of folders."""
+
+    name: str
+    command: Callable[[Path, int], list[str]]
+    """Of the folder in which all folders lie, and the size."""
+    reads: tuple[str, ...]
+    makes: str
+    room: float
+    """Bytes on disk for each unit of the size, while it works: what is made, and drafts of it."""
+    left: float
+    """The same once it is done."""
+
+
+def module(name: str, *options: str) -> list[str]:
+    """The command line of a module of ours."""
+    return [sys.executable, "-m", name, *options]
+
+
+def pipeline(name: str, *options: str) -> list[str]:
+    """The command line of a pipeline."""
+    return module(f"pipelines.{name}", *options, "--workers", str(WORKERS))
+
+
+def dump_of(month: int) -> Callable[[Path, int], list[str]]:
+    """What writes the dump of a month."""
+
+    def command(at: Path, size: int) -> list[str]:
+        options = ["--articles", str(size), "--month", str(month), "--workers", str(WORKERS)]
+        return module("benchmarks.synthetic_wiki", *options, "--output", f"{at}/dump-{month}")
+
+    return command
+
+
+def documents_of(month: int, output: str, *options: str) -> Callable[[Path, int], list[str]]:
+    """What makes documents of the dump of a month."""
+
+    def command(at: Path, _: int) -> list[str]:
+        dump = f"{at}/dump-{month}/*-multistream.xml.bz2"
+        placed = [option.format(at=at) for option in options]
+        return pipeline(
+            "wikipedia_to_documents", "--input", dump, "--output", f"{at}/{output}", *placed
+        )
+
+    return command
+
+
+def of(name: str, *options: str) -> Callable[[Path, int], list[str]]:
+    """A command whose options name folders as ``{at}/NAME``."""
+
+    def command(at: Path, _: int) -> list[str]:
+        placed = [option.format(at=at) for option in options]
+        return pipeline(name, *placed) if "." not in name else module(name, *placed)
+
+    return command
+
+
+WIKIPEDIA = (
+    Step("dump", dump_of(1), (), "dump-1", 3_400, 3_400),
+    Step("documents", documents_of(1, "documents"), ("dump-1",), "documents", 9_000, 4_500),
+    Step(
+        "redirects",
+        of("benchmarks.full_size", "--look-up-redirects", "{at}"),
+        ("documents",), "redirects", 200, 200,
+    ),
+    Step(
+        "vocabulary",
+        of("documents_to_entity_vocab", "--input", "{at}/documents/documents",
+           "--output", "{at}/vocabulary"),
+        ("documents",), "vocabulary", 2_500, 800,
+    ),
+    Step(
+        "tokenizer",
+        of("documents_to_tokenizer", "--input", "{at}/documents/documents",
+           "--output", "{at}/tokenizer"),
+        ("documents",), "tokenizer", 1_500, 50,
+    ),
+    Step(
+        "augmentation",
+        of("augment_mentions", "--input", "{at}/documents/documents", "--forms", "{at}/vocabulary",
+           "--policy", "gated", "--match-case", "--output", "{at}/augmented"),
+        ("documents", "vocabulary"), "augmented", 4_500, 4_200,
+    ),
+    Step(
+        "examples",
+        of("documents_to_examples", "--input", "{at}/augmented", "--tokenizer", "{at}/tokenizer",
+           "--entity-vocab", "{at}/vocabulary", "--output", "{at}/examples"),
+        ("augmented", "tokenizer", "vocabulary"), "examples", 9_000, 9_000,
+    ),
+    Step(
+        "pre-training",
+        of("modeling.pretrain", "daluke_small", "--examples", "{at}/examples",
+           "--output", "{at}/run", "--set", *PRETRAINING),
+        ("examples",), "run", 1_000, 1_000,
+    ),
+    Step("next dump", dump_of(2), (), "dump-2", 3_400, 3_400),
+    Step(
+        "refresh",
+        documents_of(2, "refreshed", "--reuse", "{at}/documents"),
+        ("dump-2", "documents"), "refreshed", 9_000, 4_500,
+    ),
+    Step(
+        "publishing",
+        of("corpora.store", "publish", "{at}/refreshed", "{at}/store/enwiki",
+           "--version", "20261101"),
+        ("refreshed",), "store", 100, 4_500,
+    ),
+)  # fmt: skip
+LEAST = 300e6
+"""Bytes that the steps take however small the wiki is."""
+
+
+# --- what is done
+
+
+def run_steps(kind: str, size: int, folder: Path, *, steps: Sequence[Step], room: float) -> None:
+    """Do the steps that have no line yet, and delete what no later one reads."""
+    at = folder / f"{kind}-{size}"
+    at.mkdir(parents=True, exist_ok=True)
+    done = {
+        line["step"]
+        for line in read_results(folder)
+        if (line["kind"], line["size"]) == (kind, size)
+    }
+    pending = [step for step in steps if step.name not in done]
+    check_room(pending, at, size, room=room)
+    for number, step in enumerate(pending):
+        for name in step.reads:
+            if not (at / name).exists():
+                sys.exit(
+                    f"{at / name}: is gone, and {step.name} reads it. Take the line of the "
+                    f"step that makes it out of {folder / RESULTS}, and run again."
+                )
+        print(f"{time.strftime('%H:%M:%S')} {step.name} …", flush=True)
+        note(folder, perform(step, at, kind=kind, size=size))
+        later = {name for other in pending[number + 1 :] for name in other.reads}
+        for name in (*step.reads, step.makes):
+            if name not in later:
+                shutil.rmtree(at / name, ignore_errors=True)
+    if not any(at.glob("*/")):
+        shutil.rmtree(at)
+
+
+def check_room(pending: Sequence[Step], at: Path, size: int, *, room: float) -> None:
+    """End where the steps would need more room than there is, or than is allowed."""
+    needed = most = LEAST
+    held: dict[str, float] = {
+        path.name: float(room_of(path)) for path in at.glob("*/") if path.is_dir()
+    }
+    there = sum(held.values())
+    for number, step in enumerate(pending):
+        most = max(most, LEAST + sum(held.values()) + step.room * size)
+        held[step.makes] = step.left * size
+        later = {name for other in pending[number + 1 :] for name in other.reads}
+        held = {name: n for name, n in held.items() if name in later}
+    needed = most - there
+    free = shutil.disk_usage(at).free
+    said = f"{most / 1e9:.1f} GB at most, {free / 1e9:.1f} GB are free"
+    if most > room * 1e9:
+        sys.exit(f"{at}: the steps need {said}; --room allows {room:g} GB. Choose fewer --steps.")
+    if needed > free:
+        sys.exit(f"{at}: the steps need {said}. Make room, or choose another --folder.")
+    print(f"{at}: {len(pending)} steps; {said}", flush=True)
+
+
+def perform(step: Step, at: Path, *, kind: str, size: int) -> dict[str, Any]:
+    """Run a step; returns its line."""
+    is_resumed = (at / step.makes).exists()
+    os.environ["PYTHONPATH"] = str(ROOT)
+    before = os.getloadavg()[0]
+    run = measure(step.command(at, size), watched=at, log=at / "log.txt")
+    processes = sorted((round(mb, 1) for mb in run.processes.values()), reverse=True)
+    return {
+        "kind": kind,
+        "size": size,
+        "step": step.name,
+        "seconds": round(run.seconds, 2),
+        "processor": round(run.processor, 2),
+        "largest": round(run.largest, 1),
+        "all": round(run.pss, 1),
+        "processes": processes[:8],
+        "made": round(room_of(at / step.makes) / 1e6, 2),
+        "disk": round(run.disk, 1),
+        **describe(at / step.makes),
+        "load": [round(before, 1), round(os.getloadavg()[0], 1)],
+        "resumed": is_resumed,
+        "day": time.strftime("%Y-%m-%d"),
+    }
+
+
+def describe(folder: Path) -> dict[str, Any]:
+    """Shards of each dataset, and the sizes of plan and markers."""
+    shards: dict[str, list[int]] = {}
+    for path in sorted(folder.rglob("shard-*.arrow")):
+        if ".build" not in path.parts:
+            name = path.parent.relative_to(folder).as_posix()
+            shards.setdefault(name, []).append(path.stat().st_size)
+    descriptions = [path.stat().st_size for path in folder.rglob("dataset.json")]
+    receipts = [path.stat().st_size for path in folder.glob(".build/*/receipts/**/*.json")]
+    reports = [path.stat().st_size for path in folder.glob("*.md")]
+    return {
+        "shards": {
+            name: {"n": len(sizes), "least": min(sizes), "median": sorted(sizes)[len(sizes) // 2],
+                   "most": max(sizes)}
+            for name, sizes in shards.items()
+        },
+        "plan": max(descriptions, default=0),
+        "receipts": {"n": len(receipts), "bytes": sum(receipts), "most": max(receipts, default=0)},
+        "report": sum(reports),
+    }  # fmt: skip
+
+
+def read_results(folder: Path) -> list[dict[str, Any]]:
+    """The lines so far."""
+    path = folder / RESULTS
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def note(folder: Path, line: Mapping[str, Any]) -> None:
+    """Add a line, and say it."""
+    with (folder / RESULTS).open("a") as file:
+        file.write(json.dumps(line) + "\n")
+    shown = (
+        f"{line['seconds']:.0f} s, {line['processor']:.0f} of the processor's, "
+        f"{line['largest']:.0f} and {line['all']:.0f} MB, {line['made']:.0f} MB made"
+    )
+    print(f"         {line['step']}: {shown}", flush=True)
+
+
+def look_up_redirects(at: Path) -> None:
+    """Build the table of redirects alone, and resolve all their titles."""
+
+    def batches() -> Any:
+        for path in sorted((at / "documents/redirects").glob("shard-*.arrow")):
+            yield from read_batches(path, SCHEMAS["redirects"], columns=("title", "target"))
+
+    (at / "redirects").mkdir(exist_ok=True)
+    summary = build_table(at / "redirects/table", batches())
+    table = RedirectTable(at / "redirects/table")
+    n = sum(len(table.resolve(pa.array(batch.column("title")))) for batch in batches())
+    print(f"{summary.n_redirects} redirects, {n} titles resolved")
+
+
+def main() -> None:
+    """Run the steps, or print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0], allow_abbrev=False)
+    parser.add_argument("--articles", type=int, dest="size", metavar="N",
+                        help="of the wiki")  # fmt: skip
+    parser.add_argument("--folder", type=Path, default=Path("build/full-size"), metavar="DIR")
+    parser.add_argument(
+        "--steps", nargs="+", metavar="NAME", help="and those that make what they read"
+    )
+    parser.add_argument("--room", type=float, default=ROOM, metavar="GB")
+    parser.add_argument("--table", action="store_true", help="print what is known, and do nothing")
+    parser.add_argument("--look-up-redirects", type=Path, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.look_up_redirects:
+        look_up_redirects(arguments.look_up_redirects)
+        return
+    if arguments.table:
+        print("\n".join(tables(read_results(arguments.folder))))
+        return
+    if not arguments.size:
+        parser.error("--articles N says how large the wiki is")
+    steps = chosen(WIKIPEDIA, arguments.steps, error=parser.error)
+    run_steps("wikipedia", arguments.size, arguments.folder, steps=steps, room=arguments.room)
+
+
+def chosen(steps: Sequence[Step], names: Sequence[str] | None, *, error: Any) -> list[Step]:
+    """The steps of these names, and those that make what they read."""
+    if names is None:
+        return list(steps)
+    known = {step.name: step for step in steps}
+    if unknown := sorted(set(names) - known.keys()):
+        error(f"--steps {', '.join(unknown)}: there are {', '.join(known)}")
+    makers = {step.makes: step.name for step in steps}
+    wanted = list(names)
+    for name in wanted:
+        wanted += [makers[folder] for folder in known[name].reads]
+    return [step for step in steps if step.name in wanted]
+
+
+if __name__ == "__main__":
+    main()

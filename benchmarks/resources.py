@@ -1,0 +1,120 @@
+"""What a command takes: seconds, processor time, memory of each process and of all, and room."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+EVERY = 0.2  # seconds between two looks at the memory
+EVERY_DISK = 5.0
+
+
+@dataclass
+class Run:
+    """What a command took."""
+
+    seconds: float = 0.0
+    processor: float = 0.0
+    """Seconds, of all its processes together."""
+    pss: float = 0.0
+    """MB, of all its processes together, at the highest: pages that are shared count once."""
+    rss: float = 0.0
+    """The same, where shared pages count for each process."""
+    processes: dict[int, float] = field(default_factory=dict)
+    """The highest PSS of each process, in MB; the first is the one that was started."""
+    disk: float = 0.0
+    """MB of a folder at the highest, where one is watched."""
+
+    @property
+    def largest(self) -> float:
+        """MB of the process with the highest PSS."""
+        return max(self.processes.values(), default=0.0)
+
+
+def measure(command: Sequence[str], *, watched: Path | None = None, log: Path | None = None) -> Run:
+    """Run a command to its end, and look at its memory meanwhile, and at a folder's size.
+
+    Ends with what the command said where it fails.
+    """
+    begin, run, ended = time.perf_counter(), Run(), threading.Event()
+    with log.open("ab+") if log else tempfile.TemporaryFile() as said:
+        process = subprocess.Popen(command, stdout=said, stderr=subprocess.STDOUT)
+        watchers = [threading.Thread(target=_watch_memory, args=(process.pid, run, ended))]
+        if watched:
+            watchers.append(threading.Thread(target=_watch_disk, args=(watched, run, ended)))
+        for watcher in watchers:
+            watcher.start()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        run.seconds = time.perf_counter() - begin
+        run.processor = usage.ru_utime + usage.ru_stime
+        ended.set()
+        for watcher in watchers:
+            watcher.join()
+        if process.returncode:
+            said.seek(0)
+            sys.exit(f"{' '.join(command)}\n{said.read().decode(errors='replace')[-3000:]}")
+    return run
+
+
+def _watch_memory(pid: int, run: Run, ended: threading.Event) -> None:
+    """Keep the highest PSS of each process, and the highest sums of PSS and RSS of all."""
+    while not ended.wait(EVERY):
+        pss, rss = 0.0, 0.0
+        for process in family(pid):
+            of_process = memory(process)
+            pss, rss = pss + of_process[0], rss + of_process[1]
+            run.processes[process] = max(run.processes.get(process, 0.0), of_process[0])
+        run.pss, run.rss = max(run.pss, pss), max(run.rss, rss)
+
+
+def _watch_disk(folder: Path, run: Run, ended: threading.Event) -> None:
+    """Keep the highest size of a folder."""
+    while True:
+        run.disk = max(run.disk, room_of(folder) / 1e6)
+        if ended.wait(EVERY_DISK):
+            return
+
+
+def family(pid: int) -> list[int]:
+    """A process and its descendants."""
+    children: dict[int, list[int]] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text("utf-8", errors="replace").rpartition(")")[2].split()
+        except OSError:
+            continue  # it has ended
+        children.setdefault(int(fields[1]), []).append(int(stat.parent.name))
+    found = [pid]
+    for parent in found:
+        found += children.get(parent, [])
+    return found
+
+
+def memory(pid: int) -> tuple[float, float]:
+    """PSS and RSS of a process in MB; nothing once it has ended."""
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text("utf-8").splitlines()
+    except OSError:
+        return 0.0, 0.0
+    values = {line.partition(":")[0]: line.split() for line in lines}
+    pss, rss = (int(values[name][1]) / 1e3 if name in values else 0.0 for name in ("Pss", "Rss"))
+    return pss, rss
+
+
+def room_of(folder: Path) -> int:
+    """Bytes on disk of all files below a folder; one with several names counts once."""
+    sizes: dict[tuple[int, int], int] = {}
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            try:
+                status = os.lstat(os.path.join(parent, name))  # noqa: PTH118 - there are many
+            except OSError:
+                continue  # it is gone
+            sizes[status.st_dev, status.st_ino] = 512 * status.st_blocks
+    return sum(sizes.values())
