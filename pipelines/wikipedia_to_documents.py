@@ -9,7 +9,7 @@ Examples:
       --input 'dumps/dawiki-20261201-*' --reuse build/dawiki-20261101
 """
 
-import re
+import logging
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -35,6 +35,7 @@ UNITS = 1000
 RANGE_BYTES = (8 << 20, 64 << 20)
 """Smallest and largest part of a dump that a worker takes at once, of XML."""
 BATCH_CHARACTERS = 1 << 20
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +112,9 @@ def plan(options: Options) -> Plan:
         f"templates {n}": describe_file(f"templates {n}", path)
         for n, path in enumerate(options.templates)
     }
-    settings = _settings(options, [dump.site for dump in dumps])
+    settings = _settings(options, [dump.site for dump in dumps], file=files[0].name)
+    _say_doubts(options, files, dumps)
+    _say_missing_tables(settings["wiki"], settings["lang"])
     parts = [
         (file, range_.to_json())
         for file, dump in zip(files, dumps, strict=True)
@@ -135,9 +138,13 @@ def plan(options: Options) -> Plan:
     return with_earlier(made, earlier) if earlier else made
 
 
-def _settings(options: Options, sites: Sequence[Any]) -> dict[str, Any]:
-    """What all units must know; raises ``UsageError`` where the files are of several wikis."""
+def _settings(options: Options, sites: Sequence[Any], *, file: str) -> dict[str, Any]:
+    """What all units must know; ``file`` is the name of a dump's file, which may hold its date.
+
+    Raises ``UsageError`` where the files are of several wikis.
+    """
     from corpora.wikipedia.articles import license_of
+    from corpora.wikipedia.titles import language_of
 
     names = {site.wiki for site in sites} if options.wiki is None else {options.wiki}
     if len(names) > 1:
@@ -149,7 +156,7 @@ def _settings(options: Options, sites: Sequence[Any]) -> dict[str, Any]:
     if not name:
         raise UsageError("--input: the dump does not say of which wiki it is. Say --wiki dawiki.")
     site = next((site for site in sites if site.namespaces), sites[0])
-    lang = options.lang or site.lang or _LANGUAGE.sub("", name).replace("_", "-")
+    lang = options.lang or site.lang or language_of(name) or name
     return {
         "wiki": name,
         "lang": lang,
@@ -166,18 +173,35 @@ def _settings(options: Options, sites: Sequence[Any]) -> dict[str, Any]:
         "augment": options.augment,
         "right": options.right,
         "anchors": options.anchors,
-        "license": options.license or license_of(site.base),
+        "license": options.license or license_of(site.base, file=file, generator=site.generator),
         "max_page_bytes": int(options.max_page_size * 1e6),
         "n_tables": len(options.templates),
     }
 
 
+def _say_doubts(options: Options, files: Sequence[InputFile], dumps: Sequence[Any]) -> None:
+    """Warn where a file's name and its head disagree, unless the user has said what it is."""
+    if options.wiki and options.lang:
+        return
+    for file, dump in zip(files, dumps, strict=True):
+        if dump.site.doubt:
+            _log.warning(
+                "%s: %s. The <siteinfo> is believed; if it is wrong, say --wiki and --lang.",
+                file.name,
+                dump.site.doubt,
+            )
+
+
+def _say_missing_tables(wiki: str, lang: str) -> None:
+    from corpora.wikipedia.readers import missing_tables
+
+    if missing := missing_tables(wiki, lang):
+        _log.warning("%s (%s): there is no table of %s.", wiki, lang, "; of ".join(missing))
+
+
 def _extractor(name: str) -> str:
     """The engine, with its version where it is not our own: another one makes other bytes."""
     return name if name == "onoma" else f"{name} {version(name)}"
-
-
-_LANGUAGE = re.compile(r"wik(?:i|tionary|books|news|quote|source|versity|voyage)$")
 
 
 def _limited(

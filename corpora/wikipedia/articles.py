@@ -20,8 +20,15 @@ ENGINES = {"onoma": wikitext.extract, "wikiextractor": wikiextractor.extract}
 _REDIRECT = re.compile(r"\s*#\s?([^\W\d_]+(?:[ _-][^\W\d_]+)?)\s*:?\s*\[\[([^\[\]|\n]+)")
 _SAFE = ":/()!,'*;@$~"
 _WIKIMEDIA = re.compile(r"//[a-z0-9-]+\.wik[a-z]+\.org/")
-LICENSE = "CC-BY-SA-4.0"
-"""Of all Wikimedia projects but Wikidata and Wikinews, since June 2023; SPDX."""
+_DATE = re.compile(r"-((?:19|20)\d{6})(?!\d)")
+_VERSION = re.compile(r"MediaWiki (\d+)\.(\d+)(?:\.\d+)?-?(?:wmf\.?(\d+))?")
+LICENSES = (
+    ("20230607", (1, 41, 12), "CC-BY-SA-4.0"),
+    ("20090615", (1, 16, 0), "CC-BY-SA-3.0"),
+    ("", (), "GFDL-1.2-or-later"),
+)
+"""Of all Wikimedia projects but Wikidata and Wikinews: since which day, and which version of the
+software (with the number of its wmf branch), in SPDX."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +159,16 @@ def _metadata(text: PageText) -> Mapping[str, str]:
     return metadata
 
 
-def license_of(base: str) -> str | None:
-    """The licence that the text of a wiki is under, where its address tells."""
-    if "wikinews" in base or "wikidata" in base:
+def license_of(base: str, *, file: str = "", generator: str = "") -> str | None:
+    """The licence that the text of a wiki was under when it was dumped, where its address tells.
+
+    The date stands in the name of the ``file`` (``dawiki-20230601-…``); without one, the version of
+    the software that wrote the dump (``MediaWiki 1.41.0-wmf.12``) tells.
+    """
+    if "wikinews" in base or "wikidata" in base or not _WIKIMEDIA.search(base):
         return None
-    return LICENSE if _WIKIMEDIA.search(base) else None
+    if date := _DATE.search(file):
+        return next(license for since, _, license in LICENSES if date[1] >= since)
+    found = _VERSION.search(generator)
+    version = tuple(int(number or 0) for number in found.groups()) if found else (999,)
+    return next(license for _, since, license in LICENSES if version >= since)

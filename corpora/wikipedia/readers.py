@@ -3,22 +3,26 @@
 import json
 from collections.abc import Mapping, Sequence
 from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from corpora.wikipedia.articles import ArticleReader
+from corpora.wikipedia.disambiguation import signs_of
+from corpora.wikipedia.image_options import options_of
 from corpora.wikipedia.ledger import Ledger
 from corpora.wikipedia.redirects import RedirectTable
 from corpora.wikipedia.resolution import Augmentation, Resolver
-from corpora.wikipedia.templates import TemplateTable, load_templates
-from corpora.wikipedia.titles import Wiki, wiki_of
+from corpora.wikipedia.templates import TemplateTable, has_templates, load_templates
+from corpora.wikipedia.titles import Wiki, codes_of, wiki_of
 
 
 def reader_of(settings: Mapping[str, Any], tables: Sequence[Path]) -> ArticleReader:
     """What reads pages; ``tables`` are those of templates that the user adds."""
+    wiki = _wiki(json.dumps(settings["site"], sort_keys=True))
     return ArticleReader(
-        _wiki(json.dumps(settings["site"], sort_keys=True)),
-        _templates(settings["lang"], tuple(tables)),
+        wiki,
+        _templates(wiki.codes, tuple(tables)),
         license=settings["license"],
         namespaces=frozenset(settings["namespaces"]),
         disambiguation=settings["disambiguation"] == "keep",
@@ -41,6 +45,25 @@ def resolver_of(settings: Mapping[str, Any], table: RedirectTable) -> Resolver:
     )
 
 
+def missing_tables(name: str, lang: str) -> list[str]:
+    """What no table of ours knows of a wiki, and what that means for its text."""
+    codes = codes_of(name, lang)
+    sentences = files("corpora") / "languages" / f"{lang.partition('-')[0]}.toml"
+    found = {
+        "templates (what they carry is lost where their names are not English: --templates)": any(
+            map(has_templates, codes)
+        ),
+        "disambiguation pages (only English signs and __DISAMBIG__ are known: --templates)": (
+            signs_of(codes).is_own
+        ),
+        "options of images (only English ones are known: others are taken for captions)": (
+            options_of(codes).is_own
+        ),
+        "abbreviations (a sentence may end after one)": sentences.is_file(),
+    }
+    return [what for what, is_there in found.items() if not is_there]
+
+
 @cache
 def _wiki(site: str) -> Wiki:
     """What is known of the wiki whose settings are given, as JSON."""
@@ -48,5 +71,5 @@ def _wiki(site: str) -> Wiki:
 
 
 @cache
-def _templates(lang: str, paths: tuple[Path, ...]) -> TemplateTable:
-    return load_templates(lang, paths)
+def _templates(codes: tuple[str, ...], paths: tuple[Path, ...]) -> TemplateTable:
+    return load_templates(codes, paths)

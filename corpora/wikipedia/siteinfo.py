@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from xml.parsers import expat
 
 from corpora.wikipedia.chunks import DumpError
+from corpora.wikipedia.titles import language_code, language_of, wikis
 
 _PROJECTS = (
     "wikipedia", "wiktionary", "wikibooks", "wikinews", "wikiquote", "wikisource",
@@ -40,6 +41,10 @@ class SiteInfo:
     """Whether ``abc`` and ``Abc`` are two articles."""
     namespaces: Mapping[str, int] = field(default_factory=dict, hash=False)
     """Name to number, as the dump has it; the articles' own is named with an empty string."""
+    generator: str = ""
+    """``MediaWiki 1.46.0-wmf.7``; empty if unknown."""
+    doubt: str = ""
+    """What the file's name says of the wiki and the dump denies; empty where they agree."""
 
     def to_json(self) -> dict[str, Any]:
         """As plain JSON values."""
@@ -61,12 +66,15 @@ def read_site(head: bytes, *, name: str) -> SiteInfo:
     if b"<mediawiki" in head:
         reader.read(head)
     base = _directory(reader.texts.get("base", ""))
+    dbname = reader.texts.get("dbname", "")
     return SiteInfo(
-        wiki=_wiki(reader.texts.get("dbname", ""), base=base, name=name),
+        wiki=_wiki(dbname, base=base, name=name),
         lang=reader.lang,
         base=base,
         case_sensitive=reader.texts.get("case", "") == "case-sensitive",
         namespaces=reader.namespaces,
+        generator=reader.texts.get("generator", ""),
+        doubt=_doubt(name, dbname or _wiki_by_host(base), lang=reader.lang),
     )
 
 
@@ -143,8 +151,27 @@ def _wiki(dbname: str, *, base: str, name: str) -> str:
     file = _FILE.match(name)
     if file:
         return file[1]
+    return _wiki_by_host(base) or (urlsplit(base).hostname or "").removeprefix("www.")
+
+
+def _wiki_by_host(base: str) -> str:
+    """The name of a Wikimedia wiki by its address; empty for other addresses."""
     host = _HOST.match(base)
-    if host:
-        suffix = "wiki" if host[2] == "wikipedia" else host[2]
-        return host[1].replace("-", "_") + suffix
-    return (urlsplit(base).hostname or "").removeprefix("www.")
+    if not host:
+        return ""
+    return host[1].replace("-", "_") + ("wiki" if host[2] == "wikipedia" else host[2])
+
+
+def _doubt(name: str, wiki: str, *, lang: str) -> str:
+    """Where a file's name and its ``<siteinfo>`` disagree, what each says."""
+    file = _FILE.match(name)
+    if not file or not (wiki or lang):
+        return ""
+    expected = language_of(file[1])
+    codes = {tag.partition("-")[0].lower() for tag in (expected, language_code(file[1]))}
+    is_known = language_code(file[1]) in wikis()["languages"]
+    if (not wiki or wiki == file[1]) and (
+        not (lang and is_known) or lang.partition("-")[0].lower() in codes
+    ):
+        return ""
+    return f"its name says {file[1]}, but its <siteinfo> {wiki or 'a wiki'} in {lang or '?'}"

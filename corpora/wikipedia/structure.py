@@ -13,17 +13,17 @@ that no XML file can hold):
 """
 
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from corpora.wikipedia.disambiguation import signs_of, words
+from corpora.wikipedia.image_options import ImageOptions, options_of
 from corpora.wikipedia.markup import tags
 from corpora.wikipedia.nesting import OPENING, Braces, Brackets, Tags
 from corpora.wikipedia.templates import PIPE, Action, TemplateTable, split_parts
@@ -49,7 +49,6 @@ _CAPTION_MARK = re.compile("([\x04\x05])")
 
 _NAME = re.compile(r"\{\{+([^{}|]*)")
 _FLAGS = re.compile(r"[A-Z+;-]*")
-_VALUED = re.compile(r"\s*[\w-]+\s*=")
 _VARIANT = re.compile(r"-\{([^{}]*?)\}-")
 
 
@@ -81,10 +80,18 @@ class _Page:
     def __init__(self, wiki: Wiki, templates: TemplateTable, *, title: str, today: str) -> None:
         self.wiki, self.templates, self.today = wiki, templates, today
         self.title = CONTROL.sub(" ", title)
+        self.options = options_of(wiki.codes)
+        self.signs = signs_of(wiki.codes)
         self.found = Simplified()
 
     def simplify(self, source: str) -> Simplified:
-        text = self.without_templates(self.without_tags(f"\n{_cleaned(source)}"), depth=0)
+        text = self.without_tags(f"\n{_cleaned(source)}")
+        if self.signs.in_text(text):
+            self.found.is_disambiguation = True
+            text = words().sub("", text)
+        elif self.signs.in_title(self.title):
+            self.found.is_disambiguation = True
+        text = self.without_templates(text, depth=0)
         if PIPE in text:
             text = text.replace(PIPE, "|")
         if self.wiki.variants and "-{" in text:
@@ -171,7 +178,7 @@ class _Page:
     def gallery(self, content: str) -> Iterator[str]:
         yield "\n"
         for line in self.without_tags(content).split("\n"):
-            caption = _last_part(line)
+            caption = _last_part(line, self.options)
             self.found.links["in_tag"] += line.count("[[") - caption.count("[[")
             if caption.strip():
                 yield f"\x04{caption}\x05\n"
@@ -284,7 +291,7 @@ class _Page:
             self.found.links["file"] += 1
             position = after
             inside = text[file.end() : end]
-            caption = _last_part(inside)
+            caption = _last_part(inside, self.options)
             self.found.links["file"] += inside.count("[[") - caption.count("[[")
             if depth >= MAX_DEPTH:
                 self.count_links(caption, "file")
@@ -369,24 +376,12 @@ def _script(found: re.Match[str]) -> str:
     return digits.translate(_SCRIPTS[found[1].lower()])
 
 
-def _last_part(text: str) -> str:
+def _last_part(text: str, options: ImageOptions) -> str:
     """The caption of a file: the last part that is no option; empty where there is none."""
-    names, size = _image_options()
     for part in reversed(split_parts(text)[1:]):
-        word = part.strip()
-        if word and word not in names and not _VALUED.match(part) and not size.fullmatch(word):
+        if (word := part.strip()) and not options.has(word):
             return part
     return ""
-
-
-@cache
-def _image_options() -> tuple[frozenset[str], re.Pattern[str]]:
-    """Words that are options, and the pattern of sizes."""
-    table = tomllib.loads(
-        (files("corpora") / "wikipedia" / "image_options.toml").read_text("utf-8")
-    )
-    size = re.compile(rf"\d*(?:x\d+)?\s*(?:{'|'.join(table['sizes'])})|\d+")
-    return frozenset(table["names"]), size
 
 
 def _mark(text: str, start: int, end: int) -> str:

@@ -8,15 +8,17 @@ in ``[ ]`` shows only if a field in it is not empty; a backslash makes the next 
 
 import re
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
 from corpora.errors import UsageError
-from corpora.wikipedia.titles import upper_first, wikis
+from corpora.wikipedia.disambiguation import signs_of
+from corpora.wikipedia.titles import TEMPLATE, namespaces_of, upper_first
 
 _FIELD = re.compile(r"\\(.)|\{([^{}]*)\}|([\[\]])", re.DOTALL)
 _PARAMETER = re.compile(r"([^=<>\[\]{}|]*+)=")
@@ -90,6 +92,8 @@ class TemplateTable:
     silent: frozenset[str]
     disambiguation: frozenset[str]
     dates: Dates
+    prefixes: frozenset[str] = frozenset()
+    """What the namespace of templates is called, in lower case."""
     _actions: dict[str, Action] = field(default_factory=dict, compare=False, repr=False)
 
     def action(self, raw: str) -> Action:
@@ -104,7 +108,7 @@ class TemplateTable:
     def _choose(self, raw: str) -> Action:
         raw = _SUBST.sub("", raw)
         prefix, colon, rest = raw.partition(":")
-        if colon and prefix.strip().lower() in _namespace_names():
+        if colon and prefix.strip().lower() in self.prefixes:
             raw = rest
         name = template_name(raw)
         if name in self.disambiguation:
@@ -132,13 +136,6 @@ class TemplateTable:
             call = split_call(inside, today)
             return _show(_parsed(self.render[action.name]), call, self.dates).lstrip(",;")
         return _VARIABLES[action.name].format(title=title)
-
-
-@cache
-def _namespace_names() -> frozenset[str]:
-    """What the namespace of templates is called in any language."""
-    tables = wikis()["namespaces"].values()
-    return frozenset(name.lower() for table in tables for name in table.get("10", ()))
 
 
 def template_name(raw: str) -> str:
@@ -305,18 +302,16 @@ _FUNCTIONS: Mapping[str, Callable[[Sequence[str], Call, Dates], str]] = {
 }
 
 
-def load_templates(lang: str, extra: Sequence[Path] = ()) -> TemplateTable:
-    """Read the tables of a language: the common one, its own, and a user's; the last wins."""
-    folder = files("corpora") / "wikipedia" / "templates"
-    tables: list[dict[str, Any]] = []
-    for name in ("common", lang):
-        resource = folder / f"{name}.toml"
-        if re.fullmatch(r"[a-z-]+", name) and resource.is_file():
-            tables.append(_read(resource.read_text("utf-8"), source=resource.name))
-    tables += [_read_file(path) for path in extra]
+def load_templates(codes: str | Sequence[str], extra: Sequence[Path] = ()) -> TemplateTable:
+    """Read the tables of a wiki: the common one, its own, and a user's; the last wins.
+
+    ``codes`` are what its own may be called (``Wiki.codes``), the most special first.
+    """
+    codes = (codes,) if isinstance(codes, str) else tuple(codes)
+    tables = [*_tables(("common", *reversed(codes))), *map(_read_file, extra)]
     render: dict[str, str] = {}
     silent: set[str] = set()
-    disambiguation: set[str] = set()
+    disambiguation = set(signs_of(codes).templates)
     dates: dict[str, Any] = {}
     for table in tables:
         names = {template_name(name): recipe for name, recipe in table.get("render", {}).items()}
@@ -328,7 +323,31 @@ def load_templates(lang: str, extra: Sequence[Path] = ()) -> TemplateTable:
         dates |= table.get("dates", {})
     if "months" in dates:
         dates["months"] = tuple(dates["months"])
-    return TemplateTable(render, frozenset(silent), frozenset(disambiguation), Dates(**dates))
+    return TemplateTable(
+        render, frozenset(silent), frozenset(disambiguation), Dates(**dates), _prefixes(codes)
+    )
+
+
+def _tables(names: Iterable[str]) -> Iterator[dict[str, Any]]:
+    """Those of our own tables that there are."""
+    for name in names:
+        if has_templates(name):
+            yield _read(_resource(name).read_text("utf-8"), source=f"{name}.toml")
+
+
+def has_templates(code: str) -> bool:
+    """Whether a table of templates of that name exists."""
+    return re.fullmatch(r"[a-z-]+", code) is not None and _resource(code).is_file()
+
+
+def _resource(code: str) -> Traversable:
+    return files("corpora") / "wikipedia" / "templates" / f"{code}.toml"
+
+
+def _prefixes(codes: Sequence[str]) -> frozenset[str]:
+    """What the namespace of templates is called in some wikis, and in all."""
+    names = (known for code in (*codes, "canonical") for known in namespaces_of(code).items())
+    return frozenset(name for name, number in names if number == TEMPLATE)
 
 
 def _read_file(path: Path) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """What a link of a wiki points to: namespaces, languages, sections, and titles in one form.
 
-A wiki's own namespaces come from its dump; aliases, language codes and projects that no dump lists
-stand in ``wikis.toml``.
+A wiki's own namespaces come from its dump; aliases stand in ``namespaces.toml``, language codes and
+projects that no dump lists in ``wikis.toml``.
 """
 
 import re
@@ -14,7 +14,7 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
-FILE, CATEGORY, MEDIA = 6, 14, -2
+FILE, TEMPLATE, CATEGORY, MEDIA = 6, 10, 14, -2
 
 PLAIN_TITLE = re.compile(r"[^\W_](?:[^\W_]|[,.()'’–-]| (?! ))*+(?<! )")
 """A title with nothing to normalise in it but its first letter."""
@@ -26,6 +26,7 @@ _MARKS = re.compile("\x00\\d+\x00|\x02\\d+\x02|[\x00-\x1f\x7f-\x9f\u00ad]")  # o
 _LABEL_SPACES = re.compile("[ \t\n\u00a0\u2028\u2029]+")
 _QUALIFIER = re.compile(r" ?[(（][^()（）]*[)）]$")
 _MAX_TITLES = 100_000  # that are remembered
+_PROJECT = re.compile(r"wik(?:i|tionary|books|news|quote|source|versity|voyage)$")
 
 
 class Target(NamedTuple):
@@ -57,6 +58,8 @@ class Wiki:
     """Letters that go on with a link right after it, as the inside of a character class."""
     variants: tuple[str, ...] = ()
     """Scripts or regions of one language, the preferred first (Chinese, Serbian …)."""
+    codes: tuple[str, ...] = ()
+    """What its tables may be called, see ``codes_of``."""
     _targets: dict[str, Target] = field(default_factory=dict)
 
     def target(self, raw: str) -> Target:
@@ -181,8 +184,54 @@ def _spaced(text: str) -> str:
 @cache
 def wikis() -> dict[str, Any]:
     """Read ``wikis.toml``; lists that are searched become sets."""
-    table = tomllib.loads((files("corpora") / "wikipedia" / "wikis.toml").read_text("utf-8"))
+    table = tomllib.loads(_data("wikis.toml"))
+    table["trails"]["none"] = frozenset(table["trails"]["none"])
     return table | {name: frozenset(table[name]) for name in ("languages", "projects")}
+
+
+@cache
+def namespaces_of(code: str) -> Mapping[str, int]:
+    """Names and aliases of namespaces, in lower case, of a wiki by its code, or ``canonical``."""
+    table = re.search(rf"^\[{re.escape(code)}\]\n((?:[^\[\n].*\n)*)", _namespaces(), re.MULTILINE)
+    numbers = tomllib.loads(table[1]) if table else {}
+    return {name.lower(): int(number) for number, names in numbers.items() for name in names}
+
+
+@cache
+def _namespaces() -> str:
+    """The tables of all wikis, of which a run needs one or two: to read them all takes long."""
+    return _data("namespaces.toml")
+
+
+def _data(name: str) -> str:
+    return (files("corpora") / "wikipedia" / name).read_text("utf-8")
+
+
+def language_code(name: str) -> str:
+    """The code in a wiki's name: ``bat-smg`` of ``bat_smgwiki``; empty where there is none."""
+    code, n = _PROJECT.subn("", name)
+    return code.replace("_", "-") if n else ""
+
+
+def language_of(name: str) -> str:
+    """The BCP 47 tag of a wiki by its name: ``en`` of ``simplewiki``."""
+    code = language_code(name)
+    return str(wikis()["codes"].get(code, code))
+
+
+def codes_of(name: str, lang: str) -> tuple[str, ...]:
+    """What the tables of a wiki may be called; where several are, the first counts.
+
+    >>> codes_of("simplewiki", "en"), codes_of("kleinwiki", "nb")
+    (('simple', 'en'), ('nb', 'no'))
+    """
+    languages = wikis()["languages"]
+    code = language_code(name)
+    codes = [code] if code in languages else []
+    codes += [lang, *(code for code, tag in wikis()["codes"].items() if tag == lang != "en")]
+    if lang not in languages:
+        codes.append(lang.partition("-")[0])
+    return tuple(dict.fromkeys(filter(None, codes)))
 
 
 def wiki_of(
@@ -193,21 +242,20 @@ def wiki_of(
     namespaces: Mapping[str, int] | None = None,
     case_sensitive: bool = False,
 ) -> Wiki:
-    """Know a wiki: what its dump says, and what the tables know of its language."""
-    tables = wikis()
+    """Know a wiki: what its dump says, and what the tables know of it."""
     known = {name.lower(): number for name, number in (namespaces or {}).items() if name}
-    for source in (lang, "canonical"):
-        for number, names in tables["namespaces"].get(source, {}).items():
-            for alias in names:
-                known.setdefault(alias.lower(), int(number))
-    known.pop("", None)
-    trails = tables["trails"]
+    codes = codes_of(name, lang)
+    for code in (*codes, "canonical"):
+        known = {**namespaces_of(code), **known}
+    trails, variants = wikis()["trails"], wikis()["variants"]
+    own = next((trails[code] for code in codes if code in trails), "")
     return Wiki(
         name=name,
         lang=lang,
         base=base,
         namespaces=known,
         case_sensitive=case_sensitive,
-        trail="" if lang in trails["none"] else f"a-z{trails.get(lang, '')}",
-        variants=tuple(tables["variants"].get(lang, ())),
+        trail="" if trails["none"] & set(codes) else f"a-z{own}",
+        variants=next((tuple(variants[code]) for code in codes if code in variants), ()),
+        codes=codes,
     )

@@ -64,7 +64,9 @@ def extract(
     reader = Reader(wiki)
     reader.read("\n".join(_engine(os.getpid()).clean(source, title=title)))
     page = reader.page()
-    no_recipes = TemplateTable({}, templates.silent, templates.disambiguation, templates.dates)
+    no_recipes = TemplateTable(
+        {}, templates.silent, templates.disambiguation, templates.dates, templates.prefixes
+    )
     simplified = simplify(source, wiki, no_recipes, title=title, today=today)
     page.simplified, page.is_disambiguation = simplified.text, simplified.is_disambiguation
     page.templates = Counter(simplified.dropped) + simplified.silent

@@ -2,13 +2,14 @@
 
 import pytest
 
+from corpora.wikipedia.articles import license_of
 from corpora.wikipedia.siteinfo import read_site
 
 
-def head(*, dbname="", base="", case="first-letter", namespaces=""):
+def head(*, dbname="", base="", case="first-letter", namespaces="", lang="sr"):
     dbname = f"<dbname>{dbname}</dbname>" if dbname else ""
     return (
-        f'<?xml version="1.0" encoding="utf-8"?><mediawiki xml:lang="sr"><siteinfo>{dbname}'
+        f'<?xml version="1.0" encoding="utf-8"?><mediawiki xml:lang="{lang}"><siteinfo>{dbname}'
         f"<base>{base}</base><case>{case}</case><namespaces>{namespaces}</namespaces></siteinfo>"
     ).encode()
 
@@ -75,3 +76,53 @@ def test_case_is_that_of_the_articles(case, namespaces, expected):
     site = read_site(head(case=case, namespaces=namespaces), name="")
 
     assert site.case_sensitive is expected
+
+
+@pytest.mark.parametrize(
+    ("name", "dbname", "lang"),
+    [
+        ("dawiki-20261101-pages-articles.xml.bz2", "dawiki", "da"),
+        ("simplewiki-20261101.xml", "simplewiki", "en"),
+        ("nowiki-20261101.xml", "nowiki", "nb"),
+        ("be_x_oldwiki-20261101.xml", "be_x_oldwiki", "be-tarask"),
+        ("kleinwiki-20261101.xml", "kleinwiki", "de"),
+        ("sample.xml", "dawiki", "da"),
+        ("dawiki.xml.bz2", "", ""),
+    ],
+)
+def test_a_name_and_a_head_that_agree_raise_no_doubt(name, dbname, lang):
+    assert read_site(head(dbname=dbname, lang=lang), name=name).doubt == ""
+
+
+@pytest.mark.parametrize(
+    ("dbname", "base", "lang"),
+    [
+        ("enwiki", "", "en"),
+        ("dawiki", "", "en"),
+        ("", "https://en.wikipedia.org/wiki/Main_Page", "da"),
+    ],
+)
+def test_a_name_that_the_head_denies_is_told(dbname, base, lang):
+    site = read_site(head(dbname=dbname, base=base, lang=lang), name="dawiki.xml.bz2")
+
+    assert site.doubt.startswith("its name says dawiki, but its <siteinfo> ")
+
+
+@pytest.mark.parametrize(
+    ("file", "generator", "license"),
+    [
+        ("dawiki-20261101-pages-articles.xml.bz2", "", "CC-BY-SA-4.0"),
+        ("dawiki-20230601-pages-articles.xml.bz2", "MediaWiki 1.46.0-wmf.7", "CC-BY-SA-3.0"),
+        ("dawiki-20080101-pages-articles.xml.bz2", "", "GFDL-1.2-or-later"),
+        ("dawiki-latest.xml", "MediaWiki 1.46.0-wmf.7", "CC-BY-SA-4.0"),
+        ("dawiki-latest.xml", "MediaWiki 1.41.0-wmf.11", "CC-BY-SA-3.0"),
+        ("dawiki-latest.xml", "MediaWiki 1.25wmf6", "CC-BY-SA-3.0"),
+        ("dawiki-latest.xml", "MediaWiki 1.15alpha", "GFDL-1.2-or-later"),
+        ("dawiki.xml", "", "CC-BY-SA-4.0"),
+    ],
+)
+def test_the_licence_is_that_of_the_day_of_the_dump(file, generator, license):
+    base = "https://da.wikipedia.org/wiki/"
+
+    assert license_of(base, file=file, generator=generator) == license
+    assert license_of("https://da.wikinews.org/wiki/", file=file, generator=generator) is None

@@ -6,10 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from corpora.wikipedia.titles import namespaces_of
+
 FOLDER = Path(__file__).resolve().parents[3] / "corpora" / "wikipedia"
 FILES = sorted((FOLDER / "templates").glob("*.toml"))
 LANGUAGES = [file.stem for file in FILES if file.stem != "common"]
-WIKIS = tomllib.loads((FOLDER / "wikis.toml").read_text("utf-8"))
+WIKIS, NAMESPACES, IMAGE_OPTIONS, DISAMBIGUATION = (
+    tomllib.loads((FOLDER / f"{name}.toml").read_text("utf-8"))
+    for name in ("wikis", "namespaces", "image_options", "disambiguation")
+)
 
 ESCAPED = re.compile(r"\\[\[\]{}\\]")
 FIELD = re.compile(r"\{([^{}]*)\}")
@@ -67,9 +72,8 @@ def test_tables_of_the_dumps_exist():
 def test_sections_and_keys_are_those_of_the_format(file):
     table = load(file)
 
-    assert set(table) <= {"render", "dates", "silent", "disambiguation"}
+    assert set(table) <= {"render", "dates", "silent"}
     assert set(table.get("silent", {})) <= {"names"}
-    assert set(table.get("disambiguation", {})) <= {"names"}
     assert all(isinstance(recipe, str) for recipe in table["render"].values())
 
 
@@ -100,7 +104,7 @@ def test_faults_of_recipes_are_found(recipe):
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-@pytest.mark.parametrize("section", ["render", "silent", "disambiguation"])
+@pytest.mark.parametrize("section", ["render", "silent"])
 def test_names_are_unique_up_to_the_first_letter_and_underscores(file, section):
     names = [one_form(name) for name in names_of(load(file), section)]
 
@@ -111,10 +115,11 @@ def test_names_are_unique_up_to_the_first_letter_and_underscores(file, section):
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_no_template_has_two_roles(file):
     table = load(file)
-    render, silent, disambiguation = (
-        {one_form(name) for name in names_of(table, section)}
-        for section in ("render", "silent", "disambiguation")
+    render, silent = (
+        {one_form(name) for name in names_of(table, section)} for section in ("render", "silent")
     )
+    code = "all" if file.stem == "common" else file.stem
+    disambiguation = {one_form(name) for name in DISAMBIGUATION["templates"].get(code, ())}
 
     assert not render & silent
     assert not disambiguation & (render | silent)
@@ -123,11 +128,11 @@ def test_no_template_has_two_roles(file):
 @pytest.mark.parametrize("lang", LANGUAGES)
 def test_languages_of_templates_are_known_with_their_namespaces(lang):
     assert lang in WIKIS["languages"]
-    assert lang in WIKIS["namespaces"]
+    assert lang in NAMESPACES
 
 
 def test_wikis_has_the_sections_of_its_readers():
-    assert set(WIKIS) == {"languages", "projects", "trails", "variants", "namespaces"}
+    assert set(WIKIS) == {"languages", "projects", "codes", "trails", "variants"}
 
 
 @pytest.mark.parametrize("name", ["languages", "projects"])
@@ -161,14 +166,14 @@ def test_trails_hold_the_letters_of_the_language():
 
 def test_languages_of_trails_variants_and_namespaces_are_known():
     known = set(WIKIS["languages"])
-    used = {*WIKIS["trails"], *WIKIS["trails"]["none"], *WIKIS["variants"], *WIKIS["namespaces"]}
+    used = {*WIKIS["trails"], *WIKIS["trails"]["none"], *WIKIS["variants"], *NAMESPACES}
 
     assert used - {"none", "canonical"} <= known
 
 
-@pytest.mark.parametrize("lang", WIKIS["namespaces"])
+@pytest.mark.parametrize("lang", NAMESPACES)
 def test_names_of_namespaces_mean_one_number(lang):
-    namespaces = WIKIS["namespaces"][lang]
+    namespaces = NAMESPACES[lang]
     names = [name.lower() for aliases in namespaces.values() for name in aliases]
 
     assert all(re.fullmatch(r"-[12]|\d+", number) for number in namespaces)
@@ -186,6 +191,10 @@ def test_names_of_namespaces_mean_one_number(lang):
         ("fr", "Catégorie", 14),
         ("it", "Immagine", 6),
         ("ja", "画像", 6),
+        ("jv", "Gambar", 6),
+        ("mn", "Зураг", 6),
+        ("ms", "Imej", 6),
+        ("map-bms", "Gambar", 6),
         ("ltg", "Kategoreja", 14),
         ("nl", "Afbeelding", 6),
         ("uk", "Зображення", 6),
@@ -193,4 +202,40 @@ def test_names_of_namespaces_mean_one_number(lang):
     ],
 )
 def test_namespaces_hold_old_aliases(lang, name, number):
-    assert name in WIKIS["namespaces"][lang][str(number)]
+    assert name in NAMESPACES[lang][str(number)]
+
+
+def test_each_table_of_namespaces_is_found_without_the_others():
+    for code, numbers in NAMESPACES.items():
+        expected = {name.lower(): int(n) for n, names in numbers.items() for name in names}
+        assert namespaces_of(code) == expected, code
+
+
+def test_codes_and_tables_of_disambiguation_and_image_options_name_known_wikis():
+    known = set(WIKIS["languages"])
+
+    assert set(WIKIS["codes"]) <= known
+    assert set(DISAMBIGUATION) == {"words", "qualifiers", "templates", "categories"}
+    assert {*DISAMBIGUATION["templates"], *DISAMBIGUATION["categories"]} <= known | {"all"}
+    assert set(IMAGE_OPTIONS["fallbacks"]) <= known
+    assert {code for used in IMAGE_OPTIONS["fallbacks"].values() for code in used} <= {
+        *IMAGE_OPTIONS
+    }
+
+
+@pytest.mark.parametrize("code", DISAMBIGUATION["templates"])
+def test_templates_of_disambiguation_are_unique_and_no_set_index(code):
+    names = [one_form(name) for name in DISAMBIGUATION["templates"][code]]
+
+    assert all(names)
+    assert not repeated(names)
+    assert not {"Surname", "Given name", "SIA", "Shipindex", "Mountainindex"} & set(names)
+
+
+def test_words_of_disambiguation_stand_between_underscores():
+    assert all(re.fullmatch(r"_{1,2}[^_].*[^_]_{1,2}", word) for word in DISAMBIGUATION["words"])
+
+
+def test_disambiguation_is_known_in_most_wikis_with_articles():
+    assert len(DISAMBIGUATION["templates"]) > 200
+    assert {"el", "vi", "mr", "ceb", "ru", "fa", "ko", "tr"} <= set(DISAMBIGUATION["templates"])

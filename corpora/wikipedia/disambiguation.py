@@ -1,0 +1,90 @@
+"""Pages that only list meanings: by a word, a template, a category, or the brackets of their title.
+
+``disambiguation.toml`` has the words of all languages, and the names that each wiki uses.
+"""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from corpora.wikipedia.titles import CATEGORY, namespaces_of, upper_first
+
+_BRACKETS = re.compile(r"[(（]([^()（）]+)[)）]$")
+_MIN_QUALIFIER = 6
+"""Characters of a template's name in ASCII that may stand in the brackets of a title: ``(DP)`` is
+a party."""
+
+
+@dataclass(frozen=True, slots=True)
+class Signs:
+    """What shows in a wiki that a page lists meanings."""
+
+    templates: frozenset[str]
+    """Names, with a capital and without underscores."""
+    qualifiers: frozenset[str]
+    """In the brackets of titles, in lower case."""
+    categories: tuple[str, ...]
+    """Without namespace."""
+    is_own: bool
+    """Whether the table knows what this wiki uses, and not only what all may use."""
+    category: re.Pattern[str] | None
+
+    def in_title(self, title: str) -> bool:
+        """Whether the brackets of a title say so."""
+        if title[-1:] not in (")", "）"):
+            return False
+        found = _BRACKETS.search(title)
+        return found is not None and found[1].strip().lower() in self.qualifiers
+
+    def in_text(self, text: str) -> bool:
+        """Whether a word or a category in wikitext says so."""
+        if any(name in text for name in self.categories):
+            return bool(self.category and self.category.search(text)) or has_word(text)
+        return has_word(text)
+
+
+def has_word(text: str) -> bool:
+    """Whether ``__DISAMBIG__`` stands in wikitext, in any language."""
+    return "_" in text and words().search(text) is not None
+
+
+@cache
+def words() -> re.Pattern[str]:
+    """``__DISAMBIG__`` and its translations."""
+    return re.compile("|".join(map(re.escape, _table()["words"])))
+
+
+@cache
+def signs_of(codes: tuple[str, ...]) -> Signs:
+    """Find the signs of a wiki; ``codes`` are what its tables may be called."""
+    table = _table()
+    templates = {name for code in codes for name in table["templates"].get(code, ())}
+    qualifiers = {
+        name.lower() for name in templates if not name.isascii() or len(name) >= _MIN_QUALIFIER
+    }
+    categories = tuple(name for code in codes for name in table["categories"].get(code, ()))
+    return Signs(
+        frozenset(map(upper_first, templates | set(table["templates"]["all"]))),
+        frozenset(qualifiers | set(table["qualifiers"])),
+        categories,
+        bool(templates),
+        _category_pattern(codes, categories) if categories else None,
+    )
+
+
+def _category_pattern(codes: tuple[str, ...], categories: tuple[str, ...]) -> re.Pattern[str]:
+    spaces = (known for code in (*codes, "canonical") for known in namespaces_of(code).items())
+    either = "|".join(sorted({re.escape(name) for name, number in spaces if number == CATEGORY}))
+    names = "|".join(map(re.escape, categories))
+    return re.compile(rf"\[\[\s*(?i:{either})\s*:\s*(?:{names})\s*[|\]]")
+
+
+@cache
+def _table() -> Mapping[str, Any]:
+    return tomllib.loads(
+        (files("corpora") / "wikipedia" / "disambiguation.toml").read_text("utf-8")
+    )

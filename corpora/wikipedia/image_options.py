@@ -1,0 +1,57 @@
+"""Which parts of a file link are options: ``thumb``, ``200px``, ``alt=…``, in a wiki's language."""
+
+import re
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+_VALUED = r"[\w-]+\s*=.*"
+"""What looks like an option with a value is one, though nobody knows it."""
+_NUMBER = r"\s*\d*(?:x\d+)?(?:[.,]\d+)?\s*"
+
+
+@dataclass(frozen=True, slots=True)
+class ImageOptions:
+    """The options of a wiki."""
+
+    names: frozenset[str]
+    valued: re.Pattern[str]
+    is_own: bool
+    """Whether there are others than the English ones, or English is the wiki's language."""
+
+    def has(self, part: str) -> bool:
+        """Whether a part of a file link, without white space around, is an option."""
+        return part in self.names or self.valued.fullmatch(part) is not None
+
+
+@cache
+def options_of(codes: tuple[str, ...]) -> ImageOptions:
+    """Find the options of a wiki; ``codes`` are what its tables may be called."""
+    table = tomllib.loads(
+        (files("corpora") / "wikipedia" / "image_options.toml").read_text("utf-8")
+    )
+    used = list(dict.fromkeys(code for own in codes for code in _with_fallbacks(table, own)))
+    names: set[str] = set()
+    values = [_VALUED, r"\d+"]
+    for code in (*used, "en"):
+        words = table.get(code, {})
+        for name in words.get("names", ()):
+            names |= {name, name.replace(" ", "_")}
+        values += map(_pattern, words.get("values", ()))
+    return ImageOptions(frozenset(names), re.compile("|".join(values), re.DOTALL), bool(used))
+
+
+def _with_fallbacks(table: dict[str, Any], code: str) -> Iterator[str]:
+    """A language and those that it falls back to, as far as they have words."""
+    if code not in ("fallbacks", *table["fallbacks"]) and code in table:
+        yield code
+    yield from table["fallbacks"].get(code, ())
+
+
+def _pattern(value: str) -> str:
+    """``$1px`` is a number and a sign; what has an equals sign may have any value."""
+    filling = ".*" if "=" in value else _NUMBER
+    return re.escape(value).replace(r"\ ", "[ _]").replace(r"\$1", filling)
