@@ -9,9 +9,9 @@ alone. A kill at any moment leaves the old data, no dataset, or the new data, an
 on from there.
 """
 
-import fcntl
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,8 +21,9 @@ from operator import eq
 from pathlib import Path
 from typing import Any
 
-from corpora.errors import CorpusError, FolderInUseError
-from corpora.journal import names_in_force, read_journal, read_run
+from corpora.errors import CorpusError
+from corpora.files import inside, is_temporary, locked, refuse_links, take_away
+from corpora.journal import names_of_runs, published_files, read_journal, read_run
 from corpora.plan import Plan, Stage, Unit, shard_name
 from corpora.receipts import Accounting, Receipt, read_receipt, total_of
 from corpora.record_errors import INTERNAL_ERROR
@@ -41,6 +42,8 @@ BUILD = ".build"
 PIECES = "pieces"  # inside it: what planning made of inputs that cannot be entered in the middle
 COUNTS = "shards.json"  # how many shards each intermediate dataset will have
 JOURNAL = "published.json"  # every file that runs have put into this folder, or were about to
+_OF_DATASET = ("rejected.jsonl", "dataset.json")  # beside its shards
+_BUILD_NAME = re.compile(r"[0-9a-f]{16}")
 
 
 class Scratch:
@@ -88,11 +91,14 @@ class Build:
     def prepare(self) -> None:
         """Throw away what other plans left unfinished, and make the folders of this one.
 
-        Receipts of what is published are kept until something else is.
+        Receipts of what is published are kept until something else is. Raises ``CorpusError``
+        where something lies in the way that no run made.
         """
+        refuse_links(self.output / BUILD)
+        self._check_foreign(self._names_to_come())
         published = str(read_run(self.output).get("fingerprint"))[:16]
-        for other in (self.output / BUILD).glob("*"):
-            if other.is_dir() and other.name not in (self.folder.name, published, PIECES):
+        for other in self._builds():
+            if other.name not in (self.folder.name, published):
                 shutil.rmtree(other)
         self.receipts.mkdir(parents=True, exist_ok=True)
         datasets = [*self.plan.datasets, *(d for stage in self.plan.stages for d in stage.datasets)]
@@ -102,7 +108,7 @@ class Build:
             (self.receipts / stage.name).mkdir(exist_ok=True)
         datasets_there = [self.output / name for name in self.plan.datasets]
         for folder in (self.output, self.output / BUILD, *datasets_there):
-            _remove_leftovers(folder.glob(".tmp-*"))
+            _remove_leftovers(filter(is_temporary, folder.glob(".tmp-*")))
         _remove_leftovers(self.folder.rglob(".tmp-*"))
         write_json(
             self.folder / "plan.json",
@@ -110,6 +116,32 @@ class Build:
         )
         counts = {name: len(stage.units) for stage in self.plan.stages for name in stage.datasets}
         write_json(self.folder / COUNTS, counts)
+
+    def _builds(self) -> list[Path]:
+        """The folders of this plan and of others."""
+        return [
+            path for path in (self.output / BUILD).glob("*") if _BUILD_NAME.fullmatch(path.name)
+        ]
+
+    def _names_to_come(self) -> Iterator[str]:
+        """Name what lies there already under a name that publishing gives, or may take away."""
+        for dataset in self.plan.datasets:
+            folder = inside(self.output, f"{dataset}/" if dataset else "")
+            if folder.exists() and not folder.is_dir():
+                yield dataset
+            found = [*folder.glob("shard-[0-9]*.arrow"), *map(folder.joinpath, _OF_DATASET)]
+            yield from (path.relative_to(self.output).as_posix() for path in found)
+        yield "run.json"
+
+    def _check_foreign(self, names: Iterable[str]) -> None:
+        """Raise ``CorpusError`` for a file that is there, and that no run made."""
+        ours = names_of_runs(self.output, self.output / BUILD / JOURNAL)
+        for name in names:
+            path = inside(self.output, name)
+            if name not in ours and (path.exists() or path.is_symlink()):
+                raise CorpusError(
+                    f"{path}: was not made by a run. Move it away, or choose another --output."
+                )
 
     def staging(self, dataset: str) -> Path:
         """Where the shards of a dataset lie until they are published."""
@@ -128,6 +160,7 @@ class Build:
             receipt is not None
             and (receipt.fingerprint, receipt.unit) == (self.plan.fingerprint, unit.number)
             and receipt.shards.keys() == datasets.keys()
+            and all(shard.name == unit.shard_name for shard in receipt.shards.values())
             and all(self._where(name, shard) for name, shard in receipt.shards.items())
         )
 
@@ -255,21 +288,26 @@ class Build:
 
     def _write_journal(self) -> None:
         """Note every file that is taken away or put in its place, before the first is touched."""
-        coming = [path.name for path in self.side.iterdir()]
-        coming += [(Path(name) / "dataset.json").as_posix() for name in self.plan.datasets]
-        ours = {*names_in_force(self.output), *read_journal(self.output / BUILD / JOURNAL)}
-        for name in coming:
-            if name not in ours and (self.output / name).exists():
-                raise CorpusError(
-                    f"{self.output / name}: was not made by a run. Move it away, or choose another "
-                    "--output."
-                )
-        write_json(self.output / BUILD / JOURNAL, sorted({*coming, *ours}))
+        journal = self.output / BUILD / JOURNAL
+        coming = {path.name for path in self.side.iterdir()} | self._shard_names() | {"run.json"}
+        for dataset in self.plan.datasets:
+            coming |= {(Path(dataset) / name).as_posix() for name in _OF_DATASET}
+        self._check_foreign(sorted(coming))
+        write_json(journal, sorted(coming | names_of_runs(self.output, journal)))
         sync_folder(self.output / BUILD)
+
+    def _shard_names(self) -> set[str]:
+        """Name the shards that are published, relative to the output."""
+        return {
+            (Path(dataset) / receipt.shards[dataset].name).as_posix()
+            for receipt in self.finished
+            for dataset in self.plan.datasets
+        }
 
     def _exchange(self, shards: Mapping[str, Sequence[Path]]) -> None:
         """Take the old data out of force, ``run.json`` first, and put the new in its place."""
-        old = [self.output / name for name in read_journal(self.output / BUILD / JOURNAL)]
+        names = {*read_journal(self.output / BUILD / JOURNAL)} - self._shard_names()
+        old = [inside(self.output, name) for name in sorted(names)]
         _remove([self.output / "run.json"])
         _remove([path for path in old if path.name == "dataset.json"])
         _remove(old)
@@ -288,10 +326,6 @@ class Build:
     def _publish_dataset(self, dataset: str, paths: Sequence[Path]) -> dict[str, str]:
         folder = self.output / dataset
         folder.mkdir(exist_ok=True)
-        names = {path.name for path in paths}
-        for stale in folder.glob("shard-[0-9]*.arrow"):
-            if stale.name not in names:
-                stale.unlink()
         for path in paths:
             if path.parent != folder:
                 path.rename(folder / path.name)
@@ -327,28 +361,23 @@ class Build:
             shutil.rmtree(self.folder / name, ignore_errors=True)
         if INTERNAL_ERROR not in self.published_account()[0].rejected:
             (self.folder / "workers.log").unlink(missing_ok=True)
-        for other in (self.output / BUILD).glob("*"):
+        for other in [*self._builds(), self.output / BUILD / PIECES]:
             if other != self.folder:
                 shutil.rmtree(other, ignore_errors=True)
+        write_json(self.output / BUILD / JOURNAL, sorted(published_files(self.output)))
 
 
 @contextmanager
 def hold(output: Path, plan: Plan) -> Iterator[Build]:
     """Hold an output folder for a run; raises ``FolderInUseError`` where another run does."""
-    output.mkdir(parents=True, exist_ok=True)
-    with (output / LOCK).open("a+") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            lock.seek(0)
-            holder = lock.read().strip() or "unknown"
-            raise FolderInUseError(
-                f"{output}: another run (process {holder}) works here. "
-                "Wait for it, or choose another --output."
-            ) from None
-        lock.truncate(0)
-        lock.write(f"{os.getpid()}\n")
-        lock.flush()
+
+    def busy(holder: str) -> str:
+        return (
+            f"{output}: another run (process {holder}) works here. "
+            "Wait for it, or choose another --output."
+        )
+
+    with locked(output / LOCK, busy=busy):
         build = Build(output, plan)
         build.prepare()
         yield build
@@ -383,10 +412,7 @@ def _remove(paths: Sequence[Path]) -> None:
 
 def _remove_leftovers(paths: Iterable[Path]) -> None:
     for path in list(paths):
-        if path.is_dir():
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            path.unlink(missing_ok=True)
+        take_away(path)
 
 
 def _read_counts(folder: Path) -> dict[str, int]:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from corpora.document import Document, Sentence
 from corpora.errors import CorpusError, DamagedDatasetError
+from corpora.files import check_plain
 from corpora.plan import fingerprint_of
 from corpora.receipts import Accounting
 from corpora.rows import FROM_ROW
@@ -50,6 +51,8 @@ def _read_run(file: Path) -> tuple[str, dict[str, str]]:
         fingerprint, files = str(run["fingerprint"]), dict(run["files"])
     except (ValueError, KeyError, TypeError) as error:
         raise DamagedDatasetError(f"{file}: damaged ({error}). {_AGAIN}") from error
+    for name in files:
+        check_plain(name, where=file)
     has_dataset = any(Path(name).name == "dataset.json" for name in files)
     if not has_dataset and run.get("kind") != "model":  # modeling.publish
         raise DamagedDatasetError(f"{file}: damaged (it lists no dataset). {_AGAIN}")

@@ -4,14 +4,23 @@ import json
 from pathlib import Path
 from typing import Any
 
+from corpora.files import check_plain
+
 
 def read_run(output: Path) -> dict[str, Any]:
-    """``run.json``, or nothing where there is none that is whole."""
+    """``run.json``, or nothing where there is none that is whole.
+
+    Raises ``DamagedDatasetError`` where it names what is no file of the output.
+    """
     try:
         run = json.loads((output / "run.json").read_text(encoding="utf-8"))
-        return run if isinstance(run, dict) and isinstance(run["files"], dict) else {}
+        if not isinstance(run, dict) or not isinstance(run["files"], dict):
+            return {}
     except (OSError, ValueError, KeyError):
         return {}
+    for name in run["files"]:
+        check_plain(name, where=output / "run.json")
+    return run
 
 
 def published_files(output: Path) -> list[str]:
@@ -19,18 +28,19 @@ def published_files(output: Path) -> list[str]:
     return [*read_run(output).get("files", {}), "run.json"]
 
 
-def names_in_force(output: Path) -> list[str]:
-    """Name what ``run.json`` lists and a new run must take away: all but the data itself.
+def names_of_runs(output: Path, journal: Path) -> set[str]:
+    """Name what runs of pipelines have put into an output, killed ones too, or were about to.
 
-    Shards stay where they are, for those that are right are kept.
+    Raises ``DamagedDatasetError`` where that is said of what is no file of the output.
     """
-    names = map(Path, read_run(output).get("files", {}))
-    return [name.as_posix() for name in names if not name.name.startswith("shard-")]
+    in_force = published_files(output) if "pipeline" in read_run(output) else []
+    return {*in_force, *read_journal(journal)}
 
 
 def read_journal(file: Path) -> list[str]:
-    """Name what earlier runs, killed ones too, have put in place or were about to."""
+    """Name what earlier runs have noted before they touched it; raises ``DamagedDatasetError``."""
     try:
-        return list(json.loads(file.read_text(encoding="utf-8")))
+        names = list(json.loads(file.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
         return []
+    return [check_plain(name, where=file) for name in names]

@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import shutil
+import stat
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ import pyarrow.compute
 
 from corpora.document import Document, Sentence
 from corpora.errors import CorpusError, DamagedDatasetError, ShardSchemaError
+from corpora.files import is_one_plain_name
 from corpora.rows import FROM_ROW, Row
 from corpora.schemas import SCHEMAS, Schema
 
@@ -42,12 +44,22 @@ class Shard:
     bytes: int
     sha256: str
 
+    def __post_init__(self) -> None:
+        """Raise ``ValueError`` for what no run writes, a name outside the folder above all."""
+        if not is_one_plain_name(self.name):
+            raise ValueError(f"{self.name!r} is no plain name of a file in its folder")
+        for value in (self.rows, self.bytes):
+            if type(value) is not int or value < 0:
+                raise ValueError(f"{value!r} is no count")
+        if not isinstance(self.sha256, str):
+            raise ValueError(f"{self.sha256!r} is no hash")
+
 
 class _HashingFile:
     """A file that knows the SHA-256 and the size of what was written to it."""
 
     def __init__(self, path: Path, *, is_lasting: bool) -> None:
-        self.file: IO[bytes] = path.open("wb")
+        self.file: IO[bytes] = path.open("xb")
         self.is_lasting = is_lasting
         self.sha256 = hashlib.sha256()
         self.bytes = 0
@@ -146,8 +158,11 @@ def temporary_path(path: Path) -> Path:
 
 
 def sha256_of(path: Path) -> str:
-    """Hash a file."""
-    with path.open("rb") as file:
+    """Hash a file; raises ``OSError`` for what is none: a pipe or a device has no end."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "Not a file", str(path))
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
@@ -168,7 +183,7 @@ def link_or_copy(source: Path, target: Path) -> bool:
 def write_text(path: Path, lines: Iterable[str]) -> None:
     """Write text in one atomic step: temporary name, fsync, rename."""
     temporary = temporary_path(path)
-    with temporary.open("w", encoding="utf-8", newline="\n") as file:
+    with temporary.open("x", encoding="utf-8", newline="\n") as file:
         file.writelines(lines)
         file.flush()
         os.fsync(file.fileno())
@@ -286,7 +301,7 @@ def open_dataset(path: Path | str, schema: str | None = None) -> Dataset:
         )
     try:
         shards = tuple(Shard(**shard) for shard in description["shards"])
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
         raise DamagedDatasetError(f"{path / 'dataset.json'}: damaged shards ({error}).") from error
     return Dataset(path, known, shards, description)
 

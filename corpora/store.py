@@ -18,6 +18,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from corpora.errors import CorpusError, DamagedDatasetError, FolderInUseError, UsageError
+from corpora.files import is_temporary, locked, take_away
 
 CURRENT = "current"
 HISTORY = "history.json"
@@ -101,13 +102,16 @@ def version_names(shelf: Path) -> list[str]:
 @contextmanager
 def hold(shelf: Path) -> Iterator[None]:
     """Hold a shelf, and take away what a killed process left on it."""
-    shelf.mkdir(parents=True, exist_ok=True)
-    with _locked(shelf / LOCK, "a+", fcntl.LOCK_EX):
+    with locked(shelf / LOCK, busy=lambda _: _busy(shelf)):
         for left in [*shelf.glob(f"{_INCOMING}*"), *shelf.glob(f"{_REMOVED}*")]:
-            _take_away(left)
-        for left in shelf.glob(".tmp-*"):
+            take_away(left)
+        for left in filter(is_temporary, shelf.glob(".tmp-*")):
             left.unlink()
         yield
+
+
+def _busy(folder: Path) -> str:
+    return f"{folder}: another process works here. Wait for it."
 
 
 def remove(shelf: Path, version: str) -> None:
@@ -118,16 +122,8 @@ def remove(shelf: Path, version: str) -> None:
     removed = shelf / f"{_REMOVED}{version}"
     (shelf / version).rename(removed)
     sync_folder(shelf)
-    _take_away(removed)
+    take_away(removed)  # of a version that somebody moved to another disk, the link
     write_json(shelf / HISTORY, [name for name in history(shelf) if name != version])
-
-
-def _take_away(path: Path) -> None:
-    """Remove a folder; of a link to one, which somebody moved to another disk, the link alone."""
-    if path.is_symlink():
-        path.unlink()
-    else:
-        shutil.rmtree(path)
 
 
 @contextmanager
@@ -136,19 +132,11 @@ def _held_while_read(source: Path) -> Iterator[None]:
     with ExitStack() as stack:
         for folder in (source, source.parent):
             if (folder / LOCK).exists() and (folder / ".build").is_dir():
-                stack.enter_context(_locked(folder / LOCK, "r", fcntl.LOCK_SH))
-        yield
-
-
-@contextmanager
-def _locked(path: Path, mode: str, kind: int) -> Iterator[None]:
-    with path.open(mode) as lock:
-        try:
-            fcntl.flock(lock, kind | fcntl.LOCK_NB)
-        except OSError:
-            raise FolderInUseError(
-                f"{path.parent}: another process works here. Wait for it."
-            ) from None
+                lock = stack.enter_context((folder / LOCK).open())
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                except OSError:
+                    raise FolderInUseError(_busy(folder)) from None
         yield
 
 
@@ -210,9 +198,6 @@ def _files(source: Path) -> list[str]:
     else:
         shards = [shard.name for shard in open_dataset(source).shards]
         names = [*shards, "rejected.jsonl", "dataset.json"]
-    for name in names:
-        if Path(name).is_absolute() or ".." in Path(name).parts:
-            raise DamagedDatasetError(f"{source}: lists {name!r}, which is no file of it.")
     return names
 
 

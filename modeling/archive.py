@@ -12,10 +12,11 @@ import shutil
 import tempfile
 import zipfile
 from collections.abc import Mapping
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, Final
 
 from corpora.errors import CorpusError
+from corpora.files import is_plain
 
 CHECKSUMS: Final = "checksums.json"
 VERSION: Final = 1
@@ -34,7 +35,8 @@ def pack(files: Mapping[str, Path], archive: Path) -> None:
     archive.parent.mkdir(parents=True, exist_ok=True)
     hashes = {}
     try:
-        with zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED) as made:
+        temporary.unlink(missing_ok=True)  # of a process that was killed
+        with zipfile.ZipFile(temporary, "x", zipfile.ZIP_STORED) as made:
             for name in sorted(files):
                 _check_name(name, where=archive)
                 if name == CHECKSUMS:
@@ -149,15 +151,7 @@ def _check_entries(packed: zipfile.ZipFile, hashes: Mapping[str, str], archive: 
 
 
 def _check_name(name: str, *, where: Path) -> None:
-    path = PurePosixPath(name)
-    is_plain = (
-        name == path.as_posix()
-        and not path.is_absolute()
-        and all(part not in {"", ".", ".."} for part in path.parts)
-        and not set(name) & set('\\:\0*?"<>|')
-        and name.isprintable()
-    )
-    if not is_plain or not path.parts:
+    if not is_plain(name) or set(name) & set(':*?"<>|'):  # which not every system can write
         raise ArchiveError(f"{where}: {name!r} is no plain name of a file inside a folder.")
 
 

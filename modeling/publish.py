@@ -33,6 +33,7 @@ def publish(
     ``CorpusError`` where there is no finished model, or the version holds other files.
     """
     from corpora import store  # noqa: PLC0415 - for --help
+    from corpora.files import take_away  # noqa: PLC0415
     from corpora.plan import fingerprint_of  # noqa: PLC0415
     from corpora.shards import link_or_copy, sha256_of, write_json  # noqa: PLC0415
 
@@ -40,7 +41,7 @@ def publish(
     hashes = {name: sha256_of(path) for name, path in files.items()}
     fingerprint = fingerprint_of(hashes)
     staged = run / ".publishing"
-    shutil.rmtree(staged, ignore_errors=True)  # of a run that was killed
+    take_away(staged)  # of a run that was killed
     try:
         for name, path in files.items():
             (staged / name).parent.mkdir(parents=True, exist_ok=True)

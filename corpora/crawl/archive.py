@@ -5,11 +5,11 @@ was killed is cut off when the archive is opened; ``index.sqlite`` is brought up
 made again where it is missing or damaged. The files alone are the truth.
 """
 
-import fcntl
 import os
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -19,7 +19,8 @@ from corpora.build import sync_folder
 from corpora.crawl.archive_index import NAME, ArchiveIndex, Entry, entry_of
 from corpora.crawl.bounds import Used
 from corpora.crawl.warc import Record, info_record
-from corpora.errors import CorpusError, DamagedDatasetError, FolderInUseError
+from corpora.errors import CorpusError, DamagedDatasetError
+from corpora.files import is_one_plain_name, locked, open_own
 from corpora.news.archives import ArchiveRecord, read_archive
 from corpora.news.http import Answer, parse_answer
 
@@ -63,19 +64,11 @@ class Archive:
     def __enter__(self) -> Self:
         """Hold the folder, and look at what lies in it."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._held = (self.folder / _LOCK).open("a+")
-        try:
-            fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            self._held.close()
-            raise FolderInUseError(
-                f"{self.folder}: another crawl works here. Wait for it, or name another folder."
-            ) from None
-        try:
+        busy = f"{self.folder}: another crawl works here. Wait for it, or name another folder."
+        with ExitStack() as stack:
+            stack.enter_context(locked(self.folder / _LOCK, busy=lambda _: busy))
             self._open_index()
-        except BaseException:
-            self._held.close()
-            raise
+            self._held = stack.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -166,6 +159,8 @@ class Archive:
     def read(self, entry: Entry) -> Answer:
         """Read an answer again; raises ``DamagedDatasetError``."""
         with self._lock:
+            if not is_one_plain_name(entry.file):
+                raise self._damaged(entry, "is no name of a file there")
             path = self.folder / entry.file
             try:
                 records = read_archive(path, max_block=1 << 40, start=entry.offset)
@@ -227,7 +222,7 @@ class Archive:
             self._file = None
         there = sorted(self.folder.glob(f"crawl-{self.session}-*.warc.gz"))
         if there and there[-1].stat().st_size < self.roll_bytes:
-            self._file = there[-1].open("ab", buffering=0)
+            self._file = open_own(there[-1], "ab", buffering=0)
             return self._file
         number = int(there[-1].name.removesuffix(".warc.gz").rpartition("-")[2]) + 1 if there else 1
         path = self.folder / f"crawl-{self.session}-{number:05d}.warc.gz"
@@ -314,6 +309,6 @@ def _cut(path: Path, end: int) -> None:
     if not end:
         path.unlink()
         return
-    with path.open("r+b") as file:
+    with open_own(path, "r+b") as file:
         file.truncate(end)
         os.fsync(file.fileno())

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from corpora.crawl.sites import Site
 from corpora.crawl.tally import SiteTally
 from corpora.errors import CorpusError
+from corpora.files import open_own
 
 if TYPE_CHECKING:
     from corpora.crawl.archive import Repair
@@ -45,7 +46,7 @@ class Order:
 def run(order: Order, pipe: Connection) -> None:
     """Crawl; sends ``("progress", …)``, and last ``("done", …)`` or ``("failed", message)``."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the other end hears it, and tells
-    with (order.archive / LOG).open("ab") as file:
+    with open_own(order.archive / LOG, "ab") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
     _log_to(sys.stderr)

@@ -10,7 +10,6 @@ was fetched from where.
 """
 
 import argparse
-import fcntl
 import io
 import re
 import shutil
@@ -24,7 +23,8 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from corpora.crawl.contact import check_contact
-from corpora.errors import CorpusError, FolderInUseError, UsageError
+from corpora.errors import CorpusError, UsageError
+from corpora.files import is_temporary, locked
 from corpora.wikipedia.dump_status import DumpRun, NotCompleteError, Part, find_dates, read_status
 
 if TYPE_CHECKING:
@@ -207,15 +207,14 @@ def _check_room(folder: Path, n_bytes: int) -> None:
 
 @contextmanager
 def _hold(folder: Path) -> Iterator[None]:
-    with (folder / ".lock").open("a+") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise FolderInUseError(
-                f"{folder}: another download works here. Wait for it: two would be more "
-                "connections than servers allow."
-            ) from None
-        for leftover in folder.glob(".tmp-*"):  # of a lock that a kill left half written
+    def busy(_: str) -> str:
+        return (
+            f"{folder}: another download works here. Wait for it: two would be more connections "
+            "than servers allow."
+        )
+
+    with locked(folder / ".lock", busy=busy):
+        for leftover in filter(is_temporary, folder.glob(".tmp-*")):  # of a list of files
             leftover.unlink()
         yield
 

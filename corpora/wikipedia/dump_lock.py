@@ -8,6 +8,7 @@ from pathlib import Path
 
 from corpora.build import sync_folder
 from corpora.errors import DamagedDatasetError
+from corpora.files import is_one_plain_name
 from corpora.shards import write_json
 from corpora.wikipedia.dump_status import DumpRun, Part
 
@@ -39,6 +40,9 @@ def read_lock(path: Path, *, jobs: Sequence[str], exclude: Sequence[str]) -> Dum
         about = json.loads(path.read_text(encoding="utf-8"))
         parts = tuple(Part(**{name: file[name] for name in _PART}) for file in about["files"])
         run = DumpRun(about["wiki"], about["date"], about["jobs"], parts, tuple(about["excluded"]))
+        for part in parts:
+            if not is_one_plain_name(part.name):
+                raise ValueError(f"{part.name!r} is no name of a file")
     except FileNotFoundError:
         return None
     except (ValueError, KeyError, TypeError) as error:

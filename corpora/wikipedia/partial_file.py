@@ -5,6 +5,8 @@ import os
 from pathlib import Path
 from typing import IO, Self
 
+from corpora.files import open_own
+
 _CHUNK_BYTES = 1 << 20
 
 
@@ -32,7 +34,7 @@ class PartialFile:
 
     def __enter__(self) -> Self:
         """Open it, and hash what is there."""
-        self._file: IO[bytes] = self.path.open("a+b")
+        self._file: IO[bytes] = open_own(self.path, "a+b")
         self._clear()
         self._file.seek(0)
         while data := self._file.read(_CHUNK_BYTES):

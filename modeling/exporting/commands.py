@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from torch import nn
 
+from corpora.files import take_away
 from corpora.tokenizers import Tokenizer
 from modeling.archive import files_in, pack
 from modeling.config import ConfigError
@@ -65,7 +66,7 @@ def run(request: Request) -> Iterator[str]:
 def _appearing(output: Path) -> Iterator[Path]:
     """A folder that has its name when all is written, and is gone if something fails."""
     partial = output.with_name(f".{output.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
+    take_away(partial)
     try:
         yield partial
         partial.rename(output)

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from corpora.build import sync_file, sync_folder
 from corpora.errors import CorpusError
+from corpora.files import take_away
 from corpora.shards import write_json
 from modeling.config import EncoderConfig
 from modeling.finetuning.base import Base
@@ -337,7 +338,7 @@ class _Session:
         """Write ``final`` under another name, and rename it."""
         final = self.folder.final
         temporary = final.with_name(f".{final.name}.partial")
-        shutil.rmtree(temporary, ignore_errors=True)
+        take_away(temporary)
         self.model.save(temporary)
         self.data.save(temporary)
         settings = self.folder.read_settings()

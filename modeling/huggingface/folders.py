@@ -8,6 +8,7 @@ from typing import Final
 import torch
 from torch import Tensor
 
+from corpora.files import is_one_plain_name
 from modeling.models.weights import WeightsError, load_weights
 
 _FILES: Final = ("model.safetensors", "pytorch_model.bin")
@@ -33,7 +34,7 @@ def _read_shards(index: Path) -> dict[str, Tensor]:
         names = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
     except (ValueError, KeyError, AttributeError) as error:
         raise WeightsError(f"{index}: damaged ({error!r}). Get the model again.") from error
-    if strange := [name for name in names if Path(name).name != name]:
+    if strange := [name for name in names if not is_one_plain_name(name)]:
         raise WeightsError(f"{index}: names {strange[0]!r}, which is not beside it.")
     shards = [_read(index.parent / name) for name in sorted(names)]
     return {name: tensor for shard in shards for name, tensor in shard.items()}

@@ -137,6 +137,7 @@ def _write(lines: Iterable[str], output: Path | None) -> None:
         raise CorpusError(f"--output {output}: is a folder; name a file.")
     output.parent.mkdir(parents=True, exist_ok=True)
     temporary = output.with_name(f".{output.name}.partial")
-    with temporary.open("w", encoding="utf-8", newline="\n") as stream:
+    temporary.unlink(missing_ok=True)  # of a process that was killed
+    with temporary.open("x", encoding="utf-8", newline="\n") as stream:
         stream.writelines(made)
     temporary.rename(output)

@@ -78,7 +78,9 @@ class _Work:
             )
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f".{path.name}.partial")
-        temporary.write_bytes(after)
+        temporary.unlink(missing_ok=True)  # of a process that was killed
+        with temporary.open("xb") as file:
+            file.write(after)
         temporary.rename(path)
         self.n_written += 1
 

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 from corpora.build import sync_file, sync_folder
 from corpora.errors import CorpusError
+from corpora.files import is_plain, take_away
 from corpora.shards import sha256_of, write_json
 
 log = logging.getLogger(__name__)
@@ -62,7 +63,7 @@ def write_checkpoint(folder: Path, step: int, contents: Contents) -> Checkpoint:
     """Write ``folder/step-…``; one of this name that is there already is replaced."""
     final = folder / f"step-{step:06d}"
     temporary = folder / f".{final.name}.partial"
-    shutil.rmtree(temporary, ignore_errors=True)
+    take_away(temporary)
     temporary.mkdir(parents=True)
     for name, tensors in contents.tensors.items():
         save_tensors(temporary / name, tensors)
@@ -80,6 +81,7 @@ def write_checkpoint(folder: Path, step: int, contents: Contents) -> Checkpoint:
 
 def save_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
     """Write safetensors, of tensors on any device."""
+    path.unlink(missing_ok=True)  # of a process that was killed; or a link to another file
     save_file({name: t.detach().contiguous().cpu() for name, t in tensors.items()}, path)
 
 
@@ -133,6 +135,8 @@ def _damage(path: Path) -> str | None:
     try:
         manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
         for name, sha256 in manifest["files"].items():
+            if not is_plain(name):
+                return f"{name!r} is no name of a file of it"
             if sha256_of(path / name) != sha256:
                 return f"{name} has other bytes than were written"
     except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from corpora.build import sync_file, sync_folder
+from corpora.files import take_away
 from corpora.shards import write_json
 from modeling.models.pretraining import PretrainingModel
 from modeling.training.sources import ENTITIES, Sources
@@ -19,7 +20,7 @@ def publish(
     Besides it has ``run.json``: recipe, examples, versions.
     """
     temporary = folder.with_name(f".{folder.name}.partial")
-    shutil.rmtree(temporary, ignore_errors=True)
+    take_away(temporary)
     model.save(temporary)
     sources.tokenizer.save(temporary)
     write_json(temporary / "run.json", settings)

@@ -13,7 +13,6 @@ average/                the same with averaged weights, with optimizer.ema
 
 import fcntl
 import json
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,7 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from corpora import __version__
-from corpora.errors import CorpusError, FolderInUseError
+from corpora.errors import CorpusError
+from corpora.files import locked
 from corpora.shards import write_json
 
 _COMPARED = ("config", "examples", "init_from", "world_size")
@@ -98,20 +98,14 @@ class RunFolder:
     @contextmanager
     def hold(self) -> Iterator[None]:
         """Hold the folder; raises ``FolderInUseError`` where another run does."""
-        self.path.mkdir(parents=True, exist_ok=True)
-        with (self.path / ".lock").open("a+") as lock:
-            try:
-                fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                lock.seek(0)
-                holder = lock.read().strip() or "unknown"
-                raise FolderInUseError(
-                    f"{self.path}: another run (process {holder}) works here. Wait for it, or "
-                    "choose another --output."
-                ) from None
-            lock.truncate(0)
-            lock.write(f"{os.getpid()}\n")
-            lock.flush()
+
+        def busy(holder: str) -> str:
+            return (
+                f"{self.path}: another run (process {holder}) works here. Wait for it, or choose "
+                "another --output."
+            )
+
+        with locked(self.path / ".lock", busy=busy, take=fcntl.lockf):
             yield
 
     def claim(self, settings: Mapping[str, Any], *, is_forced: bool) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
+from corpora.files import open_own
 from corpora.shards import write_text
 from modeling.training.metrics import Line
 from modeling.training.run_folder import RunFolder
@@ -62,7 +63,7 @@ class MetricsFile:
 
     def write(self, line: Line) -> None:
         """Add a line."""
-        with self.path.open("a", encoding="utf-8") as file:
+        with open_own(self.path, "a", encoding="utf-8") as file:
             file.write(_dump(line))
 
 

@@ -80,6 +80,14 @@ def test_receipts_of_other_plans_and_units_do_not_count(build, other):
     assert build.pending() == [UNITS[2]]
 
 
+def test_a_unit_whose_receipt_names_the_shard_of_another_is_pending(build):
+    one = read_receipt(build.receipt_path(UNITS[3]))
+    other = read_receipt(build.receipt_path(UNITS[4]))
+    write_receipt(build.receipt_path(UNITS[3]), replace(one, shards=other.shards))
+
+    assert build.pending() == [UNITS[3]]
+
+
 def test_first_damaged_shard_is_named(build):
     for number in (9, 4):
         damage(build.staging("documents") / UNITS[number].shard_name)

@@ -74,7 +74,9 @@ def test_all_that_is_touched_stands_in_the_journal_before(republished):
     assert json.loads((build / "published.json").read_text()) == [
         "documents/dataset.json",
         "documents/rejected.jsonl",
+        "documents/shard-00000.arrow",
         "report.md",
+        "run.json",
     ]
 
 

@@ -5,6 +5,7 @@ import os
 import pytest
 
 from corpora.errors import CorpusError, DamagedDatasetError, FolderInUseError
+from corpora.shards import temporary_path
 from corpora.wikipedia.download import _hold
 from corpora.wikipedia.fetching import MissingError
 from tests.corpora.wikipedia.download.one_dump import INDEX, NAME, PATH, names
@@ -109,7 +110,7 @@ def test_too_little_room_is_an_error_before_anything_is_fetched(
 
 
 def test_half_a_lock_that_a_kill_left_goes_with_the_next_run(fetch, tmp_path):
-    (tmp_path / ".tmp-1-klwiki-20261101.lock.json").touch()
+    temporary_path(tmp_path / "klwiki-20261101.lock.json").touch()
 
     lock = fetch()
 

@@ -1,0 +1,163 @@
+"""Files in a folder that may come from elsewhere: names that were read, locks, what is written to.
+
+Nothing outside the folder is deleted, overwritten or hashed because a manifest names it, or because
+a link leads there.
+"""
+
+import errno
+import fcntl
+import os
+import re
+import shutil
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+
+from corpora.errors import CorpusError, DamagedDatasetError, FolderInUseError
+
+_MAX_PART_BYTES = 255  # of a name, on every file system that we know
+_HOLDER = re.compile(r"\d{0,20}\n?", re.ASCII)
+_TEMPORARY = re.compile(r"\.tmp-[0-9a-f]{32}-.+", re.DOTALL)
+
+
+def is_plain(name: object) -> bool:
+    """Whether a name that was read is plain: ``a`` or ``a/b``, relative, printable, not hidden."""
+    return (
+        isinstance(name, str)
+        and name.isprintable()
+        and "\\" not in name
+        and all(_is_plain_part(part) for part in name.split("/"))
+    )
+
+
+def _is_plain_part(part: str) -> bool:
+    return bool(part) and not part.startswith(".") and len(part.encode()) <= _MAX_PART_BYTES
+
+
+def is_one_plain_name(name: object) -> bool:
+    """Whether a name that was read is plain, and that of a file in the folder itself."""
+    return is_plain(name) and "/" not in str(name)
+
+
+def check_plain(name: object, *, where: Path) -> str:
+    """Give a name that was read back; raises ``DamagedDatasetError`` unless it is plain."""
+    if not is_plain(name):
+        raise DamagedDatasetError(
+            f"{where}: names {name!r}, which is no plain name of a file in its folder. Somebody "
+            "else made or changed it: take it away, or choose another folder."
+        )
+    return str(name)
+
+
+def inside(folder: Path, name: str) -> Path:
+    """The path of a plain name; raises ``CorpusError`` where a link is on the way to it."""
+    path = folder
+    for part in name.split("/")[:-1]:
+        path /= part
+        if path.is_symlink():
+            raise _link(path)
+    return folder / name
+
+
+def refuse_links(folder: Path) -> None:
+    """Raise ``CorpusError`` where a folder, or anything in it, is a link."""
+    if folder.is_symlink():
+        raise _link(folder)
+    with suppress(FileNotFoundError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_symlink():
+                raise _link(Path(entry.path))
+            if entry.is_dir():
+                refuse_links(Path(entry.path))
+
+
+def _link(path: Path) -> CorpusError:
+    return CorpusError(
+        f"{path}: is a link, which no run makes there. Take it away, or choose another folder."
+    )
+
+
+def open_own(path: Path, mode: str, **settings: Any) -> IO[Any]:
+    """Open a file of ours to write; raises ``CorpusError`` for a link, and what is no file."""
+    return open(path, mode, opener=_open_no_link, **settings)
+
+
+def _open_no_link(path: str, flags: int) -> int:
+    try:
+        descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
+    except OSError as error:
+        if error.errno in {errno.ELOOP, errno.ENXIO}:  # a link; a pipe that nobody reads
+            raise _no_file(path) from error
+        raise
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise _no_file(path)
+    return descriptor
+
+
+def _no_file(path: object) -> CorpusError:
+    return CorpusError(
+        f"{path}: is a link, or no file, and would be written to. Take it away, or choose another "
+        "folder."
+    )
+
+
+@contextmanager
+def locked(
+    path: Path,
+    *,
+    busy: Callable[[str], str],
+    take: Callable[[int, int], object] = fcntl.flock,
+) -> Iterator[None]:
+    """Hold a lock file, which is made with its folder, and names this process.
+
+    Raises ``FolderInUseError`` with what ``busy`` says of the process that holds it, and
+    ``CorpusError`` for a file that is no lock: it stays as it is.
+    """
+    with _taken(path, busy=busy, take=take) as lock:
+        if os.fstat(lock.fileno()).st_nlink == 1:  # or it would be written to another's file, too
+            lock.truncate(0)
+            lock.write(f"{os.getpid()}\n")
+            lock.flush()
+        yield
+
+
+def _taken(
+    path: Path, *, busy: Callable[[str], str], take: Callable[[int, int], object]
+) -> IO[str]:
+    """Open a lock file and take the lock."""
+    while True:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock: IO[str] = open_own(path, "a+", encoding="ascii", errors="replace")
+        try:
+            lock.seek(0)
+            holder = lock.read(32)
+            if not _HOLDER.fullmatch(holder):
+                raise CorpusError(
+                    f"{path}: is no lock of ours. Move it away, or choose another folder."
+                )
+            try:
+                take(lock.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise FolderInUseError(busy(holder.strip() or "unknown")) from None
+            if os.fstat(lock.fileno()).st_nlink:
+                return lock
+            lock.close()  # whoever held it has removed it
+        except BaseException:
+            lock.close()
+            raise
+
+
+def take_away(path: Path) -> None:
+    """Remove a file or a folder, if it is there; of a link, the link alone."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def is_temporary(path: Path) -> bool:
+    """Whether a file or folder is what a killed process left half written, by its name."""
+    return bool(_TEMPORARY.fullmatch(path.name))
