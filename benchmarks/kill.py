@@ -1,14 +1,22 @@
-"""Kill a pipeline at random moments, again and again: the data must end up the same.
+"""Kill pipelines, at random moments and at every file operation: the data must end up the same.
 
-    python benchmarks/kill.py --kills 200 --input 'letters/*.xml' --edition sturm
+    python benchmarks/kill.py random --kills 200 --input 'letters/*.xml' --edition sturm
+    python benchmarks/kill.py every
+    python benchmarks/kill.py every tei news --workers 2 --sample 50
 
-Each run is a process of its own, killed with SIGKILL after a random time; when a run completes,
-the folder is compared with that of an undisturbed run and emptied. The table says in which stage
-the kills fell. Exit status 1 at the first difference.
+``random``: each run is a process of its own, killed with SIGKILL after a random time; when a run
+completes, the folder is compared with that of an undisturbed run and emptied. The table says in
+which stage the kills fell. Exit status 1 at the first difference.
+
+``every``: small inputs; each run is killed instead of its first, second, … operation on the output
+(opening to write, fsync, renaming, making, removing), what is in force then is verified, the same
+command is run to its end and compared; processes that outlive the kill are looked for
+(``tests/killing.py``). Exit status 1 where anything was found.
 """
 
 import argparse
-import hashlib
+import json
+import os
 import random
 import shutil
 import signal
@@ -19,16 +27,11 @@ import time
 from collections import Counter
 from pathlib import Path
 
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+from tests.killing import SCENARIOS, files_of  # noqa: E402 - of this tree
+
 STAGES = ("before the plan", "units", "side files", "publishing", "after")
-
-
-def hashes(output: Path) -> dict[str, str]:
-    """Hash every published file."""
-    return {
-        path.relative_to(output).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(output.rglob("*"))
-        if path.is_file() and ".build" not in path.parts and path.name != ".lock"
-    }
 
 
 def stage(output: Path, n_units: int) -> str:
@@ -53,15 +56,8 @@ def start(arguments: argparse.Namespace, output: Path) -> subprocess.Popen[bytes
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
-def main() -> int:
+def kill_at_random(arguments: argparse.Namespace) -> int:
     """Kill, compare, report."""
-    parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
-    parser.add_argument("--kills", type=int, default=100)
-    parser.add_argument("--input", required=True)
-    parser.add_argument("--edition", default="tei")
-    parser.add_argument("--workers", type=int, default=1)
-    parser.add_argument("--seed", type=int, default=1)
-    arguments = parser.parse_args()
     chance = random.Random(arguments.seed)
     with tempfile.TemporaryDirectory() as folder:
         undisturbed, output = Path(folder) / "undisturbed", Path(folder) / "out"
@@ -69,7 +65,7 @@ def main() -> int:
         if start(arguments, undisturbed).wait() != 0:
             return 1
         seconds = time.monotonic() - begin
-        expected = hashes(undisturbed)
+        expected = files_of(undisturbed)
         n_units = len(list(undisturbed.glob(".build/*/receipts/*.json")))
         print(f"undisturbed: {seconds:.1f} s, {n_units} units, {len(expected)} files")
         fell: Counter[str] = Counter()
@@ -84,7 +80,7 @@ def main() -> int:
             if process.returncode == -signal.SIGKILL:
                 fell[stage(output, n_units)] += 1
             if (output / "run.json").exists():
-                if hashes(output) != expected:
+                if files_of(output) != expected:
                     print("DIFFERENT BYTES")
                     return 1
                 n_complete += 1
@@ -93,6 +89,50 @@ def main() -> int:
             print(f"{name:<16} {fell[name]:>5} kills")
         print(f"{n_complete} folders were completed, every one with the same bytes")
     return 0
+
+
+def kill_at_every_operation(arguments: argparse.Namespace) -> int:
+    """Kill the scenarios, each in a process of its own; print a line for each."""
+    print(f"{'':<12} {'operations':>10} {'kills':>6} {'violations':>10}")
+    n_violations = 0
+    for name in arguments.scenarios or SCENARIOS:
+        command = [sys.executable, "-m", "tests.killing", name, "--workers", str(arguments.workers)]
+        if arguments.sample:
+            command += ["--sample", str(arguments.sample)]
+        environment = os.environ | {"PYTHONPATH": str(ROOT)}
+        done = subprocess.run(
+            command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=False
+        )
+        report = json.loads(done.stdout)
+        found = report["violations"]
+        n_violations += len(found)
+        print(f"{name:<12} {report['operations']:>10} {report['kills']:>6} {len(found):>10}")
+        for violation in found:
+            print(f"  {violation}")
+    return 1 if n_violations else 0
+
+
+def main() -> int:
+    """Kill as the command says."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, allow_abbrev=False, formatter_class=argparse.RawTextHelpFormatter
+    )
+    commands = parser.add_subparsers(required=True)
+    at_random = commands.add_parser("random", allow_abbrev=False)
+    at_random.set_defaults(kill=kill_at_random)
+    at_random.add_argument("--kills", type=int, default=100)
+    at_random.add_argument("--input", required=True)
+    at_random.add_argument("--edition", default="tei")
+    at_random.add_argument("--workers", type=int, default=1)
+    at_random.add_argument("--seed", type=int, default=1)
+    every = commands.add_parser("every", allow_abbrev=False)
+    every.set_defaults(kill=kill_at_every_operation)
+    every.add_argument("scenarios", nargs="*", metavar="SCENARIO", help=", ".join(SCENARIOS))
+    every.add_argument("--workers", type=int, default=1)
+    every.add_argument("--sample", type=int, default=None, metavar="N", help="kills of each")
+    arguments = parser.parse_args()
+    status: int = arguments.kill(arguments)
+    return status
 
 
 if __name__ == "__main__":

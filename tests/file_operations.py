@@ -69,18 +69,25 @@ def recorded(folder: Path) -> Iterator[list[Operation]]:
 
 
 @contextmanager
-def killed_at(number: int, folder: Path) -> Iterator[None]:
-    """Kill this process instead of its operation of that number in a folder, counted from 1."""
-    left = number
+def killed_at(number: int, folder: Path, *, counter: Path) -> Iterator[None]:
+    """Kill this process instead of the operation of that number in a folder, counted from 1.
+
+    Those of processes forked in between count, too: ``counter`` is a file, empty at first, that
+    has a byte for each operation.
+    """
+    launcher = os.getpid()
+    counting = os.open(counter, os.O_WRONLY | os.O_APPEND)
 
     def count(_: Operation) -> None:
-        nonlocal left
-        left -= 1
-        if not left:
-            os.kill(os.getpid(), signal.SIGKILL)
+        os.write(counting, b".")
+        if os.fstat(counting).st_size >= number:
+            os.kill(launcher, signal.SIGKILL)
 
-    with watched(folder, count):
-        yield
+    try:
+        with watched(folder, count):
+            yield
+    finally:
+        os.close(counting)
 
 
 def _install() -> None:

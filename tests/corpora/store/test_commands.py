@@ -35,44 +35,35 @@ def test_the_commands_publish_name_switch_and_prune(tmp_path, capsys):
 # Runs the command given as Python, killed at the file operation of that number; prints the number
 # of operations when none is left to be killed at.
 DRIVER = """
-import os, shutil, signal, sys
+import shutil, signal, sys
 from pathlib import Path
 import corpora.build, corpora.inspection, corpora.retention, corpora.shards, corpora.store
 from corpora.store import current, publish, version_names
 from corpora.inspection import verify
+from tests.file_operations import killed_at
+from tests.killing import in_a_child
 
 code, pristine, store, source = sys.argv[1], *map(Path, sys.argv[2:])
-shelf = store / "klwiki"
-EVENTS = {"os.rename", "os.link", "os.mkdir", "os.remove", "os.rmdir", "fcntl.flock"}
-WRITING = os.O_WRONLY | os.O_RDWR
+shelf, counter = store / "klwiki", store.with_name("counter")
 
-def in_a_child(number):
-    pid = os.fork()
-    if not pid:
-        left = number
-        def hook(event, arguments):
-            nonlocal left
-            if event in EVENTS or (event == "open" and (arguments[2] or 0) & WRITING):
-                left -= 1
-                if not left:
-                    os.kill(os.getpid(), signal.SIGKILL)
-        sys.addaudithook(hook)
+def run(number):
+    counter.write_bytes(b"")
+    with killed_at(number, store, counter=counter):
         exec(code)
-        os._exit(0)
-    return os.waitpid(pid, 0)[1]
+    return 0
 
 number, is_killed = 0, True
 while is_killed:
     number += 1
     shutil.rmtree(store, ignore_errors=True)
     shutil.copytree(pristine, store)
-    is_killed = in_a_child(number) == signal.SIGKILL
+    is_killed = in_a_child(lambda: run(number)) == -signal.SIGKILL
     name = current(shelf).name
     verify(current(shelf))
     for version in version_names(shelf):
         verify(shelf / version)
     assert name == "v2" or (name == "v3" and "publish" in code), name
-    assert in_a_child(0) == 0
+    assert in_a_child(lambda: run(1 << 60)) == 0
     left = {path.name for path in shelf.iterdir()} - {"current", "history.json", ".lock"}
     assert left == ({"v1", "v2", "v3"} if "publish" in code else {"v2"}), left
     verify(current(shelf))
