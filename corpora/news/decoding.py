@@ -16,6 +16,7 @@ import re
 from dataclasses import dataclass
 
 from corpora.text.detection import detect
+from corpora.text.encodings import text_encoding
 from corpora.text.opening import TextError
 
 MAX_INVALID = 0.001
@@ -91,11 +92,10 @@ def _named(data: bytes, content_type: str | None) -> dict[str, str]:
 def _known(name: str) -> str | None:
     """The encoding of text that browsers take for this name; None for none."""
     try:
-        codec = codecs.lookup(name)
-        "".encode(codec.name)
-    except (LookupError, UnicodeError):
+        known = text_encoding(name)
+    except LookupError:
         return None
-    return _ALIASES.get(codec.name, codec.name)
+    return _ALIASES.get(known, known)
 
 
 def _decode(data: bytes, named: dict[str, str], *, name: str) -> tuple[str, str, str]:

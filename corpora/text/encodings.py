@@ -35,14 +35,28 @@ class Encoding:
 def check_encoding(name: str) -> str:
     """The name by which Python knows an encoding of text; raises ``UsageError`` for others."""
     try:
-        codec = codecs.lookup(name)
-        "".encode(codec.name)  # raises for codecs that turn bytes into bytes
+        return text_encoding(name)
     except LookupError as error:
         raise UsageError(
-            f"--encoding {name}: unknown. There are utf-8, gb18030, big5, windows-1252 …"
+            f"--encoding {name}: no encoding of text files that is known. There are utf-8, "
+            "gb18030, big5, windows-1252 …"
         ) from error
+
+
+def text_encoding(name: str) -> str:
+    """The name by which Python knows an encoding of text; raises ``LookupError`` for others.
+
+    Others are no encodings at all, turn bytes into bytes (base64), or are made for host names and
+    source code (punycode, unicode-escape): these raise where bytes are invalid, whatever they are
+    told to do then.
+    """
+    try:
+        codec = codecs.lookup(name)
+        "".encode(codec.name)  # raises for codecs that turn bytes into bytes
+    except (UnicodeError, ValueError) as error:  # "undefined"; a NUL in the name
+        raise LookupError(f"{name!r} is no encoding of text") from error
     if codec.name.replace("_", "-") in _NO_CHARACTERS or codec.incrementaldecoder is None:
-        raise UsageError(f"--encoding {name}: not one of text files.")
+        raise LookupError(f"{name!r} is no encoding of text")
     return codec.name
 
 

@@ -201,3 +201,12 @@ def test_a_deep_page_takes_no_long_time(tag):
 def test_a_page_that_is_no_text_is_an_error():
     with pytest.raises(ListingError):
         read_links(bytes(range(256)) * 40, url=ROOT, content_type="text/html")
+
+
+@pytest.mark.parametrize("name", ["punycode", "idna", "rot13"])
+def test_links_are_read_whatever_a_page_says_of_its_encoding(name):
+    body = f'<meta charset="{name}"><a href="/b">Gr'.encode() + b"\xfc\xdfe</a>"
+
+    found = read_links(body, url=f"{ROOT}/a", content_type=f"text/html; charset={name}")
+
+    assert found.links == (f"{ROOT}/b",)

@@ -1,6 +1,9 @@
 """Bytes of pages to text: whatever header and page say, the text is right."""
 
 import codecs
+import encodings
+import pkgutil
+from encodings.aliases import aliases
 
 import pytest
 from hypothesis import given
@@ -115,3 +118,28 @@ def test_bytes_become_text_without_control_characters_or_an_error(data, named):
 
     assert not any(ord(c) < 32 and c not in "\t\n\r" for c in found.text)
     assert found.text.encode("utf-8").decode("utf-8") == found.text
+
+
+@pytest.mark.parametrize(
+    "name", ["punycode", "idna", "rot13", "base64", "hex", "zlib", "undefined", "unicode_escape"]
+)
+@pytest.mark.parametrize("where", ["header", "page"])
+def test_what_is_no_encoding_of_text_is_not_one_of_a_page(name, where):
+    text = GERMAN.format(meta(name) if where == "page" else "")
+    told = f"text/html; charset={name}" if where == "header" else "text/html"
+
+    found = decode(text.encode("cp1252"), content_type=told, name="a")
+
+    assert (found.text, found.encoding, found.told_by) == (text, "cp1252", "content")
+
+
+@pytest.mark.parametrize("body", [b"abc\xff", b"\xe9" * 500, bytes(range(32, 256)) * 8])
+def test_no_name_that_python_knows_raises_anything_but_text_error(body):
+    names = {module.name for module in pkgutil.iter_modules(encodings.__path__)} | aliases.keys()
+
+    for name in sorted(names):
+        try:
+            found = decode(body, content_type=f"text/html; charset={name}", name="a")
+        except TextError:
+            continue
+        assert found.text
