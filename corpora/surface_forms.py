@@ -117,7 +117,7 @@ class SurfaceMatcher:
         """
         none = np.zeros(0, dtype=np.int64)
         found = [(none, none, none)]
-        for begin, end in _windows(text):
+        for begin, end in windows(text, WINDOW):
             inside = (starts < end) & (ends > begin)
             shifted = ((column[inside] - begin).tolist() for column in (starts, ends))
             spans = zip(*shifted, strict=True)
@@ -228,11 +228,11 @@ def _class_before(text: str, index: int) -> int:
     return _OTHER
 
 
-def _windows(text: str) -> Iterator[tuple[int, int]]:
-    """Cut a text into parts of about ``WINDOW`` at newlines, which no match spans."""
+def windows(text: str, size: int) -> Iterator[tuple[int, int]]:
+    """Cut a text into parts of about ``size`` at newlines, which no match spans."""
     begin = 0
     while begin < len(text):
-        end = text.find("\n", begin + WINDOW) + 1 or len(text)
+        end = text.find("\n", begin + size) + 1 or len(text)
         yield begin, end
         begin = end
 

@@ -7,10 +7,15 @@ occurrences, word boundaries or not, and only those in question are looked at.
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import isqrt
 
-from corpora.surface_forms import Right, begins_word, ends_word, fold
+from corpora.surface_forms import Right, SurfaceMatcher, begins_word, ends_word, fold, windows
 
 MIN_CHARACTERS = 3
+WINDOW = 1 << 14
+"""Characters that are searched at once; a longer line is not cut."""
+MAX_OCCURRENCES = 1 << 18
+"""That may be found in a window: 80 MB. Where more may be, a slower way is taken, without them."""
 _PARTS = frozenset({"", *" \n.,;:!?()[]/'\"-"})
 """What parts words in any script, to ask for it first."""
 _LETTER = re.compile(r"[^\W\d_]")
@@ -78,9 +83,14 @@ def match_titles(
     if not forms:
         return []
     names = list(forms)
+    free = _free(fold(text, lang=lang), occupied)
+    parts = list(windows(free, WINDOW))
+    if _may_be_too_many(parts, names):
+        matcher = SurfaceMatcher(names, lang=lang, right=right)
+        return [(start, end, forms[names[n]]) for start, end, n in matcher.find(text, occupied)]
     found: list[tuple[int, int, str]] = []
     last = 0
-    for start, minus_end, number in _occurrences(_free(fold(text, lang=lang), occupied), names):
+    for start, minus_end, number in _occurrences(free, parts, names):
         end = -minus_end
         if start < last:
             continue
@@ -106,7 +116,32 @@ def _free(folded: str, occupied: Sequence[tuple[int, int]]) -> str:
     return "".join(parts)
 
 
-def _occurrences(folded: str, forms: Sequence[str]) -> list[tuple[int, int, int]]:
+def _may_be_too_many(parts: Sequence[tuple[int, int]], forms: Sequence[str]) -> bool:
+    """Whether more than ``MAX_OCCURRENCES`` may stand in a part: these are all held at once.
+
+    As many begin in one place as there are forms each of which begins with the one before. That is
+    counted only where the number of forms and their lengths leave it open.
+    """
+    longest = max((end - begin for begin, end in parts), default=0)
+    most = min(len(forms), isqrt(2 * sum(map(len, forms))) + 1)
+    return longest * most > MAX_OCCURRENCES and longest * _nested(forms) > MAX_OCCURRENCES
+
+
+def _nested(forms: Sequence[str]) -> int:
+    """How many forms there are at most each of which begins with the one before."""
+    chain: list[str] = []
+    deepest = 0
+    for form in sorted(forms):
+        while chain and not form.startswith(chain[-1]):
+            chain.pop()
+        chain.append(form)
+        deepest = max(deepest, len(chain))
+    return deepest
+
+
+def _occurrences(
+    folded: str, parts: Sequence[tuple[int, int]], forms: Sequence[str]
+) -> Iterator[tuple[int, int, int]]:
     """All occurrences of all forms: start, end with a minus, number; the longer first."""
     from ahocorasick_rs import AhoCorasick, Implementation
 
@@ -114,5 +149,6 @@ def _occurrences(folded: str, forms: Sequence[str]) -> list[tuple[int, int, int]
     automaton = AhoCorasick(
         forms, implementation=Implementation.ContiguousNFA, store_patterns=False
     )
-    found = automaton.find_matches_as_indexes(folded, overlapping=True)
-    return sorted([(start, -end, number) for number, start, end in found])
+    for begin, stop in parts:
+        found = automaton.find_matches_as_indexes(folded[begin:stop], overlapping=True)
+        yield from sorted([(begin + start, -begin - end, number) for number, start, end in found])

@@ -1,7 +1,12 @@
+import tracemalloc
+from math import isqrt
+from unittest.mock import patch
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from corpora import title_matches
 from corpora.surface_forms import SurfaceMatcher, begins_word, ends_word, fold
 from corpora.title_matches import match_titles, page_forms
 
@@ -40,6 +45,41 @@ def test_finds_what_the_slow_ways_find(forms, text, spans, right):
     assert found == naive(text, titles, occupied, right=right)
     matches = SurfaceMatcher(list(titles), lang=None, right=right).find(text, occupied)
     assert found == [(start, end, list(titles.values())[form]) for start, end, form in matches]
+    for name, value in (("MAX_OCCURRENCES", 0), ("WINDOW", 1)):
+        with patch.object(title_matches, name, value):
+            assert match_titles(text, titles, occupied, right=right) == found
+
+
+def nested(size):
+    """A text, and titles that may all begin in each of its words."""
+    return "Aaa " * (size // 8), [" ".join(["Aaa"] * n) for n in range(1, isqrt(size // 4))]
+
+
+def suffixes(size):
+    """A text, and titles each of which ends as the one before."""
+    words = [f"W{n:05}" for n in range(isqrt(size // 8))]
+    text = " ".join(words) + " "
+    return text * (size // 2 // len(text)), [" ".join(words[n:]) for n in range(len(words))]
+
+
+def one_line(size):
+    return "aaa" * (size // 3), ["aaa"]
+
+
+@pytest.mark.parametrize("made", [nested, suffixes, one_line])
+def test_memory_grows_with_the_page_and_no_more(made):
+    peaks = []
+    for size in (100_000, 400_000):
+        text, titles = made(size)
+        tracemalloc.start()
+        try:
+            match_titles(text, page_forms("B", titles), [], right="word")
+            peaks.append(tracemalloc.get_traced_memory()[1])
+        finally:
+            tracemalloc.stop()
+
+    assert peaks[1] < 200 * 400_000
+    assert peaks[1] < 6 * peaks[0]
 
 
 def test_forms_are_the_titles_with_and_without_a_qualifier():
