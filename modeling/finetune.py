@@ -142,6 +142,11 @@ def _train(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> in
     from modeling.finetuning.session import Job, finetune  # noqa: PLC0415
     from modeling.models.weights import WeightsError  # noqa: PLC0415
     from modeling.training.loop import DivergedError  # noqa: PLC0415
+    from modeling.training.termination import (  # noqa: PLC0415
+        EXIT_STATUS,
+        Terminated,
+        Termination,
+    )
 
     if arguments.threads:
         torch.set_num_threads(arguments.threads)
@@ -154,12 +159,16 @@ def _train(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> in
         is_forced=arguments.force,
     )
     try:
-        finetune(job, sys.stderr)
+        with Termination().heard():
+            finetune(job, sys.stderr)
     except (CorpusError, DivergedError, ConfigError, WeightsError) as error:
         sys.stderr.write(f"\n{type(error).__name__}: {error}\n")
         return 1
+    except Terminated:
+        sys.stderr.write("\nStopped by SIGTERM. The same command resumes from the last epoch.\n")
+        return EXIT_STATUS
     except KeyboardInterrupt:
-        sys.stderr.write("\nStopped. The same command goes on from the last epoch.\n")
+        sys.stderr.write("\nStopped. The same command resumes from the last epoch.\n")
         return 130
     return 0
 

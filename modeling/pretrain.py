@@ -6,7 +6,7 @@ Examples:
       --set training.micro_batch_size=60 training.precision=bfloat16 --output runs/daluke
   torchrun --nproc-per-node 4 -m modeling.pretrain neiss --examples build/examples --output runs/x
 
-The same command goes on from the last checkpoint.
+The same command resumes from the last checkpoint. SIGTERM writes one first (exit status 143).
 """
 
 import argparse
@@ -102,6 +102,11 @@ def _train(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> in
     from modeling.training.loop import DivergedError  # noqa: PLC0415
     from modeling.training.session import pretrain  # noqa: PLC0415
     from modeling.training.telling import Display  # noqa: PLC0415
+    from modeling.training.termination import (  # noqa: PLC0415
+        EXIT_STATUS,
+        Terminated,
+        Termination,
+    )
     from modeling.training.world import join_world  # noqa: PLC0415
 
     job = Job(
@@ -112,17 +117,21 @@ def _train(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> in
         init_from=arguments.init_from,
         is_forced=arguments.force,
     )
+    termination = Termination()
     try:
-        with join_world() as world:
+        with termination.heard(), join_world() as world:
             display = Display(sys.stderr, max_steps=config.training.max_steps)
             display.is_silent = not world.is_first
-            pretrain(job, world, display)
+            pretrain(job, world, display, termination=termination)
             display.say(f"next python -m modeling.report {job.output}")
     except (CorpusError, DivergedError, ConfigError, WeightsError) as error:
         sys.stderr.write(f"\n{type(error).__name__}: {error}\n")
         return 1
+    except Terminated:
+        sys.stderr.write("\nStopped by SIGTERM. The same command resumes from the checkpoint.\n")
+        return EXIT_STATUS
     except KeyboardInterrupt:
-        sys.stderr.write("\nStopped. The same command goes on from the last checkpoint.\n")
+        sys.stderr.write("\nStopped. The same command resumes from the last checkpoint.\n")
         return 130
     return 0
 

@@ -6,8 +6,13 @@ The examples of a step are ordered by length before they are dealt to the device
 micro-batches, for rows of like length need little padding in attention.
 """
 
+import multiprocessing
+import os
+import signal
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from threading import Thread
 from typing import Any, Final
 
 import numpy as np
@@ -99,9 +104,12 @@ class Batches:
             sampler=range(first, last),
             num_workers=self.n_workers,
             collate_fn=_as_it_is,
+            worker_init_fn=_follow_trainer,
             generator=torch.Generator(),  # or else the run's own generator would be drawn from
         )
-        for parcel in loader:
+        with _signals_blocked():  # as they stay in a worker
+            parcels = iter(loader)
+        for parcel in parcels:
             if isinstance(parcel, CorpusError):
                 raise parcel
             yield parcel.unpack(pin=pin)
@@ -271,3 +279,45 @@ class _Parcels(Dataset[Parcel | CorpusError]):
 
 def _as_it_is(value: Any) -> Any:
     return value
+
+
+_FOR_TRAINER: Final = (signal.SIGINT, signal.SIGTERM)
+"""A terminal or a scheduler sends them to all processes; the trainer ends its workers."""
+
+
+@contextmanager
+def _signals_blocked() -> Iterator[None]:
+    earlier = signal.pthread_sigmask(signal.SIG_BLOCK, _FOR_TRAINER)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, earlier)
+
+
+def _follow_trainer(_: int) -> None:
+    """Let this worker end when the trainer does, however that ends, and not before.
+
+    DataLoader's own watch is not enough: a worker that sees that the trainer is dead waits for ever
+    until somebody has read what it made.
+    """
+    signal.pthread_sigmask(signal.SIG_BLOCK, _FOR_TRAINER)
+    if not hasattr(signal, "sigwaitinfo"):  # macOS: who sends a signal cannot be known
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+    else:
+        Thread(target=_obey_trainer, daemon=True).start()
+    Thread(target=_end_with_trainer, daemon=True).start()
+
+
+def _end_with_trainer() -> None:
+    trainer = multiprocessing.parent_process()
+    assert trainer  # noqa: S101 - a worker has one
+    trainer.join()
+    os._exit(1)
+
+
+def _obey_trainer() -> None:
+    """End at a SIGTERM of the trainer."""
+    trainer = multiprocessing.parent_process()
+    while trainer and signal.sigwaitinfo({signal.SIGTERM}).si_pid != trainer.pid:
+        pass
+    os._exit(0)

@@ -9,7 +9,7 @@ Shapes: M micro-batches of this process, J objectives.
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from modeling.batch import Batch
 from modeling.training.optimizer import Optimizer
 from modeling.training.schedules import Schedule
+from modeling.training.termination import Termination
 from modeling.training.world import World
 
 
@@ -64,7 +65,10 @@ class Step:
     _sums: _Reading
     """(M * J) summed losses of this process."""
     _totals: _Reading
-    """(2 * J + 2) of all processes: summed losses, targets; pieces; the gradient's norm."""
+    """(2 * J + 3) of all processes: summed losses, targets; pieces; how many were asked to end;
+    the gradient's norm."""
+    _known: _Reading
+    """Such totals that are there already: of this step, or, on a GPU, of the one before."""
 
     @property
     def sums(self) -> dict[str, float]:
@@ -80,7 +84,12 @@ class Step:
     @property
     def n_pieces(self) -> int:
         """Over all processes, special pieces included."""
-        return int(self._totals.values[-2])
+        return int(self._totals.values[-3])
+
+    @property
+    def is_end_asked(self) -> bool:
+        """Whether SIGTERM had come to any process: all see it at the same step, without waiting."""
+        return self._known.values[-2] > 0
 
     @property
     def gradient_norm(self) -> float:
@@ -124,6 +133,7 @@ class Conditions:
     seed: int = 1
     precision: str = "float32"
     """Or ``bfloat16``, of autocast."""
+    termination: Termination = field(default_factory=Termination)
 
     def autocast(self) -> AbstractContextManager[object]:
         """Compute in ``precision`` inside."""
@@ -163,6 +173,7 @@ def train(
             before.check()
         rate = schedule.rate(number)
         norm = optimizer.gradients.norm()
+        reading = _Reading(torch.cat([totals, norm.double()[None]]))
         step = Step(
             number=number,
             rate=rate,
@@ -170,7 +181,8 @@ def train(
             ids=tuple(batch.ids for batch in micro_batches),
             n_examples=sum(len(batch.ids) for batch in micro_batches),
             _sums=_Reading(sums.flatten()),
-            _totals=_Reading(torch.cat([totals, norm.double()[None]])),
+            _totals=reading,
+            _known=reading if waits or before is None else before._totals,  # noqa: SLF001
         )
         if waits:
             step.check()
@@ -198,8 +210,8 @@ def _gradients(
     ``weights``: the names of the objectives, and (J,) the weight of each, on the device.
     """
     world, (names, of_one) = conditions.world, weights
-    totals = world.sum(_counts(micro_batches, names, world.device))
-    scale = (of_one / totals[:-1].clamp(min=1)).float()
+    totals = world.sum(_counts(micro_batches, names, conditions))
+    scale = (of_one / totals[:-2].clamp(min=1)).float()
     optimizer.gradients.flat.zero_()
     rows = []
     for batch in micro_batches:
@@ -214,12 +226,14 @@ def _gradients(
     return sums, torch.cat([world.sum(sums.double().sum(dim=0)), totals])
 
 
-def _counts(micro_batches: Sequence[Batch], names: Sequence[str], device: torch.device) -> Tensor:
-    """(J + 1,) targets by objective, and pieces, of this process; all 0 where it has no batch."""
+def _counts(micro_batches: Sequence[Batch], names: Sequence[str], conditions: Conditions) -> Tensor:
+    """(J + 2,) targets by objective, and pieces, of this process; 1 where it was asked to end."""
+    device = conditions.world.device
     rows = [[batch.n_targets.get(name, 0) for name in names] for batch in micro_batches]
     n_targets = np.array(rows).reshape(-1, len(names)).sum(axis=0)
     n_pieces = sum(len(batch.pieces) for batch in micro_batches)
-    counts = torch.tensor([*n_targets, n_pieces], dtype=torch.float64)
+    is_end_asked = conditions.termination.is_asked
+    counts = torch.tensor([*n_targets, n_pieces, is_end_asked], dtype=torch.float64)
     if device.type == "cuda":  # from pinned memory, or else the copy waits for the GPU
         counts = counts.pin_memory()
     return counts.to(device, non_blocking=True)

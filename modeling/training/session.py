@@ -40,16 +40,20 @@ from modeling.training.run_folder import RunFolder
 from modeling.training.schedules import build_schedule
 from modeling.training.sources import ENTITIES, Sources, complete, open_sources
 from modeling.training.telling import Display, Recorder
+from modeling.training.termination import Terminated, Termination
 from modeling.training.weights import Distances, histograms
 from modeling.training.world import World
 
 log = logging.getLogger(__name__)
 
 
-def pretrain(job: Job, world: World, display: Display) -> Path:
+def pretrain(
+    job: Job, world: World, display: Display, *, termination: Termination | None = None
+) -> Path:
     """Train, or go on; returns the folder of the trained model.
 
-    Raises ``CorpusError`` or ``ConfigError`` for what does not fit, and ``DivergedError``.
+    Raises ``CorpusError`` or ``ConfigError`` for what does not fit, ``DivergedError``, and, where
+    ``termination`` asks for the end, ``Terminated``, after a checkpoint was written.
     """
     sources = open_sources(job.examples)
     config = complete(job.config, sources)
@@ -66,7 +70,12 @@ def pretrain(job: Job, world: World, display: Display) -> Path:
             settings,
             folder=folder,
             base=job.init_from,
-            world=world,
+            conditions=Conditions(
+                world,
+                seed=config.training.seed,
+                precision=config.training.precision,
+                termination=termination or Termination(),
+            ),
             display=display,
         )
         return session.run()
@@ -83,13 +92,13 @@ class Session:
         *,
         folder: RunFolder,
         base: Path | None,
-        world: World,
+        conditions: Conditions,
         display: Display,
     ) -> None:
-        training = config.training
+        training, world = config.training, conditions.world
         self.config, self.sources, self.settings = config, sources, settings
         self.folder, self.base, self.world, self.display = folder, base, world, display
-        self.conditions = Conditions(world, seed=training.seed, precision=training.precision)
+        self.conditions = conditions
         self.weights = config.heads.weights
         self.schedule = build_schedule(config)
         self.feed = Feed(config, sources, world)
@@ -197,17 +206,22 @@ class Session:
                 shutil.rmtree(folder, ignore_errors=True)  # of a shorter run: --force
         self.clock.go()
         try:
-            with closing(steps):
+            with closing(steps), self.conditions.termination.deferred():
                 for step in steps:
                     self._note(step)
                     if step.number % training.evaluate_every == 0 or self._is_done():
                         self._evaluate_and_note()
                     if self._is_done():
                         self._log(step)
-                    if step.number % training.checkpoint_every == 0 or self._is_done():
+                    is_end_asked = self._is_end_asked(step)
+                    is_due = step.number % training.checkpoint_every == 0
+                    if is_due or is_end_asked or self._is_done():
                         self._save()
                     if self._is_done():
                         return
+                    if is_end_asked:
+                        self.display.say(f"SIGTERM: wrote a checkpoint after step {step.number:,}")
+                        raise Terminated
         except DivergedError as error:
             name = f"broken-step-{error.step:06d}-of-{self.world.rank}.json"
             write_json(self.folder.path / name, {"step": error.step, "examples": list(error.ids)})
@@ -275,6 +289,11 @@ class Session:
         training, progress = self.config.training, self.progress
         has_stalled = 0 < training.patience <= progress.n_worse
         return progress.step >= training.max_steps or has_stalled
+
+    def _is_end_asked(self, step: Step) -> bool:
+        """Whether SIGTERM came; processes that train together end after the same step."""
+        is_alone = self.world.size == 1
+        return self.conditions.termination.is_asked if is_alone else step.is_end_asked
 
     def _save(self) -> None:
         """Write a checkpoint, and remove old ones."""

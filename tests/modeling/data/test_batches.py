@@ -1,4 +1,7 @@
+import multiprocessing
 import pickle
+import signal
+import subprocess
 from dataclasses import fields, replace
 from itertools import islice
 
@@ -147,6 +150,24 @@ def test_an_error_in_a_worker_names_the_example(samples, pieces, tmp_path):
 
     with pytest.raises(CorpusError, match=f"^{bad.path}: example b#0: has a piece beyond"):
         list(batches.steps(0, 1))
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.skipif(not hasattr(signal, "sigwaitinfo"), reason="who sent a signal is not known")
+def test_workers_end_at_a_sigterm_of_their_trainer_alone(samples, pieces, train):
+    steps = Batches(samples.config(data={"n_workers": 1}), [train], pieces).steps(0, 1000)
+    first = next(steps)
+    [worker] = multiprocessing.active_children()
+
+    subprocess.run(["/bin/kill", "-TERM", str(worker.pid)], check=True)  # from another process
+    others = list(islice(steps, 20))
+    was_alive = worker.is_alive()
+    worker.terminate()
+    worker.join(60)
+
+    assert len([first, *others]) == 21
+    assert was_alive
+    assert worker.exitcode == 0
 
 
 @pytest.mark.parametrize("pairs", ["none", "nsp"])

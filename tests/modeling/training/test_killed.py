@@ -5,7 +5,9 @@ import os
 import random
 import signal
 import socket
+import sys
 import time
+from pathlib import Path
 
 import pytest
 import torch
@@ -26,8 +28,9 @@ def command(output, examples, *settings):
 
 
 COMMAND = """
-import os
+import multiprocessing, os
 os.environ.update(environment)
+multiprocessing.set_start_method(workers, force=True)  # else that of this process's own maker
 from modeling.pretrain import main
 raise SystemExit(main(argv))
 """
@@ -40,9 +43,9 @@ def start():
     context.set_forkserver_preload(["modeling.training.session", "modeling.pretrain"])
     os.environ["OMP_NUM_THREADS"] = "1"
 
-    def process(argv, **environment):
+    def process(argv, *, workers="fork", **environment):
         texts = {name: str(value) for name, value in environment.items()}
-        values = {"argv": argv, "environment": texts}
+        values = {"argv": argv, "environment": texts, "workers": workers}
         made = context.Process(target=exec, args=(COMMAND, values))  # this module has no name there
         made.start()
         return made
@@ -79,6 +82,104 @@ def test_a_run_that_is_killed_at_any_moment_ends_with_the_same_weights(start, ex
     weights = [folder / "final" / "model.safetensors" for folder in (whole, killed)]
     assert weights[0].read_bytes() == weights[1].read_bytes()
     assert lines(killed) == lines(whole)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
+@pytest.mark.parametrize(
+    ("number", "workers"),
+    [
+        (signal.SIGKILL, "fork"),
+        (signal.SIGKILL, "forkserver"),  # the default since Python 3.14
+        (signal.SIGTERM, "fork"),
+        (signal.SIGINT, "fork"),
+    ],
+)
+def test_no_worker_outlives_the_trainer(start, examples, tmp_path, number, workers):
+    settings = ["training.max_steps=100000", "data.n_workers=2"]
+    process = start(command(tmp_path / "run", examples, *settings), workers=workers)
+    wait_for_step(process, tmp_path / "run", 3)
+    workers = descendants(process.pid)
+
+    os.kill(process.pid, number)
+    process.join(60)
+
+    assert len(workers) >= 2
+    assert process.exitcode == {signal.SIGTERM: 143, signal.SIGINT: 130}.get(number, -number)
+    deadline = time.monotonic() + 60
+    while any(is_running(pid) for pid in workers) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert [pid for pid in workers if is_running(pid)] == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
+def test_sigterm_to_all_its_processes_writes_a_checkpoint_from_which_a_run_resumes(
+    start, examples, tmp_path
+):
+    settings = ["training.max_steps=120", "training.checkpoint_every=1000", "training.log_every=7"]
+    settings += ["training.evaluate_every=40"]
+    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
+    unbroken = start(command(whole, examples, *settings))
+
+    statuses = []
+    for step in (14, 56):
+        process = start(command(stopped, examples, *settings))
+        wait_for_step(process, stopped, step)
+        for pid in (*descendants(process.pid), process.pid):
+            os.kill(pid, signal.SIGTERM)
+        process.join(60)
+        statuses.append(process.exitcode)
+        kept = sorted((stopped / "checkpoints").iterdir())
+        assert int(kept[-1].name.removeprefix("step-")) >= step
+    process = start(command(stopped, examples, *settings))
+    unbroken.join()
+    process.join()
+
+    assert [*statuses, process.exitcode, unbroken.exitcode] == [143, 143, 0, 0]
+    weights = [folder / "final" / "model.safetensors" for folder in (whole, stopped)]
+    assert weights[0].read_bytes() == weights[1].read_bytes()
+    assert lines(stopped) == lines(whole)
+
+
+def test_sigterm_to_one_of_two_processes_ends_both_at_the_same_step(start, examples, tmp_path):
+    settings = ["training.max_steps=100000", "data.n_workers=0"]
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    world = {"WORLD_SIZE": 2, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    argv = command(tmp_path / "run", examples, *settings)
+    both = [start(argv, RANK=rank, **world) for rank in range(2)]
+    wait_for_step(both[0], tmp_path / "run", 3)
+
+    os.kill(both[1].pid, signal.SIGTERM)
+    for process in both:
+        process.join(60)
+
+    assert [process.exitcode for process in both] == [143, 143]
+    assert len(list((tmp_path / "run" / "checkpoints").iterdir())) == 1
+
+
+def wait_for_step(process, folder, step):
+    while process.is_alive() and last_step(folder) < step:
+        time.sleep(0.005)
+    assert process.is_alive()
+
+
+def descendants(pid):
+    running = [int(folder.name) for folder in Path("/proc").glob("[0-9]*")]
+    children = [child for child in running if stat(child)[1:2] == [str(pid)]]
+    return [*children, *(one for child in children for one in descendants(child))]
+
+
+def stat(pid):
+    """State, parent and more of a process, if it is there."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+
+
+def is_running(pid):
+    return stat(pid)[:1] not in ([], ["Z"])
 
 
 def last_step(folder):
