@@ -23,7 +23,7 @@ from typing import Any
 
 from corpora.errors import CorpusError
 from corpora.files import inside, is_temporary, locked, refuse_links, take_away
-from corpora.journal import names_of_runs, published_files, read_journal, read_run
+from corpora.journal import names_of_runs, published_files, read_journal, read_run, sealed
 from corpora.plan import Plan, Stage, Unit, shard_name
 from corpora.receipts import Accounting, Receipt, read_receipt, total_of
 from corpora.record_errors import INTERNAL_ERROR
@@ -320,7 +320,7 @@ class Build:
         sync_folder(self.output)
         run = {"pipeline": self.plan.pipeline, "fingerprint": self.plan.fingerprint}
         reused = {"reused": self.reused} if self.reused else {}
-        write_json(self.output / "run.json", run | reused | {"files": files})
+        write_json(self.output / "run.json", sealed(run | reused | {"files": files}))
         sync_folder(self.output)
 
     def _publish_dataset(self, dataset: str, paths: Sequence[Path]) -> dict[str, str]:

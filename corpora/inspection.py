@@ -5,13 +5,14 @@ import io
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
 from corpora.document import Document, Sentence
 from corpora.errors import CorpusError, DamagedDatasetError
 from corpora.files import check_plain
+from corpora.journal import is_whole
 from corpora.plan import fingerprint_of
 from corpora.receipts import Accounting
 from corpora.rows import FROM_ROW
@@ -38,6 +39,8 @@ def verify(path: Path, *, rows: bool = False) -> list[str]:
     for name, sha256 in files.items():
         _check_hash(path / name, sha256)
     folders = sorted({Path(name).parent for name in files if Path(name).name == "dataset.json"})
+    for folder in folders:
+        _check_listed(path, folder, files)
     lines = [_verify_dataset(path / folder, rows=rows) for folder in folders]
     for folder in folders:
         if read_description(path / folder)["plan"]["fingerprint"] != fingerprint:
@@ -45,10 +48,22 @@ def verify(path: Path, *, rows: bool = False) -> list[str]:
     return [*lines, f"{path}: {len(files)} files have the hashes of run.json"]
 
 
+def _check_listed(path: Path, folder: Path, files: Mapping[str, str]) -> None:
+    """Raise where ``run.json`` lacks something of a dataset, or another dataset of its plan."""
+    about = read_description(path / folder)
+    names = [*(shard["name"] for shard in about["shards"]), "rejected.jsonl"]
+    of_plan = (Path(name) / "dataset.json" for name in about["plan"].get("schemas", ()))
+    for name in [*((folder / name).as_posix() for name in names), *map(Path.as_posix, of_plan)]:
+        if name not in files:
+            raise DamagedDatasetError(f"{path / 'run.json'}: does not list {name}. {_AGAIN}")
+
+
 def _read_run(file: Path) -> tuple[str, dict[str, str]]:
     try:
         run = json.loads(file.read_text(encoding="utf-8"))
         fingerprint, files = str(run["fingerprint"]), dict(run["files"])
+        if not is_whole(run):
+            raise ValueError("other bytes than were written")
     except (ValueError, KeyError, TypeError) as error:
         raise DamagedDatasetError(f"{file}: damaged ({error}). {_AGAIN}") from error
     for name in files:

@@ -1,10 +1,12 @@
 """What lies in an output folder of a run: what is in force, and what runs have put there."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from corpora.files import check_plain
+from corpora.plan import fingerprint_of
 
 
 def read_run(output: Path) -> dict[str, Any]:
@@ -14,13 +16,27 @@ def read_run(output: Path) -> dict[str, Any]:
     """
     try:
         run = json.loads((output / "run.json").read_text(encoding="utf-8"))
-        if not isinstance(run, dict) or not isinstance(run["files"], dict):
+        if not isinstance(run, dict) or not isinstance(run["files"], dict) or not is_whole(run):
             return {}
     except (OSError, ValueError, KeyError):
         return {}
     for name in run["files"]:
         check_plain(name, where=output / "run.json")
     return run
+
+
+def sealed(run: Mapping[str, Any]) -> dict[str, Any]:
+    """``run.json`` with a hash of itself; what it says under ``reused`` makes no difference."""
+    return {**run, "sha256": _hash_of(run)}
+
+
+def is_whole(run: Mapping[str, Any]) -> bool:
+    """Whether ``run.json`` is as it was written; earlier versions wrote no hash."""
+    return run.get("sha256", "") in {"", _hash_of(run)}
+
+
+def _hash_of(run: Mapping[str, Any]) -> str:
+    return fingerprint_of({name: run[name] for name in run if name not in {"reused", "sha256"}})
 
 
 def published_files(output: Path) -> list[str]:

@@ -13,7 +13,7 @@ kill at any moment, finds the old version or the new one. Readers ask once, and 
 import fcntl
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -27,23 +27,21 @@ LOCK = ".lock"
 _INCOMING, _REMOVED = ".incoming-", ".removed-"
 _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _MARKERS = ("run.json", "dataset.json")
-State = tuple[int, int, int]
-"""Inode, size and time of the last change: of a file that was replaced or edited, others."""
 
 
 def publish(source: Path, shelf: Path, *, version: str | None = None) -> Path:
-    """Verify what a run made, and make it the current version of a shelf, ``STORE/NAME``.
+    """Make what a run made the current version of a shelf, ``STORE/NAME``.
 
-    Files are linked where that can be, else copied and verified again; ``source`` may go
-    afterwards. Without a ``version`` it is called by its fingerprint. What is there already under
-    that name, with the same files, only becomes current. Raises ``CorpusError`` where something is
-    damaged or changes meanwhile, the name holds other data, or another process works on either.
+    Files are linked where that can be, else copied, and verified in their new place; ``source``
+    may go afterwards. Without a ``version`` it is called by its fingerprint. What is there already
+    under that name, with the same files, only becomes current. Raises ``CorpusError`` where
+    something is damaged or changes meanwhile, ``run.json`` and ``dataset.json`` do not agree, the
+    name holds other data, or another process works on either.
     """
     from corpora.inspection import verify
 
     with _held_while_read(source):
-        before = _states(source)
-        verify(source)
+        names = _files(source)
         version = version or _fingerprint(source)[:12]
         target = _target(shelf, version)
         with hold(shelf):
@@ -51,8 +49,7 @@ def publish(source: Path, shelf: Path, *, version: str | None = None) -> Path:
                 _check_same(source, target)
                 verify(target)
             else:
-                _note(shelf, version)
-                _bring_in(source, target, before=before)
+                _bring_in(source, target, names)
             _make_current(shelf, version)
     return target
 
@@ -140,31 +137,27 @@ def _held_while_read(source: Path) -> Iterator[None]:
         yield
 
 
-def _bring_in(source: Path, target: Path, *, before: Mapping[str, State]) -> None:
-    """Make a version of what was verified, under a hidden name until it is whole.
-
-    ``before``: its files as they were when that began. A link to one that was replaced since would
-    be a link to bytes that nobody has looked at; what is copied is verified again.
-    """
+def _bring_in(source: Path, target: Path, names: Sequence[str]) -> None:
+    """Make a version of files of a run, under a hidden name until it is verified there."""
     from corpora.build import sync_folder
     from corpora.inspection import verify
     from corpora.shards import link_or_copy
 
     incoming = target.with_name(f"{_INCOMING}{target.name}")
-    names = list(before)
     try:
         for name in names:
             (incoming / name).parent.mkdir(parents=True, exist_ok=True)
-        copied = {name for name in names if link_or_copy(source / name, incoming / name)}
-        for name in names:
-            if name not in copied and _state(incoming / name) != before[name]:
-                raise CorpusError(f"{source / name}: was changed meanwhile. Publish it again.")
-        if copied:
-            verify(incoming)
+            if not (source / name).exists():
+                raise DamagedDatasetError(f"{source / name}: is missing. Run the pipeline again.")
+            link_or_copy(source / name, incoming / name)
+        verify(incoming)
         for folder in {(incoming / name).parent for name in names} | {incoming}:
             sync_folder(folder)
-    except BaseException:
+        _note(target.parent, target.name)
+    except BaseException as error:
         shutil.rmtree(incoming, ignore_errors=True)  # of a full disk, for example
+        if isinstance(error, CorpusError):
+            raise type(error)(str(error).replace(str(incoming), str(source))) from error
         raise
     incoming.rename(target)
     sync_folder(target.parent)
@@ -201,16 +194,6 @@ def _files(source: Path) -> list[str]:
     return names
 
 
-def _states(source: Path) -> dict[str, State]:
-    """The files of a run; those that are missing are left to ``verify``."""
-    return {name: _state(source / name) for name in _files(source) if (source / name).exists()}
-
-
-def _state(path: Path) -> State:
-    about = path.stat()
-    return about.st_ino, about.st_size, about.st_mtime_ns
-
-
 def _target(shelf: Path, version: str) -> Path:
     if not _VERSION.fullmatch(version) or version in {CURRENT, HISTORY}:
         raise UsageError(
@@ -220,11 +203,11 @@ def _target(shelf: Path, version: str) -> Path:
 
 
 def _fingerprint(source: Path) -> str:
+    from corpora.journal import read_run
     from corpora.shards import read_description
 
-    found = [source, *sorted(source.glob("*/"))]
-    folder = next(folder for folder in found if (folder / "dataset.json").exists())
-    return str(read_description(folder)["plan"]["fingerprint"])
+    said = read_run(source) or read_description(source)["plan"]
+    return str(said.get("fingerprint"))
 
 
 def _check_same(source: Path, target: Path) -> None:
@@ -248,7 +231,7 @@ def _said_of_data(marker: Path) -> object:
         return marker.read_bytes()
     if not isinstance(said, dict):
         return said
-    return {name: value for name, value in said.items() if name != "reused"}
+    return {name: value for name, value in said.items() if name not in {"reused", "sha256"}}
 
 
 def _is_version(path: Path) -> bool:

@@ -34,6 +34,7 @@ def publish(
     """
     from corpora import store  # noqa: PLC0415 - for --help
     from corpora.files import take_away  # noqa: PLC0415
+    from corpora.journal import sealed  # noqa: PLC0415
     from corpora.plan import fingerprint_of  # noqa: PLC0415
     from corpora.shards import link_or_copy, sha256_of, write_json  # noqa: PLC0415
 
@@ -47,7 +48,7 @@ def publish(
             (staged / name).parent.mkdir(parents=True, exist_ok=True)
             link_or_copy(path, staged / name)
         about = {"kind": KIND, "fingerprint": fingerprint, "files": hashes}
-        write_json(staged / "run.json", about)
+        write_json(staged / "run.json", sealed(about))
         return store.publish(staged, shelf, version=version or fingerprint[:12])
     finally:
         shutil.rmtree(staged, ignore_errors=True)

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import random
 import shutil
 from pathlib import Path
 
@@ -10,7 +11,8 @@ import pytest
 from corpora.build import hold as hold_output
 from corpora.errors import CorpusError, DamagedDatasetError, FolderInUseError, UsageError
 from corpora.inspection import verify
-from corpora.plan import Plan, Unit
+from corpora.plan import Plan, Unit, fingerprint_of
+from corpora.shards import link_or_copy, sha256_of
 from corpora.store import current, hold, publish, switch, version_names
 from tests.corpora.store.stored_runs import make, text_of
 
@@ -186,16 +188,108 @@ def test_what_is_replaced_while_it_is_published_is_not_published(
 ):
     source, other = make(tmp_path / "run", "Ein Text."), make(tmp_path / "other", "Ein anderer.")
 
-    def verify_then_replace(path):
-        verify(path)
-        (other / name).replace(source / name)
+    def replace_then_link(path, target):
+        if (other / name).exists():
+            (other / name).replace(source / name)
+        return link_or_copy(path, target)
 
-    monkeypatch.setattr("corpora.inspection.verify", verify_then_replace)
+    monkeypatch.setattr("corpora.shards.link_or_copy", replace_then_link)
 
-    with pytest.raises(CorpusError, match="changed meanwhile"):
+    with pytest.raises(DamagedDatasetError, match=f"{source / name}: damaged"):
         publish(source, shelf, version="v")
 
     assert version_names(shelf) == []
+
+
+def test_what_is_replaced_after_it_was_verified_is_not_what_is_published(
+    tmp_path, shelf, monkeypatch
+):
+    source, other = make(tmp_path / "run", "Ein Text."), make(tmp_path / "other", "Ein anderer.")
+    shard = Path("documents", "shard-00000.arrow")
+
+    def verify_then_replace(path):
+        verify(path)
+        (other / shard).replace(source / shard)
+
+    monkeypatch.setattr("corpora.inspection.verify", verify_then_replace)
+
+    target = publish(source, shelf, version="v")
+
+    verify(target)
+    assert text_of(target) == "Ein Text."
+
+
+def edit(file, change):
+    values = json.loads(file.read_text("utf-8"))
+    change(values)
+    file.write_text(json.dumps(values), "utf-8")
+
+
+NAMES = ["documents/shard-00000.arrow", "documents/rejected.jsonl", "report.md"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_run_whose_list_lacks_a_file_is_not_published_and_made_whole_by_its_command(
+    name, published, tmp_path
+):
+    source = make(tmp_path / "run", "Ein Text.")
+    edit(source / "run.json", lambda run: run["files"].pop(name))
+
+    with pytest.raises(DamagedDatasetError, match=r"run\.json: damaged"):
+        publish(source, published, version="v6")
+
+    assert version_names(published) == ["v1", "v2", "v3", "v4", "v5"]
+    make(source, "Ein Text.")
+    verify(publish(source, published, version="v6"))
+
+
+@pytest.mark.parametrize("name", [*NAMES[:2], "titles/dataset.json"])
+def test_a_list_without_a_hash_lacks_no_file_of_a_dataset(name, published, tmp_path):
+    source = make(tmp_path / "run", "Ein Text.")
+
+    def forget(run):
+        run["files"].pop(name, None)
+        run.pop("sha256")  # as earlier versions wrote it
+
+    edit(source / "run.json", forget)
+    if name not in NAMES:
+        with_another_dataset(source, name.partition("/")[0])
+
+    with pytest.raises(DamagedDatasetError, match=f"does not list {name}"):
+        publish(source, published, version="v6")
+
+
+def with_another_dataset(source, name):
+    """Let the plan of a run have another dataset, of which ``run.json`` knows nothing."""
+
+    def add(about):
+        about["plan"]["schemas"][name] = "documents 1"
+        about["plan"].pop("fingerprint")
+        about["plan"] = {"fingerprint": fingerprint_of(about["plan"]), **about["plan"]}
+
+    file = source / "documents" / "dataset.json"
+    edit(file, add)
+    fingerprint = json.loads(file.read_text("utf-8"))["plan"]["fingerprint"]
+    files = {"documents/dataset.json": sha256_of(file)}
+    edit(source / "run.json", lambda run: run["files"].update(files))
+    edit(source / "run.json", lambda run: run.update(fingerprint=fingerprint))
+
+
+def test_no_flipped_bit_of_a_list_is_published(tmp_path):
+    source = make(tmp_path / "run", "Ein Text.")
+    whole = (source / "run.json").read_bytes()
+    rng = random.Random(1)
+    for place in range(len(whole)):
+        flipped = bytearray(whole)
+        flipped[place] ^= 1 << rng.randrange(8)
+        (source / "run.json").write_bytes(flipped)
+        try:
+            verify(source)
+        except CorpusError:
+            continue
+        # a space, the case of a letter of \u00e9: what it says is the same; or it has no hash
+        said, wanted = json.loads(flipped), json.loads(whole)
+        assert {**said, "sha256": wanted["sha256"]}["files"] == wanted["files"]
 
 
 @pytest.mark.parametrize(("name", "content"), [("current", b"\xff\xfe"), ("history.json", b'"v1"')])
