@@ -107,7 +107,8 @@ def change_lines(listed: Iterable[Change]) -> Iterator[str]:
     """``changes.tsv``: how the vocabulary differs from the one before."""
     yield "\t".join(Change._fields) + "\n"
     for change in listed:
-        yield "\t".join("" if value is None else str(value) for value in change) + "\n"
+        values = ("" if value is None else " ".join(str(value).split()) for value in change)
+        yield "\t".join(values) + "\n"
 
 
 def coverage_lines(counters: Mapping[str, int]) -> Iterator[str]:
@@ -152,7 +153,7 @@ def report(counters: Mapping[str, int], parameters: Mapping[str, Any], rows: Ite
 
 def _shown(value: Any) -> str:
     text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-    return text.replace("|", "\\|")
+    return " ".join(text.split()).replace("|", "\\|")
 
 
 def read_equivalents(path: Path) -> pa.Table:

@@ -38,8 +38,8 @@ def check_encoding(name: str) -> str:
         return text_encoding(name)
     except LookupError as error:
         raise UsageError(
-            f"--encoding {name}: no encoding of text files that is known. There are utf-8, "
-            "gb18030, big5, windows-1252 …"
+            f"--encoding {name}: unknown, or none of text. There are utf-8, gb18030, big5, "
+            "windows-1252 …"
         ) from error
 
 

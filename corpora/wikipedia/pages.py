@@ -12,6 +12,7 @@ from xml.parsers import expat
 MAX_DEPTH = 100
 HASH_DIGITS = 32
 _NUMBER = re.compile(r"-?\d{1,9}")
+_CONTROL = re.compile(r"[\x00-\x20\x7f-\x9f\u2028\u2029]+")
 _OF_PAGE = frozenset({"title", "ns", "id"})
 _OF_REVISION = frozenset({"id", "timestamp", "model", "text"})
 
@@ -69,6 +70,12 @@ def read_page(xml: bytes, *, position: str) -> Page:
     return reader.page(position)
 
 
+def _on_one_line(title: str) -> str:
+    """A title without control characters and ends of lines, as MediaWiki has all of its titles."""
+    title = title.strip()
+    return title if title.isprintable() else _CONTROL.sub(" ", title).strip()
+
+
 class _PageReader:
     """Expat's handlers, and what they have seen.
 
@@ -97,7 +104,7 @@ class _PageReader:
 
     def page(self, position: str) -> Page:
         """Put together what was read; raises ``PageError``."""
-        title = self.of_page.get("title", "").strip()
+        title = _on_one_line(self.of_page.get("title", ""))
         if not title:
             raise PageError("no_title", "has no title")
         text = self.of_revision.get("text")
@@ -110,7 +117,7 @@ class _PageReader:
             title=title,
             namespace=int(number) if _NUMBER.fullmatch(number) else None,
             id=self.of_page.get("id", "").strip(),
-            redirect=self.redirect,
+            redirect=None if self.redirect is None else _on_one_line(self.redirect),
             revision=self.of_revision.get("id", "").strip(),
             timestamp=self.of_revision.get("timestamp", "").strip(),
             model=self.of_revision.get("model", "").strip(),
@@ -134,7 +141,7 @@ class _PageReader:
             if name in _OF_PAGE:
                 self._collect(self.of_page)
             elif name == "redirect":
-                self.redirect = attributes.get("title", "").strip()
+                self.redirect = attributes.get("title", "")
             elif name == "revision":
                 self.of_revision, self.text_attributes = {}, {}
         elif len(self.path) == 2 and self.path[1] == "revision" and name in _OF_REVISION:

@@ -306,3 +306,16 @@ def test_dropped_tables_are_counted(tmp_path):
 
     assert describe(tmp_path / "out")["counters"]["tables.dropped"] > 0
     assert "tables were dropped whole" in (tmp_path / "out" / "report.md").read_text("utf-8")
+
+
+def test_a_newline_in_a_title_costs_nothing(tmp_path):
+    dump = SAMPLE.read_text("utf-8")
+    title = re.search("<title>(M[^<]+)</title>", dump)[1]
+    broken = dump.replace(f"<title>{title}</title>", f"<title>{title[0]}\n{title[1:]}</title>")
+    (tmp_path / SAMPLE.name).write_text(broken, "utf-8")
+
+    assert run(tmp_path / "out", input=tmp_path / SAMPLE.name) == 0
+
+    assert describe(tmp_path / "out")["accounting"]["rejected"] == {}
+    titles = [document.title for document in documents_of(tmp_path / "out")]
+    assert f"{title[0]} {title[1:]}" in titles

@@ -174,6 +174,15 @@ def test_a_page_has_what_the_dump_says_of_it(tmp_path):
     )
 
 
+def test_titles_stand_on_one_line(tmp_path):
+    odd = "\n A&#10;B\tC&#13;D\u2028E\x85F\x9fG H "
+    redirect = page(1, title=odd, more=f'<redirect title="{odd}" />')
+
+    [read_page] = read(write(tmp_path, f"{HEAD}{redirect}{FOOT}"))
+
+    assert (read_page.title, read_page.redirect) == ("A B C D E F G H",) * 2
+
+
 def test_a_page_of_the_oldest_exports_has_no_namespace_and_an_empty_redirect(tmp_path):
     old = (
         page(1, more="<redirect />")

@@ -118,3 +118,13 @@ def test_retired_rows_hold_their_place_in_exports_but_have_no_name(tmp_path):
     assert keys["[MASK2]"] == 7
     assert lines[4] == {"id": 4, "entities": [["[RETIRED 4]", "da"]], "count": 0}
     assert (second / "entity_vocab.tsv").read_text().split("\n")[4] == "[RETIRED 4]\t0"
+
+
+def test_a_name_with_a_tab_or_a_newline_stays_on_its_line(tmp_path):
+    odd = document(9, "A\tB\nC", "Se Ulm", ("Ulm", "dawiki:A\tB\nC"))
+
+    _, second = refreshed(tmp_path, [*CHANGED, odd])
+
+    listed = {change[3] for change in changes_of(second) if len(change) == 5}
+    assert len(listed) == len({change[3] for change in changes_of(second)})
+    assert "dawiki:A B C" in listed
