@@ -62,12 +62,12 @@ def _read_run(file: Path) -> tuple[str, dict[str, str]]:
     try:
         run = json.loads(file.read_text(encoding="utf-8"))
         fingerprint, files = str(run["fingerprint"]), dict(run["files"])
-        if not is_whole(run):
-            raise ValueError("other bytes than were written")
     except (ValueError, KeyError, TypeError) as error:
         raise DamagedDatasetError(f"{file}: damaged ({error}). {_AGAIN}") from error
     for name in files:
         check_plain(name, where=file)
+    if not is_whole(run):
+        raise DamagedDatasetError(f"{file}: damaged (other bytes than were written). {_AGAIN}")
     has_dataset = any(Path(name).name == "dataset.json" for name in files)
     if not has_dataset and run.get("kind") != "model":  # modeling.publish
         raise DamagedDatasetError(f"{file}: damaged (it lists no dataset). {_AGAIN}")
