@@ -30,8 +30,8 @@ from corpora.plan import (
 )
 from corpora.splits import SPLITS, parse_ratios
 from pipelines.options import CommonOptions, option
+from pipelines.outcomes import Counts, Rows, Yield
 from pipelines.run import run
-from pipelines.work import Counts, Rows, Yield
 
 if TYPE_CHECKING:
     from corpora.ner.columns import SentenceColumns

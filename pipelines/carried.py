@@ -25,10 +25,11 @@ class Carrier:
     def __call__(self, unit: Unit) -> Unit:
         """The unit, with the paths of the copies."""
         return replace(
-            unit, auxiliary={name: self._carried(file) for name, file in unit.auxiliary.items()}
+            unit, auxiliary={name: self.carried(file) for name, file in unit.auxiliary.items()}
         )
 
-    def _carried(self, file: InputFile) -> InputFile:
+    def carried(self, file: InputFile) -> InputFile:
+        """The file, with the path of its copy where it is one of this installation."""
         if not _is_installed(file.path):
             return file
         if file.path not in self._copies:

@@ -22,8 +22,8 @@ from corpora.document import ORIGINS, Rejected
 from corpora.errors import CorpusError, UsageError
 from corpora.plan import InputFile, Plan, Stage, Unit, describe_file, fingerprint_of
 from pipelines.options import CommonOptions, option
+from pipelines.outcomes import Counts, Filtered, Outcome, Rows, Written, Yield
 from pipelines.run import run
-from pipelines.work import Counts, Filtered, Outcome, Rows, Written, Yield
 
 log = logging.getLogger(__name__)
 ABOUT = __doc__

@@ -20,8 +20,8 @@ from corpora.document import Rejected
 from corpora.errors import CorpusError, UsageError
 from corpora.plan import InputFile, Plan, Stage, Unit, describe_file
 from pipelines.options import CommonOptions, option
+from pipelines.outcomes import Counts, Rows, Written, Yield
 from pipelines.run import run
-from pipelines.work import Counts, Rows, Written, Yield
 
 ABOUT = __doc__
 DATASETS = {"": "lexicon"}

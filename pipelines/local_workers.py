@@ -31,6 +31,8 @@ from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from typing import Any, NoReturn, Self
 
+from pipelines.failures import WorkerDiedError
+
 Do = Callable[[Any], Any]
 """What a worker does with a request; a function of a module."""
 _BYE = b""
@@ -39,10 +41,6 @@ _POOLS = frozenset({"polars", "rensa", "torch"})
 """Libraries whose threads are not made anew in a copy: it would wait for them for ever."""
 _PR_SET_PDEATHSIG = 1
 """Of ``prctl(2)``."""
-
-
-class WorkerDiedError(Exception):
-    """A worker ended in the middle of its work."""
 
 
 class Workers:

@@ -28,8 +28,8 @@ from pipelines.news_inputs import (
     page_units,
 )
 from pipelines.options import CommonOptions, option
+from pipelines.outcomes import Counts, Filtered, Rows, Written, Yield
 from pipelines.run import run
-from pipelines.work import Counts, Filtered, Rows, Written, Yield
 
 ABOUT = __doc__
 DATASETS = {"": "documents"}

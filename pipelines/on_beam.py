@@ -5,8 +5,7 @@ when a runner is asked for; on one machine nothing needs Beam.
 """
 
 import socket
-import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,50 @@ import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions, PortableOptions
 
 from corpora.errors import UsageError
-from pipelines.work import StageOfWork, Task, do_task
+from corpora.plan import Unit
+from corpora.shards import write_text
+from pipelines.engine import Job
+from pipelines.graph import Graph, Run
+from pipelines.in_memory import make_pipeline
+from pipelines.options import CommonOptions
+from pipelines.work import StageOfWork, Task, do_task, from_json, to_json
 
 _A_YEAR = 365 * 24 * 3600  # Beam's own service reports on a job no longer than the time-out, 60 s
+
+
+def run_jobs(jobs: Sequence[Job], options: CommonOptions, run: Run) -> None:
+    """Do graphs, each after the one before; units travel as a file, whatever their number."""
+    folder = Path(run.folder) / "carried"
+    p = make_pipeline(beam_options(options.beam), folder=folder)
+    before = p | "Begin" >> beam.Create([0])
+    for number, (graph, units) in enumerate(jobs):
+        path = folder / f"units-{number}.jsonl"
+        write_text(path, (f"{to_json(unit)}\n" for unit in units))
+        before = (
+            p
+            | f"List units {number}" >> beam.Create([str(path)])
+            | f"Read units {number}" >> beam.FlatMap(_read_units, beam.pvalue.AsList(before))
+            | f"Spread units {number}" >> beam.Reshuffle()  # without it one worker gets them all
+            | f"Phase {number}" >> _Apply(graph, options, run)
+        )
+    _finish(p)
+
+
+class _Apply(beam.PTransform):
+    """A graph as one transform, so that several may have steps of the same name."""
+
+    def __init__(self, graph: Graph, options: CommonOptions, run: Run) -> None:
+        super().__init__()
+        self._graph, self._options, self._run = graph, options, run
+
+    def expand(self, pcoll: Any) -> Any:
+        return self._graph(pcoll, self._options, self._run)
+
+
+def _read_units(path: str, _: Sequence[int]) -> Iterator[Unit]:
+    """Read the units; the side input makes this wait until what comes before is done."""
+    with Path(path).open(encoding="utf-8") as lines:
+        yield from map(from_json, lines)
 
 
 def work_on_beam(work: Sequence[StageOfWork], settings: Sequence[str], *, folder: Path) -> None:
@@ -24,7 +64,7 @@ def work_on_beam(work: Sequence[StageOfWork], settings: Sequence[str], *, folder
 
     Beam makes what it needs in ``folder``.
     """
-    p = _make_pipeline(settings, folder=folder)
+    p = make_pipeline(beam_options(settings), folder=folder)
     before = p | "Begin" >> beam.Create([0])
     for number, (tasks, merge) in enumerate(work):
         before = (
@@ -39,6 +79,11 @@ def work_on_beam(work: Sequence[StageOfWork], settings: Sequence[str], *, folder
                 | f"Merge {number}" >> beam.Create([merge])
                 | f"Merged {number}" >> beam.Map(_after, beam.pvalue.AsList(before))
             )
+    _finish(p)
+
+
+def _finish(p: Any) -> None:
+    """Run a pipeline to its end."""
     try:
         result = p.run()
         try:
@@ -53,21 +98,6 @@ def work_on_beam(work: Sequence[StageOfWork], settings: Sequence[str], *, folder
         if callable(details):
             raise RuntimeError(details()) from error
         raise
-
-
-def _make_pipeline(settings: Sequence[str], *, folder: Path) -> Any:
-    """Make Beam's pipeline; what it makes for transforms in other languages is not needed.
-
-    It is made in a folder that goes with the run: a kill would leave it in the system's.
-    """
-    folder.mkdir(exist_ok=True)
-    systems, tempfile.tempdir = tempfile.tempdir, str(folder)
-    try:
-        p = beam.Pipeline(options=beam_options(settings))
-    finally:
-        tempfile.tempdir = systems
-    Path(p.local_tempdir).rmdir()
-    return p
 
 
 def _after(task: Task, _: Sequence[int]) -> int:

@@ -33,7 +33,9 @@ from typing import Any
 from corpora.errors import CorpusError, TooManyRejectsError, UsageError
 from corpora.record_errors import INTERNAL_ERROR
 from pipelines.carried import Carrier
-from pipelines.local_workers import WorkerDiedError, Workers
+from pipelines.engine import describe, jobs_of, runner_of
+from pipelines.failures import WorkerDiedError, explain, failure_of
+from pipelines.local_workers import Workers
 from pipelines.options import CommonOptions, parse_options
 from pipelines.progress import Progress, quiet
 from pipelines.work import (
@@ -41,7 +43,6 @@ from pipelines.work import (
     StageOfWork,
     Task,
     do_task,
-    explain,
     to_json,
     version_of_code,
 )
@@ -149,17 +150,24 @@ def _build(pipeline: Any, name: str, build: Any, *, options: CommonOptions) -> l
 def _work(name: str, units: Sequence[Any], *, build: Any, options: CommonOptions) -> None:
     folder = build.folder.absolute()
     code = version_of_code() if options.has_runner else ""  # there, an installation of its own
-    work = _tasks(name, units, build=build, code=code)
-    n_tasks = sum(len(tasks) + bool(merge) for tasks, merge in work)
+    if phases := getattr(import_module(name), "PHASES", ()):
+        jobs = jobs_of(phases, build)
+        n_tasks = sum(len(units) for _, units in jobs)
+        doer: Any = runner_of(options, jobs, log=folder / "workers.log")
+        argument: Any = describe(build, code=code)
+    else:
+        argument = work = _tasks(name, units, build=build, code=code)
+        n_tasks = sum(len(tasks) + bool(merge) for tasks, merge in work)
+        doer = _doer(options, work, folder=folder)
     n_before = _count_receipts(build.receipts)
     log = folder / "workers.log"
     with (
         quiet(log) as stream,
-        _doer(options, work, folder=folder) as do,  # workers are copied before there are threads
+        doer as do,  # workers are copied before there are threads
         Progress(n_tasks, lambda: _count_receipts(build.receipts) - n_before, stream),
     ):
         try:
-            do(work)
+            do(argument)
         except Exception as error:
             raise _explain_failure(error, log=log) from error
 
@@ -220,7 +228,9 @@ def _explain_failure(error: Exception, *, log: Path) -> Exception:
     text = "".join(traceback.format_exception(error))
     if found := re.search(f"{FAILURE}([0-9a-f]+)", text):
         return CorpusError(bytes.fromhex(found[1]).decode())
-    if isinstance(error, CorpusError | OSError):
+    if clear := failure_of(error):
+        return clear
+    if isinstance(error, OSError):
         return error
     hint = f"See {log}; the same command goes on from here."
     if isinstance(error, WorkerDiedError):

@@ -6,33 +6,24 @@ Examples:
 """
 
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
-from corpora.alignment import NESTED, count_untagged, to_sentences
-from corpora.build import Build, Scratch
-from corpora.document import Document, Rejected, Sentence
+from corpora.alignment import NESTED, Nested
+from corpora.build import Build
+from corpora.document import Sentence
 from corpora.errors import UsageError
-from corpora.plan import (
-    InputFile,
-    Plan,
-    Unit,
-    describe_file,
-    describe_files,
-    find_inputs,
-    make_units,
-)
-from corpora.sampling import choose, choose_all
+from corpora.plan import Plan, describe_file, describe_files, find_inputs, make_units
+from corpora.sampling import choose_all
 from corpora.splits import SPLITS, parse_ratios, read_split_file
-from corpora.tei.edition import Edition, edition_path, load_edition
+from corpora.tei.edition import edition_path, load_edition
+from pipelines.graph import Phase, Run
 from pipelines.options import CommonOptions, option
 from pipelines.run import run
-from pipelines.work import Filtered, Outcome, Written
 
 ABOUT = __doc__
 DATASETS = {"documents": "documents", "ner": "ner"}
@@ -57,10 +48,15 @@ class Options(CommonOptions):
         None, type=Path, metavar="FILE", help="lines 'document TAB split' instead of --ratios"
     )
     seed: int = option(1, type=int, metavar="N", help="of the split (default: 1)")
-    nested: str = option("outer", choices=NESTED, help="which of nested names are tagged")
+    nested: Nested = option("outer", choices=NESTED, help="which of nested names are tagged")
     max_file_size: float = option(
         50.0, type=float, metavar="MB", help="a larger file is rejected (default: 50)"
     )
+
+    @property
+    def max_bytes(self) -> int:
+        """Bytes of the largest file that is read."""
+        return int(self.max_file_size * 1e6)
 
 
 def plan(options: Options) -> Plan:
@@ -76,7 +72,7 @@ def plan(options: Options) -> Plan:
     settings = {
         "edition_name": edition.name,
         "nested": options.nested,
-        "max_bytes": int(options.max_file_size * 1e6),
+        "max_bytes": options.max_bytes,
     }
     splits, how = _splits([file.name for file in files], options)
     auxiliary = {"edition": edition_file}
@@ -88,10 +84,8 @@ def plan(options: Options) -> Plan:
         parameters=settings | how | {"limit": options.limit, "exclude": list(options.exclude)},
         units=make_units(
             files,
-            settings=lambda inputs: (
-                settings | how | {"splits": {f.name: splits[f.name] for f in inputs if splits}}
-            ),
-            auxiliary={"edition": edition_file},
+            settings=lambda inputs: {f.name: splits[f.name] for f in inputs if splits},
+            auxiliary={},
         ),
         auxiliary=auxiliary,
     )
@@ -108,57 +102,21 @@ def _splits(names: Sequence[str], options: Options) -> tuple[Mapping[str, str], 
     return choose_all(names, ratios, seed=options.seed), how
 
 
-def write(unit: Unit, _: Scratch) -> Iterator[Outcome]:
-    """Read the files of a unit."""
-    from corpora.record_errors import read_record
+def graph(units: Any, options: Options, run: Run) -> Any:
+    """Read files, parse them, cut them into sentences, and write both."""
+    from pipelines.transforms.files import ReadFiles
+    from pipelines.transforms.tei import ParseTei, ToSentences
 
-    edition = _edition(unit.auxiliary["edition"])
-    for file in unit.inputs:
-        yield read_record(partial(_read, file, edition, unit.settings), source=file.name)
-
-
-@cache
-def _edition(file: InputFile) -> Edition:
-    file.read()  # raises where it changed since the plan was made
-    return load_edition(Path(file.path))
-
-
-def _read(file: InputFile, edition: Edition, settings: Mapping[str, Any]) -> Outcome:
-    from corpora.tei.reader import read_tei
-    from corpora.tei.xml import XmlError
-
-    if file.size > settings["max_bytes"]:
-        size, bound = file.size / 1e6, settings["max_bytes"] / 1e6
-        message = f"{file.name}: {size:.0f} MB, over the bound of {bound:g} MB (--max-file-size)."
-        return Rejected(source=file.name, position="", reason="too_large", message=message)
-    data = file.read()
-    try:
-        texts = read_tei(data, edition, name=file.name)
-    except XmlError as error:
-        return Rejected(
-            source=file.name,
-            position=error.position,
-            reason=error.reason,
-            message=str(error),
-            excerpt=error.excerpt,
-        )
-    documents = [text.document for text in texts if text.document is not None]
-    if not documents:
-        return Filtered(file.name, "no_text")
-    counters = sum((text.counters for text in texts), Counter())
-    records: list[Document | Sentence] = list(documents)
-    for document in documents:
-        counters += count_untagged(document, settings["nested"])
-        split = partial(_split_of, file.name, settings)
-        records.extend(to_sentences(document, split, nested=settings["nested"]))
-    return Written(records, counters)
+    return (
+        units
+        | ReadFiles(max_bytes=options.max_bytes)
+        | ParseTei(edition=run.auxiliary["edition"])
+        | ToSentences(nested=options.nested, ratios=parse_ratios(options.ratios), seed=options.seed)
+        | run.write_shards()
+    )
 
 
-def _split_of(name: str, settings: Mapping[str, Any], id: str) -> str:
-    """The split of a sentence: that of its file, or by its own hash."""
-    if split := settings["splits"].get(name):
-        return str(split)
-    return choose(id, settings["ratios"], seed=settings["seed"])
+PHASES = (Phase(graph),)
 
 
 def write_side_files(build: Build) -> None:
@@ -174,7 +132,7 @@ def write_side_files(build: Build) -> None:
         with (build.side / f"{split}.conll").open("wb") as conll:
             write_ner_json(_tee_conll(source(), conll), build.side / f"{split}.json")
     if build.plan.parameters["split"] != "sentence":
-        chosen = {name: s for u in build.plan.units for name, s in u.settings["splits"].items()}
+        chosen = {name: s for unit in build.plan.units for name, s in unit.settings.items()}
         write_text(build.side / "splits.tsv", (f"{name}\t{chosen[name]}\n" for name in chosen))
     health = examine(sources)
     title = f"NER data from the edition {build.plan.parameters['edition_name']}"

@@ -24,8 +24,8 @@ from corpora.document import Rejected
 from corpora.errors import UsageError
 from corpora.plan import InputFile, Plan, Stage, Unit, describe_files, find_inputs, make_units
 from pipelines.options import CommonOptions, option
+from pipelines.outcomes import Counts, Filtered, Rows, Written, Yield
 from pipelines.run import run
-from pipelines.work import Counts, Filtered, Rows, Written, Yield
 
 ABOUT = __doc__
 DATASETS = {"": "documents"}

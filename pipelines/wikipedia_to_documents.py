@@ -24,8 +24,8 @@ from corpora.document import Rejected
 from corpora.errors import CorpusError, UsageError
 from corpora.plan import InputFile, Plan, Stage, Unit, describe_file, describe_files, find_inputs
 from pipelines.options import CommonOptions, option
+from pipelines.outcomes import Counts, Filtered, Rows, Written, Yield
 from pipelines.run import run
-from pipelines.work import Counts, Filtered, Rows, Written, Yield
 
 ABOUT = __doc__
 DATASETS = {"documents": "documents", "redirects": "redirects", "reuse": "reuse"}

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from corpora.errors import CorpusError
-from pipelines import local_workers, run, tei_to_ner
+from pipelines import tei_to_ner
+from pipelines.graph import Phase
+from tests.pipelines import broken_graphs
 from tests.pipelines.test_interruptions import copies, finish, start  # noqa: F401 - a fixture
-from tests.pipelines.test_local_workers import end_of, session_of, wait_for
+from tests.pipelines.test_local_workers import end_of, wait_for
 from tests.pipelines.test_tei_to_ner import LETTERS, OPTIONS, files_of
 
 KILLS = 6
@@ -40,8 +41,12 @@ def test_killed_run_leaves_no_process_at_any_moment_of_its_start(copies, tmp_pat
 
 
 def workers_of(process):
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    return [int(pid) for pid in children.read_text().split()]
+    """The workers of a run: what its server of processes has started."""
+    return [pid for child in children_of(process.pid) for pid in children_of(child)]
+
+
+def children_of(pid):
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 @pytest.fixture
@@ -63,7 +68,7 @@ def test_run_whose_worker_is_killed_says_so_and_goes_on(run_at_work, copies):  #
     last = errors.splitlines()[-1]
     assert last.startswith(f"error: Worker process {victim} was killed by SIGKILL")
     assert re.search(r"See .*/workers.log; the same command goes on from here\.$", last)
-    assert not session_of(process.pid)
+    end_of(process)
     assert finish(start(output, copies, "--workers", "2")) == 0
 
 
@@ -75,18 +80,14 @@ def test_interrupted_run_with_workers_leaves_none(run_at_work, copies):  # noqa:
 
     assert process.returncode == 130
     assert errors.splitlines()[-1] == "error: interrupted. The same command goes on from here."
-    assert not session_of(process.pid)
+    end_of(process)
     assert not (output / "run.json").exists()
     assert finish(start(output, copies, "--workers", "2")) == 0
 
 
 def test_what_workers_write_to_standard_error_is_in_their_log(tmp_path, monkeypatch, capfd):
-    def loud(_):
-        os.write(2, b"a library of the worker complains\n")
-        raise CorpusError("and fails")
-
-    monkeypatch.setattr(local_workers, "_can_fork", lambda: True)
-    monkeypatch.setattr(run, "do_task", loud)
+    monkeypatch.setattr("corpora.plan.UNIT_FILES", 4)
+    monkeypatch.setattr(tei_to_ner, "PHASES", (Phase(broken_graphs.cannot_read),))
     command = ["--input", str(LETTERS), "--output", str(tmp_path / "out"), *OPTIONS]
 
     assert tei_to_ner.main([*command, "--workers", "2"]) == 1

@@ -116,10 +116,10 @@ def session_of(pid):
 both_ways = pytest.mark.usefixtures("way")
 
 
-def end_of(leader):
+def end_of(leader, *, seconds=10.0):
     """Wait until nobody of a session lives, not long; ends it where that is in vain."""
     try:
-        wait_for(lambda: not session_of(leader.pid), seconds=2.0)
+        wait_for(lambda: not session_of(leader.pid), seconds=seconds)
     finally:
         with suppress(ProcessLookupError):
             os.killpg(leader.pid, signal.SIGKILL)

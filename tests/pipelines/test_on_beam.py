@@ -10,9 +10,10 @@ from pathlib import Path
 import apache_beam as beam
 import pytest
 
-from corpora.errors import CorpusError
-from pipelines import documents_to_lexicon, local_workers, tei_to_ner, text_to_documents
+from pipelines import documents_to_lexicon, tei_to_ner, text_to_documents
+from pipelines.graph import Phase
 from pipelines.on_beam import beam_options
+from tests.pipelines import broken_graphs
 from tests.pipelines.test_tei_to_ner import LETTERS, files_of
 
 STORY = Path(__file__).parents[1] / "data" / "text" / "wulingzhen.txt"
@@ -76,14 +77,15 @@ def test_job_service_that_does_not_answer_is_named(tmp_path, capsys):
     assert "--job_endpoint localhost:1: no job service answers" in capsys.readouterr().err
 
 
-@WAYS
-def test_error_of_a_unit_is_told_as_it_is_whoever_does_it(way, tmp_path, monkeypatch, capsys):
-    def fail(*_):
-        raise CorpusError("b.xml:7: what is wrong. What to do.")
+@pytest.fixture
+def of_two_units(monkeypatch):
+    monkeypatch.setattr("corpora.plan.UNIT_FILES", 4)
 
-    monkeypatch.setattr("corpora.plan.UNIT_FILES", 2)  # or it would be one unit
-    monkeypatch.setattr(tei_to_ner, "write", fail)
-    monkeypatch.setattr(local_workers, "_can_fork", lambda: True)
+
+@WAYS
+@pytest.mark.usefixtures("of_two_units")
+def test_error_of_a_unit_is_reported_whoever_does_it(way, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(tei_to_ner, "PHASES", (Phase(broken_graphs.cannot_read),))
 
     assert tei_to_ner.main(["--input", str(LETTERS), "--output", str(tmp_path / "out"), *way]) == 1
 
@@ -91,17 +93,13 @@ def test_error_of_a_unit_is_told_as_it_is_whoever_does_it(way, tmp_path, monkeyp
 
 
 @WAYS
+@pytest.mark.usefixtures("of_two_units")
 def test_fault_of_ours_is_named_and_the_log_has_the_rest(way, tmp_path, monkeypatch, capsys):
-    def fault(*_):
-        raise ZeroDivisionError("in our code")
-
-    monkeypatch.setattr("corpora.plan.UNIT_FILES", 2)  # or it would be one unit
-    monkeypatch.setattr(tei_to_ner, "write", fault)
-    monkeypatch.setattr(local_workers, "_can_fork", lambda: True)
+    monkeypatch.setattr(tei_to_ner, "PHASES", (Phase(broken_graphs.has_a_bug),))
 
     assert tei_to_ner.main(["--input", str(LETTERS), "--output", str(tmp_path / "out"), *way]) == 1
 
     last = capsys.readouterr().err.splitlines()[-1]
     assert re.match("error: ZeroDivisionError: in our code.*See .*/workers.log; the same", last)
     [log] = (tmp_path / "out").glob(".build/*/workers.log")
-    assert "in fault" in log.read_text()
+    assert "in broken_read" in log.read_text()

@@ -1,8 +1,6 @@
 """What a worker does on another machine: refuses other code, bears a second attempt, reads ours."""
 
 import errno
-import json
-import re
 import shlex
 import shutil
 import subprocess
@@ -14,10 +12,15 @@ from pathlib import Path
 import pytest
 
 from corpora.build import Scratch, hold
-from corpora.shards import sha256_of
+from corpora.errors import CorpusError
+from corpora.shards import sha256_of, temporary_path
 from pipelines import documents_to_lexicon, tei_to_ner, text_to_documents
-from pipelines.run import _tasks
-from pipelines.work import FAILURE, UnitFailedError, do_unit, explain, version_of_code
+from pipelines.engine import describe
+from pipelines.failures import explain
+from pipelines.in_memory import run_graph
+from pipelines.transforms.files import ReadFiles
+from pipelines.transforms.tei import ParseTei, ToSentences
+from pipelines.work import version_of_code
 from tests.pipelines.test_tei_to_ner import LETTERS, files_of
 
 NAME = "pipelines.tei_to_ner"
@@ -30,14 +33,13 @@ def options(output, *, edition="tei"):
 
 @contextmanager
 def planned(output, **settings):
-    """A run that holds its folder, and the tasks of its units."""
+    """A run that holds its folder, and what its transforms know of it."""
     with hold(output, tei_to_ner.plan(options(output, **settings))) as build:
-        [(tasks, _)] = _tasks(NAME, build.pending(), build=build)
-        yield build, tasks
+        yield build, describe(build, code=version_of_code())
 
 
-def message_of(error):
-    return bytes.fromhex(str(error.value).removeprefix(FAILURE)).decode()
+def do(unit, run):
+    run_graph(tei_to_ner.graph, [unit], options=options(Path(run.folder)), run=run)
 
 
 @pytest.mark.parametrize(
@@ -48,34 +50,35 @@ def message_of(error):
     ],
 )
 def test_worker_that_is_not_set_up_as_the_launcher_refuses(change, message, tmp_path):
-    with planned(tmp_path / "out") as (build, [task]):
-        do_unit(replace(task, code=version_of_code()))
-        build.receipt_path(build.plan.units[0]).unlink()
+    with planned(tmp_path / "out") as (build, run):
+        [unit] = build.pending()
+        do(unit, run)
+        build.receipt_path(unit).unlink()
 
-        with pytest.raises(UnitFailedError) as error:
-            do_unit(replace(task, **change))
+        with pytest.raises(CorpusError, match=message):
+            replace(run, **change).write_shards().begin(unit)
 
         assert len(build.pending()) == 1
-    assert re.search(message, message_of(error))
 
 
-def test_second_attempt_in_the_middle_of_the_first_does_no_harm(tmp_path, monkeypatch):
+def test_second_attempt_in_the_middle_of_the_first_does_no_harm(tmp_path):
     assert tei_to_ner.main(["--input", str(LETTERS), "--output", str(tmp_path / "local")]) == 0
-    write, n_begun = tei_to_ner.write, 0
-    with planned(tmp_path / "out") as (build, [task]):
+    with planned(tmp_path / "out") as (build, run):
+        [unit] = build.pending()
+        edition = run.auxiliary["edition"]
+        files = ReadFiles(max_bytes=1_000_000).read(unit)
+        parsed = [p for file in files for p in ParseTei(edition=edition).read(file, unit)]
+        sentences = ToSentences(ratios={})
+        written = [w for file in parsed for w in sentences.read(file, unit)]
+        first = run.write_shards().begin(unit)
+        for outcome in written[:3]:
+            first.add(outcome)
 
-        def write_twice(unit, scratch):
-            nonlocal n_begun
-            n_begun += 1
-            for number, outcome in enumerate(write(unit, scratch)):
-                if number == 3 and n_begun == 1:
-                    do_unit(task)  # the same process number as a worker elsewhere may have
-                yield outcome
+        do(unit, run)  # the same process number as a worker elsewhere may have
+        for outcome in written[3:]:
+            first.add(outcome)
+        first.close()
 
-        monkeypatch.setattr(tei_to_ner, "write", write_twice)
-        do_unit(task)
-
-        assert n_begun == 2
         assert not list(tmp_path.rglob(".tmp-*"))
         build.publish(tei_to_ner.write_side_files)
 
@@ -83,20 +86,18 @@ def test_second_attempt_in_the_middle_of_the_first_does_no_harm(tmp_path, monkey
 
 
 def test_files_of_the_installation_travel_with_the_run(tmp_path):
-    with planned(tmp_path / "out") as (build, [task]):
-        [file] = json.loads(task.unit)["auxiliary"].values()
+    with planned(tmp_path / "out") as (build, run):
+        file = run.auxiliary["edition"]
 
-        assert Path(file["path"]).is_relative_to(build.folder)
-        assert sha256_of(Path(file["path"])) == file["sha256"]
+        assert Path(file.path).is_relative_to(build.folder)
+        assert sha256_of(Path(file.path)) == file.sha256
 
 
 def test_files_of_the_user_stay_where_they_are(tmp_path):
     edition = shutil.copy(LETTERS / "edition.toml", tmp_path / "mine.toml")
 
-    with planned(tmp_path / "out", edition=edition) as (_, [task]):
-        [file] = json.loads(task.unit)["auxiliary"].values()
-
-    assert file["path"] == str(edition)
+    with planned(tmp_path / "out", edition=edition) as (_, run):
+        assert run.auxiliary["edition"].path == str(edition)
 
 
 def test_shards_of_a_stage_are_those_of_the_plan_whatever_a_folder_lists(tmp_path):
@@ -120,7 +121,7 @@ def test_what_a_kill_after_publishing_left_behind_goes_with_the_next_run(tmp_pat
     [build] = (tmp_path / "out" / ".build").glob("*[0-9a-f]")
     (build / "tables").mkdir()
     (build / "tables" / "left").touch()
-    (build.parent / ".tmp-1-published.json").touch()
+    temporary_path(build.parent / "published.json").touch()
 
     assert tei_to_ner.main(command) == 0
 

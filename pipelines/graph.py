@@ -1,0 +1,65 @@
+"""What a run is made of: phases, each a graph of transforms over units.
+
+The graph of a phase is a function of a pipeline's module: it takes the units (a ``PCollection``),
+the options, and the ``Run``, and gives what ``WriteShards`` gives. It loads Beam itself, so that
+``--help`` needs none.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from corpora.plan import InputFile
+
+if TYPE_CHECKING:
+    from pipelines.transforms.shards import WriteShards
+
+Graph = Callable[[Any, Any, "Run"], Any]
+"""``PCollection[Unit]``, options, run -> ``PCollection[int]``, the units that are done."""
+
+
+@dataclass(frozen=True)
+class Phase:
+    """Units that can be done in any order and place; all are done before the next phase begins."""
+
+    graph: Graph
+    stage: str = ""
+    """The stage of the plan whose units they are; empty: the units that make what is published."""
+    merge: Graph | None = None
+    """What comes after all of them, with a single unit; it writes tables, and no shard."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What the transforms of a run may know of it."""
+
+    folder: str
+    """``OUTPUT/.build/FINGERPRINT``."""
+    fingerprint: str
+    datasets: Mapping[str, Mapping[str, str]]
+    """Of each stage: name of a dataset to the name of its schema."""
+    parameters: Mapping[str, Any]
+    """Of the plan."""
+    auxiliary: Mapping[str, InputFile]
+    """Editions, tables, vocabularies, where workers find them."""
+    code: str = ""
+    """``version_of_code()`` where the run was planned; empty: workers need not compare it."""
+
+    def write_shards(self, stage: str = "") -> "WriteShards":
+        """Make the last step of a phase."""
+        return self._write(stage, self.datasets[stage])
+
+    def write_nothing(self, stage: str) -> "WriteShards":
+        """Make the last step of what merges a stage: it writes a receipt, and no shard."""
+        return self._write(stage, {})
+
+    def _write(self, stage: str, datasets: Mapping[str, str]) -> "WriteShards":
+        from pipelines.transforms.shards import WriteShards
+
+        return WriteShards(
+            folder=self.folder,
+            fingerprint=self.fingerprint,
+            datasets=datasets,
+            stage=stage,
+            code=self.code,
+        )

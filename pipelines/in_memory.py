@@ -1,0 +1,55 @@
+"""A graph on Beam's in-memory runner, in this process."""
+
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.options.pipeline_options import PipelineOptions
+
+from corpora.plan import Unit
+from pipelines.graph import Graph, Run
+
+_units: Iterable[Unit] = ()
+
+
+def run_graph(graph: Graph, units: Iterable[Unit], *, options: Any, run: Run) -> None:
+    """Do units, one after the other; each is asked for when the one before is done.
+
+    Raises what a transform raised, or what Beam made of it.
+    """
+    global _units  # noqa: PLW0603 - the runner copies functions, and calls them in this process
+    p = make_pipeline(
+        PipelineOptions(["--runner=FnApiRunner"]), folder=Path(run.folder) / "carried"
+    )
+    taken = p | "Begin" >> beam.Impulse() | "Units" >> beam.FlatMap(_take).with_output_types(Unit)
+    graph(taken, options, run)
+    _units = units
+    try:
+        p.run().wait_until_finish()
+    except Exception as error:
+        if isinstance(error.__cause__ or error.__context__, KeyboardInterrupt):
+            raise KeyboardInterrupt from error
+        raise
+    finally:
+        _units = ()
+
+
+def _take(_: bytes) -> Iterator[Unit]:
+    yield from _units
+
+
+def make_pipeline(options: PipelineOptions, *, folder: Path) -> Any:
+    """Make a pipeline of Beam; what it makes for transforms in other languages is not needed.
+
+    It is made in a folder that goes with the run: a kill would leave it in the system's.
+    """
+    folder.mkdir(exist_ok=True)
+    systems, tempfile.tempdir = tempfile.tempdir, str(folder)
+    try:
+        p = beam.Pipeline(options=options)
+    finally:
+        tempfile.tempdir = systems
+    Path(p.local_tempdir).rmdir()
+    return p

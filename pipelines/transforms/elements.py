@@ -1,0 +1,185 @@
+"""What flows between the steps of a graph, and what all steps have in common.
+
+A *unit* (``corpora.plan.Unit``) is a piece of the input that becomes one shard of each dataset. Its
+records flow through the steps one after the other, in the process that read them: text never goes
+through a shuffle. Each element carries its unit, and after its last record a unit has an
+``EndOfUnit``, on which ``WriteShards`` closes the shards. What a step does not take (a rejected
+record, counters) it passes on as it is.
+"""
+
+import gc
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+import apache_beam as beam
+
+from corpora.document import Rejected
+from corpora.errors import CorpusError
+from corpora.plan import Unit
+from corpora.record_errors import read_record
+from pipelines.failures import explain
+
+A = TypeVar("A")
+B = TypeVar("B")
+A_contra = TypeVar("A_contra", contravariant=True)
+B_co = TypeVar("B_co", covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class InUnit:
+    """A value, and the unit that it belongs to; ``InUnit[A]`` below is one whose value is an A."""
+
+    unit: Unit
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class EndOfUnit:
+    """The last value of a unit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A unit cannot be done: an input is damaged as a whole, a table is missing."""
+
+    message: str
+
+
+class Record(Protocol):
+    """A record of an input that is not read yet: it knows where it comes from."""
+
+    @property
+    def source(self) -> str:
+        """The relative name of its file."""
+
+    @property
+    def position(self) -> str:
+        """Where it stands in the file; empty where it is the file."""
+
+
+class Work(Protocol[A_contra, B_co]):
+    """What a step does with the values of one unit, in order."""
+
+    def process(self, value: A_contra) -> Iterable[B_co]:
+        """Give what becomes of a value."""
+
+    def finish(self) -> Iterable[B_co]:
+        """Give what is left at the end of the unit."""
+
+
+class ReadUnits(beam.PTransform, Generic[B]):
+    """Read the values of units; the first step of a graph.
+
+    ``PCollection[Unit]`` -> ``PCollection[InUnit[B]]``. A subclass is a dataclass of its settings.
+    """
+
+    def read(self, unit: Unit) -> Iterable[B]:
+        """Read a unit; raises ``CorpusError`` or ``OSError`` where it cannot be read as a whole."""
+        raise NotImplementedError
+
+    def expand(self, pcoll: Any) -> Any:
+        """Apply it."""
+        return pcoll | beam.ParDo(_ReadUnits(self)).with_output_types(InUnit)
+
+
+class PerUnit(beam.PTransform, Generic[A, B]):
+    """Do something with the values of a kind, with a state for each unit.
+
+    ``PCollection[InUnit[A]]`` -> ``PCollection[InUnit[B]]``. A subclass is a dataclass of its
+    settings.
+    """
+
+    takes: ClassVar[type | tuple[type, ...]]
+    """Values of other classes pass as they are."""
+
+    def begin(self, unit: Unit) -> Work[A, B]:
+        """Begin a unit."""
+        raise NotImplementedError
+
+    def expand(self, pcoll: Any) -> Any:
+        """Apply it."""
+        return pcoll | beam.ParDo(_PerUnit(self)).with_output_types(InUnit)
+
+
+class PerRecord(PerUnit[A, B]):
+    """Do something with each record by itself; one that raises is rejected, and the run goes on.
+
+    What it takes has the attributes of a ``Record``.
+    """
+
+    def read(self, record: A, unit: Unit) -> Iterable[B]:
+        """Give what becomes of a record of a unit."""
+        raise NotImplementedError
+
+    def begin(self, unit: Unit) -> Work[A, B]:
+        """Begin a unit."""
+        return _RecordWork(self, unit)
+
+
+@dataclass(frozen=True, slots=True)
+class _RecordWork(Generic[A, B]):
+    step: PerRecord[A, B]
+    unit: Unit
+
+    def process(self, record: Any) -> Iterable[Any]:
+        made = read_record(
+            lambda: list(self.step.read(record, self.unit)),
+            source=record.source,
+            position=record.position,
+        )
+        return (made,) if isinstance(made, Rejected) else made
+
+    def finish(self) -> Iterable[B]:
+        return ()
+
+
+class _ReadUnits(beam.DoFn):
+    def __init__(self, step: ReadUnits[Any]) -> None:
+        self._step = step
+
+    def process(self, unit: Unit) -> Iterator[InUnit]:
+        gc.disable()  # a unit makes millions of small objects, and hardly a cycle
+        try:
+            for value in self._step.read(unit):
+                yield InUnit(unit, value)
+        except (CorpusError, OSError) as error:
+            yield InUnit(unit, _failed(error, unit))
+        else:
+            yield InUnit(unit, EndOfUnit())
+        finally:
+            gc.enable()
+
+
+class _PerUnit(beam.DoFn):
+    def __init__(self, step: PerUnit[Any, Any]) -> None:
+        self._step = step
+
+    def setup(self) -> None:
+        self._takes = self._step.takes
+        self._begun: dict[int, Work[Any, Any]] = {}
+
+    def process(self, element: InUnit) -> Iterator[InUnit]:
+        unit, value = element.unit, element.value
+        if isinstance(value, self._takes):
+            yield from self._do(unit, lambda work: work.process(value))
+        elif isinstance(value, EndOfUnit):
+            yield from self._do(unit, lambda work: work.finish())
+            self._begun.pop(unit.number, None)
+            yield element
+        else:
+            yield element
+
+    def _do(self, unit: Unit, do: Any) -> Iterator[InUnit]:
+        try:
+            work = self._begun.get(unit.number)
+            if work is None:
+                work = self._begun[unit.number] = self._step.begin(unit)
+            for made in do(work):
+                yield InUnit(unit, made)
+        except (CorpusError, OSError) as error:
+            yield InUnit(unit, _failed(error, unit))
+
+
+def _failed(error: Exception, unit: Unit) -> Failed:
+    return Failed(explain(error, where=f"unit {unit.number}"))

@@ -1,0 +1,42 @@
+"""Whole files as records."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from corpora.document import Rejected
+from corpora.plan import Unit
+from pipelines.transforms.elements import ReadUnits
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A file that was read, and is not parsed yet."""
+
+    source: str
+    """Its relative name."""
+    data: bytes
+    position: str = ""
+
+
+@dataclass(kw_only=True, eq=False)
+class ReadFiles(ReadUnits[SourceFile | Rejected]):
+    """Read the files of each unit; one of more than ``max_bytes`` is rejected.
+
+    ``PCollection[Unit]`` -> ``PCollection[InUnit[SourceFile | Rejected]]``
+    """
+
+    max_bytes: int
+
+    def read(self, unit: Unit) -> Iterator[SourceFile | Rejected]:
+        """Read a unit; raises ``InputChangedError`` where a file is not what the plan saw."""
+        for file in unit.inputs:
+            if file.size <= self.max_bytes:
+                yield SourceFile(file.name, file.read())
+                continue
+            yield Rejected(
+                source=file.name,
+                position="",
+                reason="too_large",
+                message=f"{file.name}: {file.size / 1e6:.0f} MB, over the bound of "
+                f"{self.max_bytes / 1e6:g} MB (--max-file-size).",
+            )

@@ -1,0 +1,97 @@
+"""The last step of a graph: the rows of each unit into its shards, and then its receipt."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.metrics import Metrics
+
+from corpora.errors import CorpusError
+from corpora.plan import Unit
+from pipelines.failures import UnitFailedError, explain
+from pipelines.transforms.elements import EndOfUnit, Failed, InUnit
+from pipelines.unit_writer import UnitWriter
+from pipelines.work import check_place
+
+
+@dataclass(kw_only=True, eq=False)
+class WriteShards(beam.PTransform):
+    """Write the rows of each unit to a shard of each dataset, and at its end a receipt.
+
+    ``PCollection[InUnit[...]]`` -> ``PCollection[int]``, the numbers of the units that are done.
+    Rows come as ``Written``, records and their counters, or as ``Rows``, a batch; ``Filtered`` and
+    ``Rejected`` records are counted, and added to the receipt. Raises ``UnitFailedError`` for a
+    unit that failed, and where a runner hands on a unit in more than one bundle.
+    """
+
+    folder: str
+    """Of the run: ``OUTPUT/.build/FINGERPRINT``, which all workers see."""
+    fingerprint: str
+    datasets: Mapping[str, str]
+    """Name of a dataset to the name of its schema."""
+    stage: str = ""
+    """Of which these are the units; empty for those whose shards are published."""
+    code: str = ""
+    """``version_of_code()`` where the run was planned; empty: not compared."""
+
+    def expand(self, pcoll: Any) -> Any:
+        """Apply it."""
+        return pcoll | beam.ParDo(_WriteShards(self)).with_output_types(int)
+
+    def display_data(self) -> dict[str, Any]:
+        """Show what is written, in a runner's interface."""
+        return {"folder": self.folder, "datasets": ", ".join(self.datasets), "stage": self.stage}
+
+    def begin(self, unit: Unit) -> UnitWriter:
+        """Open the shards of a unit."""
+        check_place(self.folder, self.code)
+        return UnitWriter(
+            Path(self.folder),
+            unit.number,
+            fingerprint=self.fingerprint,
+            datasets=self.datasets,
+            stage=self.stage,
+        )
+
+
+class _WriteShards(beam.DoFn):
+    def __init__(self, step: WriteShards) -> None:
+        self._step = step
+
+    def setup(self) -> None:
+        self._open: dict[int, UnitWriter] = {}
+
+    def process(self, element: InUnit) -> Iterator[int]:
+        unit, value = element.unit, element.value
+        try:
+            writer = self._open.get(unit.number)
+            if writer is None:
+                writer = self._open[unit.number] = self._step.begin(unit)
+            if isinstance(value, Failed):
+                raise UnitFailedError(value.message)
+            if not isinstance(value, EndOfUnit):
+                writer.add(value)
+                return
+            del self._open[unit.number]
+            accounting = writer.close()
+        except UnitFailedError:
+            raise
+        except (CorpusError, OSError) as error:
+            message = explain(error, where=f"{self._step.folder}, unit {unit.number}")
+            raise UnitFailedError(message) from error
+        for name in ("read", "written", "n_filtered", "n_rejected"):
+            Metrics.counter("onoma", name).inc(getattr(accounting, name))
+        yield unit.number
+
+    def finish_bundle(self) -> None:
+        if self._open:
+            raise UnitFailedError(
+                f"unit {min(self._open)}: the runner ended a bundle in the middle of it. Its steps "
+                "must be fused: put no shuffle between them, or choose another runner."
+            )
+
+    def teardown(self) -> None:
+        for writer in self._open.values():
+            writer.abandon()

@@ -1,0 +1,160 @@
+"""Where the rows of a unit go: a shard of each dataset, and at last a receipt."""
+
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from corpora.build import Scratch
+from corpora.document import Document, Rejected
+from corpora.receipts import Accounting, Receipt, sorted_counts, write_receipt
+from corpora.rows import row_of
+from corpora.schemas import SCHEMAS
+from corpora.shards import ShardWriter
+from pipelines.outcomes import Counts, Filtered, Rows, Written, Yield
+
+MERGED = -1
+"""The number of what merges the units of a stage."""
+
+
+class UnitWriter:
+    """Write what becomes of the records of a unit; ``close`` makes it done, ``abandon`` undone.
+
+    A unit with the number ``MERGED`` is what merges the others of its stage.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        number: int,
+        *,
+        fingerprint: str,
+        datasets: Mapping[str, str],
+        stage: str = "",
+    ) -> None:
+        """Open a shard of each of the datasets: name to name of the schema."""
+        self._folder, self._number, self._stage = folder, number, stage
+        self._fingerprint = fingerprint
+        self._tally = _Tally()
+        self._stack = ExitStack()
+        scratch = Scratch(folder)
+        try:
+            self._writers = {
+                dataset: self._stack.enter_context(
+                    ShardWriter(
+                        scratch.shard(dataset, number), SCHEMAS[schema], is_lasting=not stage
+                    )
+                )
+                for dataset, schema in datasets.items()
+            }
+        except BaseException:
+            self.abandon()
+            raise
+
+    def add(self, outcome: Yield) -> None:
+        """Count an outcome, and write its rows."""
+        self._tally.add(outcome, self._writers)
+
+    def close(self) -> Accounting:
+        """Finish the shards, and write the receipt: the unit is done."""
+        self._stack.close()
+        tally = self._tally
+        receipt = Receipt(
+            fingerprint=self._fingerprint,
+            unit=self._number,
+            shards={name: writer.shard for name, writer in self._writers.items() if writer.shard},
+            accounting=tally.accounting(),
+            counters=sorted_counts(tally.counters),
+            rejected=tally.rows,
+            notes=tally.notes,
+            reused=sorted_counts(tally.reused),
+        )
+        name = "merged" if self._number == MERGED else f"{self._number:05d}"
+        write_receipt(self._folder / "receipts" / self._stage / f"{name}.json", receipt)
+        return receipt.accounting
+
+    def abandon(self) -> None:
+        """Leave nothing behind."""
+        error = InterruptedError("abandoned")
+        self._stack.__exit__(type(error), error, None)
+
+
+class _Tally:
+    """Counts the outcomes of a unit, and hands their rows to the shards."""
+
+    def __init__(self) -> None:
+        self.read = self.written = 0
+        self.filtered: Counter[str] = Counter()
+        self.rejected: Counter[str] = Counter()
+        self.counters: Counter[str] = Counter()
+        self.rows: list[dict[str, str]] = []
+        self.notes: list[Mapping[str, str | int]] = []
+        self.reused: Counter[str] = Counter()
+        self.ids: set[tuple[str, str]] = set()
+
+    def add(self, outcome: Yield, writers: Mapping[str, Any]) -> None:
+        if isinstance(outcome, Rows):
+            writers[outcome.dataset].write_batch(outcome.batch)
+            return
+        if isinstance(outcome, Counts):
+            self.correct(outcome)
+            return
+        self.read += 1
+        if isinstance(outcome, Written) and outcome.records:
+            outcome = self._without_double(outcome)
+        match outcome:
+            case Written():
+                self._write(outcome, writers)
+            case Filtered():
+                self.filtered[outcome.reason] += 1
+            case Rejected():
+                self.reject(outcome)
+
+    def accounting(self) -> Accounting:
+        return Accounting(
+            read=self.read,
+            written=self.written,
+            filtered=sorted_counts(self.filtered),
+            rejected=sorted_counts(self.rejected),
+        )
+
+    def correct(self, counts: Counts) -> None:
+        """Add counters, and take back what was written but must not be."""
+        self.counters.update(counts.counters)
+        self.read += counts.read
+        self.written += counts.written
+        self.notes += counts.notes
+        self.reused.update(counts.reused)
+        for rejected in counts.rejected:
+            self.reject(rejected)
+
+    def reject(self, rejected: Rejected) -> None:
+        self.rejected[rejected.reason] += 1
+        self.rows.append(asdict(rejected))
+
+    def _without_double(self, outcome: Written) -> Written | Rejected:
+        """Reject a record one of whose rows has an id that another row has."""
+        for record in outcome.records:
+            key = (type(record).__name__, record.id)
+            if key in self.ids:
+                first = outcome.records[0]
+                return Rejected(
+                    source=first.source if isinstance(first, Document) else first.id,
+                    position="",
+                    reason="duplicate_id",
+                    message=f"{record.id}: a second row with this id. Give each record its own.",
+                )
+            self.ids.add(key)
+        return outcome
+
+    def _write(self, outcome: Written, writers: Mapping[str, Any]) -> None:
+        self.written += 1
+        self.counters.update(outcome.counters)
+        if not outcome.records:  # they came as Rows
+            return
+        by_schema = {writer.schema.name: writer for writer in writers.values()}
+        for record in outcome.records:
+            schema, row = row_of(record)
+            by_schema[schema].write(row)

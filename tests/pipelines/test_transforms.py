@@ -1,0 +1,67 @@
+"""Transforms: they fit together, whatever stands between them; a unit is never torn."""
+
+from collections import Counter
+
+import apache_beam as beam
+import pytest
+from apache_beam.pvalue import PCollection
+
+from corpora.build import hold
+from pipelines import tei_to_ner
+from pipelines.engine import describe
+from pipelines.failures import UnitFailedError
+from pipelines.in_memory import run_graph
+from pipelines.outcomes import Filtered
+from pipelines.transforms.elements import EndOfUnit, InUnit
+from tests.pipelines.test_tei_to_ner import LETTERS, OPTIONS, files_of
+
+
+@pytest.fixture
+def n_put(monkeypatch):
+    """Put a step that changes nothing behind each step of every graph; counts them."""
+    apply, state = PCollection.__or__, Counter()
+
+    def apply_and_put(pcoll, transform):
+        state["depth"] += 1
+        made = apply(pcoll, transform)
+        state["depth"] -= 1
+        if state["depth"] or not isinstance(made, PCollection):
+            return made
+        state["put"] += 1
+        return apply(made, f"Nothing {state['put']}" >> beam.Map(lambda element: element))
+
+    monkeypatch.setattr(PCollection, "__or__", apply_and_put)
+    return lambda: state["put"]
+
+
+def test_steps_that_change_nothing_may_stand_anywhere(tmp_path, n_put, monkeypatch):
+    command = ["--input", str(LETTERS), *OPTIONS, "--output"]
+    assert tei_to_ner.main([*command, str(tmp_path / "with")]) == 0
+    assert n_put() >= 4
+    monkeypatch.undo()
+
+    assert tei_to_ner.main([*command, str(tmp_path / "without")]) == 0
+
+    assert files_of(tmp_path / "with") == files_of(tmp_path / "without")
+
+
+def test_unit_that_a_runner_has_torn_fails(tmp_path):
+    def torn(units, _, run):
+        """End the bundle in the middle of each unit, as a shuffle does."""
+        return (
+            units
+            | "Read"
+            >> beam.FlatMap(lambda u: [InUnit(u, Filtered("a", "b")), InUnit(u, EndOfUnit())])
+            | "Tear" >> beam.Filter(lambda element: not isinstance(element.value, EndOfUnit))
+            | run.write_shards()
+        )
+
+    options = tei_to_ner.Options(input=(str(LETTERS),), output=tmp_path)
+    with hold(tmp_path, tei_to_ner.plan(options)) as build:
+        run = describe(build, code="")
+
+        with pytest.raises(UnitFailedError, match="ended a bundle in the middle"):
+            run_graph(torn, build.pending(), options=options, run=run)
+
+        assert build.pending()
+        assert not list(tmp_path.rglob(".tmp-*"))
