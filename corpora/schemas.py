@@ -73,6 +73,8 @@ _OF_PAGE = [
     pa.field("characters", pa.int32(), nullable=False),
     pa.field("counters", pa.list_(_struct(key=pa.string(), value=pa.int32())), nullable=False),
     ("led_on", pa.list_(_struct(link=pa.int32(), title=pa.string()))),
+    ("unmatched", pa.list_(pa.int32())),
+    ("meaning", pa.string()),
     *((name, pa.int32()) for name in EXAMPLE_COUNTS),
 ]
 _REUSE = pa.schema([_DOCUMENTS.field("id"), *_OF_PAGE])
@@ -242,7 +244,7 @@ SCHEMAS = {
             "augment_mentions",
         ),
         Schema("redirects", 1, _REDIRECTS, made_by="wikipedia_to_documents"),
-        Schema("reuse", 1, _REUSE, made_by="wikipedia_to_documents"),
+        Schema("reuse", 2, _REUSE, made_by="wikipedia_to_documents"),
         Schema("entities", 1, _ENTITIES, made_by="documents_to_entity_vocab"),
         # Uncompressed: training maps them into memory, and reads them as they lie there.
         Schema("examples", 1, _EXAMPLES, made_by="documents_to_examples", compression=None),
@@ -264,6 +266,13 @@ SCHEMAS = {
             compression="lz4",
         ),
         Schema("pages", 1, _DOCUMENTS, made_by="text_to_documents", compression="lz4"),
+        Schema(
+            "meanings",
+            1,
+            pa.schema([pa.field("title", pa.string(), nullable=False)]),
+            made_by="wikipedia_to_documents",
+            compression="lz4",
+        ),
         Schema(
             "wiki_pages",
             1,

@@ -22,8 +22,8 @@ _LETTER = re.compile(r"[^\W\d_]")
 
 
 def page_forms(
-    title: str,
-    targets: Iterable[str],
+    title: str | None,
+    targets: Iterable[str | None],
     anchors: Iterable[tuple[str, str]] = (),
     *,
     min_characters: int = MIN_CHARACTERS,
@@ -32,12 +32,13 @@ def page_forms(
     """Collect what to look for on a page: folded form to title.
 
     Forms are the page's own ``title`` and those of its links, ``targets`` (one for each link,
-    redirects resolved), all of them also without a qualifier in brackets; and ``anchors``, pairs
-    of a link's text and its title. A form that may mean several titles means the page itself if
-    it can, else the one that most links have; of equals, the one that is linked first. Left out
-    are forms of less than ``min_characters`` and those without a letter.
+    redirects resolved; None for titles that are not to be found), all of them also without a
+    qualifier in brackets; and ``anchors``, pairs of a link's text and its title. A form that may
+    mean several titles means the page itself if it can, else the one that most links have; of
+    equals, the one that is linked first. Left out are forms of less than ``min_characters`` and
+    those without a letter.
     """
-    titles = Counter(targets)
+    titles = Counter(target for target in targets if target is not None)
     counts = {pair: titles[pair[1]] for pair in _spelled(titles, lang=lang)}
     if pairs := Counter(anchors):
         texts = fold("\n".join([text.replace("\n", " ") for text, _ in pairs]), lang=lang)
@@ -48,7 +49,8 @@ def page_forms(
     for (form, meant), count in counts.items():
         if count > best.get(form, 0):
             best[form], chosen[form] = count, meant
-    chosen |= dict(_spelled([title], lang=lang))  # a page speaks of its subject
+    if title is not None:
+        chosen |= dict(_spelled([title], lang=lang))  # a page speaks of its subject
     return {
         form: meant
         for form, meant in chosen.items()

@@ -29,7 +29,7 @@ from pipelines.run import run
 
 ABOUT = __doc__
 DATASETS = {"documents": "documents", "redirects": "redirects", "reuse": "reuse"}
-FOUND = {"pages": "wiki_pages", "found_redirects": "redirects"}
+FOUND = {"pages": "wiki_pages", "found_redirects": "redirects", "meanings": "meanings"}
 UNITS = 1000
 """How many units a large dump is cut into, about."""
 RANGE_BYTES = (8 << 20, 64 << 20)
@@ -269,16 +269,17 @@ def extract(unit: Unit, scratch: Scratch) -> Iterator[Yield]:
             rows.take(page)
             yield Written(())
         else:
-            yield _outcome(reader, page, rows, source=file.name)
+            yield from _outcomes(reader, page, rows, source=file.name)
         if rows.n_characters >= BATCH_CHARACTERS:
             yield Rows("pages", rows.batch())
     yield Rows("pages", rows.batch())
     yield Rows("found_redirects", _redirect_batch(reader.redirects))
+    yield Rows("meanings", _titles_batch([*reader.meanings, *rows.meanings]))
     yield Counts(reused=rows.reused)
 
 
-def _outcome(reader: Any, page: Any, rows: Any, *, source: str) -> Yield:
-    """Read a page, and say what became of it."""
+def _outcomes(reader: Any, page: Any, rows: Any, *, source: str) -> Iterator[Yield]:
+    """Read a page, and say what became of it; name those without text."""
     from corpora.record_errors import read_record
 
     reason = read_record(
@@ -289,11 +290,15 @@ def _outcome(reader: Any, page: Any, rows: Any, *, source: str) -> Yield:
     )
     counters = reader.ledger.taken()
     if isinstance(reason, Rejected):
-        return reason
+        yield reason
+        return
     if reason:
-        return Filtered(source, reason)
-    rows.add(page.hash, counters)
-    return Written(())
+        yield Filtered(source, reason)
+        if reason == "no_text":
+            yield Counts({f"no_text/{page.title}": 1})
+        return
+    rows.add(page.hash, counters, meaning=reader.meaning_of(page))
+    yield Written(())
 
 
 def _read(reader: Any, page: Any, *, source: str) -> str | Rejected:
@@ -330,12 +335,22 @@ def _redirect_batch(redirects: Sequence[Any]) -> Any:
     return pa.RecordBatch.from_arrays([pa.array(c, pa.string()) for c in columns], schema=schema)
 
 
+def _titles_batch(titles: Sequence[str]) -> Any:
+    import pyarrow as pa
+
+    from corpora.schemas import SCHEMAS
+
+    schema = SCHEMAS["meanings"].columns
+    return pa.RecordBatch.from_arrays([pa.array(sorted(titles), pa.string())], schema=schema)
+
+
 def after_extract(scratch: Scratch) -> Iterator[Yield]:
     """Build the table of redirects, and find pages that stand twice in the dump."""
     from corpora.doubles import find_doubles
     from corpora.schemas import SCHEMAS
     from corpora.shards import read_batches
     from corpora.wikipedia.redirects import build_table
+    from corpora.wikipedia.unmatched import build_unmatched
 
     schema = SCHEMAS["redirects"]
     summary = build_table(
@@ -356,6 +371,14 @@ def after_extract(scratch: Scratch) -> Iterator[Yield]:
             "redirects.doubles": summary.n_doubles,
         }
     )
+    build_unmatched(
+        scratch.tables / "unmatched",
+        (
+            batch
+            for path in scratch.shards("meanings")
+            for batch in read_batches(path, SCHEMAS["meanings"])
+        ),
+    )
     rejected = list(find_doubles(scratch))
     yield Counts(written=-len(rejected), rejected=rejected)
 
@@ -371,11 +394,14 @@ def write(unit: Unit, scratch: Scratch) -> Iterator[Yield]:
     from corpora.wikipedia.redirects import RedirectTable
     from corpora.wikipedia.reuse import AGAIN
     from corpora.wikipedia.reuse_rows import TakenRows
+    from corpora.wikipedia.unmatched import Unmatched
 
     taken = TakenRows(scratch.carried)
     table = RedirectTable(scratch.tables / "redirects")
-    resolver = resolver_of(unit.settings, table)
-    for dataset, schema in FOUND.items():
+    unmatched = Unmatched(scratch.tables / "unmatched")
+    resolver = resolver_of(unit.settings, table, unmatched)
+    for dataset in ("pages", "found_redirects"):
+        schema = FOUND[dataset]
         path = scratch.shard(dataset, unit.number)
         batches = read_batches(path, SCHEMAS[schema])
         if dataset == "pages":

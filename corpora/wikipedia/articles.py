@@ -56,6 +56,8 @@ class ArticleReader:
     engine: str = "onoma"
     documents: DocumentColumns = field(default_factory=DocumentColumns)
     redirects: list[Redirect] = field(default_factory=list)
+    meanings: list[str] = field(default_factory=list)
+    """Titles of pages that only list meanings, left out or not."""
     ledger: Ledger = field(default_factory=Ledger)
     _segmenter: Segmenter = field(init=False)
 
@@ -79,12 +81,19 @@ class ArticleReader:
             return "no_text"
         return self._read_article(page, source=source)
 
+    def meaning_of(self, page: Page) -> str | None:
+        """The title of the page that was read last, if it only lists meanings."""
+        title = self.wiki.title(page.title)
+        return title if self.meanings[-1:] == [title] else None
+
     def _read_article(self, page: Page, *, source: str) -> str:
         text = ENGINES[self.engine](
             page.text, self.wiki, self.templates, title=page.title, today=page.timestamp[:10]
         )
-        if text.is_disambiguation and not self.disambiguation:
-            return "disambiguation"
+        if text.is_disambiguation:
+            self.meanings.append(self.wiki.title(page.title))
+            if not self.disambiguation:
+                return "disambiguation"
         if not text.blocks:
             return "no_text"
         self.ledger.add(page.text, text)

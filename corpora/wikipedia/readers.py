@@ -15,6 +15,7 @@ from corpora.wikipedia.redirects import RedirectTable
 from corpora.wikipedia.resolution import Augmentation, Resolver
 from corpora.wikipedia.templates import TemplateTable, has_templates, load_templates
 from corpora.wikipedia.titles import Wiki, codes_of, wiki_of
+from corpora.wikipedia.unmatched import Unmatched
 
 
 def reader_of(settings: Mapping[str, Any], tables: Sequence[Path]) -> ArticleReader:
@@ -31,7 +32,9 @@ def reader_of(settings: Mapping[str, Any], tables: Sequence[Path]) -> ArticleRea
     )
 
 
-def resolver_of(settings: Mapping[str, Any], table: RedirectTable) -> Resolver:
+def resolver_of(
+    settings: Mapping[str, Any], table: RedirectTable, unmatched: Unmatched
+) -> Resolver:
     """What finishes documents once all redirects are known."""
     wiki = _wiki(json.dumps(settings["site"], sort_keys=True))
     augmentation = Augmentation(
@@ -41,7 +44,10 @@ def resolver_of(settings: Mapping[str, Any], table: RedirectTable) -> Resolver:
         anchors=settings["anchors"] == "on",
     )
     return Resolver(
-        settings["wiki"], table, augmentation if settings["augment"] == "article" else None
+        settings["wiki"],
+        table,
+        unmatched,
+        augmentation if settings["augment"] == "article" else None,
     )
 
 

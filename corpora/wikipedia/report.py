@@ -41,6 +41,7 @@ def to_markdown(build: Build) -> str:
     sections = [
         [f"# {parameters['wiki']}: from dump to documents", ""],
         _pages(account.read, account.written, account.filtered, rejected=account.rejected),
+        _without_text(counters),
         _links(counters),
         _redirects(counters),
         _numbers(counters),
@@ -61,6 +62,22 @@ def _pages(
     for name, n in rejected.items():
         yield f"| **rejected: {name}** (see `rejected.jsonl`) | {n:,} |"
     yield from (f"| **read** | {read:,} |", "")
+
+
+def _without_text(counters: Mapping[str, int]) -> Iterator[str]:
+    """Name the articles that were left out because nothing of them is text."""
+    titles = sorted(name.removeprefix("no_text/") for name in counters if name[:8] == "no_text/")
+    if not titles:
+        return
+    shown = ", ".join(map(_cell, titles[:N_NAMES]))
+    more = f" … and {len(titles) - N_NAMES:,} more, in `documents/dataset.json`"
+    yield f"Without text (tables, templates, nothing): {shown}{more * (len(titles) > N_NAMES)}."
+    yield ""
+
+
+def _cell(name: str) -> str:
+    """A name as it may stand in Markdown."""
+    return name.replace("|", "\\|").replace("\n", " ")
 
 
 def _links(counters: Mapping[str, int]) -> Iterator[str]:
@@ -195,8 +212,7 @@ def _templates(counters: Mapping[str, int]) -> Iterable[str]:
     )
     yield from ("", "| name | out of a line | in all |", "| --- | ---: | ---: |")
     for name in sorted(holes, key=lambda name: (-holes[name], name))[:N_NAMES]:
-        shown = name.replace("|", "\\|").replace("\n", " ")
-        yield f"| {shown} | {holes[name]:,} | {dropped.get(name, 0):,} |"
+        yield f"| {_cell(name)} | {holes[name]:,} | {dropped.get(name, 0):,} |"
     if len(holes) > N_NAMES:
         yield f"| … {len(holes) - N_NAMES:,} more, in `documents/dataset.json` | | |"
     yield ""

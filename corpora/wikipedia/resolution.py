@@ -22,6 +22,7 @@ from corpora.columns import (
 from corpora.schemas import EXAMPLE_COUNTS, SCHEMAS
 from corpora.wikipedia.redirects import RedirectTable
 from corpora.wikipedia.reuse_links import as_written, find_finished
+from corpora.wikipedia.unmatched import OWN, Unmatched, unmatched_of
 
 _LED_ON = SCHEMAS["wiki_pages"].columns.field("led_on").type
 
@@ -47,6 +48,7 @@ class Resolver:
 
     wiki: str
     redirects: RedirectTable
+    unmatched: Unmatched
     augmentation: Augmentation | None
     counters: Counter[str] = field(default_factory=Counter)
     n_again: int = 0
@@ -57,7 +59,7 @@ class Resolver:
 
         The other rows that were taken over stay as they are.
         """
-        holds = find_finished(pages, self.wiki, self.redirects)
+        holds = find_finished(pages, self.wiki, self.redirects, unmatched=self.unmatched)
         left = np.flatnonzero(~holds)
         if len(left):
             rows = pages if len(left) == len(pages) else pages.take(pa.array(left))
@@ -76,13 +78,17 @@ class Resolver:
         written = links.structs.field("entity")
         titles = self._resolved(written)
         led_on = _led_on(written, titles, links.ends)
+        unmatched = unmatched_of(titles, links.ends, batch.column("title"), table=self.unmatched)
         entities = pc.binary_join_element_wise(self.wiki, titles, ":")
         links = Mentions(with_field(links.structs, "entity", entities), links.ends)
         mentions = links
         if self.augmentation:
-            mentions = self._augmented(batch, links, titles, how=self.augmentation)
+            mentions = self._augmented(
+                batch, links, titles, unmatched=unmatched, how=self.augmentation
+            )
         counts = _count_examples(batch, links, mentions)
-        return with_columns(with_mentions(batch, mentions), {"led_on": led_on, **counts})
+        notes = {"led_on": led_on, "unmatched": unmatched, **counts}
+        return with_columns(with_mentions(batch, mentions), notes)
 
     def _resolved(self, titles: pa.StringArray) -> pa.StringArray:
         encoded = titles.dictionary_encode()
@@ -104,22 +110,28 @@ class Resolver:
         mentions: Mentions,
         titles: pa.StringArray,
         *,
+        unmatched: pa.ListArray,
         how: Augmentation,
     ) -> Mentions:
-        """Match the titles of each page in it."""
+        """Match the titles of each page in it, but for those that are ``unmatched``."""
         from corpora.title_matches import match_titles, page_forms
 
         starts, stops = mentions.numbers("start").tolist(), mentions.numbers("end").tolist()
         targets, ends = titles.to_pylist(), mentions.ends.tolist()
+        names = batch.column("title").to_pylist()
+        for i, numbers in enumerate(unmatched.to_pylist()):
+            for number in numbers:
+                if number == OWN:
+                    names[i] = None
+                else:
+                    targets[ends[i] + number] = None
         found: list[tuple[int, int, str]] = []
         n_found = []
-        for i, (name, text) in enumerate(
-            zip(batch.column("title").to_pylist(), batch.column("text").to_pylist(), strict=True)
-        ):
+        for i, (name, text) in enumerate(zip(names, batch.column("text").to_pylist(), strict=True)):
             of = slice(ends[i], ends[i + 1])
             occupied = list(zip(starts[of], stops[of], strict=True))
             anchors = (
-                [(text[s:e], t) for (s, e), t in zip(occupied, targets[of], strict=True)]
+                [(text[s:e], t) for (s, e), t in zip(occupied, targets[of], strict=True) if t]
                 if how.anchors
                 else ()
             )

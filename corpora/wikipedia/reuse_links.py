@@ -3,7 +3,9 @@
 What a finished row has of other pages are the titles behind redirects: those of its links, and, by
 way of these, of the matches in its text (the page's own title is not resolved). So it is right as
 long as each link leads where it led. The row holds where that was; ``led_on`` holds the titles of
-links that are redirects, by number: the others are as written.
+links that are redirects, by number: the others are as written. Titles that are never matched, such
+as those of pages that only list meanings, must be the same as then: ``unmatched`` holds the numbers
+of their links.
 """
 
 from typing import Any
@@ -15,13 +17,19 @@ import pyarrow.compute as pc
 
 from corpora.columns import Mentions, with_field, with_mentions
 from corpora.wikipedia.redirects import RedirectTable
+from corpora.wikipedia.unmatched import Unmatched, unmatched_of
 
 Flags = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.signedinteger[Any]]
 
 
-def find_finished(pages: pa.RecordBatch, wiki: str, redirects: RedirectTable) -> Flags:
-    """Which rows of ``wiki_pages`` were taken over, and have links that all lead where they led."""
+def find_finished(
+    pages: pa.RecordBatch, wiki: str, redirects: RedirectTable, *, unmatched: Unmatched
+) -> Flags:
+    """Which rows of ``wiki_pages`` were taken over, and have links that all lead where they led.
+
+    Of these links the same are ``unmatched`` as then.
+    """
     is_taken = _is_taken(pages)
     if not is_taken.any():
         return is_taken
@@ -37,7 +45,23 @@ def find_finished(pages: pa.RecordBatch, wiki: str, redirects: RedirectTable) ->
     differs[suspects] = _are_unequal(redirects.resolve(titles), titles)
     differs[numbers] = _are_unequal(redirects.resolve(written), led)
     is_taken[document[differs]] = False
-    return is_taken
+    return is_taken & _are_as_matched(pages, _without(wiki, entities), document, table=unmatched)
+
+
+def _are_as_matched(
+    pages: pa.RecordBatch, titles: pa.StringArray, document: Rows, *, table: Unmatched
+) -> Flags:
+    """Of which rows the same titles are never matched as when they were made."""
+    ends = np.searchsorted(document, np.arange(len(pages) + 1)).astype(np.int32)
+    now = unmatched_of(titles, ends, pages.column("title"), table=table)
+    then = pages.column("unmatched")
+    flags = np.ones(len(pages), bool)
+    some = np.flatnonzero(
+        (pc.list_value_length(now).to_numpy() > 0)
+        | (pc.list_value_length(then).fill_null(0).to_numpy() > 0)
+    )
+    flags[some] = [now[n] == then[n] for n in some.tolist()]
+    return flags
 
 
 def as_written(pages: pa.RecordBatch, wiki: str) -> pa.RecordBatch:

@@ -3,9 +3,9 @@
 Where each row lies is a table beside the new run, made once by whoever needs it first and mapped by
 all: 24 bytes a document, shared by the processes of a machine; 40 while it is made. ``places``
 holds, in the order of the hashes, their first and last 8 bytes (uint64), the number of the row
-(uint32), and the characters of its text (uint32); ``ids`` the ids of all rows, shard by shard. One
-that has other bytes than were written is made again. A shard in which a row is found is kept with
-the run.
+(uint32), and the characters of its text (uint32); ``ids`` the ids of all rows, shard by shard, and
+the titles of pages that only list meanings. One that has other bytes than were written is made
+again. A shard in which a row is found is kept with the run.
 """
 
 import errno
@@ -41,7 +41,7 @@ from corpora.wikipedia.reuse_shards import DOCUMENTS, NOTES, KeptShards, open_sh
 _PARTS = (("first", np.uint64), ("last", np.uint64), ("row", np.uint32), ("characters", np.uint32))
 IDS, PLACES, ABOUT = "ids", "places", "about.json"
 _FULL = {errno.EEXIST, errno.ENOTEMPTY}  # what a folder is that is to be replaced
-_IDS = pa.schema([SCHEMAS[NOTES].columns.field("id")])
+_IDS = pa.schema([SCHEMAS[NOTES].columns.field(name) for name in ("id", "meaning")])
 
 
 class Place(NamedTuple):
@@ -108,12 +108,14 @@ class Earlier:
             return None
         return Place(number, row - self._starts[number], characters, hash)
 
-    def ids(self, places: Sequence[Place]) -> pa.StringArray:
-        """The ids of rows that were found."""
+    def ids(self, places: Sequence[Place]) -> pa.RecordBatch:
+        """The ids of rows that were found, and their titles where they only list meanings."""
         ids: Any = self._places.ids if self._places else None
-        return pa.concat_arrays(
-            ids.get_batch(shard).column(0).take(pa.array([place.row for place in some]))
-            for shard, some in groupby(places, attrgetter("shard"))
+        return pa.concat_batches(
+            [
+                ids.get_batch(shard).take(pa.array([place.row for place in some]))
+                for shard, some in groupby(places, attrgetter("shard"))
+            ]
         )
 
     def _keep(self, number: int) -> bool:
@@ -234,8 +236,8 @@ def _write_places(notes: Dataset, folder: Path) -> None:
                 _collect(table, n_rows, columns)
             except CorpusError:
                 damaged.append(shard.name)
-            of_shard = table.column("id").combine_chunks()
-            ids.write_batch(pa.record_batch([of_shard], schema=_IDS))
+            of_shard = [table.column(name).combine_chunks() for name in _IDS.names]
+            ids.write_batch(pa.record_batch(of_shard, schema=_IDS))
             n_rows += shard.rows
     arrays = [np.concatenate([np.empty(0, type), *columns.pop(name)]) for name, type in _PARTS]
     order = np.argsort(arrays[0])
@@ -250,7 +252,7 @@ def _read(notes: Dataset, shard: Shard) -> pa.Table:
     """Read what is known of the pages of a shard; raises ``CorpusError`` where it is damaged."""
     file = notes.path / shard.name
     open_shard(file, NOTES, sha256=shard.sha256)
-    columns = ("id", "xml", "characters")
+    columns = ("id", "xml", "characters", "meaning")
     schema = pa.schema([notes.schema.columns.field(name) for name in columns])
     table = pa.Table.from_batches(read_batches(file, notes.schema, columns=columns), schema)
     if len(table) != shard.rows:

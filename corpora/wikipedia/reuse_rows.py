@@ -37,6 +37,8 @@ class PageRows:
     earlier: Earlier | None = None
     n_taken: int = 0
     """Rows that were taken over so far."""
+    meanings: list[str] = field(default_factory=list)
+    """Titles of those that only list meanings."""
     _order: list[Place | None] = field(default_factory=list)
     """Of each row that waits: where it lies, or None for one that was read."""
     _taken_characters: int = 0
@@ -44,6 +46,7 @@ class PageRows:
     _hashes: list[str] = field(default_factory=list)
     _lengths: list[int] = field(default_factory=list)
     _counts: list[Mapping[str, int]] = field(default_factory=list)
+    _meanings: list[str | None] = field(default_factory=list)
 
     @property
     def n_characters(self) -> int:
@@ -66,13 +69,17 @@ class PageRows:
         self._order.append(place)
         self._taken_characters += place.characters
 
-    def add(self, hash: str, counters: Mapping[str, int]) -> None:
-        """Note the page whose document was just added to ``documents``: its hash and counters."""
+    def add(self, hash: str, counters: Mapping[str, int], *, meaning: str | None = None) -> None:
+        """Note the page whose document was just added to ``documents``: its hash and counters.
+
+        ``meaning`` is its title if it only lists meanings.
+        """
         self._order.append(None)
         self._hashes.append(hash)
         self._lengths.append(self.documents.n_characters - self._read_characters)
         self._read_characters = self.documents.n_characters
         self._counts.append(sorted_counts(counters))
+        self._meanings.append(meaning)
 
     def batch(self) -> pa.RecordBatch:
         """Hand over the rows that wait, in order, as ``wiki_pages``, and begin anew."""
@@ -92,12 +99,14 @@ class PageRows:
         """The rows that are taken over: id, source, hash and place."""
         places = [place for place in self._order if place is not None]
         n = len(places)
+        ids = earlier.ids(places)
+        self.meanings += ids.column("meaning").drop_null().to_pylist()
         fields = [
             pa.array([earlier.name] * n, pa.string()),
             *(pa.array([p[i] for p in places], _PLACE.field(i + 1).type) for i in range(2)),
         ]
         columns = {
-            "id": earlier.ids(places),
+            "id": ids.column("id"),
             "source": pa.array([self.source] * n, pa.string()),
             "xml": pa.array([place.hash for place in places], pa.string()),
             "place": pa.StructArray.from_arrays(fields, fields=list(_PLACE)),
@@ -115,12 +124,11 @@ class PageRows:
             pa.array(self._hashes, pa.string()),
             pa.array(self._lengths, pa.int32()),
             list_array(ends, [keys, values], _PAGES.field("counters").type),
-            *(
-                pa.nulls(n, _PAGES.field(name).type)
-                for name in ("led_on", *EXAMPLE_COUNTS, "place")
-            ),
+            *(pa.nulls(n, _PAGES.field(name).type) for name in ("led_on", "unmatched")),
+            pa.array(self._meanings, pa.string()),
+            *(pa.nulls(n, _PAGES.field(name).type) for name in (*EXAMPLE_COUNTS, "place")),
         ]
-        for waiting in (self._hashes, self._lengths, self._counts):
+        for waiting in (self._hashes, self._lengths, self._counts, self._meanings):
             waiting.clear()
         return pa.RecordBatch.from_arrays(self.documents.batch().columns + columns, schema=_PAGES)
 

@@ -16,6 +16,7 @@ from corpora.shards import open_dataset
 from corpora.wikipedia.ledger import links_add_up
 from pipelines import wikipedia_to_documents
 from pipelines.wikipedia_to_documents import main
+from tests.corpora.wikipedia.small_wiki import SmallWiki
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "wikipedia"
 SAMPLE = DATA / "kleinwiki-20261101-pages-articles.xml"
@@ -127,6 +128,29 @@ def test_disambiguation_pages_are_flagged_or_left_out(tmp_path):
     assert describe(tmp_path / "dropped")["accounting"]["filtered"]["disambiguation"] == 1
 
 
+def test_no_title_of_a_page_of_meanings_is_matched_though_links_lead_there(tmp_path):
+    wiki = SmallWiki().edit("Korn", text="Korn nennt man:\n* [[Mehl]]\n{{Begriffsklärung}}")
+    dump = tmp_path / "kleinwiki-20261101.xml"
+    dump.write_text(wiki.edit("Kahn", text="Korn").dump(), "utf-8")
+
+    assert run(tmp_path / "out", input=dump) == 0
+
+    mentions = [m for d in documents_of(tmp_path / "out") for m in d.mentions]
+    origins = Counter(m.origin for m in mentions if m.entity == "kleinwiki:Korn")
+    assert set(origins) == {"link"}
+    assert origins["link"] > 2
+    assert Counter(m.origin for m in mentions)["title_match"] > 20
+
+
+def test_pages_without_text_are_named(tmp_path):
+    run(tmp_path / "out")
+
+    assert "no_text/Mühlgraben" in describe(tmp_path / "out")["counters"]
+    assert "Without text (tables, templates, nothing): Mühlgraben." in (
+        tmp_path / "out" / "report.md"
+    ).read_text("utf-8")
+
+
 def test_holes_are_where_something_dropped_out(tmp_path):
     run(tmp_path / "out")
 
@@ -226,7 +250,7 @@ def test_second_page_of_an_id_is_not_counted(tmp_path):
 
     once, twice = (describe(tmp_path / name)["counters"] for name in ("once", "twice"))
     differ = {name for name in once | twice if once.get(name) != twice.get(name)}
-    assert differ == {"redirects.doubles"}
+    assert differ == {"redirects.doubles", "no_text/Mühlgraben"}
     assert twice["links.mentions"] == twice["mentions.link"]
 
 

@@ -108,4 +108,4 @@ def test_options_of_images_are_no_captions_in_any_language(wiki, wikitext):
 
 def test_an_image_with_options_alone_has_no_caption():
     assert read("[[Αρχείο:A.jpg|μικρογραφία|εναλλ.=δέντρο]]", wiki="elwiki").text == ""
-    assert read("[[Attēls:A.jpg|sīktēls|pa labi|250px]]", wiki="ltgwiki").text == ""
+    assert read("[[Attēls:A.jpg|sīktēls|pa labi|250px]]", wiki="lvwiki").text == ""

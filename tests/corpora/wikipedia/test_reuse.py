@@ -24,6 +24,7 @@ from corpora.wikipedia.reuse_links import as_written, find_finished
 from corpora.wikipedia.reuse_places import Earlier, Place
 from corpora.wikipedia.reuse_rows import PageRows, TakenRows
 from corpora.wikipedia.reuse_shards import ROWS, KeptShards
+from corpora.wikipedia.unmatched import Unmatched, build_unmatched
 
 FINGERPRINT = "f" * 64
 TITLES = ("Aal", "Barsch", "Döbel", "Elritze", "Forelle")
@@ -53,37 +54,45 @@ def documents(pages):
     return TakenRows(Path("nowhere")).fill(rows.batch())
 
 
-def resolver(folder, redirects):
+def resolver(folder, redirects, meanings=()):
     pairs = [pa.array(column, pa.string()) for column in zip(*redirects.items(), strict=True)]
     build_table(folder, [pa.record_batch(pairs, ["title", "target"])] if redirects else [])
-    return Resolver("w", RedirectTable(folder), Augmentation(lang="de"))
+    titles = pa.record_batch([pa.array(sorted(meanings), pa.string())], ["title"])
+    build_unmatched(folder / "unmatched", [titles])
+    unmatched = Unmatched(folder / "unmatched")
+    return Resolver("w", RedirectTable(folder), unmatched, Augmentation(lang="de"))
 
 
 NAMES = st.sampled_from((*TITLES, "x", "y", "z", "w:x"))
 REDIRECTS = st.dictionaries(st.sampled_from(("x", "y", "z", "Aal", "w:x")), NAMES, max_size=4)
+TABLES = st.tuples(REDIRECTS, st.sets(st.sampled_from((*TITLES[:2], "y", "P0")), max_size=2))
 
 
-@given(
-    st.lists(st.lists(NAMES, max_size=4), min_size=1, max_size=6), REDIRECTS, REDIRECTS, st.data()
-)
-@settings(deadline=None, max_examples=40)
+@given(st.lists(st.lists(NAMES, max_size=4), min_size=1, max_size=6), TABLES, TABLES, st.data())
+@settings(deadline=None, max_examples=60)
 def test_rows_taken_over_become_what_they_would_be(tmp_path_factory, links, before, after, data):
     folder = tmp_path_factory.mktemp("tables")
     raw = documents([(f"P{number}", of) for number, of in enumerate(links)])
-    then, now = resolver(folder / "then", before), resolver(folder / "now", after)
+    then, now = resolver(folder / "then", *before), resolver(folder / "now", *after)
     taken = then.finish(raw)
     is_taken = data.draw(st.lists(st.booleans(), min_size=len(links), max_size=len(links)))
     rows = [(taken if is_ else raw).slice(n, 1) for n, is_ in enumerate(is_taken)]
-    expected = resolver(folder / "other", after).finish(raw)
+    expected = resolver(folder / "other", *after).finish(raw)
 
     finished = now.finish(pa.concat_batches(rows))
 
     assert finished.to_pylist() == expected.to_pylist()
     same = [
-        is_ and then.redirects.resolve(of).equals(now.redirects.resolve(of))
-        for of, is_ in zip(links, is_taken, strict=True)
+        is_
+        and (titles := then.redirects.resolve(of)).equals(now.redirects.resolve(of))
+        and all(
+            (then.unmatched.has(some) == now.unmatched.has(some)).all()
+            for some in (titles, pa.array([f"P{number}"]))
+        )
+        for number, (of, is_) in enumerate(zip(links, is_taken, strict=True))
     ]
-    assert find_finished(pa.concat_batches(rows), "w", now.redirects).tolist() == same
+    holds = find_finished(pa.concat_batches(rows), "w", now.redirects, unmatched=now.unmatched)
+    assert holds.tolist() == same
     assert now.n_again == sum(is_taken) - sum(same)
     documents_of = slice(0, len(SCHEMAS["documents"].columns))
     assert as_written(taken, "w").columns[documents_of] == raw.columns[documents_of]
@@ -120,7 +129,7 @@ def make_earlier(folder, batches_of_shards):
             shards.append(about | {"sha256": shard.sha256})
         description = {
             "schema": name,
-            "version": 1,
+            "version": SCHEMAS[name].version,
             "plan": {"fingerprint": FINGERPRINT},
             "shards": shards,
             "accounting": {},
@@ -154,8 +163,9 @@ def test_every_row_is_found_by_the_hash_of_its_page_and_no_other(finished, tmp_p
     rows = [(0, row) for row in range(5)] + [(2, row) for row in range(8)]
     assert places == [Place(*row, characters, hash) for row, hash in zip(rows, hashes, strict=True)]
     assert earlier.find(hash_of(b"P13")) is None
-    assert earlier.ids(places).to_pylist() == [f"w:P{number}" for number in range(13)]
-    assert earlier.ids(places[9:2:-3]).to_pylist() == ["w:P9", "w:P6", "w:P3"]
+    ids = earlier.ids(places).column("id")
+    assert ids.to_pylist() == [f"w:P{number}" for number in range(13)]
+    assert earlier.ids(places[9:2:-3]).column("id").to_pylist() == ["w:P9", "w:P6", "w:P3"]
     assert earlier.damaged == set()
     assert (tmp_path / "kept" / earlier.name / "table" / "places").stat().st_size == 24 * 13
 
@@ -225,7 +235,7 @@ def test_damaged_table_is_made_again(name, damage, finished, tmp_path):
 
     assert {file.name: file.read_bytes() for file in table.iterdir()} == before
     places = [again.find(hash_of(f"P{number}".encode())) for number in range(13)]
-    assert again.ids(places).to_pylist() == [f"w:P{number}" for number in range(13)]
+    assert again.ids(places).column("id").to_pylist() == [f"w:P{number}" for number in range(13)]
     assert again.damaged == set()
 
 

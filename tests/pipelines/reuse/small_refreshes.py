@@ -112,8 +112,10 @@ EDITS = {
     "page of meanings": (
         lambda w: w.edit("Korn", text="* [[Mehl]]\n{{Begriffsklärung}}"),
         1,
-        0,
+        2,
     ),
+    "page of meanings no more": (lambda w: w.edit("Anker", text=article(3, ("Mehl",))), 1, 0),
+    "redirect to a page of meanings": (lambda w: w.edit("Kahn", text="Anker"), 0, 4),
     "page emptied": (lambda w: w.edit("Korn", text=""), 0, 0),
     "page to another namespace": (
         lambda w: w.edit("Korn", title="Vorlage:Korn", namespace=10),

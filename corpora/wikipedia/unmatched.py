@@ -1,0 +1,61 @@
+"""Titles that are never matched in text, though pages link to them: pages that only list meanings.
+
+Made between the stages of a run, when all pages are known, and mapped by all processes. Which links
+of a row led to such titles stands in ``reuse``, so that a refresh knows which rows to make again.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from corpora.wikipedia.redirects import RedirectTable, build_table
+
+OWN = -1
+"""Stands for the page's own title among the numbers of its links."""
+Flags = npt.NDArray[np.bool_]
+
+
+class Unmatched:
+    """A finished table; see ``build_unmatched``."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open the table; raises ``CorpusError`` where there is none."""
+        self._meanings = RedirectTable(folder)
+
+    def has(self, titles: pa.StringArray) -> Flags:
+        """Whether each title, behind redirects, is one that is never matched."""
+        encoded = titles.dictionary_encode()
+        of_distinct = self._meanings.rows(encoded.dictionary) >= 0
+        flags: Flags = of_distinct[encoded.indices.to_numpy()]
+        return flags
+
+
+def unmatched_of(
+    titles: pa.StringArray, ends: npt.NDArray[np.int32], names: pa.StringArray, *, table: Unmatched
+) -> pa.ListArray:
+    """Of each document the numbers of links to titles that are never matched, and perhaps ``OWN``.
+
+    ``titles`` are those of all links, ``ends`` where those of each document end (0 first),
+    ``names`` the documents' own.
+    """
+    document = np.repeat(np.arange(len(names)), np.diff(ends))
+    linked, own = np.flatnonzero(table.has(titles)), np.flatnonzero(table.has(names))
+    numbers = np.concatenate([np.full(len(own), OWN), linked - ends[document[linked]]])
+    of = np.concatenate([own, document[linked]])
+    order = np.lexsort((numbers, of))
+    edges = np.searchsorted(of[order], np.arange(len(names) + 1)).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(edges), pa.array(numbers[order].astype(np.int32)))
+
+
+def build_unmatched(folder: Path, meanings: Iterable[pa.RecordBatch]) -> None:
+    """Build the table; ``meanings`` have the titles of pages that only list meanings."""
+    build_table(folder, map(_with_targets, meanings))
+
+
+def _with_targets(meanings: pa.RecordBatch) -> pa.RecordBatch:
+    """The table of redirects serves for a set of titles, too: with targets that are empty."""
+    titles = meanings.column("title")
+    return pa.record_batch([titles, pa.array([""] * len(titles))], ["title", "target"])
