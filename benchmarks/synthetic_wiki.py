@@ -177,6 +177,15 @@ class Wiki:
             titles[number] += f" ({kind}{again})"
         return titles
 
+    def template(self, first: int, second: int = 0) -> str:
+        """The name of a template, drawn by a power law from random numbers."""
+        n = max(10, int(self.n_articles * NAMESPACES[10][1]))
+        share = ((first * 0x9E3779B1 + second) % (1 << 32)) / (1 << 32)
+        number = int(n**share) - 1
+        if number < 12:
+            return _TEMPLATES[number % len(_TEMPLATES)]
+        return f"{self.words.common[number * 7919 % 60_000].strip().capitalize()} {number}"
+
     def prepare(self) -> None:
         """Make all tables, before processes are copied."""
         assert len(self.title_ranks) == len(self.brackets) == len(self.n_redirects)
@@ -291,10 +300,10 @@ class Chunk:
         for place in self.rng.integers(0, len(tokens), round(len(tokens) * EMPHASES)).tolist():
             word = tokens[place]
             if word[-1] == " " and word[:-1].isalpha():
-                is_template = place % 4 == 0
-                tokens[place] = (
-                    f"{{{{convert|{place}|km}}}} " if is_template else f"''{word[:-1]}'' "
-                )
+                if place % 4:
+                    tokens[place] = f"''{word[:-1]}'' "
+                else:
+                    tokens[place] = f"{{{{{self.wiki.template(place)}|{place}|km}}}} "
 
     def _put_references(self, tokens: NDArray[np.object_], stops: Numbers) -> None:
         n = round(len(tokens) * REFERENCES)
@@ -335,8 +344,8 @@ class Chunk:
             script = f" ({{{{lang|{code}|{transliterated(title, third % 7)}}}}})"
         words = self.wiki.words.common
         end = "\n==References==\n{{reflist}}\n\n" if first % 7 else "\n"
-        if second % 5 == 0:
-            end += f"{{{{Navbox {_TOPICS[second % 37]}}}}}\n"
+        if second % 2:
+            end += f"{{{{{self.wiki.template(second, third)}}}}}\n"
         opening = f"is a {words[200 + first % 5000]}of {words[200 + second % 5000].strip()}"
         return f"{top}'''{title}'''{script} {opening}. {text}{end}"
 
@@ -379,6 +388,7 @@ class Chunk:
                 yield namespace, f"{name}:{title}", text, model
 
 
+_TEMPLATES = ("convert", "main", "flagicon", "ill", "see also", "efn", "sfn", "nowrap")
 _TOPICS = [
     "person", "settlement", "film", "album", "company", "school", "river", "mountain", "book",
     "song", "football club", "officeholder", "military conflict", "station", "ship", "airport",

@@ -23,6 +23,7 @@ TITLE = re.compile(r"<title>(.*?)</title>")
 NAMESPACE = re.compile(r"<ns>(-?\d+)</ns>")
 TEXT = re.compile(r"<text\b[^>]*?(?:/>|>(.*?)</text>)", re.DOTALL)
 LINK = re.compile(r"\[\[([^\[\]|<>{}\n]+)(?:\|([^\[\]\n]*))?\]\]([a-z]*)")
+TEMPLATE = re.compile(r"\{\{\s*([^{}|\n<]+)")
 WORD = re.compile(r"[^\W\d_]+")
 MARKUP = {
     "templates": "{{", "references": "<ref", "tables": "{|", "headings": "\n==",
@@ -36,6 +37,7 @@ SCRIPTS = {
 N_WORDS = 300_000
 """Of the articles of a dump: as many of each, for distinct words grow with the text."""
 N_LINKS = 20_000
+N_TEMPLATES = 15_000
 
 
 @dataclass
@@ -54,6 +56,7 @@ class Profile:
     targets: list[str] = field(default_factory=list)
     anchors: list[str] = field(default_factory=list)
     links: Counter[str] = field(default_factory=Counter)
+    templates: list[str] = field(default_factory=list)
     words: list[str] = field(default_factory=list)
 
     @property
@@ -84,6 +87,8 @@ class Profile:
             self.scripts[name] += len(re.findall(f"[{chr(first)}-{chr(end - 1)}]", text))
         for link in LINK.finditer(text):
             self._add_link(link)
+        if len(self.templates) < N_TEMPLATES:
+            self.templates += [name.strip() for name in TEMPLATE.findall(text)]
         if len(self.words) < N_WORDS:
             plain = re.sub(r"\{\{[^{}]*\}\}|<ref.*?(?:/>|</ref>)|\[\[[^\[\]|]*\|", " ", text)
             self.words += WORD.findall(plain)
@@ -154,6 +159,7 @@ def rows(found: Profile) -> Iterator[tuple[str, str]]:
         yield f"… {name}", f"{found.links[name] / max(links, 1):.1%}"
     for name in ("of files", "categories", "to elsewhere"):
         yield f"links {name}, a kB", f"{found.links[name] / found.kilobytes:.2f}"
+    yield from _rows_of_templates(found)
     yield from _rows_of_links(found)
     yield from _rows_of_words(found)
     total = sum(found.lengths)
@@ -177,6 +183,15 @@ def _rows_of_links(found: Profile) -> Iterator[tuple[str, str]]:
     yield "words of a title, mean", f"{words.mean():.2f}"
     bracketed = sum(title.endswith(")") for title in found.titles)
     yield "titles with brackets", f"{bracketed / max(len(found.titles), 1):.1%}"
+
+
+def _rows_of_templates(found: Profile) -> Iterator[tuple[str, str]]:
+    names = found.templates[:N_TEMPLATES]
+    ranked = np.array(sorted(Counter(names).values(), reverse=True) or [1])
+    yield "templates, the first", f"{len(names):,}"
+    yield "… distinct", f"{len(ranked):,}"
+    yield "… share of the ten most frequent", f"{ranked[:10].sum() / max(len(names), 1):.1%}"
+    yield "… slope of count by rank", f"{slope(ranked):.2f}"
 
 
 def _rows_of_words(found: Profile) -> Iterator[tuple[str, str]]:
