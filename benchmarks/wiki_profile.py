@@ -189,20 +189,19 @@ def _rows_of_templates(found: Profile) -> Iterator[tuple[str, str]]:
     names = found.templates[:N_TEMPLATES]
     ranked = np.array(sorted(Counter(names).values(), reverse=True) or [1])
     yield "templates, the first", f"{len(names):,}"
-    yield "… distinct", f"{len(ranked):,}"
-    yield "… share of the ten most frequent", f"{ranked[:10].sum() / max(len(names), 1):.1%}"
-    yield "… slope of count by rank", f"{slope(ranked):.2f}"
+    yield "… distinct templates", f"{len(ranked):,}"
+    yield "… share of the ten most used", f"{ranked[:10].sum() / max(len(names), 1):.1%}"
 
 
 def _rows_of_words(found: Profile) -> Iterator[tuple[str, str]]:
     words = [word.lower() for word in found.words[:N_WORDS]]
     ranked = np.array(sorted(Counter(words).values(), reverse=True) or [1])
     yield "words, the first", f"{len(words):,}"
-    yield "… distinct", f"{len(ranked):,}"
+    yield "… distinct words", f"{len(ranked):,}"
     half = len(set(words[: len(words) // 2]))
     yield "… growth with the text, exponent", f"{np.log2(max(len(ranked), 1) / max(half, 1)):.2f}"
     yield "… share of the ten most frequent", f"{ranked[:10].sum() / max(len(words), 1):.1%}"
-    yield "… slope of count by rank", f"{slope(ranked):.2f}"
+    yield "… slope of count of words by rank", f"{slope(ranked):.2f}"
     yield "… letters a word", f"{np.mean([len(w) for w in words] or [0]):.2f}"
 
 

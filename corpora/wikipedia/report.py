@@ -3,18 +3,21 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpora.build import Build
+from corpora.repeated_ids import Hashes
 from corpora.schemas import SCHEMAS
 from corpora.shards import read_batches
+from corpora.string_hashes import long_hashes
 from corpora.threads import map_in_order
 from corpora.wikipedia.ledger import is_link_fate, links_add_up
 
 N_NAMES = 100
 """Templates that are listed; ``dataset.json`` has all."""
-_SHARDS = 8  # read together: they share most entities, and a name is looked up once less
+_LEAST_NEW = 1 << 16  # hashes that are put to the others at once
 _FATES = {
     "mentions": "became mentions",
     "file": "the file itself (links in its caption are mentions)",
@@ -127,7 +130,7 @@ def _numbers(counters: Mapping[str, int]) -> Iterator[str]:
 
 def _augmentation(build: Build, counters: Mapping[str, int]) -> Iterator[str]:
     """Table 3.1 of the DaLUKE thesis; words stand for the pieces of a tokenizer."""
-    links, all_ = _count_entities(build)
+    links, all_ = count_entities(build.shard_paths("documents"))
     matched = counters.get("mentions.title_match", 0) + counters.get("mentions.self_title", 0)
     n = counters.get("mentions.link", 0)
     rows = {
@@ -153,50 +156,60 @@ def _augmentation(build: Build, counters: Mapping[str, int]) -> Iterator[str]:
     )
 
 
-def _count_entities(build: Build) -> tuple[int, int]:
-    """Distinct entities of links, and of all mentions; their names are held."""
-    links, others = _Names(), _Names()
-    paths = build.shard_paths("documents")
-    some = [paths[start : start + _SHARDS] for start in range(0, len(paths), _SHARDS)]
-    for of_links, of_others in map_in_order(_entities, some):
+def count_entities(shards: Sequence[Path]) -> tuple[int, int]:
+    """Distinct entities of the links in shards of documents, and of all mentions.
+
+    Counts 64-bit hashes of names: up to 34 bytes an entity, and of 10 million names two are taken
+    for one with a probability of 1 : 400,000.
+    """
+    links, others = Distinct(), Distinct()
+    for of_links, of_others in map_in_order(_entities, shards):
         links.add(of_links)
         others.add(of_others)
-    n_links = len(links.distinct())
-    links.add(others.distinct())
-    return n_links, len(links.distinct())
+    n_links = len(links.hashes())
+    links.add(others.hashes())
+    return n_links, len(links.hashes())
 
 
-def _entities(paths: Sequence[Path]) -> tuple[pa.StringArray, pa.StringArray]:
-    """Distinct entities of the links in some shards, and of the other mentions."""
+def _entities(path: Path) -> tuple[Hashes, Hashes]:
+    """Hashes of the distinct entities of the links in a shard, and of the other mentions."""
     links, others = [], []
-    for path in paths:
-        for batch in read_batches(path, SCHEMAS["documents"], columns=("mentions",)):
-            structs = batch.column("mentions").flatten()
-            is_link = pc.equal(structs.field("origin"), "link")
-            entities = structs.field("entity")
-            links.append(entities.filter(is_link))
-            others.append(entities.filter(pc.invert(is_link)))
-    of_links, of_others = (pc.unique(pa.chunked_array(c, pa.string())) for c in (links, others))
+    for batch in read_batches(path, SCHEMAS["documents"], columns=("mentions",)):
+        structs = batch.column("mentions").flatten()
+        is_link = pc.equal(structs.field("origin"), "link")
+        entities = structs.field("entity")
+        links.append(entities.filter(is_link))
+        others.append(entities.filter(pc.invert(is_link)))
+    of_links, of_others = (
+        long_hashes(pc.unique(pa.chunked_array(column, pa.string())).drop_null())
+        for column in (links, others)
+    )
     return of_links, of_others
 
 
-class _Names:
-    """Distinct names; those that come are put to the others when there are as many of them."""
+class Distinct:
+    """Distinct hashes; those that come are put to the others when there are as many of them."""
 
     def __init__(self) -> None:
-        self._known = pa.array([], pa.string())
-        self._new: list[pa.StringArray] = []
+        self._known = np.empty(0, np.uint64)
+        self._new: list[Hashes] = []
         self._n_new = 0
 
-    def add(self, names: pa.StringArray) -> None:
-        self._new.append(names)
-        self._n_new += len(names)
-        if self._n_new > max(len(self._known), 1 << 16):
-            self.distinct()
+    def add(self, hashes: Hashes) -> None:
+        """Put some to the others."""
+        self._new.append(hashes)
+        self._n_new += len(hashes)
+        if self._n_new > max(len(self._known), _LEAST_NEW):
+            self.hashes()
 
-    def distinct(self) -> pa.StringArray:
-        self._known = pc.unique(pa.chunked_array([self._known, *self._new]))
-        self._new, self._n_new = [], 0
+    def hashes(self) -> Hashes:
+        """All, each once."""
+        every = np.concatenate([self._known, *self._new])
+        self._known, self._new, self._n_new = every[:0], [], 0
+        every.sort()
+        is_first = np.ones(len(every), np.bool_)
+        np.not_equal(every[1:], every[:-1], out=is_first[1:])
+        self._known = every[is_first]
         return self._known
 
 

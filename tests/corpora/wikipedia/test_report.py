@@ -1,9 +1,10 @@
 """The report of a run: entities are counted as sets of names would count them."""
 
 import tempfile
+import tracemalloc
 from pathlib import Path
-from types import SimpleNamespace
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -21,7 +22,7 @@ MENTIONS = st.lists(
 
 
 def write(folder, shards):
-    """Shards of batches of one document each; gives what is asked of a build."""
+    """Shards of batches of one document each."""
     paths = [folder / f"shard-{number:05}.arrow" for number in range(len(shards))]
     for path, documents in zip(paths, shards, strict=True):
         with ShardWriter(path, SCHEMA) as writer:
@@ -29,7 +30,7 @@ def write(folder, shards):
                 row = dict.fromkeys(("id", "group", "source", "text"), "x")
                 row["mentions"] = [{"entity": name, "origin": origin} for name, origin in mentions]
                 writer.write_batch(pa.RecordBatch.from_pylist([row], schema=SCHEMA.columns))
-    return SimpleNamespace(shard_paths=lambda _: paths)
+    return paths
 
 
 def naive(shards):
@@ -41,7 +42,7 @@ def naive(shards):
 @given(st.lists(st.lists(MENTIONS, max_size=3), max_size=4))
 def test_entities_are_counted_as_sets_count_them(shards):
     with tempfile.TemporaryDirectory() as folder:
-        assert report._count_entities(write(Path(folder), shards)) == naive(shards)
+        assert report.count_entities(write(Path(folder), shards)) == naive(shards)
 
 
 def test_entities_of_many_shards_are_counted_once(tmp_path):
@@ -50,19 +51,33 @@ def test_entities_of_many_shards_are_counted_once(tmp_path):
         for number in range(20)
     ]
 
-    assert report._count_entities(write(tmp_path, shards)) == naive(shards) == (21, 21)
+    assert report.count_entities(write(tmp_path, shards)) == naive(shards) == (21, 21)
 
 
 @pytest.mark.parametrize("n_shards", [0, 1])
 def test_no_mentions_are_no_entities(tmp_path, n_shards):
-    assert report._count_entities(write(tmp_path, [[[]]] * n_shards)) == (0, 0)
+    assert report.count_entities(write(tmp_path, [[[]]] * n_shards)) == (0, 0)
 
 
 def test_names_are_held_once_however_often_they_come():
-    names = report._Names()
+    names = report.Distinct()
 
     for start in range(0, 200_000, 20_000):
-        names.add(pa.array([str(n) for n in range(start, start + 40_000)]))
+        names.add(np.arange(start, start + 40_000, dtype=np.uint64))
 
-    assert sorted(map(int, names.distinct().to_pylist())) == list(range(220_000))
+    assert names.hashes().tolist() == list(range(220_000))
     assert names._n_new == 0
+
+
+def test_memory_of_distinct_names_is_a_few_bytes_of_each():
+    rng, names, n = np.random.default_rng(1), report.Distinct(), 1_000_000
+    tracemalloc.start()
+
+    for _ in range(20):
+        names.add(rng.integers(0, 2**63, n // 20).astype(np.uint64))
+    n_names = len(names.hashes())
+
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert n_names == n
+    assert peak < 36 * n
