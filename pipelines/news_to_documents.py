@@ -135,7 +135,7 @@ class Options(CommonOptions):
 
 def plan(options: Options) -> Plan:
     """Crawl, if asked to; find the archives or pages, cut large archives, find earlier datasets."""
-    from corpora.news.sandbox import check_installed
+    from corpora.news.bounded import check_installed
 
     _check(options)
     settings = _settings(options) | {"with": check_installed(options.extractor)}

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from io import BytesIO
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urldefrag, urljoin
 
@@ -26,6 +27,8 @@ MAX_ENTRIES = 50_000
 """Also."""
 MAX_LINKS = 10_000
 """Of a page; no honest one has as many."""
+MAX_METAS, MAX_ATTRIBUTES = 1_000, 20
+"""Of a page and of each of its ``meta``; what takes it for an article looks at them again."""
 _AMPERSAND = re.compile(rb"&(?!#?\w{1,31};)")
 _TEXT, _TEXT_ENDS = b"<![CDATA[", b"]]>"
 _ENTRIES = frozenset({"url", "sitemap", "item", "entry"})
@@ -223,9 +226,10 @@ class PageLinks:
     """Links after the first ``MAX_LINKS``; they are not among them."""
     feeds: tuple[str, ...] = ()
     metas: tuple[tuple[tuple[str, str], ...], ...] = ()
-    """The attributes of each ``meta``."""
+    """The first ``MAX_ATTRIBUTES`` attributes of the first ``MAX_METAS`` elements ``meta``."""
     headings: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """Name (``h1`` …) of each heading, and the addresses of the links in it, as they stand."""
+    """Name (``h1`` …) of each heading, and the addresses of the links in it, as they stand; both
+    up to ``MAX_LINKS``."""
 
 
 def read_links(body: bytes, *, url: str, content_type: str | None) -> PageLinks:
@@ -240,7 +244,10 @@ def read_links(body: bytes, *, url: str, content_type: str | None) -> PageLinks:
     if root is None:
         return PageLinks()
     base = _absolute(url, next((e.get("href", "") for e in root.iter("base")), "")) or url
-    metas = tuple(tuple(e.attrib.items()) for e in root.iter("meta"))
+    metas = tuple(
+        tuple(islice(e.attrib.items(), MAX_ATTRIBUTES))
+        for e in islice(root.iter("meta"), MAX_METAS)
+    )
     follow, nofollow = [], 0
     for element in root.iter("a"):
         if not (found := _absolute(base, element.get("href", ""))):
@@ -302,12 +309,16 @@ def _headings(root: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """In one walk: headings in headings must not cost the square of their number."""
     found: list[tuple[str, list[str]]] = []
     names = {"h1", "h2", "h3", "h4", "h5", "h6"}
+    n_links = 0
     for element in root.iter(*names, "a"):
         if element.tag in names:
+            if len(found) == MAX_LINKS:
+                break
             found.append((element.tag, []))
             continue
         inside = next(element.iterancestors(*names), None)
         href = element.get("href")
-        if href is not None and inside is not None and found:
+        if href is not None and inside is not None and found and n_links < MAX_LINKS:
             found[-1][1].append(href)
+            n_links += 1
     return tuple((name, tuple(hrefs)) for name, hrefs in found)

@@ -6,25 +6,38 @@ each hop, so that each passes the door.
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from scrapy.core.downloader.handlers.base import BaseDownloadHandler
 from scrapy.exceptions import IgnoreRequest
-from scrapy.http import Headers, Request, Response
+from scrapy.http import Headers, HtmlResponse, Request, Response
 from scrapy.responsetypes import responsetypes
 
-from corpora.crawl.tally import SiteTally
+from corpora.crawl.listings import Listing, PageLinks
+from corpora.crawl.reading import read_links_bounded, read_listing_bounded
+from corpora.crawl.tally import PAGES, SiteTally
 from corpora.crawl.types import Fetched, Kind, Refused, SitePolicy
+from corpora.sandbox import TaskError
 
 if TYPE_CHECKING:
     from corpora.crawl.spiders import Finder
 
 T = TypeVar("T")
+log = logging.getLogger(__name__)
 ARCHIVED = "archived"
 """The flag of a response that did not come over the network now."""
 MAX_REDIRECTS = 5
+_TOO_HARD_AS = {
+    "timeout": "reading_timeout",
+    "memory": "reading_memory",
+    "failed": "reading_failed",
+}
+_TOO_HARD = tuple(_TOO_HARD_AS.values())
+MAX_TOO_HARD = 3
+"""Pages and lists of a site that go beyond the bounds of reading; then no more of it are read."""
 SETTINGS: Mapping[str, Any] = {
     "BOT_NAME": "onoma",
     "TWISTED_REACTOR_ENABLED": False,  # asyncio does; without a reactor there is no console either
@@ -112,6 +125,37 @@ class Door:
         """The sitemaps that the robots.txt of a site names."""
         return await self._in_thread(lambda: self.fetcher.sitemaps(url, site=site))
 
+    async def read(
+        self, response: Response, kind: Kind, finder: "Finder"
+    ) -> PageLinks | Listing | None:
+        """Read what a finder will look at; None, and counted, where that cannot be done."""
+        is_page = kind in PAGES
+        is_old_page = kind == "page" and ARCHIVED in response.flags
+        if not 200 <= response.status < 300 or (is_old_page and not finder.reads_old_pages):
+            return None
+        if is_page and not isinstance(response, HtmlResponse):
+            return None
+        told = finder.tally.passed_over
+        if sum(told[reason] for reason in _TOO_HARD) >= MAX_TOO_HARD:
+            finder.tally.pass_over(response.url, "not_read")
+            return None
+        type = (response.headers.get("Content-Type") or b"").decode("latin-1") or None
+
+        def read() -> PageLinks | Listing | TaskError:
+            try:
+                if is_page:
+                    return read_links_bounded(response.body, url=response.url, content_type=type)
+                return read_listing_bounded(response.body, url=response.url)
+            except TaskError as error:
+                return error
+
+        found = await self._in_thread(read)
+        if not isinstance(found, TaskError):
+            return found
+        log.warning("%s: %s", response.url, found)
+        finder.tally.pass_over(response.url, _TOO_HARD_AS.get(found.reason, found.reason))
+        return None
+
     async def _in_thread(self, do: Callable[[], T]) -> T:
         try:
             return await asyncio.get_running_loop().run_in_executor(self.threads, do)
@@ -127,7 +171,9 @@ class DoorHandler(BaseDownloadHandler):
         """Ask the door of the finder."""
         finder: Finder = self.crawler.spider  # type: ignore[assignment]
         answer = await finder.door.ask(request, finder.site.policy, finder.tally)
-        return to_response(request, answer)
+        response = to_response(request, answer)
+        request.meta["found"] = await finder.door.read(response, request.meta["kind"], finder)
+        return response
 
 
 def to_response(request: Request, answer: Fetched) -> Response:

@@ -22,11 +22,8 @@ from scrapy.spidermiddlewares.httperror import HttpError
 from corpora.crawl.listings import (
     Entry,
     Listing,
-    ListingError,
     PageLinks,
     forbids_following,
-    read_links,
-    read_listing,
 )
 from corpora.crawl.news_please import (
     Heuristics,
@@ -111,22 +108,13 @@ class PageParser(ParseCrawler):
     def __init__(self, finder: "Finder", crawler: type) -> None:
         self.finder = finder
         self.heuristics = ArticleHeuristics(finder.site, crawler, self.links)
-        self._last: tuple[Response, PageLinks] | None = None
         super().__init__(self)  # its helper has one attribute that is asked for: heuristics
         extensions = shipped_settings("Crawler")["ignore_file_extensions"]
         self.no_page = re.compile(rf"\.(?:{extensions})$", re.IGNORECASE)
 
     def links(self, response: Response) -> PageLinks:
-        """Read the links of a page, once."""
-        if self._last is None or self._last[0] is not response:
-            type = (response.headers.get("Content-Type") or b"").decode("latin-1")
-            try:
-                found = read_links(response.body, url=response.url, content_type=type or None)
-            except ListingError:
-                self.finder.tally.pass_over(response.url, "no_text")
-                found = PageLinks()
-            self._last = response, found
-        return self._last[1]
+        """What the door has read of a page; nothing where it could not."""
+        return response.meta.get("found") or PageLinks()
 
     def content_type(self, response: Response) -> bool:
         """Whether it is a page of HTML."""
@@ -175,6 +163,8 @@ class Errand:
 class Finder:
     """What the spiders share: one site, its tally, the door."""
 
+    reads_old_pages = False
+    """Whether it looks into pages that lie in the archive."""
     crawler: Any
     """Scrapy's, of this finder."""
     parse: Callable[..., Any]
@@ -229,14 +219,10 @@ class Finder:
             self.tally.pass_over(failure.request.url, "redirects")
 
     def read(self, response: Response) -> Listing | None:
-        """Read a list; None, and counted, where it is none."""
-        try:
-            listing = read_listing(response.body, url=response.url)
-        except ListingError as error:
-            self.log.warning("%s", error)
-            self.tally.pass_over(response.url, "broken_listing")
-            return None
-        self.tally.passed_over["beyond_entries"] += listing.n_beyond
+        """What the door has read of a list; None where it could not."""
+        listing: Listing | None = response.meta.get("found")
+        if listing:
+            self.tally.passed_over["beyond_entries"] += listing.n_beyond
         return listing
 
     def new_enough(self, entries: Iterable[Entry]) -> Iterator[Entry]:
@@ -284,6 +270,8 @@ class _Sitemaps(Finder):
 
 class _Links(Finder):
     """Follows links."""
+
+    reads_old_pages = True
 
     async def start(self) -> AsyncIterator[Any]:
         """Begin at the front page."""

@@ -8,13 +8,14 @@ from typing import Any
 import pyarrow as pa
 
 from corpora.document import Rejected
+from corpora.news.bounded import extract_bounded
 from corpora.news.decoding import TextError, decode
 from corpora.news.extraction import ExtractionError
 from corpora.news.filters import Thresholds
 from corpora.news.pages import Found, NoPage, Page, Revisit
 from corpora.news.rows import ArticleReader
-from corpora.news.sandbox import Bounds, extract_bounded
 from corpora.record_errors import read_record
+from corpora.sandbox import Bounds
 from corpora.schemas import SCHEMAS
 
 _REVISITS = SCHEMAS["news_revisits"].columns

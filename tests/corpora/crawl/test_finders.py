@@ -12,7 +12,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.http import HtmlResponse, Request, XmlResponse
 from scrapy.spidermiddlewares.urllength import UrlLengthMiddleware
 
-from corpora.crawl.listings import read_links
+from corpora.crawl.listings import read_links, read_listing
 from corpora.crawl.news_please import Heuristics, RssCrawler, shipped_settings
 from corpora.crawl.scrapy_door import ARCHIVED, SETTINGS, to_response
 from corpora.crawl.session import crawl
@@ -138,16 +138,15 @@ def test_pages_that_are_not_wanted_are_counted_but_lists_are_asked_for(tmp_path)
 def test_what_a_sitemap_dates_too_early_is_passed_over_and_indexes_wait_for_pages(tmp_path):
     table = f'[[site]]\nurl = "{URL}"\nsince = 2026-11-02'
     finder = finder_of(tmp_path, table, kind=SitemapFinder)
-    request = SimpleNamespace(meta={"nested": 0})
 
     def parse(root, entry, days):
         entries = (
             f"<{entry}><loc>{URL}{d}</loc><lastmod>2026-11-{d}</lastmod></{entry}>" for d in days
         )
         body = f"<{root}>{''.join(entries)}</{root}>".encode()
-        response = XmlResponse(
-            f"{URL}sitemap.xml", body=body, request=Request(URL, meta=request.meta)
-        )
+        url = f"{URL}sitemap.xml"
+        meta = {"nested": 0, "found": read_listing(body, url=url)}
+        response = XmlResponse(url, body=body, request=Request(URL, meta=meta))
         return list(finder._parse_sitemap(response))
 
     pages = parse("urlset", "url", ["01", "02", "03"])
@@ -166,7 +165,7 @@ def test_indexes_in_indexes_end(tmp_path):
     body = f"<sitemapindex><sitemap><loc>{URL}a.xml</loc></sitemap></sitemapindex>".encode()
 
     def ask(nested):
-        request = Request(URL, meta={"nested": nested})
+        request = Request(URL, meta={"nested": nested, "found": read_listing(body, url=URL)})
         return list(finder._parse_sitemap(XmlResponse(URL, body=body, request=request)))
 
     assert [len(ask(nested)) for nested in range(6)] == [1, 1, 1, 1, 0, 0]
@@ -177,14 +176,17 @@ def test_each_article_of_a_feed_has_its_own_title(tmp_path):
     finder = finder_of(tmp_path, f'[[site]]\nurl = "{URL}"', kind=FeedFinder)
     body = LISTS["/feed.xml"](URL.rstrip("/"))[0].encode()
 
-    requests = list(finder.rss_parse(XmlResponse(f"{URL}feed.xml", body=body)))
+    meta = {"found": read_listing(body, url=f"{URL}feed.xml")}
+    response = XmlResponse(f"{URL}feed.xml", body=body, request=Request(URL, meta=meta))
+    requests = list(finder.rss_parse(response))
 
     titles = {request.url.removeprefix(URL): request.cb_kwargs["rss_title"] for request in requests}
     assert titles == {article.path.lstrip("/"): article.title for article in IN_FEED}
 
 
 def answer(body, *, flags=(), kind="page", **headers):
-    request = Request(f"{URL}a/", meta={"kind": kind, "steps": 1})
+    found = read_links(body, url=f"{URL}a/", content_type=None)
+    request = Request(f"{URL}a/", meta={"kind": kind, "steps": 1, "found": found})
     headers = {name.replace("_", "-"): value for name, value in headers.items()}
     return HtmlResponse(
         request.url,

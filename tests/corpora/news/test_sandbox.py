@@ -5,10 +5,12 @@ import time
 
 import pytest
 
+from corpora import sandbox
 from corpora.errors import UsageError
-from corpora.news import sandbox
+from corpora.news import bounded
+from corpora.news.bounded import check_installed, extract_bounded, task_of
 from corpora.news.extraction import ExtractionError, extract
-from corpora.news.sandbox import Bounds, check_installed, extract_bounded
+from corpora.sandbox import Bounds
 
 PARAGRAPH = "<p>Das ist ein ganz gewöhnlicher Absatz mit genug Wörtern, um einer zu sein.</p>"
 PAGE = f"<html><body><article>{PARAGRAPH}<p>Und <a href='/x'>noch einer</a> mit Link.</p></article>"
@@ -62,7 +64,7 @@ def test_scripts_are_no_text():
 
 def test_a_process_that_is_killed_is_started_again():
     read(PAGE)
-    engine = sandbox._engine(os.getpid(), "trafilatura", BOUNDS)
+    engine = sandbox._engine(os.getpid(), task_of("trafilatura"), BOUNDS)
     engine.process.kill()
 
     assert reason_of(PAGE) == "extraction_timeout"
@@ -71,9 +73,9 @@ def test_a_process_that_is_killed_is_started_again():
 
 def test_an_extractor_that_is_not_installed_says_how_to_install_it(monkeypatch):
     def missing(_):
-        raise sandbox.PackageNotFoundError
+        raise bounded.PackageNotFoundError
 
-    monkeypatch.setattr(sandbox, "version", missing)
+    monkeypatch.setattr(bounded, "version", missing)
 
     with pytest.raises(UsageError, match="pip install 'onoma"):
         check_installed("news-please")
