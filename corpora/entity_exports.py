@@ -18,6 +18,8 @@ from corpora.shards import read_batches
 
 _COLUMNS = ("id", "entity", "title", "count", "retired")
 _LISTED = 20
+_MANY = 0.3
+"""Share of mentions without a page from which on it is told; red links are seldom more."""
 
 
 class Row(NamedTuple):
@@ -96,6 +98,21 @@ def tokenizer_lines(rows: Iterable[Row], names: Names) -> Iterator[str]:
     yield f"{json.dumps(MASK2)}: {n_rows}\n}}\n"
 
 
+def tokenizer_vocabulary(entities: Sequence[str]) -> dict[str, int]:
+    """``entity_vocab.json`` for the table of a model, whose ``entities`` are named row by row.
+
+    A model has no row for ``[MASK2]``, without which their tokenizers do not open: it means that of
+    ``[MASK]``. Of two entities of one title the first has the name.
+    """
+    spaces = {name.partition(":")[0] for name in entities if name not in SPECIAL and ":" in name}
+    is_one = len({language_of(space) for space in spaces}) < 2
+    ids: dict[str, int] = {}
+    for id, name in enumerate(entities):
+        title, language = (name, "") if name in SPECIAL else _pair(name)
+        ids.setdefault(title if is_one or not language else f"{language}:{title}", id)
+    return {**ids, MASK2: ids[SPECIAL[2]]} if SPECIAL[2] in ids else ids
+
+
 def table_lines(rows: Iterable[Row], names: Names) -> Iterator[str]:
     """``entity_vocab.tsv`` of LUKE's first version: name and count; the line number is the id."""
     for row in rows:
@@ -136,6 +153,8 @@ def report(counters: Mapping[str, int], parameters: Mapping[str, Any], rows: Ite
     lines += ["", "| what | number |", "| --- | ---: |"]
     shown = {name: count for name, count in counters.items() if "/" not in name}
     lines += [f"| {name} | {count:,} |" for name, count in shown.items()]
+    if told := told_of_pages(counters):
+        lines += ["", f"**{told}**"]
     lines += ["", "## What each size and each minimum count keeps", ""]
     lines += [
         "| rule | entities | mentions | share of the counted |",
@@ -149,6 +168,19 @@ def report(counters: Mapping[str, int], parameters: Mapping[str, Any], rows: Ite
     first = heapq.nsmallest(_LISTED, mentioned, key=lambda row: (-row.n_mentions, row.title))
     lines += [f"| {row.id} | {_shown(row.entity)} | {row.n_mentions:,} |" for row in first]
     return "\n".join([*lines, ""])
+
+
+def told_of_pages(counters: Mapping[str, int]) -> str:
+    """Say that many mentions lead to pages that the input does not have, and what to do."""
+    n_dropped = counters.get("mentions.of_no_page", 0)
+    share = n_dropped / max(counters.get("mentions.counted", 0), 1)
+    if share < _MANY:
+        return ""
+    return (
+        f"{n_dropped:,} mentions ({share:.0%} of the counted) lead to pages that are not in the "
+        "input, and count for nothing. If the input is a part of a wiki only, keep them with "
+        "--existing any; a complete wiki has red links only there."
+    )
 
 
 def _shown(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""What stands beside examples: ``report.md`` and ``entities.arrow``, from the finished shards."""
+"""What stands beside examples: ``report.md`` and ``_entities.ipc``, from the finished shards."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise

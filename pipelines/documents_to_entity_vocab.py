@@ -372,8 +372,13 @@ def _members(auxiliary: Mapping[str, InputFile], vocab: Sequence[Path]) -> dict[
 
 def next_steps(options: Options) -> list[str]:
     """What to look at, and what to type next."""
+    from corpora.entity_exports import told_of_pages
+    from corpora.shards import read_description
+
     output = options.output
+    told = told_of_pages(read_description(output)["counters"])
     return [
+        *([f"WARNING {told}"] if told else []),
         f"made  {output} (dataset); {output}/entity_vocab.jsonl, .json, .tsv",
         f"read  {output}/report.md: what other sizes and minimum counts would keep",
         f"next  python -m corpora.shards verify {output}",

@@ -343,7 +343,7 @@ def write_side_files(build: Build) -> None:
         write_text(build.side / example_losses.FILE, example_losses.to_tsv(named))
     if parameters["n_entities"]:
         shards = [file.check() for name, file in auxiliary.items() if name.startswith(VOCAB)]
-        example_report.write_entities(build.side / "entities.arrow", shards, summary.train)
+        example_report.write_entities(build.side / "_entities.ipc", shards, summary.train)
     settings = build.plan.units[0].settings
     cased = settings["tokenizer_cased"]
     Tokenizer.open(settings["tokenizer_path"], cased=cased).save(build.side)

@@ -10,7 +10,9 @@ from typing import Any, Literal
 
 from torch import nn
 
+from corpora.entity_exports import tokenizer_vocabulary
 from corpora.files import take_away
+from corpora.shards import write_json
 from corpora.tokenizers import Tokenizer
 from modeling.archive import files_in, pack
 from modeling.config import ConfigError
@@ -32,7 +34,7 @@ from modeling.huggingface.exporting import depends_on_spaces, save_tokenizer
 from modeling.huggingface.taggers import export_tagger
 from modeling.models.pretraining import PretrainingModel
 from modeling.models.tagging import TaggingModel
-from modeling.training.sources import ENTITIES
+from modeling.training.sources import ENTITIES, read_entities
 
 Form = Literal["huggingface", "onnx"]
 _PARENTS = 3  # folders above a tagger in which its run may be
@@ -138,6 +140,9 @@ def _export_pretrained(request: Request, folder: Path, output: Path) -> list[str
         return [f"next onnxruntime.InferenceSession({str(output / 'model.onnx')!r})"]
     model = PretrainingModel.load(source)
     export(model, folder, source, has_heads=request.has_heads)
+    if model.config.encoder.n_entities and (source / ENTITIES).is_file():
+        names = tokenizer_vocabulary(read_entities(source / ENTITIES).to_pylist())
+        write_json(folder / "entity_vocab.json", names)
     loader = "AutoModelForMaskedLM" if request.has_heads else "AutoModel"
     load = f"transformers.{loader}.from_pretrained"
     code = f"import transformers\n\nmodel = {load}({output.name!r})"

@@ -18,8 +18,19 @@ class WeightsError(ValueError):
 
 def save_weights(state: Mapping[str, Tensor], folder: Path) -> None:
     """Write ``model.safetensors`` into a folder that is there."""
+    write_tensors(folder / FILE, state, metadata={"format": "pt"})
+
+
+def write_tensors(
+    file: Path, state: Mapping[str, Tensor], *, metadata: dict[str, str] | None = None
+) -> None:
+    """Write safetensors, of tensors on any device; who may read it is as for other new files."""
     tensors = {name: tensor.detach().contiguous().cpu() for name, tensor in state.items()}
-    save_file(tensors, folder / FILE, metadata={"format": "pt"})
+    file.unlink(missing_ok=True)  # of a process that was killed; or a link to another file
+    file.touch()
+    mode = file.stat().st_mode
+    save_file(tensors, file, metadata=metadata)  # which lets its owner alone read a new file
+    file.chmod(mode & 0o777)
 
 
 def load_weights(file: Path) -> dict[str, Tensor]:

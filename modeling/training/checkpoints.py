@@ -16,13 +16,14 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from corpora.build import sync_file, sync_folder
 from corpora.errors import CorpusError
 from corpora.files import is_plain, take_away
 from corpora.shards import sha256_of, write_json
+from modeling.models.weights import write_tensors
 
 log = logging.getLogger(__name__)
 
@@ -81,8 +82,7 @@ def write_checkpoint(folder: Path, step: int, contents: Contents) -> Checkpoint:
 
 def save_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
     """Write safetensors, of tensors on any device."""
-    path.unlink(missing_ok=True)  # of a process that was killed; or a link to another file
-    save_file({name: t.detach().contiguous().cpu() for name, t in tensors.items()}, path)
+    write_tensors(path, tensors)
 
 
 def load_tensors(path: Path, device: torch.device) -> dict[str, Tensor]:

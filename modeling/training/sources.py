@@ -24,7 +24,10 @@ _MADE_WITH = {
 }
 """Parameters in ``dataset.json`` that must be the same."""
 ENTITIES = "entities.arrow"
-"""The file beside examples that has their entities."""
+"""The file in a model's folder that has its entities."""
+_OF_EXAMPLES = ("_entities.ipc", ENTITIES)
+"""The same beside examples, where no reader of the shards takes it for one of them; older versions
+named it like a shard."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,7 @@ class Sources:
         """(n_entities,) how often each entity is mentioned in the training examples of all."""
         total = np.zeros(self.n_entities, np.int64)
         for path in self.paths:
-            for batch in read_batches(path / ENTITIES, SCHEMAS["example_entities"]):
+            for batch in read_batches(_entities_of(path), SCHEMAS["example_entities"]):
                 total[batch.column("id").to_numpy()] += batch.column("mentions").to_numpy()
         return total
 
@@ -60,7 +63,13 @@ class Sources:
     @property
     def entities_file(self) -> Path | None:
         """The entities, for who uses the model."""
-        return self.paths[0] / ENTITIES if self.n_entities else None
+        return _entities_of(self.paths[0]) if self.n_entities else None
+
+
+def _entities_of(examples: Path) -> Path:
+    """The file with the entities of examples; where there is none, the one that should be."""
+    files = [examples / name for name in _OF_EXAMPLES]
+    return next((file for file in files if file.is_file()), files[0])
 
 
 def open_sources(paths: Sequence[Path]) -> Sources:

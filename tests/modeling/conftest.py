@@ -61,7 +61,7 @@ def write_examples(folder, *, n=64, seed=1, tokenizer=None, entities=None, **set
         for row in rows:
             writer.write(row)
     of_train = [id for row in rows if row["split"] == "train" for id in row["entity_ids"]]
-    with ShardWriter(folder / "entities.arrow", SCHEMAS["example_entities"]) as table:
+    with ShardWriter(folder / "_entities.ipc", SCHEMAS["example_entities"]) as table:
         for id, entity in enumerate(names):
             row = {"id": id, "entity": entity, "count": 5, "mentions": of_train.count(id)}
             table.write(row)

@@ -1,7 +1,12 @@
+import json
+import shutil
+
 import pytest
 import torch
 from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
 
+from corpora.entity_exports import tokenizer_vocabulary
+from corpora.entity_vocab import SPECIAL
 from corpora.tokenizers import Tokenizer
 from modeling.config import EncoderConfig, HeadsConfig, PretrainConfig
 from modeling.export import main
@@ -46,6 +51,40 @@ def test_a_run_becomes_a_folder_that_transformers_loads_whole(
         *Tokenizer.open(examples).encode(["w1 w3"])[0].ids,
         3,
     ]
+
+
+def test_an_exported_luke_has_the_names_of_its_entities_as_their_tokenizer_reads_them(
+    tmp_path, make_examples
+):
+    names = [*SPECIAL, *(f"dawiki:{title}" for title in ("Ulm", "Bonn: by", "Rom"))]
+    examples = make_examples(tmp_path / "examples", entities=names)
+    folder = save(tmp_path / "model", examples, n_entities=6, attention="entity_aware")
+    shutil.copyfile(examples / "_entities.ipc", folder / "entities.arrow")
+
+    assert main([str(folder), "--output", str(tmp_path / "out")]) == 0
+
+    assert json.loads((tmp_path / "out" / "entity_vocab.json").read_text("utf-8")) == {
+        "[PAD]": 0, "[UNK]": 1, "[MASK]": 2, "Ulm": 3, "Bonn: by": 4, "Rom": 5, "[MASK2]": 2
+    }  # fmt: skip
+
+
+def test_entities_of_several_languages_have_these_in_their_names():
+    names = [*SPECIAL, "dawiki:Rom", "dewiki:Rom"]
+
+    ids = tokenizer_vocabulary(names)
+
+    assert (ids["da:Rom"], ids["de:Rom"], ids["[MASK2]"]) == (3, 4, 2)
+
+
+def test_weights_may_be_read_by_whom_other_files_may(tmp_path, examples):
+    folder = save(tmp_path / "model", examples, n_segments=2)
+
+    assert main([str(folder), "--output", str(tmp_path / "out")]) == 0
+
+    for made in (folder, tmp_path / "out"):
+        modes = {f.name: f.stat().st_mode for f in made.iterdir() if f.name.startswith("model")}
+        assert modes
+        assert set(modes.values()) == {(made / "config.json").stat().st_mode}
 
 
 def test_without_heads_it_is_the_encoder(tmp_path, examples):

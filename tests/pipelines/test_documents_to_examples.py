@@ -138,14 +138,14 @@ def test_a_folder_of_examples_has_its_tokenizer(inputs, tmp_path):
     assert ours.sha256 == theirs.sha256 == parameters["tokenizer_sha256"]
     assert ours.size == parameters["tokenizer_size"]
     run_files = json.loads((tmp_path / "out/run.json").read_text("utf-8"))["files"]
-    assert {"tokenizer.json", "vocab.txt", "entities.arrow", "report.md"} <= run_files.keys()
+    assert {"tokenizer.json", "vocab.txt", "_entities.ipc", "report.md"} <= run_files.keys()
 
 
 def test_a_folder_of_examples_has_its_entities(inputs, tmp_path):
     assert run(inputs, tmp_path / "out", "--held-out", "0.4") == 0
 
     schema = SCHEMAS["example_entities"]
-    [batch] = read_batches(tmp_path / "out/entities.arrow", schema)
+    [batch] = read_batches(tmp_path / "out/_entities.ipc", schema)
     vocab = EntityVocab(inputs / "vocab")
     assert batch.column("entity").to_pylist() == [vocab.entity_of(id) for id in range(len(vocab))]
     assert batch.column("count").to_pylist() == [0, 0, 0, *ENTITIES.values()]
@@ -281,7 +281,7 @@ def test_without_a_vocabulary_there_are_no_entities(inputs, tmp_path):
     assert len(rows) == 15
     assert not any(row["entity_ids"] for row in rows)
     assert described(tmp_path / "out")["counters"]["mentions.without_vocabulary"] == 36
-    assert not (tmp_path / "out/entities.arrow").exists()
+    assert not (tmp_path / "out/_entities.ipc").exists()
 
 
 def test_documents_without_mentions_are_filtered_if_asked(inputs, tmp_path):

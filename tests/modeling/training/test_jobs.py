@@ -138,7 +138,7 @@ def test_the_same_entities_are_transferred_as_a_whole(base, examples, caplog):
 
 def test_a_file_with_more_entities_than_weights_is_refused(base, make_examples, tmp_path):
     more = make_examples(tmp_path / "more", entities=[f"e{n}" for n in range(20)])
-    (base[0] / "entities.arrow").write_bytes((more / "entities.arrow").read_bytes())
+    (base[0] / "entities.arrow").write_bytes((more / "_entities.ipc").read_bytes())
     other = make_examples(tmp_path / "other", entities=[f"e{n}" for n in range(15)])
     model, sources = make_model(other, seed=2)
 

@@ -266,7 +266,7 @@ def test_the_trained_model_lies_with_all_that_belongs_to_it(run, examples):
 
     assert model.config.encoder.n_entities == 11
     assert (folder / "tokenizer.json").read_bytes() == (examples / "tokenizer.json").read_bytes()
-    assert (folder / "entities.arrow").read_bytes() == (examples / "entities.arrow").read_bytes()
+    assert (folder / "entities.arrow").read_bytes() == (examples / "_entities.ipc").read_bytes()
     settings = json.loads((folder / "run.json").read_text())
     assert settings["config"] == model.config.to_json()
 
@@ -298,9 +298,7 @@ def test_a_checkpoint_has_the_entities_of_its_model(run, examples):
     model = PretrainingModel.load(checkpoint)
 
     assert model.config.encoder.n_entities == 11
-    assert (checkpoint / "entities.arrow").read_bytes() == (
-        examples / "entities.arrow"
-    ).read_bytes()
+    assert (checkpoint / "entities.arrow").read_bytes() == (examples / "_entities.ipc").read_bytes()
 
 
 def test_an_average_that_begins_in_mid_run_begins_with_the_weights(run):

@@ -1,6 +1,7 @@
 """Documents to an entity vocabulary: what is kept, and by which names it is known."""
 
 from corpora.shards import open_dataset
+from pipelines.documents_to_entity_vocab import main
 from tests.pipelines.document_dataset import write_dataset
 from tests.pipelines.entity_vocab.made_vocabularies import (
     ARTICLES,
@@ -23,6 +24,21 @@ def test_red_links_are_left_out_and_counted(vocab):
 
 def test_entities_without_pages_are_kept_where_any_may_be(articles, tmp_path):
     assert "dawiki:Rom" in entities_of(build(tmp_path / "out", articles, existing="any"))
+
+
+def test_a_part_of_a_wiki_is_told_that_its_mentions_fall_out_and_what_to_do(tmp_path, capsys):
+    links = [(name, f"dawiki:{name}") for name in ("Rom", "Bonn", "Ulm")]
+    inputs = write_dataset(tmp_path / "documents", [document(1, "Ulm", "Rom, Bonn, Ulm", *links)])
+
+    assert main(["--input", str(inputs), "--output", str(tmp_path / "out")]) == 0
+    told = capsys.readouterr().out
+    arguments = ["--input", str(inputs), "--existing", "any", "--output", str(tmp_path / "any")]
+    assert main(arguments) == 0
+
+    assert "WARNING 2 mentions (67% of the counted) lead to pages" in told
+    assert "--existing any" in told
+    assert "**2 mentions (67%" in (tmp_path / "out" / "report.md").read_text("utf-8")
+    assert "WARNING" not in capsys.readouterr().out
 
 
 def test_entities_of_a_space_without_pages_are_kept_unless_pages_are_asked_for(tmp_path):
