@@ -90,7 +90,7 @@ def _reject(error: BaseException, *, source: str, position: str, excerpt: str = 
         reason=INTERNAL_ERROR,
         message=_writable(
             f"{where}: an error of Onoma in {frame.name}(): {what[:_MAX_CHARACTERS]}. Please "
-            "report it, with the traceback in workers.log and this record."
+            "report it, with the traceback in the log and this record."
         ),
         excerpt=_writable(excerpt[:_MAX_CHARACTERS]),
     )

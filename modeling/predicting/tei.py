@@ -5,12 +5,14 @@ import json
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from corpora.document import Document, Mention, Rejected
 from corpora.errors import CorpusError, UsageError
 from corpora.plan import find_inputs
+from corpora.record_errors import read_record
 from corpora.shards import sha256_of, write_json, write_text
 from corpora.tei.edition import Edition, edition_path, load_edition
 from corpora.tei.provenance import Model
@@ -30,6 +32,7 @@ from modeling.finetuning.summary import read_manifest
 from modeling.tagger import Tagger
 from modeling.training.run_folder import versions
 
+T = TypeVar("T")
 _MAX_REJECTED = 10
 _MAX_REJECT_SHARE = 0.01
 
@@ -59,9 +62,23 @@ class _Work:
     rejected: list[Rejected] = field(default_factory=list)
     n_written: int = 0
 
-    def reject(self, name: str, error: CorpusError) -> None:
-        reason = getattr(error, "reason", type(error).__name__)
-        self.rejected.append(Rejected(source=name, position="", reason=reason, message=str(error)))
+    def attempt(self, name: str, do: Callable[[], T]) -> T | None:
+        """Do something with a file; None, and the file is rejected, where anything is raised."""
+
+        def attempt() -> T | Rejected:
+            try:
+                return do()
+            except UsageError:
+                raise
+            except CorpusError as error:
+                reason = getattr(error, "reason", type(error).__name__)
+                return Rejected(source=name, position="", reason=reason, message=str(error))
+
+        made = read_record(attempt, source=name)
+        if isinstance(made, Rejected):
+            self.rejected.append(made)
+            return None
+        return made
 
     def write(self, name: str, before: bytes, after: bytes) -> None:
         """Write a file, which appears when it is whole, unless the schema finds it worse."""
@@ -142,18 +159,17 @@ def enrich(arguments: argparse.Namespace, tagger: Tagger) -> str:
     work, edition = _work(arguments), _edition(arguments)
     model, options = model_of(tagger), _options(arguments)
     check_tagger_labels(tagger, edition)
+
+    def write(file: _File, found: Sequence[Document]) -> None:
+        mentions = {d.id: d.mentions for d in found}
+        written = write_predictions(
+            file.data, edition, mentions, name=file.name, model=model, options=options
+        )
+        work.write(file.name, file.data, written.data)
+        work.add(file.name, written)
+
     for file, found in _tagged(work, edition, tagger):
-        try:
-            mentions = {d.id: d.mentions for d in found}
-            written = write_predictions(
-                file.data, edition, mentions, name=file.name, model=model, options=options
-            )
-            work.write(file.name, file.data, written.data)
-            work.add(file.name, written)
-        except UsageError:
-            raise
-        except CorpusError as error:
-            work.reject(file.name, error)
+        work.attempt(file.name, partial(write, file, found))
     return work.finish(made=f"{arguments.output} (skipped.tsv says what was not written, and why)")
 
 
@@ -222,14 +238,13 @@ def undo_all(arguments: argparse.Namespace) -> str:
 
 def _each(work: _Work, change: Callable[[str, bytes], bytes]) -> _Work:
     for name, path in work.files.items():
-        data = path.read_bytes()
-        try:
-            work.write(name, data, change(name, data))
-        except UsageError:
-            raise
-        except CorpusError as error:
-            work.reject(name, error)
+        work.attempt(name, partial(_change, work, change, name=name, path=path))
     return work
+
+
+def _change(work: _Work, change: Callable[[str, bytes], bytes], *, name: str, path: Path) -> None:
+    data = path.read_bytes()
+    work.write(name, data, change(name, data))
 
 
 def _tagged(
@@ -241,12 +256,10 @@ def _tagged(
     def documents() -> Iterator[Document]:
         for name, path in work.files.items():
             data = path.read_bytes()
-            try:
-                waiting.append(_File(name, data, read_tei(data, edition, name=name)))
-            except CorpusError as error:
-                work.reject(name, error)
-                continue
-            yield from waiting[-1].documents
+            texts = work.attempt(name, partial(read_tei, data, edition, name=name))
+            if texts is not None:
+                waiting.append(_File(name, data, texts))
+                yield from waiting[-1].documents
 
     found: list[Document] = []
     for document in tagger.annotate_all(documents()):

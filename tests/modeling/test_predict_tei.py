@@ -6,6 +6,7 @@ import pytest
 
 from corpora.tei.edition import edition_path, load_edition
 from corpora.tei.reader import read_tei
+from modeling.predicting import tei as predicting
 from tests.modeling.test_predict import predict
 
 TEI = """<?xml version='1.0'  encoding="UTF-8"?>
@@ -119,3 +120,20 @@ def test_a_character_that_xml_cannot_hold_is_named(tagger_run, tmp_path, labels,
     command = ("--text", tmp_path / "letter.txt", "--format", "tei", "--labels", labels)
     assert predict(tagger_run, *command) == 1
     assert "character 6 of the text (U+FFFE)" in capsys.readouterr().err
+
+
+def test_an_error_of_ours_in_one_file_rejects_it_and_no_other(letter, monkeypatch, tmp_path):
+    letter.with_name("b.xml").write_bytes(TEI.encode())
+
+    def broken(data, *, name):
+        if name == "b.xml":
+            raise LookupError("what nobody has thought of")
+        return data
+
+    monkeypatch.setattr(predicting, "undo", broken)
+
+    assert predict("--tei", letter.parent, "--undo", "--output", tmp_path / "out") == 0
+
+    [row] = (tmp_path / "out" / "rejected.jsonl").read_text("utf-8").splitlines()
+    assert json.loads(row)["reason"] == "internal_error"
+    assert (tmp_path / "out" / "a.xml").exists()

@@ -33,6 +33,7 @@ from pipelines import (
     text_to_documents,
     wikipedia_to_documents,
 )
+from pipelines.transforms import tei as transforms
 from tests.corpora.news.archive_samples import PAGE, plain, warc_record
 from tests.pipelines.document_dataset import write_dataset
 
@@ -205,7 +206,8 @@ def beyond_head(args):
 
 
 CASES = {
-    "tei": (run_tei, tei_reader, "read_tei", repr),
+    "tei, the XML": (run_tei, tei_reader, "parse_xml", repr),
+    "tei, the sentences": (run_tei, transforms, "to_sentences", repr),
     "wiki, the XML": (run_wiki, records, "read_page", repr),
     "wiki, the wikitext": (run_wiki, articles, "find_redirect", repr),
     "wiki, the titles": (run_wiki, resolution, "_count_words", repr),
@@ -291,8 +293,7 @@ def test_the_rejection_says_where_and_what(breaks, tmp_path):
     assert row["excerpt"] == f"{BAD} ist eine Stadt.\n"
     assert row["message"] == (
         f"{BAD}.txt: document {BAD}.txt: an error of Onoma in broken(): OursError: at 0x…: what "
-        "nobody has thought of. Please report it, with the traceback in workers.log and this "
-        "record."
+        "nobody has thought of. Please report it, with the traceback in the log and this record."
     )
 
 
