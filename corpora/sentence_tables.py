@@ -15,6 +15,7 @@ class Period(Enum):
     STOP = "a full stop, a token of its own"
     INNER = "part of the word; the sentence goes on"
     EITHER = "part of the word, and the full stop too if a new sentence follows"
+    FINAL = "part of the word, and the full stop too unless a number follows"
     ORDINAL = "part of the word, but a full stop where the sentence ends"
 
 
@@ -30,19 +31,29 @@ class Table:
     starters: frozenset[str] = frozenset()
     conjunctions: frozenset[str] = frozenset()
     ordinals: bool = False
+    roman_ordinals: bool = False
     keeps_hyphens: bool = False
     stops: str = ""
     """After which a sentence ends in any case."""
+    unbroken_stops: tuple[str, ...] = ()
+    """Abbreviations that are written with stops (``។ល។``)."""
+    ends: tuple[str, ...] = ()
+    """Marks after which, before white space, a sentence ends as after a question mark."""
+    full_stop: bool = True
+    """Whether a period ends sentences."""
+    dashes_end: bool = False
+    """Whether a dash after a full stop belongs to the sentence before it."""
     characters: bool = False
     """Each Han character is a word."""
 
 
 _KEYS: Mapping[str, type] = {
-    **dict.fromkeys(("ordinals", "keeps_hyphens"), bool),
+    **dict.fromkeys(("ordinals", "keeps_hyphens", "roman_ordinals"), bool),
     **dict.fromkeys(("never_final", "may_be_final", "before_numbers", "endings"), list),
     **dict.fromkeys(("words", "starters", "conjunctions"), list),
-    "characters": bool,
+    **dict.fromkeys(("characters", "full_stop", "dashes_end"), bool),
     "stops": str,
+    **dict.fromkeys(("unbroken_stops", "ends"), list),
 }
 _KINDS = {bool: "true or false", list: "a list of strings", str: "a string"}
 
@@ -69,14 +80,24 @@ def read_table(toml: str, *, source: str) -> Table:
         starters=frozenset(table.get("starters", [])),
         conjunctions=frozenset(c.removesuffix(".") for c in table.get("conjunctions", [])),
         ordinals=table.get("ordinals", False),
+        roman_ordinals=table.get("roman_ordinals", table.get("ordinals", False)),
         keeps_hyphens=table.get("keeps_hyphens", False),
         stops=table.get("stops", ""),
+        unbroken_stops=tuple(table.get("unbroken_stops", [])),
+        ends=tuple(table.get("ends", [])),
+        full_stop=table.get("full_stop", True),
+        dashes_end=table.get("dashes_end", False),
         characters=table.get("characters", False),
     )
 
 
 def _periods(table: Mapping[str, Any]) -> dict[str, Period]:
-    """Abbreviation to what its period is, parts of abbreviations included."""
+    """Abbreviation to what its period is, parts of abbreviations included.
+
+    Without ``starters`` nothing but a capital, or a letter of a script without capitals, says that
+    a new sentence follows.
+    """
+    final = Period.EITHER if table.get("starters") else Period.FINAL
     inner, either = table.get("never_final", []), table.get("may_be_final", [])
     parts = [part for entry in [*inner, *either] for part in entry.split() if part[-1] == "."]
     letters = [*_forms(part for part in [*inner, *parts] if len(part) == 2)]
@@ -84,7 +105,7 @@ def _periods(table: Mapping[str, Any]) -> dict[str, Period]:
         **dict.fromkeys(_forms(parts), Period.EITHER),
         **dict.fromkeys(_forms(inner), Period.INNER),
         **{letter: Period.INNER if letter.islower() else Period.EITHER for letter in letters},
-        **dict.fromkeys(_forms(either), Period.EITHER),
+        **dict.fromkeys(_forms(either), final),
     }
 
 

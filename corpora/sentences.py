@@ -11,10 +11,14 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from corpora.document import Span
+from corpora.language_tags import primary_language
+from corpora.scripts import begins_low, is_initial
+from corpora.sentence_starts import CLOSING, LETTERS_BEFORE_NUMBER, with_other_starts
 from corpora.sentence_tables import Period, Table, read_table
 from corpora.stops import follows_stop, with_stops
 
@@ -25,18 +29,17 @@ _HYPHEN = "\u2010\u2011-"
 _MARKS = "!-/:-@\\[-`{-~\u00a1-\u00ac\u00ae-\u00bf\u2013-\u2027\u2030-\u205e"
 _PARTS = rf"[{_ALPHABET}]+(?:\.?[{_HYPHEN}][{_ALPHABET}]+|['’][{_ALPHABET}]+)*+"
 _DIGITS = r"\d++(?:[.,]\d+)*+"
-_CLOSING = "\"'»«›‹“”„‘’)]}*–—- \u00a0\t"
 _OPENING = "\"'»«›‹“”„‚‘’([{*–—- \u00a0\t\n"
 
 _LINE_BREAK = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
-_DASHES = "–—-"
-_AFTER_DASH = re.compile(r"[–—-]+[^\S\n]+(?![–—-]+[^\S\n])")
-_STOPS = (".", "!", "?", "…")
 _FIRST_WORD = re.compile(r"[\W_]*([^\W_]+)")
-_LAST_WORD = re.compile(rf"(?:{_DIGITS}|{_PARTS})\.$")
+_OTHER = rf"[^\s{_ALPHABET}{_MARKS}]+"
+_LAST_WORD = re.compile(rf"(?:{_DIGITS}|{_PARTS}|{_OTHER}(?:[\"'’]{_OTHER})*+)\.$")
 _UP_TO_LAST_LETTER = re.compile(r".*\w", re.DOTALL)
 _HAN = re.compile("[\u2e80-\u2fd5\u3005-\u3007\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003fffd]")
 _MAX_PLAIN = 100_000
+_DAY_DIGITS = 2
+_INITIAL = 4  # characters: a letter and its marks
 _CONTEXT = 80  # characters on each side of a boundary that are looked at
 
 _ODD = re.compile(r"[^ -~¡-¬®-ʯ–„“”…’]")  # maybe white space inside a word of ICU
@@ -60,6 +63,7 @@ _ROMAN = re.compile(r"(?=[IVXLCDM]{2})M{0,3}(?:C[MD]|D?C{0,3})(?:X[CL]|L?X{0,3})
 _LIST_NUMBER = re.compile(r"\d{1,3}|[A-Za-z]|[IVX]{1,5}")
 _DAY = re.compile(r"(?<!\d)\d{1,2}\.\s?\Z")
 _DATE = re.compile(r"\d{1,2}\.(?:0?[1-9]|1[0-2])(?:\.\d{2})?")
+_DIGIT = re.compile(r"\s*\d")
 _NUMBER = re.compile(r"\s*(\d|[IVXLC]+\b)")
 _VOWELLESS = re.compile(r"[B-DF-HJ-NP-TV-XZb-df-hj-np-tv-xzß][b-df-hj-np-tv-xzß]{1,4}")
 
@@ -83,7 +87,7 @@ class Segmenter:
     @property
     def conjunctions(self) -> frozenset[str]:
         """What may follow a suspended hyphen: "Ein- *und* Ausgang"."""
-        return self.table.conjunctions
+        return self.table.conjunctions or _all_conjunctions()
 
     def sentences(self, text: str, within: Span, *, unbroken: Sequence[Span] = ()) -> list[Span]:
         """Cut the paragraph ``within`` into sentences, in order and without white space around.
@@ -129,15 +133,21 @@ class Segmenter:
                 yield sentence
 
     def _all_candidates(self, text: str, blocks: Sequence[tuple[int, int]]) -> list[int]:
-        from icu4py.breakers import SentenceBreaker
-
         if len(text.splitlines()) > len(blocks):  # a block has several lines
             lines = [_LINE_BREAK.sub(" ", text[start:end]) for start, end in blocks]
             text = "\n".join(lines)
+        return self._starts(text)
+
+    def _starts(self, text: str) -> list[int]:
+        """Where sentences may begin, in order: what ICU says, and what it leaves out."""
+        from icu4py.breakers import SentenceBreaker
+
         found = list(accumulate(map(len, SentenceBreaker(text, self.locale))))
-        if dashes := list(after_dashes(text)):
-            found = sorted({*found, *dashes})
-        return with_stops(text, found, self.table.stops) if self.table.stops else found
+        found = with_other_starts(text, found, self.table)
+        table = self.table
+        if not table.stops:
+            return found
+        return with_stops(text, found, table.stops, unbroken=table.unbroken_stops)
 
     def edges(self, text: str) -> list[int]:
         """Find where ICU begins and ends words, to hand to ``words`` for each sentence."""
@@ -185,16 +195,10 @@ class Segmenter:
         return [pair for pair in pairwise(edges) if text[pair[0]] not in _SPACE]
 
     def _candidates(self, text: str, within: Span) -> Iterable[int]:
-        """Offsets where ICU, or a dash after a full stop, begins a sentence; ordered."""
-        from icu4py.breakers import SentenceBreaker
-
+        """Offsets where a sentence of a paragraph may begin; ordered."""
         start = within.start
         paragraph = _LINE_BREAK.sub(" ", text[start : within.end])
-        found = set(accumulate(map(len, SentenceBreaker(paragraph, self.locale)), initial=start))
-        found.update(start + offset for offset in after_dashes(paragraph))
-        if stops := self.table.stops:
-            inside = with_stops(paragraph, (offset - start for offset in found), stops)
-            found = {start + offset for offset in inside}
+        found = {start + offset for offset in self._starts(paragraph)}
         return sorted(found - {start, within.end})
 
     def _ends(self, text: str, boundary: int, *, begin: int, limit: int) -> bool:
@@ -208,11 +212,15 @@ class Segmenter:
             return False
         if self.table.stops and follows_stop(text, boundary, self.table.stops):
             return True
-        if following[1][0].islower():
+        if following[1][0].islower() and begins_low(following[1]):
             return False
         context = max(begin, boundary - _CONTEXT)
-        tail = text[context:boundary].rstrip().rstrip(_CLOSING)
-        word = _LAST_WORD.search(tail, tail.rfind(" ") + 1) if tail.endswith(".") else None
+        tail = text[context:boundary].rstrip().rstrip(CLOSING)
+        if not tail.endswith("."):
+            return True
+        if not self.table.full_stop:
+            return False
+        word = _LAST_WORD.search(tail, tail.rfind(" ") + 1)
         if word is None:
             return True
         start, dot = context + word.start(), context + word.end() - 1
@@ -222,6 +230,8 @@ class Segmenter:
         period = self._phrase_period(text, start, dot)
         if period in (Period.EITHER, Period.ORDINAL):
             return following[1] in self.table.starters
+        if period is Period.FINAL:
+            return not following[1][0].isdecimal()
         if period is Period.STOP:
             self._remember(text[start:dot])
             return True
@@ -277,7 +287,7 @@ class Segmenter:
     def _phrase_period(self, text: str, start: int, dot: int) -> Period:
         """What the period at ``dot`` is, if abbreviations before it are looked at too (z. B.)."""
         found = self._period(text, start, dot)
-        if found in (Period.INNER, Period.EITHER):
+        if found in (Period.INNER, Period.EITHER, Period.FINAL):
             phrase = text[start:dot]
             for part in reversed(text[max(0, start - 16) : start].split()[-3:]):
                 if not part.endswith("."):
@@ -290,7 +300,7 @@ class Segmenter:
         """Whether the period at ``dot`` belongs to the word ``text[start:dot]``."""
         table, word = self.table, text[start:dot]
         if word[-1].isdecimal():
-            return self._period_after_number(text, start, word)
+            return self._period_after_number(text, start, dot)
         part = word if word.isalpha() else _HYPHENS.split(word)[-1]
         if part in table.words:
             return Period.STOP
@@ -300,19 +310,25 @@ class Segmenter:
         if part in table.before_numbers:
             number = _NUMBER.match(text, dot + 1)
             return Period.INNER if number and number[1] not in table.words else Period.STOP
+        if len(part) <= _INITIAL and is_initial(part):
+            return Period.EITHER
         if len(part) == 1:
-            return Period.EITHER if part.isupper() else Period.STOP
+            return Period.STOP
+        if not table.periods and _is_short(part) and _DIGIT.match(text, dot + 1):
+            return Period.INNER
         if part.endswith(table.endings):
             return Period.EITHER
-        if (table.ordinals and _ROMAN.fullmatch(part)) or (
-            table.periods and _VOWELLESS.fullmatch(part)
+        if (table.roman_ordinals and _ROMAN.fullmatch(part)) or (
+            table.starters and _VOWELLESS.fullmatch(part)
         ):
             return Period.ORDINAL
         return Period.STOP
 
-    def _period_after_number(self, text: str, start: int, number: str) -> Period:
+    def _period_after_number(self, text: str, start: int, dot: int) -> Period:
+        number = text[start:dot]
         if not self.table.ordinals:
-            return Period.STOP
+            is_date = not self.table.starters and len(number) <= _DAY_DIGITS
+            return Period.INNER if is_date and _NUMBER.match(text, dot + 1) else Period.STOP
         if _DATE.fullmatch(number):
             return Period.EITHER
         if not number.isdecimal() or len(number) > 3:
@@ -326,39 +342,44 @@ class Segmenter:
 def segmenter(lang: str | None) -> Segmenter:
     """Make the segmenter for a BCP 47 tag.
 
-    A language without a table gets what ICU does, and the conjunctions of all tables.
+    A language without a table gets what ICU does.
     """
-    tables = files("corpora") / "languages"
-    code = (lang or "").replace("_", "-").split("-")[0].lower()
-    resource = tables / f"{code}.toml"
-    if re.fullmatch("[a-z]{2,3}", code) and resource.is_file():
-        return Segmenter(code, read_table(resource.read_text("utf-8"), source=resource.name))
-    known = [segmenter(f.name.removesuffix(".toml")).conjunctions for f in tables.iterdir()]
-    table = Table(conjunctions=frozenset().union(*known))
+    code = primary_language(lang)
     if not re.fullmatch("[a-z]{2,3}", code):
-        return Segmenter("root", table)
-    return Segmenter(f"{code}@ss=standard" if code in _ICU_ABBREVIATIONS else code, table)
+        return Segmenter("root", Table())
+    if (resource := _table_of(code)).is_file():
+        return Segmenter(code, read_table(resource.read_text("utf-8"), source=resource.name))
+    return Segmenter(f"{code}@ss=standard" if code in _ICU_ABBREVIATIONS else code, Table())
+
+
+def has_table(lang: str | None) -> bool:
+    """Whether abbreviations of a language are known."""
+    code = primary_language(lang)
+    return code in _ICU_ABBREVIATIONS or _table_of(code).is_file()
+
+
+def _table_of(code: str) -> Traversable:
+    return files("corpora") / "languages" / f"{_SAME_TABLE.get(code, code)}.toml"
+
+
+@cache
+def _all_conjunctions() -> frozenset[str]:
+    """Those of all tables, for languages whose table has none."""
+    texts = (file.read_text("utf-8") for file in (files("corpora") / "languages").iterdir())
+    return frozenset().union(*(read_table(text, source="").conjunctions for text in texts))
+
+
+_SAME_TABLE = {"bs": "hr", "nb": "no", "nn": "no", "sh": "hr"}
+"""A language to the one whose table serves it."""
 
 
 # ICU's own lists of abbreviations: it must read them anew for each text, which is slow.
 _ICU_ABBREVIATIONS = frozenset({"es", "it", "pt"})
 
 
-def after_dashes(text: str) -> Iterator[int]:
-    """Offsets after a dash that stands between white space and comes after a full stop.
-
-    Most hyphens are inside words; to leap from one to the next is ten times faster than a pattern.
-    """
-    for dash in _DASHES:
-        position = text.find(dash)
-        while position >= 0:
-            before = text[position - 1 : position]
-            if before.isspace() and before != "\n":
-                after = _AFTER_DASH.match(text, position)
-                tail = text[max(0, position - _CONTEXT) : position - 1].rstrip(_CLOSING)
-                if after and tail.endswith(_STOPS):
-                    yield after.end()
-            position = text.find(dash, position + 1)
+def _is_short(word: str) -> bool:
+    """Whether a word may be an abbreviation: a few letters, in a script that spells sounds."""
+    return len(word) < LETTERS_BEFORE_NUMBER and word[0].lower() != word[0].upper()
 
 
 def _outermost(spans: Iterable[Span]) -> list[Span]:

@@ -1,8 +1,8 @@
-"""Ends of sentences in Chinese: its stops, with the quotes and brackets that close after them.
+"""Ends of sentences after stops that need no space, with the quotes and brackets that close there.
 
-ICU knows ``。！？`` and ``．``, but not ``…`` and ``；``. Where all quotation marks are alike, it
-takes one that opens after a stop for one that closes; what else opens a sentence it leaves with the
-one before.
+Chinese, Tibetan and Khmer have such stops. Of the Chinese ones, ICU knows ``。！？`` and ``．``,
+but not ``…`` and ``；``. Where all quotation marks are alike, it takes one that opens after a stop
+for one that closes; what else opens a sentence it leaves with the one before.
 """
 
 import re
@@ -16,25 +16,27 @@ _CONTEXT = 80
 
 
 @cache
-def _pattern(stops: str) -> re.Pattern[str]:
+def _pattern(stops: str, unbroken: tuple[str, ...]) -> re.Pattern[str]:
     stop, after = re.escape(stops), re.escape(_CLOSING + stops)
-    return re.compile(rf"[{stop}]+(?:[{after}]|[^\S\n]+(?=[{stop}]))*+")
+    first = "|".join([*map(re.escape, unbroken), f"[{stop}]"])
+    return re.compile(rf"(?:{first})(?:[{after}]|[^\S\n]+(?=[{stop}]))*+")
 
 
-def after_stops(text: str, stops: str) -> Iterator[int]:
+def after_stops(text: str, stops: str, unbroken: tuple[str, ...] = ()) -> Iterator[int]:
     """Offsets after each run of stops and what closes after it.
 
     ``．`` between digits is none. A plain quotation mark closes if their number before it, in its
-    line, is odd.
+    line, is odd. ``unbroken`` are abbreviations with stops in them.
     """
     end = 0
     quotes = _Quotes(text)
-    for found in _pattern(stops).finditer(text):
+    pattern = _pattern(stops, unbroken)
+    for found in pattern.finditer(text):
         if found.start() < end or _is_decimal(text, found):
             continue
         end = found.end()
         while text[end : end + 1] == '"' and quotes.are_open(end):
-            closing = _pattern(stops).match(text, end + 1)
+            closing = pattern.match(text, end + 1)
             end = closing.end() if closing else end + 1
         yield end
 
@@ -71,7 +73,9 @@ def follows_stop(text: str, boundary: int, stops: str) -> bool:
     return bool(tail) and tail[-1] in stops
 
 
-def with_stops(text: str, boundaries: Iterable[int], stops: str) -> list[int]:
+def with_stops(
+    text: str, boundaries: Iterable[int], stops: str, *, unbroken: tuple[str, ...] = ()
+) -> list[int]:
     """Put our boundaries in place of those of ICU that follow a stop; ordered."""
     others = {place for place in boundaries if not follows_stop(text, place, stops)}
-    return sorted(others.union(after_stops(text, stops)))
+    return sorted(others.union(after_stops(text, stops, unbroken)))

@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from corpora.automaton import Automaton
 from corpora.covers import longest_cover
+from corpora.language_tags import primary_language
 
 _Codes = npt.NDArray[np.uint32]
 _Flags = npt.NDArray[np.bool_]
@@ -59,16 +60,12 @@ def fold(text: str, *, lang: str | None = None) -> str:
     Lower case, but the final sigma and the long s fold to the usual ones and ``İ`` to ``i``;
     ``ß`` stays (two letters would move offsets). In Turkish and Azerbaijani ``I`` folds to ``ı``.
     """
-    if _language(lang) in {"tr", "az"}:
+    if primary_language(lang) in {"tr", "az"}:
         text = text.replace("I", "ı")
     lowered = text.lower()
     if len(lowered) != len(text):  # the only character whose lower case is longer
         lowered = text.replace("İ", "i").lower()
     return lowered if lowered.isascii() else lowered.replace("ς", "σ").replace("ſ", "s")
-
-
-def _language(lang: str | None) -> str:
-    return (lang or "").partition("-")[0].lower()
 
 
 class SurfaceMatcher:
@@ -91,7 +88,7 @@ class SurfaceMatcher:
     ) -> None:
         self._lang, self._ignore_case = lang, ignore_case
         self._finds_all = overlap == "longest_cover"
-        self._is_korean = _language(lang) == "ko"
+        self._is_korean = primary_language(lang) == "ko"
         self._is_plain = _are_plain(forms)
         patterns = self._plain_patterns(forms) if self._is_plain else self._patterns(forms, right)
         self._forms = np.fromiter(patterns.values(), dtype=np.int64, count=len(patterns))
@@ -216,7 +213,7 @@ def ends_word(text: str, index: int, *, right: Right, lang: str | None = None) -
     if after in {_OTHER, _EXTENDS} or right == "prefix":
         return after != _EXTENDS
     before = _class_before(text, index)
-    return _UNSPACED in {before, after} or (before == _HANGUL and _language(lang) == "ko")
+    return _UNSPACED in {before, after} or (before == _HANGUL and primary_language(lang) == "ko")
 
 
 def _class_before(text: str, index: int) -> int:

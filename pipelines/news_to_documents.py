@@ -18,6 +18,7 @@ from typing import Any
 from corpora.build import Build, Scratch
 from corpora.document import Rejected
 from corpora.errors import UsageError
+from corpora.language_tags import primary_language
 from corpora.plan import InputFile, Plan, Stage, Unit
 from pipelines.news_inputs import (
     archive_units,
@@ -206,7 +207,7 @@ def _settings(options: Options) -> dict[str, Any]:
     return {
         "extractor": options.extractor,
         "thresholds": {
-            "langs": sorted({tag.partition("-")[0].lower() for tag in options.lang}),
+            "langs": sorted(set(map(primary_language, options.lang))),
             "min_characters": options.min_characters,
             "max_non_letters": options.max_non_letters,
             "max_links": options.max_links,

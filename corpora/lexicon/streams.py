@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpora.document import Span
+from corpora.language_tags import primary_language
 from corpora.sentences import segmenter
 from corpora.surface_forms import UNSPACED
 
@@ -76,7 +77,7 @@ def kind_of(text: str) -> Kind:
 def is_chinese(text: str, lang: str | None) -> bool:
     """Tell by the language, or where there is none by the letters: most are Han, none is kana."""
     if lang is not None:
-        return lang.partition("-")[0].lower() in {"zh", "lzh", "yue", "wuu", "hak", "nan", "gan"}
+        return primary_language(lang) in {"zh", "lzh", "yue", "wuu", "hak", "nan", "gan"}
     letters = [character for character in text[:_LOOKED_AT] if character.isalpha()]
     n_han = sum("\u3400" <= letter <= "\u9fff" or letter > "\U0001ffff" for letter in letters)
     return 2 * n_han > len(letters) and not any(

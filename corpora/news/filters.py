@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from corpora.errors import UsageError
+from corpora.language_tags import primary_language
 from corpora.news.extraction import Article
 from corpora.news.page_metadata import host_of
 from corpora.news.rights import Rights
@@ -49,7 +50,7 @@ def check_langs(tags: Sequence[str]) -> None:
     """Raise ``UsageError`` for a language that is never identified."""
     known = set(_identifier().labels)
     for tag in tags:
-        if tag.partition("-")[0].lower() not in known:
+        if primary_language(tag) not in known:
             raise UsageError(f"--lang {tag}: not identified. There are {', '.join(sorted(known))}.")
 
 
@@ -57,7 +58,7 @@ def identify(text: str, told: str | None) -> str | None:
     """The language of a text as a BCP 47 tag: identified, with the region that the page tells."""
     found, probability = _identifier().classify(text[:_LOOKED_AT])
     if probability < 0.5 and told:
-        found = told.replace("_", "-").partition("-")[0].lower()
+        found = primary_language(told)
     region = (told or "").replace("_", "-")
     return region if region.lower().partition("-")[0] == found and len(region) < 12 else str(found)
 
@@ -83,7 +84,7 @@ def why_not(
         return "short"
     if share_of_non_letters(text) > thresholds.max_non_letters:
         return "non_letters"
-    if thresholds.langs and (lang or "").partition("-")[0] not in thresholds.langs:
+    if thresholds.langs and primary_language(lang) not in thresholds.langs:
         return "language"
     return None
 

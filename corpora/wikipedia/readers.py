@@ -3,10 +3,10 @@
 import json
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from corpora.sentences import has_table
 from corpora.wikipedia.articles import ArticleReader
 from corpora.wikipedia.disambiguation import signs_of
 from corpora.wikipedia.image_options import options_of
@@ -54,7 +54,6 @@ def resolver_of(
 def missing_tables(name: str, lang: str) -> list[str]:
     """What no table of ours knows of a wiki, and what that means for its text."""
     codes = codes_of(name, lang)
-    sentences = files("corpora") / "languages" / f"{lang.partition('-')[0]}.toml"
     found = {
         "templates (what they carry is lost where their names are not English: --templates)": any(
             map(has_templates, codes)
@@ -65,7 +64,7 @@ def missing_tables(name: str, lang: str) -> list[str]:
         "options of images (only English ones are known: others are taken for captions)": (
             options_of(codes).is_own
         ),
-        "abbreviations (a sentence may end after one)": sentences.is_file(),
+        "abbreviations (a sentence may end after one)": has_table(lang),
     }
     return [what for what, is_there in found.items() if not is_there]
 

@@ -7,6 +7,7 @@ from typing import Any, Self
 from urllib.parse import urlsplit
 from xml.parsers import expat
 
+from corpora.language_tags import primary_language
 from corpora.wikipedia.chunks import DumpError
 from corpora.wikipedia.titles import language_code, language_of, wikis
 
@@ -168,10 +169,10 @@ def _doubt(name: str, wiki: str, *, lang: str) -> str:
     if not file or not (wiki or lang):
         return ""
     expected = language_of(file[1])
-    codes = {tag.partition("-")[0].lower() for tag in (expected, language_code(file[1]))}
+    codes = set(map(primary_language, (expected, language_code(file[1]))))
     is_known = language_code(file[1]) in wikis()["languages"]
     if (not wiki or wiki == file[1]) and (
-        not (lang and is_known) or lang.partition("-")[0].lower() in codes
+        not (lang and is_known) or primary_language(lang) in codes
     ):
         return ""
     return f"its name says {file[1]}, but its <siteinfo> {wiki or 'a wiki'} in {lang or '?'}"

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from corpora.language_tags import primary_language
 from corpora.wikipedia.disambiguation import signs_of, words
 from corpora.wikipedia.image_options import ImageOptions, options_of
 from corpora.wikipedia.markup import tags
@@ -269,7 +270,7 @@ class _Page:
         choices = {}
         for choice in content.split(";"):
             name, colon, text = choice.partition(":")
-            if colon and name.strip().partition("-")[0] == self.wiki.lang:
+            if colon and primary_language(name.strip()) == primary_language(self.wiki.lang):
                 choices[name.strip()] = text.strip()
         if not choices:
             return content

@@ -14,6 +14,8 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
+from corpora.language_tags import primary_language
+
 FILE, TEMPLATE, CATEGORY, MEDIA = 6, 10, 14, -2
 
 PLAIN_TITLE = re.compile(r"[^\W_](?:[^\W_]|[,.()'’–-]| (?! ))*+(?<! )")
@@ -230,7 +232,7 @@ def codes_of(name: str, lang: str) -> tuple[str, ...]:
     codes = [code] if code in languages else []
     codes += [lang, *(code for code, tag in wikis()["codes"].items() if tag == lang != "en")]
     if lang not in languages:
-        codes.append(lang.partition("-")[0])
+        codes.append(primary_language(lang))
     return tuple(dict.fromkeys(filter(None, codes)))
 
 

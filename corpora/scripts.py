@@ -1,0 +1,30 @@
+"""What the letters of a script say: which have case, which may be initials."""
+
+from unicodedata import category
+
+_GEORGIAN = ("\u10d0", "\u10ff")
+"""Letters that Unicode calls small, though a text has no capitals: a sentence begins with them."""
+_WORDS = ("\u1100-\u11ff", "\u2e80-\u9fff", "\ua960-\ua97f", "\uac00-\ud7ff", "\uf900-\ufaff")
+"""A letter is often a word: Hangul, kana, Han."""
+_RANGES = tuple((some[0], some[-1]) for some in _WORDS)
+_ASTRAL = "\U00020000"
+
+
+def begins_low(word: str) -> bool:
+    """Whether a word begins with a small letter, where its script has capitals."""
+    return word[0].islower() and not _GEORGIAN[0] <= word[0] <= _GEORGIAN[1]
+
+
+def is_initial(word: str) -> bool:
+    """Whether a word is one letter, with its marks, that may stand for a name.
+
+    A capital, or a letter of a script without capitals in which no word is that short.
+    """
+    letter = word[0]
+    if len(word) > 1 and any(category(mark)[0] != "M" for mark in word[1:]):
+        return False
+    if letter < "\u0530":  # Latin, Greek, Cyrillic
+        return letter.isupper()
+    if not letter.isalpha() or begins_low(letter) or letter >= _ASTRAL:
+        return False
+    return not any(first <= letter <= last for first, last in _RANGES)
