@@ -16,7 +16,7 @@ from corpora.journal import is_whole
 from corpora.plan import fingerprint_of
 from corpora.receipts import Accounting
 from corpora.rows import FROM_ROW
-from corpora.shards import Dataset, open_dataset, read_description, read_ids, sha256_of
+from corpora.shards import Dataset, open_dataset, read_batches, read_description, sha256_of
 
 _AGAIN = "Run the pipeline again."
 EXAMPLES = """\
@@ -111,12 +111,13 @@ def _verify_dataset(path: Path, *, rows: bool) -> str:
 
 
 def _check_ids(dataset: Dataset) -> None:
-    """Check rows and ids; grows with the number of rows (a hash each)."""
+    """Check the insides of shards, and ids; grows with the number of rows (a hash each)."""
     seen: set[int] = set()
     for shard in dataset.shards:
-        ids = list(read_ids(dataset.path / shard.name, dataset.schema))
-        n_rows = len(ids)
-        seen.update(map(hash, ids))
+        n_rows = 0
+        for batch in read_batches(dataset.path / shard.name, dataset.schema):
+            n_rows += batch.num_rows
+            seen.update(map(hash, batch.column("id").to_pylist()))
         if n_rows != shard.rows:
             raise DamagedDatasetError(
                 f"{dataset.path / shard.name}: {n_rows} rows, but dataset.json says {shard.rows}. "

@@ -233,9 +233,9 @@ class Dataset:
 def read_batches(
     path: Path, schema: Schema, *, columns: Sequence[str] = ()
 ) -> Iterator[pa.RecordBatch]:
-    """Read one shard, memory-mapped, or some of its columns.
+    """Read one shard, memory-mapped, or some of its columns; what is read is sound.
 
-    Raises ``CorpusError`` where the file is no shard of this schema.
+    Raises ``CorpusError`` where the file is no shard of this schema, or is wrong inside.
     """
     fields = [schema.columns.names.index(name) for name in columns] or None
     options = pa.ipc.IpcReadOptions(included_fields=fields, use_threads=False)
@@ -253,9 +253,23 @@ def read_batches(
                     f"{schema.version}. Run again: {schema.made_by}."
                 )
             for number in range(reader.num_record_batches):
-                yield reader.get_batch(number)
+                yield read_batch(reader, number)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise CorpusError(f"{path}: not readable as an Arrow file ({error}).") from error
+        raise DamagedDatasetError(f"{path}: not readable as an Arrow file ({error}).") from error
+
+
+def read_batch(reader: pa.RecordBatchFileReader, number: int) -> pa.RecordBatch:
+    """Read a batch of a file that may come from elsewhere; raises ``pa.ArrowInvalid``.
+
+    Its hash may be right and its insides wrong: offsets behind the end of the values, text that is
+    no UTF-8, nulls where none may be. Whoever uses these ends in a crash.
+    """
+    batch = reader.get_batch(number)
+    batch.validate(full=True)
+    for field, column in zip(batch.schema, batch.columns, strict=True):
+        if column.null_count and not field.nullable:
+            raise pa.ArrowInvalid(f"a null in the column {field.name}")
+    return batch
 
 
 def read_tagged(path: Path, *, split: str | None = None) -> Iterator[Sentence]:

@@ -16,7 +16,7 @@ from corpora.news.near_doubles import Item, find_doubles
 from corpora.news.page_metadata import moment
 from corpora.news.shingles import fingerprint, shingles_of, signature, words_of
 from corpora.schemas import SCHEMAS, Schema
-from corpora.shards import read_batches
+from corpora.shards import read_batch, read_batches
 
 EXACT, NEAR, REVISIT = "exact", "near", "revisit"
 _SIGNATURES = SCHEMAS["news_signatures"].columns
@@ -209,7 +209,7 @@ class _Texts:
         column = schema.columns.names.index("text")
         options = pa.ipc.IpcReadOptions(included_fields=[column])
         with pa.memory_map(str(path)) as source, pa.ipc.open_file(source, options=options) as file:
-            return file.get_batch(number).column(0)
+            return read_batch(file, number).column(0)
 
 
 def doubles_of(path: Path, unit: int) -> list[Row]:

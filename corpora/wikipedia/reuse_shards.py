@@ -19,7 +19,15 @@ import pyarrow as pa
 from corpora.build import sync_folder
 from corpora.errors import CorpusError, DamagedDatasetError
 from corpora.schemas import SCHEMAS
-from corpora.shards import Dataset, Shard, link_or_copy, sha256_of, temporary_path, write_json
+from corpora.shards import (
+    Dataset,
+    Shard,
+    link_or_copy,
+    read_batch,
+    sha256_of,
+    temporary_path,
+    write_json,
+)
 
 DOCUMENTS, NOTES = "documents", "reuse"
 ROWS = pa.schema([*SCHEMAS[DOCUMENTS].columns, *list(SCHEMAS[NOTES].columns)[1:]])
@@ -32,7 +40,7 @@ _ALONE = pa.ipc.IpcReadOptions(use_threads=False)  # as shards are read everywhe
 def open_shard(file: Path, name: str, *, sha256: str | None) -> Any:
     """Map a shard of ``documents`` or ``reuse``; raises ``CorpusError`` with its name.
 
-    With a hash the file is read, and must have it.
+    With a hash the file is read, and must have it, and sound insides.
     """
     try:
         if sha256 is not None and sha256_of(file) != sha256:
@@ -40,6 +48,8 @@ def open_shard(file: Path, name: str, *, sha256: str | None) -> Any:
         reader = pa.ipc.open_file(pa.memory_map(str(file)), options=_ALONE)
         if reader.schema != SCHEMAS[name].columns:
             raise CorpusError(f"{name}/{file.name}")
+        for number in range(reader.num_record_batches if sha256 is not None else 0):
+            read_batch(reader, number)
     except (pa.ArrowException, OSError) as error:
         raise CorpusError(f"{name}/{file.name}") from error
     return reader

@@ -129,6 +129,7 @@ class EntityLookup:
         try:
             with pa.ipc.open_file(str(path)) as reader:
                 table = reader.read_all().combine_chunks()
+            table.validate(full=True)
             forms, entities, ids = (table.column(n).combine_chunks() for n in _SCHEMA.names)
             return cls(forms, entities, ids.to_numpy().astype(np.int64))
         except (pa.ArrowException, OSError, ValueError, KeyError) as error:

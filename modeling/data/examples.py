@@ -106,18 +106,25 @@ class ExampleSet:
     def __getitem__(self, number: int) -> Example:
         chunk, row = self._find(number)
         lists = (values[offsets[row] : offsets[row + 1]] for offsets, values in chunk.lists)
-        return Example(chunk.ids[row].as_py(), chunk.document_ids[row].as_py(), *lists)
+        id, document_id = self._text(chunk.ids, row), self._text(chunk.document_ids, row)
+        return Example(id, document_id, *lists)
 
     def document_id(self, number: int) -> str:
         """The document of an example, without reading the rest of it."""
         chunk, row = self._find(number)
-        return str(chunk.document_ids[row].as_py())
+        return self._text(chunk.document_ids, row)
 
     def hashes(self) -> NDArray[np.uint64]:
         """The hash of each example's id; reads them all, so not for training sets."""
         chunks = (self._find(number) for number in range(len(self)))
-        hashes = (hash64(chunk.ids[row].as_py()) for chunk, row in chunks)
+        hashes = (hash64(self._text(chunk.ids, row)) for chunk, row in chunks)
         return np.fromiter(hashes, np.uint64, len(self))
+
+    def _text(self, column: pa.StringArray, row: int) -> str:
+        try:
+            return str(column[row].as_py())
+        except UnicodeDecodeError as error:
+            raise DamagedDatasetError(f"{self.path}: an id is no UTF-8. {_AGAIN}") from error
 
     def _find(self, number: int) -> tuple[_Chunk, int]:
         row = int(self._rows[number])
@@ -181,9 +188,13 @@ def _map(path: Path) -> pa.Buffer:
 
 def _chunk_of(batch: pa.RecordBatch, path: Path) -> _Chunk:
     try:
+        batch.validate()
+        batch.column("split").validate(full=True)
+        for name in ("id", "document_id"):
+            _check_offsets(batch.column(name))
         lists = tuple(_views(batch.column(name)) for name in _LISTS)
-    except pa.ArrowInvalid as error:  # a null among the numbers
-        raise CorpusError(f"{path}: a list that is no list of numbers ({error}).") from error
+    except pa.ArrowInvalid as error:  # a null among the numbers, too
+        raise CorpusError(f"{path}: wrong inside ({error}). {_AGAIN}") from error
     return _Chunk(batch.column("id"), batch.column("document_id"), lists)
 
 
@@ -191,6 +202,21 @@ def _views(column: pa.ListArray) -> tuple[Int32s, Int32s]:
     offsets, values = (
         part.to_numpy(zero_copy_only=True) for part in (column.offsets, column.values)
     )
-    if len(offsets) and (offsets[-1] > len(values) or (np.diff(offsets) < 0).any()):
-        raise pa.ArrowInvalid("offsets beyond the values")
+    _check(offsets, len(values))
     return offsets, values
+
+
+def _check_offsets(column: pa.StringArray) -> None:
+    """Raise ``ArrowInvalid`` where texts do not lie in the buffer; the texts are not read."""
+    if not len(column):
+        return
+    _, starts, data = column.buffers()
+    offsets = np.frombuffer(starts, np.int32)[column.offset :][: len(column) + 1]
+    if column.null_count:
+        raise pa.ArrowInvalid("a null among the ids")
+    _check(offsets, data.size if data else 0)
+
+
+def _check(offsets: Int32s, size: int) -> None:
+    if len(offsets) and (offsets[0] < 0 or offsets[-1] > size or (np.diff(offsets) < 0).any()):
+        raise pa.ArrowInvalid("offsets beyond the values")

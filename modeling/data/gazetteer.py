@@ -199,6 +199,7 @@ class Gazetteer:
         try:
             with pa.ipc.open_file(str(path)) as reader:
                 table = reader.read_all().combine_chunks()
+            table.validate(full=True)
             settings = json.loads(table.schema.metadata[b"gazetteer"])
             forms, labels, levels = (table.column(n).combine_chunks() for n in _SCHEMA.names)
             settings["classes"] = tuple(settings["classes"])
