@@ -16,16 +16,19 @@ from onoma_refresh.schedule import (
     JOB,
     SETTINGS,
     check_version,
+    checked,
     chosen,
     load_settings,
     names_of,
     version_of,
+    whole,
 )
-from onoma_refresh.settings import shelves_of_wiki
+from onoma_refresh.settings import NAME, shelves_of_wiki
 from onoma_refresh.tidying import prune, remove_dumps, remove_work
 
 NEWEST = "latest-complete"
 """A date of a dump."""
+DATE = rf"{NEWEST}|[0-9]{{8}}"
 DOC = """\
 ### For each `[[wiki]]` of the settings
 
@@ -50,7 +53,7 @@ Tasks may be killed at any moment; what is tried again goes on. See `docs/airflo
 def plan(*, params: dict[str, Any], dag_run: Any) -> list[dict[str, Any]]:
     """Say what is made of which wiki: one plan for each."""
     settings = load_settings(params)
-    version = params["version"] or version_of(dag_run)
+    version = checked(params, "version", NAME) or version_of(dag_run)
     names = chosen(settings.wikis, params["wikis"], table="wiki")
     for name in names:
         check_version(settings, list(shelves_of_wiki(name).values()), version)
@@ -79,7 +82,7 @@ def download(plan: dict[str, Any], *, params: dict[str, Any]) -> list[str]:
     wiki = settings.wikis[plan["wiki"]]
     dumps = settings.work / "dumps"
     pin = settings.work / "pins" / f"{plan['wiki']}-{plan['version']}.json"
-    date = params["date"]
+    date = checked(params, "date", DATE)
     if date == NEWEST and pin.exists():
         date = json.loads(pin.read_text(encoding="utf-8"))["date"]
     mirror = ["--mirror", wiki.mirror] if wiki.mirror else []
@@ -266,13 +269,13 @@ def refresh(plan: dict[str, Any]) -> None:
         "date": Param(
             NEWEST,
             type="string",
-            pattern=r"^(latest-complete|\d{8})$",
+            pattern=whole(DATE),
             description="of the dump, as 20261101",
         ),
         "version": Param(
             default=None,
             type=["null", "string"],
-            pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$",
+            pattern=whole(NAME),
             description="of what is published, if not the date of the run",
         ),
         "accept_drift": Param(

@@ -2,22 +2,23 @@
 
 import logging
 import os
+import re
 import subprocess
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from airflow.sdk import Asset, Param, Variable
+from airflow.sdk import Asset, Param
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from onoma_refresh.environment import without_airflow
-from onoma_refresh.settings import Settings, SettingsError, check_store, read
+from onoma_refresh.settings import Settings, SettingsError, beside, check_store, read
 
 log = logging.getLogger(__name__)
 
 ENVIRONMENT: Final = "ONOMA_SETTINGS"
-"""The variable of the environment that names the settings."""
+"""The variable of the environment that names the settings; others must be in the same folder."""
 
 CRAWLS: Final = "onoma_crawls"
 """Pools, see pools.json. One crawl at a time: of a file of sites, and so of a host."""
@@ -76,13 +77,15 @@ DEFAULTS: Final[dict[str, Any]] = {
 
 
 SETTINGS: Final = Param(
-    default=None, type=["null", "string"], description="a TOML file, if not ONOMA_SETTINGS"
+    default=None,
+    type=["null", "string"],
+    description="another file in the folder of ONOMA_SETTINGS, as weekly.toml",
 )
 """Where null is allowed, too, the form lets a field be empty."""
 
 
 def load_settings(params: Mapping[str, Any]) -> Settings:
-    """Read the settings that a parameter, the environment or an Airflow variable names.
+    """Read the settings that the environment names, or those beside that a parameter names.
 
     Where they are wrong, or the store has gone, trying again would not mend it.
     """
@@ -95,17 +98,29 @@ def load_settings(params: Mapping[str, Any]) -> Settings:
 
 
 def _read(params: Mapping[str, Any]) -> Settings:
-    path = params["settings"] or os.environ.get(ENVIRONMENT)
-    path = path or Variable.get("onoma_settings", default="")
-    if not path:
+    owners = os.environ.get(ENVIRONMENT)
+    if not owners:
         raise AirflowFailException(
-            f"no settings: name a TOML file in {ENVIRONMENT}, or in the Airflow variable "
-            "onoma_settings. dags/samples/settings.toml is one; docs/airflow.md says more."
+            f"no settings: name a TOML file in {ENVIRONMENT}, in the environment of the workers. "
+            "dags/samples/settings.toml is one; docs/airflow.md says more."
         )
     try:
-        return read(Path(path))
+        return read(beside(Path(owners), params["settings"]))
     except SettingsError as error:
         raise AirflowFailException(str(error)) from error
+
+
+def whole(pattern: str) -> str:
+    """A pattern of a parameter that its whole value must match: ``$`` lets a line end follow."""
+    return rf"^(?:{pattern})(?!\n)$"
+
+
+def checked(params: Mapping[str, Any], name: str, pattern: str) -> Any:
+    """The value of a parameter, checked again when it is used."""
+    value = params[name]
+    if value is not None and not re.fullmatch(pattern, value):
+        raise AirflowFailException(f"{name} = {value!r}: does not match {pattern}.")
+    return value
 
 
 def names_of(what: str) -> Param:

@@ -12,7 +12,9 @@ from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"
+"""What becomes the name of a file or folder."""
+_NAME = re.compile(NAME)
 T = TypeVar("T")
 Options = tuple[str, ...]
 """More of the command line, as in a shell."""
@@ -133,6 +135,20 @@ class Settings:
 
 
 _TABLES = {"wiki": Wiki, "news": News, "edition": Edition, "model": Model}
+
+
+def beside(owners: Path, name: str | None) -> Path:
+    """The file of the server's owner, or another one in its folder; raises ``SettingsError``.
+
+    Who may start a run chooses among what is there: settings name commands that are run.
+    """
+    if not name:
+        return owners
+    if not (_NAME.fullmatch(name) and name.endswith(".toml")):
+        raise SettingsError(
+            f"settings = {name!r}: must be the name of a file in {owners.parent}, as weekly.toml."
+        )
+    return owners.with_name(name)
 
 
 def read(path: Path) -> Settings:

@@ -4,9 +4,11 @@ import ast
 import importlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -69,6 +71,49 @@ def test_every_parameter_has_a_type(loaded):
     assert {p for name, p in params if name == "corpus_refresh"} >= {"wikis", "date", "settings"}
 
 
+def test_a_parameter_matches_its_pattern_as_a_whole_and_in_ascii(loaded):
+    params = dags(loaded)["corpus_refresh"]["params"]
+    date, version = (params[name]["pattern"] for name in ("date", "version"))
+
+    good = [(date, "20261101"), (date, "latest-complete"), (version, "2026-11")]
+    assert all(re.search(pattern, value) for pattern, value in good)
+    bad = [(date, "20261101\n"), (date, "٢٠٢٦١١٠١"), (date, "--help"), (version, "a\n")]
+    bad += [(version, "../a"), (version, "a/b"), (version, "-a")]
+    assert not any(re.search(pattern, value) for pattern, value in bad)
+
+
+USE = """
+import sys
+sys.path.append({dags!r})
+from airflow.sdk.exceptions import AirflowFailException
+from onoma_refresh.schedule import checked, load_settings
+uses = [lambda name=name: load_settings(dict(settings=name)) for name in {names!r}]
+uses += [lambda: checked(dict(date="20261101\\n"), "date", "[0-9]{{8}}")]
+for use in uses:
+    try:
+        use()
+    except AirflowFailException as error:
+        print("refused:", repr(str(error)))
+assert load_settings(dict(settings="other.toml")).keep == 7
+"""
+
+
+def test_a_task_checks_its_parameters_again(make_airflow, tmp_path):
+    (tmp_path / "owners").mkdir()
+    names = ["owners.toml", "other.toml", "../outside.toml"]
+    for name in names:
+        text = 'work = "work"\nstore = "store"\nkeep = 7\n'
+        (tmp_path / "owners" / name).write_text(text, encoding="utf-8")
+    outside = ["../outside.toml", str(tmp_path / "outside.toml"), "other.toml\n", ".toml"]
+    airflow = make_airflow(tmp_path / "owners" / "owners.toml")
+
+    process = airflow.start("-c", USE.format(dags=str(DAGS), names=outside))
+
+    assert process.wait() == 0, (airflow.home / "output.log").read_text()[-3000:]
+    told = (airflow.home / "output.log").read_text()
+    assert told.count("refused:") == len(outside) + 1
+
+
 def test_every_task_ends_in_time_is_tried_again_and_has_a_pool(loaded):
     pools = json.loads((DAGS / "pools.json").read_text(encoding="utf-8"))
     tasks = {(n, t): task for n, dag in dags(loaded).items() for t, task in dag["tasks"].items()}
@@ -90,25 +135,59 @@ def start(monkeypatch):
     return importlib.import_module("start")
 
 
-def test_ctrl_c_ends_what_does_not_end_by_itself():
-    script = "import subprocess, sys, time\n"
-    script += "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
-    script += "print('ready', flush=True)\n"
-    script += "try: time.sleep(60)\nexcept KeyboardInterrupt: print('told', flush=True)\n"
-    script += "time.sleep(60)"
+def test_ctrl_c_ends_what_does_not_end_by_itself(tmp_path):
+    script = "import signal, subprocess, sys, time\n"
+    script += "signal.signal(signal.SIGTERM, lambda *_: print('told', flush=True))\n"
+    script += "own = 'import signal, time; signal.signal(15, signal.SIG_IGN); time.sleep(600)'\n"
+    script += "child = subprocess.Popen([sys.executable, '-c', own])\n"
+    script += "print(child.pid, flush=True)\n"
+    script += "time.sleep(600)"
     caller = f"import os, signal, sys; sys.path.append({str(DAGS / 'samples')!r}); import start\n"
     caller += "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
     caller += f"command = [sys.executable, '-c', {script!r}]\n"
-    caller += "sys.exit(start.wait_for(command, environment=os.environ, grace_s=1))"
-    with subprocess.Popen(
-        [sys.executable, "-c", caller], stdout=subprocess.PIPE, start_new_session=True
-    ) as process:
-        assert process.stdout.readline() == b"ready\n"
+    caller += "sys.exit(start.wait_for({'one': command, 'two': command}, environment=os.environ, "
+    caller += f"logs=start.Path({str(tmp_path)!r}), grace_s=1))"
+    logs = [tmp_path / "one.log", tmp_path / "two.log"]
+    with subprocess.Popen([sys.executable, "-c", caller], start_new_session=True) as process:
+        while not all(log.exists() and log.read_text().endswith("\n") for log in logs):
+            assert process.poll() is None
+            time.sleep(0.02)
 
         os.killpg(process.pid, signal.SIGINT)
 
-        assert process.stdout.read() == b"told\n"  # ends when nobody holds it any more
-        assert process.wait(timeout=10) == 0
+        assert process.wait(timeout=60) == 0
+    for log in logs:
+        child, told = log.read_text().split()
+        assert told == "told"
+        while is_there(int(child)):  # until somebody has taken its exit status
+            time.sleep(0.02)
+
+
+def is_there(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_a_component_that_ends_is_told_and_ends_the_others(start, tmp_path, capsys):
+    commands = {
+        "one": [sys.executable, "-c", "import time; time.sleep(600)"],
+        "two": [sys.executable, "-c", "raise SystemExit('no database')"],
+    }
+    earlier = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+
+    try:
+        status = start.wait_for(commands, environment=os.environ, logs=tmp_path)
+    finally:
+        for number, handler in zip((signal.SIGINT, signal.SIGTERM), earlier, strict=True):
+            signal.signal(number, handler)
+
+    told = capsys.readouterr().err
+    assert status == 1
+    assert "no database" in told
+    assert f"two ended (status 1). All of it: {tmp_path / 'two.log'}" in told
 
 
 def test_sample_dump_is_found_by_the_downloader(start, tmp_path):
