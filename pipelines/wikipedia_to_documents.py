@@ -104,7 +104,10 @@ def plan(options: Options) -> Plan:
     scratch = options.output / BUILD / PIECES
     total = sum(file.size for file in files) * 4
     range_bytes = min(max(total // UNITS, RANGE_BYTES[0]), RANGE_BYTES[1])
-    dumps = [examine(Path(file.path), range_bytes=range_bytes, scratch=scratch) for file in files]
+    dumps = [
+        examine(file.check(), range_bytes=range_bytes, scratch=scratch, sha256=file.sha256)
+        for file in files
+    ]
     for dump in dumps:
         if not dump.complete and not options.allow_truncated:
             raise CorpusError(f"{dump.why} (--allow-truncated reads what is there.)")
@@ -241,6 +244,7 @@ def _pages(
             source=file.name,
             max_page_bytes=settings["max_page_bytes"],
             scratch=scratch,
+            sha256=file.sha256,
             find=find,
         ),
         part.get("limit"),

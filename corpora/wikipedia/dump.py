@@ -70,19 +70,22 @@ class Dump:
     """What is wrong with its end, and what to do."""
 
 
-def examine(path: Path, *, range_bytes: int, scratch: Path) -> Dump:
+def examine(path: Path, *, range_bytes: int, scratch: Path, sha256: str | None = None) -> Dump:
     """Look at a file of a dump: only at its beginning and its end, where it can be entered inside.
 
     Each range holds about ``range_bytes`` of XML. A file in gzip, xz or zstd is first cut into
-    pieces in ``scratch``, which ``read_pages`` needs. Raises ``UsageError`` for what is no dump or
+    pieces in ``scratch``, which ``read_pages`` needs, and which are known by the ``sha256`` of the
+    file (taken here if it is not given). Raises ``UsageError`` for what is no dump or
     in no known container, ``DumpError`` where the head cannot be read.
     """
     container = container_of(path)
     source: Source
     if container in {"xml", "bzip2"}:
-        source = _open(path, container, scratch=None)
+        source = _open(path, container, scratch=None, sha256=sha256)
     else:
-        source = cut_pieces(path, container=container, scratch=scratch, piece_bytes=range_bytes)
+        source = cut_pieces(
+            path, container=container, scratch=scratch, piece_bytes=range_bytes, sha256=sha256
+        )
     head = _head(source, name=path.name)
     why = _why_incomplete(source, name=path.name, is_bare=b"<mediawiki" not in head)
     step = max(1, range_bytes // BZIP2_RATIO) if container == "bzip2" else range_bytes
@@ -113,14 +116,14 @@ def container_of(path: Path) -> str:
     return container
 
 
-def _open(path: Path, container: str, *, scratch: Path | None) -> Source:
+def _open(path: Path, container: str, *, scratch: Path | None, sha256: str | None) -> Source:
     if container == "xml":
         return PlainFile(path)
     if container == "bzip2":
         return Bzip2File(path)
     if scratch is None:
         raise UsageError(f"{path}: is in {container}; its pieces are needed, so name their folder.")
-    return open_pieces(path, scratch=scratch)
+    return open_pieces(path, scratch=scratch, sha256=sha256)
 
 
 def _head(source: Source, *, name: str) -> bytes:
@@ -168,15 +171,17 @@ def read_pages(
     source: str,
     max_page_bytes: int,
     scratch: Path | None = None,
+    sha256: str | None = None,
     find: Callable[[str], T | None] | None = None,
 ) -> Iterator[Page | Rejected | T]:
     """Read the pages of a range, in order; ``source`` is the file's name in what is rejected.
 
-    ``scratch`` is the folder given to ``examine``. ``find`` is asked for the hash of each page:
-    what it finds is yielded instead, and the page is not read. Memory is bounded by a few blocks
-    of the container and ``max_page_bytes``.
+    ``scratch`` and ``sha256`` are what was given to ``examine``. ``find`` is asked for the
+    hash of each page: what it finds is yielded instead, and the page is not read. Memory is
+    bounded by a few blocks of the container and ``max_page_bytes``.
     """
-    items = _open(path, range.container, scratch=scratch).chunks(range.start, range.end)
+    opened = _open(path, range.container, scratch=scratch, sha256=sha256)
+    items = opened.chunks(range.start, range.end)
     for segment in cut(items, from_start=range.start == 0, max_bytes=max_page_bytes):
         if isinstance(segment, Damage):
             yield reject_damage(segment, source=source)

@@ -1,29 +1,31 @@
 """Dumps in gzip, xz or zstd: they cannot be entered in the middle, so they are cut once.
 
 A folder of pieces (of the XML, at any byte, in zstd) is made beside the output; its ``index.json``
-is written last, and a folder without it, or with a piece that is missing, is made again. The folder
-is named after the file and what tells a changed file from an unchanged one: its size and time.
+is written last, and a folder without it, or with a piece that has not its hash, is made again. The
+folder is named after the hash of the file; the hash of a piece is taken again before it is read.
 """
 
 import gzip
-import hashlib
 import json
 import lzma
 import os
 import re
-import shutil
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass
+from operator import eq
 from pathlib import Path
 from typing import Any
 
-from corpora.errors import CorpusError
-from corpora.shards import write_json
+from corpora.errors import CorpusError, DamagedDatasetError, InputChangedError
+from corpora.files import take_away
+from corpora.plan import fingerprint_of
+from corpora.shards import sha256_of, write_json
+from corpora.threads import map_in_order
 from corpora.wikipedia.chunks import CHUNK_BYTES, Chunk, Damage, chunk_bytes
 
-_VERSION = 1
+_VERSION = 2
 _ENDING_BYTES = 1 << 16
 
 
@@ -57,8 +59,8 @@ class Index:
     """Of XML, in each piece but the last."""
     size: int
     """Of the XML, in bytes."""
-    pieces: list[int]
-    """Sizes of their files."""
+    pieces: list[str]
+    """The SHA-256 of their files."""
     damage: str
     """Why the file could not be read to its end; empty if it could."""
     is_cut_off: bool
@@ -77,11 +79,14 @@ class Pieces:
         """Read chunks that do not cross ``end``."""
         while start < self.size:
             number, skipped = divmod(start, self.index.piece_bytes)
+            self._check(number)
             with _open_zstd(self.folder / _name(number)) as piece:
                 piece.read(skipped)
                 while data := piece.read(chunk_bytes(start, end)):
                     yield Chunk(data, start, start < end)
                     start += len(data)
+            if start != min((number + 1) * self.index.piece_bytes, self.size):
+                raise self._damaged(number)
         if self.index.damage:
             yield Damage(
                 position=f"byte {self.size}",
@@ -90,40 +95,73 @@ class Pieces:
                 is_end=self.index.is_cut_off,
             )
 
+    def _check(self, number: int) -> None:
+        try:
+            is_whole = sha256_of(self.folder / _name(number)) == self.index.pieces[number]
+        except FileNotFoundError:
+            is_whole = False
+        if not is_whole:
+            raise self._damaged(number)
+
+    def _damaged(self, number: int) -> CorpusError:
+        return DamagedDatasetError(
+            f"{self.folder / _name(number)}: damaged (other bytes than were written). "
+            "Run again: the dump is cut again."
+        )
+
     def ending(self) -> Iterator[Chunk | Damage]:
         """Read the last bytes."""
         return self.chunks(max(0, self.size - _ENDING_BYTES), self.size)
 
 
-def cut_pieces(path: Path, *, container: str, scratch: Path, piece_bytes: int) -> Pieces:
-    """Cut a compressed file into pieces, unless that is done; a damaged file up to the damage."""
-    folder = _folder(path, scratch)
+def cut_pieces(
+    path: Path, *, container: str, scratch: Path, piece_bytes: int, sha256: str | None = None
+) -> Pieces:
+    """Cut a compressed file into pieces, unless that is done; a damaged file up to the damage.
+
+    ``sha256``: of the file, where it is known. Raises ``InputChangedError`` if it has another.
+    """
+    sha256 = sha256 or sha256_of(path)
+    folder = _folder(path, scratch, sha256)
     index = _read_index(folder)
-    if index is None:
-        shutil.rmtree(folder, ignore_errors=True)
+    if index is None or not _are_whole(folder, index):
+        take_away(folder)
         folder.mkdir(parents=True)
         index = _cut(path, container, folder=folder, piece_bytes=piece_bytes)
-        write_json(folder / "index.json", asdict(index))
+        if sha256_of(path) != sha256:
+            raise InputChangedError(f"{path}: has changed meanwhile. Run again.")
+        about = asdict(index)
+        write_json(folder / "index.json", about | {"sha256": fingerprint_of(about)})
     return Pieces(folder, index)
 
 
-def open_pieces(path: Path, *, scratch: Path) -> Pieces:
-    """Open the pieces that a file was cut into; raises ``CorpusError`` where they are not whole."""
-    folder = _folder(path, scratch)
+def open_pieces(path: Path, *, scratch: Path, sha256: str | None = None) -> Pieces:
+    """Open the pieces that a file was cut into; raises ``CorpusError`` where they are not there.
+
+    ``sha256``: of the file, where it is known.
+    """
+    folder = _folder(path, scratch, sha256 or sha256_of(path))
     index = _read_index(folder)
     if index is None:
         raise CorpusError(
             f"{path}: its pieces in {folder} are missing, or the file has changed. "
-            "Run again: it is cut anew."
+            "Run again: it is cut again."
         )
     return Pieces(folder, index)
 
 
-def _folder(path: Path, scratch: Path) -> Path:
-    status = path.stat()
-    key = f"{path.absolute()}\0{status.st_size}\0{status.st_mtime_ns}"
+def _folder(path: Path, scratch: Path, sha256: str) -> Path:
     name = re.sub(r"[^\w.-]", "_", path.name)
-    return scratch / f"{name}-{hashlib.sha256(os.fsencode(key)).hexdigest()[:16]}"
+    return scratch / f"{name}-{sha256[:32]}"
+
+
+def _are_whole(folder: Path, index: Index) -> bool:
+    """Whether every piece has its hash."""
+    files = (folder / _name(number) for number in range(len(index.pieces)))
+    try:
+        return all(map(eq, map_in_order(sha256_of, files), index.pieces))
+    except OSError:
+        return False
 
 
 def _name(number: int) -> str:
@@ -132,19 +170,21 @@ def _name(number: int) -> str:
 
 def _read_index(folder: Path) -> Index | None:
     try:
-        index = Index(**json.loads((folder / "index.json").read_text(encoding="utf-8")))
-        sizes = [(folder / _name(n)).stat().st_size for n in range(len(index.pieces))]
-    except (OSError, ValueError, TypeError):
+        about = json.loads((folder / "index.json").read_text(encoding="utf-8"))
+        if about.pop("sha256") != fingerprint_of(about):
+            return None
+        index = Index(**about)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
-    return index if index.version == _VERSION and sizes == index.pieces else None
+    return index if index.version == _VERSION else None
 
 
 def _cut(path: Path, container: str, *, folder: Path, piece_bytes: int) -> Index:
     size = 0
-    pieces: list[int] = []
+    pieces: list[str] = []
     with closing(_Decompressed(path, container)) as xml:
         while n_bytes := _write_piece(folder / _name(len(pieces)), xml, piece_bytes):
-            pieces.append((folder / _name(len(pieces))).stat().st_size)
+            pieces.append(sha256_of(folder / _name(len(pieces))))
             size += n_bytes
     return Index(_VERSION, piece_bytes, size, pieces, xml.damage, xml.is_cut_off)
 

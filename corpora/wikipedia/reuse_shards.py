@@ -1,8 +1,8 @@
 """Shards of an earlier dataset that rows are taken from, kept with the run that takes them.
 
 A shard is kept by a link beside the run, or a copy where links cannot be: the earlier dataset may
-go while the run is interrupted. It is hashed once, before it gets its name here; a note of its size
-and time of change stands beside it, and where these are others later on, it is hashed again.
+go while the run is interrupted. It is hashed before it gets its name here, and its insides are
+checked; the hash stands beside it, and is taken again by each process before it reads a row.
 """
 
 import errno
@@ -40,7 +40,7 @@ _ALONE = pa.ipc.IpcReadOptions(use_threads=False)  # as shards are read everywhe
 def open_shard(file: Path, name: str, *, sha256: str | None) -> Any:
     """Map a shard of ``documents`` or ``reuse``; raises ``CorpusError`` with its name.
 
-    With a hash the file is read, and must have it, and sound insides.
+    With a hash the file is read, and must have it.
     """
     try:
         if sha256 is not None and sha256_of(file) != sha256:
@@ -48,8 +48,6 @@ def open_shard(file: Path, name: str, *, sha256: str | None) -> Any:
         reader = pa.ipc.open_file(pa.memory_map(str(file)), options=_ALONE)
         if reader.schema != SCHEMAS[name].columns:
             raise CorpusError(f"{name}/{file.name}")
-        for number in range(reader.num_record_batches if sha256 is not None else 0):
-            read_batch(reader, number)
     except (pa.ArrowException, OSError) as error:
         raise CorpusError(f"{name}/{file.name}") from error
     return reader
@@ -99,9 +97,12 @@ class KeptShards:
         try:
             kept = json.loads(self._note(number).read_text("utf-8"))
             return _Shard(
-                *(_open_kept(self._file(n, number), n, kept[n]) for n in (DOCUMENTS, NOTES))
+                *(
+                    open_shard(self._file(n, number), n, sha256=str(kept[n]))
+                    for n in (DOCUMENTS, NOTES)
+                )
             )
-        except (CorpusError, OSError, ValueError) as error:
+        except (CorpusError, OSError, ValueError, KeyError, TypeError) as error:
             raise DamagedDatasetError(
                 f"{self._file('*', number)}: not what this run has kept of the earlier one "
                 f"({error}). Delete {self.folder.parents[1]}, and run the same command again."
@@ -142,28 +143,19 @@ class _Shard:
         return self._batches[number]
 
 
-def _keep(dataset: Dataset, shard: Shard, target: Path) -> dict[str, str | int]:
-    """Keep one file, if it is what was written; returns how to tell whether it still is."""
+def _keep(dataset: Dataset, shard: Shard, target: Path) -> str:
+    """Keep one file, if it is what was written; returns its hash."""
     name, temporary = dataset.schema.name, temporary_path(target)
     try:
         link_or_copy(dataset.path / shard.name, temporary)
-        open_shard(temporary, name, sha256=shard.sha256)
+        reader = open_shard(temporary, name, sha256=shard.sha256)
+        for number in range(reader.num_record_batches):
+            read_batch(reader, number)
         temporary.rename(target)  # does nothing where another process has just linked the same
-    except (CorpusError, OSError) as error:
+    except (CorpusError, OSError, pa.ArrowException) as error:
         if isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT}:
             raise
         raise CorpusError(f"{name}/{shard.name}") from error
     finally:
         temporary.unlink(missing_ok=True)
-    return {"sha256": shard.sha256, **_state(target)}
-
-
-def _open_kept(file: Path, name: str, kept: Mapping[str, Any]) -> Any:
-    """Open a file that was kept; one that was touched since is hashed again."""
-    is_as_kept = _state(file).items() <= kept.items()
-    return open_shard(file, name, sha256=None if is_as_kept else kept.get("sha256", ""))
-
-
-def _state(file: Path) -> dict[str, int]:
-    status = file.stat()
-    return {"size": status.st_size, "changed": status.st_mtime_ns}
+    return shard.sha256

@@ -2,10 +2,13 @@
 
 import gzip
 import os
+import random
 
+import pyarrow as pa
 import pytest
 
-from corpora.errors import CorpusError
+from corpora.errors import CorpusError, InputChangedError
+from corpora.shards import sha256_of
 from corpora.wikipedia.pieces import cut_pieces, open_pieces
 
 TEXT = b"".join(b"%d windmills\n" % n for n in range(20_000))
@@ -18,9 +21,11 @@ def dump(tmp_path):
     return path
 
 
-def cut(dump, *, piece_bytes=100_000):
+def cut(dump, *, piece_bytes=100_000, sha256=None):
     scratch = dump.parent / "scratch"
-    return cut_pieces(dump, container="gzip", scratch=scratch, piece_bytes=piece_bytes)
+    return cut_pieces(
+        dump, container="gzip", scratch=scratch, piece_bytes=piece_bytes, sha256=sha256
+    )
 
 
 def text_of(source, start=0, end=1 << 30):
@@ -59,7 +64,7 @@ def test_pieces_that_are_missing_are_made_again(lost, dump):
     (folder / lost).unlink()
 
     with pytest.raises(CorpusError, match="Run again"):
-        open_pieces(dump, scratch=dump.parent / "scratch")
+        text_of(open_pieces(dump, scratch=dump.parent / "scratch"))
 
     assert text_of(cut(dump)) == TEXT
 
@@ -70,9 +75,52 @@ def test_a_piece_that_is_shorter_than_it_was_is_not_trusted(n_bytes, dump):
     os.truncate(folder / "piece-00001.zst", n_bytes)
 
     with pytest.raises(CorpusError, match="Run again"):
-        open_pieces(dump, scratch=dump.parent / "scratch")
+        text_of(open_pieces(dump, scratch=dump.parent / "scratch"))
 
     assert text_of(cut(dump)) == TEXT
+
+
+@pytest.mark.parametrize("name", ["piece-00001.zst", "index.json"])
+def test_no_flipped_bit_is_read(name, dump):
+    folder = cut(dump).folder
+    whole = (folder / name).read_bytes()
+    rng = random.Random(1)
+    for place in rng.sample(range(len(whole)), 25):
+        flipped = bytearray(whole)
+        flipped[place] ^= 1 << rng.randrange(8)
+        (folder / name).write_bytes(flipped)
+
+        with pytest.raises(CorpusError, match="Run again"):
+            text_of(open_pieces(dump, scratch=dump.parent / "scratch"))
+
+    assert text_of(cut(dump)) == TEXT
+
+
+def test_a_piece_that_is_too_short_inside_is_no_endless_loop(dump):
+    pieces = cut(dump)
+    short = pieces.folder / "piece-00000.zst"
+    with pa.output_stream(str(short), compression="zstd") as file:
+        file.write(TEXT[:1000])
+    pieces.index.pieces[0] = sha256_of(short)
+
+    with pytest.raises(CorpusError, match="Run again"):
+        text_of(pieces)
+
+
+def test_another_file_of_the_same_size_and_time_is_cut_again(dump):
+    dump.write_bytes(gzip.compress(TEXT, 0, mtime=0))
+    before = dump.stat()
+    cut(dump)
+    dump.write_bytes(gzip.compress(TEXT.upper(), 0, mtime=0))
+    os.utime(dump, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert dump.stat().st_size == before.st_size
+
+    assert text_of(cut(dump)) == TEXT.upper()
+
+
+def test_a_file_that_is_another_than_was_planned_is_not_cut(dump):
+    with pytest.raises(InputChangedError, match="has changed"):
+        cut(dump, sha256="0" * 64)
 
 
 def test_a_file_that_has_changed_is_cut_anew(dump):
