@@ -10,15 +10,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpora.columns import Mentions, Offsets
+from corpora.columns import Mentions
 from corpora.entity_counts import Sums, by_part, read_part
+from corpora.form_table import FormTable
 from corpora.schemas import SCHEMAS
 from corpora.shards import read_batches
 
@@ -27,13 +28,6 @@ _ALIAS = _ENTITIES.field("aliases").type.value_type
 _ORDER = [("id", "ascending"), ("count", "descending"), ("form", "ascending")]
 
 Rows = npt.NDArray[np.int64]
-
-
-class Matcher(Protocol):
-    """What finds forms in a text."""
-
-    def find(self, text: str) -> Sequence[tuple[int, int, int]]:
-        """Start, end and number of the form of each match."""
 
 
 class Slices(NamedTuple):
@@ -76,14 +70,11 @@ def link_forms(
     return pa.table({"form": forms}), aliases
 
 
-def read_forms(paths: Sequence[Path]) -> list[str]:
-    """All forms, in the order of their numbers."""
-    return [
-        form
-        for path in paths
-        for batch in read_batches(path, SCHEMAS["forms"])
-        for form in batch.column("form").to_pylist()
-    ]
+def read_forms(paths: Sequence[Path]) -> Iterator[list[str]]:
+    """All forms, in the order of their numbers; some at a time."""
+    for path in paths:
+        for batch in read_batches(path, SCHEMAS["forms"]):
+            yield batch.column("form").to_pylist()
 
 
 def first_numbers(paths: Sequence[Path]) -> list[int]:
@@ -110,25 +101,25 @@ class OccurrenceCounter:
         self._unlinked = np.zeros(n_forms, np.int64)
         self._origins = pa.array(sorted(origins), pa.string())
 
-    def add(self, batch: pa.RecordBatch, matcher: Matcher) -> None:
-        """Count a batch of documents; columns ``text, mentions``."""
+    def add(self, batch: pa.RecordBatch, table: FormTable, *, lang: str | None) -> None:
+        """Count a batch of documents of one language; columns ``text, mentions``."""
+        texts = batch.column("text").to_pylist()
+        # All at once, with newlines between, which no form has.
+        lengths = np.fromiter(map(len, texts), np.int64, len(texts)) + 1
+        found_starts, found_ends, numbers = table.find("\n".join(texts), lang=lang)
         mentions = Mentions.of(batch)
         is_counted = pc.and_(
             pc.is_in(mentions.structs.field("origin"), self._origins),
             pc.is_valid(mentions.structs.field("entity")),
         )
-        chosen = np.flatnonzero(is_counted)
-        starts, ends = (mentions.numbers(name)[chosen] for name in ("start", "end"))
-        edges = np.searchsorted(chosen, mentions.ends)
-        unlinked = []
-        for number, text in enumerate(batch.column("text").to_pylist()):
-            if found := matcher.find(text):
-                own = slice(edges[number], edges[number + 1])
-                rows = np.array(found, np.int64)
-                is_linked = np.isin(_keys(rows[:, 0], rows[:, 1]), _keys(starts[own], ends[own]))
-                unlinked.append(rows[~is_linked, 2])
-        for numbers in unlinked:  # nothing is counted before all that may raise is done
-            np.add.at(self._unlinked, numbers, 1)
+        shifts = np.repeat(np.cumsum(lengths) - lengths, np.diff(mentions.ends))
+        starts, ends = (
+            mentions.numbers(name).astype(np.int64) + shifts for name in ("start", "end")
+        )
+        spans = _keys(starts, ends)[np.asarray(is_counted)]
+        is_linked = np.isin(_keys(found_starts, found_ends), spans)
+        # Nothing is counted before all that may raise is done.
+        np.add.at(self._unlinked, numbers[~is_linked], 1)
 
     def table(self) -> pa.Table:
         """``number, unlinked`` of the forms that were found."""
@@ -136,10 +127,9 @@ class OccurrenceCounter:
         return pa.table({"number": numbers, "unlinked": self._unlinked[numbers]})
 
 
-def _keys(starts: Offsets | Rows, ends: Offsets | Rows) -> Rows:
+def _keys(starts: Rows, ends: Rows) -> Rows:
     """A number for each span; offsets are below 2^31."""
-    keys: Rows = starts.astype(np.int64) << 31 | ends.astype(np.int64)
-    return keys
+    return starts << 31 | ends
 
 
 def sum_occurrences(paths: Iterable[Path], n_forms: int) -> Rows:

@@ -151,7 +151,7 @@ class SurfaceMatcher:
 
     def _patterns(self, forms: Sequence[str], right: Right) -> dict[str, int]:
         """Mark forms, each on a line of its own, many at once: pattern to index."""
-        kept = [index for index, form in enumerate(forms) if _can_be_found(form)]
+        kept = [index for index, form in enumerate(forms) if can_be_found(form)]
         patterns: dict[str, int] = {}
         start, end = chr(_START), chr(_END)
         for begin in range(0, len(kept), 10_000):
@@ -182,10 +182,9 @@ class SurfaceMatcher:
     def _mark(self, text: str, occupied: Iterator[tuple[int, int]]) -> tuple[str, Numbers]:
         """Put marks between characters: the marked text, and where each character is in it."""
         text = self._folded(text)
-        for mark in (_START, _END, _JOINED):
-            text = text.replace(chr(mark), "\x00")  # so that what looks like a mark is one
+        text = marks_replaced(text)
         codes = np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32)
-        starts, ends, joined = _boundaries(codes, is_korean=self._is_korean)
+        starts, ends, joined = boundaries(codes, is_korean=self._is_korean)
         n_marks = starts.astype(np.int64) + ends + joined
         at = np.cumsum(n_marks + 1)[:-1] - 1
         marked = np.full(len(codes) + n_marks.sum(), _END, dtype=np.uint32)
@@ -196,6 +195,13 @@ class SurfaceMatcher:
         for start, end in occupied:
             marked[at[max(start, 0) : end]] = _NEWLINE  # which no form has
         return marked.tobytes().decode("utf-32-le"), at
+
+
+def marks_replaced(text: str) -> str:
+    """Replace control characters that marks are made of, so that what looks like a mark is one."""
+    for mark in (_START, _END, _JOINED):
+        text = text.replace(chr(mark), "\x00")
+    return text
 
 
 def begins_word(text: str, index: int) -> bool:
@@ -234,7 +240,8 @@ def windows(text: str, size: int) -> Iterator[tuple[int, int]]:
         begin = end
 
 
-def _can_be_found(form: str) -> bool:
+def can_be_found(form: str) -> bool:
+    """Whether a form is ever found: not empty, in one line, and with no mark at its beginning."""
     return bool(form) and "\n" not in form and _class_of(form[0]) != _EXTENDS
 
 
@@ -251,7 +258,7 @@ def _are_plain(forms: Sequence[str]) -> bool:
     return bool((edges == _UNSPACED).all())
 
 
-def _boundaries(codes: _Codes, *, is_korean: bool) -> tuple[_Flags, _Flags, _Flags]:
+def boundaries(codes: _Codes, *, is_korean: bool) -> tuple[_Flags, _Flags, _Flags]:
     """Before each character, and after the last: may a match start, or end; does a mark follow."""
     around: npt.NDArray[np.uint8] = np.zeros(len(codes) + 2, dtype=np.uint8)
     around[1:-1] = _classes_of(codes)

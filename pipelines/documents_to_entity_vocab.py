@@ -11,7 +11,7 @@ Examples:
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from itertools import repeat
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ PART_BYTES = 256 << 20
 EQUIVALENTS = "equivalents"
 PREVIOUS = "previous "
 OCCURRENCES = "occurrences.npy"
+FORMS = "forms"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,6 +156,7 @@ def _stages(
     yield Stage("choose", (Unit(0, (), earlier, settings),), {"chosen": "entities"})
     yield Stage("link", parts, {"aliases": "entity_aliases", "forms": "forms"})
     if settings["link_probability"] == "on":
+        yield Stage("index", (Unit(0, (), {}, {}),), {})
         yield Stage("find", readers, {"occurrences": "form_occurrences"})
 
 
@@ -273,34 +275,36 @@ def link(unit: Unit, scratch: Scratch) -> Iterator[Yield]:
     yield Counts({"forms": len(forms), "aliases": sum(batch.num_rows for batch in aliases)})
 
 
+def index(_: Unit, scratch: Scratch) -> Iterator[Yield]:
+    """Make all forms a table on disk that all workers share."""
+    from corpora.entity_aliases import read_forms
+    from corpora.form_table import build_form_table
+
+    build_form_table(scratch.tables / FORMS, read_forms(scratch.shards("forms")))
+    yield Counts()
+
+
 def find(unit: Unit, scratch: Scratch) -> Iterator[Yield]:
     """Find all forms in the text of a shard, and count where they are no counted mention."""
     from corpora.entity_aliases import OccurrenceCounter, by_language, first_numbers
     from corpora.entity_counts import batches_of
+    from corpora.form_table import FormTable
     from corpora.record_errors import read_rows
     from corpora.schemas import SCHEMAS
     from corpora.shards import read_batches
 
+    table = FormTable(scratch.tables / FORMS)
     n_forms = first_numbers(scratch.shards("forms"))[-1]
     counter = OccurrenceCounter(n_forms, origins=unit.settings["origins"])
     columns = ("id", "lang", "text", "mentions")
     for batch in read_batches(unit.inputs[0].check(), SCHEMAS["documents"], columns=columns):
         for lang, documents in by_language(batch):
-            add = partial(counter.add, matcher=_matcher(str(scratch.folder), lang))
+            add = partial(counter.add, table=table, lang=lang)
             for _, made in read_rows(documents, add):
                 if isinstance(made, Rejected):
                     yield Counts(written=-1, rejected=[made])
     for rows in batches_of(counter.table(), "form_occurrences"):
         yield Rows("occurrences", rows)
-
-
-@lru_cache(maxsize=2)  # a matcher of a large wiki takes a gigabyte
-def _matcher(folder: str, lang: str | None) -> Any:
-    from corpora.entity_aliases import read_forms
-    from corpora.surface_forms import SurfaceMatcher
-
-    forms = read_forms(Scratch(Path(folder)).shards("forms"))
-    return SurfaceMatcher(forms, lang=lang, ignore_case=False)
 
 
 def after_find(scratch: Scratch) -> Iterator[Yield]:
