@@ -13,6 +13,8 @@ from corpora.errors import CorpusError
 
 MAX_DEPTH = 200
 MAX_EXPANSION = 1 << 20
+MAX_NESTED = 1000
+"""Entities that are declared by others: expat before 2.7 calls itself for each of a chain."""
 _XML_NAMESPACE = "http://www.w3.org/XML/1998/namespace"
 _TEI_NAMESPACE = re.compile(r"https?://www\.tei-c\.org/")
 _ARCHIVES = {b"PK\x03\x04": "zip", b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz"}
@@ -78,6 +80,7 @@ class _Parser:
         self.n_characters = self.n_elements = 0
         self.max_characters = len(data) + MAX_EXPANSION
         self.declared = {"amp", "lt", "gt", "quot", "apos"}
+        self.n_nested = 0
         self.has_outer_declarations = False
         encoding = "utf-8" if data.startswith(codecs.BOM_UTF8) else None  # whatever it declares
         parser = self.expat = expat.ParserCreate(encoding, namespace_separator=" ")
@@ -132,8 +135,12 @@ class _Parser:
     def _doctype(self, _: str, system: str | None, __: str | None, ___: int) -> None:
         self.has_outer_declarations = system is not None
 
-    def _declaration(self, name: str, *_: object) -> None:
+    def _declaration(self, name: str, _: object, value: str | None, *__: object) -> None:
         self.declared.add(name)
+        self.n_nested += bool(value and "&" in value)
+        if self.n_nested > MAX_NESTED:
+            what = f"more than {MAX_NESTED:,} of its entities are declared by other entities"
+            raise self._error("entity_expansion", what, "Expand them in the file.")
 
     def _check_attributes(self) -> None:
         """Look for entities that expat drops from attributes, as a DTD elsewhere may declare them.

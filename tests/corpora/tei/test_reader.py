@@ -11,7 +11,7 @@ from corpora.alignment import to_sentences
 from corpora.inspection import mark
 from corpora.tei.edition import edition_path, load_edition
 from corpora.tei.reader import read_tei
-from corpora.tei.xml import XmlError
+from corpora.tei.xml import XmlError, parse_xml
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 CASES = sorted(path.stem for path in (DATA / "tei").glob("*.xml"))
@@ -348,3 +348,14 @@ def test_pieces_of_a_name_inside_pieces_of_another_are_one_name(tei):
 
     found = [(m.start, m.end, m.label) for m in text.document.mentions]
     assert found == [(0, 13, "event"), (0, 6, "person")]
+
+
+def test_long_chains_of_entities_are_refused():
+    # expat before 2.7 calls itself for each of a chain; 100,000 of them ended the process
+    chain = "".join(f'<!ENTITY e{n} "&e{n - 1};">' for n in range(1, 2000))
+    xml = f'<!DOCTYPE TEI [<!ENTITY e0 "x">{chain}]><TEI>&e1999;</TEI>'
+
+    with pytest.raises(XmlError, match="declared by other entities") as error:
+        parse_xml(xml.encode(), name="chain")
+
+    assert error.value.reason == "entity_expansion"
