@@ -1,6 +1,7 @@
 # make demo    set up, and run the main jobs on the samples
 # make test    set up, and run the tests
 # make check   ruff, mypy and the tests
+# make lock    find versions of all that make installs, and write them down
 # make airflow Airflow on the samples, at http://localhost:8080 (docs/airflow.md)
 PYTHON ?= python3
 VENV := .venv
@@ -8,20 +9,31 @@ BIN := $(VENV)/bin
 AIRFLOW := .airflow/venv
 SAMPLES := tests/data/letters
 TINY := training.max_steps=150 training.batch_size=16 training.micro_batch_size=16 training.evaluate_every=50
+TORCH := 2.13.0
+LOCK := build/lock/bin
+COMPILE := --universal --python-version 3.11 --fork-strategy fewest --no-annotate --no-header --quiet
 DUMP := tests/data/wikipedia/kleinwiki-20261101-pages-articles.xml
 
-.PHONY: demo airflow test check install format lint types clean help
+.PHONY: demo airflow test check install install-dev lock format lint types clean help
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
 
+# What `make demo` runs, and nothing else.
 install: $(VENV)/installed
+
+# And what the checks need: test tools, Beam, news-please, wikiextractor (AGPL) …
+install-dev: $(VENV)/installed-dev
 
 $(VENV)/installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Onoma needs Python 3.11 or later; say which with: make PYTHON=python3.12 ...")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[pipelines,modeling,plots,dev]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --upgrade pip
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --build-constraint constraints.txt --editable '.[pipelines,modeling,plots,news]'
+	@touch $@
+
+$(VENV)/installed-dev: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --build-constraint constraints.txt --editable '.[pipelines,beam,modeling,plots,news,dev]'
 	@touch $@
 
 demo: install
@@ -83,28 +95,36 @@ demo: install
 # An environment of its own: what Airflow pins is nobody else's concern.
 $(AIRFLOW)/installed: dags/constraints.txt
 	test -x $(AIRFLOW)/bin/python || $(PYTHON) -m venv $(AIRFLOW)
-	$(AIRFLOW)/bin/python -m pip install --quiet --upgrade pip
+	$(AIRFLOW)/bin/python -m pip install --quiet --constraint dags/constraints.txt --upgrade pip
 	$(AIRFLOW)/bin/python -m pip install --quiet --constraint dags/constraints.txt apache-airflow
 	@touch $@
 
 airflow: install $(AIRFLOW)/installed
 	$(AIRFLOW)/bin/python dags/samples/start.py
 
-test: install $(AIRFLOW)/installed
+test: install-dev $(AIRFLOW)/installed
 	$(BIN)/python -m pytest
 
-lint: install
+lint: install-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 
-types: install
+types: install-dev
 	$(BIN)/mypy
 
 check: lint types test
 
-format: install
+format: install-dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+# The files as they are say which versions are preferred; with UPGRADE=--upgrade the newest are.
+lock:
+	test -x $(LOCK)/uv || ($(PYTHON) -m venv build/lock && $(LOCK)/python -m pip install --quiet uv)
+	printf 'pip\nsetuptools\ntorch==$(TORCH)\n' | $(LOCK)/uv pip compile pyproject.toml - $(COMPILE) $(UPGRADE) --extra pipelines --extra beam --extra modeling --extra plots --extra news --extra dev --output-file constraints.txt
+	printf 'pip\napache-airflow>=3.3.2,<3.4\n' | $(LOCK)/uv pip compile - $(COMPILE) $(UPGRADE) --output-file dags/constraints.txt
+	sed -i '1i # One version of all that `make` installs into .venv, for Python 3.11 and later on Linux: `make lock`.\n# Without hashes: pip wants them for all or for none, and would then refuse this folder (--editable) and\n# a CPU build of torch. That build is enough for all that `make` does; where pip does not find it, add:\n# --extra-index-url https://download.pytorch.org/whl/cpu' constraints.txt
+	sed -i '1i # One version of all that `make airflow` and `make test` install into .airflow/venv: `make lock`.' dags/constraints.txt
 
 clean:
 	rm -rf build .mypy_cache .ruff_cache .hypothesis

@@ -10,6 +10,7 @@ import logging
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -120,6 +121,11 @@ def _beam_options(unknown: Sequence[str]) -> tuple[str, ...]:
     """Check that what is left over are Beam's options; raises ``UsageError`` otherwise."""
     if not unknown:
         return ()
+    if not find_spec("apache_beam"):
+        raise UsageError(
+            f"unknown: {' '.join(unknown)} (see --help for the options). If they are Beam's: "
+            "pip install 'onoma[beam]'."
+        )
     logging.disable()  # Beam warns of what it does not need
     from apache_beam.options.pipeline_options import PipelineOptions
 

@@ -17,6 +17,7 @@ from corpora.alignment import NESTED, Nested
 from corpora.build import Build
 from corpora.document import Sentence
 from corpora.errors import UsageError
+from corpora.expat_version import warn_of_old_expat
 from corpora.plan import Plan, describe_file, describe_files, find_inputs, make_units
 from corpora.sampling import choose_all
 from corpora.splits import SPLITS, parse_ratios, read_split_file
@@ -61,6 +62,7 @@ class Options(CommonOptions):
 
 def plan(options: Options) -> Plan:
     """Find the files, choose the split of each, and pack them into units."""
+    warn_of_old_expat()
     if not 0 < options.max_file_size < float("inf"):
         raise UsageError(f"--max-file-size {options.max_file_size:g}: must be above 0.")
     if options.split_file and options.split == "sentence":

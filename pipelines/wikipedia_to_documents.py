@@ -22,6 +22,7 @@ from typing import Any
 from corpora.build import BUILD, PIECES, Build, Scratch
 from corpora.document import Rejected
 from corpora.errors import CorpusError, UsageError
+from corpora.expat_version import warn_of_old_expat
 from corpora.plan import InputFile, Plan, Stage, Unit, describe_file, describe_files, find_inputs
 from pipelines.options import CommonOptions, option
 from pipelines.outcomes import Counts, Filtered, Rows, Written, Yield
@@ -90,6 +91,7 @@ class Options(CommonOptions):
 
 def plan(options: Options) -> Plan:
     """Find the dump's files, look at their heads and ends, and cut them into ranges."""
+    warn_of_old_expat()
     from corpora.wikipedia.dump import examine
     from corpora.wikipedia.reuse import find_earlier, with_earlier
     from corpora.wikipedia.wikiextractor import check_installed

@@ -10,6 +10,7 @@ from pathlib import Path
 import torch
 
 from corpora.errors import CorpusError
+from corpora.expat_version import warn_of_old_expat
 from corpora.ner.labels import label_map_path, load_label_map
 from corpora.tei.edition import edition_path, load_edition
 from corpora.text.detection import detect
@@ -105,6 +106,7 @@ def predict_documents(arguments: argparse.Namespace) -> None:
 
 def predict_tei(arguments: argparse.Namespace) -> None:
     """Write names into TEI files, take them out again, or list them for review."""
+    warn_of_old_expat()
     from modeling.predicting.tei import apply_list, enrich, list_candidates, undo_all  # noqa: PLC0415
 
     if arguments.undo:

@@ -1,0 +1,19 @@
+"""Whether the XML parser that comes with Python has known faults."""
+
+import logging
+from xml.parsers import expat
+
+log = logging.getLogger(__name__)
+
+SAFE = (2, 7, 4)
+"""Bundled since Python 3.11.15, 3.12.13, 3.13.13 and 3.14.4; SECURITY.md says what it fixes."""
+
+
+def warn_of_old_expat(version: tuple[int, int, int] = expat.version_info) -> None:
+    """Warn where files of strangers are about to be read by a parser with known faults."""
+    if version < SAFE:
+        log.warning(
+            "expat %s, the XML parser of this Python, has known faults. Take Python 3.11.15, "
+            "3.12.13, 3.13.13, 3.14.4 or later, above all for files of strangers (SECURITY.md).",
+            ".".join(map(str, version)),
+        )
