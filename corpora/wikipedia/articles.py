@@ -165,6 +165,7 @@ def _metadata(text: PageText) -> Mapping[str, str]:
         metadata["disambiguation"] = "yes"
     if text.holes:
         metadata["holes"] = " ".join(map(str, text.holes))
+        metadata["hole_names"] = "\n".join(text.hole_names)
     return metadata
 
 

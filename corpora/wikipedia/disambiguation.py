@@ -49,7 +49,7 @@ class Signs:
 
 def has_word(text: str) -> bool:
     """Whether ``__DISAMBIG__`` stands in wikitext, in any language."""
-    return "_" in text and words().search(text) is not None
+    return "__" in text and words().search(text) is not None
 
 
 @cache

@@ -1,7 +1,7 @@
 """What became of the links, numbers and templates in the wikitext of the pages that are written.
 
-Counters are called ``links.REASON``, ``numbers.…``, ``templates.…``; ``dropped/NAME`` and
-``hole/NAME`` count templates by name.
+Counters are called ``links.REASON``, ``numbers.…``, ``words.…``, ``templates.…``; ``dropped/NAME``,
+``hole/NAME`` and ``words/NAME`` count templates by name, and the words in them.
 """
 
 import re
@@ -15,6 +15,8 @@ import numpy.typing as npt
 
 from corpora.wikipedia.wikitext import PageText
 
+_CROWDED = 20
+"""Characters to a piece between white space from which on the script has no spaces."""
 _NUMBER = re.compile(r"\d+")
 _MARKUP = re.compile(  # each alternative begins with a literal: that is fast
     r"""\[\[(?:[^\[\]|\n]*+\|                 # the target of a link that has a text
@@ -56,6 +58,7 @@ class Ledger:
         for name, n in text.hole_templates.items():
             counters[f"hole/{name}"] += n
             counters["templates.out_of_a_line"] += n
+        self._count_lost(text)
         outside = _MARKUP.sub(" ", text.simplified)
         n_numbers, digits = _digits(outside)
         counters["numbers.in_wikitext"] += n_numbers
@@ -63,6 +66,41 @@ class Ledger:
             lost = Counter(_NUMBER.findall(outside))
             lost.subtract(_NUMBER.findall(text.text))
             counters["numbers.lost"] += sum(n for n in lost.values() if n > 0)
+
+    def _count_lost(self, text: PageText) -> None:
+        """Count words and numbers of the text, and of what it is without."""
+        counters = self.counters
+        n_spaces = text.text.count(" ") + len(text.blocks)  # which is faster than to split it
+        counters["words.text"] += _at_least(n_spaces, text.text)
+        for name, inside in text.in_templates:
+            if n := count_values(inside):
+                counters[f"words/{name}"] += n
+                counters["words.in_templates"] += n
+        for place, parts in (
+            ("in_templates", [inside for _, inside in text.in_templates]),
+            ("in_notes", text.in_notes),
+            ("in_tables", text.in_tables),
+        ):
+            joined = "\n|".join(parts)
+            counters[f"numbers.{place}"] += _digits(joined)[0]
+            if place != "in_templates":
+                counters[f"words.{place}"] += count_values(joined)
+
+
+def count_words(text: str) -> int:
+    """Count what stands between white space; in scripts without spaces, every two characters."""
+    return _at_least(len(text.split()), text)
+
+
+def _at_least(n: int, text: str) -> int:
+    """So many words, or more where pieces of text are too long for words."""
+    return n if text.isascii() or len(text) < _CROWDED * n else max(n, len(text) // 2)
+
+
+def count_values(text: str) -> int:
+    """The words of parameters or cells, without names, pipes and equals signs."""
+    n_signs = text.count("\n|") + text.count(" || ") + 2 * text.count(" = ")
+    return max(count_words(text) - n_signs, 0)
 
 
 def _digits(text: str) -> tuple[int, list[int] | list[str]]:

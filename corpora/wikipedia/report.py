@@ -18,6 +18,12 @@ from corpora.wikipedia.ledger import is_link_fate, links_add_up
 N_NAMES = 100
 """Templates that are listed; ``dataset.json`` has all."""
 _LEAST_NEW = 1 << 16  # hashes that are put to the others at once
+_PLACES = {
+    "text": "in the text",
+    "in_templates": "in dropped templates",
+    "in_tables": "in tables",
+    "in_notes": "in templates left out on purpose",
+}
 _FATES = {
     "mentions": "became mentions",
     "file": "the file itself (links in its caption are mentions)",
@@ -43,6 +49,7 @@ def to_markdown(build: Build) -> str:
     parameters = build.plan.parameters
     sections = [
         [f"# {parameters['wiki']}: from dump to documents", ""],
+        _share(counters),
         _pages(account.read, account.written, account.filtered, rejected=account.rejected),
         _without_text(counters),
         _links(counters),
@@ -53,6 +60,32 @@ def to_markdown(build: Build) -> str:
         _templates(counters),
     ]
     return "\n".join(line for section in sections for line in section)
+
+
+def _share(counters: Mapping[str, int]) -> Iterator[str]:
+    """How much of words, numbers and links lies in what is not text."""
+    links = {f"links.{name}": counters.get(f"links.{name}", 0) for name in _FATES}
+    of = dict(counters) | {
+        "numbers.text": counters.get("numbers.in_wikitext", 0),
+        "links.text": links["links.mentions"],
+        "links.in_templates": links["links.in_template"],
+        "links.in_tables": links["links.in_table"],
+        "links.in_notes": 0,
+    }
+    yield from ("## What is in the text, and what is not", "")
+    yield "| | " + " | ".join(_PLACES.values()) + " |"
+    yield f"| --- {'| ---: ' * len(_PLACES)}|"
+    for what in ("words", "numbers", "links"):
+        numbers = [of.get(f"{what}.{place}", 0) for place in _PLACES]
+        all_ = max(sum(numbers), 1)
+        yield f"| {what} | " + " | ".join(f"{n:,} ({n / all_:.1%})" for n in numbers) + " |"
+    yield from (
+        "",
+        "Words are what stands between white space, every two characters where there is none; of",
+        "templates and tables without names, pipes and equals signs. References are not counted;",
+        "links of templates that are left out on purpose stand with the other templates.",
+        "",
+    )
 
 
 def _pages(
@@ -214,18 +247,26 @@ class Distinct:
 
 
 def _templates(counters: Mapping[str, int]) -> Iterable[str]:
-    holes = {n.removeprefix("hole/"): c for n, c in counters.items() if n.startswith("hole/")}
-    dropped = {
-        n.removeprefix("dropped/"): c for n, c in counters.items() if n.startswith("dropped/")
-    }
-    yield from ("## Templates and tags that dropped out of a line with other text", "")
-    yield (
-        f"{sum(holes.values()):,} of {len(holes):,} kinds; the offsets are in each document's "
-        "metadata (`holes`). A table given with `--templates` makes them show."
+    """Templates that dropped out: those with most words first, then with most holes."""
+    words, holes, dropped = (
+        {n.removeprefix(kind): c for n, c in counters.items() if n.startswith(kind)}
+        for kind in ("words/", "hole/", "dropped/")
     )
-    yield from ("", "| name | out of a line | in all |", "| --- | ---: | ---: |")
-    for name in sorted(holes, key=lambda name: (-holes[name], name))[:N_NAMES]:
-        yield f"| {_cell(name)} | {holes[name]:,} | {dropped.get(name, 0):,} |"
-    if len(holes) > N_NAMES:
-        yield f"| … {len(holes) - N_NAMES:,} more, in `documents/dataset.json` | | |"
+    names = sorted(
+        words.keys() | holes.keys(),
+        key=lambda name: (-words.get(name, 0), -holes.get(name, 0), name),
+    )
+    yield from ("## Templates and tags that dropped out", "")
+    yield (
+        f"{len(names):,} kinds with {sum(words.values()):,} words dropped out, "
+        f"{sum(holes.values()):,} times of a line with other text: there the offsets are in each "
+        "document's metadata (`holes`), and the names (`hole_names`). A table given with "
+        "`--templates` makes them show."
+    )
+    yield from ("", "| name | words | in all | out of a line |", "| --- | ---: | ---: | ---: |")
+    for name in names[:N_NAMES]:
+        of = words.get(name, 0), dropped.get(name, 0), holes.get(name, 0)
+        yield f"| {_cell(name)} | " + " | ".join(f"{n:,}" for n in of) + " |"
+    if len(names) > N_NAMES:
+        yield f"| … {len(names) - N_NAMES:,} more, in `documents/dataset.json` | | | |"
     yield ""

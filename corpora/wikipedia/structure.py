@@ -67,6 +67,11 @@ class Simplified:
     """Reason to number of links that went with what was dropped."""
     n_tables: int = 0
     """Outermost tables, but for those in templates."""
+    in_templates: list[tuple[str, str]] = field(default_factory=list)
+    """Name and parameters of each template that is dropped though it may have a value."""
+    in_notes: list[str] = field(default_factory=list)
+    """Parameters of those that are left out on purpose: references, maintenance, navigation."""
+    in_tables: list[str] = field(default_factory=list)
     is_disambiguation: bool = False
 
 
@@ -207,6 +212,7 @@ class _Page:
                 out.append(self.template(text, start, end, depth=depth))
             else:
                 self.found.n_tables += 1
+                self.found.in_tables.append(text[start:end])
                 self.count_links(text[start:end], "in_table")
                 out.append("\n")
         out.append(text[position:])
@@ -238,7 +244,11 @@ class _Page:
         else:
             self.count_links(text[start:end], "in_template")
         if action.kind in ("drop", "show"):
+            if inside:
+                self.found.in_templates.append((action.name, inside))
             return self.drop(action.name)
+        if action.kind == "silent":
+            self.found.in_notes.append(inside)
         self.found.silent[action.name] += 1
         return _mark(text, start, end)
 

@@ -31,6 +31,9 @@ _DECIMAL = re.compile(r"[-−]?\d+(?:\.\d+)?")
 PIPE = "\x07"
 """What ``{{!}}`` shows: no pipe yet, so that it parts no parameters."""
 _SUBST = re.compile(r"^\s*(?:safe)?subst:", re.IGNORECASE)
+_OF_LANGUAGE = re.compile(r"Lang-(?!rtl)[a-z]{2,3}(?:-[A-Za-z0-9]{2,8})*\d?")
+_ANY_LANGUAGE = "Lang-xx"
+"""The recipe of ``{{lang-xx}}`` where a wiki's own tables have none for the language."""
 _MAX_ACTIONS = 50_000  # that are remembered
 _VARIABLES = {"!": PIPE, "=": "=", "((": "{{{{", "))": "}}}}"} | dict.fromkeys(
     ("PAGENAME", "FULLPAGENAME", "BASEPAGENAME", "SUBJECTPAGENAME", "ARTICLEPAGENAME"), "{title}"
@@ -126,6 +129,8 @@ class TemplateTable:
                 return Action("silent", name)  # {{DEFAULTSORT:…}}, in any language
         if name in self.silent:
             return Action("silent", name)
+        if _OF_LANGUAGE.fullmatch(name):
+            return Action("show", _ANY_LANGUAGE)
         return Action("drop", name[:80])
 
     def show(self, action: Action, inside: str, *, title: str, today: str) -> str:

@@ -70,6 +70,8 @@ def extract(
     simplified = simplify(source, wiki, no_recipes, title=title, today=today)
     page.simplified, page.is_disambiguation = simplified.text, simplified.is_disambiguation
     page.templates = Counter(simplified.dropped) + simplified.silent
+    page.in_templates, page.in_notes = simplified.in_templates, simplified.in_notes
+    page.in_tables = simplified.in_tables
     if missing := source.count("[[") - len(page.links) - page.dropped.total():
         page.dropped["not_kept" if missing > 0 else "created"] = abs(missing)
     return page

@@ -61,6 +61,14 @@ class PageText:
     is_disambiguation: bool = False
     simplified: str = ""
     """The wikitext without templates, tables, references and files."""
+    in_templates: list[tuple[str, str]] = field(default_factory=list)
+    """Name and parameters of each template that is dropped though it may have a value."""
+    in_notes: list[str] = field(default_factory=list)
+    """Parameters of templates that are left out on purpose."""
+    in_tables: list[str] = field(default_factory=list)
+    """The wikitext of the tables that were dropped."""
+    hole_names: list[str] = field(default_factory=list)
+    """What dropped out at each of ``holes``, by name; several of one place with ``|`` between."""
 
 
 def extract(
@@ -87,6 +95,9 @@ class _Reader:
             n_tables=simplified.n_tables,
             is_disambiguation=simplified.is_disambiguation,
             simplified=simplified.text,
+            in_templates=simplified.in_templates,
+            in_notes=simplified.in_notes,
+            in_tables=simplified.in_tables,
         )
         self.out = Blocks()
         self.external = 0
@@ -110,7 +121,11 @@ class _Reader:
         self.close()
         page = self.page
         page.text, page.blocks = "".join(self.out.parts), self.out.blocks
-        page.holes = sorted({offset for offset, _ in self.out.holes})
+        names: dict[int, list[str]] = {}
+        for offset, name in self.out.holes:
+            names.setdefault(offset, []).append(" ".join(name.split()))
+        page.holes = sorted(names)
+        page.hole_names = ["|".join(names[offset]) for offset in page.holes]
         page.hole_templates = Counter(name for _, name in self.out.holes)
         return page
 

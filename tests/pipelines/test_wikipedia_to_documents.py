@@ -16,7 +16,7 @@ from corpora.shards import open_dataset
 from corpora.wikipedia.ledger import links_add_up
 from pipelines import wikipedia_to_documents
 from pipelines.wikipedia_to_documents import main
-from tests.corpora.wikipedia.small_wiki import SmallWiki
+from tests.corpora.wikipedia.small_wiki import Page, SmallWiki
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "wikipedia"
 SAMPLE = DATA / "kleinwiki-20261101-pages-articles.xml"
@@ -160,6 +160,22 @@ def test_holes_are_where_something_dropped_out(tmp_path):
     }
     assert sum(map(len, holes.values())) > 0
     assert len(holes["Mühlstein"]) == 1
+
+
+def test_the_report_begins_with_what_is_lost_and_names_templates_with_their_words(tmp_path):
+    page = "Ein Satz mit [[Netz]].\n\n{{Zitat2|sechs Wörter [[Korn]] und 12 mehr}}\n"
+    wiki = SmallWiki().plus(Page(90, "Zitat", page + "{|\n| a || [[Mehl]]\n|}\n"))
+    dump = tmp_path / "kleinwiki-20261101.xml"
+    dump.write_text(wiki.dump(), "utf-8")
+
+    assert run(tmp_path / "out", input=dump) == 0
+
+    report = (tmp_path / "out" / "report.md").read_text("utf-8")
+    assert report.index("## What is in the text, and what is not") < report.index("## Pages")
+    assert re.search(r"\| words \| [\d,]+ \([\d.]+%\) \| 26 \(", report)
+    assert "| Zitat2 | 6 | 1 | 0 |" in report
+    documents = {d.title: d for d in documents_of(tmp_path / "out")}
+    assert documents["Korn"].metadata["hole_names"] == "Fehlt"
 
 
 @pytest.mark.usefixtures("small_ranges")

@@ -233,7 +233,7 @@ def test_templates_of_disambiguation_are_unique_and_no_set_index(code):
 
 
 def test_words_of_disambiguation_stand_between_underscores():
-    assert all(re.fullmatch(r"_{1,2}[^_].*[^_]_{1,2}", word) for word in DISAMBIGUATION["words"])
+    assert all(re.fullmatch("__[^_].*[^_]__", word) for word in DISAMBIGUATION["words"])
 
 
 def test_disambiguation_is_known_in_most_wikis_with_articles():
