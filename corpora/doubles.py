@@ -1,6 +1,5 @@
 """Records that stand twice, in one file or in several: the second is rejected."""
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -11,6 +10,7 @@ import pyarrow.compute as pc
 
 from corpora.build import Scratch
 from corpora.document import Rejected
+from corpora.parsing import read_json
 from corpora.repeated_ids import equal_among, hashes_of_ids
 from corpora.schemas import SCHEMAS
 from corpora.shards import read_batches, write_json
@@ -64,7 +64,7 @@ def without_doubles(
     batches: Iterable[pa.RecordBatch], scratch: Scratch, *, dataset: str, number: int
 ) -> Iterator[pa.RecordBatch]:
     """Leave out the rows of a shard that ``find_doubles`` noted."""
-    doubles = json.loads(_file(scratch, dataset).read_text("utf-8")).get(str(number), [])
+    doubles = read_json(_file(scratch, dataset)).get(str(number), [])
     position = 0
     for batch in batches:
         rows = pa.array(np.arange(position, position + batch.num_rows))

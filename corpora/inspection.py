@@ -13,6 +13,7 @@ from corpora.document import Document, Sentence
 from corpora.errors import CorpusError, DamagedDatasetError
 from corpora.files import check_plain
 from corpora.journal import is_whole
+from corpora.parsing import parse_json
 from corpora.plan import fingerprint_of
 from corpora.receipts import Accounting
 from corpora.rows import FROM_ROW
@@ -60,7 +61,7 @@ def _check_listed(path: Path, folder: Path, files: Mapping[str, str]) -> None:
 
 def _read_run(file: Path) -> tuple[str, dict[str, str]]:
     try:
-        run = json.loads(file.read_text(encoding="utf-8"))
+        run = parse_json(file.read_text(encoding="utf-8"))
         fingerprint, files = str(run["fingerprint"]), dict(run["files"])
     except (ValueError, KeyError, TypeError) as error:
         raise DamagedDatasetError(f"{file}: damaged ({error}). {_AGAIN}") from error

@@ -1,11 +1,11 @@
 """What lies in an output folder of a run: what is in force, and what runs have put there."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from corpora.files import check_plain
+from corpora.parsing import parse_json
 from corpora.plan import fingerprint_of
 
 
@@ -15,7 +15,7 @@ def read_run(output: Path) -> dict[str, Any]:
     Raises ``DamagedDatasetError`` where it names what is no file of the output.
     """
     try:
-        run = json.loads((output / "run.json").read_text(encoding="utf-8"))
+        run = parse_json((output / "run.json").read_text(encoding="utf-8"))
         if not isinstance(run, dict) or not isinstance(run["files"], dict):
             return {}
     except (OSError, ValueError, KeyError):
@@ -56,7 +56,7 @@ def names_of_runs(output: Path, journal: Path) -> set[str]:
 def read_journal(file: Path) -> list[str]:
     """Name what earlier runs have noted before they touched it; raises ``DamagedDatasetError``."""
     try:
-        names = list(json.loads(file.read_text(encoding="utf-8")))
+        names = list(parse_json(file.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
         return []
     return [check_plain(name, where=file) for name in names]

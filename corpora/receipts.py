@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from corpora.parsing import parse_json
 from corpora.plan import fingerprint_of
 from corpora.shards import Shard, write_text
 
@@ -96,7 +97,7 @@ def _fields(record: Receipt | Shard | Accounting) -> dict[str, Any]:
 def read_receipt(path: Path) -> Receipt | None:
     """Read a receipt; None where there is none that is whole."""
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
+        values = parse_json(path.read_text(encoding="utf-8"))
         if values.pop("sha256") != fingerprint_of(values):
             return None
         values["shards"] = {name: Shard(**shard) for name, shard in values["shards"].items()}

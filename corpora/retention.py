@@ -6,7 +6,6 @@ model to its examples, from these to the vocabulary, and to the documents of bot
 several versions of a shelf have alike, such as a tokenizer's, one version is enough.
 """
 
-import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from corpora.errors import CorpusError, DamagedDatasetError, UsageError
+from corpora.parsing import parse_json
 from corpora.plan import fingerprint_of
 from corpora.shards import read_description, sha256_of
 from corpora.store import current, history, hold, remove, version_names
@@ -196,7 +196,7 @@ def _hashes_in(value: Any) -> Iterator[str]:
 
 def _read(file: Path) -> Any:
     try:
-        return json.loads(file.read_text(encoding="utf-8"))
+        return parse_json(file.read_text(encoding="utf-8"))
     except ValueError as error:
         raise DamagedDatasetError(f"{file}: damaged ({error}). Nothing was removed.") from error
 

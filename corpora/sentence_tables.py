@@ -1,12 +1,12 @@
 """What a language adds to ICU's sentences and words: tables of abbreviations, read from TOML."""
 
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
 from corpora.errors import UsageError
+from corpora.parsing import parse_toml
 
 
 class Period(Enum):
@@ -60,7 +60,7 @@ _KINDS = {bool: "true or false", list: "a list of strings", str: "a string"}
 
 def read_table(toml: str, *, source: str) -> Table:
     """Read a language's table; raises ``UsageError`` for a key or value that means nothing."""
-    table = tomllib.loads(toml)
+    table = parse_toml(toml, where=source)
     for key, value in table.items():
         if key not in _KEYS:
             raise UsageError(f"{source}: there is no {key!r}; there are {', '.join(_KEYS)}.")

@@ -24,6 +24,7 @@ import pyarrow.compute
 from corpora.document import Document, Sentence
 from corpora.errors import CorpusError, DamagedDatasetError, ShardSchemaError
 from corpora.files import is_one_plain_name
+from corpora.parsing import parse_json
 from corpora.rows import FROM_ROW, Row
 from corpora.schemas import SCHEMAS, Schema
 
@@ -334,7 +335,7 @@ def read_description(path: Path) -> dict[str, Any]:
     """Read ``dataset.json``; raises ``CorpusError`` where it is missing or damaged."""
     file = path / "dataset.json"
     try:
-        description = json.loads(file.read_text(encoding="utf-8"))
+        description = parse_json(file.read_text(encoding="utf-8"))
         missing = {"schema", "version", "plan", "shards", "accounting"} - description.keys()
     except (FileNotFoundError, NotADirectoryError):
         raise CorpusError(_no_dataset(path)) from None

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from corpora.errors import CorpusError, DamagedDatasetError, FolderInUseError, UsageError
 from corpora.files import is_temporary, locked, take_away
+from corpora.parsing import parse_json
 
 CURRENT = "current"
 HISTORY = "history.json"
@@ -223,10 +224,8 @@ def _check_same(source: Path, target: Path) -> None:
 
 def _said_of_data(marker: Path) -> object:
     """What a marker says of the data: all but what was taken over to make them."""
-    import json
-
     try:
-        said = json.loads(marker.read_text(encoding="utf-8"))
+        said = parse_json(marker.read_text(encoding="utf-8"))
     except ValueError:
         return marker.read_bytes()
     if not isinstance(said, dict):
@@ -240,10 +239,8 @@ def _is_version(path: Path) -> bool:
 
 def history(shelf: Path) -> list[str]:
     """The names of all versions that were published and not removed, the last one last."""
-    import json
-
     try:
-        names = json.loads((shelf / HISTORY).read_text(encoding="utf-8"))
+        names = parse_json((shelf / HISTORY).read_text(encoding="utf-8"))
         if not isinstance(names, list):
             raise TypeError("no list")
         return [str(name) for name in names]

@@ -7,7 +7,6 @@ Examples:
       --max-length 320 --output build/examples
 """
 
-import json
 import logging
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,6 +19,7 @@ from typing import Any
 from corpora.build import Build, Scratch
 from corpora.document import ORIGINS, Rejected
 from corpora.errors import CorpusError, UsageError
+from corpora.parsing import read_json
 from corpora.plan import InputFile, Plan, Stage, Unit, describe_file, fingerprint_of
 from pipelines.options import CommonOptions, option
 from pipelines.outcomes import Counts, Filtered, Outcome, Rows, Written, Yield
@@ -284,7 +284,7 @@ def _maker(unit: Unit, scratch: Scratch) -> Any:
     from corpora.held_out import threshold
 
     settings = unit.settings
-    extremes = json.loads((scratch.tables / SHARES).read_text(encoding="utf-8"))
+    extremes = read_json(scratch.tables / SHARES)
     mentions = MentionRules(
         origins=tuple(settings["origins"]),
         keep_unknown=settings["unknown_entities"] == "keep",

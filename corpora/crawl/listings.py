@@ -29,6 +29,8 @@ MAX_LINKS = 10_000
 """Of a page; no honest one has as many."""
 MAX_METAS, MAX_ATTRIBUTES = 1_000, 20
 """Of a page and of each of its ``meta``; what takes it for an article looks at them again."""
+_MAX_NAME = 1_000
+"""Characters of the name of an element, with its namespace."""
 _AMPERSAND = re.compile(rb"&(?!#?\w{1,31};)")
 _TEXT, _TEXT_ENDS = b"<![CDATA[", b"]]>"
 _ENTRIES = frozenset({"url", "sitemap", "item", "entry"})
@@ -144,7 +146,11 @@ def _with_ampersands(body: bytes) -> bytes:
 def _name(element: "_Element") -> str:
     """Without namespace and case: feeds are written with and without them."""
     tag = element.tag
-    return tag.rpartition("}")[2].lower() if isinstance(tag, str) else ""
+    if not isinstance(tag, str):
+        return ""
+    if len(tag) > _MAX_NAME:  # each element would bring it again
+        raise ListingError(f"the name of an element has more than {_MAX_NAME:,} characters.")
+    return tag.rpartition("}")[2].lower()
 
 
 def _forget(element: "_Element") -> None:

@@ -9,7 +9,6 @@
 What stands in the page itself is seen when it is read (``corpora.news.rights``).
 """
 
-import json
 import re
 import tomllib
 from collections.abc import Iterable, Sequence
@@ -17,6 +16,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from urllib.parse import unquote
+
+from corpora.parsing import parse_json
 
 _NO_AI = re.compile(r"(?:^|[\s,:;])noai(?:$|[\s,;])")
 _SAYS_NO = ("no", "n", "0", "?0")
@@ -119,8 +120,8 @@ class TdmRules:
 def parse_tdmrep(body: bytes) -> TdmRules:
     """Read a ``tdmrep.json``; what is none has no rules, as if it were not there."""
     try:
-        told = json.loads(body.decode("utf-8-sig"))
-    except (ValueError, RecursionError):
+        told = parse_json(body.decode("utf-8-sig"))
+    except ValueError:
         return TdmRules()
     told, rules = [told] if isinstance(told, dict) else told, []
     for rule in told[:MAX_RULES] if isinstance(told, list) else []:

@@ -4,7 +4,6 @@
 gone on with: the finders look again, and what the archive has is not asked for again.
 """
 
-import json
 import multiprocessing
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -20,6 +19,7 @@ from corpora.crawl.scrapy_process import LOG, Order, run
 from corpora.crawl.sites import Site
 from corpora.crawl.tally import SiteTally
 from corpora.errors import CorpusError, UsageError
+from corpora.parsing import parse_json
 
 SESSION = "session.json"
 _SAY_SECONDS = 15.0
@@ -111,7 +111,7 @@ def read_session(archive: Path) -> dict[str, Any]:
     """What ``session.json`` says; empty where there is none. Raises ``CorpusError``."""
     path = archive / SESSION
     try:
-        told = json.loads(path.read_text("utf-8"))
+        told = parse_json(path.read_text("utf-8"))
         return {"session": str(told["session"]), "finished": bool(told["finished"])}
     except FileNotFoundError:
         return {}

@@ -5,7 +5,7 @@ nobody knows, a value of another type and a site that is named twice are errors 
 """
 
 import dataclasses
-import tomllib
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -17,6 +17,7 @@ from corpora.crawl.addresses import literal
 from corpora.crawl.types import ANY_ADDRESS, SitePolicy
 from corpora.crawl.urls import BadUrlError, Target, parse_url, split_host
 from corpora.errors import UsageError
+from corpora.parsing import parse_toml
 
 FINDERS = ("sitemap", "feed", "recursive", "recursive_sitemap")
 
@@ -58,11 +59,10 @@ def read_sites(path: Path, *, allow_private: bool = False) -> tuple[Site, ...]:
     Raises ``UsageError`` with the file, the site and the key.
     """
     try:
-        table = tomllib.loads(path.read_text("utf-8"))
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{path}: {error}.") from error
+        text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: cannot be read ({error}).") from error
+    table = parse_toml(text, where=path)
     _check_keys(table, ("contact", "defaults", "site"), where=str(path))
     contact = table.get("contact")
     if not isinstance(contact, str):
@@ -133,7 +133,7 @@ def _host(told: str, *, where: str) -> str:
 
 
 def _check_names(names: Sequence[str], *, where: str) -> None:
-    twice = sorted({name for name in names if names.count(name) > 1})
+    twice = sorted(name for name, n in Counter(names).items() if n > 1)
     if twice:
         raise UsageError(
             f"{where}: {twice[0]} is named by two sites. Make one of them; what is wanted of it is "

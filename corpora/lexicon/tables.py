@@ -15,6 +15,7 @@ from corpora.entity_counts import Sums, read_part
 from corpora.errors import CorpusError
 from corpora.lexicon.counting import RANGE_WINDOWS, Firsts
 from corpora.lexicon.streams import Ints, numbered
+from corpora.parsing import read_json
 from corpora.schemas import SCHEMAS
 from corpora.shards import read_batches, write_text
 
@@ -68,7 +69,7 @@ class Vocabulary:
         return Firsts(keys, counts, len(self.symbols) + 1)
 
     def _strings(self, name: str) -> list[str]:
-        return list(json.loads((self.folder / f"{name}.json").read_text("utf-8")))
+        return list(read_json(self.folder / f"{name}.json"))
 
 
 def write_vocabulary(
@@ -153,7 +154,7 @@ class Strings:
     """
 
     def __init__(self, folder: Path, *, mode: Any = "r") -> None:
-        self.starts: list[int] = json.loads((folder / "starts.json").read_text("utf-8"))
+        self.starts: list[int] = read_json(folder / "starts.json")
         """Where the strings of 1, 2 … symbols begin, and the end."""
         self.n_symbols: int = self.starts.pop()
         self._columns: dict[str, npt.NDArray[Any]] = {

@@ -121,6 +121,8 @@ class _Window:
                 too_long = len(self._buffer) - self._position > _LONGEST
                 if too_long or not self._fill():
                     raise self.error(f"not well-formed ({error.msg})") from error
+            except ValueError:
+                raise self.error("a number of too many digits") from None
             else:
                 return value
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from corpora.errors import UsageError
 from corpora.ner.columns import Flags, Tags
+from corpora.parsing import parse_toml
 from corpora.tagging import IOB2_TAG
 
 _KEYS = {"about", "labels", "other"}
@@ -93,9 +94,10 @@ def label_map_path(name: str) -> Path:
 def load_label_map(path: Path) -> LabelMap:
     """Read a map; raises ``UsageError``."""
     try:
-        table = tomllib.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"--labels {path}: cannot be read ({error}).") from error
+    table = parse_toml(text, where=f"--labels {path}")
     labels, other = table.get("labels"), table.get("other", "keep")
     if table.keys() - _KEYS or not isinstance(labels, dict) or other not in _OTHER:
         raise UsageError(

@@ -3,7 +3,6 @@
 The names of numbers stand in the schema's metadata, as ``datasets`` writes them (``ClassLabel``).
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from corpora.errors import UsageError
 from corpora.ner.columns import Tags, begins_of
 from corpora.ner.found import Found, Origin
 from corpora.ner.layout import Layout
+from corpora.parsing import parse_json
 
 TOKENS = ("tokens", "words")
 TAGS = ("ner_tags", "tags", "ner", "labels")
@@ -59,7 +59,10 @@ def _is_number(type: pa.ListType) -> bool:
 def class_names(schema: pa.Schema, column: int) -> tuple[str, ...]:
     """The names of a column of numbers; empty where the metadata has none."""
     raw = (schema.metadata or {}).get(b"huggingface", b"{}")
-    feature = json.loads(raw).get("info", {}).get("features", {}).get(schema.names[column])
+    try:
+        feature = parse_json(raw)["info"]["features"][schema.names[column]]
+    except (ValueError, KeyError, TypeError):  # the metadata are another's, and may be anything
+        return ()
     while isinstance(feature, Mapping):
         if "names" in feature:
             return tuple(map(str, feature["names"]))

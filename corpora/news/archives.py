@@ -14,13 +14,23 @@ from typing import IO
 from corpora.news.members import RECORD, ArchiveBytes, DamagedArchiveError
 
 MAX_HEADER = 1 << 16
-_BLANK = re.compile(rb"\r?\n\r?\n")
+MAX_LOST, MAX_LOST_RATIO = 64 << 20, 20
+"""Bytes that may be unpacked in vain, and as many times the bytes of the archive up to there: a
+member that lies in the bytes of another would be unpacked with each of those around it."""
+_END = re.compile(rb"\r?\n(?:(\r?\n)|(?=WARC/[01]\.\d{1,2}\r?\n))")
+"""Of a header: the blank line behind it, or, without the group, the beginning of another."""
 _NEXT = re.compile(
     rb"\r?\n(?=WARC/[01]\.\d{1,2}\r?\n"
     rb"|https?://[^\s]{1,2000} [0-9a-f.:]{3,45} \d{14} [^\n]{1,100} \d{1,20}\r?\n)"
 )
 _KEPT = 4096
 """Bytes that are looked at again when more come: the beginning of a record may be cut."""
+_CUT = 16
+"""Bytes of the end of a header that may be cut."""
+_BAD_LENGTH = "no record begins where Content-Length says that this one ends."
+_TOO_DAMAGED = "too much was unpacked in vain: nothing more is read of this archive."
+_Header = tuple[str, str, str | None, dict[str, str], tuple[int, int]]
+"""Kind, URL, date, headers; how long the header is, and the block."""
 _ARC = re.compile(rb"([^\n]+?) ([^ \n]*) (\d{8,14}) ([^\n]*?) ?(\d{1,20})\r?\n")
 
 
@@ -110,6 +120,8 @@ class _Reader:
         """Where the record begins that is being read."""
         self.damaged_next: DamagedArchiveError | None = None
         """What was found while looking whether a whole record ends where it should."""
+        self.n_before = self.n_lost = 0
+        """Bytes that were unpacked before the record, and for records that could not be read."""
 
     def records(self) -> Iterator[ArchiveRecord | Damaged]:
         """Read until the end of the file."""
@@ -127,6 +139,8 @@ class _Reader:
                 excerpt = bytes(self.bytes.buffer[:200])
                 yield Damaged(*self.at, error.reason, str(error), excerpt)
                 if not self._go_on():
+                    if self._lost_too_much:
+                        yield Damaged(*self.at, "too_damaged", _TOO_DAMAGED)
                     return
 
     def _begin(self) -> bool:
@@ -137,6 +151,7 @@ class _Reader:
             while data.buffer.startswith((b"\r", b"\n")):
                 data.take(1)
             self.at = data.position
+            self.n_before = data.n_unpacked - len(data.buffer)
             if data.buffer:
                 return True
             if not data.fill():
@@ -153,15 +168,24 @@ class _Reader:
             data.next_member()
             return True
         if data.is_packed and not inside:  # a member for each record: the next one is whole
-            return data.resume(offset + 1)
-        if not data.is_packed:  # a wrong length may have led far away
-            self.bytes = data = ArchiveBytes(data.file, offset + 1, is_packed=False)
+            return self._resume(offset + 1)
+        if not data.is_packed:  # the next record may begin anywhere behind its first byte
+            data.take(1)
         try:
             if self._find_next():
                 return True
         except DamagedArchiveError:
-            return data.resume(offset + 1)
-        return not data.is_packed and data.resume(offset + 1)  # its first byte may be the wrong one
+            return self._resume(offset + 1)
+        return not data.is_packed and self._resume(offset + 1)  # its first byte may be wrong
+
+    def _resume(self, after: int) -> bool:
+        """Go back to the first member behind ``after``; False where there is none."""
+        self.n_lost += self.bytes.n_unpacked - self.n_before
+        return not self._lost_too_much and self.bytes.resume(after)
+
+    @property
+    def _lost_too_much(self) -> bool:
+        return self.n_lost > MAX_LOST + MAX_LOST_RATIO * self.at[0]
 
     def _find_next(self) -> bool:
         """Skip to the next line that begins a record, or to the border of a member."""
@@ -179,47 +203,64 @@ class _Reader:
     def _record(self) -> ArchiveRecord:
         """Read a record: its header, its block, and what must follow."""
         data = self.bytes
-        while len(data.buffer) < MAX_HEADER and not _BLANK.search(data.buffer) and data.fill():
+        while len(data.buffer) < _KEPT and b"\n" not in data.buffer and data.fill():
             pass
         if not RECORD.match(data.buffer):
             raise DamagedArchiveError("bad_header", "no record of WARC or ARC begins here.")
-        if data.buffer.startswith(b"WARC/"):
-            kind, url, date, headers, length = self._warc_header()
-        else:
-            kind, url, date, headers, length = self._arc_header()
+        header = self._warc_header if data.buffer.startswith(b"WARC/") else self._arc_header
+        kind, url, date, headers, (n_header, length) = header()
+        if not data.is_packed:
+            self._check_ahead(n_header, length)
+        data.take(n_header)
         block = self._block(length)
         offset, inside = self.at
         return ArchiveRecord(offset, inside, kind, url, date, headers, block, length)
 
-    def _warc_header(self) -> tuple[str, str, str | None, dict[str, str], int]:
-        buffer = self.bytes.buffer
-        blank = _BLANK.search(buffer)
-        if not blank:
+    def _end_of_header(self) -> re.Match[bytes]:
+        """Find the blank line behind a header of WARC."""
+        data = self.bytes
+        searched = 0
+        while not (found := _END.search(data.buffer, searched)):
+            searched = max(0, len(data.buffer) - _CUT)
+            if len(data.buffer) >= MAX_HEADER or not data.fill():
+                break
+        if not found or not found[1]:
             raise DamagedArchiveError("bad_header", "the header of the record has no end.")
+        return found
+
+    def _warc_header(self) -> _Header:
+        end = self._end_of_header()
         headers: dict[str, str] = {}
-        lines = bytes(buffer[: blank.start()]).decode("utf-8", "replace").splitlines()
+        lines = bytes(self.bytes.buffer[: end.start()]).decode("utf-8", "replace").splitlines()
         for line in lines[1:]:
             name, _, value = line.partition(":")
             headers[name.strip().lower()] = value.strip()
         length = headers.get("content-length", "")
         if not length.isascii() or not length.isdigit() or len(length) > 15:
             raise DamagedArchiveError("bad_header", f"Content-Length is {length!r}.")
-        self.bytes.take(blank.end())
         url = headers.get("warc-target-uri", "").strip("<>")
         kind = headers.get("warc-type", "")
-        return kind, url, headers.get("warc-date"), headers, int(length)
+        return kind, url, headers.get("warc-date"), headers, (end.end(), int(length))
 
-    def _arc_header(self) -> tuple[str, str, str | None, dict[str, str], int]:
+    def _arc_header(self) -> _Header:
         found = _ARC.match(self.bytes.buffer)
         if not found:
             raise DamagedArchiveError("bad_header", "a record of ARC without date and length.")
         url, address, day, type, length = (
             part.decode("utf-8", "replace") for part in found.groups()
         )
-        self.bytes.take(found.end())
         kind = "filedesc" if url.startswith("filedesc:") else "response"
         headers = {"warc-ip-address": address, "content-type": type.split(" ")[0]}
-        return kind, url, _arc_date(day), headers, int(length)
+        return kind, url, _arc_date(day), headers, (found.end(), int(length))
+
+    def _check_ahead(self, n_header: int, length: int) -> None:
+        """Raise where the file has no end of the block, before its bytes are read."""
+        data = self.bytes
+        n_there = data.n_left - n_header
+        if length > n_there:
+            raise _truncated(n_there, length)
+        if not _is_end(data.peek(n_header + length, 2 * _KEPT)):
+            raise DamagedArchiveError("bad_length", _BAD_LENGTH)
 
     def _block(self, length: int) -> bytes:
         """Take the block, and keep its first bytes; check that a record or nothing follows."""
@@ -228,8 +269,7 @@ class _Reader:
         data = self.bytes
         while left:
             if not data.buffer and not data.fill():
-                what = f"the block has {length - left:,} bytes, and should have {length:,}."
-                raise DamagedArchiveError("truncated_record", what)
+                raise _truncated(length - left, length)
             chunk = data.take(min(left, len(data.buffer)))
             left -= len(chunk)
             kept += chunk[: self.max_block - len(kept)]
@@ -246,17 +286,25 @@ class _Reader:
             if data.unpacking == data.origin:
                 raise
             self.damaged_next = error
-        rest = bytes(data.buffer[: 2 * _KEPT]).lstrip(b"\r\n")
-        if rest and not self._ends_blank() and not RECORD.match(rest):
-            raise DamagedArchiveError(
-                "bad_length", "no record begins where Content-Length says that this one ends."
-            )
+        if not self._ends_blank() and not _is_end(bytes(data.buffer[: 2 * _KEPT])):
+            raise DamagedArchiveError("bad_length", _BAD_LENGTH)
 
     def _ends_blank(self) -> bool:
         """Whether another member follows, and nothing but line ends stands before it."""
         data = self.bytes
         n_left = data.n_of_member
         return n_left < len(data.buffer) and not data.buffer[:n_left].strip(b"\r\n")
+
+
+def _truncated(n_there: int, length: int) -> DamagedArchiveError:
+    what = f"the block has {n_there:,} bytes, and should have {length:,}."
+    return DamagedArchiveError("truncated_record", what)
+
+
+def _is_end(data: bytes) -> bool:
+    """Whether nothing follows but line ends, or a record."""
+    rest = data.lstrip(b"\r\n")
+    return not rest or RECORD.match(rest) is not None
 
 
 def _arc_date(day: str) -> str:

@@ -11,7 +11,7 @@ _CHUNK = re.compile(rb"\s*([0-9A-Fa-f]{1,8})[^\r\n]{0,200}\r?\n")
 _STATUS = re.compile(rb"(?:HTTP/\d(?:\.\d)?|ICY) +(\d{3})")
 _PAGES = ("text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml")
 _LOOKS_LIKE = re.compile(
-    rb"\s*(?:\xef\xbb\xbf)?\s*(?:<!--.{0,500}?-->\s*)?<(?:!doctype\s+html|html)\b",
+    rb"\s*+(?:\xef\xbb\xbf)?+\s*+(?:<!--.{0,500}?-->\s*+)?<(?:!doctype\s+html|html)\b",
     re.IGNORECASE | re.DOTALL,
 )
 MAX_RATIO = 200

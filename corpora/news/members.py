@@ -5,8 +5,10 @@ rule, so that a reader can begin at any of them. ``ArchiveBytes`` reads both kin
 that are packed as a whole, and goes on behind damage: at the next member that begins with a record.
 """
 
+import os
 import re
 import zlib
+from collections import deque
 from dataclasses import dataclass
 from typing import IO
 
@@ -62,11 +64,15 @@ class ArchiveBytes:
         self.buffer = bytearray()
         self.taken = 0
         """Bytes that were taken since the member (the file, if not packed) began."""
+        self.n_unpacked = 0
+        """Bytes of all members, those that were unpacked in vain among them."""
         self.origin = start
         """Where the member that ``buffer`` begins in, begins in the file."""
         self.at_border = False
         self._packed = b""  # was read from the file, and not unpacked
-        self._joints: list[tuple[int, int]] = []  # in the buffer and in the file: later members
+        self._n_taken = 0  # since the buffer was empty and had no joints
+        self._joints: deque[tuple[int, int]] = deque()
+        """Where later members begin: counted as ``_n_taken`` is, and in the file."""
         self._member: _Member | None = None
         if self.is_packed:
             self._open(start)
@@ -79,7 +85,7 @@ class ArchiveBytes:
     @property
     def n_of_member(self) -> int:
         """How many bytes of the buffer belong to the member that it begins in."""
-        return self._joints[0][0] if self._joints else len(self.buffer)
+        return self._joints[0][0] - self._n_taken if self._joints else len(self.buffer)
 
     @property
     def unpacking(self) -> int:
@@ -91,10 +97,25 @@ class ArchiveBytes:
         data = bytes(self.buffer[:n])
         del self.buffer[:n]
         self.taken += len(data)
-        self._joints = [(place - len(data), start) for place, start in self._joints]
-        while self._joints and self._joints[0][0] <= 0:
-            place, self.origin = self._joints.pop(0)
-            self.taken = -place
+        self._n_taken += len(data)
+        while self._joints and self._joints[0][0] <= self._n_taken:
+            place, self.origin = self._joints.popleft()
+            self.taken = self._n_taken - place
+        return data
+
+    @property
+    def n_left(self) -> int:
+        """Bytes from the beginning of ``buffer`` to the end of a file that is not packed."""
+        return os.fstat(self.file.fileno()).st_size - self.position[0]
+
+    def peek(self, distance: int, n: int) -> bytes:
+        """Look at bytes of a file that is not packed, so far behind the beginning of ``buffer``."""
+        if distance + n <= len(self.buffer):
+            return bytes(self.buffer[distance : distance + n])
+        here = self.file.tell()
+        self.file.seek(here - len(self.buffer) + distance)
+        data = self.file.read(n)
+        self.file.seek(here)
         return data
 
     def fill(self) -> bool:
@@ -119,7 +140,7 @@ class ArchiveBytes:
         self.at_border = False
         if self._member:
             self.buffer.clear()
-            self._joints = []
+            self._joints.clear()
             self.origin, self.taken = self._member.start, 0
 
     def _open(self, start: int) -> None:
@@ -142,6 +163,7 @@ class ArchiveBytes:
         self._packed = stream.unused_data if stream.eof else stream.unconsumed_tail
         member.n_packed += before - len(self._packed)
         member.n_unpacked += len(data)
+        self.n_unpacked += len(data)
         if member.n_unpacked > max(FREE_BYTES, MAX_RATIO * member.n_packed):
             raise DamagedArchiveError("too_large", "unpacks to more than an archive holds.")
         return data
@@ -162,7 +184,7 @@ class ArchiveBytes:
             return False
         if not self._packed.startswith(GZIP[:2]):
             raise DamagedArchiveError("damaged_archive", "this is no gzip.")
-        self._joints.append((len(self.buffer), start))
+        self._joints.append((self._n_taken + len(self.buffer), start))
         return True
 
     def _more(self) -> bytes:
@@ -175,7 +197,7 @@ class ArchiveBytes:
         False where there is none. What is in the buffer is lost.
         """
         self.buffer.clear()
-        self._joints = []
+        self._joints.clear()
         self.file.seek(after)
         self._packed, self._member, self.at_border = b"", None, False
         data, start = b"", after

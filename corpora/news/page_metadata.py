@@ -3,18 +3,22 @@
 Nothing is guessed, and no clock is read: a date that a page does not give is None.
 """
 
-import json
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
+from corpora.parsing import ParseError, parse_json
+
 _LISTS = frozenset({"CollectionPage", "ItemList", "SearchResultsPage"})
 _ARTICLES = ("Article", "Posting", "Report", "Review")
 """Ends of the names of types whose pages are articles: ``NewsArticle``, ``LiveBlogPosting``."""
 _MAX_SCRIPTS, _MAX_NODES = 50, 5_000
+_MAX_VALUES = 100
+"""Titles, descriptions and authors of a page, each: they are looked for in all of its blocks."""
 _TITLES = ("og:title", "twitter:title", "dc.title", "headline")
 _DESCRIPTIONS = ("og:description", "description", "twitter:description")
 _AUTHORS = ("article:author", "author", "dc.creator", "parsely-author", "sailthru.author")
@@ -93,11 +97,11 @@ def _json_ld(tree: Any) -> Iterator[Mapping[str, Any]]:
     n_nodes = 0
     for script, _ in zip(scripts, range(_MAX_SCRIPTS), strict=False):
         try:
-            waiting = [json.loads(script.text or "", strict=False)]
-        except (ValueError, RecursionError):
+            waiting = deque([parse_json(script.text or "", strict=False)])
+        except ParseError:
             continue  # much of what stands on pages is broken
         while waiting and n_nodes < _MAX_NODES:
-            value = waiting.pop(0)
+            value = waiting.popleft()
             n_nodes += 1
             if isinstance(value, dict):
                 if "@type" in value:
@@ -137,10 +141,8 @@ def _first(meta: Mapping[str, list[str]], names: Iterable[str]) -> str | None:
 
 def _text(value: Any) -> str | None:
     """A string of JSON-LD, or the first of a list of them; None for anything else."""
-    if isinstance(value, list) and value:
-        return _text(value[0])
-    if isinstance(value, dict):
-        return _text(value.get("name"))
+    while isinstance(value, list | dict) and value:
+        value = value[0] if isinstance(value, list) else value.get("name")
     return without_controls(value) or None if isinstance(value, str) else None
 
 
@@ -158,8 +160,8 @@ def _titles(
 
 
 def _once(*values: str | None) -> tuple[str, ...]:
-    """Those that are there, each once."""
-    return tuple(dict.fromkeys(value for value in values if value))
+    """Those that are there, each once, the first ``_MAX_VALUES``."""
+    return tuple(dict.fromkeys(value for value in values if value))[:_MAX_VALUES]
 
 
 def _authors(article: Mapping[str, Any], meta: Mapping[str, list[str]]) -> tuple[str, ...]:

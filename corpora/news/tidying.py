@@ -16,6 +16,9 @@ _MAX_BYLINE = 25
 """Letters of a byline beside the names."""
 _MIN_QUOTE, _MAX_QUOTE = 20, 300
 """Letters of a block that stands inside of another: a pull quote, no accident."""
+_MAX_QUOTES = 1_000
+"""Blocks that may be quotes and are looked for in the others, the first of a page: no article has
+as many, and each is searched for in the whole text."""
 _COPYRIGHT = ("©", "(c)", "(C)", "Copyright")
 
 
@@ -86,11 +89,16 @@ def _repeated(blocks: Sequence[Block]) -> set[int]:
     times = Counter(keys)
     seen: set[str] = set()
     found = set()
+    n_searched = 0
     for number, key in enumerate(keys):
         if len(key) < _MIN_QUOTE:
             continue
         may_be_quote = blocks[number].kind != "head" and len(key) <= _MAX_QUOTE
-        if key in seen or (may_be_quote and joined.count(key) > times[key]):
+        if key in seen:
             found.add(number)
+        elif may_be_quote and n_searched < _MAX_QUOTES:
+            n_searched += 1
+            if joined.count(key) > times[key]:
+                found.add(number)
         seen.add(key)
     return found

@@ -4,7 +4,6 @@ See ``editions/tei.toml`` for every key with its default, and ``docs/editions.md
 """
 
 import re
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from corpora.errors import UsageError
+from corpora.parsing import parse_toml
 from corpora.tei.patterns import Node, Pattern, Template, parse_pattern, template_of
 from corpora.tei.xml import Element
 
@@ -238,13 +238,9 @@ class _Source:
         """Read and check the tables, keys and types."""
         try:
             self.text = self.path.read_text(encoding="utf-8")
-            tables = tomllib.loads(self.text)
-        except tomllib.TOMLDecodeError as error:
-            at = re.search(r"at line (\d+)", str(error))
-            line = at[1] if at else self.text.count("\n") + 1
-            raise UsageError(f"{self.path}:{line}: not valid TOML ({error}).") from error
-        except (OSError, UnicodeDecodeError, RecursionError) as error:
+        except (OSError, UnicodeDecodeError) as error:
             raise UsageError(f"{self.path}: cannot be read ({error}).") from error
+        tables = parse_toml(self.text, where=self.path)
         self._check(tables, _TYPES)
         if tables.get("content") == []:
             raise self.error("content", "content must name an element, or nothing is read")

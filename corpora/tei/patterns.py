@@ -94,17 +94,15 @@ class Pattern:
         return self.last.fits(node) and (not self.before or _fits_above(self.before, ancestors))
 
 
-def _fits_above(steps: tuple[Step, ...], ancestors: Sequence[Node]) -> bool:
-    if not steps:
-        return True
-    step, rest = steps[0], steps[1:]
-    nearest = len(ancestors) - 1
-    for position in range(nearest, -1, -1):
-        if step.fits(ancestors[position]) and _fits_above(rest, ancestors[:position]):
-            return True
-        if step.is_parent:
+def _fits_above(steps: Sequence[Step], ancestors: Sequence[Node]) -> bool:
+    """Whether the steps, nearest first, lead up through the ancestors, in whatever way."""
+    below = {len(ancestors)}  # where the step before may stand
+    for step in steps:
+        above = {at - 1 for at in below if at} if step.is_parent else range(max(below))
+        below = {at for at in above if step.fits(ancestors[at])}
+        if not below:
             return False
-    return False
+    return True
 
 
 def parse_pattern(text: str) -> Pattern:

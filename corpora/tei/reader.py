@@ -4,7 +4,7 @@
 not in the text; everything else is, once. A file with a ``teiCorpus`` gives several documents.
 """
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -72,9 +72,8 @@ def _ids(roots: list[Element], name: str) -> list[str]:
     if len(roots) == 1:
         return [name]
     own = [root.attributes.get("xml:id", "") for root in roots]
-    return [
-        f"{name}#{id if id and own.count(id) == 1 else number}" for number, id in enumerate(own, 1)
-    ]
+    times = Counter(own)
+    return [f"{name}#{id if id and times[id] == 1 else number}" for number, id in enumerate(own, 1)]
 
 
 @dataclass(slots=True)
@@ -96,7 +95,7 @@ class _Reader:
     layout: Layout
     ancestors: list[Element] = field(default_factory=list)
     names: list[_Name] = field(default_factory=list)
-    parts: list[tuple[Element, list[Element]]] = field(default_factory=list)
+    parts: deque[tuple[Element, list[Element]]] = field(default_factory=deque)
     part: str | None = None
     kind: str = "p"
     preserve: bool = False
@@ -143,7 +142,7 @@ class _Reader:
     def _read_parts(self) -> None:
         """Read notes and the like, each in blocks of its own; parts of parts come after them."""
         while self.parts:
-            element, self.ancestors = self.parts.pop(0)
+            element, self.ancestors = self.parts.popleft()
             self.part = self.kind = element.name
             self.layout.block(self.kind)
             self._inside(element)

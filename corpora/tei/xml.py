@@ -15,6 +15,9 @@ MAX_DEPTH = 200
 MAX_EXPANSION = 1 << 20
 MAX_NESTED = 1000
 """Entities that are declared by others: expat before 2.7 calls itself for each of a chain."""
+MAX_NAMESPACE = 1000
+"""Characters of its name, which expat writes before each name of an element."""
+_ATTRIBUTE = len(" a=''")  # the least that one takes in a file
 _XML_NAMESPACE = "http://www.w3.org/XML/1998/namespace"
 _TEI_NAMESPACE = re.compile(r"https?://www\.tei-c\.org/")
 _ARCHIVES = {b"PK\x03\x04": "zip", b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz"}
@@ -93,6 +96,7 @@ class _Parser:
         parser.ExternalEntityRefHandler = self._external
         parser.SkippedEntityHandler = self._skipped
         parser.StartDoctypeDeclHandler = self._doctype
+        parser.StartNamespaceDeclHandler = self._namespace
         parser.EntityDeclHandler = self._declaration
 
     def parse(self) -> Element:
@@ -112,7 +116,7 @@ class _Parser:
 
     def _start(self, qualified: str, attributes: dict[str, str]) -> None:
         if attributes:
-            self._count(sum(map(len, attributes.values())))
+            self._count(len(attributes) * _ATTRIBUTE + sum(map(len, attributes.values())))
             if " " in "".join(attributes):  # some are in a namespace
                 attributes = {_attribute_name(name): value for name, value in attributes.items()}
         element = Element(_element_name(qualified), attributes, self.expat.CurrentByteIndex)
@@ -135,6 +139,11 @@ class _Parser:
     def _doctype(self, _: str, system: str | None, __: str | None, ___: int) -> None:
         self.has_outer_declarations = system is not None
 
+    def _namespace(self, _: str | None, uri: str | None) -> None:
+        if uri and len(uri) > MAX_NAMESPACE:
+            what = f"the name of a namespace is longer than {MAX_NAMESPACE:,} characters"
+            raise self._error("long_namespace", what, _REPAIR)
+
     def _declaration(self, name: str, _: object, value: str | None, *__: object) -> None:
         self.declared.add(name)
         self.n_nested += bool(value and "&" in value)
@@ -148,7 +157,7 @@ class _Parser:
         In text they are refused when they are met; without such a DTD all are.
         """
         text = self.data.decode("utf-16" if self.data[:2] in _UTF16 else "latin-1", "replace")
-        for tag in _TAG_WITH_ENTITY.finditer(text):
+        for tag in _TAG_WITH_ATTRIBUTES.finditer(text):
             for name in _ENTITY.findall(tag[0]):
                 if name not in self.declared:
                     raise self._undeclared(f"&{name};")
@@ -163,7 +172,8 @@ class _Parser:
     def _too_much(self) -> XmlError:
         return self._error(
             "entity_expansion",
-            f"its entities expand to more than {MAX_EXPANSION:,} characters beyond its size",
+            f"its entities and default attributes expand to more than {MAX_EXPANSION:,} "
+            "characters beyond its size",
             "Expand them in the file.",
         )
 
@@ -211,7 +221,7 @@ class _Parser:
 
 
 _ENTITY = re.compile(r"&([\w:.-]+);")
-_TAG_WITH_ENTITY = re.compile(r"<[\w:.-]+\s[^<>]*&[\w:.-]+;[^<>]*>")
+_TAG_WITH_ATTRIBUTES = re.compile(r"<[\w:.-]++\s[^<>]*+>")
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _CODES = expat.errors.codes
 _REPAIR = "Repair the file, or leave it out with --exclude."

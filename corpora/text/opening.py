@@ -10,6 +10,7 @@ from typing import IO, Protocol
 from corpora.errors import CorpusError
 
 CHUNK = 1 << 20
+_PACKED = 1 << 14  # bytes that are unpacked at once: at the end of a stream, what is left is copied
 MAX_RATIO = 200
 """How many times its size an archive may unpack to, beyond ``FREE_BYTES``; text is below 20."""
 FREE_BYTES = 64 << 20
@@ -139,11 +140,11 @@ def _bad(reason: str, name: str, *, what: str, size: int) -> TextError:
 
 def _streams(file: IO[bytes], make: Callable[[], _Unpacker]) -> Iterator[bytes]:
     """Unpack the streams of an archive, one after the other; zeros may pad its end."""
-    data = file.read(CHUNK)
+    data = file.read(_PACKED)
     while data:
         stream = make()
         while not stream.eof:
-            if stream.needs_input and not data and not (data := file.read(CHUNK)):
+            if stream.needs_input and not data and not (data := file.read(_PACKED)):
                 if left := stream.decompress(b"", CHUNK):
                     yield left
                     continue
@@ -152,5 +153,5 @@ def _streams(file: IO[bytes], make: Callable[[], _Unpacker]) -> Iterator[bytes]:
             if unpacked := stream.decompress(given, CHUNK):
                 yield unpacked
         data = (stream.unused_data + data).lstrip(b"\0")
-        while not data and (more := file.read(CHUNK)):
+        while not data and (more := file.read(_PACKED)):
             data = more.lstrip(b"\0")

@@ -6,6 +6,9 @@ from collections.abc import Iterable, Iterator
 from corpora.document import Rejected
 from corpora.text.records import Lines, Place, Record
 
+SEARCHED = 10_000
+"""Characters of a line that may hold a title: a pattern may take the square of what it looks at."""
+
 
 def read_whole(chunks: Iterable[str], place: Place) -> Iterator[Record | Rejected]:
     """Read a file as one record, not a character left out."""
@@ -25,11 +28,12 @@ def split_at(
 ) -> Iterator[Record | Rejected]:
     """Begin a record, ``FILE#1`` …, with each line in which the pattern is found: its title.
 
-    What stands before the first is ``FILE#0``.
+    What stands before the first is ``FILE#0``. The pattern is looked for in the first ``SEARCHED``
+    characters of a line.
     """
     held, n, title = Lines(place.max_characters), 0, ""
     for number, line in enumerate(lines, 1):
-        if line is not None and pattern.search(line):
+        if line is not None and pattern.search(line, 0, SEARCHED):
             if held.first:
                 yield _record(held, place, n, title=title)
             held, n, title = Lines(place.max_characters), n + 1, line.strip()

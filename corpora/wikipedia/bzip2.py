@@ -10,9 +10,10 @@ import bz2
 import io
 import re
 import zlib
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain, takewhile
+from itertools import takewhile
 from pathlib import Path
 from typing import IO
 
@@ -26,6 +27,8 @@ _MAGIC_BITS, _CRC_BITS = 48, 32
 _MAGIC_BYTES = 7  # that 48 bits may touch
 _FOOTER_BYTES = 11  # END, CRC, and what is left of the block's last byte
 _HEADER = b"BZh9"
+_MIN_STREAM = 34  # bytes of the shortest that holds a byte of text
+_SMALL = 1 << 16  # bytes of a stream that is decoded before another library has begun
 _EMPTY = bz2.compress(b"")
 _EMPTY_STREAM = re.compile(rb"BZh[1-9]" + re.escape(_EMPTY[len(_HEADER) :]))
 _REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
@@ -54,13 +57,13 @@ class Bzip2File:
     def chunks(self, start: int, end: int) -> Iterator[Chunk | Damage]:
         """Decode block after block; one that cannot be decoded is ``Damage``."""
         with self.path.open("rb") as file:
-            previous: int | None = None
-            for block in chain(_find_blocks(file, start), [None]):
-                if previous is not None:
-                    yield from _read(file, previous, block, is_own=previous // 8 < end)
-                elif start == 0:
-                    yield from _lost_before(file, block)
-                previous = block
+            marks = _Marks(file, start)
+            if start == 0:
+                yield from _lost_before(file, marks.first())
+            before: int | None = None
+            while (block := marks.first()) is not None:
+                yield from _read(file, marks, before, is_own=block // 8 < end)
+                before = marks.pass_on()
 
     def ending(self) -> Iterator[Chunk | Damage]:
         """Decode the last two blocks: the last may be tiny."""
@@ -69,21 +72,40 @@ class Bzip2File:
         return self.chunks(blocks[-2:][0] // 8 if blocks else self.size, self.size)
 
 
+class _Marks:
+    """The bits at which blocks seem to begin, in order; each is found when it is asked for."""
+
+    def __init__(self, file: IO[bytes], start: int) -> None:
+        self._found = _find_blocks(file, start)
+        self._held: deque[int | None] = deque()
+
+    def first(self, *, beyond: int = 0) -> int | None:
+        """The first that was not passed, or one beyond it; None where there is none."""
+        while len(self._held) <= beyond:
+            self._held.append(next(self._found, None))
+        return self._held[beyond]
+
+    def pass_on(self) -> int | None:
+        """Pass the first one, and return it."""
+        return self._held.popleft()
+
+
 def _read(
-    file: IO[bytes], block: int, following: int | None, *, is_own: bool
+    file: IO[bytes], marks: _Marks, before: int | None, *, is_own: bool
 ) -> Iterator[Chunk | Damage]:
-    """Decode a block that seems to begin at a bit; ``following`` is where the next one seems to.
+    """Decode the first block, which seems to begin at a bit; ``before`` is where the last one did.
 
     Once in 2^48 bits the magic number stands in a block by chance. Then this block ends with the
-    one that follows, or it is a part of the one before, which ends with it.
+    one after the next mark, or it is a part of the one before, which ends with it.
     """
+    block, following = marks.first() or 0, marks.first(beyond=1)
     part = _cut(file, block, following)
     data = _decode(part)
     if data is None and following is not None:
-        after = next(_find_blocks(file, following // 8 + 1), None)
+        after = marks.first(beyond=2)
         part = _cut(file, block, after, beyond=following)
         data = _decode(part)
-    if data is None and _is_inside_another(file, block, following):
+    if data is None and _is_inside_another(file, block, following, before=before):
         return
     if data is None:
         part = _cut(file, block, following)
@@ -114,11 +136,18 @@ def _damage(byte: int, *, is_own: bool, is_end: bool) -> Damage:
     return Damage(f"byte {byte} of the compressed file", message, is_own, is_end)
 
 
-def _is_inside_another(file: IO[bytes], block: int, following: int | None) -> bool:
-    """Whether the block before goes on until the one that follows."""
-    found = _find_blocks(file, max(0, block // 8 - MAX_BLOCK_BYTES))
-    before = list(takewhile(lambda bit: bit < block, found))
-    return bool(before) and _decode(_cut(file, before[-1], following, beyond=block)) is not None
+def _is_inside_another(
+    file: IO[bytes], block: int, following: int | None, *, before: int | None
+) -> bool:
+    """Whether the block before goes on until the one that follows.
+
+    ``before`` is None where the range begins with this one: then it is looked for.
+    """
+    if before is None:
+        found = _find_blocks(file, max(0, block // 8 - MAX_BLOCK_BYTES))
+        last = deque(takewhile(lambda bit: bit < block, found), maxlen=1)
+        before = last[0] if last else None
+    return before is not None and (_decode(_cut(file, before, following, beyond=block)) is not None)
 
 
 def _find_blocks(file: IO[bytes], start: int) -> Iterator[int]:
@@ -213,14 +242,18 @@ def _cut(file: IO[bytes], block: int, following: int | None, *, beyond: int = 0)
 
 def _decode(part: _Part) -> bytes | None:
     """Decode a block; None unless it ends where it should, and its CRC is right."""
-    from indexed_bzip2 import IndexedBzip2File
-
     stream = part.stream()
-    try:  # a fifth less time than the standard library, which judges what is not whole
-        with IndexedBzip2File(io.BytesIO(stream), parallelization=1) as file:
-            return bytes(file.read())
-    except (RuntimeError, ValueError, OSError):
-        decompressor = bz2.BZ2Decompressor()
+    if len(stream) < _MIN_STREAM:
+        return None
+    if len(stream) > _SMALL:
+        from indexed_bzip2 import IndexedBzip2File
+
+        try:  # a fifth less time than the standard library, which judges what is not whole
+            with IndexedBzip2File(io.BytesIO(stream), parallelization=1) as file:
+                return bytes(file.read())
+        except (RuntimeError, ValueError, OSError):
+            pass
+    decompressor = bz2.BZ2Decompressor()
     try:
         data = decompressor.decompress(stream)
     except OSError:
@@ -235,6 +268,8 @@ def _decode_first(part: _Part) -> tuple[bytes | None, int | None]:
     also one whose CRC is wrong, so the CRC is taken again. Text is None if the block is damaged.
     """
     decompressor, stream = bz2.BZ2Decompressor(), part.stream()
+    if len(stream) < _MIN_STREAM:
+        return None, 0
     parts: list[bytes] = []
     try:
         for n_read in range(1, len(stream) + 1):

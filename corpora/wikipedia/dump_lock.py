@@ -1,6 +1,5 @@
 """``WIKI-DATE.lock.json``: which files of a dump were fetched, from where, with which hashes."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from fnmatch import fnmatchcase
@@ -9,6 +8,7 @@ from pathlib import Path
 from corpora.build import sync_folder
 from corpora.errors import DamagedDatasetError
 from corpora.files import is_one_plain_name
+from corpora.parsing import parse_json
 from corpora.shards import write_json
 from corpora.wikipedia.dump_status import DumpRun, Part
 
@@ -37,7 +37,7 @@ def read_lock(path: Path, *, jobs: Sequence[str], exclude: Sequence[str]) -> Dum
     Raises ``DamagedDatasetError`` where it is not what ``write_lock`` writes.
     """
     try:
-        about = json.loads(path.read_text(encoding="utf-8"))
+        about = parse_json(path.read_text(encoding="utf-8"))
         parts = tuple(Part(**{name: file[name] for name in _PART}) for file in about["files"])
         run = DumpRun(about["wiki"], about["date"], about["jobs"], parts, tuple(about["excluded"]))
         for part in parts:

@@ -5,7 +5,6 @@ whether it is done, and size and hashes of its files. ``WIKI/latest/`` is never 
 linked anew file by file while a run is still going on.
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from corpora.errors import CorpusError, UsageError
+from corpora.parsing import parse_json
 
 DONE = "done"
 _DATE = re.compile(r"""href=["']?(?:[^"'<>\s]*/)?(\d{8})/?["'\s>]""", re.IGNORECASE)
@@ -90,9 +90,9 @@ def read_status(
 
 def _jobs(data: bytes, where: str) -> dict[str, Mapping[str, Any]]:
     try:
-        jobs = json.loads(data)["jobs"]
+        jobs = parse_json(data)["jobs"]
         return {str(name): dict(job) for name, job in jobs.items()}
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise CorpusError(
             f"{where}: is not a status of a run ({error}). Choose another --mirror or --date."
         ) from error

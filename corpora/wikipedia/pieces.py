@@ -6,7 +6,6 @@ folder is named after the hash of the file; the hash of a piece is taken again b
 """
 
 import gzip
-import json
 import lzma
 import os
 import re
@@ -20,6 +19,7 @@ from typing import Any
 
 from corpora.errors import CorpusError, DamagedDatasetError, InputChangedError
 from corpora.files import take_away
+from corpora.parsing import parse_json
 from corpora.plan import fingerprint_of
 from corpora.shards import sha256_of, write_json
 from corpora.threads import map_in_order
@@ -170,7 +170,7 @@ def _name(number: int) -> str:
 
 def _read_index(folder: Path) -> Index | None:
     try:
-        about = json.loads((folder / "index.json").read_text(encoding="utf-8"))
+        about = parse_json((folder / "index.json").read_text(encoding="utf-8"))
         if about.pop("sha256") != fingerprint_of(about):
             return None
         index = Index(**about)

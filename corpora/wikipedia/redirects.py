@@ -16,7 +16,6 @@ Bytes per redirect, measured on ten million with 23 bytes in a title and in a ta
 59 of memory while building, most of them mapped titles, besides 0.1 GB that do not grow.
 """
 
-import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -29,6 +28,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpora.errors import CorpusError, DamagedDatasetError
+from corpora.parsing import parse_json
 from corpora.shards import temporary_path, write_json
 from corpora.string_hashes import buffers_of, hashes
 
@@ -277,7 +277,7 @@ def _publish(folder: Path) -> Iterator[dict[str, Path]]:
 def _read_summary(folder: Path) -> Summary:
     """Read ``table.json``, and hold the files against it."""
     try:
-        content = json.loads((folder / MARKER).read_text(encoding="utf-8"))
+        content = parse_json((folder / MARKER).read_text(encoding="utf-8"))
         sizes = {name: (folder / name).stat().st_size for name in FILES}
         if content["version"] != VERSION or content["files"] != sizes:
             raise ValueError(f"version {VERSION} has files of {sizes}")

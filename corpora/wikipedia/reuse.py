@@ -32,6 +32,7 @@ from typing import Any
 
 from corpora.errors import UsageError
 from corpora.journal import read_run
+from corpora.parsing import read_json
 from corpora.plan import Plan
 from corpora.shards import read_description, sha256_of
 from corpora.wikipedia.reuse_shards import DOCUMENTS, NOTES
@@ -127,7 +128,7 @@ def _is_other(before: object, after: object) -> bool:
 
 def say_reused(output: Path) -> Iterator[str]:
     """Say what a run took over, as its ``run.json`` has it; nothing where that is nothing."""
-    reused = json.loads((output / "run.json").read_text("utf-8")).get("reused", {})
+    reused = read_json(output / "run.json").get("reused", {})
     if (n := reused.get(TAKEN)) is not None:
         again = reused.get(AGAIN, 0)
         yield f"reuse {n:,} documents taken over; in {again:,} of them links lead elsewhere now"

@@ -9,7 +9,6 @@ again. A shard in which a row is found is kept with the run.
 """
 
 import errno
-import json
 import shutil
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
@@ -25,6 +24,7 @@ import pyarrow as pa
 
 from corpora.build import sync_file
 from corpora.errors import CorpusError
+from corpora.parsing import read_json
 from corpora.plan import fingerprint_of
 from corpora.schemas import SCHEMAS
 from corpora.shards import (
@@ -158,7 +158,7 @@ class _Places:
             data = source.read_buffer() if source.size() else pa.py_buffer(b"")
         self.ids = pa.ipc.open_file(pa.memory_map(str(folder / IDS)))
         """A batch for each shard."""
-        self.damaged: list[str] = json.loads((folder / ABOUT).read_text("utf-8"))["damaged"]
+        self.damaged: list[str] = read_json(folder / ABOUT)["damaged"]
         n = data.size // sum(type(0).nbytes for _, type in _PARTS)
         offset = 0
         parts: dict[str, npt.NDArray[Any]] = {}
@@ -191,7 +191,7 @@ def _is_whole(folder: Path) -> bool:
 @lru_cache(maxsize=4)
 def _has_its_hashes(folder: Path, _: tuple[tuple[int, ...], ...]) -> bool:
     try:
-        about = json.loads((folder / ABOUT).read_text("utf-8"))
+        about = read_json(folder / ABOUT)
         return bool(about == _about(folder, about["damaged"]))
     except (ValueError, KeyError, TypeError):
         return False

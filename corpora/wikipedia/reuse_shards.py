@@ -6,7 +6,6 @@ checked; the hash stands beside it, and is taken again by each process before it
 """
 
 import errno
-import json
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
@@ -18,6 +17,7 @@ import pyarrow as pa
 
 from corpora.build import sync_folder
 from corpora.errors import CorpusError, DamagedDatasetError
+from corpora.parsing import parse_json
 from corpora.schemas import SCHEMAS
 from corpora.shards import (
     Dataset,
@@ -95,7 +95,7 @@ class KeptShards:
 
     def _opened(self, number: int) -> "_Shard":
         try:
-            kept = json.loads(self._note(number).read_text("utf-8"))
+            kept = parse_json(self._note(number).read_text("utf-8"))
             return _Shard(
                 *(
                     open_shard(self._file(n, number), n, sha256=str(kept[n]))

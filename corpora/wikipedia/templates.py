@@ -7,7 +7,6 @@ in ``[ ]`` shows only if a field in it is not empty; a backslash makes the next 
 """
 
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from corpora.errors import UsageError
+from corpora.parsing import parse_toml
 from corpora.wikipedia.disambiguation import signs_of
 from corpora.wikipedia.titles import TEMPLATE, namespaces_of, upper_first
 
@@ -364,10 +364,7 @@ def _read_file(path: Path) -> dict[str, Any]:
 
 def _read(toml: str, *, source: str) -> dict[str, Any]:
     """Read a table; raises ``UsageError`` for what means nothing."""
-    try:
-        table = tomllib.loads(toml)
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{source}: not TOML ({error}).") from error
+    table = parse_toml(toml, where=source)
     if unknown := table.keys() - set(_KEYS):
         raise UsageError(
             f"{source}: there is no [{min(unknown)}]; there are [{'], ['.join(_KEYS)}]."

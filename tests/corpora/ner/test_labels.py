@@ -89,7 +89,7 @@ def test_every_shipped_map_says_what_it_is_for():
         ('[labels]\nPER = "a b"', "expected a label"),
         ('other = "maybe"\n[labels]\n', "other = keep"),
         ("lables = 1\n[labels]\n", "beside it only"),
-        ("[labels", "cannot be read"),
+        ("[labels", "not valid TOML"),
     ],
 )
 def test_wrong_map_is_refused(tmp_path, text, problem):

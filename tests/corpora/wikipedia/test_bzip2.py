@@ -2,6 +2,7 @@
 
 import bz2
 import random
+import time
 import zlib
 from itertools import pairwise
 
@@ -201,3 +202,24 @@ def test_the_ending_is_there_though_the_last_block_is_tiny(path):
 
     assert text_of(items).endswith(b"</mediawiki>")
     assert len(text_of(items)) <= len(data)
+
+
+def seconds(path, data):
+    path.write_bytes(data)
+    start = time.process_time()
+    read(path, [])
+    return time.process_time() - start
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [bz2.compress(b"a"), BLOCK.to_bytes(6), BLOCK.to_bytes(6) + bytes(60), bz2.compress(b"a")[:30]],
+    ids=["tiny streams", "false marks", "false marks with room", "cut streams"],
+)
+def test_what_is_no_block_costs_little_more_than_blocks(piece, path):
+    usual = bz2.compress(random.Random(0).randbytes(30_000))
+    hostile = piece * (30_000 // len(piece))
+
+    times = [(seconds(path, hostile), seconds(path, usual)) for _ in range(3)]
+
+    assert min(slow for slow, _ in times) < 100 * min(fast for _, fast in times)

@@ -1,0 +1,64 @@
+"""JSON and TOML that anybody may have written: whatever is wrong with them is one clear error."""
+
+import json
+import re
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from corpora.errors import CorpusError, UsageError
+
+MAX_DOTS = 1000
+"""In a line of TOML: the parser takes the square of the parts of a key."""
+
+
+class ParseError(CorpusError, ValueError):
+    """No JSON, or JSON that is not read: nested too deep, a number of too many digits."""
+
+
+def parse_json(
+    text: str | bytes,
+    *,
+    strict: bool = True,
+    object_pairs_hook: Callable[[list[tuple[str, Any]]], Any] | None = None,
+) -> Any:
+    """Read JSON as ``json.loads`` does; raises ``ParseError``, which says why but not where."""
+    try:
+        return json.loads(text, strict=strict, object_pairs_hook=object_pairs_hook)
+    except RecursionError as error:
+        raise ParseError("nested too deep") from error
+    except ValueError as error:
+        raise ParseError(_why(error)) from error
+
+
+def read_json(path: Path) -> Any:
+    """Read a file of JSON; raises ``ParseError`` with its name, ``OSError`` where it is missing."""
+    try:
+        return parse_json(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ParseError(f"{path}: damaged ({error}). Make it, or copy it, again.") from error
+
+
+def parse_toml(text: str, *, where: object) -> dict[str, Any]:
+    """Read TOML; raises ``UsageError`` that begins with ``where`` it is, and the line if known."""
+    for number, written in enumerate(text.splitlines(), 1):
+        if written.count(".") > MAX_DOTS:
+            raise UsageError(f"{where}:{number}: more than {MAX_DOTS:,} dots in a line. Break it.")
+    try:
+        return tomllib.loads(text)
+    except RecursionError as error:
+        raise UsageError(f"{where}: cannot be read (nested too deep).") from error
+    except tomllib.TOMLDecodeError as error:
+        found = re.search(r"at line (\d+)", str(error))
+        line = int(found[1]) if found else text.count("\n") + 1
+        raise UsageError(f"{where}:{line}: not valid TOML ({error}).") from error
+    except ValueError as error:
+        raise UsageError(f"{where}: cannot be read ({_why(error)}).") from error
+
+
+def _why(error: ValueError) -> str:
+    """What is wrong; Python's advice about long numbers is not for our users."""
+    return (
+        "a number of too many digits" if "integer string conversion" in str(error) else f"{error}"
+    )
