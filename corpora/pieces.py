@@ -7,13 +7,16 @@ put around it before anything else, so in Chinese text each is a chunk.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from corpora.errors import CorpusError
 
 MAX_CACHED = 1 << 21
 """Pieces and chunks in a table that is full, and is begun anew; about 200 MB."""
@@ -98,7 +101,7 @@ class PieceTable:
         groups = [
             " ".join(chunks[start : start + _GROUP]) for start in range(0, len(chunks), _GROUP)
         ]
-        encodings = self._backend.encode_batch(groups, add_special_tokens=False)
+        encodings = _encode(self._backend, groups)
         pieces = np.fromiter(map(len, encodings), np.int64, len(encodings))
         ids, starts, ends = flatten(encodings, pieces)
         shifts = np.repeat(_starts(_lengths(groups) + 1)[:-1], pieces)
@@ -158,6 +161,25 @@ class _Column:
         self._n = end
 
 
+@contextmanager
+def clear_errors(what: str) -> Iterator[None]:
+    """Raise ``CorpusError`` for what the tokenizers library raises, panics of Rust among it."""
+    try:
+        yield
+    except (CorpusError, MemoryError):
+        raise
+    except BaseException as error:
+        is_panic = type(error).__module__ == "pyo3_runtime"  # which derives from BaseException
+        if not is_panic and not isinstance(error, Exception):
+            raise
+        raise CorpusError(f"{what} ({error}). Get the tokenizer again, or use another.") from error
+
+
+def _encode(backend: Any, texts: list[str]) -> Any:
+    with clear_errors("the tokenizer cannot cut a text"):
+        return backend.encode_batch(texts, add_special_tokens=False)
+
+
 def flatten(encodings: Sequence[Any], counts: NDArray[np.int64]) -> tuple[Ints, Ints, Ints]:
     """Ids, starts and ends of all encodings, one after the other; ``counts`` pieces each."""
     n = int(counts.sum())
@@ -172,7 +194,7 @@ def cut_all(backend: Any, texts: Sequence[str], begins_word: Bools | None = None
 
     Words are the library's, unless ``begins_word`` says by id which pieces begin one.
     """
-    encodings = backend.encode_batch(list(texts), add_special_tokens=False)
+    encodings = _encode(backend, list(texts))
     counts = np.fromiter(map(len, encodings), np.int64, len(encodings))
     ids, starts, ends = flatten(encodings, counts)
     cuts = _starts(counts)

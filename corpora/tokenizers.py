@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corpora.errors import CorpusError
-from corpora.pieces import Pieces, PieceTable, cut_all
+from corpora.parsing import parse_json
+from corpora.pieces import Pieces, PieceTable, clear_errors, cut_all
 
 __all__ = ["CLS", "MASK", "PAD", "SEP", "SPECIALS", "UNK", "Pieces", "Special", "Tokenizer"]
 
@@ -74,7 +75,7 @@ class Tokenizer:
         backend.encode_special_tokens = True
         self.backend, self.name = backend, name
         self._parts = {
-            **(parts or json.loads(backend.to_str())),
+            **(parts or parse_json(backend.to_str())),
             "truncation": None,
             "padding": None,
         }
@@ -260,7 +261,7 @@ def _read_config(file: Path) -> dict[str, Any]:
 
 def _read_json(path: Path) -> dict[str, Any]:
     try:
-        return dict(json.loads(path.read_text(encoding="utf-8")))
+        return dict(parse_json(path.read_text(encoding="utf-8")))
     except FileNotFoundError:
         return {}
     except (ValueError, TypeError) as error:
@@ -271,10 +272,8 @@ def _read_backend(file: Path, parts: Mapping[str, Any], *, cased: bool | None) -
     """Read ``tokenizer.json``; refuse ``cased`` where it is not what the file says."""
     from tokenizers import Tokenizer as Backend
 
-    try:
+    with clear_errors(f"{file}: no tokenizer.json that can be read"):
         backend = Backend.from_file(str(file))
-    except Exception as error:  # the library raises no narrower one
-        raise CorpusError(f"{file}: no tokenizer.json that can be read ({error}).") from error
     is_cased = not (parts.get("normalizer") or {}).get("lowercase", False)
     if cased is not None and cased != is_cased:
         raise CorpusError(

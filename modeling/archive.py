@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from corpora.errors import CorpusError
 from corpora.files import is_plain
+from corpora.parsing import parse_json
 
 CHECKSUMS: Final = "checksums.json"
 VERSION: Final = 1
@@ -121,9 +122,9 @@ def _checksums(packed: zipfile.ZipFile, archive: Path) -> dict[str, str]:
     if len(lists) != 1 or lists[0].compress_type != zipfile.ZIP_STORED:
         raise ArchiveError(f"{archive}: has not one list of checksums ({CHECKSUMS}), stored.")
     try:
-        listed: dict[str, Any] = json.loads(packed.read(CHECKSUMS))
+        listed: dict[str, Any] = parse_json(packed.read(CHECKSUMS))
         version, hashes = listed["version"], dict(listed["sha256"].items())
-    except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
+    except (KeyError, ValueError, TypeError, AttributeError) as error:
         raise ArchiveError(f"{archive}: has no list of checksums ({CHECKSUMS}).") from error
     if version != VERSION:
         raise ArchiveError(f"{archive}: has version {version} of the format; this reads {VERSION}.")

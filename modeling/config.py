@@ -4,11 +4,14 @@
 """
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, Self, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from corpora.parsing import parse_json, read_json
 
 _C = TypeVar("_C", bound="Config")
 
@@ -42,7 +45,7 @@ class Config:
     @classmethod
     def load(cls, path: Path) -> Self:
         """Read what ``save`` wrote."""
-        return cls.from_json(json.loads(path.read_text(encoding="utf-8")))
+        return cls.from_json(read_json(path))
 
     def override(self, settings: Sequence[str]) -> Self:
         """Apply ``optimizer.lr=1e-4`` and the like; values are JSON, or else words.
@@ -60,7 +63,7 @@ class Config:
 
 def _parse(text: str) -> Any:
     try:
-        return json.loads(text)
+        return parse_json(text)
     except ValueError:
         return text
 
@@ -118,6 +121,7 @@ def _checked(value: Any, hint: Any, *, where: str) -> Any:
         if isinstance(value, Mapping):
             return hint.from_json(value)
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    is_number = is_number and abs(value) <= sys.float_info.max  # neither NaN nor infinite
     if hint is float and is_number:
         return float(value)
     if hint is int and is_number and int(value) == value:
@@ -126,6 +130,22 @@ def _checked(value: Any, hint: Any, *, where: str) -> Any:
         return value
     expected = getattr(hint, "__name__", hint)
     raise ConfigError(f"{where}: {value!r} is no {expected}.")
+
+
+_MOST: Mapping[str, int] = {
+    "n_pieces": 1 << 27,
+    "n_entities": 1 << 31,
+    "n_segments": 1 << 16,
+    "n_layers": 1_000,
+    "n_heads": 1 << 12,
+    "width": 1 << 16,
+    "inner_width": 1 << 20,
+    "entity_width": 1 << 16,
+    "max_positions": 1 << 20,
+    "clip": 1 << 16,
+    "window": 1 << 16,
+}
+"""Sizes of an encoder beyond which settings are damaged: a model is made before it is trained."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,6 +197,20 @@ class EncoderConfig(Config):
     """On attention weights; only plain, entity-aware and char-entity attention have it."""
     init: Literal["normal", "keras"] = "normal"
     """N(0, 0.02) as BERT; or Glorot-uniform layers and U(−0.05, 0.05) embeddings as NEISS."""
+
+    def __post_init__(self) -> None:
+        """Raise ``ConfigError`` for a size that is negative, or that no encoder has."""
+        for name, most in _MOST.items():
+            size = getattr(self, name)
+            if not 0 <= size <= most:
+                raise ConfigError(f"{type(self).__name__}.{name}: {size} is not 0 to {most:,}.")
+
+    @property
+    def least_values(self) -> int:
+        """How many numbers its weights have at least, those of entities among them."""
+        layer = 4 * self.width**2 + 2 * self.width * self.inner_width
+        entities = self.n_entities * self.entity_width
+        return self.n_pieces * self.width + entities + self.n_layers * layer
 
     @property
     def reads_mentions(self) -> bool:

@@ -24,6 +24,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from corpora.errors import CorpusError, UsageError
+from corpora.parsing import read_json
 
 if TYPE_CHECKING:
     from modeling.scoring.tables import Finished
@@ -136,9 +137,9 @@ def read_run(folder: Path) -> "Told":
     return Told(
         name=folder.resolve().name,
         folder=folder,
-        settings=json.loads(settings.read_text(encoding="utf-8")),
+        settings=read_json(settings),
         lines=list(read_metrics(folder / "metrics.jsonl")),
-        histograms=json.loads(histograms.read_text(encoding="utf-8")),
+        histograms=read_json(histograms),
     )
 
 

@@ -26,6 +26,7 @@ from corpora.ner.columns import Indices
 from corpora.ner.gazetteer import Names
 from corpora.ner.hashing import Runs, hash_strings
 from corpora.ner.spans import find_spans
+from corpora.parsing import parse_json
 from corpora.schemas import SCHEMAS
 from corpora.shards import open_dataset, read_batches
 from modeling.data.masking import ranges
@@ -200,7 +201,7 @@ class Gazetteer:
             with pa.ipc.open_file(str(path)) as reader:
                 table = reader.read_all().combine_chunks()
             table.validate(full=True)
-            settings = json.loads(table.schema.metadata[b"gazetteer"])
+            settings = parse_json(table.schema.metadata[b"gazetteer"])
             forms, labels, levels = (table.column(n).combine_chunks() for n in _SCHEMA.names)
             settings["classes"] = tuple(settings["classes"])
             numbers = (np.asarray(column).astype(np.int64) for column in (labels, levels))

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from corpora.errors import CorpusError
+from corpora.parsing import parse_json, read_json
 from modeling.scoring.pages import Block, Heading, Items, Listing, Table, Text, to_markdown
 
 FILE: Final = "README.md"
@@ -63,7 +64,7 @@ class Model:
 def read_manifest(folder: Path) -> dict[str, Any]:
     """``run.json`` beside a model, or nothing."""
     file = folder / MANIFEST
-    return dict(json.loads(file.read_text(encoding="utf-8"))) if file.is_file() else {}
+    return dict(read_json(file)) if file.is_file() else {}
 
 
 def read_evaluations(run: Path, name: str, manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -75,7 +76,7 @@ def read_evaluations(run: Path, name: str, manifest: Mapping[str, Any]) -> list[
     found = []
     for file in sorted((run / "evaluation").rglob("evaluation.json")):
         try:
-            report = json.loads(file.read_text(encoding="utf-8"))
+            report = parse_json(file.read_text(encoding="utf-8"))
         except ValueError as error:
             raise CorpusError(f"{file}: damaged ({error}). Make the report again.") from error
         if set(report) >= {"runs", "settings", "scores"}:

@@ -1,6 +1,5 @@
 """What came of a run: the score of each trial on dev, the mean of each setting, the best one."""
 
-import json
 import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -8,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from corpora.errors import CorpusError
+from corpora.parsing import parse_json
 from corpora.shards import write_json
 from modeling.config import ConfigError
 from modeling.finetuning.trials import Trial
@@ -131,7 +131,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """From what and how a tagger was made; ``CorpusError`` where that is missing or damaged."""
     path = folder / MANIFEST
     try:
-        read = dict(json.loads(path.read_text(encoding="utf-8")))
+        read = dict(parse_json(path.read_text(encoding="utf-8")))
         if lacking := {"config", "examples"} - read.keys():
             raise ValueError(f"without {', '.join(sorted(lacking))}")
         return read
@@ -172,7 +172,7 @@ def find_tagger(path: Path) -> TaggerFolder:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        return dict(json.loads((path / SUMMARY).read_text(encoding="utf-8")))
+        return dict(parse_json((path / SUMMARY).read_text(encoding="utf-8")))
     except FileNotFoundError:
         raise CorpusError(
             f"{path}: no tagger ({TAGGER_FILE}), nor a finished run of modeling.finetune "

@@ -1,11 +1,11 @@
 """What a command tries: each combination of settings, training sizes, folds and seeds once."""
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Final
 
+from corpora.parsing import parse_json
 from modeling.config import ConfigError
 from modeling.finetuning.numbers import check_numbers
 from modeling.tagging_config import FinetuneConfig
@@ -118,7 +118,7 @@ def _values(setting: str) -> list[str]:
 
 def _split(text: str) -> Iterator[str]:
     try:
-        json.loads(text)
+        parse_json(text)
     except ValueError:
         pass
     else:

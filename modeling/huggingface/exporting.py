@@ -11,6 +11,8 @@ from tokenizers import processors
 from torch import Tensor
 from transformers import PretrainedConfig
 
+from corpora.parsing import read_json
+from corpora.pieces import clear_errors
 from corpora.tokenizers import Tokenizer
 from modeling.config import ConfigError, EncoderConfig
 from modeling.huggingface import names
@@ -66,7 +68,8 @@ def save_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
     tokenizer.save(folder)
     file, special = folder / "tokenizer.json", tokenizer.special
     backend = Backend.from_file(str(file))
-    ids = backend.encode("a").ids
+    with clear_errors(f"{file}: the tokenizer cannot cut a text"):
+        ids = backend.encode("a").ids
     if ids[:1] == [special.cls] and ids[-1:] == [special.sep]:
         return
     cls, sep = (backend.id_to_token(id) for id in (special.cls, special.sep))
@@ -82,14 +85,16 @@ def save_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
 
 def depends_on_spaces(folder: Path) -> bool:
     """Whether the tokenizer in a folder cuts a word otherwise after a space, as byte-level ones."""
-    backend = Backend.from_file(str(folder / "tokenizer.json"))
-    return bool(backend.encode("a.").ids != backend.encode("a .").ids)
+    file = folder / "tokenizer.json"
+    with clear_errors(f"{file}: the tokenizer cannot cut a text"):
+        backend = Backend.from_file(str(file))
+        return bool(backend.encode("a.").ids != backend.encode("a .").ids)
 
 
 def set_max_length(folder: Path, n_positions: int) -> None:
     """Let their tokenizer know how many pieces fit."""
     file = folder / "tokenizer_config.json"
-    values = json.loads(file.read_text(encoding="utf-8"))
+    values = read_json(file)
     text = json.dumps({**values, "model_max_length": n_positions}, ensure_ascii=False, indent=1)
     file.write_text(text + "\n", encoding="utf-8")
 

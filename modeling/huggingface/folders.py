@@ -1,6 +1,5 @@
 """The tensors in a folder of weights: one file or many, safetensors or, read safely, pickled."""
 
-import json
 import pickle
 from pathlib import Path
 from typing import Final
@@ -9,7 +8,8 @@ import torch
 from torch import Tensor
 
 from corpora.files import is_one_plain_name
-from modeling.models.weights import WeightsError, load_weights
+from corpora.parsing import parse_json
+from modeling.models.weights import WeightsError, check_finite, load_weights
 
 _FILES: Final = ("model.safetensors", "pytorch_model.bin")
 
@@ -31,7 +31,7 @@ def read_tensors(folder: Path) -> dict[str, Tensor]:
 def _read_shards(index: Path) -> dict[str, Tensor]:
     """The tensors of all files that an index names; they must lie beside it."""
     try:
-        names = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
+        names = set(parse_json(index.read_text(encoding="utf-8"))["weight_map"].values())
     except (ValueError, KeyError, AttributeError) as error:
         raise WeightsError(f"{index}: damaged ({error!r}). Get the model again.") from error
     if strange := [name for name in names if not is_one_plain_name(name)]:
@@ -44,9 +44,11 @@ def _read(file: Path) -> dict[str, Tensor]:
     if file.suffix == ".safetensors":
         return load_weights(file)
     try:
-        return dict(torch.load(file, map_location="cpu", weights_only=True))
+        tensors = dict(torch.load(file, map_location="cpu", weights_only=True))
     except (OSError, RuntimeError, EOFError, pickle.UnpicklingError) as error:
         raise WeightsError(f"{file}: not read ({error}). Convert it to safetensors.") from error
+    check_finite(tensors, where=file)
+    return tensors
 
 
 def _as_float32(tensors: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -1,11 +1,11 @@
 """Our settings, and transformers'."""
 
-import json
 from pathlib import Path
 from typing import Any, Final
 
 from transformers import BertConfig, LukeConfig, PretrainedConfig, RobertaConfig, XLMRobertaConfig
 
+from corpora.parsing import parse_json
 from modeling.config import ConfigError, EncoderConfig, HeadsConfig, PretrainConfig
 from modeling.models.weights import WeightsError
 
@@ -22,7 +22,7 @@ _ACTIVATIONS: Final = ("gelu", "relu")
 def read_json(folder: Path) -> dict[str, Any]:
     """The settings in a folder; ``WeightsError`` where there are none."""
     try:
-        return dict(json.loads((folder / FILE).read_text(encoding="utf-8")))
+        return dict(parse_json((folder / FILE).read_text(encoding="utf-8")))
     except FileNotFoundError:
         raise WeightsError(f"{folder / FILE}: no such file. Name the folder of a model.") from None
     except (ValueError, TypeError) as error:

@@ -18,7 +18,7 @@ from modeling.heads.pretraining import EntityHead, PairHead, Transform, Vocabula
 from modeling.models.encoder import Encoded, TextEncoder, build_encoder
 from modeling.models.evaluating import evaluating
 from modeling.models.initialization import Undrawn, initialize
-from modeling.models.weights import FILE, load_strictly, load_weights, save_weights
+from modeling.models.weights import FILE, check_size, load_strictly, load_weights, save_weights
 
 CONFIG_FILE: Final = "config.json"
 OBJECTIVES: Final = ("pieces", "entities", "piece_entities", "pairs")
@@ -87,9 +87,12 @@ class PretrainingModel(nn.Module):
     @classmethod
     def load(cls, folder: Path) -> Self:
         """Read what ``save`` wrote; ``WeightsError`` if the weights are not this model's."""
+        config = PretrainConfig.load(folder / CONFIG_FILE)
+        weights = load_weights(folder / FILE)
+        check_size(config.encoder, weights, where=folder)
         with Undrawn():
-            model = cls.from_config(PretrainConfig.load(folder / CONFIG_FILE))
-        load_strictly(model, load_weights(folder / FILE), where=folder)
+            model = cls.from_config(config)
+        load_strictly(model, weights, where=folder)
         return model
 
 

@@ -23,7 +23,7 @@ from modeling.layers.pooling import pool_words
 from modeling.models.encoder import TextEncoder, build_encoder
 from modeling.models.evaluating import evaluating
 from modeling.models.initialization import Undrawn
-from modeling.models.weights import FILE, load_strictly, load_weights, save_weights
+from modeling.models.weights import FILE, check_size, load_strictly, load_weights, save_weights
 from modeling.predictions import Prediction
 from modeling.sentence_batch import SentenceBatch, SpanBatch
 from modeling.tagging_config import DECODERS, TaggerConfig
@@ -35,6 +35,7 @@ _OF_ENTITIES: Final = "entity_embeddings."
 _ENTITY_TABLE: Final = "entity_embeddings.entities.weight"
 _OF_ENTITY_QUERIES = (".query_to_entities.", ".entity_query_to_words.", ".entity_query.")
 _OF_PIECE_ENTITIES = (_ENTITY_TABLE, ".entity_key.", ".entity_value.", "embeddings.entities.")
+_MAX_SIZE: Final = 1 << 16  # of features, and of spans; more is damage
 _ENTITY_WIDTH: Final = 64  # of a table that begins here (E-M2)
 
 
@@ -157,9 +158,12 @@ class TaggingModel(nn.Module):
     @classmethod
     def load(cls, folder: Path) -> Self:
         """Read what ``save`` wrote; ``WeightsError`` if the weights are not this model's."""
+        config = TaggerConfig.load(folder / TAGGER_FILE)
+        weights = load_weights(folder / FILE)
+        check_size(config.encoder, weights, where=folder)
         with Undrawn():
-            model = cls.from_config(TaggerConfig.load(folder / TAGGER_FILE))
-        load_strictly(model, load_weights(folder / FILE), where=folder)
+            model = cls.from_config(config)
+        load_strictly(model, weights, where=folder)
         return model
 
 
@@ -174,6 +178,10 @@ def check_tagger(config: TaggerConfig) -> None:
     head = config.head
     if not config.labels:
         raise ConfigError("A tagger needs labels: the training data has no name.")
+    sizes = {"n_features": config.n_features, "head.max_span_pieces": head.max_span_pieces}
+    for name, size in sizes.items():
+        if not 0 <= size <= _MAX_SIZE:
+            raise ConfigError(f"TaggerConfig.{name}: {size} is not 0 to {_MAX_SIZE:,}.")
     if head.decoder is not None and head.decoder not in DECODERS[head.kind]:
         raise ConfigError(
             f"head.decoder={head.decoder} does not go with head.kind={head.kind}; "

@@ -4,9 +4,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
+
+from modeling.config import EncoderConfig
 
 FILE: Final = "model.safetensors"
 _SHOWN: Final = 8  # names in a message
@@ -38,9 +41,34 @@ def load_weights(file: Path) -> dict[str, Tensor]:
     if not file.is_file():
         raise WeightsError(f"{file}: no such file. Name a folder with {FILE}.")
     try:
-        return load_file(file)
+        tensors = load_file(file)
     except SafetensorError as error:
         raise WeightsError(f"{file}: damaged ({error}). Copy or make it again.") from error
+    check_finite(tensors, where=file)
+    return tensors
+
+
+def check_finite(tensors: Mapping[str, Tensor], *, where: object) -> None:
+    """Raise ``WeightsError`` that names the first tensor with NaN or an infinite value."""
+    for name, tensor in tensors.items():
+        if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
+            raise WeightsError(
+                f"{where}: {name} has values that are no numbers, or infinite. Copy the weights "
+                "again; if they were so, the training diverged: take an earlier checkpoint."
+            )
+
+
+def check_size(encoder: EncoderConfig, tensors: Mapping[str, Tensor], *, where: object) -> None:
+    """Raise ``WeightsError`` where settings ask for more values than the weights have.
+
+    This is asked before a model is made: memory is taken for what the settings say.
+    """
+    n_values = sum(tensor.numel() for tensor in tensors.values())
+    if encoder.least_values > n_values:
+        raise WeightsError(
+            f"{where}: not the weights of this model. They are {n_values:,} values, and the "
+            f"settings are of an encoder with {encoder.least_values:,} or more. Copy both again."
+        )
 
 
 def load_strictly(model: nn.Module, state: Mapping[str, Tensor], *, where: object) -> None:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from corpora.document import Document, Mention, Rejected
 from corpora.errors import CorpusError, UsageError
+from corpora.parsing import parse_json
 from corpora.plan import find_inputs
 from corpora.record_errors import read_record
 from corpora.shards import sha256_of, write_json, write_text
@@ -290,7 +291,7 @@ def _model_file(path: Path) -> Path:
 def _model_of_list(path: Path) -> Model:
     """Which model found what is in a list: it stands beside it."""
     try:
-        values: dict[str, Any] = json.loads(_model_file(path).read_text(encoding="utf-8"))
+        values: dict[str, Any] = parse_json(_model_file(path).read_text(encoding="utf-8"))
         return Model(**values)
     except (OSError, ValueError, TypeError) as error:
         raise UsageError(

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from corpora.document import Sentence
 from corpora.errors import CorpusError
+from corpora.parsing import parse_json
 from corpora.shards import write_json, write_text
 from modeling.predictions import PredictedSpan, Tagged
 from modeling.scoring.contents import describe
@@ -97,7 +98,7 @@ def _read_lines(path: Path) -> Iterator[tuple[str, Tagged]]:
         with path.open(encoding="utf-8") as lines:
             for number, line in enumerate(lines, 1):
                 try:
-                    row = json.loads(line)
+                    row = parse_json(line)
                     yield row["run"], _tagged(row)
                 except (ValueError, KeyError, TypeError) as error:
                     raise CorpusError(

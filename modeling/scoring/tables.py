@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from corpora.errors import CorpusError, UsageError
+from corpora.parsing import parse_json
 from modeling.scoring.intervals import Spread
 from modeling.scoring.pages import Block, Text, to_markdown
 from modeling.scoring.pages import Table as PageTable
@@ -71,7 +72,7 @@ def find_evaluations(folders: Sequence[Path]) -> tuple[list[Finished], list[Path
 
 def _read(path: Path) -> Finished:
     try:
-        read = json.loads(path.read_text(encoding="utf-8"))
+        read = parse_json(path.read_text(encoding="utf-8"))
         version = read["version"]
         if version == VERSION:
             return Finished(

@@ -5,7 +5,6 @@ hash of each. With the settings of the model, the tokenizer and the entities amo
 model that can be used. It is written under another name, brought to the disk, and renamed.
 """
 
-import json
 import logging
 import re
 import shutil
@@ -22,6 +21,7 @@ from torch import Tensor, nn
 from corpora.build import sync_file, sync_folder
 from corpora.errors import CorpusError
 from corpora.files import is_plain, take_away
+from corpora.parsing import read_json
 from corpora.shards import sha256_of, write_json
 from modeling.models.weights import write_tensors
 
@@ -57,7 +57,7 @@ class Checkpoint:
 
     def values(self, name: str) -> Any:
         """Read a file of JSON."""
-        return json.loads((self.path / name).read_text(encoding="utf-8"))
+        return read_json(self.path / name)
 
 
 def write_checkpoint(folder: Path, step: int, contents: Contents) -> Checkpoint:
@@ -133,7 +133,7 @@ def _checkpoints(folder: Path) -> Iterator[tuple[int, Path]]:
 def _damage(path: Path) -> str | None:
     """What is wrong with a checkpoint, or None."""
     try:
-        manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
+        manifest = read_json(path / MANIFEST)
         for name, sha256 in manifest["files"].items():
             if not is_plain(name):
                 return f"{name!r} is no name of a file of it"

@@ -23,6 +23,7 @@ from typing import Any
 from corpora import __version__
 from corpora.errors import CorpusError
 from corpora.files import locked
+from corpora.parsing import parse_json
 from corpora.shards import write_json
 
 _COMPARED = ("config", "examples", "init_from", "world_size")
@@ -127,7 +128,7 @@ class RunFolder:
     def read_settings(self) -> dict[str, Any]:
         """What ``claim`` wrote; ``CorpusError`` where it cannot be read."""
         try:
-            return dict(json.loads(self.settings.read_text(encoding="utf-8")))
+            return dict(parse_json(self.settings.read_text(encoding="utf-8")))
         except (OSError, ValueError, TypeError) as error:
             raise CorpusError(
                 f"{self.settings}: not readable ({error}), but there are checkpoints. Choose "

@@ -1,6 +1,5 @@
 """A pre-training run from the first step, or from the last checkpoint, to the trained model."""
 
-import json
 import logging
 import shutil
 from collections.abc import Iterable, Iterator
@@ -12,6 +11,7 @@ import torch
 from torch import Tensor
 
 from corpora.build import sync_file
+from corpora.parsing import read_json
 from corpora.shards import write_json
 from modeling.batch import Batch
 from modeling.config import ConfigError, PretrainConfig
@@ -367,7 +367,7 @@ class Session:
             weights = load_tensors(self.folder.best, self.world.device)
         load_weights(self.model, weights)
         if self.world.is_first:
-            start = json.loads(self.folder.histograms.read_text(encoding="utf-8"))["start"]
+            start = read_json(self.folder.histograms)["start"]
             end = histograms(weights, self.progress.transferred)
             write_json(self.folder.histograms, {"start": start, "end": end})
         self._publish(final)

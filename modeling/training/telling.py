@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from corpora.files import open_own
+from corpora.parsing import parse_json
 from corpora.shards import write_text
 from modeling.training.metrics import Line
 from modeling.training.run_folder import RunFolder
@@ -85,7 +86,7 @@ def read_metrics(path: Path) -> Iterator[Line]:
     with path.open(encoding="utf-8") as file:
         for line in file:
             try:
-                yield json.loads(line)
+                yield parse_json(line)
             except ValueError:
                 log.warning("%s: a line that was cut is left out: %.40s", path, line)
 

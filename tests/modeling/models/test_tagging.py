@@ -1,5 +1,6 @@
 """Taggers: settings that go together, and an encoder that is taken over as it is."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -13,6 +14,7 @@ from modeling.data.sentence_collator import SentenceCollator
 from modeling.data.sentence_encoder import SentenceEncoder
 from modeling.models.pretraining import PretrainingModel
 from modeling.models.tagging import TaggingModel, encoder_for, take_encoder
+from modeling.models.weights import WeightsError
 from modeling.tagging_config import DECODERS, HeadConfig, TaggerConfig
 from modeling.tagset import TagSet
 
@@ -205,3 +207,38 @@ def test_sentences_without_tags_cannot_be_learned_from():
 
     with pytest.raises(ValueError, match="no tags"):
         model(replace(batch(), tags=None))
+
+
+@pytest.mark.parametrize(
+    ("section", "name", "size", "problem"),
+    [
+        ("encoder", "width", 10**15, "width: 1000000000000000 is not 0 to"),
+        ("encoder", "n_layers", -1, "n_layers: -1 is not 0 to"),
+        ("encoder", "n_pieces", 10**8, "an encoder with 1,600,"),
+        ("encoder", "dropout", float("nan"), "dropout: nan is no float"),
+        ("encoder", "max_positions", float("inf"), "max_positions: inf is no int"),
+        (None, "n_features", 10**12, "n_features: 1000000000000 is not 0 to"),
+    ],
+)
+def test_sizes_that_no_tagger_has_are_refused_before_memory_is_taken(
+    section, name, size, problem, tmp_path
+):
+    TaggingModel.from_config(tagger_config()).save(tmp_path)
+    file = tmp_path / "tagger.json"
+    values = json.loads(file.read_text(encoding="utf-8"))
+    (values[section] if section else values)[name] = size
+    file.write_text(json.dumps(values), encoding="utf-8")
+
+    with pytest.raises((ConfigError, WeightsError), match=problem):
+        TaggingModel.load(tmp_path)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_weights_that_are_no_numbers_are_refused_by_name(value, tmp_path):
+    model = TaggingModel.from_config(tagger_config())
+    with torch.no_grad():
+        next(iter(model.encoder.parameters()))[0] = value
+    model.save(tmp_path)
+
+    with pytest.raises(WeightsError, match=r"model\.safetensors: encoder\.\S+ has values that are"):
+        TaggingModel.load(tmp_path)
