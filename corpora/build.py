@@ -94,7 +94,6 @@ class Build:
         Receipts of what is published are kept until something else is. Raises ``CorpusError``
         where something lies in the way that no run made.
         """
-        refuse_links(self.output / BUILD)
         self._check_foreign(self._names_to_come())
         published = str(read_run(self.output).get("fingerprint"))[:16]
         for other in self._builds():
@@ -368,8 +367,12 @@ class Build:
 
 
 @contextmanager
-def hold(output: Path, plan: Plan) -> Iterator[Build]:
-    """Hold an output folder for a run; raises ``FolderInUseError`` where another run does."""
+def hold(output: Path, plan: Plan | Callable[[], Plan]) -> Iterator[Build]:
+    """Hold an output folder for a run; raises ``FolderInUseError`` where another run does.
+
+    A function that makes the plan is called when the folder is held: it may write there, too. A
+    folder that did not exist, and for which no plan can be made, is gone afterwards.
+    """
 
     def busy(holder: str) -> str:
         return (
@@ -377,9 +380,17 @@ def hold(output: Path, plan: Plan) -> Iterator[Build]:
             "Wait for it, or choose another --output."
         )
 
+    is_new = not output.exists()
     with locked(output / LOCK, busy=busy):
-        build = Build(output, plan)
-        build.prepare()
+        try:
+            refuse_links(output / BUILD)
+            build = Build(output, plan() if callable(plan) else plan)
+            build.prepare()
+        except BaseException:
+            if is_new and [path.name for path in output.iterdir()] == [LOCK]:
+                (output / LOCK).unlink()
+                output.rmdir()
+            raise
         yield build
 
 

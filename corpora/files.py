@@ -10,12 +10,12 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-from corpora.errors import CorpusError, DamagedDatasetError, FolderInUseError
+from corpora.errors import CorpusError, DamagedDatasetError, FolderInUseError, UsageError
 
 _MAX_PART_BYTES = 255  # of a name, on every file system that we know
 _HOLDER = re.compile(r"\d{0,20}\n?", re.ASCII)
@@ -59,6 +59,13 @@ def inside(folder: Path, name: str) -> Path:
         if path.is_symlink():
             raise _link(path)
     return folder / name
+
+
+def check_utf8(arguments: Sequence[str]) -> None:
+    """Raise ``UsageError`` for a path that is no UTF-8, the current folder's, too."""
+    for path in (*arguments, str(Path.cwd())):
+        if any("\ud800" <= character <= "\udfff" for character in path):
+            raise UsageError(f"{path!r}: no UTF-8. Rename it, or work in another folder.")
 
 
 def refuse_links(folder: Path) -> None:

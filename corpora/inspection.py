@@ -10,8 +10,8 @@ from itertools import islice
 from pathlib import Path
 
 from corpora.document import Document, Sentence
-from corpora.errors import CorpusError, DamagedDatasetError
-from corpora.files import check_plain
+from corpora.errors import CorpusError, DamagedDatasetError, UsageError
+from corpora.files import check_plain, check_utf8
 from corpora.journal import is_whole
 from corpora.parsing import parse_json
 from corpora.plan import fingerprint_of
@@ -227,12 +227,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
     try:
+        check_utf8(sys.argv[1:] if argv is None else argv)
         if arguments.command == "verify":
             _write(verify(arguments.path, rows=arguments.rows))
         else:
             _write(show(arguments.path, limit=arguments.limit))
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except UsageError as error:
+        return _fail(str(error), status=2)
     except CorpusError as error:
         return _fail(str(error), status=1)
     except OSError as error:

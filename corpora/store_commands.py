@@ -9,6 +9,7 @@ from pathlib import Path
 
 from corpora import store
 from corpora.errors import CorpusError, UsageError
+from corpora.files import check_utf8
 
 
 def _publish(arguments: argparse.Namespace) -> Iterator[str]:
@@ -101,6 +102,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
     try:
+        check_utf8(sys.argv[1:] if argv is None else argv)
         _write(arguments.do(arguments))
         sys.stdout.flush()
     except BrokenPipeError:

@@ -5,6 +5,8 @@ Importing this loads nothing else: torch is loaded when one of the two is first 
 
 from typing import TYPE_CHECKING, Any
 
+from corpora.interrupts import end_quietly_while_loading
+
 if TYPE_CHECKING:
     from modeling.encoder import Encoder
     from modeling.tagger import Tagger
@@ -24,3 +26,6 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted([*globals(), *__all__])
+
+
+end_quietly_while_loading()

@@ -8,6 +8,7 @@ import argparse
 import dataclasses
 import logging
 import re
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from corpora.errors import UsageError
+from corpora.files import check_utf8
 
 T = TypeVar("T", bound="CommonOptions")
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # a Path has one slash where gs:// has two
@@ -87,13 +89,15 @@ def parse_options(kind: type[T], argv: Sequence[str] | None, *, name: str, about
     for field in dataclasses.fields(kind):
         if field.metadata:
             _add(parser, field)
-    values, unknown = parser.parse_known_args(argv)
+    given = sys.argv[1:] if argv is None else argv
+    values, unknown = parser.parse_known_args(given)
     settings: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value
         for key, value in vars(values).items()
         if value is not None  # the field's own default stands
     }
     try:
+        check_utf8(given)
         options = kind(**settings, beam=_beam_options(unknown))
         _check_runner(options)
         return options

@@ -102,9 +102,7 @@ def _run(pipeline: Any, name: str, options: CommonOptions) -> list[str]:
     from corpora.build import hold
 
     start = time.monotonic()
-    plan = pipeline.plan(options)
-    _check_inputs(plan, options.output)
-    with hold(options.output, plan) as build:
+    with hold(options.output, partial(_plan, pipeline, options)) as build:
         if build.is_published():
             said = [f"{options.output}: already complete; nothing to do."]
             account, counters = build.published_account()
@@ -113,10 +111,16 @@ def _run(pipeline: Any, name: str, options: CommonOptions) -> list[str]:
             said = _build(pipeline, name, build, options=options)
             account, counters = build.accounting, build.counters
         log = build.folder / "workers.log"
-    said += _summary(plan, account, counters, seconds=time.monotonic() - start)
+    said += _summary(build.plan, account, counters, seconds=time.monotonic() - start)
     if INTERNAL_ERROR in account.rejected:
         said.append(f"WARNING {INTERNAL_ERROR}: an error of Onoma; please report it, with {log}")
     return said + list(pipeline.next_steps(options))
+
+
+def _plan(pipeline: Any, options: CommonOptions) -> Any:
+    plan = pipeline.plan(options)
+    _check_inputs(plan, options.output)
+    return plan
 
 
 def _check_inputs(plan: Any, output: Path) -> None:

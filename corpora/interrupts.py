@@ -1,0 +1,31 @@
+"""Ctrl-C while a command is still loading: a line and exit status 130, and no traceback."""
+
+import os
+import signal
+import sys
+import threading
+from types import FrameType
+
+_STATUS = 130
+
+
+def end_quietly_while_loading() -> None:
+    """Let Ctrl-C end this process at once until a ``main`` runs; for ``python -m`` alone.
+
+    Python calls a module that it still looks for ``-m``. What loads then may turn the
+    ``KeyboardInterrupt`` into any other error; nothing has begun that must be ended in order.
+    """
+    is_command = getattr(sys, "argv", [""])[:1] == ["-m"]
+    is_free = threading.current_thread() is threading.main_thread()
+    if is_command and is_free and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _end)
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    above = frame
+    while above is not None:
+        if above.f_code.co_name == "main":
+            signal.default_int_handler(number, frame)
+        above = above.f_back
+    os.write(2, b"error: interrupted.\n")
+    os._exit(_STATUS)

@@ -1,0 +1,104 @@
+"""How a command starts: it holds its folder first, and ends in order while it still loads."""
+
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import pipelines.tei_to_ner as pipeline
+from corpora.build import hold
+from corpora.errors import CorpusError
+from tests.pipelines.test_tei_to_ner import run
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_a_second_run_plans_nothing(tmp_path, monkeypatch, capsys):
+    planned = []
+    monkeypatch.setattr(pipeline, "plan", planned.append)
+    (tmp_path / "out").mkdir()
+    with (tmp_path / "out" / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+
+        assert run(tmp_path / "out") == 1
+
+    assert "another run" in capsys.readouterr().err
+    assert planned == []
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_folder_for_which_no_plan_can_be_made_is_as_it_was(is_there, tmp_path):
+    def fail():
+        assert (tmp_path / "out" / ".lock").exists()
+        raise CorpusError("no plan")
+
+    if is_there:
+        (tmp_path / "out").mkdir()
+
+    with pytest.raises(CorpusError, match="no plan"), hold(tmp_path / "out", fail):
+        pass
+
+    assert (tmp_path / "out").exists() is is_there
+
+
+@pytest.mark.parametrize("module", ["pipelines.tei_to_ner", "corpora.shards"])
+def test_an_interrupt_while_modules_load_is_no_traceback(module, tmp_path):
+    (tmp_path / "uuid.py").write_text("import time; print('loads', flush=True); time.sleep(60)")
+    with subprocess.Popen(
+        [sys.executable, "-m", module, "verify"],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": f"{tmp_path}:{ROOT}"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        loads = process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate()
+
+    assert loads == "loads\n"
+    assert (process.returncode, errors) == (130, "error: interrupted.\n")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        [b"pipelines.tei_to_ner", b"--input", b"letters", b"--output", b"\xff"],
+        [b"pipelines.tei_to_ner", b"--input", b"\xff/*.xml", b"--output", b"out"],
+        [b"corpora.shards", b"verify", b"\xff"],
+        [b"corpora.store", b"publish", b"\xff", b"store/x"],
+    ],
+)
+def test_a_path_that_is_no_utf8_is_named(command, tmp_path):
+    done = subprocess.run(
+        [sys.executable, b"-m", *command],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 2
+    assert "\\udcff" in done.stderr
+    assert "no UTF-8" in done.stderr.splitlines()[-1]
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_current_folder_that_is_no_utf8_is_named(tmp_path):
+    folder = os.fsencode(tmp_path) + b"/\xff"
+    os.mkdir(folder)  # noqa: PTH102 - no Path of bytes
+    done = subprocess.run(
+        [sys.executable, "-m", "corpora.shards", "verify", "."],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (done.returncode, "no UTF-8" in done.stderr) == (2, True)
