@@ -8,7 +8,7 @@ library in a fixed order: what is left to it is decided by counts and by the ord
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -42,6 +42,8 @@ class Rules:
     """The share of all characters that pieces must cover; the rarest are unknown."""
     min_count: int
     """Words that are seen less often are not learned from."""
+    max_words: int
+    """Distinct words that are learned from, at most: the library takes 1.5 kB for each."""
 
 
 def learn(table: WordTable, counts: CharacterCounts, rules: Rules) -> list[str]:
@@ -57,6 +59,26 @@ def learn(table: WordTable, counts: CharacterCounts, rules: Rules) -> list[str]:
     always = _always(rules)
     continuing = [c for c in characters if counts.rest[ord(c)] or c in always]
     return _merge_pairs(table, sorted(characters), sorted(continuing), rules=rules)
+
+
+def limited(rules: Rules, table: WordTable) -> Rules:
+    """Raise ``min_count`` to where no more than ``max_words`` are left.
+
+    Of words that are seen equally often, all are learned from or none; the most frequent always.
+    """
+    n_words: Counter[int] = Counter()
+    for words in table.batches():
+        counts, n_of_each = np.unique(words.counts, return_counts=True)
+        n_words.update(dict(zip(counts.tolist(), n_of_each.tolist(), strict=True)))
+    least, n_left = max(n_words, default=1), 0
+    for count in sorted(n_words, reverse=True):
+        n_left += n_words[count]
+        if n_left > rules.max_words:
+            break
+        least = count
+    else:
+        least = 1
+    return replace(rules, min_count=max(rules.min_count, least))
 
 
 def _always(rules: Rules) -> set[str]:
@@ -176,7 +198,8 @@ def measure(
         total["words.pieces"] += int(repeated.sum())
         total["words.unknown"] += int(words.counts[is_unknown].sum())
         total["words.whole"] += int(words.counts[(n_pieces == 1) & ~is_unknown].sum())
-    return Measured(counts, {"pieces": len(pieces), **total, **_unknown(characters, pieces)})
+    limits = {"pieces": len(pieces), "words.min_count": rules.min_count}
+    return Measured(counts, {**limits, **total, **_unknown(characters, pieces)})
 
 
 def _words_alone(pieces: Sequence[str]) -> Tokenizer:

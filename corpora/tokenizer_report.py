@@ -22,8 +22,10 @@ def report(counters: Mapping[str, int], parameters: Mapping[str, Any]) -> str:
         "characters": f"{n_characters:,}; {counters['characters.distinct']:,} distinct",
         "unknown characters": f"{unknown}; {counters['characters.unknown_distinct']:,} distinct",
     }
-    if parameters["min_count"] > 1:
-        name = f"distinct words seen less than {parameters['min_count']} times: not learned from"
+    if counters["words.min_count"] > 1:
+        why = "" if counters["words.min_count"] == parameters["min_count"] else " (`--max-words`)"
+        name = f"distinct words seen less than {counters['words.min_count']:,} times{why}: "
+        name += "not learned from"
         rows[name] = f"{counters['words.rare']:,}"
     lines = ["# Tokenizer", "", "What it makes of the documents that it was learned from.", ""]
     lines += ["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows.items())]

@@ -55,6 +55,13 @@ class Options(CommonOptions):
     min_count: int = option(
         1, type=int, metavar="N", help="learn from words seen N times (default: 1)"
     )
+    max_words: int = option(
+        2_000_000,
+        type=int,
+        metavar="N",
+        help="learn from the N most frequent words at most: 1.5 kB of memory each (default: "
+        "2000000); report.md says how often a word must be seen for that",
+    )
 
 
 def plan(options: Options) -> Plan:
@@ -69,6 +76,7 @@ def plan(options: Options) -> Plan:
         "characters": options.characters,
         "coverage": options.coverage,
         "min_count": options.min_count,
+        "max_words": options.max_words,
     }
     return Plan(
         pipeline="documents_to_tokenizer",
@@ -91,6 +99,8 @@ def _check(options: Options) -> None:
         raise UsageError(f"--size {options.size}: must be at least {MIN_SIZE}.")
     if options.min_count < 1:
         raise UsageError(f"--min-count {options.min_count}: must be at least 1.")
+    if options.max_words < 1:
+        raise UsageError(f"--max-words {options.max_words}: must be at least 1.")
     if not 0 < options.coverage <= 1:  # nan, too
         raise UsageError(f"--coverage {options.coverage}: must be above 0, and at most 1.")
 
@@ -138,11 +148,11 @@ def merge(unit: Unit, scratch: Scratch) -> Iterator[Yield]:
 
 def write(unit: Unit, scratch: Scratch) -> Iterator[Yield]:
     """Learn the vocabulary, and count its pieces."""
-    from corpora.tokenizer_learning import Rules, learn, measure, piece_rows
+    from corpora.tokenizer_learning import Rules, learn, limited, measure, piece_rows
     from corpora.word_counts import CharacterCounts, WordTable
 
-    rules = Rules(**unit.settings)
     words = WordTable(scratch.shards("totals"))
+    rules = limited(Rules(**unit.settings), words)
     characters = CharacterCounts.of(words)
     pieces = learn(words, characters, rules)
     measured = measure(words, characters, pieces, rules=rules)

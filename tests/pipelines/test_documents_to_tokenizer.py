@@ -16,7 +16,7 @@ from corpora.document import Document
 from corpora.inspection import main as shards
 from corpora.schemas import SCHEMAS
 from corpora.shards import ShardWriter, open_dataset
-from corpora.tokenizer_learning import Rules, learn
+from corpora.tokenizer_learning import Rules, learn, limited
 from corpora.tokenizers import SPECIALS, UNK, Tokenizer, wordpiece
 from corpora.word_counts import CharacterCounts, WordCounter, WordTable, merge
 from pipelines import documents_to_tokenizer as pipeline
@@ -84,6 +84,12 @@ def test_words_are_counted_as_the_library_cuts_them(texts, cased):
     assert {row["word"]: row["count"] for row in rows} == counted(texts, cased=cased)
 
 
+SETTINGS = {
+    "cased": False, "characters": False, "coverage": 1.0, "min_count": 1, "max_words": 100,
+    "size": 120,
+}  # fmt: skip
+
+
 def table_of(folder, counts):
     """The merged counts of words, on disk."""
     import pyarrow as pa
@@ -97,10 +103,10 @@ def table_of(folder, counts):
 
 
 def learned(counts, **rules):
-    settings = {"cased": False, "characters": False, "coverage": 1.0, "min_count": 1, "size": 120}
     with tempfile.TemporaryDirectory() as folder:
         table = table_of(folder, counts)
-        return learn(table, CharacterCounts.of(table), Rules(**settings | rules))
+        chosen = limited(Rules(**SETTINGS | rules), table)
+        return learn(table, CharacterCounts.of(table), chosen)
 
 
 def slowly_learned(counts, size):
@@ -155,6 +161,24 @@ def test_rare_words_teach_nothing():
     counts = {"haus": 5, "quark": 1}
 
     assert learned(counts, min_count=2) == learned({"haus": 5, "q": 1, "u": 1})
+
+
+@pytest.mark.parametrize(("max_words", "least"), [(1, 5), (2, 5), (3, 3), (4, 3), (6, 1), (100, 1)])
+def test_no_more_than_the_most_frequent_words_are_learned_from(tmp_path, max_words, least):
+    table = table_of(tmp_path, {"a": 5, "b": 5, "c": 3, "d": 1, "e": 1, "f": 1})
+
+    rules = limited(Rules(**SETTINGS | {"max_words": max_words}), table)
+
+    assert rules.min_count == least
+
+
+def test_the_report_says_from_how_many_times_on_words_are_learned_from(tmp_path):
+    texts = write_dataset(tmp_path / "in", documents(["haus haus quark"]))
+
+    output = build(tmp_path / "out", texts, max_words=1)
+
+    told = (output / "report.md").read_text("utf-8")
+    assert "distinct words seen less than 2 times (`--max-words`): not learned from | 1 |" in told
 
 
 def test_words_with_an_uncovered_character_teach_nothing():
