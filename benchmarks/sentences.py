@@ -7,7 +7,8 @@ Reads CoNLL-U files of Universal Dependencies (``# text = …``) or text (a sent
 line between paragraphs); the name begins with the language, up to ``_``, ``-`` or ``.``. Sentences
 are joined by a space, as paragraphs where the file marks these, or else five at a time. An end
 counts where another sentence of the same paragraph follows. ``--part`` takes one half of each file:
-of treebanks without a development part the tables were made with the first.
+of treebanks without a development part the tables were made with the first. ``--learn`` puts a
+table that is learned from all of the file in place of the language's own.
 """
 
 import argparse
@@ -16,8 +17,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from corpora.abbreviations import learn
 from corpora.document import Span
-from corpora.sentences import Segmenter, segmenter
+from corpora.sentences import Segmenter, segmenter, segmenter_with
 
 PARAGRAPH = 5
 _LANGUAGE = re.compile(r"[a-zA-Z]+")
@@ -85,6 +87,7 @@ def main() -> None:
     )
     parser.add_argument("files", nargs="+", type=Path)
     parser.add_argument("--part", choices=("all", "first", "second"), default="all")
+    parser.add_argument("--learn", action="store_true")
     options = parser.parse_args()
     print(f"{'file':30} {'ends':>6} {'found':>6} {'precision':>9} {'recall':>7}")
     for path in options.files:
@@ -92,7 +95,10 @@ def main() -> None:
         paragraphs = read_paragraphs(path)
         half = len(paragraphs) // 2
         parts = {"all": paragraphs, "first": paragraphs[:half], "second": paragraphs[half:]}
-        result = score(segmenter(match[0] if match else None), parts[options.part])
+        lang = match[0] if match else None
+        table = learn(" ".join(sentences) for sentences in paragraphs) if options.learn else None
+        cutter = segmenter(lang) if table is None else segmenter_with(lang, table)
+        result = score(cutter, parts[options.part])
         print(
             f"{path.name:30} {result.gold:6,} {result.found:6,} "
             f"{result.precision:9.1%} {result.recall:7.1%}"

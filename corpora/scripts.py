@@ -15,6 +15,12 @@ def begins_low(word: str) -> bool:
     return word[0].islower() and not _GEORGIAN[0] <= word[0] <= _GEORGIAN[1]
 
 
+def has_case(word: str) -> bool:
+    """Whether the script of a word has capitals."""
+    letter = word[0]
+    return letter.lower() != letter.upper() and not _GEORGIAN[0] <= letter <= _GEORGIAN[1]
+
+
 def is_initial(word: str) -> bool:
     """Whether a word is one letter, with its marks, that may stand for a name.
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from pathlib import Path
 from typing import Any
 
 from corpora.errors import UsageError
@@ -60,7 +61,22 @@ _KINDS = {bool: "true or false", list: "a list of strings", str: "a string"}
 
 def read_table(toml: str, *, source: str) -> Table:
     """Read a language's table; raises ``UsageError`` for a key or value that means nothing."""
-    table = parse_toml(toml, where=source)
+    return make_table(parse_toml(toml, where=source), source=source)
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Read a table that a user hands in; raises ``UsageError`` where it cannot be one."""
+    try:
+        toml = path.read_text("utf-8")
+    except (OSError, UnicodeError) as error:
+        raise UsageError(f"{path}: cannot be read as a table ({error}).") from error
+    table = parse_toml(toml, where=str(path))
+    make_table(table, source=str(path))
+    return table
+
+
+def make_table(table: Mapping[str, Any], *, source: str) -> Table:
+    """Make a table of what its TOML file says; raises ``UsageError`` as ``read_table`` does."""
     for key, value in table.items():
         if key not in _KEYS:
             raise UsageError(f"{source}: there is no {key!r}; there are {', '.join(_KEYS)}.")

@@ -7,19 +7,19 @@ before it is decided in one place, ``Segmenter._period``, for sentences and word
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from itertools import accumulate, pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from corpora.document import Span
 from corpora.language_tags import primary_language
 from corpora.scripts import begins_low, is_initial
 from corpora.sentence_starts import CLOSING, LETTERS_BEFORE_NUMBER, with_other_starts
-from corpora.sentence_tables import Period, Table, read_table
+from corpora.sentence_tables import Period, Table, make_table, read_table
 from corpora.stops import follows_stop, with_stops
 
 # Alphabets whose words are written with spaces between them (Latin, Greek, Cyrillic), with digits,
@@ -352,10 +352,22 @@ def segmenter(lang: str | None) -> Segmenter:
     return Segmenter(f"{code}@ss=standard" if code in _ICU_ABBREVIATIONS else code, Table())
 
 
+def segmenter_with(lang: str | None, table: Mapping[str, Any]) -> Segmenter:
+    """Make the segmenter for a language with a table of abbreviations of one's own."""
+    return Segmenter(segmenter(lang).locale.partition("@")[0], make_table(table, source="table"))
+
+
+def table_name(lang: str | None) -> str:
+    """Which table serves a language, in words; empty where none does."""
+    code = primary_language(lang)
+    if (table := _table_of(code)).is_file():
+        return f"corpora/languages/{table.name}"
+    return f"ICU's own list ({code})" if code in _ICU_ABBREVIATIONS else ""
+
+
 def has_table(lang: str | None) -> bool:
     """Whether abbreviations of a language are known."""
-    code = primary_language(lang)
-    return code in _ICU_ABBREVIATIONS or _table_of(code).is_file()
+    return bool(table_name(lang))
 
 
 def _table_of(code: str) -> Traversable:

@@ -76,6 +76,12 @@ class Options(CommonOptions):
         metavar="DIR",
         help="an earlier run: pages that are as they were then are not read again",
     )
+    abbreviations: Path | None = option(
+        None,
+        type=Path,
+        metavar="FILE",
+        help="a table of the language's abbreviations (TOML), in place of ours or a learned one",
+    )
     wiki: str | None = option(None, metavar="NAME", help="dawiki …, if not as the dump says")
     lang: str | None = option(None, metavar="TAG", help="da …, if not as the dump says")
     license: str | None = option(None, metavar="SPDX", help="if not that of Wikipedia")
@@ -125,6 +131,9 @@ def plan(options: Options) -> Plan:
         for file, dump in zip(files, dumps, strict=True)
         for range_ in dump.ranges
     ]
+    settings["abbreviations"] = _abbreviations(
+        options, settings, parts, earlier=earlier, scratch=scratch
+    )
     if options.limit is not None:
         parts = list(_limited(parts, options.limit, settings, scratch=scratch))
     scratch_name = {"scratch": str(scratch.absolute())}
@@ -182,6 +191,36 @@ def _settings(options: Options, sites: Sequence[Any], *, file: str) -> dict[str,
         "max_page_bytes": int(options.max_page_size * 1e6),
         "n_tables": len(options.templates),
     }
+
+
+def _abbreviations(
+    options: Options,
+    settings: dict[str, Any],
+    parts: Sequence[tuple[InputFile, dict[str, Any]]],
+    *,
+    earlier: Any,
+    scratch: Path,
+) -> dict[str, Any] | None:
+    """The table of abbreviations in place of our own for the language, if there is to be one.
+
+    That of ``--abbreviations``, or, where we have none, that of the earlier run (its sentences are
+    taken over), or one that is learned from the first pages, whatever ``--limit`` says.
+    """
+    from corpora.abbreviations import learn
+    from corpora.sentence_tables import read_toml
+    from corpora.sentences import has_table
+    from corpora.wikipedia.readers import reader_of
+
+    if options.abbreviations:
+        return read_toml(options.abbreviations)
+    if has_table(settings["lang"]):
+        return None
+    before = earlier.plan["parameters"] if earlier else {}
+    if before.get("lang") == settings["lang"] and before.get("abbreviations"):
+        return dict(before["abbreviations"])
+    reader = reader_of(settings | {"abbreviations": None}, options.templates)
+    pages = (page for file, part in parts for page in _pages(file, part, settings, scratch=scratch))
+    return learn(reader.texts(pages)) or None
 
 
 def _say_doubts(options: Options, files: Sequence[InputFile], dumps: Sequence[Any]) -> None:
@@ -428,10 +467,13 @@ def write(unit: Unit, scratch: Scratch) -> Iterator[Yield]:
 
 def write_side_files(build: Build) -> None:
     """Write the report."""
+    from corpora.abbreviations import to_toml
     from corpora.shards import write_text
     from corpora.wikipedia.report import to_markdown
 
     write_text(build.side / "report.md", [to_markdown(build)])
+    if table := build.plan.parameters["abbreviations"]:
+        write_text(build.side / "abbreviations.toml", [to_toml(table)])
 
 
 def next_steps(options: Options) -> list[str]:

@@ -2,12 +2,13 @@
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import quote
 
 from corpora.columns import DocumentColumns
-from corpora.sentences import Segmenter, segmenter
+from corpora.sentences import Segmenter, segmenter, segmenter_with
 from corpora.wikipedia import wikiextractor, wikitext
 from corpora.wikipedia.ledger import Ledger
 from corpora.wikipedia.pages import Page
@@ -59,18 +60,18 @@ class ArticleReader:
     meanings: list[str] = field(default_factory=list)
     """Titles of pages that only list meanings, left out or not."""
     ledger: Ledger = field(default_factory=Ledger)
+    abbreviations: Mapping[str, Any] | None = None
+    """In place of the language's own table, where there is one."""
     _segmenter: Segmenter = field(init=False)
 
     def __post_init__(self) -> None:
         """Open the language's segmenter."""
-        self._segmenter = segmenter(self.wiki.lang)
+        lang, table = self.wiki.lang, self.abbreviations
+        self._segmenter = segmenter(lang) if table is None else segmenter_with(lang, table)
 
     def read(self, page: Page, *, source: str) -> str:
         """Collect a page; returns why it is left out, empty for a document."""
-        namespace = page.namespace
-        if namespace is None:
-            namespace = self.wiki.namespace(page.title)
-        if namespace not in self.namespaces:
+        if self._namespace(page) not in self.namespaces:
             return "other_namespace"
         if page.model not in MODELS:
             return "no_wikitext"
@@ -80,6 +81,20 @@ class ArticleReader:
         if not page.text.strip():
             return "no_text"
         return self._read_article(page, source=source)
+
+    def texts(self, pages: Iterable[object]) -> Iterator[str]:
+        """The texts of the articles among what was read of a dump; nothing is collected."""
+        for page in pages:
+            if not isinstance(page, Page) or page.model not in MODELS:
+                continue
+            if self._namespace(page) in self.namespaces and not find_redirect(page, self.wiki):
+                today = page.timestamp[:10]
+                yield wikitext.extract(
+                    page.text, self.wiki, self.templates, title=page.title, today=today
+                ).text
+
+    def _namespace(self, page: Page) -> int:
+        return self.wiki.namespace(page.title) if page.namespace is None else page.namespace
 
     def meaning_of(self, page: Page) -> str | None:
         """The title of the page that was read last, if it only lists meanings."""
@@ -97,6 +112,8 @@ class ArticleReader:
         if not text.blocks:
             return "no_text"
         self.ledger.add(page.text, text)
+        sentences = list(self._sentences(text))
+        self.ledger.add_sentences(text, sentences)
         scalars = {
             "id": f"{self.wiki.name}:{page.id or page.title}",
             "group": self.wiki.name,
@@ -113,7 +130,7 @@ class ArticleReader:
         self.documents.add(
             scalars,
             blocks=text.blocks,
-            sentences=list(self._sentences(text)),
+            sentences=sentences,
             links=text.links,
             metadata=_metadata(text),
         )

@@ -6,7 +6,7 @@ Counters are called ``links.REASON``, ``numbers.…``, ``words.…``, ``template
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,6 +30,13 @@ _MARKUP = re.compile(  # each alternative begins with a literal: that is fast
       | \n\{\|[^\n]*+""",
     re.VERBOSE,
 )
+
+
+LONG_SENTENCE = 800
+"""Characters of a sentence that is very long: about 120 words."""
+_LONG_WORD = 30
+_SPACED, _HANGUL = "\u0e00", "\uac00"
+"""Scripts between are mostly written without spaces: there a word is two characters at most."""
 
 
 @dataclass(slots=True)
@@ -85,6 +92,21 @@ class Ledger:
             counters[f"numbers.{place}"] += _digits(joined)[0]
             if place != "in_templates":
                 counters[f"words.{place}"] += count_values(joined)
+
+    def add_sentences(self, text: PageText, sentences: Sequence[tuple[int, int]]) -> None:
+        """Count sentences outside headings, and those that are very short or very long."""
+        heads = {start for start, _, kind in text.blocks if kind == "head"}
+        written, n_words, n_long = text.text, 0, 0
+        for start, end in sentences:
+            length = end - start
+            if length > LONG_SENTENCE:
+                n_long += 1
+            elif length <= _LONG_WORD and start not in heads:
+                spaced = written[start] < _SPACED or written[start] >= _HANGUL
+                n_words += length <= 2 if not spaced else written.find(" ", start, end) < 0
+        self.counters["sentences.all"] += len(sentences) - len(heads)
+        self.counters["sentences.one_word"] += n_words
+        self.counters["sentences.long"] += n_long
 
 
 def count_words(text: str) -> int:

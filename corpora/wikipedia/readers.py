@@ -29,6 +29,7 @@ def reader_of(settings: Mapping[str, Any], tables: Sequence[Path]) -> ArticleRea
         disambiguation=settings["disambiguation"] == "keep",
         engine=settings["extractor"].partition(" ")[0],
         ledger=Ledger(),
+        abbreviations=settings["abbreviations"],
     )
 
 
@@ -64,7 +65,9 @@ def missing_tables(name: str, lang: str) -> list[str]:
         "options of images (only English ones are known: others are taken for captions)": (
             options_of(codes).is_own
         ),
-        "abbreviations (a sentence may end after one)": has_table(lang),
+        "abbreviations (they are learned from the first pages: abbreviations.toml)": has_table(
+            lang
+        ),
     }
     return [what for what, is_there in found.items() if not is_there]
 
