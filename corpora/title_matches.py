@@ -19,6 +19,8 @@ MAX_OCCURRENCES = 1 << 18
 _PARTS = frozenset({"", *" \n.,;:!?()[]/'\"-"})
 """What parts words in any script, to ask for it first."""
 _LETTER = re.compile(r"[^\W\d_]")
+_WORD = re.compile(r"\w+")
+_OPENING = 300  # characters in which a page names its subject
 
 
 def page_forms(
@@ -35,8 +37,9 @@ def page_forms(
     redirects resolved; None for titles that are not to be found), all of them also without a
     qualifier in brackets; and ``anchors``, pairs of a link's text and its title. A form that may
     mean several titles means the page itself if it can, else the one that most links have; of
-    equals, the one that is linked first. Left out are forms of less than ``min_characters`` and
-    those without a letter.
+    equals, the one that is linked first. Left out are forms of less than ``min_characters``, those
+    without a letter, and of links to qualified titles the forms whose words are all in the page's
+    own title: on the page of Taras Shevchenko ``Shevchenko`` is not ``Shevchenko (crater)``.
     """
     titles = Counter(target for target in targets if target is not None)
     counts = {pair: titles[pair[1]] for pair in _spelled(titles, lang=lang)}
@@ -50,7 +53,13 @@ def page_forms(
         if count > best.get(form, 0):
             best[form], chosen[form] = count, meant
     if title is not None:
-        chosen |= dict(_spelled([title], lang=lang))  # a page speaks of its subject
+        own = dict(_spelled([title], lang=lang))
+        words = {word for form in own for word in _WORD.findall(form)}
+        bare = [form for form, meant in chosen.items() if meant[-1:] == ")" and form[-1:] != ")"]
+        for form in bare:
+            if words.issuperset(_WORD.findall(form)):
+                del chosen[form]
+        chosen |= own  # a page speaks of its subject
     return {
         form: meant
         for form, meant in chosen.items()
@@ -66,6 +75,38 @@ def _spelled(titles: Iterable[str], *, lang: str | None) -> Iterator[tuple[str, 
         yield form, title
         if form.endswith(")") and (bracket := form.rfind(" (")) > 0:
             yield form[:bracket], title
+
+
+def spelled_as_linked(
+    text: str,
+    matches: Iterable[tuple[int, int, str]],
+    links: Sequence[tuple[tuple[int, int], str | None]],
+    *,
+    own: str | None,
+) -> list[tuple[int, int, str]]:
+    """Keep the matches whose letters are as large as the page writes them where they are names.
+
+    Spelled as the title is always right, and so is what is the text of a link to it. A small first
+    letter is right where a link to the title begins with one, and in the page's own title (``own``)
+    where its opening has it small: ``windmill``, but not ``bill`` for ``Bill``. ``links`` are spans
+    and titles.
+    """
+    small: set[str] | None = None
+    kept = []
+    for match in matches:
+        start, end, title = match
+        surface = text[start:end]
+        if not title.startswith(surface) and surface.upper() != surface.lower():
+            if small is None:
+                small = {t for (s, _), t in links if t is not None and text[s].islower()}
+            if title.startswith(surface[0].upper() + surface[1:]):
+                is_small = title in small or (title == own and surface in text[:_OPENING])
+            else:
+                is_small = False
+            if not is_small and (surface, title) not in {(text[s:e], t) for (s, e), t in links}:
+                continue
+        kept.append(match)
+    return kept
 
 
 def match_titles(

@@ -435,15 +435,14 @@ def write(unit: Unit, scratch: Scratch) -> Iterator[Yield]:
     from corpora.record_errors import read_rows
     from corpora.schemas import SCHEMAS
     from corpora.shards import read_batches
-    from corpora.wikipedia.readers import resolver_of
+    from corpora.wikipedia.readers import resolver_of, unmatched_in
     from corpora.wikipedia.redirects import RedirectTable
     from corpora.wikipedia.reuse import AGAIN
     from corpora.wikipedia.reuse_rows import TakenRows
-    from corpora.wikipedia.unmatched import Unmatched
 
     taken = TakenRows(scratch.carried)
     table = RedirectTable(scratch.tables / "redirects")
-    unmatched = Unmatched(scratch.tables / "unmatched")
+    unmatched = unmatched_in(scratch.tables / "unmatched", unit.settings)
     resolver = resolver_of(unit.settings, table, unmatched)
     for dataset in ("pages", "found_redirects"):
         schema = FOUND[dataset]

@@ -52,6 +52,11 @@ def resolver_of(
     )
 
 
+def unmatched_in(folder: Path, settings: Mapping[str, Any]) -> Unmatched:
+    """The titles that are never matched; ``folder`` is that of their table."""
+    return Unmatched(folder, _wiki(json.dumps(settings["site"], sort_keys=True)).codes)
+
+
 def missing_tables(name: str, lang: str) -> list[str]:
     """What no table of ours knows of a wiki, and what that means for its text."""
     codes = codes_of(name, lang)

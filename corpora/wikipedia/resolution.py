@@ -114,7 +114,7 @@ class Resolver:
         how: Augmentation,
     ) -> Mentions:
         """Match the titles of each page in it, but for those that are ``unmatched``."""
-        from corpora.title_matches import match_titles, page_forms
+        from corpora.title_matches import match_titles, page_forms, spelled_as_linked
 
         starts, stops = mentions.numbers("start").tolist(), mentions.numbers("end").tolist()
         targets, ends = titles.to_pylist(), mentions.ends.tolist()
@@ -138,7 +138,12 @@ class Resolver:
             forms = page_forms(
                 name, targets[of], anchors, min_characters=how.min_characters, lang=how.lang
             )
-            matches = match_titles(text, forms, occupied, right=how.right, lang=how.lang)
+            matches = spelled_as_linked(
+                text,
+                match_titles(text, forms, occupied, right=how.right, lang=how.lang),
+                list(zip(occupied, targets[of], strict=True)),
+                own=name,
+            )
             found += matches
             n_found.append(len(matches))
         if not found:

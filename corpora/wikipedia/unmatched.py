@@ -4,13 +4,16 @@ Made between the stages of a run, when all pages are known, and mapped by all pr
 of a row led to such titles stands in ``reuse``, so that a refresh knows which rows to make again.
 """
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from corpora.wikipedia.disambiguation import signs_of
 from corpora.wikipedia.redirects import RedirectTable, build_table
 
 OWN = -1
@@ -21,14 +24,24 @@ Flags = npt.NDArray[np.bool_]
 class Unmatched:
     """A finished table; see ``build_unmatched``."""
 
-    def __init__(self, folder: Path) -> None:
-        """Open the table; raises ``CorpusError`` where there is none."""
+    def __init__(self, folder: Path, codes: tuple[str, ...] = ()) -> None:
+        """Open the table; raises ``CorpusError`` where there is none.
+
+        ``codes`` are what the wiki's tables may be called.
+        """
         self._meanings = RedirectTable(folder)
+        qualifiers = sorted(map(re.escape, signs_of(codes).qualifiers))
+        self._pattern = rf"(?i)[(（](?:{'|'.join(qualifiers)})[)）]$"
 
     def has(self, titles: pa.StringArray) -> Flags:
         """Whether each title, behind redirects, is one that is never matched."""
         encoded = titles.dictionary_encode()
-        of_distinct = self._meanings.rows(encoded.dictionary) >= 0
+        titles = encoded.dictionary
+        of_distinct = self._meanings.rows(titles) >= 0
+        in_brackets = np.flatnonzero(np.asarray(pc.match_substring_regex(titles, "[)）]$")))
+        if len(in_brackets):  # links to titles that are no page, or whose page is not here
+            some = titles.take(pa.array(in_brackets))
+            of_distinct[in_brackets] |= np.asarray(pc.match_substring_regex(some, self._pattern))
         flags: Flags = of_distinct[encoded.indices.to_numpy()]
         return flags
 

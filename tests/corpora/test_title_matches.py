@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from corpora import title_matches
 from corpora.surface_forms import SurfaceMatcher, begins_word, ends_word, fold
-from corpora.title_matches import match_titles, page_forms
+from corpora.title_matches import match_titles, page_forms, spelled_as_linked
 
 CHARACTERS = "aAbBßİiıſ'- \n1京都のไทยี한é\u0301😀"
 
@@ -159,3 +159,46 @@ def test_offsets_are_those_of_the_text():
 
 def test_no_form_finds_nothing():
     assert match_titles("Berlin", {}, [], right="word") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "link", "kept"),
+    [
+        ("A mill. The bill.", "Bill", "Bill", []),
+        ("A mill. The bill.", "Bill", "bill", ["bill"]),
+        ("A mill. The bill.", "Bill", "invoice", ["bill"]),  # which shows that it is a noun
+        ("A mill. Bill came.", "Bill", "bill", ["Bill"]),
+        ("The united states of mind.", "United States", "United States", []),
+        ("In RUSSIA.", "Russia", "Russia", []),
+        ("In RUSSIA.", "Russia", "RUSSIA", ["RUSSIA"]),
+        ("A planet (mercury).", "Mercury (planet)", "mercury", ["mercury"]),
+        ("これは東京です", "東京", "東京", ["東京"]),
+    ],
+)
+def test_matches_are_spelled_as_the_title_or_as_the_page_spells_its_links(text, title, link, kept):
+    text = f"{link} {text}"
+    forms = page_forms(None, [title], min_characters=2)
+    occupied = [(0, len(link))]
+    matches = match_titles(text, forms, occupied, right="word", lang="ja" if "東" in text else None)
+
+    found = spelled_as_linked(text, matches, [(occupied[0], title)], own=None)
+
+    assert [text[start:end] for start, end, _ in found] == kept
+
+
+def test_the_page_may_write_its_own_title_small_where_its_opening_does():
+    mill, will = (
+        "A windmill is a mill. Each windmill",
+        "Will Smith, called Will." + " " * 300 + "will",
+    )
+    for text, title, n in ((mill, "Windmill", 2), (will, "Will", 2)):
+        matches = match_titles(text, page_forms(title, []), [], right="word")
+        assert len(spelled_as_linked(text, matches, [], own=title)) == n
+
+
+def test_the_subject_of_a_page_is_no_qualified_title_that_has_its_name():
+    forms = page_forms("Шевченко Тарас", ["Шевченко (кратер)", "Кобзар (книга)"])
+
+    assert "шевченко" not in forms
+    assert forms["кобзар"] == "Кобзар (книга)"
+    assert forms["шевченко (кратер)"] == "Шевченко (кратер)"

@@ -1,10 +1,12 @@
 """Pages that only list meanings are known in every wiki that a table knows, and by common signs."""
 
+import pyarrow as pa
 import pytest
 
 from corpora.wikipedia.readers import missing_tables
 from corpora.wikipedia.templates import load_templates
 from corpora.wikipedia.titles import codes_of, language_of, wiki_of
+from corpora.wikipedia.unmatched import Unmatched, build_unmatched
 from corpora.wikipedia.wikitext import extract
 
 
@@ -109,3 +111,13 @@ def test_options_of_images_are_no_captions_in_any_language(wiki, wikitext):
 def test_an_image_with_options_alone_has_no_caption():
     assert read("[[Αρχείο:A.jpg|μικρογραφία|εναλλ.=δέντρο]]", wiki="elwiki").text == ""
     assert read("[[Attēls:A.jpg|sīktēls|pa labi|250px]]", wiki="lvwiki").text == ""
+
+
+def test_titles_with_such_brackets_are_never_matched_though_no_page_has_them(tmp_path):
+    build_unmatched(tmp_path, [pa.record_batch([pa.array(["Anker"])], ["title"])])
+    table = Unmatched(tmp_path, ("pl",))
+    titles = ["Anker", "Mars (disambiguation)", "Mars (ujednoznacznienie)", "Mars (planet)", "Mars"]
+
+    flags = table.has(pa.array([*titles, "Anker"]))
+
+    assert flags.tolist() == [True, True, True, False, False, True]
