@@ -33,7 +33,7 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/installed-dev: $(VENV)/installed
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --build-constraint constraints.txt --editable '.[pipelines,beam,modeling,plots,news,dev]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --build-constraint constraints.txt --editable '.[pipelines,modeling,plots,news,dev]'
 	@touch $@
 
 demo: install
@@ -121,7 +121,7 @@ format: install-dev
 # The files as they are say which versions are preferred; with UPGRADE=--upgrade the newest are.
 lock:
 	test -x $(LOCK)/uv || ($(PYTHON) -m venv build/lock && $(LOCK)/python -m pip install --quiet uv)
-	printf 'pip\nsetuptools\ntorch==$(TORCH)\n' | $(LOCK)/uv pip compile pyproject.toml - $(COMPILE) $(UPGRADE) --extra pipelines --extra beam --extra modeling --extra plots --extra news --extra dev --output-file constraints.txt
+	printf 'pip\nsetuptools\ntorch==$(TORCH)\n' | $(LOCK)/uv pip compile pyproject.toml - $(COMPILE) $(UPGRADE) --extra pipelines --extra modeling --extra plots --extra news --extra dev --output-file constraints.txt
 	printf 'pip\napache-airflow>=3.3.2,<3.4\n' | $(LOCK)/uv pip compile - $(COMPILE) $(UPGRADE) --output-file dags/constraints.txt
 	sed -i '1i # One version of all that `make` installs into .venv, for Python 3.11 and later on Linux: `make lock`.\n# Without hashes: pip wants them for all or for none, and would then refuse this folder (--editable) and\n# a CPU build of torch. That build is enough for all that `make` does; where pip does not find it, add:\n# --extra-index-url https://download.pytorch.org/whl/cpu' constraints.txt
 	sed -i '1i # One version of all that `make airflow` and `make test` install into .airflow/venv: `make lock`.' dags/constraints.txt

@@ -1,7 +1,7 @@
 """Records that stand twice, in one file or in several: the second is rejected."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -60,19 +60,27 @@ def _rejected(id: str, source: str) -> Rejected:
     )
 
 
-def without_doubles(
-    batches: Iterable[pa.RecordBatch], scratch: Scratch, *, dataset: str, number: int
-) -> Iterator[pa.RecordBatch]:
-    """Leave out the rows of a shard that ``find_doubles`` noted."""
-    doubles = read_json(_file(scratch, dataset)).get(str(number), [])
-    position = 0
-    for batch in batches:
-        rows = pa.array(np.arange(position, position + batch.num_rows))
-        position += batch.num_rows
-        if doubles:
-            kept = pc.invert(pc.is_in(rows, value_set=pa.array(doubles, rows.type)))
-            batch = batch.filter(kept)  # noqa: PLW2901
-        yield batch
+class DuplicateRows:
+    """The rows of a unit that ``find_doubles`` noted."""
+
+    def __init__(self, scratch: Scratch, number: int) -> None:
+        self._scratch, self._number = scratch, number
+        self._noted: dict[str, list[int]] = {}
+        self._n_seen: Counter[str] = Counter()
+
+    def drop(self, dataset: str, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Leave them out of a batch; the batches of a dataset come in their order."""
+        if dataset not in self._noted:
+            noted = read_json(_file(self._scratch, dataset))
+            self._noted[dataset] = noted.get(str(self._number), [])
+        start = self._n_seen[dataset]
+        self._n_seen[dataset] += batch.num_rows
+        if not self._noted[dataset]:
+            return batch
+        rows = pa.array(np.arange(start, start + batch.num_rows))
+        return batch.filter(
+            pc.invert(pc.is_in(rows, value_set=pa.array(self._noted[dataset], rows.type)))
+        )
 
 
 def _file(scratch: Scratch, dataset: str) -> Path:

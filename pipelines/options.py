@@ -98,6 +98,8 @@ def parse_options(kind: type[T], argv: Sequence[str] | None, *, name: str, about
     }
     try:
         check_utf8(given)
+        if not find_spec("apache_beam"):
+            raise UsageError("Apache Beam is not installed: pip install 'onoma[pipelines]'.")
         options = kind(**settings, beam=_beam_options(unknown))
         _check_runner(options)
         return options
@@ -125,11 +127,6 @@ def _beam_options(unknown: Sequence[str]) -> tuple[str, ...]:
     """Check that what is left over are Beam's options; raises ``UsageError`` otherwise."""
     if not unknown:
         return ()
-    if not find_spec("apache_beam"):
-        raise UsageError(
-            f"unknown: {' '.join(unknown)} (see --help for the options). If they are Beam's: "
-            "pip install 'onoma[beam]'."
-        )
     logging.disable()  # Beam warns of what it does not need
     from apache_beam.options.pipeline_options import PipelineOptions
 

@@ -27,15 +27,21 @@ class Filtered:
 
 
 @dataclass(frozen=True, slots=True)
+class Passed:
+    """An input record that is read; a later phase says what becomes of it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Counts:
-    """Counters, and changes to the accounting: a record that turns out to be a double."""
+    """Counters, and records of the accounting, many at once."""
 
     counters: Mapping[str, int] = field(default_factory=dict)
     read: int = 0
-    """Input records that became ``Rows``, many at once; they stand in ``written``, too."""
+    """Input records that are read, and have no outcome of their own."""
     written: int = 0
+    """Records that became rows, read in an earlier phase or counted in ``read``."""
     rejected: Sequence[Rejected] = ()
-    """They were read and written before; ``written`` takes them off."""
+    """Records that were read in an earlier phase, or are counted in ``read``."""
     notes: Sequence[Mapping[str, str | int]] = ()
     """For the receipt of the unit, which side files are written from; few, for they stay."""
     reused: Mapping[str, int] = field(default_factory=dict)
@@ -52,4 +58,4 @@ class Rows:
 
 
 Outcome = Written | Filtered | Rejected
-Yield = Outcome | Counts | Rows
+Yield = Outcome | Passed | Counts | Rows

@@ -19,20 +19,20 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from corpora.build import Scratch
 from corpora.document import Rejected
 from corpora.errors import UsageError
 from corpora.plan import InputFile, Plan, Stage, Unit, describe_files, find_inputs, make_units
+from corpora.text.characters import Normalization
+from pipelines.graph import Phase, Run
 from pipelines.options import CommonOptions, option
-from pipelines.outcomes import Counts, Filtered, Rows, Written, Yield
 from pipelines.run import run
 
 ABOUT = __doc__
+REMEDY = "a second document with this id. Give it its own, or leave a file out with --exclude."
 DATASETS = {"": "documents"}
 FOUND = {"pages": "pages"}
 RANGE_BYTES = 8 << 20
 """A larger file that can be entered in the middle is cut into parts of about this size."""
-BATCH_CHARACTERS = 1 << 20
 MAX_CHARACTERS = 500_000_000
 """The most that ``--max-characters`` may allow; a column of a batch holds 2 GB."""
 
@@ -67,7 +67,7 @@ class Options(CommonOptions):
         help="a paragraph is a line, or the lines between blank ones (default: lines, but for "
         "plain text that is hard-wrapped)",
     )
-    normalize: str = option(
+    normalize: Normalization = option(
         "none",
         choices=("none", "width", "nfkc"),
         help="write full-width digits and letters as usual ones, or all characters that have one "
@@ -112,14 +112,14 @@ def plan(options: Options) -> Plan:
     found = find_inputs(options.input, exclude=options.exclude)
     files = describe_files(found)
     settings = _settings(options, files)
-    units = list(_cut(make_units(files, settings=lambda _: settings, auxiliary={})))
+    units = list(_cut(make_units(files, settings=lambda _: {}, auxiliary={}), settings))
     if options.limit is not None:
-        units = list(_limited(units, options.limit))
+        units = list(_limited(units, options.limit, settings))
     return Plan(
         pipeline="text_to_documents",
         datasets=DATASETS,
         parameters=settings | {"limit": options.limit, "exclude": list(options.exclude)},
-        units=tuple(Unit(number, (), {}, settings) for number in range(len(units))),
+        units=tuple(Unit(number, (), {}, {}) for number in range(len(units))),
         stages=(Stage("read", tuple(units), FOUND),),
     )
 
@@ -191,16 +191,16 @@ def _settings(options: Options, files: Sequence[InputFile]) -> dict[str, Any]:
     }
 
 
-def _cut(units: Iterable[Unit]) -> Iterator[Unit]:
+def _cut(units: Iterable[Unit], settings: Mapping[str, Any]) -> Iterator[Unit]:
     """Number the units, those of large files cut into several."""
     number = 0
     for unit in units:
-        for part in _parts(unit):
+        for part in _parts(unit, settings):
             yield replace(unit, number=number, part=part)
             number += 1
 
 
-def _parts(unit: Unit) -> Iterator[Mapping[str, Any]]:
+def _parts(unit: Unit, of_run: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """The parts of a unit's file; nothing but an empty one where it cannot be cut."""
     from corpora.record_errors import read_record
     from corpora.text.encodings import CUTTABLE
@@ -212,7 +212,7 @@ def _parts(unit: Unit) -> Iterator[Mapping[str, Any]]:
     if others or file.size <= RANGE_BYTES or archive_kind(Path(file.path)):
         yield {}
         return
-    settings = Settings(**unit.settings["read"])
+    settings = Settings(**of_run["read"])
     try:
         found = read_record(
             partial(examine, file.check(), settings, name=file.name), source=file.name
@@ -230,10 +230,13 @@ def _parts(unit: Unit) -> Iterator[Mapping[str, Any]]:
         yield known | {"start": start, "end": end, "line": line}
 
 
-def _limited(units: Iterable[Unit], limit: int) -> Iterator[Unit]:
+def _limited(units: Iterable[Unit], limit: int, settings: Mapping[str, Any]) -> Iterator[Unit]:
     """The units that hold the first records; the last one says how many of its are taken."""
+    from corpora.text.reader import Settings, read_unit
+
+    of_text = Settings(**settings["read"])
     for unit in units:
-        n = sum(1 for _ in islice(_records(unit, Counter()), limit))
+        n = sum(1 for _ in islice(read_unit(unit, of_text, counters=Counter()), limit))
         if n == limit:
             yield replace(unit, part={**unit.part, "limit": n})
             return
@@ -241,77 +244,54 @@ def _limited(units: Iterable[Unit], limit: int) -> Iterator[Unit]:
         yield unit
 
 
-def _records(unit: Unit, counters: Counter[str]) -> Iterator[tuple[InputFile, Any]]:
-    """The records of a unit, each with its file."""
-    from corpora.text.reader import Part, Settings, read_records
+def read(units: Any, options: Options, run: Run) -> Any:
+    """Read records, and make documents of them."""
+    from corpora.text.reader import Settings
+    from pipelines.transforms.text import MakeDocuments, ReadText
 
-    settings = Settings(**unit.settings["read"])
-    place = {name: value for name, value in unit.part.items() if name != "limit"}
-    part = Part(**place) if place else None
-    for file in unit.inputs:
-        path = file.check()
-        for record in read_records(path, settings, name=file.name, part=part, counters=counters):
-            yield file, record
-
-
-def read(unit: Unit, _: Scratch) -> Iterator[Yield]:
-    """Read the files of a unit, or its part of one."""
-    from corpora.record_errors import read_record
-    from corpora.text.documents import DocumentMaker
-
-    settings = unit.settings
-    maker = DocumentMaker(
-        lang=settings["lang"],
-        license=settings["license"],
-        paragraphs=settings["paragraphs"],
-        normalization=settings["normalize"],
-    )
-    for file, record in islice(_records(unit, maker.counters), unit.part.get("limit")):
-        if isinstance(record, Rejected):
-            yield record
-            continue
-        reason = read_record(
-            partial(maker.add, record, source=file.name, group=_group(file, settings)),
-            source=file.name,
-            position=f"document {record.id}",
-            excerpt=record.text,
+    parameters = run.parameters
+    return (
+        units
+        | ReadText(settings=Settings(**parameters["read"]))
+        | MakeDocuments(
+            lang=options.lang,
+            license=options.license,
+            paragraphs=options.paragraphs,
+            normalization=options.normalize,
+            group=parameters["group"],
+            folder=parameters["folder"],
         )
-        if isinstance(reason, Rejected):
-            yield reason
-        else:
-            yield Filtered(file.name, reason) if reason else Written(())
-        if maker.documents.n_characters >= BATCH_CHARACTERS:
-            yield Rows("pages", maker.documents.batch())
-    yield Rows("pages", maker.documents.batch())
-    yield Counts(maker.counters)
+        | run.write_shards("read")
+    )
 
 
-def _group(file: InputFile, settings: Mapping[str, Any]) -> str:
-    """The group that was named, or the name of the file's folder."""
-    return str(settings["group"] or Path(file.name).parent.name or settings["folder"] or "text")
-
-
-def after_read(scratch: Scratch) -> Iterator[Yield]:
+def merge(units: Any, _: Options, run: Run) -> Any:
     """Find documents whose id another one has."""
-    from corpora.doubles import find_doubles
+    from pipelines.transforms.elements import ReadNothing
+    from pipelines.transforms.stages import FindDuplicates
 
-    remedy = "a second document with this id. Give it its own, or leave a file out with --exclude."
-    rejected = [
-        replace(double, message=f"{double.source}: {double.position}: {remedy}")
-        for double in find_doubles(scratch)
-    ]
-    yield Counts(written=-len(rejected), rejected=rejected)
+    return (
+        units
+        | ReadNothing()
+        | FindDuplicates(folder=run.folder, remedy=REMEDY)
+        | run.write_nothing("read")
+    )
 
 
-def write(unit: Unit, scratch: Scratch) -> Iterator[Yield]:
-    """Write the documents of a unit, but for those whose id another one has."""
-    from corpora.doubles import without_doubles
-    from corpora.schemas import SCHEMAS
-    from corpora.shards import read_batches
+def finish(units: Any, _: Options, run: Run) -> Any:
+    """Write the documents, but for those whose id another one has."""
+    from pipelines.transforms.stages import DropDuplicates, PublishRows, ReadStage
 
-    batches = read_batches(scratch.shard("pages", unit.number), SCHEMAS["pages"])
-    for batch in without_doubles(batches, scratch, dataset="pages", number=unit.number):
-        yield Rows("", batch)
+    return (
+        units
+        | ReadStage(folder=run.folder, datasets=FOUND)
+        | DropDuplicates(folder=run.folder)
+        | PublishRows(into="")
+        | run.write_shards()
+    )
+
+
+PHASES = (Phase(read, "read", merge), Phase(finish))
 
 
 def next_steps(options: Options) -> list[str]:

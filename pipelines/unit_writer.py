@@ -13,7 +13,7 @@ from corpora.receipts import Accounting, Receipt, sorted_counts, write_receipt
 from corpora.rows import row_of
 from corpora.schemas import SCHEMAS
 from corpora.shards import ShardWriter
-from pipelines.outcomes import Counts, Filtered, Rows, Written, Yield
+from pipelines.outcomes import Counts, Filtered, Passed, Rows, Written, Yield
 
 MERGED = -1
 """The number of what merges the units of a stage."""
@@ -95,6 +95,9 @@ class _Tally:
         self.ids: set[tuple[str, str]] = set()
 
     def add(self, outcome: Yield, writers: Mapping[str, Any]) -> None:
+        if isinstance(outcome, Passed):
+            self.read += 1
+            return
         if isinstance(outcome, Rows):
             writers[outcome.dataset].write_batch(outcome.batch)
             return
@@ -121,7 +124,7 @@ class _Tally:
         )
 
     def correct(self, counts: Counts) -> None:
-        """Add counters, and take back what was written but must not be."""
+        """Add counters, and what is said of many records at once."""
         self.counters.update(counts.counters)
         self.read += counts.read
         self.written += counts.written

@@ -11,31 +11,29 @@ Examples:
 
 import logging
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from importlib.metadata import version
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from corpora.build import BUILD, PIECES, Build, Scratch
-from corpora.document import Rejected
+from corpora.build import BUILD, PIECES, Build
 from corpora.errors import CorpusError, UsageError
 from corpora.expat_version import warn_of_old_expat
 from corpora.plan import InputFile, Plan, Stage, Unit, describe_file, describe_files, find_inputs
+from pipelines.graph import Phase, Run
 from pipelines.options import CommonOptions, option
-from pipelines.outcomes import Counts, Filtered, Rows, Written, Yield
 from pipelines.run import run
 
 ABOUT = __doc__
 DATASETS = {"documents": "documents", "redirects": "redirects", "reuse": "reuse"}
 FOUND = {"pages": "wiki_pages", "found_redirects": "redirects", "meanings": "meanings"}
+RESOLVED = {name: FOUND[name] for name in ("pages", "found_redirects")}
+"""What the second phase reads."""
 UNITS = 1000
 """How many units a large dump is cut into, about."""
 RANGE_BYTES = (8 << 20, 64 << 20)
 """Smallest and largest part of a dump that a worker takes at once, of XML."""
-BATCH_CHARACTERS = 1 << 20
 _log = logging.getLogger(__name__)
 
 
@@ -94,6 +92,11 @@ class Options(CommonOptions):
         help="read a dump that ends too early as far as it goes",
     )
 
+    @property
+    def max_page_bytes(self) -> int:
+        """Bytes of the largest page that is read."""
+        return int(self.max_page_size * 1e6)
+
 
 def plan(options: Options) -> Plan:
     """Find the dump's files, look at their heads and ends, and cut them into ranges."""
@@ -135,17 +138,18 @@ def plan(options: Options) -> Plan:
         options, settings, parts, earlier=earlier, scratch=scratch
     )
     if options.limit is not None:
-        parts = list(_limited(parts, options.limit, settings, scratch=scratch))
-    scratch_name = {"scratch": str(scratch.absolute())}
+        parts = list(
+            _limited(parts, options.limit, max_bytes=options.max_page_bytes, scratch=scratch)
+        )
     extract_units = tuple(
-        Unit(number, (file,), tables, settings | scratch_name, part)
+        Unit(number, (file,), {}, {"scratch": str(scratch.absolute())}, part)
         for number, (file, part) in enumerate(parts)
     )
     made = Plan(
         pipeline="wikipedia_to_documents",
         datasets=DATASETS,
         parameters=settings | {"limit": options.limit, "exclude": list(options.exclude)},
-        units=tuple(Unit(number, (), {}, settings) for number in range(len(parts))),
+        units=tuple(Unit(number, (), {}, {}) for number in range(len(parts))),
         auxiliary=tables,
         stages=(Stage("extract", extract_units, FOUND),),
     )
@@ -188,7 +192,7 @@ def _settings(options: Options, sites: Sequence[Any], *, file: str) -> dict[str,
         "right": options.right,
         "anchors": options.anchors,
         "license": options.license or license_of(site.base, file=file, generator=site.generator),
-        "max_page_bytes": int(options.max_page_size * 1e6),
+        "max_page_bytes": options.max_page_bytes,
         "n_tables": len(options.templates),
     }
 
@@ -209,6 +213,7 @@ def _abbreviations(
     from corpora.abbreviations import learn
     from corpora.sentence_tables import read_toml
     from corpora.sentences import has_table
+    from corpora.wikipedia.dump import read_pages_of
     from corpora.wikipedia.readers import reader_of
 
     if options.abbreviations:
@@ -219,7 +224,12 @@ def _abbreviations(
     if before.get("lang") == settings["lang"] and before.get("abbreviations"):
         return dict(before["abbreviations"])
     reader = reader_of(settings | {"abbreviations": None}, options.templates)
-    pages = (page for file, part in parts for page in _pages(file, part, settings, scratch=scratch))
+    max_bytes = options.max_page_bytes
+    pages = (
+        page
+        for file, part in parts
+        for page in read_pages_of(file, part, max_page_bytes=max_bytes, scratch=scratch)
+    )
     return learn(reader.texts(pages)) or None
 
 
@@ -249,16 +259,14 @@ def _extractor(name: str) -> str:
 
 
 def _limited(
-    parts: Sequence[tuple[InputFile, dict[str, Any]]],
-    limit: int,
-    settings: dict[str, Any],
-    *,
-    scratch: Path,
+    parts: Sequence[tuple[InputFile, dict[str, Any]]], limit: int, *, max_bytes: int, scratch: Path
 ) -> Iterator[tuple[InputFile, dict[str, Any]]]:
     """The ranges that hold the first pages; the last one says how many of its are taken."""
+    from corpora.wikipedia.dump import read_pages_of
+
     for file, part in parts:
         n = 0
-        for _ in _pages(file, part, settings, scratch=scratch):
+        for _ in read_pages_of(file, part, max_page_bytes=max_bytes, scratch=scratch):
             n += 1
             if n == limit:
                 yield file, part | {"limit": n}
@@ -267,201 +275,51 @@ def _limited(
         yield file, part
 
 
-def _pages(
-    file: InputFile,
-    part: dict[str, Any],
-    settings: dict[str, Any],
-    *,
-    scratch: Path,
-    find: Callable[[str], Any] | None = None,
-) -> Iterator[Any]:
-    from corpora.wikipedia.dump import Range, read_pages
+def parse(units: Any, options: Options, run: Run) -> Any:
+    """Read the pages of ranges, parse them, and write documents, redirects and meanings."""
+    from pipelines.transforms.wikipedia import ParsePages, ReadDump
 
-    place = {name: value for name, value in part.items() if name != "limit"}
-    yield from islice(
-        read_pages(
-            file.check(),
-            Range.from_json(place),
-            source=file.name,
-            max_page_bytes=settings["max_page_bytes"],
-            scratch=scratch,
-            sha256=file.sha256,
-            find=find,
-        ),
-        part.get("limit"),
-    )
-
-
-def extract(unit: Unit, scratch: Scratch) -> Iterator[Yield]:
-    """Read the pages of a range: documents whose links still name what is written, redirects.
-
-    Of a page that an earlier run has a row of, only the place of the row is noted.
-    """
-    from corpora.wikipedia.readers import reader_of
-    from corpora.wikipedia.reuse_places import Place, earlier_of
-    from corpora.wikipedia.reuse_rows import PageRows
-
-    settings = dict(unit.settings)
-    reader = reader_of(settings, list(_tables(unit)))
-    [file] = unit.inputs
-    pieces = Path(settings["scratch"])
-    old = earlier_of(settings.get("earlier"), kept=scratch.carried)
-    rows = PageRows(reader.documents, file.name, old)
-    for page in _pages(file, dict(unit.part), settings, scratch=pieces, find=rows.find):
-        if isinstance(page, Rejected):
-            yield page
-        elif isinstance(page, Place):
-            rows.take(page)
-            yield Written(())
-        else:
-            yield from _outcomes(reader, page, rows, source=file.name)
-        if rows.n_characters >= BATCH_CHARACTERS:
-            yield Rows("pages", rows.batch())
-    yield Rows("pages", rows.batch())
-    yield Rows("found_redirects", _redirect_batch(reader.redirects))
-    yield Rows("meanings", _titles_batch([*reader.meanings, *rows.meanings]))
-    yield Counts(reused=rows.reused)
-
-
-def _outcomes(reader: Any, page: Any, rows: Any, *, source: str) -> Iterator[Yield]:
-    """Read a page, and say what became of it; name those without text."""
-    from corpora.record_errors import read_record
-
-    reason = read_record(
-        partial(_read, reader, page, source=source),
-        source=source,
-        position=page.position,
-        excerpt=page.text,
-    )
-    counters = reader.ledger.taken()
-    if isinstance(reason, Rejected):
-        yield reason
-        return
-    if reason:
-        yield Filtered(source, reason)
-        if reason == "no_text":
-            yield Counts({f"no_text/{page.title}": 1})
-        return
-    rows.add(page.hash, counters, meaning=reader.meaning_of(page))
-    yield Written(())
-
-
-def _read(reader: Any, page: Any, *, source: str) -> str | Rejected:
-    """Read a page; why it is left out, empty if it is not."""
-    from corpora.wikipedia.wikiextractor import ExtractorError
-
-    try:
-        return str(reader.read(page, source=source))
-    except ExtractorError as error:
-        return Rejected(
-            source=source,
-            position=page.position,
-            reason="extractor_failed",
-            message=f"{source}: {page.position}: page {page.title!r}: {error}",
-            excerpt=page.text[:200],
+    return (
+        units
+        | ReadDump(max_page_bytes=options.max_page_bytes, folder=run.folder)
+        | ParsePages(
+            settings=run.parameters, templates=[*run.auxiliary.values()], folder=run.folder
         )
-
-
-def _tables(unit: Unit) -> Iterator[Path]:
-    """Where the user's tables of templates are."""
-    for number in range(unit.settings["n_tables"]):
-        table = unit.auxiliary[f"templates {number}"]
-        table.read()  # raises where it changed since the plan was made
-        yield Path(table.path)
-
-
-def _redirect_batch(redirects: Sequence[Any]) -> Any:
-    import pyarrow as pa
-
-    from corpora.schemas import SCHEMAS
-
-    schema = SCHEMAS["redirects"].columns
-    columns = [[getattr(redirect, name) for redirect in redirects] for name in schema.names]
-    return pa.RecordBatch.from_arrays([pa.array(c, pa.string()) for c in columns], schema=schema)
-
-
-def _titles_batch(titles: Sequence[str]) -> Any:
-    import pyarrow as pa
-
-    from corpora.schemas import SCHEMAS
-
-    schema = SCHEMAS["meanings"].columns
-    return pa.RecordBatch.from_arrays([pa.array(sorted(titles), pa.string())], schema=schema)
-
-
-def after_extract(scratch: Scratch) -> Iterator[Yield]:
-    """Build the table of redirects, and find pages that stand twice in the dump."""
-    from corpora.doubles import find_doubles
-    from corpora.schemas import SCHEMAS
-    from corpora.shards import read_batches
-    from corpora.wikipedia.redirects import build_table
-    from corpora.wikipedia.unmatched import build_unmatched
-
-    schema = SCHEMAS["redirects"]
-    summary = build_table(
-        scratch.tables / "redirects",
-        (
-            batch.filter(batch.column("resolved").is_null())  # not those to other wikis
-            for path in scratch.shards("found_redirects")
-            for batch in read_batches(path, schema, columns=("title", "target", "resolved"))
-        ),
+        | run.write_shards("extract")
     )
-    yield Counts(
-        {
-            "redirects.all": summary.n_redirects,
-            "redirects.chains": summary.n_chains,
-            "redirects.longest_chain": summary.longest_chain,
-            "redirects.loops": summary.n_loops,
-            "redirects.too_long": summary.n_too_long,
-            "redirects.doubles": summary.n_doubles,
-        }
+
+
+def merge(units: Any, _: Options, run: Run) -> Any:
+    """Build the tables of titles, and find pages that stand twice in the dump."""
+    from pipelines.transforms.elements import ReadNothing
+    from pipelines.transforms.stages import FindDuplicates
+    from pipelines.transforms.wikipedia import BuildTitleTables
+
+    return (
+        units
+        | ReadNothing()
+        | BuildTitleTables(folder=run.folder)
+        | FindDuplicates(folder=run.folder)
+        | run.write_nothing("extract")
     )
-    build_unmatched(
-        scratch.tables / "unmatched",
-        (
-            batch
-            for path in scratch.shards("meanings")
-            for batch in read_batches(path, SCHEMAS["meanings"])
-        ),
+
+
+def finish(units: Any, _: Options, run: Run) -> Any:
+    """Resolve links, match titles, and write what is published."""
+    from pipelines.transforms.stages import DropDuplicates, ReadStage
+    from pipelines.transforms.wikipedia import MatchTitles, TakeOver
+
+    return (
+        units
+        | ReadStage(folder=run.folder, datasets=RESOLVED)
+        | TakeOver(folder=run.folder)
+        | DropDuplicates(folder=run.folder)
+        | MatchTitles(settings=run.parameters, folder=run.folder)
+        | run.write_shards()
     )
-    rejected = list(find_doubles(scratch))
-    yield Counts(written=-len(rejected), rejected=rejected)
 
 
-def write(unit: Unit, scratch: Scratch) -> Iterator[Yield]:
-    """Resolve the links of a unit's documents, match titles, and finish its redirects."""
-    from corpora.canonical import canonical
-    from corpora.doubles import without_doubles
-    from corpora.record_errors import read_rows
-    from corpora.schemas import SCHEMAS
-    from corpora.shards import read_batches
-    from corpora.wikipedia.readers import resolver_of, unmatched_in
-    from corpora.wikipedia.redirects import RedirectTable
-    from corpora.wikipedia.reuse import AGAIN
-    from corpora.wikipedia.reuse_rows import TakenRows
-
-    taken = TakenRows(scratch.carried)
-    table = RedirectTable(scratch.tables / "redirects")
-    unmatched = unmatched_in(scratch.tables / "unmatched", unit.settings)
-    resolver = resolver_of(unit.settings, table, unmatched)
-    for dataset in ("pages", "found_redirects"):
-        schema = FOUND[dataset]
-        path = scratch.shard(dataset, unit.number)
-        batches = read_batches(path, SCHEMAS[schema])
-        if dataset == "pages":
-            batches = map(taken.fill, batches)  # which looks at each row, doubles too
-        for batch in without_doubles(batches, scratch, dataset=dataset, number=unit.number):
-            if dataset == "pages":
-                for _, finished in read_rows(batch, lambda rows: canonical(resolver.finish(rows))):
-                    if isinstance(finished, Rejected):
-                        yield Counts(written=-1, rejected=[finished])
-                        continue
-                    for name in ("documents", "reuse"):
-                        yield Rows(name, finished.select(SCHEMAS[name].columns.names))
-            else:
-                resolved = table.finals(batch.column("title"))
-                yield Rows("redirects", batch.set_column(4, batch.schema.field(4), resolved))
-    yield Counts(resolver.counters, reused={AGAIN: resolver.n_again} if resolver.n_again else {})
+PHASES = (Phase(parse, "extract", merge), Phase(finish))
 
 
 def write_side_files(build: Build) -> None:

@@ -59,6 +59,6 @@ def test_any_build_of_torch_fits_its_line():
 def test_demo_installs_no_tools_of_the_tests():
     names = {canonicalize_name(one.name) for one in required(installed_by("installed"))}
 
-    unneeded = {"news-please", "scrapy", "wikiextractor", "apache-beam", "mypy", "pytest", "ruff"}
+    unneeded = {"news-please", "scrapy", "wikiextractor", "mypy", "pytest", "ruff"}
     assert not names & unneeded
     assert set(installed_by("installed")) < set(installed_by("installed-dev"))

@@ -5,9 +5,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 from corpora.document import Rejected
+from corpora.plan import Unit
 from corpora.record_errors import read_file_records
 from corpora.text.characters import read_lines, with_line_feeds
 from corpora.text.detection import detect
@@ -67,6 +69,26 @@ def read_records(
     """Read a file, or a part of one; a file that cannot be read is one that is rejected."""
     records = _read(path, settings, name=name, part=part, counters=counters)
     return read_file_records(records, source=name)
+
+
+def read_unit(
+    unit: Unit, settings: Settings, *, counters: Counter[str]
+) -> Iterator[tuple[str, Record | Rejected]]:
+    """Read the files of a unit, or its part of one: names of files and records.
+
+    At most as many records as the unit's ``limit``. Raises ``InputChangedError`` where a file is
+    not what the plan saw.
+    """
+    place = {name: value for name, value in unit.part.items() if name != "limit"}
+    part = Part(**place) if place else None
+    records = (
+        (file.name, record)
+        for file in unit.inputs
+        for record in read_records(
+            file.check(), settings, name=file.name, part=part, counters=counters
+        )
+    )
+    return islice(records, unit.part.get("limit"))
 
 
 def _read(

@@ -8,11 +8,13 @@ be read as ``Rejected``.
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from corpora.document import Rejected
 from corpora.errors import UsageError
+from corpora.plan import InputFile
 from corpora.wikipedia.bzip2 import Bzip2File
 from corpora.wikipedia.chunks import Chunk, Damage, DumpError, PlainFile, Source
 from corpora.wikipedia.pages import Page, hash_of
@@ -192,3 +194,30 @@ def read_pages(
             yield found
         elif (record := to_record(segment, source=source)) is not None:
             yield replace(record, hash=hash) if isinstance(record, Page) and hash else record
+
+
+def read_pages_of(
+    file: InputFile,
+    part: Mapping[str, Any],
+    *,
+    max_page_bytes: int,
+    scratch: Path,
+    find: Callable[[str], T | None] | None = None,
+) -> Iterator[Page | Rejected | T]:
+    """Read the pages of a range that a plan names, at most as many as its ``limit``.
+
+    See ``read_pages``. Raises ``InputChangedError`` where the file is not what the plan saw.
+    """
+    place = {name: value for name, value in part.items() if name != "limit"}
+    return islice(
+        read_pages(
+            file.check(),
+            Range.from_json(place),
+            source=file.name,
+            max_page_bytes=max_page_bytes,
+            scratch=scratch,
+            sha256=file.sha256,
+            find=find,
+        ),
+        part.get("limit"),
+    )

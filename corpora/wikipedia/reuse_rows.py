@@ -17,7 +17,7 @@ from corpora.columns import DocumentColumns, list_array
 from corpora.errors import DamagedDatasetError
 from corpora.receipts import sorted_counts
 from corpora.schemas import EXAMPLE_COUNTS, SCHEMAS
-from corpora.wikipedia.reuse import DAMAGED, TAKEN
+from corpora.wikipedia.reuse import TAKEN
 from corpora.wikipedia.reuse_places import Earlier, Place
 from corpora.wikipedia.reuse_shards import ROWS, KeptShards
 
@@ -55,10 +55,8 @@ class PageRows:
 
     @property
     def reused(self) -> dict[str, int]:
-        """How many rows were taken over, and which shards of the earlier dataset are damaged."""
-        if self.earlier is None:
-            return {}
-        return {TAKEN: self.n_taken} | {f"{DAMAGED}{n}": 1 for n in self.earlier.damaged}
+        """How many rows were taken over."""
+        return {} if self.earlier is None else {TAKEN: self.n_taken}
 
     def find(self, hash: str) -> Place | None:
         """Where the row of a page lies that is as it was; None where it must be read."""

@@ -90,7 +90,7 @@ class PerUnit(beam.PTransform, Generic[A, B]):
     settings.
     """
 
-    takes: ClassVar[type | tuple[type, ...]]
+    takes: ClassVar[type[Any] | tuple[type[Any], ...]]
     """Values of other classes pass as they are."""
 
     def begin(self, unit: Unit) -> Work[A, B]:
@@ -132,6 +132,46 @@ class _RecordWork(Generic[A, B]):
 
     def finish(self) -> Iterable[B]:
         return ()
+
+
+class ReadNothing(ReadUnits[object]):
+    """Begin a merge: its unit has no input of its own.
+
+    ``PCollection[Unit]`` -> ``PCollection[InUnit]``
+    """
+
+    def read(self, unit: Unit) -> Iterable[object]:  # noqa: ARG002 - see above
+        """Read nothing."""
+        return ()
+
+
+class Merge(PerUnit[object, B]):
+    """Merge what all units of a stage wrote: once, when the step before is done.
+
+    ``PCollection[InUnit]`` -> ``PCollection[InUnit[B]]``. A subclass is a dataclass of its
+    settings.
+    """
+
+    takes: ClassVar[tuple[type[Any], ...]] = ()
+
+    def merge(self) -> Iterable[B]:
+        """Merge; what is given are counts, for tables lie on disk."""
+        raise NotImplementedError
+
+    def begin(self, unit: Unit) -> Work[object, B]:  # noqa: ARG002 - there is but one
+        """Begin it."""
+        return _Merging(self)
+
+
+@dataclass(frozen=True, slots=True)
+class _Merging(Generic[B]):
+    step: Merge[B]
+
+    def process(self, value: object) -> Iterable[B]:  # noqa: ARG002 - it takes none
+        return ()
+
+    def finish(self) -> Iterable[B]:
+        return self.step.merge()
 
 
 class _ReadUnits(beam.DoFn):

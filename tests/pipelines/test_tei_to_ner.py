@@ -248,11 +248,11 @@ def test_sets_too_large_for_memory_give_the_same_files(built, tmp_path, monkeypa
     assert files_of(tmp_path / "out") == files_of(built)
 
 
-def test_without_beam_its_options_say_what_to_install(monkeypatch, tmp_path, capsys):
+def test_without_beam_a_run_says_what_to_install(monkeypatch, tmp_path, capsys):
     monkeypatch.setitem(sys.modules, "apache_beam", None)
 
     with pytest.raises(SystemExit) as end:
-        run(tmp_path / "out", "--runner=FlinkRunner")
+        run(tmp_path / "out")
 
     assert end.value.code == 2
-    assert "pip install 'onoma[beam]'" in capsys.readouterr().err
+    assert "pip install 'onoma[pipelines]'" in capsys.readouterr().err

@@ -17,6 +17,7 @@ from corpora.wikipedia.ledger import links_add_up
 from pipelines import wikipedia_to_documents
 from pipelines.wikipedia_to_documents import main
 from tests.corpora.wikipedia.small_wiki import Page, SmallWiki
+from tests.pipelines.interrupting import broken_after
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "wikipedia"
 SAMPLE = DATA / "kleinwiki-20261101-pages-articles.xml"
@@ -188,19 +189,10 @@ def test_workers_and_ranges_change_no_document(tmp_path):
 
 
 @pytest.mark.usefixtures("small_ranges")
-def test_killed_run_goes_on(tmp_path, monkeypatch):
+def test_killed_run_goes_on(tmp_path):
     assert run(tmp_path / "undisturbed") == 0
-    work = wikipedia_to_documents.write
-    left = iter(range(3))
-
-    def die(unit, scratch):
-        if next(left, None) is None:
-            raise OSError(5, "the machine stops")
-        return work(unit, scratch)
-
-    monkeypatch.setattr(wikipedia_to_documents, "write", die)
-    assert run(tmp_path / "out") == 1
-    monkeypatch.setattr(wikipedia_to_documents, "write", work)
+    with broken_after(3):
+        assert run(tmp_path / "out") == 1
 
     assert run(tmp_path / "out") == 0
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from corpora.schemas import SCHEMAS
 from corpora.shards import open_dataset, read_batches
 from pipelines import wikipedia_to_documents
+from pipelines.transforms import wikipedia as transforms
 from pipelines.wikipedia_to_documents import main
 from tests.corpora.wikipedia.small_wiki import NAMES, Page, SmallWiki, article
 
@@ -17,7 +18,7 @@ N_DOCUMENTS = len(NAMES) + 1
 def cut_small(patch, *, range_bytes=5000, batch=1500):
     """Cut a small dump into several units, and these into several batches."""
     patch.setattr(wikipedia_to_documents, "RANGE_BYTES", (range_bytes, range_bytes))
-    patch.setattr(wikipedia_to_documents, "BATCH_CHARACTERS", batch)
+    patch.setattr(transforms, "BATCH_CHARACTERS", batch)
     patch.setattr(os, "fsync", lambda _: None)  # no power cut is tested here
 
 

@@ -5,7 +5,8 @@ import shutil
 import pytest
 
 import pipelines.run
-from pipelines import wikipedia_to_documents
+from pipelines.transforms import wikipedia as transforms
+from tests.pipelines.interrupting import broken_after
 from tests.pipelines.reuse.small_refreshes import (
     EDITS,
     N_DOCUMENTS,
@@ -20,26 +21,12 @@ from tests.pipelines.reuse.small_refreshes import (
 )
 
 
-def dies_after(n_units, work):
-    """A stage that does some units, and then breaks."""
-    left = iter(range(n_units))
-
-    def die(unit, scratch):
-        if next(left, None) is None:
-            raise OSError(5, "the machine stops")
-        return work(unit, scratch)
-
-    return die
-
-
 def interrupt(stage, n_units, *, wiki, output, options):
-    with pytest.MonkeyPatch.context() as patch:
-        work = getattr(wikipedia_to_documents, stage)
-        patch.setattr(wikipedia_to_documents, stage, dies_after(n_units, work))
+    with broken_after(n_units, stage=stage):
         assert run(wiki, output, *options) == 1
 
 
-@pytest.mark.parametrize("stage", ["extract", "write"])
+@pytest.mark.parametrize("stage", ["extract", ""])
 @pytest.mark.parametrize("then", ["the same", "without", "another"])
 def test_interrupted_refresh_goes_on(stage, then, earlier, tmp_path):
     wiki = renamed(WIKI)
@@ -76,7 +63,7 @@ def test_earlier_run_may_go_between_the_stages(earlier, tmp_path):
     wiki = renamed(WIKI)
     assert run(wiki, tmp_path / "full") == 0
     options = ("--reuse", tmp_path / "old")
-    interrupt("write", 2, wiki=wiki, output=tmp_path / "new", options=options)
+    interrupt("", 2, wiki=wiki, output=tmp_path / "new", options=options)
     between = [*(tmp_path / "new" / ".build").rglob("shards/pages/*.arrow")]
     n_characters = sum(len(t or "") for file in between for t in texts_of(file))
     shutil.rmtree(tmp_path / "old")
@@ -93,11 +80,11 @@ def test_earlier_run_that_goes_during_the_refresh_is_not_used(earlier, tmp_path,
     shutil.copytree(earlier, tmp_path / "old")
     wiki = renamed(WIKI)
     assert run(wiki, tmp_path / "full") == 0
-    in_stages = pipelines.run._in_stages
+    describe = pipelines.run.describe
     monkeypatch.setattr(
         pipelines.run,
-        "_in_stages",
-        lambda *work, **more: [shutil.rmtree(tmp_path / "old"), in_stages(*work, **more)],
+        "describe",
+        lambda *of, **more: [shutil.rmtree(tmp_path / "old"), describe(*of, **more)][1],
     )
 
     assert run(wiki, tmp_path / "new", "--reuse", tmp_path / "old") == 0
@@ -119,7 +106,7 @@ def test_damage_to_a_refresh_is_mended_in_any_way(earlier, tmp_path):
 
 
 def test_refresh_by_two_workers_is_a_full_rebuild_by_one(earlier, tmp_path, monkeypatch):
-    monkeypatch.setattr(wikipedia_to_documents, "BATCH_CHARACTERS", 1 << 20)  # as in the workers
+    monkeypatch.setattr(transforms, "BATCH_CHARACTERS", 1 << 20)  # as in the workers
     wiki = renamed(WIKI)
 
     assert run(wiki, tmp_path / "full") == 0

@@ -1,1 +1,0 @@
-"""Attacks on what Onoma reads, by what they aim at; ``benchmarks/attack.py`` runs them."""

@@ -1,0 +1,109 @@
+"""Between two phases: what units of the first wrote is read, merged, and cleared of duplicates."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from corpora.build import Scratch
+from corpora.doubles import DuplicateRows, find_doubles
+from corpora.plan import Unit
+from corpora.schemas import SCHEMAS
+from corpora.shards import read_batches
+from pipelines.outcomes import Counts, Rows
+from pipelines.transforms.elements import Merge, PerUnit, ReadUnits, Work
+
+
+@dataclass(kw_only=True, eq=False)
+class ReadStage(ReadUnits[Rows]):
+    """Read the rows that an earlier phase wrote for the units of the same number.
+
+    ``PCollection[Unit]`` -> ``PCollection[InUnit[Rows]]``
+    """
+
+    folder: str
+    """Of the run."""
+    datasets: Mapping[str, str]
+    """Name of an intermediate dataset to the name of its schema; read in this order."""
+
+    def read(self, unit: Unit) -> Iterator[Rows]:
+        """Read the shards of a unit."""
+        scratch = Scratch(Path(self.folder))
+        for dataset, schema in self.datasets.items():
+            path = scratch.shard(dataset, unit.number)
+            for batch in read_batches(path, SCHEMAS[schema]):
+                yield Rows(dataset, batch)
+
+
+@dataclass(kw_only=True, eq=False)
+class FindDuplicates(Merge[Counts]):
+    """Find rows of the datasets of a stage whose id an earlier row has, and reject their records.
+
+    ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``
+    """
+
+    folder: str
+    remedy: str = ""
+    """What a message says instead of the usual, which speaks of pages of a dump."""
+
+    def merge(self) -> Iterator[Counts]:
+        """Look at all shards."""
+        rejected = list(find_doubles(Scratch(Path(self.folder))))
+        if self.remedy:
+            rejected = [
+                replace(each, message=f"{each.source}: {each.position}: {self.remedy}")
+                for each in rejected
+            ]
+        yield Counts(rejected=rejected)
+
+
+@dataclass(kw_only=True, eq=False)
+class DropDuplicates(PerUnit[Rows, Rows]):
+    """Leave out the rows that ``FindDuplicates`` found; rows of a unit come in their order.
+
+    ``PCollection[InUnit[Rows]]`` -> ``PCollection[InUnit[Rows]]``
+    """
+
+    folder: str
+    takes = Rows
+
+    def begin(self, unit: Unit) -> Work[Rows, Rows]:
+        """Begin a unit."""
+        return _DropDuplicates(DuplicateRows(Scratch(Path(self.folder)), unit.number))
+
+
+@dataclass(frozen=True, slots=True)
+class _DropDuplicates:
+    duplicates: DuplicateRows
+
+    def process(self, rows: Rows) -> Iterator[Rows]:
+        yield Rows(rows.dataset, self.duplicates.drop(rows.dataset, rows.batch))
+
+    def finish(self) -> tuple[()]:
+        return ()
+
+
+@dataclass(kw_only=True, eq=False)
+class PublishRows(PerUnit[Rows, Rows | Counts]):
+    """Let each row count as a record that is written, into a dataset of another name.
+
+    ``PCollection[InUnit[Rows]]`` -> ``PCollection[InUnit[Rows | Counts]]``
+    """
+
+    into: str
+    takes = Rows
+
+    def begin(self, unit: Unit) -> Work[Rows, Rows | Counts]:  # noqa: ARG002 - there is no state
+        """Begin a unit."""
+        return _PublishRows(self.into)
+
+
+@dataclass(frozen=True, slots=True)
+class _PublishRows:
+    into: str
+
+    def process(self, rows: Rows) -> Iterator[Rows | Counts]:
+        yield Rows(self.into, rows.batch)
+        yield Counts(written=rows.batch.num_rows)
+
+    def finish(self) -> tuple[()]:
+        return ()

@@ -1,0 +1,100 @@
+"""Text files to records, and records to documents."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from corpora.document import Rejected
+from corpora.plan import Unit
+from corpora.record_errors import read_record
+from corpora.text.characters import Normalization
+from corpora.text.documents import DocumentMaker
+from corpora.text.reader import Settings, read_unit
+from corpora.text.records import Record
+from pipelines.outcomes import Counts, Filtered, Passed, Rows, Yield
+from pipelines.transforms.elements import PerUnit, ReadUnits, Work
+
+BATCH_CHARACTERS = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class TextRecord:
+    """A record, and the name of its file."""
+
+    source: str
+    record: Record
+
+
+@dataclass(kw_only=True, eq=False)
+class ReadText(ReadUnits[TextRecord | Rejected | Counts]):
+    """Read the records of text files: plain, JSON Lines, what WikiExtractor writes.
+
+    ``PCollection[Unit]`` -> ``PCollection[InUnit[TextRecord | Rejected | Counts]]``
+    """
+
+    settings: Settings
+
+    def read(self, unit: Unit) -> Iterator[TextRecord | Rejected | Counts]:
+        """Read the files of a unit, or its part of one; at most as many records as its limit."""
+        counters: Counter[str] = Counter()
+        for source, record in read_unit(unit, self.settings, counters=counters):
+            yield record if isinstance(record, Rejected) else TextRecord(source, record)
+        yield Counts(counters)
+
+
+@dataclass(kw_only=True, eq=False)
+class MakeDocuments(PerUnit[TextRecord, Yield]):
+    """Make documents of records: cleaned, with paragraphs, sentences and ids.
+
+    ``PCollection[InUnit[TextRecord]]`` -> ``PCollection[InUnit[Passed | Filtered | Rejected |
+    Rows]]``; rows of ``pages``.
+    """
+
+    lang: str | None = None
+    license: str | None = None
+    paragraphs: str = "auto"
+    normalization: Normalization = "none"
+    group: str | None = None
+    """Of all documents; else it is the name of the file's folder."""
+    folder: str | None = None
+    """The name of the folder that all files share."""
+    takes = TextRecord
+
+    def begin(self, unit: Unit) -> Work[TextRecord, Yield]:  # noqa: ARG002 - all are alike
+        """Begin a unit."""
+        maker = DocumentMaker(
+            lang=self.lang,
+            license=self.license,
+            paragraphs=self.paragraphs,
+            normalization=self.normalization,
+        )
+        return _MakeDocuments(self, maker)
+
+
+@dataclass(frozen=True, slots=True)
+class _MakeDocuments:
+    step: MakeDocuments
+    maker: DocumentMaker
+
+    def process(self, of: TextRecord) -> Iterator[Yield]:
+        reason = read_record(
+            partial(self.maker.add, of.record, source=of.source, group=self._group(of.source)),
+            source=of.source,
+            position=f"document {of.record.id}",
+            excerpt=of.record.text,
+        )
+        if isinstance(reason, Rejected):
+            yield reason
+        else:
+            yield Filtered(of.source, reason) if reason else Passed()
+        if self.maker.documents.n_characters >= BATCH_CHARACTERS:
+            yield Rows("pages", self.maker.documents.batch())
+
+    def finish(self) -> Iterator[Yield]:
+        yield Rows("pages", self.maker.documents.batch())
+        yield Counts(self.maker.counters)
+
+    def _group(self, source: str) -> str:
+        return self.step.group or Path(source).parent.name or self.step.folder or "text"
