@@ -91,22 +91,28 @@ def spelled_as_linked(
     where its opening has it small: ``windmill``, but not ``bill`` for ``Bill``. ``links`` are spans
     and titles.
     """
-    small: set[str] | None = None
     kept = []
+    linked: set[tuple[str, str | None]] | None = None
+    small: set[str | None] = set()
     for match in matches:
         start, end, title = match
         surface = text[start:end]
         if not title.startswith(surface) and surface.upper() != surface.lower():
-            if small is None:
-                small = {t for (s, _), t in links if t is not None and text[s].islower()}
-            if title.startswith(surface[0].upper() + surface[1:]):
-                is_small = title in small or (title == own and surface in text[:_OPENING])
-            else:
-                is_small = False
-            if not is_small and (surface, title) not in {(text[s:e], t) for (s, e), t in links}:
+            if linked is None:  # once, and for most pages
+                linked = {(text[begin:stop], t) for (begin, stop), t in links}
+                small = {t for shown, t in linked if shown[:1].islower()}
+                small |= {own} if own and _small_first(own) in text[:_OPENING] else set()
+            is_first_small = title in small and title[1:].startswith(surface[1:])
+            if not is_first_small and (surface, title) not in linked:
                 continue
         kept.append(match)
     return kept
+
+
+def _small_first(title: str) -> str:
+    """A title without its qualifier, as it stands inside a sentence."""
+    bare = title[: title.rfind(" (")] if title[-1:] == ")" and " (" in title else title
+    return bare[:1].lower() + bare[1:]
 
 
 def match_titles(
