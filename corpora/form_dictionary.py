@@ -6,9 +6,12 @@ score prior × link probability: how likely a text as those that were counted wo
 to this entity; where no link probability is known, the prior; else none.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +39,8 @@ MEANINGS = pa.schema(
     ]
 )
 """A form and one entity that it may mean; ``count`` is a weight, of the same kind in all rows."""
+_KEPT = 4
+"""Dictionaries of groups; the documents of a group stand together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +49,17 @@ class Gate:
 
     min_link_probability: float
     min_prior: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matching:
+    """How forms are matched."""
+
+    lang: str | None
+    """Whose rules for words and case apply."""
+    right: Right = "word"
+    ignore_case: bool = True
+    overlap: Overlap = "leftmost_longest"
 
 
 def read_meanings(vocab: Iterable[Path]) -> pa.Table:
@@ -218,3 +234,59 @@ class FormDictionary:
         added = with_field(added, "score", self._scores.take(pa.array(forms)))
         merged = mentions.merged(documents.astype(np.int32), added)
         return with_mentions(batch, merged), len(forms)
+
+
+class FormsByGroup:
+    """Chosen forms that are ready for documents: those of a document's group, or all.
+
+    A dictionary is made when it is asked for; the last few are kept.
+    """
+
+    def __init__(
+        self,
+        chosen: pa.Table,
+        bounds: Mapping[str, tuple[int, int]],
+        *,
+        matching: Matching,
+        column: str | None,
+    ) -> None:
+        """``bounds``: the rows of each group; ``column`` of a document names it; None: all rows."""
+        self._chosen, self._bounds, self._matching, self._column = chosen, bounds, matching, column
+        self._dictionary = lru_cache(maxsize=_KEPT)(self._make)
+
+    @classmethod
+    def open(cls, chosen: Path, groups: Path, *, matching: Matching, column: str | None) -> Self:
+        """Read shards of ``chosen_forms`` and ``chosen_groups``."""
+        batches = read_batches(chosen, SCHEMAS["chosen_forms"])
+        rows = [
+            row
+            for batch in read_batches(groups, SCHEMAS["chosen_groups"])
+            for row in batch.to_pylist()
+        ]
+        spans = pairwise([0, *(row["end"] for row in rows)])
+        bounds = {row["group"]: span for row, span in zip(rows, spans, strict=True)}
+        table = pa.Table.from_batches(batches, schema=CHOSEN)
+        return cls(table, bounds, matching=matching, column=column)
+
+    def dictionaries_for(
+        self, batch: pa.RecordBatch
+    ) -> Iterator[tuple[FormDictionary, pa.RecordBatch]]:
+        """Cut a batch of documents where the group changes, each part with its dictionary."""
+        if self._column is None:
+            yield self._dictionary(None), batch
+            return
+        runs = pc.run_end_encode(batch.column(self._column))
+        begin = 0
+        for group, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
+            yield self._dictionary(group), batch.slice(begin, end - begin)
+            begin = end
+
+    def _make(self, group: str | None) -> FormDictionary:
+        chosen = self._chosen
+        if group is not None:
+            begin, end = self._bounds.get(group, (0, 0))
+            chosen = chosen.slice(begin, end - begin)
+        of = self._matching
+        return FormDictionary(
+            chosen, lang=of.lang, ignore_case=of.ignore_case, right=of.right, overlap=of.overlap
+        )

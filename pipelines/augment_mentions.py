@@ -10,19 +10,15 @@ Examples:
 """
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
-from itertools import repeat
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from corpora.build import Scratch
-from corpora.document import Rejected
-from corpora.errors import CorpusError, UsageError
+from corpora.errors import UsageError
 from corpora.plan import InputFile, Plan, Stage, Unit, describe_file
+from pipelines.graph import Phase, Run
 from pipelines.options import CommonOptions, option
-from pipelines.outcomes import Counts, Rows, Written, Yield
 from pipelines.run import run
 
 ABOUT = __doc__
@@ -59,7 +55,7 @@ class Options(CommonOptions):
         metavar="SHARE",
         help="of a form's mentions, those that must mean the same entity (default: 0.5)",
     )
-    right: str = option(
+    right: Literal["word", "prefix"] = option(
         "word",
         choices=("word", "prefix"),
         help="a form ends where a word ends, or may be its beginning (windmill|s; only the form "
@@ -70,7 +66,7 @@ class Options(CommonOptions):
         action="store_true",
         help="upper and lower case count",
     )
-    overlap: str = option(
+    overlap: Literal["leftmost_longest", "longest_cover"] = option(
         "leftmost_longest",
         choices=("leftmost_longest", "longest_cover"),
         help="of forms that overlap: the leftmost, and there the longest (default), or those whose "
@@ -82,7 +78,7 @@ class Options(CommonOptions):
         help="words of a lexicon: each document has those of its own lexicon, GROUP:WORD "
         "(default), or all have all, lexicon:WORD",
     )
-    origin: str = option(
+    origin: Literal["lexicon", "title_match"] = option(
         "lexicon",
         choices=("lexicon", "title_match"),
         help="of the mentions that are added (default: lexicon)",
@@ -118,9 +114,9 @@ def plan(options: Options) -> Plan:
         pipeline="augment_mentions",
         datasets=DATASETS,
         parameters=settings | {"limit": options.limit, "exclude": list(options.exclude)},
-        units=tuple(Unit(number, (file,), {}, settings) for number, file in enumerate(files)),
+        units=tuple(Unit(number, (file,), {}, {}) for number, file in enumerate(files)),
         auxiliary=forms,
-        stages=(Stage("choose", (Unit(0, (), forms, settings),), chosen),),
+        stages=(Stage("choose", (Unit(0, (), {}, {}),), chosen),),
     )
 
 
@@ -172,133 +168,70 @@ def _lexicon_of(options: Options, *, is_gated: bool) -> dict[str, str | None] | 
     return {"of": columns[per] if options.entities == "group" else None}
 
 
-def choose(unit: Unit, _: Scratch) -> Iterator[Yield]:
+def choose(units: Any, options: Options, run: Run) -> Any:
     """Choose what each form means, and the forms that pass."""
-    from corpora.form_dictionary import Gate, choose_forms
+    from corpora.form_dictionary import Gate
+    from pipelines.transforms.forms import (
+        ChooseForms,
+        ChooseWords,
+        ReadFormLines,
+        ReadVocabForms,
+        ReadWords,
+    )
 
-    if unit.settings["lexicon"]:
-        yield from _choose_words(unit)
-        return
-    meanings = _meanings(unit.auxiliary)
-    limits = unit.settings["gate"]
-    if limits and not len(meanings.column("link_probability").drop_null()):
-        raise CorpusError(
-            "--policy gated: no form has a link probability. Choose --policy all, or make the "
-            "vocabulary with link probabilities."
+    files = run.auxiliary
+    if lexicon := run.parameters["lexicon"]:
+        return (
+            units
+            | ReadWords(shards=[*files.values()])
+            | ChooseWords(is_grouped=lexicon["of"] is not None)
+            | run.write_shards("choose")
         )
-    gate = limits and Gate(
-        min_link_probability=limits["min_link_prob"], min_prior=limits["min_prior"]
+    is_file = TABLE in files
+    gate = Gate(min_link_probability=options.min_link_prob, min_prior=options.min_prior)
+    return (
+        units
+        | (
+            ReadFormLines(file=files[TABLE])
+            if is_file
+            else ReadVocabForms(shards=[*files.values()])
+        )
+        | ChooseForms(
+            gate=gate if options.policy == "gated" else None,
+            ignore_case=not options.match_case,
+            lang=run.parameters["lang"],
+        )
+        | run.write_shards("choose")
     )
-    chosen, counters = choose_forms(
-        meanings, gate=gate, ignore_case=unit.settings["ignore_case"], lang=unit.settings["lang"]
+
+
+def augment(units: Any, options: Options, run: Run) -> Any:
+    """Match what was chosen in documents, and write them with more mentions."""
+    from corpora.form_dictionary import Matching
+    from pipelines.transforms.documents import ReadDocuments
+    from pipelines.transforms.forms import AddMentions
+
+    lexicon = run.parameters["lexicon"]
+    matching = Matching(
+        lang=run.parameters["lang"],
+        right=options.right,
+        ignore_case=not options.match_case,
+        overlap=options.overlap,
     )
-    for batch in chosen.to_batches(max_chunksize=1 << 16):
-        yield Rows("chosen", batch)
-    yield Counts(counters)
+    return (
+        units
+        | ReadDocuments()
+        | AddMentions(
+            folder=run.folder,
+            matching=matching,
+            group_column=lexicon and lexicon["of"],
+            origin=options.origin,
+        )
+        | run.write_shards()
+    )
 
 
-def _choose_words(unit: Unit) -> Iterator[Yield]:
-    """Take all words of a lexicon."""
-    import pyarrow as pa
-
-    from corpora.lexicon.words import chosen_words, group_ends, read_words
-    from corpora.schemas import SCHEMAS
-
-    is_grouped = unit.settings["lexicon"]["of"] is not None
-    words = read_words(file.check() for file in unit.auxiliary.values())
-    chosen = chosen_words(words, is_grouped=is_grouped)
-    for batch in chosen.to_batches(max_chunksize=1 << 16):
-        yield Rows("chosen", batch)
-    if is_grouped:
-        rows = [{"group": group, "end": end} for group, end in group_ends(words)]
-        schema = SCHEMAS["chosen_groups"].columns
-        yield Rows("groups", pa.RecordBatch.from_pylist(rows, schema=schema))
-    yield Counts({"forms.kept": len(chosen)})
-
-
-def _meanings(files: Mapping[str, InputFile]) -> Any:
-    from corpora.form_dictionary import read_meanings, read_meanings_file
-
-    if TABLE in files:
-        return read_meanings_file(files[TABLE].check())
-    return read_meanings(file.check() for file in files.values())
-
-
-def write(unit: Unit, scratch: Scratch) -> Iterator[Yield]:
-    """Add mentions to the documents of a shard."""
-    from corpora.columns import Mentions
-    from corpora.record_errors import read_rows
-    from corpora.schemas import SCHEMAS
-    from corpora.shards import read_batches
-
-    settings = unit.settings
-    matching = tuple(settings[name] for name in ("lang", "right", "ignore_case", "overlap"))
-    of = settings["lexicon"] and settings["lexicon"]["of"]
-    n_before = n_added = 0
-    for batch in read_batches(unit.inputs[0].check(), SCHEMAS["documents"]):
-        n_before += len(Mentions.of(batch).structs)
-        for group, documents in _by(batch, of):
-            dictionary = _dictionary(scratch.folder, group, matching)
-            add_to = partial(dictionary.add_to, origin=settings["origin"])
-            for rows, made in read_rows(documents, add_to):
-                if isinstance(made, Rejected):
-                    yield made
-                    continue
-                augmented, n = made
-                n_added += n
-                yield Rows("", augmented)
-                yield from repeat(Written(()), rows.num_rows)
-    yield Counts({"mentions.before": n_before, "mentions.added": n_added})
-
-
-def _by(batch: Any, column: str | None) -> Iterator[tuple[str | None, Any]]:
-    """The documents with the same value of a column that stand in a row."""
-    import pyarrow.compute as pc
-
-    if column is None:
-        yield None, batch
-        return
-    runs = pc.run_end_encode(batch.column(column))
-    begin = 0
-    for value, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
-        yield value, batch.slice(begin, end - begin)
-        begin = end
-
-
-@lru_cache(maxsize=4)  # a worker makes each once, where the documents of a group stand together
-def _dictionary(folder: Path, group: str | None, matching: tuple[Any, ...]) -> Any:
-    """The forms for the documents of a group, or of all where ``group`` is None."""
-    from corpora.form_dictionary import FormDictionary
-
-    chosen, ends = _chosen(folder)
-    if group is not None:
-        begin, end = ends.get(group, (0, 0))
-        chosen = chosen.slice(begin, end - begin)
-    names = ("lang", "right", "ignore_case", "overlap")
-    return FormDictionary(chosen, **dict(zip(names, matching, strict=True)))
-
-
-@lru_cache(maxsize=1)
-def _chosen(folder: Path) -> tuple[Any, dict[str, tuple[int, int]]]:
-    """All forms, and where those of each group begin and end."""
-    from itertools import pairwise
-
-    import pyarrow as pa
-
-    from corpora.form_dictionary import CHOSEN
-    from corpora.schemas import SCHEMAS
-    from corpora.shards import read_batches
-
-    scratch = Scratch(folder)
-    batches = read_batches(scratch.shard("chosen", 0), SCHEMAS["chosen_forms"])
-    chosen = pa.Table.from_batches(batches, schema=CHOSEN)
-    rows = [
-        row
-        for batch in read_batches(scratch.shard("groups", 0), SCHEMAS["chosen_groups"])
-        for row in batch.to_pylist()
-    ]
-    ends = pairwise([0, *(row["end"] for row in rows)])
-    return chosen, {row["group"]: end for row, end in zip(rows, ends, strict=True)}
+PHASES = (Phase(choose, "choose"), Phase(augment))
 
 
 def next_steps(options: Options) -> list[str]:

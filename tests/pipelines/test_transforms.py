@@ -13,6 +13,7 @@ from pipelines.failures import UnitFailedError
 from pipelines.in_memory import run_graph
 from pipelines.outcomes import Filtered
 from pipelines.transforms.elements import EndOfUnit, InUnit
+from tests.pipelines.test_record_errors import WORDS, run_augment
 from tests.pipelines.test_tei_to_ner import LETTERS, OPTIONS, files_of
 
 
@@ -34,15 +35,27 @@ def n_put(monkeypatch):
     return lambda: state["put"]
 
 
-def test_steps_that_change_nothing_may_stand_anywhere(tmp_path, n_put, monkeypatch):
-    command = ["--input", str(LETTERS), *OPTIONS, "--output"]
-    assert tei_to_ner.main([*command, str(tmp_path / "with")]) == 0
-    assert n_put() >= 4
+def run_letters(_folder, output, _words):
+    return tei_to_ner.main(["--input", str(LETTERS), *OPTIONS, "--output", str(output)])
+
+
+GRAPHS = {
+    "tei_to_ner": (run_letters, 4),
+    "augment_mentions": (run_augment, 6),
+}
+"""How each is run, and the number of its steps at least."""
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_steps_that_change_nothing_may_stand_anywhere(name, tmp_path, n_put, monkeypatch):
+    run, n_steps = GRAPHS[name]
+    assert run(tmp_path / "with" / "in", tmp_path / "with" / "out", WORDS) == 0
+    assert n_put() >= n_steps
     monkeypatch.undo()
 
-    assert tei_to_ner.main([*command, str(tmp_path / "without")]) == 0
+    assert run(tmp_path / "without" / "in", tmp_path / "without" / "out", WORDS) == 0
 
-    assert files_of(tmp_path / "with") == files_of(tmp_path / "without")
+    assert files_of(tmp_path / "with" / "out") == files_of(tmp_path / "without" / "out")
 
 
 def test_unit_that_a_runner_has_torn_fails(tmp_path):

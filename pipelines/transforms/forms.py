@@ -1,0 +1,207 @@
+"""Surface forms: read, chosen, and matched in documents."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+
+import pyarrow as pa
+
+from corpora.build import Scratch
+from corpora.columns import Mentions
+from corpora.document import Origin, Rejected
+from corpora.errors import CorpusError
+from corpora.form_dictionary import (
+    FormsByGroup,
+    Gate,
+    Matching,
+    choose_forms,
+    read_meanings,
+    read_meanings_file,
+)
+from corpora.lexicon.words import chosen_words, group_ends, read_words
+from corpora.plan import InputFile, Unit
+from corpora.record_errors import read_rows
+from corpora.schemas import SCHEMAS
+from pipelines.outcomes import Counts, Rows, Yield
+from pipelines.transforms.elements import PerUnit, ReadUnits, Work
+
+BATCH_ROWS = 1 << 16
+
+
+@dataclass(kw_only=True, eq=False)
+class ReadVocabForms(ReadUnits[pa.Table]):
+    """Read the forms of an entity vocabulary, and what they mean.
+
+    ``PCollection[Unit]`` -> ``PCollection[InUnit[pa.Table]]``: one table of ``MEANINGS``, for the
+    only unit.
+    """
+
+    shards: Sequence[InputFile]
+
+    def read(self, unit: Unit) -> Iterator[pa.Table]:  # noqa: ARG002 - it has no input of its own
+        """Read all shards."""
+        yield read_meanings(file.check() for file in self.shards)
+
+
+@dataclass(kw_only=True, eq=False)
+class ReadFormLines(ReadUnits[pa.Table]):
+    """Read lines of form, entity, prior and link probability, with tabs between.
+
+    ``PCollection[Unit]`` -> ``PCollection[InUnit[pa.Table]]``: one table of ``MEANINGS``, for the
+    only unit.
+    """
+
+    file: InputFile
+
+    def read(self, unit: Unit) -> Iterator[pa.Table]:  # noqa: ARG002 - it has no input of its own
+        """Read the file."""
+        yield read_meanings_file(self.file.check())
+
+
+@dataclass(kw_only=True, eq=False)
+class ReadWords(ReadUnits[pa.Table]):
+    """Read the words of a lexicon, group by group.
+
+    ``PCollection[Unit]`` -> ``PCollection[InUnit[pa.Table]]``: one table with the columns ``form``
+    and ``group``, for the only unit.
+    """
+
+    shards: Sequence[InputFile]
+
+    def read(self, unit: Unit) -> Iterator[pa.Table]:  # noqa: ARG002 - it has no input of its own
+        """Read all shards."""
+        yield read_words(file.check() for file in self.shards)
+
+
+@dataclass(kw_only=True, eq=False)
+class ChooseForms(PerUnit[pa.Table, Rows | Counts]):
+    """Choose what each form means, and the forms that are worth matching.
+
+    ``PCollection[InUnit[pa.Table]]`` -> ``PCollection[InUnit[Rows | Counts]]``: a table of
+    ``MEANINGS`` becomes rows of ``chosen``.
+    """
+
+    gate: Gate | None = None
+    """What a form must reach; None: all are chosen."""
+    ignore_case: bool = False
+    lang: str | None = None
+    """Whose rules for case apply."""
+    takes = pa.Table
+
+    def begin(self, unit: Unit) -> Work[pa.Table, Rows | Counts]:  # noqa: ARG002 - there is no state
+        """Begin a unit."""
+        return _ChooseForms(self)
+
+
+@dataclass(frozen=True, slots=True)
+class _ChooseForms:
+    step: ChooseForms
+
+    def process(self, meanings: pa.Table) -> Iterator[Rows | Counts]:
+        step = self.step
+        if step.gate and not len(meanings.column("link_probability").drop_null()):
+            raise CorpusError(
+                "--policy gated: no form has a link probability. Choose --policy all, or make the "
+                "vocabulary with link probabilities."
+            )
+        chosen, counters = choose_forms(
+            meanings, gate=step.gate, ignore_case=step.ignore_case, lang=step.lang
+        )
+        yield from _chosen_rows(chosen)
+        yield Counts(counters)
+
+    def finish(self) -> tuple[()]:
+        return ()
+
+
+@dataclass(kw_only=True, eq=False)
+class ChooseWords(PerUnit[pa.Table, Rows | Counts]):
+    """Choose all words of a lexicon, as entities of their group or of the whole lexicon.
+
+    ``PCollection[InUnit[pa.Table]]`` -> ``PCollection[InUnit[Rows | Counts]]``: a table of words
+    becomes rows of ``chosen`` and, with ``is_grouped``, of ``groups``.
+    """
+
+    is_grouped: bool
+    takes = pa.Table
+
+    def begin(self, unit: Unit) -> Work[pa.Table, Rows | Counts]:  # noqa: ARG002 - there is no state
+        """Begin a unit."""
+        return _ChooseWords(self.is_grouped)
+
+
+@dataclass(frozen=True, slots=True)
+class _ChooseWords:
+    is_grouped: bool
+
+    def process(self, words: pa.Table) -> Iterator[Rows | Counts]:
+        chosen = chosen_words(words, is_grouped=self.is_grouped)
+        yield from _chosen_rows(chosen)
+        if self.is_grouped:
+            rows = [{"group": group, "end": end} for group, end in group_ends(words)]
+            schema = SCHEMAS["chosen_groups"].columns
+            yield Rows("groups", pa.RecordBatch.from_pylist(rows, schema=schema))
+        yield Counts({"forms.kept": len(chosen)})
+
+    def finish(self) -> tuple[()]:
+        return ()
+
+
+def _chosen_rows(chosen: pa.Table) -> Iterator[Rows]:
+    for batch in chosen.to_batches(max_chunksize=BATCH_ROWS):
+        yield Rows("chosen", batch)
+
+
+@dataclass(kw_only=True, eq=False)
+class AddMentions(PerUnit[pa.RecordBatch, Yield]):
+    """Match chosen forms in documents, and add a mention where none is yet.
+
+    ``PCollection[InUnit[pa.RecordBatch]]`` -> ``PCollection[InUnit[Rows | Counts | Rejected]]``:
+    batches with all columns of ``documents`` become rows of the output.
+    """
+
+    folder: str
+    """Of the run, with the forms that ``ChooseForms`` or ``ChooseWords`` chose."""
+    matching: Matching
+    group_column: str | None = None
+    """The column of a document's group, where each group has forms of its own."""
+    origin: Origin = "lexicon"
+    """Of the mentions that are added."""
+    takes = pa.RecordBatch
+
+    def begin(self, unit: Unit) -> Work[pa.RecordBatch, Yield]:  # noqa: ARG002 - forms are those of all
+        """Begin a unit."""
+        forms = _forms_of(self.folder, self.matching, self.group_column)
+        return _AddMentions(forms, self.origin)
+
+
+@dataclass(slots=True)
+class _AddMentions:
+    forms: FormsByGroup
+    origin: Origin
+    n_before: int = 0
+    n_added: int = 0
+
+    def process(self, batch: pa.RecordBatch) -> Iterator[Yield]:
+        self.n_before += len(Mentions.of(batch).structs)
+        for dictionary, documents in self.forms.dictionaries_for(batch):
+            add_to = partial(dictionary.add_to, origin=self.origin)
+            for rows, made in read_rows(documents, add_to):
+                if isinstance(made, Rejected):
+                    yield made
+                    continue
+                augmented, n_added = made
+                self.n_added += n_added
+                yield Rows("", augmented)
+                yield Counts(read=rows.num_rows, written=rows.num_rows)
+
+    def finish(self) -> Iterator[Counts]:
+        yield Counts({"mentions.before": self.n_before, "mentions.added": self.n_added})
+
+
+@lru_cache(maxsize=1)  # a worker opens them once, and not for each unit
+def _forms_of(folder: str, matching: Matching, group_column: str | None) -> FormsByGroup:
+    scratch = Scratch(Path(folder))
+    chosen, groups = (scratch.shard(name, 0) for name in ("chosen", "groups"))
+    return FormsByGroup.open(chosen, groups, matching=matching, column=group_column)
