@@ -3,8 +3,13 @@
 from collections.abc import Mapping, Sequence
 from math import isfinite
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from corpora.errors import UsageError
+from corpora.sampling import choose
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 SPLITS = ("train", "dev", "test")
 
@@ -43,6 +48,19 @@ def read_split_file(path: Path, names: Sequence[str]) -> Mapping[str, str]:
             raise UsageError(f"{path}:{number}: {name} has two splits.")
     _check_names(path, set(splits), set(names))
     return splits
+
+
+def with_splits(
+    batch: "pa.RecordBatch", *, by: str, ratios: Mapping[str, float], seed: int
+) -> "pa.RecordBatch":
+    """Give each row the split that the hash of its value in the column ``by`` chooses."""
+    import pyarrow as pa
+
+    names = batch.column(by).to_pylist()
+    chosen = {name: choose(name, ratios, seed=seed) for name in dict.fromkeys(names)}
+    splits = pa.array([chosen[name] for name in names], pa.string())
+    number = batch.schema.get_field_index("split")
+    return batch.set_column(number, batch.schema.field(number), splits)
 
 
 def _check_names(path: Path, listed: set[str], names: set[str]) -> None:

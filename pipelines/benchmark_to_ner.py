@@ -7,16 +7,14 @@ Examples:
 """
 
 import sys
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cache, partial
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from corpora.build import Build, Scratch
-from corpora.document import Rejected
+from corpora.build import Build
 from corpora.errors import UsageError
 from corpora.ner.layout import FORMATS, SCHEMES
 from corpora.plan import (
@@ -29,22 +27,18 @@ from corpora.plan import (
     make_units,
 )
 from corpora.splits import SPLITS, parse_ratios
+from pipelines.graph import Phase, Run
 from pipelines.options import CommonOptions, option
-from pipelines.outcomes import Counts, Rows, Yield
 from pipelines.run import run
 
 if TYPE_CHECKING:
     from corpora.ner.columns import SentenceColumns
-    from corpora.ner.found import Found, Origin
-    from corpora.ner.labels import LabelMap
     from corpora.ner.layout import Layout
-    from corpora.ner.sentence_rows import RowMaker
 
 ABOUT = __doc__
 DATASETS = {"": "ner"}
 LABELS, DICTIONARY = "labels", "dictionary"
 CUT = "by hash"  # instead of a split: of files whose sentences are divided
-SOURCE = "source/"  # begins the counters of a single file
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +67,7 @@ class Options(CommonOptions):
         metavar="FILE=SPLIT",
         help="train, dev or test; FILE may be a pattern (default: as the name says, or train)",
     )
-    split: str = option(
+    split: Literal["file", "document", "sentence"] = option(
         "file",
         choices=("file", "document", "sentence"),
         help="what goes whole to one side: files, as their names or --split-of say; documents or "
@@ -83,7 +77,7 @@ class Options(CommonOptions):
         "80/10/10", metavar="A/B/C", help="train/dev/test, with --split (default: 80/10/10)"
     )
     seed: int = option(1, type=int, metavar="N", help="of --split (default: 1)")
-    illegal: str = option(
+    illegal: Literal["repair", "reject"] = option(
         "repair",
         choices=("repair", "reject"),
         help="what becomes of tags that their scheme does not allow (default: repair)",
@@ -113,16 +107,10 @@ def plan(options: Options) -> Plan:
     splits, cut = _splits([file.name for file in files], options)
     layouts = {file.name: asdict(_layout(file, options)) for file in files}
     settings = {"illegal": options.illegal, "max_tokens": options.max_tokens}
-    auxiliary = _auxiliary(options)
     units = [
         unit
         for split in (*SPLITS, CUT)
-        for unit in _units(
-            [file for file in files if splits[file.name] == split],
-            settings=settings | {"split": split, "cut": cut if split == CUT else None},
-            layouts=layouts,
-            labels={name: file for name, file in auxiliary.items() if name == LABELS},
-        )
+        for unit in _units([file for file in files if splits[file.name] == split], layouts)
     ]
     return Plan(
         pipeline="benchmark_to_ner",
@@ -131,7 +119,7 @@ def plan(options: Options) -> Plan:
         | {"cut": cut, "splits": splits, "layouts": layouts, "card": options.card}
         | {"limit": options.limit, "exclude": list(options.exclude)},
         units=tuple(replace(unit, number=number) for number, unit in enumerate(units)),
-        auxiliary=auxiliary,
+        auxiliary=_auxiliary(options),
     )
 
 
@@ -173,19 +161,13 @@ def _auxiliary(options: Options) -> dict[str, InputFile]:
 
 def _units(
     files: Sequence[InputFile],
-    *,
-    settings: Mapping[str, Any],
     layouts: Mapping[str, Any],
-    labels: Mapping[str, InputFile],
 ) -> Iterator[Unit]:
     """The units of a split: small files together, large ones in parts."""
     from corpora.ner.files import parts
     from corpora.ner.layout import Layout
 
-    def settings_of(inputs: Iterable[InputFile]) -> Mapping[str, Any]:
-        return {**settings, "layouts": {file.name: layouts[file.name] for file in inputs}}
-
-    for unit in make_units(files, settings=settings_of, auxiliary=labels):
+    for unit in make_units(files, settings=lambda _: {}, auxiliary={}):
         if len(unit.inputs) > 1:
             yield unit
             continue
@@ -194,88 +176,34 @@ def _units(
             yield replace(unit, part=part)
 
 
-def write(unit: Unit, _: Scratch) -> Iterator[Yield]:
-    """Read the files of a unit, or its part of one."""
-    from corpora.ner.files import Part, read_file
+def graph(units: Any, options: Options, run: Run) -> Any:
+    """Read files, make rows of their sentences, divide them, and write them."""
     from corpora.ner.layout import Layout
-    from corpora.ner.sentence_rows import RowMaker
-    from corpora.record_errors import read_file_records, read_record
+    from pipelines.transforms.ner import DivideSentences, MakeNerRows, ReadNerFiles
 
-    settings = unit.settings
-    maker = RowMaker(
-        split=SPLITS[0] if settings["cut"] else settings["split"],
-        illegal=settings["illegal"],
-        labels=_label_map(unit.auxiliary.get(LABELS)),
-        max_tokens=settings["max_tokens"],
+    layouts = {name: Layout(**layout) for name, layout in run.parameters["layouts"].items()}
+    splits = {name: split for name, split in run.parameters["splits"].items() if split != CUT}
+    rows = (
+        units
+        | ReadNerFiles(layouts=layouts)
+        | MakeNerRows(
+            splits=splits,
+            illegal=options.illegal,
+            labels=run.auxiliary.get(LABELS),
+            max_tokens=options.max_tokens,
+        )
     )
-    for file in unit.inputs:
-        layout = Layout(**settings["layouts"][file.name])
-        part = Part(**unit.part)
-        if layout.encoding != "utf-8":
-            yield Counts({f"encoding.{layout.encoding}": 1})
-        all_found = read_file(file.check(), layout, name=file.name, part=part)
-        for found in read_file_records(all_found, source=file.name):
-            if isinstance(found, Rejected):
-                yield found
-                continue
-            read = partial(_made, maker, *found, layout=layout, cut=settings["cut"])
-            made = read_record(read, source=file.name)
-            yield from [made] if isinstance(made, Rejected) else made
+    if options.split != "file":
+        rows |= DivideSentences(
+            by=options.split,
+            ratios=parse_ratios(options.ratios),
+            seed=options.seed,
+            splits=splits,
+        )
+    return rows | run.write_shards()
 
 
-def _made(
-    maker: "RowMaker",
-    found: "Found | Rejected",
-    origin: "Origin",
-    *,
-    layout: "Layout",
-    cut: Mapping[str, Any] | None,
-) -> list[Yield]:
-    """What becomes of that which was found in a file, or in some of its rows."""
-    if isinstance(found, Rejected):
-        return [found]
-    made = maker.make(found, layout, origin)
-    rows = [Rows("", _divided(batch, cut)) for batch in made.batches]
-    counters = _with_source(made.counters, origin.source, made.rejected)
-    return [
-        *made.rejected,
-        *rows,
-        Counts(counters, read=made.n_records, written=made.n_records),
-    ]
-
-
-def _divided(batch: Any, cut: Mapping[str, Any] | None) -> Any:
-    """The same rows, with the split that each has by the hash of its document or its own."""
-    import pyarrow as pa
-
-    from corpora.sampling import choose
-
-    if cut is None:
-        return batch
-    names = batch.column("document_id" if cut["by"] == "document" else "id").to_pylist()
-    chosen = {name: choose(name, cut["ratios"], seed=cut["seed"]) for name in dict.fromkeys(names)}
-    splits = pa.array([chosen[name] for name in names], pa.string())
-    number = batch.schema.get_field_index("split")
-    return batch.set_column(number, batch.schema.field(number), splits)
-
-
-@cache
-def _label_map(file: InputFile | None) -> "LabelMap | None":
-    from corpora.ner.labels import load_label_map
-
-    if file is None:
-        return None
-    file.read()  # raises where it changed since the plan was made
-    return load_label_map(Path(file.path))
-
-
-def _with_source(
-    counters: Counter[str], name: str, rejected: Sequence[Rejected]
-) -> Mapping[str, int]:
-    """Counters, and the same again for the file alone."""
-    n_rejected = Counter({"rejected": len(rejected)})
-    of_file = {f"{SOURCE}{name}/{key}": n for key, n in (counters + n_rejected).items()}
-    return dict(counters) | of_file
+PHASES = (Phase(graph),)
 
 
 def write_side_files(build: Build) -> None:
@@ -306,7 +234,7 @@ def _columns_by_split(build: Build) -> dict[str, Any]:
     """Open the sentences of each split that has a file, as often as is asked."""
     shards: dict[str, list[Path]] = {split: [] for split in SPLITS}
     for unit, path in zip(build.plan.units, build.shard_paths(""), strict=True):
-        own = unit.settings["split"]
+        own = build.plan.parameters["splits"][unit.inputs[0].name]
         for split in SPLITS if own == CUT else (own,):
             shards[split].append(path)
     return {split: partial(_columns, paths, split) for split, paths in shards.items() if paths}

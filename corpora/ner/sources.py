@@ -1,5 +1,6 @@
 """What each file of a NER set holds: counted as the file has it, before labels are mapped."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -50,6 +51,14 @@ def list_sources(
         )
         for name, layout in layouts.items()
     ]
+
+
+def with_counts_of_source(
+    counters: Mapping[str, int], name: str, *, n_rejected: int
+) -> dict[str, int]:
+    """Counters, and the same again for the file of that name alone."""
+    of_file = Counter(counters) + Counter({"rejected": n_rejected})
+    return {**counters, **{f"{PREFIX}{name}/{key}": count for key, count in of_file.items()}}
 
 
 def _row(source: Source) -> list[str]:

@@ -169,9 +169,10 @@ def run_docs(folder, output, words):
     return text_to_documents.main(["--input", str(made), "--output", str(output)])
 
 
-def run_ner(folder, output, words):
+def run_ner(folder, output, words, *options):
     files = write_files(folder, "conll", "In O\n{} B-LOC\n. O\n\n".format, words)
-    return benchmark_to_ner.main(["--input", f"{files}/*.conll", "--output", str(output)])
+    command = ["--input", f"{files}/*.conll", *options]
+    return benchmark_to_ner.main([*command, "--output", str(output)])
 
 
 def run_augment(folder, output, words):

@@ -13,7 +13,7 @@ from pipelines.failures import UnitFailedError
 from pipelines.in_memory import run_graph
 from pipelines.outcomes import Filtered
 from pipelines.transforms.elements import EndOfUnit, InUnit
-from tests.pipelines.test_record_errors import WORDS, run_augment
+from tests.pipelines.test_record_errors import WORDS, run_augment, run_ner
 from tests.pipelines.test_tei_to_ner import LETTERS, OPTIONS, files_of
 
 
@@ -39,9 +39,14 @@ def run_letters(_folder, output, _words):
     return tei_to_ner.main(["--input", str(LETTERS), *OPTIONS, "--output", str(output)])
 
 
+def run_divided(folder, output, words):
+    return run_ner(folder, output, words, "--split", "sentence")
+
+
 GRAPHS = {
     "tei_to_ner": (run_letters, 4),
     "augment_mentions": (run_augment, 6),
+    "benchmark_to_ner": (run_divided, 4),
 }
 """How each is run, and the number of its steps at least."""
 

@@ -1,0 +1,140 @@
+"""NER sets as they are published: read, made into rows, divided."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from corpora.document import Rejected
+from corpora.ner.files import Part, read_file
+from corpora.ner.found import Found, Origin
+from corpora.ner.labels import LabelMap, load_label_map
+from corpora.ner.layout import Layout
+from corpora.ner.sentence_rows import RowMaker
+from corpora.ner.sources import with_counts_of_source
+from corpora.plan import InputFile, Unit
+from corpora.record_errors import read_file_records
+from corpora.splits import SPLITS, with_splits
+from pipelines.outcomes import Counts, Rows
+from pipelines.transforms.elements import PerRecord, PerUnit, ReadUnits, Work
+
+
+@dataclass(frozen=True, slots=True)
+class FoundSentences:
+    """Sentences as they stand in a file, or in a part of it."""
+
+    source: str
+    """The relative name of the file."""
+    found: Found
+    origin: Origin
+    layout: Layout
+    position: str = ""
+
+
+@dataclass(kw_only=True, eq=False)
+class ReadNerFiles(ReadUnits[FoundSentences | Rejected | Counts]):
+    """Read the sentences of NER files, with the tags that they have there.
+
+    ``PCollection[Unit]`` -> ``PCollection[InUnit[FoundSentences | Rejected | Counts]]``
+    """
+
+    layouts: Mapping[str, Layout]
+    """Of each file, by its name."""
+
+    def read(self, unit: Unit) -> Iterator[FoundSentences | Rejected | Counts]:
+        """Read the files of a unit, or its part of one; raises ``InputChangedError``."""
+        for file in unit.inputs:
+            layout = self.layouts[file.name]
+            if layout.encoding != "utf-8":
+                yield Counts({f"encoding.{layout.encoding}": 1})
+            of_file = read_file(file.check(), layout, name=file.name, part=Part(**unit.part))
+            for of_part in read_file_records(of_file, source=file.name):
+                if isinstance(of_part, Rejected):
+                    yield of_part
+                    continue
+                found, origin = of_part
+                if isinstance(found, Rejected):
+                    yield found
+                else:
+                    yield FoundSentences(file.name, found, origin, layout)
+
+
+@dataclass(kw_only=True, eq=False)
+class MakeNerRows(PerRecord[FoundSentences, Rows | Counts | Rejected]):
+    """Make rows of sentences: tags become IOB2, labels are mapped, long sentences cut.
+
+    ``PCollection[InUnit[FoundSentences]]`` -> ``PCollection[InUnit[Rows | Counts | Rejected]]``
+    """
+
+    splits: Mapping[str, str] = field(default_factory=dict)
+    """Of each file, by its name; of others it is train until ``DivideSentences``."""
+    illegal: Literal["repair", "reject"] = "repair"
+    """What becomes of tags that their scheme does not allow."""
+    labels: InputFile | None = None
+    """A map of labels."""
+    max_tokens: int = 0
+    """Longer sentences are cut; 0: none is."""
+    takes = FoundSentences
+
+    def read(self, record: FoundSentences, unit: Unit) -> Iterator[Rows | Counts | Rejected]:  # noqa: ARG002
+        """Make the rows of what was found at once."""
+        maker = RowMaker(
+            split=self.splits.get(record.source, SPLITS[0]),
+            illegal=self.illegal,
+            labels=_label_map(self.labels) if self.labels else None,
+            max_tokens=self.max_tokens,
+        )
+        made = maker.make(record.found, record.layout, record.origin)
+        yield from made.rejected
+        for batch in made.batches:
+            yield Rows("", batch)
+        yield Counts(
+            with_counts_of_source(made.counters, record.source, n_rejected=len(made.rejected)),
+            read=made.n_records,
+            written=made.n_records,
+        )
+
+
+@cache
+def _label_map(file: InputFile) -> LabelMap:
+    file.read()  # raises where it changed since the plan was made
+    return load_label_map(Path(file.path))
+
+
+@dataclass(kw_only=True, eq=False)
+class DivideSentences(PerUnit[Rows, Rows]):
+    """Choose the split of each sentence by the hash of its document, or of itself.
+
+    ``PCollection[InUnit[Rows]]`` -> ``PCollection[InUnit[Rows]]``
+    """
+
+    by: Literal["document", "sentence"]
+    """What goes whole to one side."""
+    ratios: Mapping[str, float]
+    """Weight of each split."""
+    seed: int = 1
+    splits: Mapping[str, str] = field(default_factory=dict)
+    """Of files that are not divided, by their names; none is in a unit with others."""
+    takes = Rows
+
+    def begin(self, unit: Unit) -> Work[Rows, Rows]:
+        """Begin a unit."""
+        return _DivideSentences(self, is_divided=unit.inputs[0].name not in self.splits)
+
+
+@dataclass(frozen=True, slots=True)
+class _DivideSentences:
+    step: DivideSentences
+    is_divided: bool
+
+    def process(self, rows: Rows) -> Iterator[Rows]:
+        if not self.is_divided:
+            yield rows
+            return
+        column = "document_id" if self.step.by == "document" else "id"
+        divided = with_splits(rows.batch, by=column, ratios=self.step.ratios, seed=self.step.seed)
+        yield Rows(rows.dataset, divided)
+
+    def finish(self) -> tuple[()]:
+        return ()
