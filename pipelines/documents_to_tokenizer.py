@@ -8,19 +8,20 @@ Examples:
 """
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
-from itertools import repeat
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from corpora.build import Build, Scratch
-from corpora.document import Rejected
+from corpora.build import Build
 from corpora.errors import UsageError
 from corpora.plan import InputFile, Plan, Stage, Unit
+from pipelines.graph import Phase, Run
 from pipelines.options import CommonOptions, option
-from pipelines.outcomes import Counts, Rows, Written, Yield
 from pipelines.run import run
+
+if TYPE_CHECKING:
+    from corpora.tokenizer_learning import Rules
 
 ABOUT = __doc__
 DATASETS = {"": "pieces"}
@@ -70,25 +71,30 @@ def plan(options: Options) -> Plan:
 
     _check(options)
     files = find_shards(options.input, "documents", exclude=options.exclude)[: options.limit]
-    settings = {
-        "size": options.size,
-        "cased": options.cased,
-        "characters": options.characters,
-        "coverage": options.coverage,
-        "min_count": options.min_count,
-        "max_words": options.max_words,
-    }
     return Plan(
         pipeline="documents_to_tokenizer",
         datasets=DATASETS,
-        parameters=settings
+        parameters=asdict(_rules(options))
         | {
             "limit": options.limit,
             "exclude": list(options.exclude),
             "tokenizers": version("tokenizers"),
         },
-        units=(Unit(0, (), {}, settings),),
-        stages=tuple(_stages(files, settings)),
+        units=(Unit(0, (), {}, {}),),
+        stages=tuple(_stages(files)),
+    )
+
+
+def _rules(options: Options) -> "Rules":
+    from corpora.tokenizer_learning import Rules
+
+    return Rules(
+        size=options.size,
+        cased=options.cased,
+        characters=options.characters,
+        coverage=options.coverage,
+        min_count=options.min_count,
+        max_words=options.max_words,
     )
 
 
@@ -105,59 +111,55 @@ def _check(options: Options) -> None:
         raise UsageError(f"--coverage {options.coverage}: must be above 0, and at most 1.")
 
 
-def _stages(files: Sequence[InputFile], settings: Mapping[str, Any]) -> Iterator[Stage]:
+def _stages(files: Sequence[InputFile]) -> Iterator[Stage]:
     n_parts = max(1, -(-sum(file.size for file in files) // PART_BYTES))
-    settings = {"cased": settings["cased"], "n_parts": n_parts}
-    readers = tuple(Unit(number, (file,), {}, settings) for number, file in enumerate(files))
+    readers = tuple(Unit(number, (file,), {}, {}) for number, file in enumerate(files))
     parts = tuple(Unit(number, (), {}, {}) for number in range(n_parts))
     yield Stage("count", readers, {"counts": "word_counts"})
     yield Stage("merge", parts, {"totals": "word_totals"})
 
 
-def count(unit: Unit, _: Scratch) -> Iterator[Yield]:
-    """Count the words of a shard."""
-    from corpora.entity_counts import by_part, parts_of
-    from corpora.record_errors import read_rows
-    from corpora.schemas import SCHEMAS
-    from corpora.shards import read_batches
-    from corpora.word_counts import WordCounter
+def count(units: Any, options: Options, run: Run) -> Any:
+    """Count the words of documents."""
+    from pipelines.transforms.documents import ReadDocuments
+    from pipelines.transforms.tokenizer import CountWords
 
-    counter = WordCounter(cased=unit.settings["cased"])
-    for batch in read_batches(unit.inputs[0].check(), SCHEMAS["documents"], columns=("id", "text")):
-        for rows, made in read_rows(
-            batch, lambda rows: counter.add(rows.column("text").to_pylist())
-        ):
-            if isinstance(made, Rejected):
-                yield made
-            else:
-                yield from repeat(Written(()), rows.num_rows)
-    table = counter.table()
-    parts = parts_of(table.column("word"), unit.settings["n_parts"])
-    for rows in by_part(table, parts, schema="word_counts"):
-        yield Rows("counts", rows)
+    return (
+        units
+        | ReadDocuments(columns=("id", "text"))
+        | CountWords(cased=options.cased, n_parts=run.n_units["merge"])
+        | run.write_shards("count")
+    )
 
 
-def merge(unit: Unit, scratch: Scratch) -> Iterator[Yield]:
-    """Add up the counts of a part of the words."""
-    from corpora import word_counts
-    from corpora.entity_counts import read_part
+def merge(units: Any, _: Options, run: Run) -> Any:
+    """Add up the counts of each part of the words."""
+    from pipelines.transforms.stages import ReadPart
+    from pipelines.transforms.tokenizer import SumWords
 
-    for batch in word_counts.merge(read_part(scratch.shards("counts"), unit.number)):
-        yield Rows("totals", batch)
+    return (
+        units
+        | ReadPart(folder=run.folder, datasets=("counts",))
+        | SumWords()
+        | run.write_shards("merge")
+    )
 
 
-def write(unit: Unit, scratch: Scratch) -> Iterator[Yield]:
+def learn(units: Any, options: Options, run: Run) -> Any:
     """Learn the vocabulary, and count its pieces."""
-    from corpora.tokenizer_learning import Rules, learn, limited, measure, piece_rows
-    from corpora.word_counts import CharacterCounts, WordTable
+    from pipelines.transforms.stages import ListShards
+    from pipelines.transforms.tokenizer import CountPieces, LearnPieces
 
-    words = WordTable(scratch.shards("totals"))
-    rules = limited(Rules(**unit.settings), words)
-    characters = CharacterCounts.of(words)
-    pieces = learn(words, characters, rules)
-    measured = measure(words, characters, pieces, rules=rules)
-    yield Rows("", piece_rows(pieces, measured.counts))
-    yield Counts(measured.counters)
+    return (
+        units
+        | ListShards(folder=run.folder, dataset="totals")
+        | LearnPieces(rules=_rules(options))
+        | CountPieces()
+        | run.write_shards()
+    )
+
+
+PHASES = (Phase(count, "count"), Phase(merge, "merge"), Phase(learn))
 
 
 def write_side_files(build: Build) -> None:

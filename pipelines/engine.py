@@ -43,6 +43,7 @@ def describe(build: Build, *, code: str) -> Run:
         folder=str(folder),
         fingerprint=plan.fingerprint,
         datasets={stage.name: stage.datasets for stage in plan.stages} | {"": plan.datasets},
+        n_units={stage.name: len(stage.units) for stage in plan.stages} | {"": len(plan.units)},
         parameters=plan.parameters,
         auxiliary={name: carry.carried(file) for name, file in plan.auxiliary.items()},
         code=code,

@@ -38,6 +38,8 @@ class Run:
     fingerprint: str
     datasets: Mapping[str, Mapping[str, str]]
     """Of each stage: name of a dataset to the name of its schema."""
+    n_units: Mapping[str, int]
+    """Of each stage."""
     parameters: Mapping[str, Any]
     """Of the plan."""
     auxiliary: Mapping[str, InputFile]

@@ -1,11 +1,12 @@
 """Between two phases: what units of the first wrote is read, merged, and cleared of duplicates."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from corpora.build import Scratch
 from corpora.doubles import DuplicateRows, find_doubles
+from corpora.entity_counts import read_part
 from corpora.plan import Unit
 from corpora.schemas import SCHEMAS
 from corpora.shards import read_batches
@@ -32,6 +33,50 @@ class ReadStage(ReadUnits[Rows]):
             path = scratch.shard(dataset, unit.number)
             for batch in read_batches(path, SCHEMAS[schema]):
                 yield Rows(dataset, batch)
+
+
+@dataclass(kw_only=True, eq=False)
+class ReadPart(ReadUnits[Rows]):
+    """Read a part of what all units of an earlier phase wrote: that with the number of the unit.
+
+    ``PCollection[Unit]`` -> ``PCollection[InUnit[Rows]]``
+    """
+
+    folder: str
+    """Of the run."""
+    datasets: Sequence[str]
+    """Names of intermediate datasets whose batches hold one part each; read in this order."""
+
+    def read(self, unit: Unit) -> Iterator[Rows]:
+        """Read the batches of a part."""
+        scratch = Scratch(Path(self.folder))
+        for dataset in self.datasets:
+            for table in read_part(scratch.shards(dataset), unit.number):
+                for batch in table.to_batches():
+                    yield Rows(dataset, batch)
+
+
+@dataclass(frozen=True, slots=True)
+class StageShards:
+    """The shards of an intermediate dataset, of all units, in their order."""
+
+    paths: Sequence[Path]
+
+
+@dataclass(kw_only=True, eq=False)
+class ListShards(ReadUnits[StageShards]):
+    """Name the shards that all units of an earlier phase wrote, for a step that reads them itself.
+
+    ``PCollection[Unit]`` -> ``PCollection[InUnit[StageShards]]``
+    """
+
+    folder: str
+    """Of the run."""
+    dataset: str
+
+    def read(self, unit: Unit) -> Iterator[StageShards]:  # noqa: ARG002 - they are those of all
+        """Name them."""
+        yield StageShards(Scratch(Path(self.folder)).shards(self.dataset))
 
 
 @dataclass(kw_only=True, eq=False)

@@ -18,15 +18,13 @@ from corpora.schemas import SCHEMAS
 from corpora.shards import ShardWriter, open_dataset
 from corpora.tokenizer_learning import Rules, learn, limited
 from corpora.tokenizers import SPECIALS, UNK, Tokenizer, wordpiece
-from corpora.word_counts import CharacterCounts, WordCounter, WordTable, merge
+from corpora.word_counts import CharacterCounts, WordCounter, WordTable, WordTotals
 from pipelines import documents_to_tokenizer as pipeline
-from pipelines.run import _tasks
-from pipelines.work import do_merge, do_unit
 from tests.corpora.small_bert import CHARACTERS
 from tests.pipelines.document_dataset import write_dataset
+from tests.pipelines.graph_runs import do_jobs
 from tests.pipelines.test_tei_to_ner import files_of
 
-NAME = "pipelines.documents_to_tokenizer"
 TEXTS = [
     "Über allen Gipfeln ist Ruh, in allen Wipfeln spürest du kaum einen Hauch.",
     "Der Zauberlehrling: Hat der alte Hexenmeister sich doch einmal wegbegeben!",
@@ -46,13 +44,9 @@ def documents(texts):
 def build(output, *inputs, reverse=False, **options):
     """Run it in this process; the units of each stage in the other order if ``reverse``."""
     options = {"size": 300, **options}
-    plan = pipeline.plan(pipeline.Options(input=tuple(map(str, inputs)), output=output, **options))
-    with hold(output, plan) as work:
-        for tasks, merged in _tasks(NAME, work.pending(), build=work):
-            for task in reversed(tasks) if reverse else tasks:
-                do_unit(task)
-            if merged:
-                do_merge(merged)
+    chosen = pipeline.Options(input=tuple(map(str, inputs)), output=output, **options)
+    with hold(output, pipeline.plan(chosen)) as work:
+        do_jobs(work, pipeline, chosen, reverse=reverse)
         work.publish(pipeline.write_side_files)
     return output
 
@@ -96,8 +90,10 @@ def table_of(folder, counts):
 
     words = {"word": list(counts), "count": list(counts.values())}
     path = Path(folder) / "words.arrow"
+    totals = WordTotals()
+    totals.add(pa.table(words))
     with ShardWriter(path, SCHEMAS["word_totals"]) as writer:
-        for batch in merge([pa.table(words)]):
+        for batch in totals.batches():
             writer.write_batch(batch)
     return WordTable([path])
 

@@ -200,6 +200,10 @@ def on_documents(pipeline, *options):
     )
 
 
+def run_tokenizer(folder, output, words):
+    return run_on_documents(documents_to_tokenizer, folder=folder, output=output, words=words)
+
+
 def beyond_head(args):
     """What is read of a file, but where only its layout is sought."""
     data, _, origin = args
@@ -234,7 +238,7 @@ CASES = {
         "_surfaces",
         repr,
     ),
-    "tokenizer": (on_documents(documents_to_tokenizer), word_counts.WordCounter, "add", repr),
+    "tokenizer": (run_tokenizer, word_counts.WordCounter, "add", repr),
     "lexicon": (
         on_documents(documents_to_lexicon, "--min-count", "2", "--symbols", "words"),
         slices,
