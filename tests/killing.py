@@ -199,7 +199,8 @@ class Killer:
         if files_of(self.output) != self.new:
             found.append("other bytes than an undisturbed run")
         if names_in(self.output) != self.left:
-            found.append(f"other files: {sorted(names_in(self.output) ^ self.left)}")
+            others = sorted(names_in(self.output) ^ self.left)
+            found.append(f"{len(others)} other files: {', '.join(others[:5])}")
         self.report.violations += [f"operation {number}: {what}" for what in found]
 
     def _looked_at(self) -> Iterator[str]:

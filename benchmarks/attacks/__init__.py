@@ -1,0 +1,1 @@
+"""Attacks on what Onoma reads, by what they aim at; ``benchmarks/attack.py`` runs them."""
