@@ -16,33 +16,33 @@ from corpora.schemas import SCHEMAS
 from corpora.shards import read_batches
 
 _SCHEMA = SCHEMAS["document_shares"]
+COLUMNS = ("id", "sentences")
+"""Of documents: what decides."""
 _NOBODY: tuple[float, float] = (1.0, 0.0)
 
 
-def extremes(shard: Path, *, seed: int) -> tuple[float, float]:
-    """The lowest and the highest share of those documents of a shard that have sentences.
+class ShareRange:
+    """The lowest and the highest share of documents that have sentences; 1 and 0 for none."""
 
-    1 and 0 where there are none.
-    """
-    lowest, highest = _NOBODY
-    for batch in read_batches(shard, SCHEMAS["documents"], columns=("id", "sentences")):
+    def __init__(self, *, seed: int) -> None:
+        self._seed = seed
+        self._lowest, self._highest = _NOBODY
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Look at documents; the batch has the columns ``COLUMNS``."""
         has_any = pc.greater(pc.list_value_length(batch.column("sentences")).fill_null(0), 0)
         for id in batch.column("id").filter(has_any).to_pylist():
-            at = share(id, seed=seed)
-            lowest, highest = min(lowest, at), max(highest, at)
-    return lowest, highest
+            at = share(id, seed=self._seed)
+            self._lowest, self._highest = min(self._lowest, at), max(self._highest, at)
 
-
-def to_batch(found: tuple[float, float]) -> pa.RecordBatch:
-    """Put ``extremes`` into a row."""
-    lowest, highest = found
-    return pa.RecordBatch.from_pylist(
-        [{"lowest": lowest, "highest": highest}], schema=_SCHEMA.columns
-    )
+    def batch(self) -> pa.RecordBatch:
+        """A row of ``document_shares``."""
+        row = {"lowest": self._lowest, "highest": self._highest}
+        return pa.RecordBatch.from_pylist([row], schema=_SCHEMA.columns)
 
 
 def merge(shards: Iterable[Path]) -> tuple[float, float]:
-    """The ``extremes`` of all shards, of the rows for each."""
+    """The lowest and the highest share of all, of shards of ``document_shares``."""
     rows = [
         row for path in shards for batch in read_batches(path, _SCHEMA) for row in batch.to_pylist()
     ]
@@ -53,8 +53,9 @@ def merge(shards: Iterable[Path]) -> tuple[float, float]:
 def threshold(held_out: float, found: tuple[float, float]) -> float:
     """Below which share a document is held out, if about ``held_out`` of all shall be.
 
-    ``found`` are the ``extremes`` of all documents: of several, at least one is below, and one is
-    not. A single document is not held out. Where nothing shall be held out, nothing is.
+    ``found`` are the lowest and the highest share of all documents: of several, at least one is
+    below, and one is not. A single document is not held out. Where nothing shall be held out,
+    nothing is.
     """
     lowest, highest = found
     if lowest >= held_out > 0:

@@ -9,28 +9,27 @@ Examples:
 
 import logging
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from corpora.build import Build, Scratch
-from corpora.document import ORIGINS, Rejected
+from corpora.document import ORIGINS
 from corpora.errors import CorpusError, UsageError
-from corpora.parsing import read_json
 from corpora.plan import InputFile, Plan, Stage, Unit, describe_file, fingerprint_of
+from pipelines.graph import Phase, Run
 from pipelines.options import CommonOptions, option
-from pipelines.outcomes import Counts, Filtered, Outcome, Rows, Written, Yield
 from pipelines.run import run
+
+if TYPE_CHECKING:
+    from corpora.examples import Rules
 
 log = logging.getLogger(__name__)
 ABOUT = __doc__
 DATASETS = {"": "examples"}
 TOKENIZER, VOCAB = "tokenizer ", "entity vocabulary "
-SHARES = "shares.json"
-_WRITTEN = Written(())
 _SPECIAL_PIECES = 2  # [CLS] and [SEP], which models add
 _CASED = {"auto": None, "yes": True, "no": False}
 _TOKENIZER_FILES = (
@@ -120,8 +119,7 @@ def plan(options: Options) -> Plan:
 
     _check(options)
     files = find_shards(options.input, "documents", exclude=options.exclude)[: options.limit]
-    cased = _CASED[options.tokenizer_cased]
-    tokenizer = Tokenizer.open(options.tokenizer, cased=cased)
+    tokenizer = Tokenizer.open(options.tokenizer, cased=_CASED[options.tokenizer_cased])
     parameters = {
         name: getattr(options, name)
         for name in (
@@ -143,22 +141,13 @@ def plan(options: Options) -> Plan:
         "tokenizers": version("tokenizers"),
         **_identity(options.entity_vocab),
     }
-    auxiliary = _auxiliary(options)
-    vocab = options.entity_vocab and str(options.entity_vocab.absolute())
-    paths = {
-        "tokenizer_path": str(options.tokenizer.absolute()),
-        "tokenizer_cased": cased,
-        "vocab_path": vocab,
-    }
-    units = tuple(
-        Unit(number, (file,), auxiliary, parameters | paths) for number, file in enumerate(files)
-    )
+    units = tuple(Unit(number, (file,), {}, {}) for number, file in enumerate(files))
     return Plan(
         pipeline="documents_to_examples",
         datasets=DATASETS,
         parameters=parameters | {"limit": options.limit, "exclude": list(options.exclude)},
         units=units,
-        auxiliary=auxiliary,
+        auxiliary=_auxiliary(options),
         stages=(Stage("sample", units, {"shares": "document_shares"}),),
     )
 
@@ -227,95 +216,91 @@ def _auxiliary(options: Options) -> dict[str, InputFile]:
     return files
 
 
-def sample(unit: Unit, _: Scratch) -> Iterator[Yield]:
-    """Find the shares of the documents of a shard, which decide what is held out."""
-    from corpora.held_out import extremes, to_batch
+def sample(units: Any, options: Options, run: Run) -> Any:
+    """Find the shares of all documents, which decide what is held out."""
+    from corpora.held_out import COLUMNS
+    from pipelines.transforms.documents import ReadDocuments
+    from pipelines.transforms.examples import FindShares
 
-    yield Rows("shares", to_batch(extremes(unit.inputs[0].check(), seed=unit.settings["seed"])))
-
-
-def after_sample(scratch: Scratch) -> Iterator[Yield]:
-    """Write down what the units found."""
-    from corpora.held_out import merge
-    from corpora.shards import write_json
-
-    write_json(scratch.tables / SHARES, merge(scratch.shards("shares")))
-    yield Counts({})
-
-
-def write(unit: Unit, scratch: Scratch) -> Iterator[Yield]:
-    """Make the examples of a shard of documents."""
-    from corpora.example_losses import Listing
-    from corpora.examples import COLUMNS, in_chunks
-    from corpora.record_errors import read_rows
-    from corpora.schemas import SCHEMAS
-    from corpora.shards import read_batches
-
-    maker, listing = _maker(unit, scratch), Listing()
-    shard = unit.inputs[0].check()
-    for batch in read_batches(shard, SCHEMAS["documents"], columns=COLUMNS):
-        for chunk in in_chunks(batch):
-            for rows, made in read_rows(chunk, maker.make):
-                if isinstance(made, Rejected):
-                    yield made
-                    continue
-                yield from map(_outcome, rows.column("id").to_pylist(), made.fates)
-                yield Rows("", made.examples)
-                yield Counts(made.counters, notes=listing.take(made.lost))
-
-
-def _outcome(id: str, fate: str) -> Outcome:
-    from corpora.examples import UNSPLIT, WRITTEN
-
-    if fate == WRITTEN:
-        return _WRITTEN
-    if fate != UNSPLIT:
-        return Filtered(id, fate)
-    message = (
-        f"{id}: has text, but no sentences. Make the documents again with a pipeline that cuts "
-        "sentences."
+    return (
+        units
+        | ReadDocuments(columns=COLUMNS)
+        | FindShares(seed=options.seed)
+        | run.write_shards("sample")
     )
-    return Rejected(source=id, position="", reason=fate, message=message)
 
 
-def _maker(unit: Unit, scratch: Scratch) -> Any:
+def merge(units: Any, options: Options, run: Run) -> Any:
+    """Write down what the units found, and the tokenizer."""
+    from pipelines.transforms.elements import ReadNothing
+    from pipelines.transforms.examples import KeepTokenizer, MergeShares
+
+    return (
+        units
+        | ReadNothing()
+        | MergeShares(folder=run.folder)
+        | KeepTokenizer(
+            path=options.tokenizer.absolute(),
+            into=_kept_tokenizer(run.folder),
+            cased=_CASED[options.tokenizer_cased],
+            files=_named(TOKENIZER, run.auxiliary),
+        )
+        | run.write_nothing("sample")
+    )
+
+
+def make(units: Any, options: Options, run: Run) -> Any:
+    """Make examples of documents, and write them."""
+    from corpora.examples import COLUMNS
+    from pipelines.transforms.documents import ReadDocuments
+    from pipelines.transforms.examples import MakeExamples
+
+    vocab = options.entity_vocab
+    return (
+        units
+        | ReadDocuments(columns=COLUMNS)
+        | MakeExamples(
+            folder=run.folder,
+            tokenizer=_kept_tokenizer(run.folder),
+            rules=_rules(options),
+            vocab=vocab.absolute() if vocab else None,
+            vocab_files=_named(VOCAB, run.auxiliary),
+        )
+        | run.write_shards()
+    )
+
+
+PHASES = (Phase(sample, "sample", merge), Phase(make))
+
+
+def _kept_tokenizer(folder: Path | str) -> Path:
+    """Where a run keeps its tokenizer."""
+    return Scratch(Path(folder)).tables / "tokenizer"
+
+
+def _named(prefix: str, files: Mapping[str, InputFile]) -> list[InputFile]:
+    return [file for name, file in files.items() if name.startswith(prefix)]
+
+
+def _rules(options: Options) -> "Rules":
     from corpora.example_mentions import MentionRules
-    from corpora.examples import ExampleMaker, Rules
-    from corpora.held_out import threshold
+    from corpora.examples import Rules
 
-    settings = unit.settings
-    extremes = read_json(scratch.tables / SHARES)
     mentions = MentionRules(
-        origins=tuple(settings["origins"]),
-        keep_unknown=settings["unknown_entities"] == "keep",
-        min_entity_count=settings["min_entity_count"],
-        max_pieces=settings["max_mention_pieces"],
-        max_entities=settings["max_entities"],
+        origins=tuple(_origins(options)),
+        keep_unknown=options.unknown_entities == "keep",
+        min_entity_count=options.min_entity_count,
+        max_pieces=options.max_mention_pieces,
+        max_entities=options.max_entities,
     )
-    rules = Rules(
-        length=settings["max_length"] - _SPECIAL_PIECES,
+    return Rules(
+        length=options.max_length - _SPECIAL_PIECES,
         mentions=mentions,
-        min_sentence_pieces=settings["min_sentence_pieces"],
-        only_with_mentions=settings["only_with_mentions"],
-        held_out=threshold(settings["held_out"], extremes),
-        seed=settings["seed"],
+        min_sentence_pieces=options.min_sentence_pieces,
+        only_with_mentions=options.only_with_mentions,
+        held_out=options.held_out,
+        seed=options.seed,
     )
-    files = tuple(unit.auxiliary.values())
-    for file in files:
-        file.check()
-    tokenizer = (settings["tokenizer_path"], settings["tokenizer_cased"])
-    return ExampleMaker(*_opened(tokenizer, settings["vocab_path"], files), rules)
-
-
-@lru_cache(maxsize=1)  # opened once by each worker; as long as the files are the same
-def _opened(
-    tokenizer: tuple[str, bool | None], vocab: str | None, _: tuple[InputFile, ...]
-) -> tuple[Any, Any]:
-    from corpora.entity_vocab import EntityVocab
-    from corpora.tokenizers import Tokenizer
-
-    path, cased = tokenizer
-    return Tokenizer.open(path, cased=cased), vocab and EntityVocab(vocab)
 
 
 def write_side_files(build: Build) -> None:
@@ -328,7 +313,7 @@ def write_side_files(build: Build) -> None:
     from corpora.shards import write_text
     from corpora.tokenizers import Tokenizer
 
-    parameters, auxiliary = build.plan.parameters, build.plan.auxiliary
+    parameters = build.plan.parameters
     summary = example_report.summarize(
         build.shard_paths(""),
         length=parameters["max_length"] - _SPECIAL_PIECES,
@@ -342,11 +327,9 @@ def write_side_files(build: Build) -> None:
     if named:
         write_text(build.side / example_losses.FILE, example_losses.to_tsv(named))
     if parameters["n_entities"]:
-        shards = [file.check() for name, file in auxiliary.items() if name.startswith(VOCAB)]
+        shards = [file.check() for file in _named(VOCAB, build.plan.auxiliary)]
         example_report.write_entities(build.side / "_entities.ipc", shards, summary.train)
-    settings = build.plan.units[0].settings
-    cased = settings["tokenizer_cased"]
-    Tokenizer.open(settings["tokenizer_path"], cased=cased).save(build.side)
+    Tokenizer.open(_kept_tokenizer(build.folder)).save(build.side)
 
 
 def _check_splits(n_documents: Mapping[str, int], *, held_out: float) -> None:

@@ -18,6 +18,7 @@ from corpora.schemas import SCHEMAS
 from corpora.shards import ShardWriter, open_dataset, read_batches, write_json
 from corpora.tokenizers import SPECIALS, Tokenizer, wordpiece
 from pipelines.documents_to_examples import main
+from tests.pipelines.interrupting import broken_after
 
 ENTITIES = {"x:Jena": 7, "x:Schiller": 3, "x:Goethe": 1}
 TEXT = "Schiller traf Goethe. Goethes Jena! Im Mai"
@@ -128,6 +129,17 @@ def test_two_workers_write_the_same_bytes(inputs, tmp_path):
     one = published(tmp_path / "one")
     assert "lost_mentions.tsv" in one
     assert one == published(tmp_path / "two")
+
+
+@pytest.mark.parametrize("stage", ["sample", ""])
+def test_killed_run_resumes_to_the_same_bytes(inputs, tmp_path, stage):
+    assert run(inputs, tmp_path / "undisturbed") == 0
+    with broken_after(1, stage=stage):
+        assert run(inputs, tmp_path / "out") == 1
+
+    assert run(inputs, tmp_path / "out") == 0
+
+    assert published(tmp_path / "out") == published(tmp_path / "undisturbed")
 
 
 def test_a_folder_of_examples_has_its_tokenizer(inputs, tmp_path):

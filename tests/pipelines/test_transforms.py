@@ -13,7 +13,13 @@ from pipelines.failures import UnitFailedError
 from pipelines.in_memory import run_graph
 from pipelines.outcomes import Filtered
 from pipelines.transforms.elements import EndOfUnit, InUnit
-from tests.pipelines.test_record_errors import WORDS, run_augment, run_ner, run_tokenizer
+from tests.pipelines.test_record_errors import (
+    WORDS,
+    run_augment,
+    run_examples,
+    run_ner,
+    run_tokenizer,
+)
 from tests.pipelines.test_tei_to_ner import LETTERS, OPTIONS, files_of
 
 
@@ -48,6 +54,7 @@ GRAPHS = {
     "augment_mentions": (run_augment, 6),
     "benchmark_to_ner": (run_divided, 4),
     "documents_to_tokenizer": (run_tokenizer, 11),
+    "documents_to_examples": (run_examples, 10),
 }
 """How each is run, and the number of its steps at least."""
 

@@ -1,0 +1,165 @@
+"""Documents to examples of pre-training: what is held out, the tokenizer, the examples."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+
+import pyarrow as pa
+
+from corpora.build import Scratch
+from corpora.document import Rejected
+from corpora.entity_vocab import EntityVocab
+from corpora.example_losses import Listing
+from corpora.examples import UNSPLIT, WRITTEN, ExampleMaker, Rules, in_chunks
+from corpora.held_out import ShareRange, merge, threshold
+from corpora.parsing import read_json
+from corpora.plan import InputFile, Unit
+from corpora.record_errors import read_rows
+from corpora.shards import write_json, write_text
+from corpora.tokenizers import Tokenizer
+from pipelines.outcomes import Counts, Filtered, Outcome, Rows, Written, Yield
+from pipelines.transforms.elements import Merge, PerUnit, Work
+
+SHARES = "shares.json"
+_WRITTEN = Written(())
+
+
+@dataclass(kw_only=True, eq=False)
+class FindShares(PerUnit[pa.RecordBatch, Rows]):
+    """Find the lowest and the highest share of documents, which decide what is held out.
+
+    ``PCollection[InUnit[pa.RecordBatch]]`` -> ``PCollection[InUnit[Rows]]``: batches with the
+    columns ``id`` and ``sentences`` of documents; a row of ``shares`` for each unit.
+    """
+
+    seed: int
+    takes = pa.RecordBatch
+
+    def begin(self, unit: Unit) -> Work[pa.RecordBatch, Rows]:  # noqa: ARG002 - all are alike
+        """Begin a unit."""
+        return _FindShares(ShareRange(seed=self.seed))
+
+
+@dataclass(frozen=True, slots=True)
+class _FindShares:
+    found: ShareRange
+
+    def process(self, batch: pa.RecordBatch) -> tuple[()]:
+        self.found.add(batch)
+        return ()
+
+    def finish(self) -> Iterator[Rows]:
+        yield Rows("shares", self.found.batch())
+
+
+@dataclass(kw_only=True, eq=False)
+class MergeShares(Merge[Counts]):
+    """Merge the shares that ``FindShares`` found for all units.
+
+    ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``
+    """
+
+    folder: str
+    """Of the run."""
+
+    def merge(self) -> Iterator[Counts]:
+        """Write the lowest and the highest of all."""
+        scratch = Scratch(Path(self.folder))
+        write_json(scratch.tables / SHARES, merge(scratch.shards("shares")))
+        yield Counts()
+
+
+@dataclass(kw_only=True, eq=False)
+class KeepTokenizer(Merge[Counts]):
+    """Write the tokenizer into the run, as all units and the published folder have it.
+
+    ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``
+    """
+
+    path: Path
+    """A tokenizer's folder, ``tokenizer.json`` or ``vocab.txt``."""
+    into: Path
+    """The folder that it is written to, in that of the run."""
+    cased: bool | None = None
+    """Of a ``vocab.txt``, whether capitals stay; None: as it shows."""
+    files: Sequence[InputFile] = ()
+    """Those that it consists of."""
+
+    def merge(self) -> Iterator[Counts]:
+        """Open it, and write it; raises ``InputChangedError`` where a file has changed."""
+        for file in self.files:
+            file.check()
+        self.into.mkdir(exist_ok=True)
+        for name, lines in Tokenizer.open(self.path, cased=self.cased).files().items():
+            write_text(self.into / name, lines)
+        yield Counts()
+
+
+@dataclass(kw_only=True, eq=False)
+class MakeExamples(PerUnit[pa.RecordBatch, Yield]):
+    """Make examples of documents: packed sentences, their subwords, words and entities.
+
+    ``PCollection[InUnit[pa.RecordBatch]]`` -> ``PCollection[InUnit[Written | Filtered | Rejected |
+    Rows | Counts]]``: batches with ``corpora.examples.COLUMNS`` of documents become rows of the
+    output.
+    """
+
+    folder: str
+    """Of the run, with what ``MergeShares`` wrote."""
+    tokenizer: Path
+    """A tokenizer's folder, that of ``KeepTokenizer``."""
+    rules: Rules
+    """``held_out`` is what is asked for: of several documents, one at least is held out."""
+    vocab: Path | None = None
+    """An entity vocabulary; without one, examples have no entities."""
+    vocab_files: Sequence[InputFile] = ()
+    """Those that it consists of."""
+    takes = pa.RecordBatch
+
+    def begin(self, unit: Unit) -> Work[pa.RecordBatch, Yield]:  # noqa: ARG002 - all are alike
+        """Begin a unit; raises ``InputChangedError`` where the vocabulary has changed."""
+        for file in self.vocab_files:
+            file.check()
+        extremes = read_json(Scratch(Path(self.folder)).tables / SHARES)
+        rules = replace(self.rules, held_out=threshold(self.rules.held_out, extremes))
+        opened = _opened(self.tokenizer, self.vocab, tuple(self.vocab_files))
+        return _MakeExamples(ExampleMaker(*opened, rules), Listing())
+
+
+@lru_cache(maxsize=1)  # opened once by each worker; as long as the files are the same
+def _opened(
+    tokenizer: Path, vocab: Path | None, _: tuple[InputFile, ...]
+) -> tuple[Tokenizer, EntityVocab | None]:
+    return Tokenizer.open(tokenizer), EntityVocab(vocab) if vocab else None
+
+
+@dataclass(frozen=True, slots=True)
+class _MakeExamples:
+    maker: ExampleMaker
+    listing: Listing
+
+    def process(self, batch: pa.RecordBatch) -> Iterator[Yield]:
+        for chunk in in_chunks(batch):
+            for rows, made in read_rows(chunk, self.maker.make):
+                if isinstance(made, Rejected):
+                    yield made
+                    continue
+                yield from map(_outcome, rows.column("id").to_pylist(), made.fates)
+                yield Rows("", made.examples)
+                yield Counts(made.counters, notes=self.listing.take(made.lost))
+
+    def finish(self) -> tuple[()]:
+        return ()
+
+
+def _outcome(id: str, fate: str) -> Outcome:
+    if fate == WRITTEN:
+        return _WRITTEN
+    if fate != UNSPLIT:
+        return Filtered(id, fate)
+    message = (
+        f"{id}: has text, but no sentences. Make the documents again with a pipeline that cuts "
+        "sentences."
+    )
+    return Rejected(source=id, position="", reason=fate, message=message)
