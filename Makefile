@@ -103,7 +103,7 @@ airflow: install $(AIRFLOW)/installed
 	$(AIRFLOW)/bin/python dags/samples/start.py
 
 test: install-dev $(AIRFLOW)/installed
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: install-dev
 	$(BIN)/ruff format --check .
