@@ -39,15 +39,8 @@ def describe(build: Build, *, code: str) -> Run:
     """Say what transforms may know of a run."""
     plan, folder = build.plan, build.folder.absolute()
     carry = Carrier(folder / "carried")
-    return Run(
-        folder=str(folder),
-        fingerprint=plan.fingerprint,
-        datasets={stage.name: stage.datasets for stage in plan.stages} | {"": plan.datasets},
-        n_units={stage.name: len(stage.units) for stage in plan.stages} | {"": len(plan.units)},
-        parameters=plan.parameters,
-        auxiliary={name: carry.carried(file) for name, file in plan.auxiliary.items()},
-        code=code,
-    )
+    auxiliary = {name: carry.carried(file) for name, file in plan.auxiliary.items()}
+    return Run.of(plan, folder=str(folder), auxiliary=auxiliary, code=code)
 
 
 @contextmanager

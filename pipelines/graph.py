@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from corpora.plan import InputFile
+from corpora.plan import InputFile, Plan
 
 if TYPE_CHECKING:
     from pipelines.transforms.shards import WriteShards
@@ -46,6 +46,26 @@ class Run:
     """Editions, tables, vocabularies, where workers find them."""
     code: str = ""
     """``version_of_code()`` where the run was planned; empty: workers need not compare it."""
+
+    @classmethod
+    def of(
+        cls,
+        plan: Plan,
+        *,
+        folder: str,
+        auxiliary: Mapping[str, InputFile] | None = None,
+        code: str = "",
+    ) -> "Run":
+        """Make it of a plan; ``auxiliary`` where its files lie elsewhere than the plan says."""
+        return cls(
+            folder=folder,
+            fingerprint=plan.fingerprint,
+            datasets={stage.name: stage.datasets for stage in plan.stages} | {"": plan.datasets},
+            n_units={stage.name: len(stage.units) for stage in plan.stages} | {"": len(plan.units)},
+            parameters=plan.parameters,
+            auxiliary=plan.auxiliary if auxiliary is None else auxiliary,
+            code=code,
+        )
 
     def write_shards(self, stage: str = "") -> "WriteShards":
         """Make the last step of a phase."""

@@ -54,6 +54,11 @@ class CommonOptions:
         help="stop when more than this share of the records, and more than ten, are rejected "
         "(default: 0.01)",
     )
+    show_graph: bool = option(
+        False,  # noqa: FBT003 - the default of a flag
+        action="store_true",
+        help="print the graph of transforms as Mermaid, and run nothing",
+    )
     beam: tuple[str, ...] = ()
     """Options that are Beam's."""
 

@@ -60,7 +60,7 @@ def run(name: str, argv: Sequence[str] | None = None) -> int:
         pipeline: Any = import_module(name)
         options = parse_options(pipeline.Options, argv, name=name, about=pipeline.ABOUT)
         output = str(options.output)
-        lines = _run(pipeline, name, options)
+        lines = _draw(pipeline, options) if options.show_graph else _run(pipeline, name, options)
     except UsageError as error:
         return _fail(str(error), status=2)
     except CorpusError as error:
@@ -115,6 +115,13 @@ def _run(pipeline: Any, name: str, options: CommonOptions) -> list[str]:
     if INTERNAL_ERROR in account.rejected:
         said.append(f"WARNING {INTERNAL_ERROR}: an error of Onoma; please report it, with {log}")
     return said + list(pipeline.next_steps(options))
+
+
+def _draw(pipeline: Any, options: CommonOptions) -> list[str]:
+    """Plan, and draw what would be done."""
+    from pipelines.picture import to_mermaid
+
+    return [to_mermaid(pipeline.PHASES, plan=pipeline.plan(options), options=options)]
 
 
 def _plan(pipeline: Any, options: CommonOptions) -> Any:

@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import apache_beam as beam
 import pyarrow as pa
 
 from corpora.build import Scratch
@@ -265,3 +266,34 @@ class _MatchTitles:
     def finish(self) -> Iterator[Yield]:
         n_again = self.resolver.n_again
         yield Counts(self.resolver.counters, reused={AGAIN: n_again} if n_again else {})
+
+
+@dataclass(kw_only=True, eq=False)
+class ReadWikipedia(beam.PTransform):
+    """Read the articles of a dump as documents, one by one.
+
+    The root of a pipeline -> ``PCollection[Document]``. Entities of links are named as the wikitext
+    names them: redirects are resolved by ``wikipedia_to_documents``, which reads all of a dump
+    first. Raises ``CorpusError`` where the file is no dump, or ends too early.
+    """
+
+    dump: str
+    """A file, or a pattern of several."""
+    folder: str
+    """For what is needed while it is read; all workers see it."""
+
+    def expand(self, pbegin: Any) -> Any:
+        """Apply it."""
+        from pipelines.transforms.plain import ToDocuments
+        from pipelines.wikipedia_to_documents import Options, plan
+
+        options = Options(input=(self.dump,), output=Path(self.folder))
+        planned = plan(options)
+        [stage] = planned.stages
+        return (
+            pbegin
+            | "Ranges" >> beam.Create(stage.units)
+            | ReadDump(max_page_bytes=options.max_page_bytes, folder=self.folder)
+            | ParsePages(settings=planned.parameters, folder=self.folder)
+            | ToDocuments()
+        )

@@ -12,6 +12,7 @@ from corpora import entity_counts, examples, word_counts
 from corpora.document import Document, Mention, Span
 from corpora.errors import InputChangedError
 from corpora.form_dictionary import SurfaceMatcher
+from corpora.form_table import FormTable
 from corpora.lexicon import slices
 from corpora.ner import readers, sentence_rows
 from corpora.news import pages, reading, rows
@@ -34,6 +35,7 @@ from pipelines import (
     wikipedia_to_documents,
 )
 from pipelines.transforms import tei as transforms
+from pipelines.transforms import text as text_transforms
 from tests.corpora.news.archive_samples import PAGE, plain, warc_record
 from tests.pipelines.document_dataset import write_dataset
 
@@ -279,7 +281,7 @@ def test_an_error_in_one_record_rejects_it_and_changes_no_other(breaks, tmp_path
 
 
 def test_a_document_whose_forms_cannot_be_sought_is_taken_back(breaks, tmp_path):
-    breaks(SurfaceMatcher, "find")
+    breaks(FormTable, "find")
 
     assert on_documents(documents_to_entity_vocab)(tmp_path / "in", tmp_path / "out", WORDS) == 0
 
@@ -360,7 +362,8 @@ def test_what_is_no_error_of_a_record_ends_the_run(breaks, tmp_path, error):
 
 
 def test_an_error_outside_a_record_ends_the_run(monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(text_to_documents, "_group", partial(_raise_for, exception=OursError))
+    raises = partial(_raise_for, exception=OursError)
+    monkeypatch.setattr(text_transforms.MakeDocuments, "begin", raises)
 
     assert run_text(tmp_path / "in", tmp_path / "out", WORDS) == 1
 

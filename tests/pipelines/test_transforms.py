@@ -1,13 +1,23 @@
 """Transforms: they fit together, whatever stands between them; a unit is never torn."""
 
+import runpy
+import shutil
 from collections import Counter
+from pathlib import Path
 
 import apache_beam as beam
 import pytest
 from apache_beam.pvalue import PCollection
 
 from corpora.build import hold
-from pipelines import tei_to_ner
+from corpora.inspection import main as shards
+from corpora.shards import open_dataset
+from pipelines import (
+    documents_to_entity_vocab,
+    tei_to_ner,
+    text_to_documents,
+    wikipedia_to_documents,
+)
 from pipelines.engine import describe
 from pipelines.failures import UnitFailedError
 from pipelines.in_memory import run_graph
@@ -21,6 +31,8 @@ from tests.pipelines.test_record_errors import (
     run_tokenizer,
 )
 from tests.pipelines.test_tei_to_ner import LETTERS, OPTIONS, files_of
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -91,3 +103,47 @@ def test_unit_that_a_runner_has_torn_fails(tmp_path):
 
         assert build.pending()
         assert not list(tmp_path.rglob(".tmp-*"))
+
+
+PAGES = (ROOT / "docs" / "pipelines.md").read_text("utf-8")
+WIKI = ROOT / "tests" / "data" / "wikipedia" / "kleinwiki-20261101-pages-articles.xml"
+
+
+def test_pipeline_of_a_stranger_runs_as_the_docs_have_it(tmp_path, monkeypatch):
+    shutil.copy(WIKI, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    for module, options in (
+        (wikipedia_to_documents, ["--input", WIKI.name, "--output", "build/wiki"]),
+        (documents_to_entity_vocab, ["--input", "build/wiki/documents", "--output", "build/vocab"]),
+    ):
+        assert module.main(options) == 0
+    program = PAGES.partition("```python\n")[2].partition("```")[0]
+    (tmp_path / "mine.py").write_text(program, "utf-8")
+
+    runpy.run_path("mine.py")
+
+    ours = {each.id: each for each in open_dataset("build/wiki/documents").records()}
+    theirs = list(open_dataset("build/mine").records())
+    assert [each.id for each in theirs] == [id for id in ours if len(ours[id].text) > 300]
+    assert all(each.text == ours[each.id].text and each.url is None for each in theirs)
+    assert {"link", "title_match"} <= {m.origin for each in theirs for m in each.mentions}
+    assert shards(["verify", "build/mine"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "input"),
+    [
+        (tei_to_ner, LETTERS),
+        (text_to_documents, ROOT / "tests/data/text/wulingzhen.txt"),
+        (wikipedia_to_documents, WIKI),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_pictures_of_the_docs_are_what_the_command_prints(pipeline, input, tmp_path, capsys):
+    command = ["--input", str(input), "--output", str(tmp_path / "out"), "--show-graph"]
+
+    assert pipeline.main(command) == 0
+
+    name = pipeline.__name__.rpartition(".")[2]
+    assert f"### {name}\n\n```mermaid\n{capsys.readouterr().out}```\n" in PAGES
+    assert not (tmp_path / "out").exists()

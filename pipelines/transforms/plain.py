@@ -1,0 +1,160 @@
+"""Documents as plain elements: for pipelines of your own, between steps of ours."""
+
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+import pyarrow as pa
+from apache_beam.transforms.window import GlobalWindow
+from apache_beam.utils.windowed_value import WindowedValue
+
+from corpora.document import Document
+from corpora.errors import CorpusError
+from corpora.form_dictionary import FormDictionary, Gate, choose_forms, read_meanings
+from corpora.plan import fingerprint_of, library_versions
+from corpora.repeated_ids import find_repeated
+from corpora.rows import document_from_row, document_to_row
+from corpora.schemas import SCHEMAS
+from corpora.shards import Shard, ShardWriter, open_dataset, write_json, write_text
+from pipelines.outcomes import Rows, Written
+from pipelines.transforms.elements import InUnit
+
+_SCHEMA = SCHEMAS["documents"]
+
+
+@dataclass(kw_only=True, eq=False)
+class ToDocuments(beam.PTransform):
+    """Give the documents of a graph one by one, without their units.
+
+    ``PCollection[InUnit[Written | Rows]]`` -> ``PCollection[Document]``. What was filtered or
+    rejected is left out, as are rows of other things.
+    """
+
+    def expand(self, pcoll: Any) -> Any:
+        """Apply it."""
+        return pcoll | beam.FlatMap(_documents).with_output_types(Document)
+
+
+def _documents(element: InUnit) -> Iterator[Document]:
+    value = element.value
+    if isinstance(value, Written):
+        yield from (record for record in value.records if isinstance(record, Document))
+    elif isinstance(value, Rows) and {"text", "mentions"} <= {*value.batch.schema.names}:
+        rows = value.batch.select(_SCHEMA.columns.names).to_pylist()
+        yield from map(document_from_row, rows)
+
+
+@dataclass(kw_only=True, eq=False)
+class MatchForms(beam.PTransform):
+    """Add a mention where a form of a vocabulary stands in a document and no mention is yet.
+
+    ``PCollection[Document]`` -> ``PCollection[Document]``. Forms are matched as they are written.
+    """
+
+    vocab: str
+    """A dataset of ``documents_to_entity_vocab``, which workers open once."""
+    lang: str | None = None
+    """Whose rules for words apply."""
+    min_link_probability: float = 0.05
+    min_prior: float = 0.5
+
+    def expand(self, pcoll: Any) -> Any:
+        """Apply it."""
+        return pcoll | beam.ParDo(_MatchForms(self)).with_output_types(Document)
+
+
+class _MatchForms(beam.DoFn):
+    def __init__(self, step: MatchForms) -> None:
+        self._step = step
+
+    def setup(self) -> None:
+        step = self._step
+        dataset = open_dataset(step.vocab, "entities")
+        meanings = read_meanings(dataset.path / shard.name for shard in dataset.shards)
+        gate = Gate(min_link_probability=step.min_link_probability, min_prior=step.min_prior)
+        chosen, _ = choose_forms(meanings, gate=gate, ignore_case=False, lang=step.lang)
+        self._forms = FormDictionary(chosen, lang=step.lang, ignore_case=False, right="word")
+
+    def process(self, document: Document) -> Iterator[Document]:
+        row = pa.RecordBatch.from_pylist([document_to_row(document)], schema=_SCHEMA.columns)
+        augmented, _ = self._forms.add_to(row, origin="title_match")
+        yield document_from_row(augmented.to_pylist()[0])
+
+
+@dataclass(kw_only=True, eq=False)
+class WriteDocuments(beam.PTransform):
+    """Write documents as a dataset; ``dataset.json`` comes last, when all shards are there.
+
+    ``PCollection[Document]`` -> ``PCollection[int]``, the number of documents. A shard holds a
+    bundle, and has a name by its content; shards are listed by the id of their first document.
+    Raises ``CorpusError`` where two documents have the same id, or where ``output`` is there.
+    """
+
+    output: str
+
+    def expand(self, pcoll: Any) -> Any:
+        """Apply it."""
+        folder = Path(self.output)
+        if folder.exists():
+            raise CorpusError(f"{folder}: is there already. Choose another folder.")
+        return (
+            pcoll
+            | "Shards" >> beam.ParDo(_WriteBundle(str(folder))).with_output_types(tuple[str, Shard])
+            | "All" >> beam.combiners.ToList()
+            | "Publish" >> beam.Map(_publish, str(folder)).with_output_types(int)
+        )
+
+
+class _WriteBundle(beam.DoFn):
+    def __init__(self, folder: str) -> None:
+        self._folder = Path(folder)
+
+    def start_bundle(self) -> None:
+        self._writer: ShardWriter | None = None
+
+    def process(self, document: Document) -> Iterable[Any]:
+        if self._writer is None:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            path = self._folder / f"shard-{uuid.uuid4().hex}.arrow"
+            self._writer = ShardWriter(path, _SCHEMA).__enter__()
+            self._first = document.id
+        self._writer.write(document_to_row(document))
+        return ()
+
+    def finish_bundle(self) -> Iterator[Any]:
+        if self._writer is None:
+            return
+        self._writer.__exit__(None)
+        shard = self._writer.shard
+        assert shard is not None  # noqa: S101 - it was closed without an exception
+        named = Shard(f"shard-{shard.sha256[:16]}.arrow", shard.rows, shard.bytes, shard.sha256)
+        (self._folder / shard.name).rename(self._folder / named.name)
+        yield WindowedValue((self._first, named), 0, [GlobalWindow()])
+
+
+def _publish(shards: Sequence[tuple[str, Shard]], output: str) -> int:
+    folder = Path(output)
+    folder.mkdir(parents=True, exist_ok=True)
+    listed = [shard for _, shard in sorted(shards, key=lambda item: item[0])]
+    if found := find_repeated([folder / shard.name for shard in listed], _SCHEMA):
+        raise CorpusError(f"{folder}: the id {found[0]!r} is met twice. Give each its own.")
+    n_documents = sum(shard.rows for shard in listed)
+    described = [asdict(shard) for shard in listed]
+    plan = {"pipeline": "WriteDocuments", "libraries": library_versions()}
+    write_text(folder / "rejected.jsonl", [])
+    account = {"read": n_documents, "written": n_documents, "filtered": {}, "rejected": {}}
+    write_json(
+        folder / "dataset.json",
+        {
+            "schema": _SCHEMA.name,
+            "version": _SCHEMA.version,
+            "plan": {"fingerprint": fingerprint_of(plan), **plan},
+            "shards": described,
+            "accounting": account,
+            "counters": {},
+        },
+    )
+    return n_documents
