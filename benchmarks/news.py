@@ -292,8 +292,7 @@ def write_articles(folder: Path, n: int, share: float) -> tuple[list[str], dict[
 def find(arguments: argparse.Namespace) -> None:
     """Find the doubles in a folder, and print them."""
     scratch = Scratch(arguments.folder)
-    n_units = len(scratch.shards("articles"))
-    _, found, _ = compare_all(scratch, [], n_units=n_units, threshold=arguments.threshold)
+    _, found, _ = compare_all(scratch, [], threshold=arguments.threshold)
     print(json.dumps([(int(row["id"]), int(row["twin"])) for row in found]))
 
 

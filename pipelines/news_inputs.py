@@ -5,9 +5,9 @@ What a crawl fetched lies in its archive, beside the output; everything after it
 
 import glob
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from corpora.errors import CorpusError, UsageError
 from corpora.plan import InputFile, Unit, describe_file, describe_files, find_inputs, make_units
@@ -77,7 +77,7 @@ def _find(patterns: Sequence[str], option: str, exclude: Sequence[str]) -> list[
 
 
 def archive_units(
-    patterns: Sequence[str], options: "Options", settings: Mapping[str, Any], *, range_bytes: int
+    patterns: Sequence[str], options: "Options", *, range_bytes: int
 ) -> Iterator[Unit]:
     """Cut archives into ranges; ``--limit`` counts records."""
     from corpora.news.archives import cut
@@ -89,15 +89,13 @@ def archive_units(
             if left is not None:
                 part["limit"] = min(left, n_records)
                 left -= part["limit"]
-            yield Unit(number, (file,), {}, settings, part)
+            yield Unit(number, (file,), {}, {}, part)
             number += 1
             if left == 0:
                 return
 
 
-def page_units(
-    options: "Options", settings: Mapping[str, Any]
-) -> tuple[list[Unit], dict[str, InputFile]]:
+def page_units(options: "Options") -> tuple[list[Unit], dict[str, InputFile]]:
     """Pack saved pages into units, each with its rows of the table."""
     from corpora.news.url_table import read_url_table
 
@@ -105,9 +103,7 @@ def page_units(
     told = read_url_table(options.urls, [file.name for file in files]) if options.urls else {}
     units = make_units(
         files,
-        settings=lambda inputs: (
-            dict(settings) | {"told": {f.name: told[f.name] for f in inputs if f.name in told}}
-        ),
+        settings=lambda inputs: {f.name: told[f.name] for f in inputs if f.name in told},
         auxiliary={},
     )
     auxiliary = {"urls": describe_file("urls", options.urls)} if options.urls else {}

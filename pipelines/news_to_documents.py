@@ -8,18 +8,16 @@ Examples:
 """
 
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
-from itertools import islice
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from corpora.build import Build, Scratch
-from corpora.document import Rejected
+from corpora.build import Build
 from corpora.errors import UsageError
 from corpora.language_tags import primary_language
 from corpora.plan import InputFile, Plan, Stage, Unit
+from pipelines.graph import Phase, Run
 from pipelines.news_inputs import (
     archive_units,
     archives_of,
@@ -29,8 +27,10 @@ from pipelines.news_inputs import (
     page_units,
 )
 from pipelines.options import CommonOptions, option
-from pipelines.outcomes import Counts, Filtered, Rows, Written, Yield
 from pipelines.run import run
+
+if TYPE_CHECKING:
+    from corpora.news.filters import Thresholds
 
 ABOUT = __doc__
 DATASETS = {"": "documents"}
@@ -38,7 +38,6 @@ READ = {"pages": "pages", "paragraphs": "news_paragraphs", "revisits": "news_rev
 CLEANED = {"articles": "pages", "signatures": "news_signatures"}
 RANGE_BYTES = 4 << 20
 """Part of an archive that a worker takes at once, as it lies on the disk."""
-BATCH_CHARACTERS = 1 << 20
 MAX_PAGE_MB = 500
 """The most that ``--max-page-size`` may allow."""
 
@@ -133,6 +132,11 @@ class Options(CommonOptions):
         10.0, type=float, metavar="S", help="of the processor for a page (default: 10)"
     )
 
+    @property
+    def max_page_bytes(self) -> int:
+        """Bytes of the largest page that is read."""
+        return int(self.max_page_size * 1e6)
+
 
 def plan(options: Options) -> Plan:
     """Crawl, if asked to; find the archives or pages, cut large archives, find earlier datasets."""
@@ -142,11 +146,11 @@ def plan(options: Options) -> Plan:
     settings = _settings(options) | {"with": check_installed(options.extractor)}
     auxiliary: dict[str, InputFile] = {}
     if options.html:
-        units, auxiliary = page_units(options, settings)
+        units, auxiliary = page_units(options)
     else:
         patterns = archives_of(options)
-        units = list(archive_units(patterns, options, settings, range_bytes=RANGE_BYTES))
-    plain = tuple(Unit(unit.number, (), {}, settings) for unit in units)
+        units = list(archive_units(patterns, options, range_bytes=RANGE_BYTES))
+    plain = tuple(Unit(unit.number, (), {}, {}) for unit in units)
     more = {
         "limit": options.limit,
         "exclude": list(options.exclude),
@@ -168,13 +172,11 @@ def _later_stages(units: tuple[Unit, ...], options: Options) -> tuple[Stage, ...
     """What is done once all pages are read; ``count`` and ``compare`` look at all, alone."""
     earlier = tuple(earlier_units(options.previous))
     shards = tuple(file for unit in earlier for file in unit.inputs)
-    minimum = {"min_pages": options.boilerplate_pages}
-    threshold = {"near_doubles": options.near_doubles, "n_units": len(units)}
     return (
-        Stage("count", (Unit(0, (), {}, minimum),), {"boilerplate": "news_boilerplate"}),
+        Stage("count", (Unit(0, (), {}, {}),), {"boilerplate": "news_boilerplate"}),
         Stage("clean", units, CLEANED),
         Stage("look_back", earlier, {"previous": "news_signatures"}),
-        Stage("compare", (Unit(0, shards, {}, threshold),), {"doubles": "news_doubles"}),
+        Stage("compare", (Unit(0, shards, {}, {}),), {"doubles": "news_doubles"}),
     )
 
 
@@ -203,136 +205,129 @@ def _check(options: Options) -> None:
 
 
 def _settings(options: Options) -> dict[str, Any]:
-    """What units must know to read."""
+    """What decides what becomes of a page."""
+    thresholds = thresholds_of(options)
     return {
         "extractor": options.extractor,
-        "thresholds": {
-            "langs": sorted(set(map(primary_language, options.lang))),
-            "min_characters": options.min_characters,
-            "max_non_letters": options.max_non_letters,
-            "max_links": options.max_links,
-            "stub_characters": options.stub_characters,
-            "keep_reserved": options.reserved == "keep",
-        },
+        "thresholds": asdict(thresholds) | {"langs": list(thresholds.langs)},
         "license": options.license,
-        "max_bytes": int(options.max_page_size * 1e6),
+        "max_bytes": options.max_page_bytes,
         "max_seconds": options.max_seconds,
     }
 
 
-def read(unit: Unit, _: Scratch) -> Iterator[Yield]:
-    """Read the pages of a unit: those that are articles become rows."""
-    from corpora.news.reading import PageReader
+def thresholds_of(options: Options) -> "Thresholds":
+    """What an article must have."""
+    from corpora.news.filters import Thresholds
 
-    reader = PageReader.of(unit.settings)
-    documents = reader.articles.documents
-    for source, page in _pages(unit):
-        reason = reader.read(page)
-        if isinstance(reason, Rejected):
-            yield reason
-        else:
-            yield Filtered(source, reason) if reason else Written(())
-        if documents.n_characters >= BATCH_CHARACTERS:
-            yield Rows("pages", documents.batch())
-    yield Rows("pages", documents.batch())
-    for name, batch in reader.batches().items():
-        yield Rows(name, batch)
-    yield Counts(reader.articles.counters)
-
-
-def _pages(unit: Unit) -> Iterator[tuple[str, Any]]:
-    """What is found in the files of a unit, or in its part of an archive."""
-    from corpora.news.pages import read_pages, read_saved
-
-    max_bytes = unit.settings["max_bytes"]
-    part = dict(unit.part)
-    for file in unit.inputs:
-        path = file.check()
-        if part:
-            limit = part.pop("limit", None)
-            found = read_pages(path, source=file.name, max_bytes=max_bytes, **part)
-            yield from ((file.name, page) for page in islice(found, limit))
-        else:
-            told = unit.settings.get("told", {}).get(file.name, {})
-            yield file.name, read_saved(path, source=file.name, max_bytes=max_bytes, told=told)
-
-
-def count(unit: Unit, scratch: Scratch) -> Iterator[Yield]:
-    """Find the paragraphs that are boilerplate; alone, for it looks at all pages."""
-    from corpora.news.boilerplate import count_shards
-
-    found = count_shards(scratch.shards("paragraphs"), min_pages=unit.settings["min_pages"])
-    yield Rows("boilerplate", found)
-    yield Counts({"boilerplate.paragraphs": found.num_rows})
-
-
-def clean(unit: Unit, scratch: Scratch) -> Iterator[Yield]:
-    """Take boilerplate out of the articles of a unit, find sentences, take their signatures."""
-    from corpora.news.boilerplate import read_boilerplate
-    from corpora.news.rows import RowCleaner
-    from corpora.record_errors import read_record
-    from corpora.schemas import SCHEMAS
-    from corpora.shards import read_batches
-
-    minimum = unit.settings["thresholds"]["min_characters"]
-    cleaner = RowCleaner(read_boilerplate(scratch.shard("boilerplate", 0)), minimum)
-    for batch in read_batches(scratch.shard("pages", unit.number), SCHEMAS["pages"]):
-        for row in batch.to_pylist():
-            id, source = row["id"], row["source"]
-            kept = read_record(partial(cleaner.add, row), source=source, position=f"document {id}")
-            if isinstance(kept, Rejected):
-                yield Counts(written=-1, rejected=[kept])
-            elif kept is None:
-                yield from _take_back(source, "short")
-        for name, rows in cleaner.batches().items():
-            yield Rows(name, rows)
-    yield Counts(cleaner.counters)
-
-
-def _take_back(source: str, reason: str) -> Iterator[Yield]:
-    """Filter a record that was taken for written."""
-    yield Counts(read=-1, written=-1)
-    yield Filtered(source, reason)
-
-
-def look_back(unit: Unit, _: Scratch) -> Iterator[Yield]:
-    """Take the signatures of a shard of an earlier dataset."""
-    from corpora.news.comparing import signature_shard
-
-    [shard] = unit.inputs
-    for batch in signature_shard(shard.check()):
-        yield Rows("previous", batch)
-
-
-def compare(unit: Unit, scratch: Scratch) -> Iterator[Yield]:
-    """Find the doubles; alone, for it looks at all articles."""
-    from corpora.news.comparing import compare_all
-
-    batch, doubles, revisits = compare_all(
-        scratch,
-        [file.check() for file in unit.inputs],
-        n_units=unit.settings["n_units"],
-        threshold=unit.settings["near_doubles"],
+    return Thresholds(
+        langs=tuple(sorted(set(map(primary_language, options.lang)))),
+        min_characters=options.min_characters,
+        max_non_letters=options.max_non_letters,
+        max_links=options.max_links,
+        stub_characters=options.stub_characters,
+        keep_reserved=options.reserved == "keep",
     )
-    yield Rows("doubles", batch)
-    for double in doubles:
-        yield from _take_back(double["id"], f"{double['kind']}_double")
-    n_found = sum(1 for revisit in revisits if revisit["twin"])
-    yield Counts({"revisits.of_an_article": n_found, "revisits.others": len(revisits) - n_found})
 
 
-def write(unit: Unit, scratch: Scratch) -> Iterator[Yield]:
-    """Write the articles of a unit, but for the doubles; these are noted for the side file."""
-    from corpora.news.comparing import doubles_of, note_of, without_rows
-    from corpora.schemas import SCHEMAS
-    from corpora.shards import read_batches
+def read(units: Any, options: Options, run: Run) -> Any:
+    """Read pages, extract their articles, and leave out what is none that is wanted."""
+    from pipelines.transforms.news import (
+        ExtractArticles,
+        FilterArticles,
+        NoteRevisits,
+        ReadSavedPages,
+        ReadWebArchives,
+    )
 
-    doubles = doubles_of(scratch.shard("doubles", 0), unit.number)
-    gone = {double["row"] for double in doubles}
-    batches = read_batches(scratch.shard("articles", unit.number), SCHEMAS["pages"])
-    for batch in without_rows(batches, gone):
-        yield Rows("", batch)
-    yield Counts(notes=[note_of(double) for double in doubles if double["twin"]])
+    reader = ReadSavedPages if options.html else ReadWebArchives
+    return (
+        units
+        | reader(max_page_bytes=options.max_page_bytes)
+        | NoteRevisits()
+        | ExtractArticles(extractor=options.extractor, max_seconds=options.max_seconds)
+        | FilterArticles(thresholds=thresholds_of(options), license=options.license)
+        | run.write_shards("read")
+    )
+
+
+def count(units: Any, options: Options, run: Run) -> Any:
+    """Find the paragraphs that are boilerplate."""
+    from pipelines.transforms.elements import ReadNothing
+    from pipelines.transforms.news import FindBoilerplate
+
+    return (
+        units
+        | ReadNothing()
+        | FindBoilerplate(folder=run.folder, min_pages=options.boilerplate_pages)
+        | run.write_shards("count")
+    )
+
+
+def clean(units: Any, options: Options, run: Run) -> Any:
+    """Take boilerplate out of the articles, find sentences, take their signatures."""
+    from pipelines.transforms.news import FindSentences, RemoveBoilerplate, SignArticles
+    from pipelines.transforms.stages import ReadStage
+
+    return (
+        units
+        | ReadStage(folder=run.folder, datasets={"pages": READ["pages"]})
+        | RemoveBoilerplate(folder=run.folder, min_characters=options.min_characters)
+        | FindSentences()
+        | SignArticles(into="signatures")
+        | run.write_shards("clean")
+    )
+
+
+def look_back(units: Any, _: Options, run: Run) -> Any:
+    """Take the signatures of earlier datasets."""
+    from corpora.news.comparing import SIGNED
+    from pipelines.transforms.documents import ReadDocuments
+    from pipelines.transforms.news import SignArticles
+
+    return (
+        units
+        | ReadDocuments(columns=SIGNED)
+        | SignArticles(into="previous")
+        | run.write_shards("look_back")
+    )
+
+
+def compare(units: Any, options: Options, run: Run) -> Any:
+    """Find the articles that say what another one says."""
+    from pipelines.transforms.elements import ReadNothing
+    from pipelines.transforms.news import FindDuplicateArticles
+
+    return (
+        units
+        | ReadNothing()
+        | FindDuplicateArticles(folder=run.folder, threshold=options.near_doubles)
+        | run.write_shards("compare")
+    )
+
+
+def finish(units: Any, _: Options, run: Run) -> Any:
+    """Write the articles, each once."""
+    from pipelines.transforms.news import DropDuplicateArticles
+    from pipelines.transforms.stages import PublishRows, ReadStage
+
+    return (
+        units
+        | ReadStage(folder=run.folder, datasets={"articles": CLEANED["articles"]})
+        | DropDuplicateArticles(folder=run.folder)
+        | PublishRows(into="")
+        | run.write_shards()
+    )
+
+
+PHASES = (
+    Phase(read, "read"),
+    Phase(count, "count"),
+    Phase(clean, "clean"),
+    Phase(look_back, "look_back"),
+    Phase(compare, "compare"),
+    Phase(finish),
+)
 
 
 def write_side_files(build: Build) -> None:

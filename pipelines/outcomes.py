@@ -40,6 +40,8 @@ class Counts:
     """Input records that are read, and have no outcome of their own."""
     written: int = 0
     """Records that became rows, read in an earlier phase or counted in ``read``."""
+    filtered: Mapping[str, int] = field(default_factory=dict)
+    """Reason to number of records, read in an earlier phase, that are left out on purpose."""
     rejected: Sequence[Rejected] = ()
     """Records that were read in an earlier phase, or are counted in ``read``."""
     notes: Sequence[Mapping[str, str | int]] = ()

@@ -128,6 +128,7 @@ class _Tally:
         self.counters.update(counts.counters)
         self.read += counts.read
         self.written += counts.written
+        self.filtered.update(counts.filtered)
         self.notes += counts.notes
         self.reused.update(counts.reused)
         for rejected in counts.rejected:

@@ -1,7 +1,7 @@
 """The articles of all units, and those of earlier datasets, compared: which are doubles."""
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import accumulate
@@ -19,6 +19,8 @@ from corpora.schemas import SCHEMAS, Schema
 from corpora.shards import read_batch, read_batches
 
 EXACT, NEAR, REVISIT = "exact", "near", "revisit"
+SIGNED = ("id", "url", "timestamp", "text", "metadata")
+"""The columns that signatures are taken of."""
 _SIGNATURES = SCHEMAS["news_signatures"].columns
 _HELD_BATCHES = 64
 Row = dict[str, Any]
@@ -43,20 +45,19 @@ def signature_row(row: Row, text: str) -> Row:
     }
 
 
-def signature_shard(path: Path) -> Iterator[pa.RecordBatch]:
-    """The signatures of a shard of ``documents``."""
-    columns = ("id", "url", "timestamp", "text", "metadata")
-    for batch in read_batches(path, SCHEMAS["documents"], columns=columns):
-        yield signature_batch([signature_row(row, row["text"]) for row in batch.to_pylist()])
+def signatures_of(documents: pa.RecordBatch) -> pa.RecordBatch:
+    """The signatures of rows of ``documents``, of which it needs ``SIGNED``."""
+    rows = documents.select(list(SIGNED)).to_pylist()
+    return signature_batch([signature_row(row, row["text"]) for row in rows])
 
 
 def compare_all(
-    scratch: Scratch, previous: Sequence[Path], *, n_units: int, threshold: float
+    scratch: Scratch, previous: Sequence[Path], *, threshold: float
 ) -> tuple[pa.RecordBatch, list[Row], list[Row]]:
     """Find doubles and revisits: a batch of ``news_doubles``, and the rows of both."""
-    comparison = Comparison.of(scratch, n_units=n_units, previous=previous)
+    comparison = Comparison.of(scratch, previous=previous)
     doubles = list(comparison.doubles(threshold=threshold))
-    revisits = list(comparison.revisits(scratch, n_units=n_units, gone=doubles))
+    revisits = list(comparison.revisits(scratch, gone=doubles))
     schema = SCHEMAS["news_doubles"].columns
     return pa.RecordBatch.from_pylist(doubles + revisits, schema=schema), doubles, revisits
 
@@ -107,11 +108,10 @@ class Comparison:
     """Of the numbers of the articles of each shard."""
 
     @classmethod
-    def of(cls, scratch: Scratch, *, n_units: int, previous: Sequence[Path]) -> "Comparison":
+    def of(cls, scratch: Scratch, *, previous: Sequence[Path]) -> "Comparison":
         """Read the signatures of all units, and of earlier datasets."""
         comparison = cls()
-        for unit in range(n_units):
-            texts = scratch.shard("articles", unit)
+        for unit, texts in enumerate(scratch.shards("articles")):
             comparison._add(
                 _Shard(texts, SCHEMAS["pages"], scratch.shard("signatures", unit), unit)
             )
@@ -152,7 +152,7 @@ class Comparison:
         row = self.rows[number]
         return {"twin": row["id"], "twin_url": row["url"]}
 
-    def revisits(self, scratch: Scratch, *, n_units: int, gone: Sequence[Row]) -> Iterator[Row]:
+    def revisits(self, scratch: Scratch, *, gone: Sequence[Row]) -> Iterator[Row]:
         """Find the articles that records of revisits repeat: by digest, or else by address.
 
         A revisit of which none is there gives a row without a twin.
@@ -164,9 +164,8 @@ class Comparison:
             if digest := self.rows[number]["digest"]:
                 by_digest.setdefault(digest, number)
             by_url.setdefault(self.rows[number]["url"], number)
-        for unit in range(n_units):
-            schema = SCHEMAS["news_revisits"]
-            for batch in read_batches(scratch.shard("revisits", unit), schema):
+        for unit, path in enumerate(scratch.shards("revisits")):
+            for batch in read_batches(path, SCHEMAS["news_revisits"]):
                 for revisit in batch.to_pylist():
                     found = by_digest.get(revisit["digest"] or "")
                     if found is None and not revisit["digest"]:
@@ -222,10 +221,7 @@ def doubles_of(path: Path, unit: int) -> list[Row]:
     return sorted(rows, key=lambda row: (row["row"], row["id"]))
 
 
-def without_rows(batches: Iterable[pa.RecordBatch], gone: set[int]) -> Iterator[pa.RecordBatch]:
-    """Leave out rows of a shard, by number."""
-    start = 0
-    for batch in batches:
-        kept = [row not in gone for row in range(start, start + batch.num_rows)]
-        start += batch.num_rows
-        yield batch.filter(pa.array(kept, pa.bool_()))
+def without_rows(batch: pa.RecordBatch, gone: set[int], *, first: int) -> pa.RecordBatch:
+    """Leave out rows of a batch, by number; ``first`` is that of its first row."""
+    kept = [row not in gone for row in range(first, first + batch.num_rows)]
+    return batch.filter(pa.array(kept, pa.bool_()))

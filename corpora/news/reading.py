@@ -1,9 +1,9 @@
-"""From what is found in archives and files to rows: decoded, extracted, filtered; with reasons."""
+"""From pages to articles: decoded and extracted, or rejected with a reason."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 import pyarrow as pa
 
@@ -11,9 +11,8 @@ from corpora.document import Rejected
 from corpora.news.bounded import extract_bounded
 from corpora.news.decoding import TextError, decode
 from corpora.news.extraction import ExtractionError
-from corpora.news.filters import Thresholds
-from corpora.news.pages import Found, NoPage, Page, Revisit
-from corpora.news.rows import ArticleReader
+from corpora.news.pages import Page, Revisit
+from corpora.news.rows import PageArticle
 from corpora.record_errors import read_record
 from corpora.sandbox import Bounds
 from corpora.schemas import SCHEMAS
@@ -21,49 +20,25 @@ from corpora.schemas import SCHEMAS
 _REVISITS = SCHEMAS["news_revisits"].columns
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class PageReader:
-    """Reads the pages of a unit; ``articles`` collects what becomes of them."""
+    """Finds the articles of pages; counts what told their encodings."""
 
-    articles: ArticleReader
     extractor: str
     bounds: Bounds
-    revisits: list[Revisit] = field(default_factory=list)
+    counters: Counter[str] = field(default_factory=Counter)
 
-    @classmethod
-    def of(cls, settings: Mapping[str, Any]) -> "PageReader":
-        """Make one of the settings of a unit."""
-        thresholds = dict(settings["thresholds"])
-        langs: Sequence[str] = thresholds.pop("langs")
-        articles = ArticleReader(
-            Thresholds(langs=tuple(langs), **thresholds), license=settings["license"]
+    def read(self, page: Page) -> PageArticle | Rejected:
+        """Decode a page, and find its article."""
+        return read_record(
+            partial(self._read, page),
+            source=page.source,
+            position=page.position,
+            excerpt=page.excerpt,
         )
-        bounds = Bounds(seconds=settings["max_seconds"])
-        return cls(articles, settings["extractor"], bounds)
 
-    def read(self, found: Found) -> Rejected | str | None:
-        """Take what was found; returns why it is left out, None for an article that is kept.
-
-        Counts ``status/404``, ``content_type/image-png`` …, and what told the encodings.
-        """
-        if isinstance(found, Page):
-            return read_record(
-                partial(self._read_page, found),
-                source=found.source,
-                position=found.position,
-                excerpt=found.excerpt,
-            )
-        if isinstance(found, Revisit):
-            self.revisits.append(found)
-            return "revisit"
-        if isinstance(found, NoPage):
-            if found.detail:
-                self.articles.counters[f"{found.reason}/{found.detail.replace('/', '-')}"] += 1
-            return found.reason
-        return found
-
-    def _read_page(self, page: Page) -> Rejected | str | None:
-        counters = self.articles.counters
+    def _read(self, page: Page) -> PageArticle | Rejected:
+        counters = self.counters
         try:
             decoded = decode(page.body, content_type=page.header("content-type"), name=page.source)
         except TextError as error:
@@ -78,22 +53,18 @@ class PageReader:
             )
         except ExtractionError as error:
             return page.reject(error.reason, str(error))
-        return self.articles.add(page, article, encoding=decoded.encoding)
+        return PageArticle(page, article, decoded.encoding)
 
-    def batches(self) -> dict[str, pa.RecordBatch]:
-        """What was collected beside the rows: hashes of paragraphs, revisits."""
-        columns = [self.articles.paragraphs, self.articles.titles]
-        schema = SCHEMAS["news_paragraphs"].columns
-        rows = [
-            {
-                "id": f"{revisit.source}#{revisit.position}",
-                "url": revisit.url,
-                "digest": revisit.digest,
-                "refers_to": revisit.refers_to,
-            }
-            for revisit in self.revisits
-        ]
-        return {
-            "paragraphs": pa.record_batch([pa.array(c, pa.uint64()) for c in columns], schema),
-            "revisits": pa.RecordBatch.from_pylist(rows, schema=_REVISITS),
+
+def revisit_batch(revisits: Sequence[Revisit]) -> pa.RecordBatch:
+    """Put revisits into a batch of ``news_revisits``."""
+    rows = [
+        {
+            "id": f"{revisit.source}#{revisit.position}",
+            "url": revisit.url,
+            "digest": revisit.digest,
+            "refers_to": revisit.refers_to,
         }
+        for revisit in revisits
+    ]
+    return pa.RecordBatch.from_pylist(rows, schema=_REVISITS)

@@ -1,4 +1,4 @@
-"""Articles to rows of ``documents``, twice: as they are read, and cleaned of boilerplate."""
+"""Articles to rows of ``documents``: as they are read, without boilerplate, with sentences."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -7,19 +7,28 @@ from typing import Any
 
 import pyarrow as pa
 
-from corpora.columns import DocumentColumns
+from corpora.columns import DocumentColumns, list_array, with_columns
 from corpora.news.boilerplate import Hashes, hash_of, is_boilerplate, paragraph_hash
-from corpora.news.comparing import signature_batch, signature_row
 from corpora.news.extraction import BLOCK_END, Article
 from corpora.news.filters import Thresholds, identify, why_not
 from corpora.news.page_metadata import host_of
 from corpora.news.pages import Page
 from corpora.news.rights import Rights, decide
+from corpora.schemas import SCHEMAS
 from corpora.sentences import segmenter
 
 SPACE = "url:"
 """Of the entities of links."""
 _NO_SITE = "news"
+
+
+@dataclass(frozen=True, slots=True)
+class PageArticle:
+    """An article, the page that it was found in, and the encoding of this page."""
+
+    page: Page
+    article: Article
+    encoding: str
 
 
 @dataclass(slots=True)
@@ -35,8 +44,9 @@ class ArticleReader:
     """Of the page of each paragraph."""
     counters: Counter[str] = field(default_factory=Counter)
 
-    def add(self, page: Page, article: Article, *, encoding: str) -> str | None:
+    def add(self, found: PageArticle) -> str | None:
         """Add a row; returns why the article is left out, None if it is not."""
+        page, article = found.page, found.article
         rights = decide(page, article.metadata)
         lang = identify(article.text, article.metadata.lang) if article.text else None
         self.counters[f"mining.{rights.mining}"] += 1
@@ -66,11 +76,16 @@ class ArticleReader:
             blocks=article.blocks,
             sentences=(),
             links=_mentions(article),
-            metadata=_metadata(page, article, rights, encoding=encoding),
+            metadata=_metadata(page, article, rights, encoding=found.encoding),
         )
         self.paragraphs += sorted(hashes)
         self.titles += [of_title] * len(hashes)
         return None
+
+    def paragraph_batch(self) -> pa.RecordBatch:
+        """Put the hashes of all paragraphs into a batch of ``news_paragraphs``."""
+        columns = [pa.array(hashes, pa.uint64()) for hashes in (self.paragraphs, self.titles)]
+        return pa.record_batch(columns, SCHEMAS["news_paragraphs"].columns)
 
 
 def _site(url: str | None) -> str:
@@ -113,16 +128,15 @@ Row = dict[str, Any]
 
 @dataclass(slots=True)
 class RowCleaner:
-    """Takes boilerplate out of rows, and finds their sentences; collects what is left."""
+    """Takes boilerplate out of rows; collects what is left."""
 
     boilerplate: Hashes
     min_characters: int
     documents: DocumentColumns = field(default_factory=DocumentColumns)
-    signatures: list[Row] = field(default_factory=list)
     counters: Counter[str] = field(default_factory=Counter)
 
     def add(self, row: Row) -> str | None:
-        """Add a row and its signature; returns its text, None if too little of it is left."""
+        """Add a row; returns its text, None if too little of it is left."""
         blocks = [(p["start"], p["end"], p["kind"]) for p in row["paragraphs"]]
         links = [_link(mention) for mention in row["mentions"]]
         text = row["text"]
@@ -131,26 +145,15 @@ class RowCleaner:
             text, blocks, links = _without(text, [blocks[i] for i in kept], links)
             if len(text) < self.min_characters:
                 return None
-        signed = signature_row(row, text)
         scalars = {name: value for name, value in row.items() if isinstance(value, str | None)}
-        sentences = _sentences(text, blocks, links, lang=row["lang"])
         self.documents.add(
             scalars | {"text": text},
             blocks=blocks,
-            sentences=sentences,
+            sentences=(),
             links=links,
             metadata={pair["key"]: pair["value"] for pair in row["metadata"]},
         )
-        self.signatures.append(signed)
-        self.counters.update(
-            characters=len(text), paragraphs=len(blocks), sentences=len(sentences), links=len(links)
-        )
         return str(text)
-
-    def batches(self) -> dict[str, pa.RecordBatch]:
-        """Hand over what was collected: articles and their signatures."""
-        signed, self.signatures = self.signatures, []
-        return {"articles": self.documents.batch(), "signatures": signature_batch(signed)}
 
     def _kept(self, site: str, text: str, blocks: Sequence[tuple[int, int, str]]) -> list[int]:
         """Numbers of the blocks that stay; headings at the end that have lost theirs go."""
@@ -186,16 +189,31 @@ def _without(
     return BLOCK_END.join(text[start:end] for start, end, _ in blocks), moved, moved_links
 
 
-def _sentences(
-    text: str,
-    blocks: Sequence[tuple[int, int, str]],
-    links: Sequence[tuple[int, int, str, str]],
-    *,
-    lang: str | None,
-) -> list[tuple[int, int]]:
+def with_sentences(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Mapping[str, int]]:
+    """Find the sentences of rows; counts them, and what else the rows have."""
+    ends, starts, stops = [0], list[int](), list[int]()
+    counters: Counter[str] = Counter()
+    for row in batch.select(["lang", "text", "paragraphs", "mentions"]).to_pylist():
+        sentences = _sentences(row)
+        starts += (start for start, _ in sentences)
+        stops += (stop for _, stop in sentences)
+        ends.append(len(stops))
+        counters.update(
+            characters=len(row["text"]),
+            paragraphs=len(row["paragraphs"]),
+            sentences=len(sentences),
+            links=len(row["mentions"]),
+        )
+    column = list_array(ends, [starts, stops], batch.schema.field("sentences").type)
+    return with_columns(batch, {"sentences": column}), counters
+
+
+def _sentences(row: Row) -> list[tuple[int, int]]:
     """Cut the blocks; neither a heading nor a link is ever cut."""
-    heads = [(start, end) for start, end, kind in blocks if kind == "head"]
-    anchors = [(start, end) for start, end, *_ in links]
+    blocks = row["paragraphs"]
+    heads = [(block["start"], block["end"]) for block in blocks if block["kind"] == "head"]
+    anchors = [(link["start"], link["end"]) for link in row["mentions"]]
     outside = [a for a in anchors if not any(s <= a[0] and a[1] <= e for s, e in heads)]
-    places = [(start, end) for start, end, _ in blocks]
-    return list(segmenter(lang).split(text, places, unbroken=sorted(heads + outside)))
+    places = [(block["start"], block["end"]) for block in blocks]
+    cut = segmenter(row["lang"]).split(row["text"], places, unbroken=sorted(heads + outside))
+    return list(cut)

@@ -109,6 +109,15 @@ def test_what_stands_on_many_pages_of_the_site_is_gone(made):
     assert describe(made)["counters"]["blocks.boilerplate"] == 7
 
 
+def test_an_article_of_which_boilerplate_leaves_too_little_is_short(tmp_path):
+    run(tmp_path / "out", "--boilerplate-pages", 2, "--min-characters", 700)
+
+    account = accounting_of(tmp_path / "out")
+    left_out = {"list_page": 1, "paywall": 1, "short": 6, "tdm_reserved": 1}
+    assert (account["read"], account["written"], account["filtered"]) == (10, 1, left_out)
+    assert len(documents_of(tmp_path / "out")) == 1
+
+
 def test_a_licence_is_named_and_a_page_without_one_gets_that_of_the_run(tmp_path):
     run(tmp_path / "out", "--license", "LicenseRef-Kreisbote")
 

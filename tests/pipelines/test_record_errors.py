@@ -15,7 +15,7 @@ from corpora.form_dictionary import SurfaceMatcher
 from corpora.form_table import FormTable
 from corpora.lexicon import slices
 from corpora.ner import readers, sentence_rows
-from corpora.news import pages, reading, rows
+from corpora.news import comparing, pages, reading, rows
 from corpora.shards import open_dataset
 from corpora.tei import reader as tei_reader
 from corpora.text import documents as text_documents
@@ -219,7 +219,9 @@ CASES = {
     "wiki, the wikitext": (run_wiki, articles, "find_redirect", repr),
     "wiki, the titles": (run_wiki, resolution, "_count_words", repr),
     "saved page": (run_pages, reading, "decode", repr),
-    "saved page, cleaned": (run_pages, rows, "signature_row", repr),
+    "saved page, cleaned": (run_pages, rows.RowCleaner, "_kept", repr),
+    "saved page, the sentences": (run_pages, rows, "_sentences", repr),
+    "saved page, compared": (run_pages, comparing, "signature_row", repr),
     "archive, the answer": (run_archive, pages, "parse_answer", repr),
     "archive, the page": (run_archive, rows, "decide", repr),
     "text": (run_text, text_documents, "find_sentences", repr),

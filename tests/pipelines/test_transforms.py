@@ -23,6 +23,8 @@ from pipelines.failures import UnitFailedError
 from pipelines.in_memory import run_graph
 from pipelines.outcomes import Filtered
 from pipelines.transforms.elements import EndOfUnit, InUnit
+from tests.pipelines.test_news_to_documents import SAMPLES
+from tests.pipelines.test_news_to_documents import run as run_pages
 from tests.pipelines.test_record_errors import (
     WORDS,
     run_augment,
@@ -61,12 +63,20 @@ def run_divided(folder, output, words):
     return run_ner(folder, output, words, "--split", "sentence")
 
 
+def run_news(folder, output, _words):
+    """Read pages, some of which an earlier dataset has."""
+    html = SAMPLES / "*.html"
+    assert run_pages(folder / "earlier", html=SAMPLES / "museum.html") == 0
+    return run_pages(output, "--previous", folder / "earlier", html=html)
+
+
 GRAPHS = {
     "tei_to_ner": (run_letters, 4),
     "augment_mentions": (run_augment, 6),
     "benchmark_to_ner": (run_divided, 4),
     "documents_to_tokenizer": (run_tokenizer, 11),
     "documents_to_examples": (run_examples, 10),
+    "news_to_documents": (run_news, 2 * 20 + 3),
 }
 """How each is run, and the number of its steps at least."""
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corpora.news.boilerplate import find_boilerplate, is_boilerplate, paragraph_hash
-from corpora.news.rows import RowCleaner
+from corpora.news.rows import RowCleaner, with_sentences
 
 PAIRS = st.lists(st.tuples(st.integers(1, 5), st.integers(1, 6)), max_size=30)
 APPEAL = "Unterstützen Sie uns mit einem Abonnement, damit wir weiter berichten."
@@ -76,7 +76,7 @@ def test_a_row_without_its_boilerplate_keeps_its_links_in_place():
     text = cleaner.add(row(*blocks, (APPEAL, "p"), links=("Jena", "Abonnement", "Ulm")))
 
     assert text == "Erster Satz mit Jena darin.\nDann kam Ulm."
-    [found] = cleaner.documents.batch().to_pylist()
+    [found] = with_sentences(cleaner.documents.batch())[0].to_pylist()
     assert [text[m["start"] : m["end"]] for m in found["mentions"]] == ["Jena", "Ulm"]
     assert [text[p["start"] : p["end"]] for p in found["paragraphs"]] == text.split("\n")
     assert [text[s["start"] : s["end"]] for s in found["sentences"]] == text.split("\n")

@@ -1,0 +1,382 @@
+"""Web archives and saved pages to articles: extracted, filtered, without boilerplate, each once."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
+from pathlib import Path
+
+import pyarrow as pa
+
+from corpora.build import Scratch
+from corpora.document import Rejected
+from corpora.news.boilerplate import count_shards, read_boilerplate
+from corpora.news.comparing import (
+    Row,
+    compare_all,
+    doubles_of,
+    note_of,
+    signatures_of,
+    without_rows,
+)
+from corpora.news.filters import Thresholds
+from corpora.news.pages import NoPage, Page, Revisit, read_pages, read_saved
+from corpora.news.reading import PageReader, revisit_batch
+from corpora.news.rows import ArticleReader, PageArticle, RowCleaner, with_sentences
+from corpora.plan import Unit
+from corpora.record_errors import read_record, read_rows
+from corpora.sandbox import Bounds
+from pipelines.outcomes import Counts, Filtered, Passed, Rows, Yield
+from pipelines.transforms.elements import Merge, PerUnit, ReadUnits, Work
+
+BATCH_CHARACTERS = 1 << 20
+BOILERPLATE, DUPLICATES = "boilerplate", "doubles"
+
+
+@dataclass(kw_only=True, eq=False)
+class ReadWebArchives(ReadUnits[Page | Revisit | Filtered | Rejected | Counts]):
+    """Read the pages in web archives, WARC or ARC; a record that is none is filtered.
+
+    ``PCollection[Unit]`` -> ``PCollection[InUnit[Page | Revisit | Filtered | Rejected | Counts]]``
+    Counts ``status/404``, ``content_type/image-png`` …
+    """
+
+    max_page_bytes: int
+    """A larger page is rejected."""
+
+    def read(self, unit: Unit) -> Iterator[Page | Revisit | Filtered | Rejected | Counts]:
+        """Read a part of an archive; at most as many records as its limit."""
+        [file] = unit.inputs
+        part = dict(unit.part)
+        limit = part.pop("limit", None)
+        counters: Counter[str] = Counter()
+        pages = read_pages(file.check(), source=file.name, max_bytes=self.max_page_bytes, **part)
+        for found in islice(pages, limit):
+            if not isinstance(found, NoPage):
+                yield found
+                continue
+            if found.detail:
+                counters[f"{found.reason}/{found.detail.replace('/', '-')}"] += 1
+            yield Filtered(file.name, found.reason)
+        yield Counts(counters)
+
+
+@dataclass(kw_only=True, eq=False)
+class ReadSavedPages(ReadUnits[Page | Rejected]):
+    """Read files that are a page each; a unit may know more of each than the file says.
+
+    ``PCollection[Unit]`` -> ``PCollection[InUnit[Page | Rejected]]``
+    """
+
+    max_page_bytes: int
+    """A larger page is rejected."""
+
+    def read(self, unit: Unit) -> Iterator[Page | Rejected]:
+        """Read the files of a unit."""
+        for file in unit.inputs:
+            told = unit.settings.get(file.name, {})
+            yield read_saved(
+                file.check(), source=file.name, max_bytes=self.max_page_bytes, told=told
+            )
+
+
+@dataclass(kw_only=True, eq=False)
+class NoteRevisits(PerUnit[Revisit, Filtered | Rows]):
+    """Filter records that say that a page was fetched again; note which page it is.
+
+    ``PCollection[InUnit[Revisit]]`` -> ``PCollection[InUnit[Filtered | Rows]]``; rows of
+    ``revisits``.
+    """
+
+    takes = Revisit
+
+    def begin(self, unit: Unit) -> Work[Revisit, Filtered | Rows]:  # noqa: ARG002 - all are alike
+        """Begin a unit."""
+        return _NoteRevisits()
+
+
+@dataclass(frozen=True, slots=True)
+class _NoteRevisits:
+    revisits: list[Revisit] = field(default_factory=list)
+
+    def process(self, revisit: Revisit) -> Iterator[Filtered]:
+        self.revisits.append(revisit)
+        yield Filtered(revisit.source, "revisit")
+
+    def finish(self) -> Iterator[Rows]:
+        yield Rows("revisits", revisit_batch(self.revisits))
+
+
+@dataclass(kw_only=True, eq=False)
+class ExtractArticles(PerUnit[Page, PageArticle | Rejected | Counts]):
+    """Decode pages, and find their articles: text, links, and what the page says of them.
+
+    ``PCollection[InUnit[Page]]`` -> ``PCollection[InUnit[PageArticle | Rejected | Counts]]`` It is
+    done in a process of its own, under bounds of time and memory.
+    """
+
+    extractor: str = "trafilatura"
+    """What finds the body: ``trafilatura`` or ``news-please``."""
+    max_seconds: float = 10.0
+    """Of the processor, for a page."""
+    takes = Page
+
+    def begin(self, unit: Unit) -> Work[Page, PageArticle | Rejected | Counts]:  # noqa: ARG002 - all are alike
+        """Begin a unit."""
+        return _ExtractArticles(PageReader(self.extractor, Bounds(seconds=self.max_seconds)))
+
+
+@dataclass(frozen=True, slots=True)
+class _ExtractArticles:
+    reader: PageReader
+
+    def process(self, page: Page) -> Iterator[PageArticle | Rejected]:
+        yield self.reader.read(page)
+
+    def finish(self) -> Iterator[Counts]:
+        yield Counts(self.reader.counters)
+
+
+@dataclass(kw_only=True, eq=False)
+class FilterArticles(PerUnit[PageArticle, Yield]):
+    """Leave out what is no article, in another language or reserved; make rows of the others.
+
+    ``PCollection[InUnit[PageArticle]]`` -> ``PCollection[InUnit[Passed | Filtered | Rejected |
+    Rows | Counts]]``; rows of ``pages``, and of ``paragraphs``, for ``FindBoilerplate``.
+    """
+
+    thresholds: Thresholds
+    license: str | None = None
+    """Of articles that do not say."""
+    takes = PageArticle
+
+    def begin(self, unit: Unit) -> Work[PageArticle, Yield]:  # noqa: ARG002 - all are alike
+        """Begin a unit."""
+        return _FilterArticles(ArticleReader(self.thresholds, license=self.license))
+
+
+@dataclass(frozen=True, slots=True)
+class _FilterArticles:
+    reader: ArticleReader
+
+    def process(self, found: PageArticle) -> Iterator[Yield]:
+        page = found.page
+        reason = read_record(
+            partial(self.reader.add, found),
+            source=page.source,
+            position=page.position,
+            excerpt=page.excerpt,
+        )
+        if isinstance(reason, Rejected):
+            yield reason
+        else:
+            yield Filtered(page.source, reason) if reason else Passed()
+        if self.reader.documents.n_characters >= BATCH_CHARACTERS:
+            yield Rows("pages", self.reader.documents.batch())
+
+    def finish(self) -> Iterator[Yield]:
+        yield Rows("pages", self.reader.documents.batch())
+        yield Rows("paragraphs", self.reader.paragraph_batch())
+        yield Counts(self.reader.counters)
+
+
+@dataclass(kw_only=True, eq=False)
+class FindBoilerplate(Merge[Rows | Counts]):
+    """Find the paragraphs that stand on many pages of a site; once, for it looks at all pages.
+
+    ``PCollection[InUnit]`` -> ``PCollection[InUnit[Rows | Counts]]``; rows of ``boilerplate``.
+    """
+
+    folder: str
+    """Of the run."""
+    min_pages: int = 5
+    """With different titles; 0: there is no boilerplate."""
+
+    def merge(self) -> Iterator[Rows | Counts]:
+        """Count the paragraphs of all units."""
+        paragraphs = Scratch(Path(self.folder)).shards("paragraphs")
+        found = count_shards(paragraphs, min_pages=self.min_pages)
+        yield Rows(BOILERPLATE, found)
+        yield Counts({"boilerplate.paragraphs": found.num_rows})
+
+
+@dataclass(kw_only=True, eq=False)
+class RemoveBoilerplate(PerUnit[Rows, Rows | Counts]):
+    """Take out the paragraphs that ``FindBoilerplate`` found; filter articles that get too short.
+
+    ``PCollection[InUnit[Rows]]`` -> ``PCollection[InUnit[Rows | Counts]]``; rows of ``articles``,
+    without sentences.
+    """
+
+    folder: str
+    """Of the run."""
+    min_characters: int = 200
+    """An article that has lost text, and has less left, is left out."""
+    takes = Rows
+
+    def begin(self, unit: Unit) -> Work[Rows, Rows | Counts]:  # noqa: ARG002 - it is that of all
+        """Begin a unit."""
+        path = Scratch(Path(self.folder)).shard(BOILERPLATE, 0)
+        return _RemoveBoilerplate(RowCleaner(read_boilerplate(path), self.min_characters))
+
+
+@dataclass(frozen=True, slots=True)
+class _RemoveBoilerplate:
+    cleaner: RowCleaner
+
+    def process(self, rows: Rows) -> Iterator[Rows | Counts]:
+        for row in rows.batch.to_pylist():
+            kept = read_record(
+                partial(self.cleaner.add, row),
+                source=row["source"],
+                position=f"document {row['id']}",
+            )
+            if isinstance(kept, Rejected):
+                yield Counts(rejected=[kept])
+            elif kept is None:
+                yield Counts(filtered={"short": 1})
+        yield Rows("articles", self.cleaner.documents.batch())
+
+    def finish(self) -> Iterator[Counts]:
+        yield Counts(self.cleaner.counters)
+
+
+@dataclass(kw_only=True, eq=False)
+class FindSentences(PerUnit[Rows, Rows | Counts]):
+    """Find the sentences of articles; neither a heading nor a link is ever cut.
+
+    ``PCollection[InUnit[Rows]]`` -> ``PCollection[InUnit[Rows | Counts]]``
+    """
+
+    takes = Rows
+
+    def begin(self, unit: Unit) -> Work[Rows, Rows | Counts]:  # noqa: ARG002 - there is no state
+        """Begin a unit."""
+        return _FindSentences()
+
+
+@dataclass(frozen=True, slots=True)
+class _FindSentences:
+    def process(self, rows: Rows) -> Iterator[Rows | Counts]:
+        for _, made in read_rows(rows.batch, with_sentences):
+            if isinstance(made, Rejected):
+                yield Counts(rejected=[made])
+                continue
+            batch, counters = made
+            yield Rows(rows.dataset, batch)
+            yield Counts(counters)
+
+    def finish(self) -> tuple[()]:
+        return ()
+
+
+@dataclass(kw_only=True, eq=False)
+class SignArticles(PerUnit[Rows | pa.RecordBatch, Rows | Counts]):
+    """Take the signatures of articles, by which they are compared; rows pass with them.
+
+    ``PCollection[InUnit[Rows | RecordBatch]]`` -> ``PCollection[InUnit[Rows | Counts]]`` Of
+    batches of an earlier dataset, only the signatures are handed on.
+    """
+
+    into: str
+    """The dataset of the signatures."""
+    takes = (Rows, pa.RecordBatch)
+
+    def begin(self, unit: Unit) -> Work[Rows | pa.RecordBatch, Rows | Counts]:  # noqa: ARG002 - there is no state
+        """Begin a unit."""
+        return _SignArticles(self.into)
+
+
+@dataclass(frozen=True, slots=True)
+class _SignArticles:
+    into: str
+
+    def process(self, documents: Rows | pa.RecordBatch) -> Iterator[Rows | Counts]:
+        if not isinstance(documents, Rows):
+            yield Rows(self.into, signatures_of(documents))
+            return
+        for batch, signatures in read_rows(documents.batch, signatures_of):
+            if isinstance(signatures, Rejected):
+                yield Counts(rejected=[signatures])
+                continue
+            yield Rows(documents.dataset, batch)
+            yield Rows(self.into, signatures)
+
+    def finish(self) -> tuple[()]:
+        return ()
+
+
+@dataclass(kw_only=True, eq=False)
+class FindDuplicateArticles(PerUnit[object, Rows | Counts]):
+    """Find articles that say what an earlier one says, in other words too, and what was revisited.
+
+    ``PCollection[InUnit]`` -> ``PCollection[InUnit[Rows | Counts]]``; rows of ``doubles``. Once,
+    for it looks at the signatures of all articles; its unit has the shards of earlier datasets,
+    whose articles are not taken again.
+    """
+
+    folder: str
+    """Of the run."""
+    threshold: float = 0.8
+    """Jaccard from which on two articles say the same; above 1: word for word only."""
+    takes = ()
+
+    def begin(self, unit: Unit) -> Work[object, Rows | Counts]:
+        """Begin it."""
+        return _FindDuplicateArticles(self, unit)
+
+
+@dataclass(frozen=True, slots=True)
+class _FindDuplicateArticles:
+    step: FindDuplicateArticles
+    unit: Unit
+
+    def process(self, value: object) -> tuple[()]:  # noqa: ARG002 - it takes none
+        return ()
+
+    def finish(self) -> Iterator[Rows | Counts]:
+        batch, duplicates, revisits = compare_all(
+            Scratch(Path(self.step.folder)),
+            [file.check() for file in self.unit.inputs],
+            threshold=self.step.threshold,
+        )
+        yield Rows(DUPLICATES, batch)
+        yield Counts(filtered=Counter(f"{duplicate['kind']}_double" for duplicate in duplicates))
+        n_found = sum(1 for revisit in revisits if revisit["twin"])
+        yield Counts(
+            {"revisits.of_an_article": n_found, "revisits.others": len(revisits) - n_found}
+        )
+
+
+@dataclass(kw_only=True, eq=False)
+class DropDuplicateArticles(PerUnit[Rows, Rows | Counts]):
+    """Leave out the articles that ``FindDuplicateArticles`` found, and note them for a side file.
+
+    ``PCollection[InUnit[Rows]]`` -> ``PCollection[InUnit[Rows | Counts]]``; rows of a unit come in
+    their order.
+    """
+
+    folder: str
+    """Of the run."""
+    takes = Rows
+
+    def begin(self, unit: Unit) -> Work[Rows, Rows | Counts]:
+        """Begin a unit."""
+        path = Scratch(Path(self.folder)).shard(DUPLICATES, 0)
+        return _DropDuplicateArticles(doubles_of(path, unit.number))
+
+
+class _DropDuplicateArticles:
+    def __init__(self, duplicates: list[Row]) -> None:
+        self._duplicates = duplicates
+        self._gone = {duplicate["row"] for duplicate in duplicates}
+        self._n_seen = 0
+
+    def process(self, rows: Rows) -> Iterator[Rows]:
+        first = self._n_seen
+        self._n_seen += rows.batch.num_rows
+        yield Rows(rows.dataset, without_rows(rows.batch, self._gone, first=first))
+
+    def finish(self) -> Iterator[Counts]:
+        yield Counts(notes=[note_of(each) for each in self._duplicates if each["twin"]])
