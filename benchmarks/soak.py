@@ -36,7 +36,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
-from corpora.plan import code_hash
+from corpora.code import code_hash
 
 ROOT = Path(__file__).resolve().parents[1]
 SAMPLE = ROOT / "tests" / "data" / "wikipedia" / "kleinwiki-20261101-pages-articles.xml"

@@ -13,19 +13,19 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from functools import cache, cached_property
+from functools import cached_property
 from glob import glob, has_magic
 from importlib.metadata import version
 from os.path import commonpath
 from pathlib import Path
 from typing import Any
 
+from corpora.code import code_hash
 from corpora.errors import InputChangedError, UsageError
 
 UNIT_BYTES = 2 << 20
 UNIT_FILES = 200
 LIBRARIES = ("ahocorasick_rs", "icu4py", "pyarrow")  # whose version may change a byte of a shard
-_SOURCES = (".py", ".toml")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -128,7 +128,7 @@ class Plan:
             "schemas": _versions(self.datasets),
             "units": _counted(self.units),
             **{f"units of {stage.name}": _counted(stage.units) for stage in self.stages},
-            "code": code_hash(),
+            "code": code_hash(self.pipeline),
             "libraries": library_versions(),
         }
 
@@ -157,19 +157,6 @@ def _versions(datasets: Mapping[str, str]) -> dict[str, str]:
     from corpora.schemas import SCHEMAS
 
     return {name: f"{schema} {SCHEMAS[schema].version}" for name, schema in datasets.items()}
-
-
-@cache
-def code_hash() -> str:
-    """Hash the source of ``corpora`` and ``pipelines``, tables of data included."""
-    root = Path(__file__).resolve().parent.parent
-    digest = hashlib.sha256()
-    for package in ("corpora", "pipelines"):
-        for file in sorted((root / package).rglob("*")):
-            if file.suffix in _SOURCES:
-                name = file.relative_to(root).as_posix()
-                digest.update(f"{name}\0{hashlib.sha256(file.read_bytes()).hexdigest()}\n".encode())
-    return digest.hexdigest()
 
 
 def library_versions() -> dict[str, str]:

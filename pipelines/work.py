@@ -62,7 +62,8 @@ def from_json(text: str) -> Any:
 @cache
 def version_of_code() -> str:
     """Hash what decides the bytes that this process writes: our code, and the libraries."""
-    from corpora.plan import code_hash, fingerprint_of, library_versions
+    from corpora.code import code_hash
+    from corpora.plan import fingerprint_of, library_versions
 
     return fingerprint_of({"code": code_hash(), "libraries": library_versions()})
 

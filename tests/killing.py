@@ -304,7 +304,7 @@ def killer(name: str, *, workers: int = 1) -> Iterator[Killer]:
         import_module(scenario.run.pipeline)
         for module in ("corpora.inspection", "corpora.build", "corpora.repeated_ids"):
             import_module(module)
-        import_module("corpora.plan").code_hash()
+        import_module("corpora.code").code_hash()
         gc.freeze()  # or each copy would copy what it only looks through
         yield Killer(folder, scenario, workers=workers)
 
