@@ -8,23 +8,22 @@ Examples:
 """
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
-from itertools import repeat
 from pathlib import Path
 from typing import Any
 
-from corpora.build import Build, Scratch
-from corpora.document import Rejected
+from corpora.build import Build
 from corpora.errors import CorpusError, UsageError
 from corpora.plan import InputFile, Plan, Stage, Unit, describe_file
+from pipelines.graph import Phase, Run
 from pipelines.options import CommonOptions, option
-from pipelines.outcomes import Counts, Rows, Written, Yield
 from pipelines.run import run
 
 ABOUT = __doc__
 DATASETS = {"": "lexicon"}
+STREAMS = {"streams": "lexicon_streams"}
+COUNTED = {"symbols": "lexicon_symbols", "totals": "lexicon_totals"} | STREAMS
 SLICE_BATCHES = 4
 """Batches of documents, of a million characters at most (or one document), in a slice."""
 PART_BYTES = 4 << 20
@@ -114,7 +113,6 @@ def plan(options: Options) -> Plan:
         "top": options.top,
         "n_parts": n_parts,
     }
-    auxiliary = _known(options.known, is_chinese=is_chinese)
     return Plan(
         pipeline="documents_to_lexicon",
         datasets=DATASETS,
@@ -124,9 +122,9 @@ def plan(options: Options) -> Plan:
             "limit": options.limit,
             "exclude": list(options.exclude),
         },
-        units=tuple(Unit(number, (), {}, settings) for number in range(n_parts)),
-        auxiliary=auxiliary,
-        stages=tuple(_stages(files, settings, auxiliary)),
+        units=_units(n_parts),
+        auxiliary=_known(options.known, is_chinese=is_chinese),
+        stages=tuple(_stages(files, n_parts=n_parts)),
     )
 
 
@@ -164,21 +162,20 @@ def _known(known: str, *, is_chinese: bool) -> dict[str, InputFile]:
     return {KNOWN: describe_file(KNOWN, path)}
 
 
-def _stages(
-    files: Sequence[InputFile], settings: Mapping[str, Any], auxiliary: Mapping[str, InputFile]
-) -> Iterator[Stage]:
+def _stages(files: Sequence[InputFile], *, n_parts: int) -> Iterator[Stage]:
     slices = tuple(
-        Unit(number, (file,), {}, settings, part)
-        for number, (file, part) in enumerate(_slices(files))
+        Unit(number, (file,), {}, {}, part) for number, (file, part) in enumerate(_slices(files))
     )
-    spreaders = tuple(Unit(unit.number, (), {}, settings) for unit in slices)
-    parts = tuple(Unit(number, (), {}, settings) for number in range(settings["n_parts"]))
-    counted = {"symbols": "lexicon_symbols", "totals": "lexicon_totals"}
-    yield Stage("count", slices, counted | {"streams": "lexicon_streams"})
-    yield Stage("number", (Unit(0, (), {}, settings),), {"firsts": "lexicon_firsts"})
-    yield Stage("spread", spreaders, {"windows": "lexicon_windows"})
-    yield Stage("merge", parts, {"strings": "lexicon_strings"})
-    yield Stage("score", (Unit(0, (), auxiliary, settings),), {"ranks": "lexicon_ranks"})
+    yield Stage("count", slices, COUNTED)
+    yield Stage("number", _units(1), {"firsts": "lexicon_firsts"})
+    yield Stage("spread", _units(len(slices)), {"windows": "lexicon_windows"})
+    yield Stage("merge", _units(n_parts), {"strings": "lexicon_strings"})
+    yield Stage("score", _units(1), {"ranks": "lexicon_ranks"})
+
+
+def _units(n: int) -> tuple[Unit, ...]:
+    """Units that read what earlier stages made, and no input."""
+    return tuple(Unit(number, (), {}, {}) for number in range(n))
 
 
 def _slices(files: Sequence[InputFile]) -> Iterator[tuple[InputFile, dict[str, int]]]:
@@ -192,135 +189,102 @@ def _slices(files: Sequence[InputFile]) -> Iterator[tuple[InputFile, dict[str, i
             yield file, {"start": start, "end": min(start + SLICE_BATCHES, n_batches)}
 
 
-def count(unit: Unit, _: Scratch) -> Iterator[Yield]:
-    """Count the symbols of a slice."""
-    from itertools import islice
+def count(units: Any, options: Options, run: Run) -> Any:
+    """Make streams of symbols of slices, and count the symbols."""
+    from corpora.lexicon.slices import COLUMNS
+    from pipelines.transforms.documents import ReadDocuments
+    from pipelines.transforms.lexicon import CountSymbols
 
-    from corpora.lexicon.slices import COLUMNS, SliceCounter
-    from corpora.record_errors import read_rows
-    from corpora.schemas import SCHEMAS
-    from corpora.shards import read_batches
-
-    settings = unit.settings
-    counter = SliceCounter(settings["symbols"], longest=settings["max_length"])
-    batches = read_batches(
-        unit.inputs[0].check(), SCHEMAS["documents"], columns=COLUMNS[settings["symbols"]]
+    symbols = run.parameters["symbols"]
+    return (
+        units
+        | ReadDocuments(columns=COLUMNS[symbols])
+        | CountSymbols(
+            symbols=symbols,
+            per=options.per,
+            max_length=options.max_length,
+            min_count=options.min_count,
+        )
+        | run.write_shards("count")
     )
-    for batch in islice(batches, unit.part["start"], unit.part["end"]):
-        add = partial(_count, counter, per=settings["per"])
-        for rows, stream in read_rows(batch, add):
-            if isinstance(stream, Rejected):
-                yield stream
-            else:
-                yield Rows("streams", stream)
-                yield from repeat(Written(()), rows.num_rows)
-    is_whole = settings["per"] == "document"  # no other slice has more of its scopes
-    yield Rows("symbols", counter.symbols(min_count=settings["min_count"] if is_whole else 1))
-    yield Rows("totals", counter.totals())
-    yield Counts(counter.counters)
 
 
-def _count(counter: Any, batch: Any, *, per: str) -> Any:
-    from corpora.lexicon.slices import texts_of
-
-    return counter.add(texts_of(batch, per=per))
-
-
-def number(unit: Unit, scratch: Scratch) -> Iterator[Yield]:
+def number(units: Any, options: Options, run: Run) -> Any:
     """Number the symbols, and cut what can begin with each pair of them into ranges."""
-    from corpora.lexicon.tables import check_documents, write_vocabulary
+    from pipelines.transforms.elements import ReadNothing
+    from pipelines.transforms.lexicon import NumberSymbols
 
-    if unit.settings["per"] == "document":
-        check_documents(scratch.shards("totals"))
-    scratch.tables.mkdir(exist_ok=True)
-    firsts = write_vocabulary(
-        scratch.tables,
-        scratch.shards("streams"),
-        symbols=scratch.shards("symbols"),
-        totals=scratch.shards("totals"),
-        min_count=unit.settings["min_count"],
+    return (
+        units
+        | ReadNothing()
+        | NumberSymbols(folder=run.folder, per=options.per, min_count=options.min_count)
+        | run.write_shards("number")
     )
-    yield from (Rows("firsts", batch) for batch in firsts.batches())
-    yield Counts({"symbols.distinct": firsts.n_symbols - 2})
 
 
-def spread(unit: Unit, scratch: Scratch) -> Iterator[Yield]:
-    """Deal the windows of a slice out to ranges."""
-    from corpora.lexicon.slices import spread as deal_out
+def spread(units: Any, options: Options, run: Run) -> Any:
+    """Deal the windows of slices out to ranges."""
+    from pipelines.transforms.lexicon import DealWindows
+    from pipelines.transforms.stages import ReadStage
 
-    path = scratch.shard("streams", unit.number)
-    for batch in deal_out(path, _vocabulary(scratch), longest=unit.settings["max_length"]):
-        yield Rows("windows", batch)
-
-
-def merge(unit: Unit, scratch: Scratch) -> Iterator[Yield]:
-    """Count the strings of some ranges, and what stands around them."""
-    from corpora.lexicon import slices
-
-    settings = unit.settings
-    vocabulary = _vocabulary(scratch)
-    n_ranges = len(vocabulary.edges) + 1
-    begin, end = (n_ranges * part // settings["n_parts"] for part in (unit.number, unit.number + 1))
-    batches = slices.merge(
-        scratch.shards("windows"),
-        range(begin, end),
-        vocabulary,
-        longest=settings["max_length"],
-        min_count=settings["min_count"],
+    return (
+        units
+        | ReadStage(folder=run.folder, datasets=STREAMS)
+        | DealWindows(folder=run.folder, max_length=options.max_length)
+        | run.write_shards("spread")
     )
-    for batch in batches:
-        yield Rows("strings", batch)
 
 
-def score(unit: Unit, scratch: Scratch) -> Iterator[Yield]:
+def merge(units: Any, options: Options, run: Run) -> Any:
+    """Count the strings of ranges, and what stands around them."""
+    from pipelines.transforms.lexicon import CountStrings, ReadWindows
+
+    return (
+        units
+        | ReadWindows(
+            folder=run.folder, n_parts=run.parameters["n_parts"], max_length=options.max_length
+        )
+        | CountStrings(folder=run.folder, min_count=options.min_count)
+        | run.write_shards("merge")
+    )
+
+
+def score(units: Any, options: Options, run: Run) -> Any:
     """Put the strings of all parts together, score, mark and rank them."""
-    from corpora.lexicon import ranking
-    from corpora.lexicon.known import read_known
-    from corpora.lexicon.scores import fill_scores
-    from corpora.lexicon.tables import write_strings
+    from pipelines.transforms.elements import ReadNothing
+    from pipelines.transforms.lexicon import JoinStrings, MarkStrings, RankStrings, ScoreStrings
 
-    settings = unit.settings
-    vocabulary = _vocabulary(scratch)
-    shards = scratch.shards("strings")
-    min_count = settings["min_count"]
-    strings = write_strings(scratch.tables, shards, vocabulary, min_count=min_count)
-    fill_scores(strings, vocabulary.totals, mi=settings["mi"], score=settings["score"])
-    known = [read_known(file.check()) for file in unit.auxiliary.values()]
-    yield Counts(ranking.mark(strings, vocabulary, known))
-    rules = {name: settings[name] for name in ("drop", "demote", "top")}
-    ranked = ranking.rank(strings, **rules)
-    for batch in ranked.batches():
-        yield Rows("ranks", batch)
-    yield Counts(ranked.counters)
-
-
-@lru_cache(maxsize=1)  # read once by each worker
-def _vocabulary_of(folder: Path) -> Any:
-    from corpora.lexicon.tables import Vocabulary
-
-    scratch = Scratch(folder)
-    return Vocabulary(scratch.tables, tuple(scratch.shards("firsts")))
-
-
-def _vocabulary(scratch: Scratch) -> Any:
-    return _vocabulary_of(scratch.folder)
-
-
-def write(unit: Unit, scratch: Scratch) -> Iterator[Yield]:
-    """Write a part of the lexicon."""
-    from corpora.lexicon.ranking import lexicon_rows
-    from corpora.lexicon.tables import Strings
-
-    settings = unit.settings
-    batches = lexicon_rows(
-        Strings(scratch.tables),
-        _vocabulary(scratch),
-        scratch.shard("ranks", 0),
-        part=(unit.number, settings["n_parts"]),
-        has_groups=settings["per"] != "all",
+    return (
+        units
+        | ReadNothing()
+        | JoinStrings(folder=run.folder, min_count=options.min_count)
+        | ScoreStrings(folder=run.folder, mi=options.mi, score=options.score)
+        | MarkStrings(folder=run.folder, known=[*run.auxiliary.values()])
+        | RankStrings(folder=run.folder, drop=options.drop, demote=options.demote, top=options.top)
+        | run.write_shards("score")
     )
-    for batch in batches:
-        yield Rows("", batch)
+
+
+def finish(units: Any, options: Options, run: Run) -> Any:
+    """Write the lexicon."""
+    from pipelines.transforms.lexicon import MakeLexicon, ReadRanks
+
+    return (
+        units
+        | ReadRanks(folder=run.folder, n_parts=run.parameters["n_parts"])
+        | MakeLexicon(folder=run.folder, has_groups=options.per != "all")
+        | run.write_shards()
+    )
+
+
+PHASES = (
+    Phase(count, "count"),
+    Phase(number, "number"),
+    Phase(spread, "spread"),
+    Phase(merge, "merge"),
+    Phase(score, "score"),
+    Phase(finish),
+)
 
 
 def write_side_files(build: Build) -> None:

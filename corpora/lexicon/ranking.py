@@ -181,32 +181,34 @@ def rank(strings: Strings, *, drop: Collection[str], demote: Collection[str], to
     return Ranked(first + order, np.where(is_ranked, ranks, 0), counters)
 
 
-def lexicon_rows(
-    strings: Strings,
-    vocabulary: Vocabulary,
-    ranks: Path,
-    *,
-    part: tuple[int, int],
-    has_groups: bool,
-) -> Iterator[pa.RecordBatch]:
-    """Make the rows of a part of the lexicon; ``part`` is its number, and how many there are."""
-    forms = Forms(strings, vocabulary)
-    n_rows = strings.starts[-1] - strings.starts[1]
+@dataclass(frozen=True, slots=True)
+class RankedRows:
+    """Some candidates in the order of the lexicon."""
+
+    first: int
+    """The id of the first."""
+    batch: pa.RecordBatch
+    """Rows of ``lexicon_ranks``."""
+
+
+def read_ranks(ranks: Path, *, part: tuple[int, int], n_rows: int) -> Iterator[RankedRows]:
+    """Read a part of the candidates; ``part`` is its number, and how many there are.
+
+    ``n_rows`` says how many candidates all parts have.
+    """
     begin, end = (n_rows * number // part[1] for number in (part[0], part[0] + 1))
     at = 0
     for batch in read_batches(ranks, SCHEMAS["lexicon_ranks"]):
         first, last = max(begin, at), min(end, at + batch.num_rows)
         if first < last:
-            columns = batch.slice(first - at, last - first).columns
-            rows, places = (column.to_numpy() for column in columns)
-            yield _batch(forms, rows, places, first=first, has_groups=has_groups)
+            yield RankedRows(first, batch.slice(first - at, last - first))
         at += batch.num_rows
 
 
-def _batch(
-    forms: Forms, rows: Ints, ranks: Ints, *, first: int, has_groups: bool
-) -> pa.RecordBatch:
+def lexicon_rows(forms: Forms, ranked: RankedRows, *, has_groups: bool) -> pa.RecordBatch:
+    """Make the rows of the lexicon of some candidates."""
     strings = forms.strings
+    rows, ranks = (column.to_numpy() for column in ranked.batch.columns)
     lengths = np.searchsorted(np.array(strings.starts), rows, side="right")
     spelled: list[pa.Array] = []
     scopes = np.empty(len(rows), np.int64)
@@ -219,7 +221,7 @@ def _batch(
     back = np.argsort(np.concatenate(by_length))
     groups = pa.array(forms.vocabulary.scopes, pa.string()).take(pa.array(scopes))
     columns = {
-        "id": np.arange(first, first + len(rows)),
+        "id": np.arange(ranked.first, ranked.first + len(rows)),
         "form": pa.concat_arrays(spelled).take(pa.array(back)),
         "group": groups if has_groups else pa.nulls(len(rows), pa.string()),
         "count": strings["counts"][rows],

@@ -108,20 +108,29 @@ def _stream_batch(stream: Stream) -> pa.RecordBatch:
     return _batch("lexicon_streams", [row])
 
 
-def spread(path: Path, vocabulary: Vocabulary, *, longest: int) -> Iterator[pa.RecordBatch]:
-    """Deal the windows of a slice out to ranges: a batch for each range, in order."""
-    held: defaultdict[int, list[Windows]] = defaultdict(list)
-    symbols = pa.array(vocabulary.symbols, pa.string())
-    scopes = pa.array(vocabulary.scopes, pa.string())
-    for batch in read_batches(path, SCHEMAS["lexicon_streams"]):
-        ids, scope_at = _numbered(batch, symbols, scopes)
-        for windows in windows_of(ids, scope_at, vocabulary.firsts, longest=longest):
-            for number, part in by_range(windows, vocabulary.edges, n_symbols=len(symbols) + 1):
-                held[number].append(part)
-    for number in sorted(held):
-        windows = joined(held.pop(number))
-        row = (number, len(windows), windows.firsts.tobytes(), windows.around.tobytes())
-        yield _batch("lexicon_windows", [row])
+class WindowDealer:
+    """Deals the windows of a slice out to ranges."""
+
+    def __init__(self, vocabulary: Vocabulary, *, longest: int) -> None:
+        self._vocabulary, self._longest = vocabulary, longest
+        self._symbols = pa.array(vocabulary.symbols, pa.string())
+        self._scopes = pa.array(vocabulary.scopes, pa.string())
+        self._held: defaultdict[int, list[Windows]] = defaultdict(list)
+
+    def add(self, streams: pa.RecordBatch) -> None:
+        """Deal out the windows of a stream."""
+        vocabulary, n_symbols = self._vocabulary, len(self._symbols) + 1
+        ids, scope_at = _numbered(streams, self._symbols, self._scopes)
+        for windows in windows_of(ids, scope_at, vocabulary.firsts, longest=self._longest):
+            for number, part in by_range(windows, vocabulary.edges, n_symbols=n_symbols):
+                self._held[number].append(part)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Give what was dealt out, a batch for each range, in order; it is held no longer."""
+        for number in sorted(self._held):
+            windows = joined(self._held.pop(number))
+            row = (number, len(windows), windows.firsts.tobytes(), windows.around.tobytes())
+            yield _batch("lexicon_windows", [row])
 
 
 def _numbered(batch: pa.RecordBatch, symbols: pa.Array, scopes: pa.Array) -> tuple[Ids, Ints]:
@@ -134,30 +143,34 @@ def _numbered(batch: pa.RecordBatch, symbols: pa.Array, scopes: pa.Array) -> tup
     return ids, np.repeat(np.asarray(scope_numbers).astype(np.int64), np.diff(ends, prepend=0))
 
 
-def merge(
-    paths: Sequence[Path],
-    ranges: Iterable[int],
-    vocabulary: Vocabulary,
-    *,
-    longest: int,
-    min_count: int,
-) -> Iterator[pa.RecordBatch]:
-    """Count some ranges of windows: the frequent strings of each, the shorter first.
+def read_windows(
+    paths: Sequence[Path], ranges: Iterable[int], *, longest: int
+) -> Iterator[Windows]:
+    """Read the windows of some ranges, range by range; those without a window are left out."""
+    blocks = _blocks(paths)
+    for number in ranges:
+        if number in blocks:
+            yield joined(_read(path, places, longest) for path, places in blocks[number].items())
+
+
+class StringCounter:
+    """Counts the strings of ranges, which come in order.
 
     ``parent`` of a string of two symbols is the number of its first; of a longer one, the place of
     the shorter among all of that length that these ranges have.
     """
-    blocks = _blocks(paths)
-    n_before: Counter[int] = Counter()
-    for number in ranges:
-        if number not in blocks:
-            continue
-        windows = joined(_read(path, places, longest) for path, places in blocks[number].items())
-        sizes = Counter(n_before)
-        for level in count(windows, min_count=min_count, n_symbols=vocabulary.firsts.n_symbols):
-            yield from _level_batches(level, shift=n_before[level.length - 1])
+
+    def __init__(self, *, n_symbols: int, min_count: int) -> None:
+        self._n_symbols, self._min_count = n_symbols, min_count
+        self._n_before: Counter[int] = Counter()
+
+    def add(self, windows: Windows) -> Iterator[pa.RecordBatch]:
+        """Count a range; its frequent strings, the shorter first."""
+        sizes = Counter(self._n_before)
+        for level in count(windows, min_count=self._min_count, n_symbols=self._n_symbols):
+            yield from _level_batches(level, shift=self._n_before[level.length - 1])
             sizes[level.length] += len(level.counts)
-        n_before = sizes
+        self._n_before = sizes
 
 
 def _blocks(paths: Sequence[Path]) -> dict[int, dict[Path, list[int]]]:

@@ -174,6 +174,11 @@ class Strings:
         """The symbols of the longest strings."""
         return len(self.starts) - 1
 
+    @property
+    def n_candidates(self) -> int:
+        """How many strings have two symbols or more."""
+        return self.starts[-1] - self.starts[1]
+
     def parents(self, rows: Ints) -> Ints:
         """The strings without their last symbol."""
         return np.asarray(self["keys"][rows] // self.n_symbols)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import pyarrow as pa
 
@@ -22,6 +23,10 @@ class ReadDocuments(ReadUnits[pa.RecordBatch]):
     """Those that are read; empty: all."""
 
     def read(self, unit: Unit) -> Iterator[pa.RecordBatch]:
-        """Read the shards of a unit; raises ``InputChangedError`` where one has changed."""
+        """Read the shards of a unit; of each the batches that its part names, if it names some.
+
+        Raises ``InputChangedError`` where a shard has changed.
+        """
         for file in unit.inputs:
-            yield from read_batches(file.check(), SCHEMAS["documents"], columns=self.columns)
+            batches = read_batches(file.check(), SCHEMAS["documents"], columns=self.columns)
+            yield from islice(batches, unit.part.get("start"), unit.part.get("end"))

@@ -7,10 +7,8 @@ from corpora.build import hold
 from corpora.document import Document, Span
 from corpora.shards import open_dataset
 from pipelines import documents_to_lexicon as pipeline
-from pipelines.run import _tasks
-from pipelines.work import do_merge, do_unit
+from tests.pipelines.graph_runs import do_jobs
 
-NAME = "pipelines.documents_to_lexicon"
 STORY = Path(__file__).parents[1] / "data" / "text" / "wulingzhen.txt"
 
 
@@ -28,14 +26,10 @@ def documents(texts, lang="zh"):
 def build(output, *inputs, reverse=False, **options):
     """Run it in this process; the units of each stage in the other order if ``reverse``."""
     options = {"known": "none", **options}
-    plan = pipeline.plan(pipeline.Options(input=tuple(map(str, inputs)), output=output, **options))
-    with hold(output, plan) as work:
+    chosen = pipeline.Options(input=tuple(map(str, inputs)), output=output, **options)
+    with hold(output, pipeline.plan(chosen)) as work:
         work.prepare()
-        for tasks, merged in _tasks(NAME, work.pending(), build=work):
-            for task in reversed(tasks) if reverse else tasks:
-                do_unit(task)
-            if merged:
-                do_merge(merged)
+        do_jobs(work, pipeline, chosen, reverse=reverse)
         work.publish(pipeline.write_side_files)
     return output
 

@@ -206,6 +206,11 @@ def run_tokenizer(folder, output, words):
     return run_on_documents(documents_to_tokenizer, folder=folder, output=output, words=words)
 
 
+def run_lexicon(folder, output, words):
+    options = ("--min-count", "2", "--symbols", "words")
+    return on_documents(documents_to_lexicon, *options)(folder, output, words)
+
+
 def beyond_head(args):
     """What is read of a file, but where only its layout is sought."""
     data, _, origin = args
@@ -243,12 +248,7 @@ CASES = {
         repr,
     ),
     "tokenizer": (run_tokenizer, word_counts.WordCounter, "add", repr),
-    "lexicon": (
-        on_documents(documents_to_lexicon, "--min-count", "2", "--symbols", "words"),
-        slices,
-        "word_stream",
-        repr,
-    ),
+    "lexicon": (run_lexicon, slices, "word_stream", repr),
 }
 
 

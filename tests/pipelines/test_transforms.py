@@ -29,6 +29,7 @@ from tests.pipelines.test_record_errors import (
     WORDS,
     run_augment,
     run_examples,
+    run_lexicon,
     run_ner,
     run_tokenizer,
 )
@@ -77,6 +78,7 @@ GRAPHS = {
     "documents_to_tokenizer": (run_tokenizer, 11),
     "documents_to_examples": (run_examples, 10),
     "news_to_documents": (run_news, 2 * 20 + 3),
+    "documents_to_lexicon": (run_lexicon, 18),
 }
 """How each is run, and the number of its steps at least."""
 

@@ -1,0 +1,349 @@
+"""Documents to symbols, symbols to strings, and strings to a lexicon.
+
+Streams, windows and strings lie in shards, tables of all of them on disk in the folder of the run,
+where all workers map them into memory.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import pyarrow as pa
+
+from corpora.build import Scratch
+from corpora.document import Rejected
+from corpora.lexicon.counting import Windows
+from corpora.lexicon.known import read_known
+from corpora.lexicon.ranking import Forms, RankedRows, lexicon_rows, mark, rank, read_ranks
+from corpora.lexicon.scores import fill_scores
+from corpora.lexicon.slices import (
+    SliceCounter,
+    StringCounter,
+    WindowDealer,
+    read_windows,
+    texts_of,
+)
+from corpora.lexicon.streams import Kind
+from corpora.lexicon.tables import (
+    Strings,
+    Vocabulary,
+    check_documents,
+    write_strings,
+    write_vocabulary,
+)
+from corpora.plan import InputFile, Unit
+from corpora.record_errors import read_rows
+from pipelines.outcomes import Counts, Rows, Yield
+from pipelines.transforms.elements import Merge, PerUnit, ReadUnits, Work
+
+
+@dataclass(kw_only=True, eq=False)
+class CountSymbols(PerUnit[pa.RecordBatch, Yield]):
+    """Make streams of symbols of documents; count the symbols, and how many strings there are.
+
+    ``PCollection[InUnit[pa.RecordBatch]]`` -> ``PCollection[InUnit[Rows | Rejected | Counts]]``;
+    rows of ``streams``, ``symbols`` and ``totals``.
+    """
+
+    symbols: Kind
+    """What words are made of."""
+    per: str
+    """What has a lexicon of its own: each ``document``, each ``group``, or ``all`` together."""
+    max_length: int
+    """Symbols of the longest candidate."""
+    min_count: int
+    """How often a candidate must occur."""
+    takes = pa.RecordBatch
+
+    def begin(self, unit: Unit) -> Work[pa.RecordBatch, Yield]:  # noqa: ARG002 - all are alike
+        """Begin a slice."""
+        return _CountSymbols(self, SliceCounter(self.symbols, longest=self.max_length))
+
+
+@dataclass(frozen=True, slots=True)
+class _CountSymbols:
+    step: CountSymbols
+    counter: SliceCounter
+
+    def process(self, documents: pa.RecordBatch) -> Iterator[Yield]:
+        for rows, stream in read_rows(documents, self._add):
+            if isinstance(stream, Rejected):
+                yield stream
+            else:
+                yield Rows("streams", stream)
+                yield Counts(read=rows.num_rows, written=rows.num_rows)
+
+    def _add(self, documents: pa.RecordBatch) -> pa.RecordBatch:
+        return self.counter.add(texts_of(documents, per=self.step.per))
+
+    def finish(self) -> Iterator[Yield]:
+        is_whole = self.step.per == "document"  # no other slice has more of its scopes
+        min_count = self.step.min_count if is_whole else 1
+        yield Rows("symbols", self.counter.symbols(min_count=min_count))
+        yield Rows("totals", self.counter.totals())
+        yield Counts(self.counter.counters)
+
+
+@dataclass(kw_only=True, eq=False)
+class NumberSymbols(Merge[Rows | Counts]):
+    """Number the symbols of all slices, and cut what can begin with each pair into ranges.
+
+    ``PCollection[InUnit]`` -> ``PCollection[InUnit[Rows | Counts]]``; rows of ``firsts``. Fails
+    where two documents are of one scope, though each has a lexicon of its own.
+    """
+
+    folder: str
+    """Of the run."""
+    per: str
+    """What has a lexicon of its own."""
+    min_count: int
+    """How often a candidate must occur."""
+
+    def merge(self) -> Iterator[Rows | Counts]:
+        """Read the symbols of all slices."""
+        scratch = Scratch(Path(self.folder))
+        if self.per == "document":
+            check_documents(scratch.shards("totals"))
+        scratch.tables.mkdir(exist_ok=True)
+        firsts = write_vocabulary(
+            scratch.tables,
+            scratch.shards("streams"),
+            symbols=scratch.shards("symbols"),
+            totals=scratch.shards("totals"),
+            min_count=self.min_count,
+        )
+        yield from (Rows("firsts", batch) for batch in firsts.batches())
+        yield Counts({"symbols.distinct": firsts.n_symbols - 2})
+
+
+@dataclass(kw_only=True, eq=False)
+class DealWindows(PerUnit[Rows, Rows]):
+    """Deal the windows of streams out to ranges: the places where a string may begin.
+
+    ``PCollection[InUnit[Rows]]`` -> ``PCollection[InUnit[Rows]]``; rows of ``windows``.
+    """
+
+    folder: str
+    """Of the run, with the symbols of ``NumberSymbols``."""
+    max_length: int
+    """Symbols of the longest candidate."""
+    takes = Rows
+
+    def begin(self, unit: Unit) -> Work[Rows, Rows]:  # noqa: ARG002 - all are alike
+        """Begin a slice."""
+        return _DealWindows(WindowDealer(_vocabulary(self.folder), longest=self.max_length))
+
+
+@dataclass(frozen=True, slots=True)
+class _DealWindows:
+    dealer: WindowDealer
+
+    def process(self, streams: Rows) -> tuple[()]:
+        self.dealer.add(streams.batch)
+        return ()
+
+    def finish(self) -> Iterator[Rows]:
+        yield from (Rows("windows", batch) for batch in self.dealer.batches())
+
+
+@dataclass(kw_only=True, eq=False)
+class ReadWindows(ReadUnits[Windows]):
+    """Read the windows of ranges, range by range; each unit has a part of the ranges.
+
+    ``PCollection[Unit]`` -> ``PCollection[InUnit[Windows]]``
+    """
+
+    folder: str
+    """Of the run."""
+    n_parts: int
+    """How many units there are."""
+    max_length: int
+    """Symbols of the longest candidate."""
+
+    def read(self, unit: Unit) -> Iterator[Windows]:
+        """Read what all slices have of the ranges of a unit."""
+        n_ranges = len(_vocabulary(self.folder).edges) + 1
+        begin, end = (n_ranges * part // self.n_parts for part in (unit.number, unit.number + 1))
+        paths = Scratch(Path(self.folder)).shards("windows")
+        yield from read_windows(paths, range(begin, end), longest=self.max_length)
+
+
+@dataclass(kw_only=True, eq=False)
+class CountStrings(PerUnit[Windows, Rows]):
+    """Count the strings of ranges, and what stands around them.
+
+    ``PCollection[InUnit[Windows]]`` -> ``PCollection[InUnit[Rows]]``; rows of ``strings``.
+    """
+
+    folder: str
+    """Of the run, with the symbols of ``NumberSymbols``."""
+    min_count: int
+    """How often a candidate must occur."""
+    takes = Windows
+
+    def begin(self, unit: Unit) -> Work[Windows, Rows]:  # noqa: ARG002 - all are alike
+        """Begin a part of the ranges."""
+        n_symbols = _vocabulary(self.folder).firsts.n_symbols
+        return _CountStrings(StringCounter(n_symbols=n_symbols, min_count=self.min_count))
+
+
+@dataclass(frozen=True, slots=True)
+class _CountStrings:
+    counter: StringCounter
+
+    def process(self, windows: Windows) -> Iterator[Rows]:
+        yield from (Rows("strings", batch) for batch in self.counter.add(windows))
+
+    def finish(self) -> tuple[()]:
+        return ()
+
+
+@dataclass(kw_only=True, eq=False)
+class JoinStrings(Merge[Counts]):
+    """Put the strings of all parts into one table on disk.
+
+    ``PCollection[InUnit]`` -> ``PCollection[InUnit]``. Fails where there is none.
+    """
+
+    folder: str
+    """Of the run."""
+    min_count: int
+    """How often a candidate must occur; for the message."""
+
+    def merge(self) -> Iterable[Counts]:
+        """Write the table."""
+        scratch = Scratch(Path(self.folder))
+        write_strings(
+            scratch.tables,
+            scratch.shards("strings"),
+            _vocabulary(self.folder),
+            min_count=self.min_count,
+        )
+        return ()
+
+
+@dataclass(kw_only=True, eq=False)
+class ScoreStrings(Merge[Counts]):
+    """Fill in mutual information and scores in the table of strings.
+
+    ``PCollection[InUnit]`` -> ``PCollection[InUnit]``
+    """
+
+    folder: str
+    """Of the run, with the table of ``JoinStrings``."""
+    mi: str = "adjacent"
+    """A name of ``corpora.lexicon.scores.MI``."""
+    score: str = "product"
+    """A name of ``corpora.lexicon.scores.SCORES``."""
+
+    def merge(self) -> Iterable[Counts]:
+        """Score all strings."""
+        totals = _vocabulary(self.folder).totals
+        fill_scores(_strings(self.folder, mode="r+"), totals, mi=self.mi, score=self.score)
+        return ()
+
+
+@dataclass(kw_only=True, eq=False)
+class MarkStrings(Merge[Counts]):
+    """Mark strings that are known, pieces, compounds, or have a function word at an end.
+
+    ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``
+    """
+
+    folder: str
+    """Of the run, with the scores of ``ScoreStrings``."""
+    known: Sequence[InputFile] = ()
+    """Lists of known words."""
+
+    def merge(self) -> Iterator[Counts]:
+        """Mark all strings; raises ``InputChangedError`` where a list has changed."""
+        known = [read_known(file.check()) for file in self.known]
+        yield Counts(mark(_strings(self.folder, mode="r+"), _vocabulary(self.folder), known))
+
+
+@dataclass(kw_only=True, eq=False)
+class RankStrings(Merge[Rows | Counts]):
+    """Rank the strings of each lexicon by score.
+
+    ``PCollection[InUnit]`` -> ``PCollection[InUnit[Rows | Counts]]``; rows of ``ranks``.
+    """
+
+    folder: str
+    """Of the run, with the marks of ``MarkStrings``."""
+    drop: Sequence[str] = ()
+    """Strings with one of these marks have no rank."""
+    demote: Sequence[str] = ()
+    """Strings have half of their score, for each of these marks that they have."""
+    top: float = 0.5
+    """The ratio of words among the ranked."""
+
+    def merge(self) -> Iterator[Rows | Counts]:
+        """Rank all strings."""
+        strings = _strings(self.folder, mode="r+")
+        drop, demote = sorted(set(self.drop)), sorted(set(self.demote))
+        ranked = rank(strings, drop=drop, demote=demote, top=self.top)
+        yield from (Rows("ranks", batch) for batch in ranked.batches())
+        yield Counts(ranked.counters)
+
+
+@dataclass(kw_only=True, eq=False)
+class ReadRanks(ReadUnits[RankedRows]):
+    """Read the ranks of ``RankStrings``; each unit has a part of them.
+
+    ``PCollection[Unit]`` -> ``PCollection[InUnit[RankedRows]]``
+    """
+
+    folder: str
+    """Of the run."""
+    n_parts: int
+    """How many units there are."""
+
+    def read(self, unit: Unit) -> Iterator[RankedRows]:
+        """Read the part of a unit."""
+        yield from read_ranks(
+            Scratch(Path(self.folder)).shard("ranks", 0),
+            part=(unit.number, self.n_parts),
+            n_rows=_strings(self.folder).n_candidates,
+        )
+
+
+@dataclass(kw_only=True, eq=False)
+class MakeLexicon(PerUnit[RankedRows, Rows]):
+    """Make the rows of the lexicon: forms, counts, scores, ranks and flags.
+
+    ``PCollection[InUnit[RankedRows]]`` -> ``PCollection[InUnit[Rows]]``
+    """
+
+    folder: str
+    """Of the run, with the table of strings."""
+    has_groups: bool = True
+    """Whether there is more than one lexicon."""
+    takes = RankedRows
+
+    def begin(self, unit: Unit) -> Work[RankedRows, Rows]:  # noqa: ARG002 - all are alike
+        """Begin a part."""
+        forms = Forms(_strings(self.folder), _vocabulary(self.folder))
+        return _MakeLexicon(forms, self.has_groups)
+
+
+@dataclass(frozen=True, slots=True)
+class _MakeLexicon:
+    forms: Forms
+    has_groups: bool
+
+    def process(self, ranked: RankedRows) -> Iterator[Rows]:
+        yield Rows("", lexicon_rows(self.forms, ranked, has_groups=self.has_groups))
+
+    def finish(self) -> tuple[()]:
+        return ()
+
+
+@lru_cache(maxsize=1)  # read once by each worker
+def _vocabulary(folder: str) -> Vocabulary:
+    scratch = Scratch(Path(folder))
+    return Vocabulary(scratch.tables, tuple(scratch.shards("firsts")))
+
+
+def _strings(folder: str, *, mode: str = "r") -> Strings:
+    return Strings(Scratch(Path(folder)).tables, mode=mode)
