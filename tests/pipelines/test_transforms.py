@@ -14,6 +14,7 @@ from corpora.inspection import main as shards
 from corpora.shards import open_dataset
 from pipelines import (
     documents_to_entity_vocab,
+    documents_to_lexicon,
     tei_to_ner,
     text_to_documents,
     wikipedia_to_documents,
@@ -27,6 +28,7 @@ from tests.pipelines.test_news_to_documents import SAMPLES
 from tests.pipelines.test_news_to_documents import run as run_pages
 from tests.pipelines.test_record_errors import (
     WORDS,
+    documents_of,
     run_augment,
     run_examples,
     run_lexicon,
@@ -148,10 +150,12 @@ def test_pipeline_of_a_stranger_runs_as_the_docs_have_it(tmp_path, monkeypatch):
         (tei_to_ner, LETTERS),
         (text_to_documents, ROOT / "tests/data/text/wulingzhen.txt"),
         (wikipedia_to_documents, WIKI),
+        (documents_to_lexicon, None),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
 def test_pictures_of_the_docs_are_what_the_command_prints(pipeline, input, tmp_path, capsys):
+    input = input or documents_of(tmp_path / "in", WORDS)
     command = ["--input", str(input), "--output", str(tmp_path / "out"), "--show-graph"]
 
     assert pipeline.main(command) == 0
