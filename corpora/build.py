@@ -66,6 +66,10 @@ class Scratch:
         """The shard that a unit of an earlier stage made."""
         return self.folder / "shards" / dataset / shard_name(number)
 
+    def receipt(self, stage: str, number: int) -> Path:
+        """The receipt of a unit of an earlier stage."""
+        return self.folder / "receipts" / stage / f"{number:05d}.json"
+
     def shards(self, dataset: str) -> list[Path]:
         """All shards of an intermediate dataset, in order.
 
@@ -175,7 +179,7 @@ class Build:
 
     def receipt_path(self, unit: Unit, stage: Stage | None = None) -> Path:
         """Where the receipt of a unit lies."""
-        return self.receipts / (stage.name if stage else "") / f"{unit.number:05d}.json"
+        return self.scratch.receipt(stage.name if stage else "", unit.number)
 
     def is_published(self) -> bool:
         """Whether every file of this plan is in place with its hash."""

@@ -43,16 +43,13 @@ class Slices(NamedTuple):
 
 
 def link_forms(
-    counts: Iterable[pa.Table], vocab: pa.Table, *, slices: Slices
+    table: pa.Table, vocab: pa.Table, *, slices: Slices
 ) -> tuple[pa.Table, list[pa.RecordBatch]]:
-    """Merge a part of the forms: those that are aliases, and a row for each of their entities.
+    """Find the forms of a part that are aliases, and make a row for each of their entities.
 
-    How often a form is linked counts entities outside the vocabulary, too.
+    ``table`` has ``entity, form, is_alias, count``, added up; how often a form is linked counts
+    entities outside the vocabulary, too.
     """
-    sums = Sums(("entity", "form", "is_alias"))
-    for table in counts:
-        sums.add(table)
-    table = sums.table()
     linked = Sums(("form",))
     linked.add(table)
     totals = linked.table()

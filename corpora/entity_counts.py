@@ -171,21 +171,17 @@ def read_part(paths: Iterable[Path], part: int) -> Iterator[pa.Table]:
 
 
 class PartTotals:
-    """The entities of one part, merged from the counts of all shards."""
+    """The entities of one part; ``counts`` are those of all shards, added up."""
 
     def __init__(
-        self, counts: Iterable[pa.Table], pages: Iterable[pa.Table], *, origins: Iterable[str]
+        self, counts: pa.Table, pages: Iterable[pa.Table], *, origins: Iterable[str]
     ) -> None:
-        sums = Sums(("entity", "form", "origin"))
-        for table in counts:
-            sums.add(table)
-        merged = sums.table()
-        is_reserved = pc.match_substring_regex(merged.column("entity"), _RESERVED)
+        is_reserved = pc.match_substring_regex(counts.column("entity"), _RESERVED)
         self._pages = _first_pages(list(pages))
-        self._rows = merged.filter(pc.invert(is_reserved))
+        self._rows = counts.filter(pc.invert(is_reserved))
         self._origins = pa.array(sorted(origins), pa.string())
         self.counters = {
-            "mentions.of_reserved_names": pc.sum(merged.filter(is_reserved).column("count")).as_py()
+            "mentions.of_reserved_names": pc.sum(counts.filter(is_reserved).column("count")).as_py()
             or 0
         }
 

@@ -11,17 +11,15 @@ Examples:
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from itertools import repeat
 from pathlib import Path
 from typing import Any
 
-from corpora.build import Build, Scratch
-from corpora.document import ORIGINS, Rejected
+from corpora.build import Build
+from corpora.document import ORIGINS
 from corpora.errors import UsageError
 from corpora.plan import InputFile, Plan, Stage, Unit, describe_file
+from pipelines.graph import Phase, Run
 from pipelines.options import CommonOptions, option
-from pipelines.outcomes import Counts, Rows, Written, Yield
 from pipelines.run import run
 
 ABOUT = __doc__
@@ -30,8 +28,6 @@ PART_BYTES = 256 << 20
 """Of shards of documents whose entities, and forms, are merged at once."""
 EQUIVALENTS = "equivalents"
 PREVIOUS = "previous "
-OCCURRENCES = "occurrences.npy"
-FORMS = "forms"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,23 +81,24 @@ def plan(options: Options) -> Plan:
     _check(options)
     files = find_shards(options.input, "documents", exclude=options.exclude)[: options.limit]
     n_parts = max(1, -(-sum(file.size for file in files) // PART_BYTES))
-    settings = {
-        "origins": _origins(options),
-        "min_count": options.min_count,
-        "max_size": options.max_size,
-        "existing": options.existing,
-        "max_aliases": options.max_aliases,
-        "link_probability": options.link_probability,
-        "compact": options.compact,
-    }
-    auxiliary = _auxiliary(options)
+    parts = tuple(Unit(number, (), {}, {}) for number in range(n_parts))
     return Plan(
         pipeline="documents_to_entity_vocab",
         datasets=DATASETS,
-        parameters=settings | {"limit": options.limit, "exclude": list(options.exclude)},
-        units=_part_units(n_parts, settings),
-        auxiliary=auxiliary,
-        stages=tuple(_stages(files, settings, auxiliary, n_parts=n_parts)),
+        parameters={
+            "origins": _origins(options),
+            "min_count": options.min_count,
+            "max_size": options.max_size,
+            "existing": options.existing,
+            "max_aliases": options.max_aliases,
+            "link_probability": options.link_probability,
+            "compact": options.compact,
+            "limit": options.limit,
+            "exclude": list(options.exclude),
+        },
+        units=parts,
+        auxiliary=_auxiliary(options),
+        stages=tuple(_stages(files, options, parts=parts)),
     )
 
 
@@ -138,205 +135,165 @@ def _auxiliary(options: Options) -> dict[str, InputFile]:
 
 
 def _stages(
-    files: Sequence[InputFile],
-    settings: Mapping[str, Any],
-    auxiliary: Mapping[str, InputFile],
-    *,
-    n_parts: int,
+    files: Sequence[InputFile], options: Options, *, parts: tuple[Unit, ...]
 ) -> Iterator[Stage]:
-    settings = {**settings, "n_parts": n_parts, "equivalents": EQUIVALENTS in auxiliary}
-    readers = tuple(Unit(number, (file,), {}, settings) for number, file in enumerate(files))
-    parts = _part_units(n_parts, settings)
-    if EQUIVALENTS in auxiliary:
-        unit = Unit(0, (), {EQUIVALENTS: auxiliary[EQUIVALENTS]}, {})
-        yield Stage("equivalents", (unit,), {"equivalents": "entity_equivalents"})
+    readers = tuple(Unit(number, (file,), {}, {}) for number, file in enumerate(files))
+    one = (Unit(0, (), {}, {}),)
+    if options.equivalents:
+        yield Stage("equivalents", one, {"equivalents": "entity_equivalents"})
     yield Stage("count", readers, {"counts": "entity_counts", "pages": "entity_pages"})
     yield Stage("merge", parts, {"totals": "entity_totals", "entity_forms": "entity_forms"})
-    earlier = {name: file for name, file in auxiliary.items() if name.startswith(PREVIOUS)}
-    yield Stage("choose", (Unit(0, (), earlier, settings),), {"chosen": "entities"})
+    yield Stage("choose", one, {"chosen": "entities"})
     yield Stage("link", parts, {"aliases": "entity_aliases", "forms": "forms"})
-    if settings["link_probability"] == "on":
-        yield Stage("index", (Unit(0, (), {}, {}),), {})
+    if options.link_probability == "on":
         yield Stage("find", readers, {"occurrences": "form_occurrences"})
 
 
-def _part_units(n_parts: int, settings: Mapping[str, Any]) -> tuple[Unit, ...]:
-    settings = {**settings, "n_parts": n_parts}
-    return tuple(Unit(number, (), {}, settings) for number in range(n_parts))
-
-
-def equivalents(unit: Unit, _: Scratch) -> Iterator[Yield]:
+def equivalents(units: Any, _: Options, run: Run) -> Any:
     """Read the table of equivalents."""
-    from corpora.entity_counts import batches_of
-    from corpora.entity_exports import read_equivalents
+    from pipelines.transforms.entities import ReadEquivalents
 
-    table = read_equivalents(unit.auxiliary[EQUIVALENTS].check())
-    for batch in batches_of(table, "entity_equivalents"):
-        yield Rows("equivalents", batch)
+    return (
+        units | ReadEquivalents(file=run.auxiliary[EQUIVALENTS]) | run.write_shards("equivalents")
+    )
 
 
-def after_equivalents(scratch: Scratch) -> Iterator[Yield]:
+def index_equivalents(units: Any, _: Options, run: Run) -> Any:
     """Make it a table on disk that all workers share."""
-    from corpora.schemas import SCHEMAS
-    from corpora.shards import read_batches
-    from corpora.wikipedia.redirects import build_table
+    from pipelines.transforms.elements import ReadNothing
+    from pipelines.transforms.entities import IndexEquivalents
 
-    [path] = scratch.shards("equivalents")
-    batches = read_batches(path, SCHEMAS["entity_equivalents"])
-    summary = build_table(scratch.tables / EQUIVALENTS, batches)
-    yield Counts({"equivalents": summary.n_redirects})
-
-
-def count(unit: Unit, scratch: Scratch) -> Iterator[Yield]:
-    """Count the mentions of a shard, and list its pages."""
-    from corpora.entity_counts import MentionCounter, by_part, parts_of
-    from corpora.record_errors import read_rows
-    from corpora.schemas import SCHEMAS
-    from corpora.shards import read_batches
-    from corpora.wikipedia.redirects import RedirectTable
-
-    settings = unit.settings
-    merged = RedirectTable(scratch.tables / EQUIVALENTS) if settings["equivalents"] else None
-    counter = MentionCounter(settings["origins"], equivalents=merged)
-    columns = ("id", "group", "title", "text", "mentions")
-    for batch in read_batches(unit.inputs[0].check(), SCHEMAS["documents"], columns=columns):
-        for rows, made in read_rows(batch, counter.add):
-            if isinstance(made, Rejected):
-                yield made
-            else:
-                yield from repeat(Written(()), rows.num_rows)
-    for dataset, table in (("counts", counter.counts()), ("pages", counter.pages())):
-        parts = parts_of(table.column("entity"), settings["n_parts"])
-        for batch in by_part(table, parts, schema=f"entity_{dataset}"):
-            yield Rows(dataset, batch)
-    yield Counts(counter.counters)
-
-
-def merge(unit: Unit, scratch: Scratch) -> Iterator[Yield]:
-    """Merge the counts of a part of the entities."""
-    from corpora.entity_counts import PartTotals, batches_of, by_part, parts_of, read_part
-
-    merged = PartTotals(
-        read_part(scratch.shards("counts"), unit.number),
-        read_part(scratch.shards("pages"), unit.number),
-        origins=unit.settings["origins"],
+    return (
+        units
+        | ReadNothing()
+        | IndexEquivalents(folder=run.folder)
+        | run.write_nothing("equivalents")
     )
-    for batch in batches_of(merged.totals(), "entity_totals"):
-        yield Rows("totals", batch)
-    forms = merged.forms(max_aliases=unit.settings["max_aliases"])
-    parts = parts_of(forms.column("form"), unit.settings["n_parts"])
-    for batch in by_part(forms, parts, schema="entity_forms"):
-        yield Rows("entity_forms", batch)
-    yield Counts(merged.counters)
 
 
-def choose(unit: Unit, scratch: Scratch) -> Iterator[Yield]:
+def count(units: Any, options: Options, run: Run) -> Any:
+    """Count the mentions of documents, and list their pages."""
+    from pipelines.transforms.documents import ReadDocuments
+    from pipelines.transforms.entities import CountEntities
+
+    return (
+        units
+        | ReadDocuments(columns=("id", "group", "title", "text", "mentions"))
+        | CountEntities(
+            origins=_origins(options),
+            equivalents=run.folder if options.equivalents else None,
+            n_parts=run.n_units["merge"],
+            are_read_again=options.link_probability == "on",
+        )
+        | run.write_shards("count")
+    )
+
+
+def merge(units: Any, options: Options, run: Run) -> Any:
+    """Add up the counts of each part of the entities."""
+    from pipelines.transforms.entities import SumEntities
+    from pipelines.transforms.stages import ReadPart
+
+    return (
+        units
+        | ReadPart(folder=run.folder, datasets=("counts", "pages"))
+        | SumEntities(
+            origins=_origins(options),
+            max_aliases=options.max_aliases,
+            n_parts=run.n_units["link"],
+        )
+        | run.write_shards("merge")
+    )
+
+
+def choose(units: Any, options: Options, run: Run) -> Any:
     """Choose the entities, and give them ids."""
-    from corpora import entity_choice
+    from corpora.entity_choice import Rules
+    from pipelines.transforms.entities import ChooseEntities, NumberEntities
+    from pipelines.transforms.stages import ListShards
 
-    settings = unit.settings
-    rules = entity_choice.Rules(
-        min_count=settings["min_count"],
-        max_size=settings["max_size"],
-        existing=settings["existing"],
+    rules = Rules(min_count=options.min_count, max_size=options.max_size, existing=options.existing)
+    return (
+        units
+        | ListShards(folder=run.folder, dataset="totals")
+        | ChooseEntities(rules=rules)
+        | NumberEntities(previous=_previous(run.auxiliary), compact=options.compact)
+        | run.write_shards("choose")
     )
-    chosen, counters = entity_choice.choose(scratch.shards("totals"), rules)
-    previous = _previous(unit.auxiliary)
-    rows = entity_choice.number(chosen, previous, compact=settings["compact"])
-    for batch in rows.to_batches(max_chunksize=1 << 14):
-        yield Rows("chosen", batch)
-    yield Counts(counters | {"entities.kept": len(chosen), "entities.ids": len(rows)})
-    if previous is not None:
-        yield Counts(entity_choice.count_changes(entity_choice.changes(rows, previous)))
 
 
-def _previous(auxiliary: Mapping[str, InputFile]) -> Any:
-    """The rows of an earlier vocabulary, or None."""
-    from corpora.entity_vocab import read_vocab
+def link(units: Any, _: Options, run: Run) -> Any:
+    """Add up each part of the forms: how often each is linked, and to what."""
+    from pipelines.transforms.entities import LinkForms
+    from pipelines.transforms.stages import ReadPart
 
-    paths = [file.check() for name, file in auxiliary.items() if name.startswith(PREVIOUS)]
-    return read_vocab(paths) if paths else None
-
-
-def link(unit: Unit, scratch: Scratch) -> Iterator[Yield]:
-    """Merge a part of the forms: how often each is linked, and to what."""
-    from corpora.entity_aliases import Slices, link_forms
-    from corpora.entity_counts import batches_of, read_part
-    from corpora.entity_vocab import read_vocab
-
-    vocab = read_vocab(scratch.shards("chosen"))
-    slices = Slices(len(vocab), unit.settings["n_parts"])
-    counts = read_part(scratch.shards("entity_forms"), unit.number)
-    forms, aliases = link_forms(counts, vocab, slices=slices)
-    for batch in batches_of(forms, "forms"):
-        yield Rows("forms", batch)
-    for batch in aliases:
-        yield Rows("aliases", batch)
-    yield Counts({"forms": len(forms), "aliases": sum(batch.num_rows for batch in aliases)})
-
-
-def index(_: Unit, scratch: Scratch) -> Iterator[Yield]:
-    """Make all forms a table on disk that all workers share."""
-    from corpora.entity_aliases import read_forms
-    from corpora.form_table import build_form_table
-
-    build_form_table(scratch.tables / FORMS, read_forms(scratch.shards("forms")))
-    yield Counts()
-
-
-def find(unit: Unit, scratch: Scratch) -> Iterator[Yield]:
-    """Find all forms in the text of a shard, and count where they are no counted mention."""
-    from corpora.entity_aliases import OccurrenceCounter, by_language, first_numbers
-    from corpora.entity_counts import batches_of
-    from corpora.form_table import FormTable
-    from corpora.record_errors import read_rows
-    from corpora.schemas import SCHEMAS
-    from corpora.shards import read_batches
-
-    table = FormTable(scratch.tables / FORMS)
-    n_forms = first_numbers(scratch.shards("forms"))[-1]
-    counter = OccurrenceCounter(n_forms, origins=unit.settings["origins"])
-    columns = ("id", "lang", "text", "mentions")
-    for batch in read_batches(unit.inputs[0].check(), SCHEMAS["documents"], columns=columns):
-        for lang, documents in by_language(batch):
-            add = partial(counter.add, table=table, lang=lang)
-            for _, made in read_rows(documents, add):
-                if isinstance(made, Rejected):
-                    yield Counts(written=-1, rejected=[made])
-    for rows in batches_of(counter.table(), "form_occurrences"):
-        yield Rows("occurrences", rows)
-
-
-def after_find(scratch: Scratch) -> Iterator[Yield]:
-    """Add up what the units found."""
-    import numpy as np
-
-    from corpora.entity_aliases import first_numbers, sum_occurrences
-
-    n_forms = first_numbers(scratch.shards("forms"))[-1]
-    unlinked = sum_occurrences(scratch.shards("occurrences"), n_forms)
-    np.save(scratch.tables / OCCURRENCES, unlinked)
-    yield Counts({"forms.unlinked_occurrences": int(unlinked.sum())})
-
-
-def write(unit: Unit, scratch: Scratch) -> Iterator[Yield]:
-    """Finish a slice of the vocabulary."""
-    from corpora.entity_aliases import Slices, read_occurrences, vocab_rows
-    from corpora.entity_vocab import read_vocab
-
-    rows = read_vocab(scratch.shards("chosen"))
-    size = Slices(len(rows), unit.settings["n_parts"]).size
-    unlinked = None
-    if unit.settings["link_probability"] == "on":
-        unlinked = read_occurrences(scratch.tables / OCCURRENCES, scratch.shards("forms"))
-    batches = vocab_rows(
-        rows.slice(unit.number * size, size),
-        scratch.shards("aliases"),
-        part=unit.number,
-        unlinked=unlinked,
+    return (
+        units
+        | ReadPart(folder=run.folder, datasets=("entity_forms",))
+        | LinkForms(folder=run.folder, n_parts=run.n_units[""])
+        | run.write_shards("link")
     )
-    for batch in batches:
-        yield Rows("", batch)
+
+
+def index_forms(units: Any, options: Options, run: Run) -> Any:
+    """Make all forms a table on disk that all workers share, if they are to be found."""
+    from pipelines.transforms.elements import ReadNothing
+    from pipelines.transforms.entities import IndexForms
+
+    steps = units | ReadNothing()
+    if options.link_probability == "on":
+        steps = steps | IndexForms(folder=run.folder)
+    return steps | run.write_nothing("link")
+
+
+def find(units: Any, options: Options, run: Run) -> Any:
+    """Find all forms in documents, and count where they are no counted mention."""
+    from pipelines.transforms.documents import DropRejected, ReadDocuments
+    from pipelines.transforms.entities import FindForms
+
+    return (
+        units
+        | ReadDocuments(columns=("id", "lang", "text", "mentions"))
+        | DropRejected(folder=run.folder, stage="count")
+        | FindForms(folder=run.folder, origins=_origins(options))
+        | run.write_shards("find")
+    )
+
+
+def sum_occurrences(units: Any, _: Options, run: Run) -> Any:
+    """Add up where forms were found."""
+    from pipelines.transforms.elements import ReadNothing
+    from pipelines.transforms.entities import SumOccurrences
+
+    return units | ReadNothing() | SumOccurrences(folder=run.folder) | run.write_nothing("find")
+
+
+def finish(units: Any, options: Options, run: Run) -> Any:
+    """Put the aliases into the rows of the vocabulary."""
+    from pipelines.transforms.entities import AddAliases, ReadEntities
+
+    return (
+        units
+        | ReadEntities(folder=run.folder, n_parts=run.n_units[""])
+        | AddAliases(folder=run.folder, with_link_probability=options.link_probability == "on")
+        | run.write_shards()
+    )
+
+
+PHASES = (
+    Phase(equivalents, "equivalents", index_equivalents),
+    Phase(count, "count"),
+    Phase(merge, "merge"),
+    Phase(choose, "choose"),
+    Phase(link, "link", index_forms),
+    Phase(find, "find", sum_occurrences),
+    Phase(finish),
+)
+
+
+def _previous(auxiliary: Mapping[str, InputFile]) -> list[InputFile]:
+    """The shards of an earlier vocabulary."""
+    return [file for name, file in auxiliary.items() if name.startswith(PREVIOUS)]
 
 
 def write_side_files(build: Build) -> None:
@@ -357,9 +314,8 @@ def write_side_files(build: Build) -> None:
     write_text(build.side / "coverage.tsv", exports.coverage_lines(build.counters))
     text = exports.report(build.counters, build.plan.parameters, exports.read_rows(shards))
     write_text(build.side / "report.md", [text])
-    previous = _previous(build.plan.auxiliary)
-    if previous is not None:
-        listed = changes(read_vocab(shards), previous)
+    if previous := _previous(build.plan.auxiliary):
+        listed = changes(read_vocab(shards), read_vocab(file.check() for file in previous))
         write_text(build.side / "changes.tsv", exports.change_lines(listed))
 
 

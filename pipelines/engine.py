@@ -8,7 +8,7 @@ from pathlib import Path
 from corpora.build import Build
 from corpora.plan import Unit
 from pipelines.carried import Carrier
-from pipelines.graph import Graph, Phase, Run
+from pipelines.graph import Graph, Phase, Run, needed
 from pipelines.options import CommonOptions
 from pipelines.unit_writer import MERGED
 
@@ -20,7 +20,7 @@ def jobs_of(phases: Sequence[Phase], build: Build) -> list[Job]:
     stages = {stage.name: stage for stage in build.plan.stages}
     carry = Carrier(build.folder.absolute() / "carried")
     jobs: list[Job] = []
-    for phase in phases:
+    for phase in needed(phases, build.plan):
         stage = stages.get(phase.stage)
         pending = build.pending(stage)
         if pending:

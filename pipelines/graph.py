@@ -5,7 +5,7 @@ the options, and the ``Run``, and gives what ``WriteShards`` gives. It loads Bea
 ``--help`` needs none.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,12 @@ class Phase:
     """The stage of the plan whose units they are; empty: the units that make what is published."""
     merge: Graph | None = None
     """What comes after all of them, with a single unit; it writes tables, and no shard."""
+
+
+def needed(phases: Sequence[Phase], plan: Plan) -> list[Phase]:
+    """The phases whose stages a plan has; options may make others needless."""
+    stages = {stage.name for stage in plan.stages} | {""}
+    return [phase for phase in phases if phase.stage in stages]
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from corpora.plan import Plan, Unit
-from pipelines.graph import Graph, Phase, Run
+from pipelines.graph import Graph, Phase, Run, needed
 from pipelines.options import CommonOptions
 
 
@@ -16,7 +16,7 @@ def to_mermaid(phases: Sequence[Phase], *, plan: Plan, options: CommonOptions) -
     run = Run.of(plan, folder=str(options.output))
     lines = ["flowchart TB"]
     before = ""
-    for number, (name, graph) in enumerate(_graphs(phases)):
+    for number, (name, graph) in enumerate(_graphs(needed(phases, plan))):
         steps = [f"s{number}x{n}[{step}]" for n, step in enumerate(_steps(graph, options, run))]
         lines.append(f'  subgraph p{number}["{name}"]')
         lines.append("    direction LR")

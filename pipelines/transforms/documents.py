@@ -3,13 +3,18 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from corpora.build import Scratch
+from corpora.errors import CorpusError
 from corpora.plan import Unit
+from corpora.receipts import read_receipt
 from corpora.schemas import SCHEMAS
 from corpora.shards import read_batches
-from pipelines.transforms.elements import ReadUnits
+from pipelines.transforms.elements import PerUnit, ReadUnits, Work
 
 
 @dataclass(kw_only=True, eq=False)
@@ -30,3 +35,38 @@ class ReadDocuments(ReadUnits[pa.RecordBatch]):
         for file in unit.inputs:
             batches = read_batches(file.check(), SCHEMAS["documents"], columns=self.columns)
             yield from islice(batches, unit.part.get("start"), unit.part.get("end"))
+
+
+@dataclass(kw_only=True, eq=False)
+class DropRejected(PerUnit[pa.RecordBatch, pa.RecordBatch]):
+    """Leave out documents that an earlier phase, which read the same units, has rejected.
+
+    ``PCollection[InUnit[pa.RecordBatch]]`` -> ``PCollection[InUnit[pa.RecordBatch]]``; batches have
+    the column ``id``.
+    """
+
+    folder: str
+    """Of the run."""
+    stage: str
+    """Of the earlier phase, which read no column ``source``: it named documents by their ids."""
+    takes = pa.RecordBatch
+
+    def begin(self, unit: Unit) -> Work[pa.RecordBatch, pa.RecordBatch]:
+        """Begin a unit."""
+        path = Scratch(Path(self.folder)).receipt(self.stage, unit.number)
+        receipt = read_receipt(path)
+        if receipt is None:
+            raise CorpusError(f"{path}: is missing or damaged. Run the same command again.")
+        return _DropRejected(pa.array([row["source"] for row in receipt.rejected], pa.string()))
+
+
+@dataclass(frozen=True, slots=True)
+class _DropRejected:
+    ids: pa.Array
+
+    def process(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        is_rejected = pc.is_in(batch.column("id"), self.ids)
+        yield batch.filter(pc.invert(is_rejected)) if len(self.ids) else batch
+
+    def finish(self) -> tuple[()]:
+        return ()

@@ -1,12 +1,43 @@
 """The phases of a pipeline, run in this process on a plan that is held."""
 
+import apache_beam as beam
+
+from pipelines import in_memory
 from pipelines.engine import describe, jobs_of
-from pipelines.in_memory import run_graph
 
 
-def do_jobs(build, pipeline, options, *, reverse=False):
+def do_jobs(build, pipeline, options, *, reverse=False, run_graph=in_memory.run_graph):
     """Do what is still to be done; the units of each phase in the other order if ``reverse``."""
     run = describe(build, code="")
     for graph, units in jobs_of(pipeline.PHASES, build):
         ordered = list(reversed(units)) if reverse else units
         run_graph(graph, ordered, options=options, run=run)
+
+
+def run_plainly(graph, units, *, options, run):
+    """Call the steps of a graph one after the other, without a runner; starts in no time.
+
+    For tests that run a pipeline dozens of times; others prove that a runner makes the same bytes.
+    """
+    for _ in graph(_Plain(units), options, run).values:
+        pass
+
+
+class _Plain:
+    """Values, in the place of a ``PCollection``; steps are ``ParDo`` or made of such."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def __or__(self, step):
+        return (
+            _Plain(_do(step.fn, self.values)) if isinstance(step, beam.ParDo) else step.expand(self)
+        )
+
+
+def _do(fn, values):
+    fn.setup()
+    for value in values:
+        yield from fn.process(value)
+    fn.finish_bundle()
+    fn.teardown()

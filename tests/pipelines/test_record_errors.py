@@ -211,6 +211,10 @@ def run_lexicon(folder, output, words):
     return on_documents(documents_to_lexicon, *options)(folder, output, words)
 
 
+def run_vocabulary(folder, output, words):
+    return run_on_documents(documents_to_entity_vocab, folder=folder, output=output, words=words)
+
+
 def beyond_head(args):
     """What is read of a file, but where only its layout is sought."""
     data, _, origin = args
@@ -247,6 +251,7 @@ CASES = {
         "_surfaces",
         repr,
     ),
+    "vocabulary, mentions, forms sought": (run_vocabulary, entity_counts, "_surfaces", repr),
     "tokenizer": (run_tokenizer, word_counts.WordCounter, "add", repr),
     "lexicon": (run_lexicon, slices, "word_stream", repr),
 }
@@ -285,7 +290,20 @@ def test_an_error_in_one_record_rejects_it_and_changes_no_other(breaks, tmp_path
 def test_a_document_whose_forms_cannot_be_sought_is_taken_back(breaks, tmp_path):
     breaks(FormTable, "find")
 
-    assert on_documents(documents_to_entity_vocab)(tmp_path / "in", tmp_path / "out", WORDS) == 0
+    assert run_vocabulary(tmp_path / "in", tmp_path / "out", WORDS) == 0
+
+    account = describe(tmp_path / "out")["accounting"]
+    assert account["rejected"] == {"internal_error": 1}
+    assert account["read"] == account["written"] + 1 == len(WORDS)
+
+
+def test_a_document_that_is_rejected_in_one_phase_is_not_rejected_again_in_the_next(
+    breaks, tmp_path
+):
+    breaks(entity_counts, "_surfaces")
+    breaks(FormTable, "find")
+
+    assert run_vocabulary(tmp_path / "in", tmp_path / "out", WORDS) == 0
 
     account = describe(tmp_path / "out")["accounting"]
     assert account["rejected"] == {"internal_error": 1}

@@ -15,6 +15,7 @@ from corpora.shards import open_dataset
 from pipelines import (
     documents_to_entity_vocab,
     documents_to_lexicon,
+    documents_to_tokenizer,
     tei_to_ner,
     text_to_documents,
     wikipedia_to_documents,
@@ -34,6 +35,7 @@ from tests.pipelines.test_record_errors import (
     run_lexicon,
     run_ner,
     run_tokenizer,
+    run_vocabulary,
 )
 from tests.pipelines.test_tei_to_ner import LETTERS, OPTIONS, files_of
 
@@ -81,6 +83,7 @@ GRAPHS = {
     "documents_to_examples": (run_examples, 10),
     "news_to_documents": (run_news, 2 * 20 + 3),
     "documents_to_lexicon": (run_lexicon, 18),
+    "documents_to_entity_vocab": (run_vocabulary, 26),
 }
 """How each is run, and the number of its steps at least."""
 
@@ -151,6 +154,8 @@ def test_pipeline_of_a_stranger_runs_as_the_docs_have_it(tmp_path, monkeypatch):
         (text_to_documents, ROOT / "tests/data/text/wulingzhen.txt"),
         (wikipedia_to_documents, WIKI),
         (documents_to_lexicon, None),
+        (documents_to_tokenizer, None),
+        (documents_to_entity_vocab, None),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )

@@ -7,10 +7,7 @@ from corpora.document import Document, Mention
 from corpora.entity_vocab import SPECIAL
 from corpora.shards import open_dataset
 from pipelines import documents_to_entity_vocab as pipeline
-from pipelines.run import _tasks
-from pipelines.work import do_merge, do_unit
-
-NAME = "pipelines.documents_to_entity_vocab"
+from tests.pipelines.graph_runs import do_jobs, run_plainly
 
 
 def document(number, title, text, *links, wiki="dawiki", origin="link"):
@@ -29,15 +26,11 @@ def document(number, title, text, *links, wiki="dawiki", origin="link"):
 
 
 def build(output, *inputs, **options):
-    """Do what the command does, without Beam."""
+    """Do what the command does, without Beam: a test of the command compares their bytes."""
     chosen = pipeline.Options(input=tuple(map(str, inputs)), output=output, **options)
     plan = pipeline.plan(chosen)
     with hold(output, plan) as held:
-        for tasks, merge in _tasks(NAME, held.pending(), build=held):
-            for task in tasks:
-                do_unit(task)
-            if merge:
-                do_merge(merge)
+        do_jobs(held, pipeline, chosen, run_graph=run_plainly)
         held.check_ids()
         held.publish(pipeline.write_side_files)
     return output

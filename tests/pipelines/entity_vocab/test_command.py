@@ -41,6 +41,15 @@ def test_lost_side_file_is_made_again_after_the_stages_are_gone(articles, tmp_pa
     assert files_of(tmp_path / "out") == before
 
 
+def test_lost_shard_is_made_again_after_the_stages_are_gone(articles, tmp_path):
+    assert run(tmp_path / "out", articles) == 0
+    before = files_of(tmp_path / "out")
+    (tmp_path / "out" / "shard-00000.arrow").unlink()
+
+    assert run(tmp_path / "out", articles) == 0
+    assert files_of(tmp_path / "out") == before
+
+
 def test_input_without_counted_mentions_is_a_clear_error(tmp_path, capsys):
     inputs = write_dataset(tmp_path / "documents", [document(1, "A", "Intet her")])
 
