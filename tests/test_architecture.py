@@ -1,6 +1,7 @@
 """The rules of the house: who may import whom, what starts quickly."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -91,3 +92,18 @@ def test_help_loads_nothing_heavy(module):
 
     assert done.stderr.strip().endswith("[]")
     assert module.partition(".")[0] in done.stdout
+
+
+def test_every_pipeline_is_listed(capsys):
+    from pipelines.__main__ import main
+
+    found = {
+        file.stem
+        for file in (ROOT / "pipelines").glob("*.py")
+        if "\nPHASES = " in file.read_text("utf-8")
+    }
+
+    main()
+
+    listed = re.findall(r"^python -m pipelines\.(\w+) +\S", capsys.readouterr().out, re.MULTILINE)
+    assert {*listed} == found
