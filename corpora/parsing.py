@@ -42,7 +42,7 @@ def read_json(path: Path) -> Any:
 
 def parse_toml(text: str, *, where: object) -> dict[str, Any]:
     """Read TOML; raises ``UsageError`` that begins with ``where`` it is, and the line if known."""
-    for number, written in enumerate(text.splitlines(), 1):
+    for number, written in enumerate(text.split("\n"), 1):  # other ends of lines may be in a key
         if written.count(".") > MAX_DOTS:
             raise UsageError(f"{where}:{number}: more than {MAX_DOTS:,} dots in a line. Break it.")
     try:

@@ -43,8 +43,11 @@ def test_a_damaged_file_is_named(tmp_path):
         (f"a = {DEEP}", r"a\.toml: cannot be read \(nested too deep\)"),
         ("a = 1\nb = ", r"a\.toml:2: not valid TOML"),
         ("a = 1\n" + "b." * 2_000 + "c = 1", r"a\.toml:2: more than 1,000 dots"),
+        ("'\u2028'." * 2_000 + "c = 1", r"a\.toml:1: more than 1,000 dots"),
+        ("'\x85'." * 500_000 + "c = 1", r"a\.toml:1: more than 1,000 dots"),
+        (f"a = {'{a=' * 500_000}1{'}' * 500_000}", r"a\.toml: cannot be read \(nested too deep\)"),
     ],
-    ids=["digits", "arrays", "no value", "dots"],
+    ids=["digits", "arrays", "no value", "dots", "line separators", "next lines", "tables"],
 )
 def test_toml_that_is_not_read_says_where_and_why(text, problem):
     with pytest.raises(UsageError, match=problem):
