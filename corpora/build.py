@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from corpora.errors import CorpusError
-from corpora.files import inside, is_temporary, locked, refuse_links, take_away
+from corpora.files import inside, is_plain, is_temporary, locked, refuse_links, take_away
 from corpora.journal import names_of_runs, published_files, read_journal, read_run, sealed
 from corpora.plan import Plan, Stage, Unit, shard_name
 from corpora.receipts import Accounting, Receipt, read_receipt, total_of
@@ -56,6 +56,12 @@ class Scratch:
     def tables(self) -> Path:
         """Folder for what is merged between stages."""
         return self.folder / "tables"
+
+    def hashes_of_tables(self) -> dict[str, str]:
+        """Path in the folder of tables to SHA-256, of all files there."""
+        files = (path for path in sorted(self.tables.rglob("*")) if path.is_file())
+        named = ((path.relative_to(self.tables).as_posix(), path) for path in files)
+        return {name: sha256_of(path) for name, path in named if is_plain(name)}
 
     @property
     def carried(self) -> Path:
@@ -165,6 +171,7 @@ class Build:
             and receipt.shards.keys() == datasets.keys()
             and all(shard.name == unit.shard_name for shard in receipt.shards.values())
             and all(self._where(name, shard) for name, shard in receipt.shards.items())
+            and self._has_tables(receipt)
         )
 
     def _where(self, dataset: str, shard: Shard) -> Path | None:
@@ -225,6 +232,22 @@ class Build:
     def merge_receipt(self, stage: Stage) -> Path:
         """Where the receipt lies of what merged the units of a stage."""
         return self.receipts / stage.name / "merged.json"
+
+    def is_merged(self, stage: Stage) -> bool:
+        """Whether the units of a stage are merged, and the tables have the hashes of then."""
+        receipt = read_receipt(self.merge_receipt(stage))
+        return (
+            receipt is not None
+            and receipt.fingerprint == self.plan.fingerprint
+            and self.scratch.tables.exists()
+            and self._has_tables(receipt)
+        )
+
+    def _has_tables(self, receipt: Receipt) -> bool:
+        return all(
+            is_plain(name) and _has_hash(self.scratch.tables / name, sha256)
+            for name, sha256 in receipt.tables.items()
+        )
 
     @cached_property
     def accounting(self) -> Accounting:
@@ -428,6 +451,13 @@ def _remove(paths: Sequence[Path]) -> None:
 def _remove_leftovers(paths: Iterable[Path]) -> None:
     for path in list(paths):
         take_away(path)
+
+
+def _has_hash(path: Path, sha256: str) -> bool:
+    try:
+        return sha256_of(path) == sha256
+    except OSError:  # no file, or none that can be read
+        return False
 
 
 def _read_counts(folder: Path) -> dict[str, int]:

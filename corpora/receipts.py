@@ -64,6 +64,8 @@ class Receipt:
     """Rows for a side file of the pipeline; a unit makes a bounded number of them."""
     reused: Mapping[str, int] = field(default_factory=dict)
     """What was taken over from earlier data; makes no difference to a byte of what is published."""
+    tables: Mapping[str, str] = field(default_factory=dict)
+    """Path in the folder of tables to SHA-256: those that it made, or that were there before."""
 
 
 def sorted_counts(counter: Mapping[str, int]) -> dict[str, int]:

@@ -29,7 +29,7 @@ def jobs_of(phases: Sequence[Phase], build: Build) -> list[Job]:
             continue
         if pending:
             build.merge_receipt(stage).unlink(missing_ok=True)
-        if not (build.merge_receipt(stage).exists() and build.scratch.tables.exists()):
+        if not build.is_merged(stage):
             build.scratch.tables.mkdir(exist_ok=True)
             jobs.append((phase.merge, [Unit(MERGED, (), {}, {})]))
     return jobs

@@ -89,5 +89,6 @@ class Run:
             fingerprint=self.fingerprint,
             datasets=datasets,
             stage=stage,
+            is_alone=self.n_units[stage] == 1,
             code=self.code,
         )

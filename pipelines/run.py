@@ -196,7 +196,7 @@ def _tasks(name: str, units: Sequence[Any], *, build: Any, code: str = "") -> li
             build.merge_receipt(stage).unlink(missing_ok=True)
         datasets = tuple(stage.datasets.items())
         tasks = [make(datasets, to_json(carry(unit)), stage=stage.name) for unit in pending]
-        merged = build.merge_receipt(stage).exists() and build.scratch.tables.exists()
+        merged = build.is_merged(stage)
         has_merge = hasattr(import_module(name), f"after_{stage.name}")
         work.append((tasks, make((), "", stage=stage.name) if has_merge and not merged else None))
     datasets = tuple(plan.datasets.items())

@@ -22,7 +22,8 @@ MERGED = -1
 class UnitWriter:
     """Write what becomes of the records of a unit; ``close`` makes it done, ``abandon`` undone.
 
-    A unit with the number ``MERGED`` is what merges the others of its stage.
+    A unit with the number ``MERGED`` is what merges the others of its stage. Its receipt has the
+    hashes of the tables, and so has that of a unit that is the only one of its stage.
     """
 
     def __init__(
@@ -33,10 +34,12 @@ class UnitWriter:
         fingerprint: str,
         datasets: Mapping[str, str],
         stage: str = "",
+        is_alone: bool = False,
     ) -> None:
         """Open a shard of each of the datasets: name to name of the schema."""
         self._folder, self._number, self._stage = folder, number, stage
         self._fingerprint = fingerprint
+        self._has_tables = bool(stage) and (is_alone or number == MERGED)
         self._tally = _Tally()
         self._stack = ExitStack()
         scratch = Scratch(folder)
@@ -70,6 +73,7 @@ class UnitWriter:
             rejected=tally.rows,
             notes=tally.notes,
             reused=sorted_counts(tally.reused),
+            tables=Scratch(self._folder).hashes_of_tables() if self._has_tables else {},
         )
         name = "merged" if self._number == MERGED else f"{self._number:05d}"
         write_receipt(self._folder / "receipts" / self._stage / f"{name}.json", receipt)

@@ -33,6 +33,8 @@ class WriteShards(beam.PTransform):
     """Name of a dataset to the name of its schema."""
     stage: str = ""
     """Of which these are the units; empty for those whose shards are published."""
+    is_alone: bool = False
+    """Whether the stage has a single unit, which may write tables."""
     code: str = ""
     """``version_of_code()`` where the run was planned; empty: not compared."""
 
@@ -53,6 +55,7 @@ class WriteShards(beam.PTransform):
             fingerprint=self.fingerprint,
             datasets=self.datasets,
             stage=self.stage,
+            is_alone=self.is_alone,
         )
 
 
