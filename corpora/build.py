@@ -84,7 +84,8 @@ class Scratch:
         counts = _read_counts(self.folder)
         if dataset in counts:
             return [self.shard(dataset, number) for number in range(counts[dataset])]
-        return sorted((self.folder / "shards" / dataset).glob("shard-*.arrow"))
+        found = (self.folder / "shards" / dataset).glob("shard-*.arrow")
+        return sorted(found, key=lambda path: (len(path.name), path.name))  # of any number
 
 
 class Build:

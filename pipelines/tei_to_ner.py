@@ -28,6 +28,8 @@ from pipelines.run import run
 
 ABOUT = __doc__
 DATASETS = {"documents": "documents", "ner": "ner"}
+MAX_FILE_MB = 500
+"""The most that ``--max-file-size`` may allow: a batch of texts holds less than 2 GiB."""
 HELD_BYTES = 32 << 20
 """Of shards whose sentences are kept in memory for the side files; larger ones are read anew."""
 
@@ -65,6 +67,8 @@ def plan(options: Options) -> Plan:
     warn_of_old_expat()
     if not 0 < options.max_file_size < float("inf"):
         raise UsageError(f"--max-file-size {options.max_file_size:g}: must be above 0.")
+    if options.max_file_size > MAX_FILE_MB:
+        raise UsageError(f"--max-file-size: at most {MAX_FILE_MB}.")
     if options.split_file and options.split == "sentence":
         raise UsageError("--split-file names documents; leave --split sentence out.")
     edition_file = describe_file("edition", edition_path(options.edition))

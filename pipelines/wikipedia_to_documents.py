@@ -32,6 +32,8 @@ RESOLVED = {name: FOUND[name] for name in ("pages", "found_redirects")}
 """What the second phase reads."""
 UNITS = 1000
 """How many units a large dump is cut into, about."""
+MAX_PAGE_MB = 500
+"""The most that ``--max-page-size`` may allow: a batch of texts holds less than 2 GiB."""
 RANGE_BYTES = (8 << 20, 64 << 20)
 """Smallest and largest part of a dump that a worker takes at once, of XML."""
 _log = logging.getLogger(__name__)
@@ -109,6 +111,8 @@ def plan(options: Options) -> Plan:
         check_installed()
     if not 0 < options.max_page_size < float("inf"):
         raise UsageError(f"--max-page-size {options.max_page_size:g}: must be above 0.")
+    if options.max_page_size > MAX_PAGE_MB:
+        raise UsageError(f"--max-page-size: at most {MAX_PAGE_MB}.")
     earlier = find_earlier(options.reuse, output=options.output) if options.reuse else None
     found = find_inputs(options.input, exclude=options.exclude)
     files = describe_files(found)

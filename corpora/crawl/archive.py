@@ -99,7 +99,7 @@ class Archive:
 
     def files(self) -> list[Path]:
         """The WARC files, in order."""
-        return sorted(self.folder.glob(_PATTERN))
+        return sorted(self.folder.glob(_PATTERN), key=_place_of)
 
     def sessions(self) -> list[str]:
         """The sessions that have records, in order."""
@@ -220,11 +220,11 @@ class Archive:
         if self._file:
             self._file.close()
             self._file = None
-        there = sorted(self.folder.glob(f"crawl-{self.session}-*.warc.gz"))
+        there = [path for path in self.files() if _place_of(path)[0] == f"crawl-{self.session}"]
         if there and there[-1].stat().st_size < self.roll_bytes:
             self._file = open_own(there[-1], "ab", buffering=0)
             return self._file
-        number = int(there[-1].name.removesuffix(".warc.gz").rpartition("-")[2]) + 1 if there else 1
+        number = _place_of(there[-1])[1] + 1 if there else 1
         path = self.folder / f"crawl-{self.session}-{number:05d}.warc.gz"
         self._file = path.open("xb", buffering=0)
         info = info_record(filename=path.name, about=self._about)
@@ -275,6 +275,12 @@ class Archive:
             if end:
                 self._index.add(entries, file=path.name, size=end)
         return Repair(indexed, is_rebuilt, n_cut, tuple(cut_files), damaged)
+
+
+def _place_of(path: Path) -> tuple[str, int]:
+    """The session of a file, and its number: beyond five digits, names are not in their order."""
+    session, _, number = path.name.removesuffix(".warc.gz").rpartition("-")
+    return session, int(number) if number.isdecimal() else 0
 
 
 def _scan(path: Path, start: int) -> tuple[list[Entry], int, int]:

@@ -69,7 +69,8 @@ def _accounts(output: Path) -> Iterator[tuple[dict[str, Any], list[dict[str, str
         yield _read(file).get("accounting", {}), rejected
         return  # all datasets of a run have the account of the run
     builds = sorted(output.glob(".build/*/receipts"), key=lambda folder: folder.stat().st_mtime)
-    for receipt in sorted(builds[-1].glob("*.json")) if builds else []:
+    receipts = builds[-1].glob("*.json") if builds else []
+    for receipt in sorted(receipts, key=lambda path: (len(path.name), path.name)):  # by number
         about = _read(receipt)
         yield about.get("accounting", {}), about.get("rejected", [])
 

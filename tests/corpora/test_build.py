@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from corpora.build import hold
+from corpora.build import Scratch, hold
 from corpora.errors import CorpusError
-from corpora.plan import Plan, Stage, Unit
+from corpora.plan import Plan, Stage, Unit, shard_name
 from corpora.receipts import Accounting, Receipt, read_receipt, write_receipt
 from corpora.rows import document_to_row
 from corpora.schemas import SCHEMAS
@@ -151,3 +151,13 @@ def test_publishing_leaves_receipts_and_nothing_else_to_work_with(build):
     left = {path.name for path in build.folder.iterdir()}
     assert left == {"receipts", "plan.json", "shards.json"}
     assert again(build).pending() == []
+
+
+def test_shards_beyond_five_digits_are_in_the_order_of_their_numbers(tmp_path):
+    (tmp_path / "shards" / "found").mkdir(parents=True)
+    for number in (100_000, 7, 99_999):
+        (tmp_path / "shards" / "found" / shard_name(number)).touch()
+
+    found = Scratch(tmp_path).shards("found")
+
+    assert [path.name for path in found] == [shard_name(n) for n in (7, 99_999, 100_000)]

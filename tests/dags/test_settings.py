@@ -183,6 +183,18 @@ def test_rejects_of_a_run_that_published_nothing_are_told(tmp_path):
     ]
 
 
+def test_the_first_reject_is_that_of_the_first_unit_beyond_five_digits_too(tmp_path):
+    receipts = tmp_path / ".build" / "abc" / "receipts"
+    receipts.mkdir(parents=True)
+    for unit in (100_000, 99_999):
+        account = {"read": 1, "written": 0, "filtered": {}, "rejected": {"too_large": 1}}
+        rows = [{"reason": "too_large", "message": f"unit {unit} is large"}]
+        receipt = {"accounting": account, "rejected": rows}
+        (receipts / f"{unit:05}.json").write_text(json.dumps(receipt))
+
+    assert describe_rejects(tmp_path)[1] == "  too_large 2; the first: unit 99999 is large"
+
+
 def test_a_report_tells_what_can_be_read_of_damaged_files(tmp_path):
     account = {"read": 3, "written": 1, "filtered": {}, "rejected": {"too_large": 2}}
     (tmp_path / "dataset.json").write_text(json.dumps({"accounting": account}))

@@ -212,6 +212,7 @@ def test_too_many_rejects_end_the_run_and_publish_nothing(tmp_path, capsys):
         (["--limit", "x"], "invalid int"),
         (["--ratios", "nan/1/1"], "three weights"),
         (["--max-file-size", "nan"], "must be above 0"),
+        (["--max-file-size", "501"], "at most 500"),  # 2 GiB are the most that a batch can hold
         (["--exclude", "none.xml"], "matches no input"),
         (["--runner=FnApiRunner", "--workers", "2"], "with --runner leave it out"),
         (["--direct_running_mode=multi_processing"], "of Beam, which runs nothing without a"),

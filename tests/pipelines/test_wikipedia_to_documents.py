@@ -284,6 +284,7 @@ def test_template_tables_of_the_user_count(tmp_path):
     [
         (("--templates", "nowhere.toml"), "nowhere.toml"),
         (("--max-page-size", "0"), "must be above 0"),
+        (("--max-page-size", "501"), "at most 500"),  # 2 GiB are the most that a batch can hold
         (("--augment", "all"), "invalid choice"),
     ],
 )

@@ -294,6 +294,29 @@ def test_a_file_has_an_end_and_another_goes_on(folder):
         assert first.headers["warc-filename"] == name
 
 
+def test_files_beyond_five_digits_are_in_the_order_of_their_numbers(folder):
+    write(folder, page("/a"))
+    first = folder / "crawl-s1-00001.warc.gz"
+    for number in (99_999, 100_000):
+        shutil.copyfile(first, folder / f"crawl-s1-{number}.warc.gz")
+    (folder / NAME).unlink()
+
+    entries = write(folder, page("/b"), roll_bytes=1)
+
+    assert [entry.file for entry in entries] == ["crawl-s1-100001.warc.gz"]
+    with opened(folder) as archive:
+        numbers = [int(path.name.split("-")[2].split(".")[0]) for path in archive.files()]
+    assert numbers == [1, 99_999, 100_000, 100_001]
+
+
+def test_a_session_whose_name_begins_as_that_of_another_has_files_of_its_own(folder):
+    write(folder, page("/a", session="s1-b"), session="s1-b")
+
+    [entry] = write(folder, page("/b"))
+
+    assert entry.file == "crawl-s1-00001.warc.gz"
+
+
 def test_sessions_have_files_of_their_own(folder):
     write(folder, page("/a"))
     write(folder, page("/b", session="s2"), session="s2")
