@@ -8,9 +8,11 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from html import unescape
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
+from corpora.news.blocks import key_of
 from corpora.parsing import ParseError, parse_json
 
 _LISTS = frozenset({"CollectionPage", "ItemList", "SearchResultsPage"})
@@ -20,6 +22,7 @@ _MAX_SCRIPTS, _MAX_NODES = 50, 5_000
 _MAX_VALUES = 100
 """Titles, descriptions and authors of a page, each: they are looked for in all of its blocks."""
 _TITLES = ("og:title", "twitter:title", "dc.title", "headline")
+_SITES = ("og:site_name", "application-name")
 _DESCRIPTIONS = ("og:description", "description", "twitter:description")
 _AUTHORS = ("article:author", "author", "dc.creator", "parsely-author", "sailthru.author")
 _PUBLISHED = (
@@ -39,6 +42,9 @@ _MODIFIED = ("article:modified_time", "og:updated_time", "datemodified", "dcterm
 _SECTIONS = ("article:section", "section", "parsely-section", "cxenseparse:section")
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)")
+_ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+_LAST_PART = re.compile(r"(.*\S)(?:\s+[-–—|·•:*]+\s+|\s*(?:\||--|__|::)\s*)(\S.*)", re.DOTALL)
+"""A title, and what stands behind the last bar or dash between spaces."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,16 +80,18 @@ def read_metadata(tree: Any, url: str | None) -> PageMetadata:
     articles = [node for node in nodes if any(map(_is_article, _types(node)))]
     article = articles[0] if articles else {}
     meta = _meta(tree)
+    url_told = _canonical(tree, meta, url)
+    sites = _sites(nodes, meta, url_told)
     return PageMetadata(
-        titles=_titles(tree, article, meta),
+        titles=_titles(tree, article, meta, sites=sites),
         descriptions=_once(_text(article.get("description")), *_all(meta, _DESCRIPTIONS)),
         authors=_authors(article, meta),
         published=_date(article.get("datePublished"), *_all(meta, _PUBLISHED), *_times(tree)),
         modified=_date(article.get("dateModified"), *_all(meta, _MODIFIED)),
         lang=_text(tree.get("lang")) or _text(article.get("inLanguage")) or _first(meta, ("lang",)),
         section=_text(article.get("articleSection")) or _first(meta, _SECTIONS),
-        url=_canonical(tree, meta, url),
-        site=_first(meta, ("og:site_name", "application-name")),
+        url=url_told,
+        site=_first(meta, _SITES),
         license=_license(tree, [article, *nodes], meta),
         kind=_kind(nodes, meta, has_article=bool(articles)),
         is_free=_is_free(articles, meta),
@@ -125,7 +133,7 @@ def _meta(tree: Any) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for element in tree.iter("meta"):
         name = element.get("property") or element.get("name") or element.get("itemprop")
-        content = without_controls(element.get("content") or "")
+        content = _plain(element.get("content") or "")
         if name and content:
             found.setdefault(name.strip().lower(), []).append(content)
     return found
@@ -143,7 +151,17 @@ def _text(value: Any) -> str | None:
     """A string of JSON-LD, or the first of a list of them; None for anything else."""
     while isinstance(value, list | dict) and value:
         value = value[0] if isinstance(value, list) else value.get("name")
-    return without_controls(value) or None if isinstance(value, str) else None
+    return _plain(value) or None if isinstance(value, str) else None
+
+
+def _plain(text: str) -> str:
+    """Text of metadata as it is read: an entity of HTML, once or twice written, is its character.
+
+    Only what ends with a semicolon is one: an address may hold ``&copy=2``.
+    """
+    for _ in range(2):
+        text = _ENTITY.sub(lambda found: unescape(found[0]), text)
+    return without_controls(text)
 
 
 def without_controls(text: str) -> str:
@@ -152,11 +170,37 @@ def without_controls(text: str) -> str:
 
 
 def _titles(
-    tree: Any, article: Mapping[str, Any], meta: Mapping[str, list[str]]
+    tree: Any, article: Mapping[str, Any], meta: Mapping[str, list[str]], *, sites: frozenset[str]
 ) -> tuple[str, ...]:
+    """All titles without the name of the site at their end, then those that have one."""
     heads = [" ".join("".join(head.itertext()).split()) for head in tree.iter("h1")]
     head = [" ".join("".join(title.itertext()).split()) for title in tree.iterfind(".//head/title")]
-    return _once(_text(article.get("headline")), *_all(meta, _TITLES), *heads, *head)
+    told = _once(_text(article.get("headline")), *_all(meta, _TITLES), *heads, *head)
+    return _once(*(_without_site(title, sites, frozenset(heads)) for title in told), *told)
+
+
+def _without_site(title: str, sites: frozenset[str], heads: frozenset[str]) -> str:
+    """A title without the name of its site behind a bar or dash; the name alone stays.
+
+    What stands behind a bar, and not in the heading of the page, is such a name, too.
+    """
+    while found := _LAST_PART.fullmatch(title):
+        is_bar = "|" in title[found.end(1) : found.start(2)]
+        if key_of(found[2]) not in sites and not (is_bar and found[1] in heads):
+            break
+        title = found[1]
+    return title
+
+
+def _sites(
+    nodes: Iterable[Mapping[str, Any]], meta: Mapping[str, list[str]], url: str | None
+) -> frozenset[str]:
+    """What the site is called, as keys: as it says, as its publisher is, and as its host is."""
+    publishers = (_text(node.get("publisher")) for node in nodes)
+    host = (host_of(url) or "").removeprefix("www.")
+    domain = host.rpartition(".")[0]
+    names = (*_all(meta, _SITES), *publishers, host, domain, domain.rpartition(".")[2])
+    return frozenset(key for name in names if name and (key := key_of(name)))
 
 
 def _once(*values: str | None) -> tuple[str, ...]:

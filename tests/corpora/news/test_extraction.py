@@ -169,6 +169,64 @@ def meta(name, content):
 
 
 @pytest.mark.parametrize(
+    "head",
+    [
+        ld('{"@type":"NewsArticle","headline":"R&uuml;ckbau &amp; &#8222;mehr&#x201c;"}'),
+        ld('{"@type":"NewsArticle","headline":"R&amp;uuml;ckbau &amp;amp; „mehr“"}'),
+        meta("og:title", "R&amp;uuml;ckbau &amp;amp; „mehr“"),
+        meta("og:title", "R&uuml;ckbau &amp; „mehr“"),
+    ],
+)
+def test_an_entity_in_a_title_is_its_character(head):
+    assert article_of(page(head)).metadata.titles == ("Rückbau & „mehr“",)
+
+
+def test_what_is_no_entity_stays_in_metadata():
+    head = meta("og:title", "AT&T &c; Fragen&Antworten")
+    head += meta("og:url", "https://a.example/?b=1&amp;copy=2")
+
+    told = article_of(page(head)).metadata
+
+    assert told.titles == ("AT&T &c; Fragen&Antworten",)
+    assert told.url == "https://a.example/?b=1&copy=2"
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        "Brücke offen | Kreisbote",
+        "Brücke offen - KREISBOTE",
+        "Brücke offen – kreisbote.example",
+        "Brücke offen — Kreisbote-Verlag",
+        "Brücke offen--Kreisbote",
+        "Brücke offen | Kreisbote | kreisbote.example",
+    ],
+)
+def test_the_name_of_the_site_is_no_part_of_the_title(title):
+    head = meta("og:title", title) + meta("og:site_name", "Kreisbote")
+    head += ld('{"@type":"NewsArticle","publisher":{"name":"Kreisbote-Verlag"}}')
+
+    told = article_of(page(head)).metadata
+
+    assert told.titles == ("Brücke offen", title)  # a block that repeats either is no text
+
+
+def test_what_stands_behind_a_bar_and_not_in_the_heading_is_the_site():
+    body = "<h1>Brücke offen</h1>" + PARAGRAPHS
+    bar, dash = (meta("og:title", f"Brücke offen {sign} Bote") for sign in "|-")
+
+    assert article_of(page(bar, body)).metadata.titles[0] == "Brücke offen"
+    assert article_of(page(dash, body)).metadata.titles[0] == "Brücke offen - Bote"
+
+
+@pytest.mark.parametrize("title", ["Brücke offen - Stau", "Kreisbote", "Der neue Kreisbote"])
+def test_a_title_that_does_not_end_with_the_site_stays(title):
+    head = meta("og:title", title) + meta("og:site_name", "Kreisbote")
+
+    assert article_of(page(head)).metadata.titles == (title,)
+
+
+@pytest.mark.parametrize(
     ("head", "expected"),
     [
         (
