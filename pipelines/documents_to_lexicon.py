@@ -10,6 +10,7 @@ Examples:
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +72,8 @@ class Options(CommonOptions):
         "auto",
         metavar="jieba|FILE|none",
         help="words that are no news: jieba's dictionary, or the first field of each line of a "
-        "file (default: jieba for Chinese, none for other languages)",
+        "file (default: jieba for Chinese, none for other languages); in traditional script, too, "
+        "where documents are",
     )
     drop: tuple[str, ...] = option(
         ("known", "inner"),
@@ -101,6 +103,8 @@ def plan(options: Options) -> Plan:
     files = find_shards(options.input, "documents", exclude=options.exclude)[: options.limit]
     n_parts = max(1, -(-sum(file.size for file in files) // PART_BYTES))
     kind, is_chinese = _look(files)
+    known = _known(options.known, is_chinese=is_chinese)
+    in_both_scripts = bool(known) and is_chinese and _are_traditional(files)
     settings = {
         "per": options.per,
         "symbols": kind if options.symbols == "auto" else options.symbols,
@@ -119,11 +123,12 @@ def plan(options: Options) -> Plan:
         parameters=settings
         | {
             "known": options.known if options.known in KNOWN_NAMES else "FILE",
+            "in_both_scripts": in_both_scripts,
             "limit": options.limit,
             "exclude": list(options.exclude),
         },
         units=_units(n_parts),
-        auxiliary=_known(options.known, is_chinese=is_chinese),
+        auxiliary=known,
         stages=tuple(_stages(files, n_parts=n_parts)),
     )
 
@@ -149,6 +154,20 @@ def _look(files: Sequence[InputFile]) -> tuple[str, bool]:
                 if text.strip():
                     return kind_of(text), is_chinese(text, lang)
     raise CorpusError("The documents have no text. Choose others.")
+
+
+def _are_traditional(files: Sequence[InputFile]) -> bool:
+    """Whether the first documents of any shard are in traditional script; needs OpenCC then."""
+    from corpora.lexicon.known import check_opencc, is_traditional
+    from corpora.schemas import SCHEMAS
+    from corpora.shards import read_batches
+
+    for file in files:
+        for batch in islice(read_batches(file.check(), SCHEMAS["documents"], columns=("text",)), 1):
+            if any(map(is_traditional, batch.column(0).to_pylist())):
+                check_opencc()
+                return True
+    return False
 
 
 def _known(known: str, *, is_chinese: bool) -> dict[str, InputFile]:
@@ -259,7 +278,11 @@ def score(units: Any, options: Options, run: Run) -> Any:
         | ReadNothing()
         | JoinStrings(folder=run.folder, min_count=options.min_count)
         | ScoreStrings(folder=run.folder, mi=options.mi, score=options.score)
-        | MarkStrings(folder=run.folder, known=[*run.auxiliary.values()])
+        | MarkStrings(
+            folder=run.folder,
+            known=[*run.auxiliary.values()],
+            in_both_scripts=run.parameters["in_both_scripts"],
+        )
         | RankStrings(folder=run.folder, drop=options.drop, demote=options.demote, top=options.top)
         | run.write_shards("score")
     )

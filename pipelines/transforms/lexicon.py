@@ -14,7 +14,7 @@ import pyarrow as pa
 from corpora.build import Scratch
 from corpora.document import Rejected
 from corpora.lexicon.counting import Windows
-from corpora.lexicon.known import read_known
+from corpora.lexicon.known import in_both_scripts, read_known
 from corpora.lexicon.ranking import Forms, RankedRows, lexicon_rows, mark, rank, read_ranks
 from corpora.lexicon.scores import fill_scores
 from corpora.lexicon.slices import (
@@ -255,10 +255,14 @@ class MarkStrings(Merge[Counts]):
     """Of the run, with the scores of ``ScoreStrings``."""
     known: Sequence[InputFile] = ()
     """Lists of known words."""
+    in_both_scripts: bool = False
+    """Whether known words are known as they are spelled in traditional Chinese, too."""
 
     def merge(self) -> Iterator[Counts]:
         """Mark all strings; raises ``InputChangedError`` where a list has changed."""
         known = [read_known(file.check()) for file in self.known]
+        if self.in_both_scripts:
+            known = [in_both_scripts(words) for words in known]
         yield Counts(mark(_strings(self.folder, mode="r+"), _vocabulary(self.folder), known))
 
 

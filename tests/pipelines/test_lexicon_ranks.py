@@ -5,7 +5,7 @@ import math
 import pytest
 
 from corpora.lexicon import ranking
-from pipelines import text_to_documents
+from pipelines import documents_to_lexicon, text_to_documents
 from tests.pipelines.document_dataset import write_dataset
 from tests.pipelines.made_lexicons import STORY, build, documents, rows_of
 
@@ -141,6 +141,46 @@ def test_each_group_has_a_lexicon_of_its_own(tmp_path):
         ("a", "天地", 6),
         ("b", "玄黄", 5),
     }
+
+
+# --- traditional script
+
+
+def traditional(tmp_path):
+    text = "遊戲開始。進行遊戲，開始進行！裡面阿篁，阿篁裡面。台灣阿篁說。臺灣阿篁去；軟體？"
+    return write_dataset(tmp_path / "documents", documents([("a", text * 5)]))
+
+
+def test_words_of_a_simplified_dictionary_are_known_in_traditional_text(tmp_path):
+    pytest.importorskip("jieba")
+
+    rows = rows_of(build(tmp_path / "out", traditional(tmp_path), known="auto"))
+
+    known = {row["form"] for row in rows if "known" in row["flags"]}
+    assert known >= {"遊戲", "開始", "進行", "裡面", "台灣", "臺灣", "軟體"}
+    assert "阿篁" in {row["form"] for row in rows if row["rank"]}
+
+
+def test_a_list_of_known_words_is_read_in_the_script_of_the_text(tmp_path):
+    known = tmp_path / "known.txt"
+    known.write_text("游戏\n", "utf-8")
+
+    rows = rows_of(build(tmp_path / "out", traditional(tmp_path), known=str(known)))
+
+    assert {row["form"] for row in rows if "known" in row["flags"]} == {"遊戲"}
+
+
+def test_only_a_text_in_traditional_script_needs_opencc(story, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("corpora.lexicon.known.find_spec", lambda _: None)
+    known = tmp_path / "known.txt"
+    known.write_text("阿篁\n", "utf-8")
+    arguments = ["--output", str(tmp_path / "out"), "--known", str(known), "--input"]
+
+    status = documents_to_lexicon.main([*arguments, str(traditional(tmp_path))])
+
+    assert status == 2
+    assert "pip install opencc" in capsys.readouterr().err
+    assert documents_to_lexicon.main([*arguments, str(story)]) == 0
 
 
 # --- a real novel
