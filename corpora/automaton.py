@@ -37,6 +37,7 @@ class Automaton:
         kinds = ahocorasick_rs.MatchKind
         kind = kinds.Standard if finds_all else kinds.LeftmostLongest
         self._finds_all = finds_all
+        self.longest = max(map(len, strings), default=0)
         self._table = _table_for("".join(strings))
         self._automaton: Any
         if self._table is None:

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corpora.automaton import Automaton
-from corpora.covers import longest_cover
+from corpora.covers import Cover
 from corpora.language_tags import primary_language
 
 _Codes = npt.NDArray[np.uint32]
@@ -37,6 +37,8 @@ and whose squared lengths have the largest sum, which takes up to three times as
 
 WINDOW = 1 << 17
 """Characters that are matched at once; longer lines are not cut."""
+PIECE = 1 << 13
+"""Of these, marks counted, those whose overlapping matches are held at once, of 170 bytes each."""
 _OTHER, _WORD, _HANGUL, _UNSPACED, _EXTENDS, _UNKNOWN = range(6)
 _START, _END, _JOINED = 2, 3, 4  # the marks: control characters, which XML forbids
 _NEWLINE = ord("\n")
@@ -128,16 +130,30 @@ class SurfaceMatcher:
         self, text: str, occupied: Iterator[tuple[int, int]]
     ) -> tuple[Numbers, Numbers, Numbers] | None:
         marked, at = (self._plain if self._is_plain else self._mark)(text, occupied)
+        if self._finds_all:
+            return self._cover(marked, at)
         found, starts, ends = self._automaton.find(marked)
         if not len(found):
             return None
         if not self._is_plain:
             starts, ends = np.searchsorted(at, starts), np.searchsorted(at, ends)
-        forms = self._forms[found]
-        if self._finds_all:
-            kept = longest_cover(starts, ends)
-            return starts[kept], ends[kept], forms[kept]
-        return starts, ends, forms
+        return starts, ends, self._forms[found]
+
+    def _cover(self, marked: str, at: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+        """Choose among all matches, a piece of the text after the other, from the right."""
+        longest = self._automaton.longest
+        piece = max(PIECE, longest)
+        cover = Cover(len(marked) if self._is_plain else len(at))
+        for begin in reversed(range(0, len(marked), piece)):
+            found, starts, ends = self._automaton.find(marked[begin : begin + piece + longest])
+            begins_here = starts < piece
+            columns = (starts[begins_here] + begin, ends[begins_here] + begin)
+            limit = begin + longest
+            if not self._is_plain:
+                columns = (np.searchsorted(at, columns[0]), np.searchsorted(at, columns[1]))
+                limit = int(np.searchsorted(at, limit))
+            cover.add(*columns, self._forms[found[begins_here]], limit=limit)
+        return cover.chosen()
 
     def _plain_patterns(self, forms: Sequence[str]) -> dict[str, int]:
         """Forms that need no marks: pattern to index."""

@@ -1,3 +1,4 @@
+import tracemalloc
 import unicodedata
 
 import pytest
@@ -199,3 +200,34 @@ def test_no_form_or_no_text_finds_nothing():
     assert SurfaceMatcher([], lang=None).find("Berlin") == []
     assert SurfaceMatcher(["Berlin"], lang=None).find("") == []
     assert SurfaceMatcher(["", "a\nb"], lang=None).find("a\nb") == []
+
+
+WORDS = st.lists(st.sampled_from(["a", "b", "é", "e\u0301", " ", "天", "地"]), max_size=40).map(
+    "".join
+)
+
+
+@given(st.lists(WORDS, max_size=6), WORDS, st.integers(1, 20))
+def test_pieces_of_a_line_change_no_cover(forms, text, piece):
+    matcher = SurfaceMatcher([*forms, "a", "a b", "天"], lang="de", overlap="longest_cover")
+    whole = matcher.find(text)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(surface_forms, "PIECE", piece)
+        pieces = matcher.find(text)
+
+    assert pieces == whole
+
+
+def test_a_long_line_of_nested_forms_takes_no_memory_for_each_match(monkeypatch):
+    monkeypatch.setattr(surface_forms, "PIECE", 500)
+    nested = ["天" * length for length in range(1, 11)]
+    matcher = SurfaceMatcher(nested, lang="zh", overlap="longest_cover")
+    peaks = []
+    for n_characters in (2_000, 8_000):
+        tracemalloc.start()
+        matcher.find("天" * n_characters)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+
+    assert peaks[1] - peaks[0] < 6_000 * 150  # bytes for a character, in which 10 matches begin

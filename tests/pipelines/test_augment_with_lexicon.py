@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from corpora import surface_forms
 from corpora.document import Document
 from corpora.shards import open_dataset
 from corpora.surface_forms import SurfaceMatcher
@@ -103,15 +104,18 @@ def test_documents_are_no_forms(made, tmp_path, capsys):
 @given(
     st.lists(st.text("天地玄", min_size=1, max_size=4), unique=True),
     st.text("天地玄。", max_size=30),
+    st.integers(1, 40),
 )
-def test_the_cover_of_a_text_has_the_largest_sum_of_squares(forms, text):
+def test_the_cover_of_a_text_has_the_largest_sum_of_squares(forms, text, piece):
     """Beside all places, by trying them at each character from the right."""
     best = [0] * (len(text) + 1)
     for start in range(len(text) - 1, -1, -1):
         ends = [start + len(form) for form in forms if text.startswith(form, start)]
         best[start] = max([best[start + 1], *((e - start) ** 2 + best[e] for e in ends)])
 
-    matches = SurfaceMatcher(forms, lang="zh", overlap="longest_cover").find(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(surface_forms, "PIECE", piece)
+        matches = SurfaceMatcher(forms, lang="zh", overlap="longest_cover").find(text)
 
     assert sum((end - start) ** 2 for start, end, _ in matches) == best[0]
     assert all(text[start:end] == forms[form] for start, end, form in matches)
