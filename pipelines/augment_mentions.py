@@ -5,21 +5,25 @@ Examples:
       --policy gated --match-case --output build/augmented --workers 2
   python -m pipelines.augment_mentions --input build/letters/documents --forms names.tsv
       --output build/augmented
-  python -m pipelines.augment_mentions --input build/novels --forms build/lexicon
+  python -m pipelines.augment_mentions --input build/novels --forms build/lexicon --words tagger
       --output build/augmented
 """
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
+from math import isfinite
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from corpora.errors import UsageError
 from corpora.plan import InputFile, Plan, Stage, Unit, describe_file
 from pipelines.graph import Phase, Run
 from pipelines.options import CommonOptions, option
 from pipelines.run import run
+
+if TYPE_CHECKING:
+    from corpora.lexicon.words import WordFilter
 
 ABOUT = __doc__
 DATASETS = {"": "documents"}
@@ -77,6 +81,29 @@ class Options(CommonOptions):
         choices=("group", "global"),
         help="words of a lexicon: each document has those of its own lexicon, GROUP:WORD "
         "(default), or all have all, lexicon:WORD",
+    )
+    words: str = option(
+        "all",
+        choices=("all", "tagger"),
+        help="of a lexicon: all its words (default), or those that are likely names, for a tagger: "
+        "--without-flags compound function --max-rank 2000",
+    )
+    without_flags: tuple[str, ...] | None = option(
+        None,
+        nargs="*",
+        choices=("known", "inner", "compound", "function"),
+        metavar="FLAG",
+        help="words of a lexicon that are left out: known, inner, compound, function (default: as "
+        "--words says)",
+    )
+    max_rank: int | None = option(
+        None,
+        type=int,
+        metavar="N",
+        help="the best N of each lexicon (default: as --words says)",
+    )
+    min_score: float | None = option(
+        None, type=float, metavar="SCORE", help="words of a lexicon with at least that score"
     )
     origin: Literal["lexicon", "title_match"] = option(
         "lexicon",
@@ -149,14 +176,16 @@ def _forms_files(path: Path) -> dict[str, InputFile]:
     return {f"{kind}{name}": describe_file(f"{kind}{name}", path / name) for name in names}
 
 
-def _lexicon_of(options: Options, *, is_gated: bool) -> dict[str, str | None] | None:
-    """The column that says which lexicon is that of a document, if any; None for other forms."""
+def _lexicon_of(options: Options, *, is_gated: bool) -> dict[str, Any] | None:
+    """What is chosen of a lexicon, and ``of``: the column that says which one a document has.
+
+    That is None where all documents have all words; the whole is None for other forms.
+    """
     from corpora.shards import open_dataset
 
-    if options.forms.is_file():
-        return None
-    dataset = open_dataset(options.forms)
-    if dataset.schema.name != "lexicon":
+    dataset = None if options.forms.is_file() else open_dataset(options.forms)
+    if dataset is None or dataset.schema.name != "lexicon":
+        _refuse_filters(options)
         return None
     if is_gated:
         raise UsageError(
@@ -165,7 +194,41 @@ def _lexicon_of(options: Options, *, is_gated: bool) -> dict[str, str | None] | 
         )
     per = dataset.description["plan"]["parameters"]["per"]
     columns = {"group": "group", "document": "id", "all": None}
-    return {"of": columns[per] if options.entities == "group" else None}
+    of = columns[per] if options.entities == "group" else None
+    return {"of": of, "words": asdict(_word_filter(options))}
+
+
+def _refuse_filters(options: Options) -> None:
+    """Raise ``UsageError`` where words of a lexicon are to be chosen, and there is none."""
+    given = {
+        "--words": options.words != "all",
+        "--without-flags": options.without_flags is not None,
+        "--max-rank": options.max_rank is not None,
+        "--min-score": options.min_score is not None,
+    }
+    if used := [name for name, is_given in given.items() if is_given]:
+        raise UsageError(
+            f"{used[0]}: --forms {options.forms} is no lexicon. Name what documents_to_lexicon "
+            f"made, or leave out {', '.join(used)}."
+        )
+
+
+def _word_filter(options: Options) -> "WordFilter":
+    """What words must be: as ``--words`` says, but for what is asked for by itself."""
+    from corpora.lexicon.words import ALL, TAGGER
+
+    if options.max_rank is not None and options.max_rank < 1:
+        raise UsageError(f"--max-rank {options.max_rank}: must be at least 1.")
+    if options.min_score is not None and not isfinite(options.min_score):
+        raise UsageError(f"--min-score {options.min_score}: must be a number.")
+    preset = TAGGER if options.words == "tagger" else ALL
+    asked: dict[str, Any] = {
+        "without": options.without_flags,
+        "max_rank": options.max_rank,
+        "min_score": options.min_score,
+    }
+    given = {name: value for name, value in asked.items() if value is not None}
+    return replace(preset, **given)
 
 
 def choose(units: Any, options: Options, run: Run) -> Any:
@@ -183,7 +246,7 @@ def choose(units: Any, options: Options, run: Run) -> Any:
     if lexicon := run.parameters["lexicon"]:
         return (
             units
-            | ReadWords(shards=[*files.values()])
+            | ReadWords(shards=[*files.values()], words=_word_filter(options))
             | ChooseWords(is_grouped=lexicon["of"] is not None)
             | run.write_shards("choose")
         )

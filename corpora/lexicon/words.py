@@ -1,6 +1,7 @@
 """The words of a lexicon, as a dictionary to be matched."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -12,25 +13,54 @@ from corpora.shards import read_batches
 
 SPACE = "lexicon"
 """Before the words of no group, to make entities of them."""
-_COLUMNS = ("form", "group", "rank", "flags")
+_COLUMNS = ("form", "group", "score", "rank", "flags")
 
 
-def is_word(batch: pa.RecordBatch) -> pa.Array:
-    """Which candidates are words: those with a rank that are not ``low``."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WordFilter:
+    """What the words of a lexicon must be to be chosen; by default, nothing else than words."""
+
+    without: tuple[str, ...] = ()
+    """Words with one of these flags are not chosen."""
+    max_rank: int | None = None
+    """Of each lexicon, the best so many."""
+    min_score: float | None = None
+
+    def chooses(self, batch: pa.RecordBatch) -> pa.Array:
+        """Which candidates are words, and pass."""
+        found = is_word(batch, without=self.without)
+        if self.max_rank is not None:
+            found = pc.and_(found, _is_at_most(batch.column("rank"), self.max_rank))
+        if self.min_score is not None:
+            found = pc.and_(found, pc.greater_equal(batch.column("score"), self.min_score))
+        return found
+
+
+ALL = WordFilter()
+TAGGER = WordFilter(without=("compound", "function"), max_rank=2000)
+"""Names, rather than phrases with names in them: for what marks names in texts."""
+
+
+def _is_at_most(ranks: pa.Array, highest: int) -> pa.Array:
+    return pc.fill_null(pc.less_equal(ranks, highest), fill_value=False)
+
+
+def is_word(batch: pa.RecordBatch, *, without: Iterable[str] = ()) -> pa.Array:
+    """Which candidates are words: those with a rank that are not ``low``, nor flagged so."""
     flags = batch.column("flags")
-    is_low = pc.equal(flags.flatten(), "low")
+    is_out = pc.is_in(flags.flatten(), pa.array(["low", *without]))
     found = np.asarray(pc.is_valid(batch.column("rank"))).copy()
-    found[np.asarray(pc.list_parent_indices(flags).filter(is_low))] = False
+    found[np.asarray(pc.list_parent_indices(flags).filter(is_out))] = False
     return pa.array(found)
 
 
-def read_words(shards: Iterable[Path]) -> pa.Table:
-    """``form, group``: the words, group by group, the best first."""
+def read_words(shards: Iterable[Path], words: WordFilter = ALL) -> pa.Table:
+    """``form, group``: the words that pass, group by group, the best first."""
     tables = [pa.table({name: pa.array([], pa.string()) for name in _COLUMNS[:2]})]
     for path in shards:
         for batch in read_batches(path, SCHEMAS["lexicon"], columns=_COLUMNS):
-            words = batch.filter(is_word(batch)).select(_COLUMNS[:2])
-            tables.append(pa.Table.from_batches([words]).cast(tables[0].schema))
+            chosen = batch.filter(words.chooses(batch)).select(_COLUMNS[:2])
+            tables.append(pa.Table.from_batches([chosen]).cast(tables[0].schema))
     return pa.concat_tables(tables).combine_chunks()
 
 

@@ -19,7 +19,7 @@ from corpora.form_dictionary import (
     read_meanings,
     read_meanings_file,
 )
-from corpora.lexicon.words import chosen_words, group_ends, read_words
+from corpora.lexicon.words import ALL, WordFilter, chosen_words, group_ends, read_words
 from corpora.plan import InputFile, Unit
 from corpora.record_errors import read_rows
 from corpora.schemas import SCHEMAS
@@ -64,14 +64,16 @@ class ReadWords(ReadUnits[pa.Table]):
     """Read the words of a lexicon, group by group.
 
     ``PCollection[Unit]`` -> ``PCollection[InUnit[pa.Table]]``: one table with the columns ``form``
-    and ``group``, for the only unit.
+    and ``group``, for the only unit. Those that ``words`` does not choose are left out.
     """
 
     shards: Sequence[InputFile]
+    words: WordFilter = ALL
+    """What words must be."""
 
     def read(self, unit: Unit) -> Iterator[pa.Table]:  # noqa: ARG002 - it has no input of its own
         """Read all shards."""
-        yield read_words(file.check() for file in self.shards)
+        yield read_words((file.check() for file in self.shards), self.words)
 
 
 @dataclass(kw_only=True, eq=False)

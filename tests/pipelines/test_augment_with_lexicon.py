@@ -34,6 +34,20 @@ def made(tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="module")
+def flagged(tmp_path_factory):
+    """Documents, and their lexicon with compounds and words that end in function words."""
+    folder = tmp_path_factory.mktemp("flagged")
+    text = "玄德，云长。玄德！云长？玄德：云长；玄德曰：云长曰！"
+    text += "玄德笑，云长怒。玄德入城，云长出城；城中玄德见云长，云长曰，玄德曰。"
+    made = [Document(id="a", group="a", source="t", text=text * 3, lang="zh")]
+    write_dataset(folder / "documents", made)
+    arguments = ["--input", str(folder / "documents"), "--output", str(folder / "lexicon")]
+    options = ["--known", "none", "--drop", "known", "--top", "1", "--max-length", "3"]
+    assert documents_to_lexicon.main([*arguments, *options]) == 0
+    return folder
+
+
 def run(made, output, lexicon, *options):
     arguments = ["--input", str(made / "documents"), "--forms", str(made / lexicon)]
     return augment_mentions.main([*arguments, "--output", str(output), *options])
@@ -98,6 +112,64 @@ def test_documents_are_no_forms(made, tmp_path, capsys):
     assert run(made, tmp_path / "out", "documents") == 2
 
     assert "holds documents" in capsys.readouterr().err
+
+
+def lexicon_rows(made, lexicon):
+    return [row for row in open_dataset(made / lexicon).rows() if row["rank"]]
+
+
+def matched(output):
+    return {entity.partition(":")[2] for words in found(output).values() for entity, _ in words}
+
+
+def test_words_with_a_flag_are_left_out(flagged, tmp_path):
+    assert run(flagged, tmp_path / "all", "lexicon") == 0
+    assert run(flagged, tmp_path / "out", "lexicon", "--without-flags", "function") == 0
+
+    assert matched(tmp_path / "all") >= {"玄德", "云长", "玄德曰"}
+    assert matched(tmp_path / "out") >= {"玄德", "云长"}
+    assert not {form for form in matched(tmp_path / "out") if "曰" in form}
+
+
+def test_of_each_lexicon_the_best_are_matched(made, tmp_path):
+    assert run(made, tmp_path / "out", "group", "--max-rank", "1") == 0
+
+    best = {
+        f"{row['group']}:{row['form']}" for row in lexicon_rows(made, "group") if row["rank"] == 1
+    }
+    assert len(best) == 2
+    assert {entity for words in found(tmp_path / "out").values() for entity, _ in words} == best
+
+
+def test_words_with_a_lower_score_are_left_out(made, tmp_path):
+    scores = {row["form"]: row["score"] for row in lexicon_rows(made, "all")}
+    limit = sorted(scores.values())[1]
+
+    assert run(made, tmp_path / "out", "all", "--min-score", str(limit)) == 0
+
+    assert matched(tmp_path / "out") == {form for form in scores if scores[form] >= limit}
+
+
+def test_words_for_a_tagger_are_no_compounds_and_have_no_function_word(flagged, tmp_path):
+    assert run(flagged, tmp_path / "out", "lexicon", "--words", "tagger") == 0
+
+    flags = {row["form"]: {*row["flags"]} for row in lexicon_rows(flagged, "lexicon")}
+    assert any("compound" in marks for marks in flags.values())
+    assert matched(tmp_path / "out")
+    assert not {
+        form for form in matched(tmp_path / "out") if flags[form] & {"compound", "function"}
+    }
+
+
+@pytest.mark.parametrize("option", [["--words", "tagger"], ["--max-rank", "3"]])
+def test_only_words_of_a_lexicon_are_filtered(made, tmp_path, capsys, option):
+    table = tmp_path / "forms.tsv"
+    table.write_text("玄德\tQ1\n", "utf-8")
+    arguments = ["--input", str(made / "documents"), "--forms", str(table), *option]
+
+    assert augment_mentions.main([*arguments, "--output", str(tmp_path / "out")]) == 2
+
+    assert f"{option[0]}: --forms {table} is no lexicon" in capsys.readouterr().err
 
 
 @settings(max_examples=60, deadline=None)
