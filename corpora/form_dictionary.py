@@ -39,6 +39,7 @@ MEANINGS = pa.schema(
     ]
 )
 """A form and one entity that it may mean; ``count`` is a weight, of the same kind in all rows."""
+_ROWS = 1 << 16  # of names that are taken at once
 _KEPT = 4
 """Dictionaries of groups; the documents of a group stand together."""
 
@@ -129,7 +130,7 @@ def choose_forms(
     ``ignore_case``, spellings that differ in nothing else are one form: their mentions, and the
     places where they stand, are added up.
     """
-    forms = meanings.column("form").combine_chunks().dictionary_encode()
+    forms = meanings.column("form").dictionary_encode().combine_chunks()
     spelled = [str(form) for form in forms.dictionary.to_pylist()]
     keys = pa.array([fold(form, lang=lang) for form in spelled] if ignore_case else spelled)
     keys = pa.array(keys, pa.string()).dictionary_encode()
@@ -139,7 +140,7 @@ def choose_forms(
         _sums(column, key_of_form, len(keys.dictionary)) for column in (linked, places)
     )
     key_of_row = key_of_form[np.asarray(forms.indices)]
-    entities, counts = _best(meanings, key_of_row, n_keys=len(keys.dictionary))
+    names, best, counts = _best(meanings, key_of_row, n_keys=len(keys.dictionary))
     # As exact as what they were made from, so that what equals a threshold passes.
     prior, probability = (counts / linked).astype(np.float32), (linked / places).astype(np.float32)
     score = np.where(np.isnan(probability), prior, prior * probability)
@@ -147,10 +148,20 @@ def choose_forms(
     if gate:
         passes = probability >= np.float32(gate.min_link_probability)
         passes &= prior >= np.float32(gate.min_prior)
-    columns = [keys.dictionary, entities, pa.array(np.minimum(score, 1), from_pandas=True)]
-    chosen = pa.table(columns, schema=CHOSEN).filter(pa.array(passes))
-    kept = int(np.count_nonzero(passes))
-    return chosen, {"forms.kept": kept, "forms.gated_out": len(passes) - kept}
+    kept = np.flatnonzero(passes)
+    columns = [
+        keys.dictionary.take(pa.array(kept)),
+        _take(names, best[kept]),
+        pa.array(np.minimum(score[kept], 1), from_pandas=True),
+    ]
+    chosen = pa.table(columns, schema=CHOSEN)
+    return chosen, {"forms.kept": len(kept), "forms.gated_out": len(passes) - len(kept)}
+
+
+def _take(names: pa.StringArray, rows: Indices) -> pa.ChunkedArray:
+    """Take some names; beyond 2 GiB, a single array would be wrong without an error."""
+    parts = [rows[start : start + _ROWS] for start in range(0, len(rows), _ROWS)]
+    return pa.chunked_array([names.take(pa.array(part)) for part in parts], pa.string())
 
 
 def _totals(meanings: pa.Table, form_of_row: Indices, *, n_forms: int) -> tuple[Floats, Floats]:
@@ -169,9 +180,12 @@ def _totals(meanings: pa.Table, form_of_row: Indices, *, n_forms: int) -> tuple[
     return linked, places
 
 
-def _best(meanings: pa.Table, key_of_row: Indices, *, n_keys: int) -> tuple[pa.StringArray, Floats]:
-    """For each key the entity that is meant most, and how often it is."""
-    entities = meanings.column("entity").combine_chunks().dictionary_encode()
+def _best(
+    meanings: pa.Table, key_of_row: Indices, *, n_keys: int
+) -> tuple[pa.StringArray, Indices, Floats]:
+    """All names; for each key that of the entity that is meant most, and how often it is."""
+    # All rows together may hold more than the 2 GiB that an array can; distinct names do not.
+    entities = meanings.column("entity").dictionary_encode().combine_chunks()
     names = pa.concat_arrays([entities.dictionary, pa.nulls(1, pa.string())])
     numbers = np.asarray(entities.indices.fill_null(len(names) - 1)).astype(np.int64)
     pairs, pair_of_row = np.unique(key_of_row * len(names) + numbers, return_inverse=True)
@@ -181,7 +195,7 @@ def _best(meanings: pa.Table, key_of_row: Indices, *, n_keys: int) -> tuple[pa.S
     ranks[np.asarray(pc.sort_indices(names))] = np.arange(len(names))
     order = np.lexsort((ranks[numbers], -counts, keys))
     first = order[np.searchsorted(keys[order], np.arange(n_keys))]
-    return names.take(pa.array(numbers[first])), counts[first]
+    return names, numbers[first], counts[first]
 
 
 def _sums(values: Floats, group_of: Indices, n_groups: int) -> Floats:
