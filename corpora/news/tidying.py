@@ -3,6 +3,7 @@
 Each block that goes is counted as ``blocks.REASON``.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -19,6 +20,13 @@ _MIN_QUOTE, _MAX_QUOTE = 20, 300
 _MAX_QUOTES = 1_000
 """Blocks that may be quotes and are looked for in the others, the first of a page: no article has
 as many, and each is searched for in the whole text."""
+_MIN_PASSAGE = 200
+"""Letters from which on a block that says the same as one before is no entry of a list."""
+_MIN_SENTENCE = 60
+"""Letters of a linked paragraph that is a sentence of the text."""
+_SENTENCE_END = re.compile(r"[.!?…。！？।۔።][\"'”’»›“‘」』)）\]]*\Z")
+_LISTED = frozenset({"cell", "code", "item"})
+"""Kinds of blocks that may say the same as another."""
 _COPYRIGHT = ("©", "(c)", "(C)", "Copyright")
 
 
@@ -38,22 +46,25 @@ def tidy(
     """
     told = {key_of(title) for title in titles}
     names = sorted({key_of(author) for author in authors} - {""}, key=len, reverse=True)
-    repeated = _repeated(blocks)
-    kept = []
+    all_links = _all_links(blocks)
+    kept, heads = [], []
     for number, block in enumerate(blocks):
         near_end = min(number, len(blocks) - 1 - number) < _BYLINE_WITHIN
-        if number < _TITLE_WITHIN and block.key in told:
+        may_be_title = number < _TITLE_WITHIN or block.kind == "head"
+        if may_be_title and block.key in told:
             counters["blocks.title"] += 1
+            heads.append(block.key)
         elif near_end and _is_byline(block, names):
             counters["blocks.byline"] += 1
-        elif _is_all_links(block):
+        elif number in all_links:
             counters["blocks.links"] += 1
         elif near_end and block.text.startswith(_COPYRIGHT):
             counters["blocks.copyright"] += 1
-        elif number in repeated:
-            counters["blocks.repeated"] += 1
         else:
             kept.append(block)
+    repeated = _repeated(kept, heads)  # not in all: what stands in one that goes would be lost
+    counters.update({"blocks.repeated": len(repeated)} if repeated else {})
+    kept = [block for number, block in enumerate(kept) if number not in repeated]
     while kept and kept[-1].kind == "head":
         kept.pop()
         counters["blocks.last_head"] += 1
@@ -71,6 +82,22 @@ def _is_byline(block: Block, names: Sequence[str]) -> bool:
     return len(rest) < len(block.key) and len(rest) <= _MAX_BYLINE
 
 
+def _all_links(blocks: Sequence[Block]) -> set[int]:
+    """Numbers of blocks of nothing but links; a linked sentence by itself is of the text."""
+    found = {number for number, block in enumerate(blocks) if _is_all_links(block)}
+    return {
+        number
+        for number in found
+        if not _is_sentence(blocks[number]) or {number - 1, number + 1} & found
+    }
+
+
+def _is_sentence(block: Block) -> bool:
+    """Whether a block is a paragraph that ends as a sentence does."""
+    is_long = len(block.key) >= _MIN_SENTENCE
+    return block.kind == "p" and is_long and _SENTENCE_END.search(block.text) is not None
+
+
 def _is_all_links(block: Block) -> bool:
     """Whether no letter or digit of a block stands outside of links."""
     end = 0
@@ -82,23 +109,30 @@ def _is_all_links(block: Block) -> bool:
     return bool(block.links) and not key_of(block.text[end:])
 
 
-def _repeated(blocks: Sequence[Block]) -> set[int]:
-    """Numbers of blocks that stand inside of another, or say the same as one before."""
+def _repeated(blocks: Sequence[Block], heads: Sequence[str]) -> set[int]:
+    """Numbers of blocks that stand inside of another or a title, or say the same as one before.
+
+    What says the same is no repetition where it may be meant: items and cells, headings, and short
+    paragraphs apart from each other, as the questions of interviews are.
+    """
     keys = [block.key for block in blocks]
-    joined = "\n".join(keys)
+    joined = "\n".join([*keys, *heads])
     times = Counter(keys)
     seen: set[str] = set()
     found = set()
     n_searched = 0
     for number, key in enumerate(keys):
-        if len(key) < _MIN_QUOTE:
+        kind = blocks[number].kind
+        if len(key) < _MIN_QUOTE or kind in _LISTED:
             continue
-        may_be_quote = blocks[number].kind != "head" and len(key) <= _MAX_QUOTE
+        is_near = number > 0 and keys[number - 1] == key
+        may_be_quote = kind != "head" and times[key] == 1 and len(key) <= _MAX_QUOTE
         if key in seen:
-            found.add(number)
+            if is_near or len(key) >= _MIN_PASSAGE:
+                found.add(number)
         elif may_be_quote and n_searched < _MAX_QUOTES:
             n_searched += 1
-            if joined.count(key) > times[key]:
+            if joined.count(key) > 1:
                 found.add(number)
         seen.add(key)
     return found

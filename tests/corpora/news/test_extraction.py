@@ -146,6 +146,52 @@ def test_what_says_the_same_again_goes_but_not_a_heading():
     assert counters == {"blocks.repeated": 2}
 
 
+def test_a_list_may_say_the_same_again():
+    texts = ["200 Gramm Mehl vom Typ 405", "Salz", "200 Gramm Mehl vom Typ 405 und etwas mehr"]
+    items = [Block(text, "item") for text in (texts[0], texts[1], texts[0], texts[2])]
+
+    assert tidied(*items) == ([item.text for item in items], {})
+
+
+def test_a_question_that_is_asked_again_stays():
+    interview = [
+        "Was sagen Sie zu diesem Vorwurf?", "Er ist falsch.",
+        "Was sagen Sie zu diesem Vorwurf?", "Er ist richtig.",
+    ]  # fmt: skip
+
+    assert tidied(*interview) == (interview, {})
+
+
+def test_what_stands_in_a_block_that_goes_is_no_repetition():
+    text = "Wir haben das nicht gewusst, und wir hätten es wissen müssen."
+    copied = Block(f"© Kreisbote. {text}", "p")
+
+    assert tidied(text, copied) == ([text], {"blocks.copyright": 1})
+
+
+def test_a_heading_that_repeats_the_title_goes_wherever_it_stands():
+    texts = [f"Der Absatz {n}." for n in range(8)]
+
+    kept, counters = tidied(
+        *texts[:7], Block("Brücke offen", "head"), texts[7], titles=["Brücke offen"]
+    )
+
+    assert (kept, counters) == (texts, {"blocks.title": 1})
+
+
+def linked(text):
+    return Block(text, "p", (Link(0, len(text), "/a"),))
+
+
+def test_a_linked_paragraph_is_text_but_not_in_a_list_of_links():
+    first = "Der ganze Absatz führt zu einer anderen Seite, und ist doch ein Satz des Artikels."
+    other = "Ein anderer Absatz führt auch zu einer anderen Seite, und endet mit einem Punkt."
+
+    assert tidied("Davor.", linked(first), "Danach.") == (["Davor.", first, "Danach."], {})
+    kept, counters = tidied("Davor.", linked(first), linked(other), "Danach.")
+    assert (kept, counters) == (["Davor.", "Danach."], {"blocks.links": 2})
+
+
 def test_headings_at_the_end_go():
     kept, counters = tidied("Ein Absatz.", Block("Mehr", "head"), Block("Noch mehr", "head"))
 
