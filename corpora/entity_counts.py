@@ -129,6 +129,7 @@ class Sums:
             return pa.table(columns, names=names)
         grouped = pa.concat_tables(self._held).group_by(self._keys, use_threads=False)
         summed = grouped.aggregate([("count", "sum")]).rename_columns(names)
+        summed.validate()  # distinct keys of more than 2 GiB come out wrong, without an error
         self._held, self._n_rows, self._n_summed = [summed], len(summed), len(summed)
         return summed
 
