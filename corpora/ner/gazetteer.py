@@ -4,8 +4,9 @@ The same as ``learn_names`` and ``score_names`` of ``corpora.matching``, which d
 Shapes: F forms, T tokens of a batch, M matches in it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,9 @@ from corpora.ner.hashing import Hashes, Runs, hash_strings, hash_windows
 from corpora.ner.sentence_hashes import places_in
 from corpora.ner.spans import find_spans
 from corpora.ner.tally import Labels
+
+AT_ONCE = 1 << 20
+"""Candidates that are looked up at once, of some 170 bytes each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,41 +52,63 @@ class Lookup:
 
     def find(self, sentences: SentenceColumns) -> Matches:
         """Find every form wherever its tokens stand in a row, within a sentence."""
-        starts, ends, forms = self._find(sentences)
-        order = np.lexsort((-ends, starts))
-        return Matches(starts[order], ends[order], forms[order])
+        parts = [(part.starts, part.ends, part.forms) for part in self.find_parts(sentences)]
+        return Matches(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+    def find_parts(self, sentences: SentenceColumns) -> Iterator[Matches]:
+        """Find the same in parts, at least one: of nested forms there are more than tokens.
+
+        All matches of a part begin before those of the next.
+        """
+        for starts, ends, forms in self._find(sentences):
+            order = np.lexsort((-ends, starts))
+            yield Matches(starts[order], ends[order], forms[order])
 
     def count(self, sentences: SentenceColumns) -> Indices:
         """(F,): how often each form stands somewhere."""
-        _, _, forms = self._find(sentences)
-        return np.bincount(forms, minlength=len(self._hashes))
+        counts = np.zeros(len(self._hashes), np.int64)
+        for _, _, forms in self._find(sentences):
+            counts += np.bincount(forms, minlength=len(counts))
+        return counts
 
-    def _find(self, sentences: SentenceColumns) -> tuple[Indices, Indices, Indices]:
-        """Starts, ends and forms of the matches, in no order."""
+    def _find(self, sentences: SentenceColumns) -> Iterator[tuple[Indices, Indices, Indices]]:
+        """Starts, ends and forms of the matches; those of a part in no order."""
         tokens = hash_strings(sentences.tokens)
-        begins = sentences.begins
+        runs, begins = Runs(tokens), sentences.begins
         ones, single_forms = self._single.find(hash_windows(tokens, 1))
         pairs, rows = self._head_sieve.find(hash_windows(tokens, 2))
         limits = begins[np.searchsorted(begins, pairs, side="right")]  # where sentences end
-        of, starts, ends = self._extend(pairs, rows)
-        inside = ends <= limits[of]
-        starts, ends = starts[inside], ends[inside]
-        forms = places_in(Runs(tokens).hash(starts, ends), self._hashes)
-        is_form = forms >= 0
-        return (
-            np.concatenate([ones, starts[is_form]]),
-            np.concatenate([ones + 1, ends[is_form]]),
-            np.concatenate([self._single_forms[single_forms], forms[is_form]]),
-        )
+        n_done = 0
+        for heads in _parts(self._begins[rows + 1] - self._begins[rows]):
+            starts, ends = self._extend(pairs[heads], rows[heads], limits[heads])
+            forms = places_in(runs.hash(starts, ends), self._hashes)
+            is_form = forms >= 0
+            stop = pairs[heads.stop] if heads.stop < len(pairs) else len(tokens)
+            single = slice(n_done, int(np.searchsorted(ones, stop)))
+            yield (
+                np.concatenate([ones[single], starts[is_form]]),
+                np.concatenate([ones[single] + 1, ends[is_form]]),
+                np.concatenate([self._single_forms[single_forms[single]], forms[is_form]]),
+            )
+            n_done = single.stop
 
-    def _extend(self, starts: Indices, rows: Indices) -> tuple[Indices, Indices, Indices]:
-        """Give each head all lengths that a form with it has: number of the head, start, end."""
+    def _extend(self, starts: Indices, rows: Indices, limits: Indices) -> tuple[Indices, Indices]:
+        """Give each head all lengths that a form with it has, if its sentence does: start, end."""
         counts = self._begins[rows + 1] - self._begins[rows]
         borders = np.cumsum(counts)
         within = np.arange(borders[-1] if len(borders) else 0) - np.repeat(borders - counts, counts)
-        lengths = self._lengths[np.repeat(self._begins[rows], counts) + within]
-        of = np.repeat(np.arange(len(starts)), counts)
-        return of, starts[of], starts[of] + lengths
+        ends = self._lengths[np.repeat(self._begins[rows], counts) + within]
+        ends += np.repeat(starts, counts)
+        inside = ends <= np.repeat(limits, counts)
+        return np.repeat(starts, counts)[inside], ends[inside]
+
+
+def _parts(counts: Indices) -> Iterator[slice]:
+    """Cut heads into parts that have about ``AT_ONCE`` lengths together; there is always one."""
+    before = np.cumsum(counts) - counts
+    cuts = np.flatnonzero(np.diff(before // AT_ONCE)) + 1
+    for begin, end in pairwise([0, *cuts.tolist(), len(counts)]):
+        yield slice(begin, end)
 
 
 class _Sieve:
@@ -160,23 +186,24 @@ def score(names: Names, source: Iterable[SentenceColumns], labels: Labels) -> li
 def _score(names: Names, labels: Labels, sentences: SentenceColumns) -> npt.NDArray[np.int64]:
     """(3, levels): correct, predicted and gold spans of a batch."""
     spans = find_spans(sentences)
-    matches = names.lookup.find(sentences)
-    is_right = _right(
-        matches,
-        names,
-        spans_of=(spans.starts, spans.ends),
-        labels=labels.number(spans.label_names)[spans.labels],
-    )
-    levels = names.levels[matches.forms]
+    span_labels = labels.number(spans.label_names)[spans.labels]
     counts = np.zeros((3, LEVELS + 1), np.int64)
     counts[2] = len(spans.starts)
-    before = -1
-    for top in np.unique(levels).tolist():  # the levels between have the same names
-        used = np.flatnonzero(levels >= top)
-        kept = used[leftmost_longest(matches.starts[used], matches.ends[used])]
-        counts[0, before + 1 : top + 1] = np.count_nonzero(is_right[kept])
-        counts[1, before + 1 : top + 1] = len(kept)
-        before = top
+    reached = [0] * (LEVELS + 1)  # the end of the last match that is kept, of each level
+    for matches in names.lookup.find_parts(sentences):
+        is_right = _right(matches, names, spans_of=(spans.starts, spans.ends), labels=span_labels)
+        levels = names.levels[matches.forms]
+        tops = np.unique(levels)
+        kept_of: dict[tuple[int, int], Indices] = {}  # levels with the same names keep the same
+        for level in range(int(tops[-1]) + 1 if len(tops) else 0):
+            key = (int(np.searchsorted(tops, level)), reached[level])
+            if key not in kept_of:
+                used = np.flatnonzero((levels >= level) & (matches.starts >= reached[level]))
+                kept_of[key] = used[leftmost_longest(matches.starts[used], matches.ends[used])]
+            kept = kept_of[key]
+            counts[0, level] += np.count_nonzero(is_right[kept])
+            counts[1, level] += len(kept)
+            reached[level] = int(matches.ends[kept].max(initial=reached[level]))
     return counts
 
 
@@ -198,17 +225,12 @@ def _right(
 def leftmost_longest(starts: Indices, ends: Indices) -> Indices:
     """Places of the matches that are kept, from left to right, each after the end of the last.
 
-    In a cluster of matches that hang together the first is kept, and what overlaps it dropped;
-    what is left makes new clusters.
+    They are ordered by start, the longer first.
     """
-    kept: list[npt.NDArray[np.int64]] = []
-    left = np.arange(len(starts))
-    while len(left):
-        reach = np.maximum.accumulate(ends[left])
-        is_first = np.ones(len(left), bool)
-        is_first[1:] = starts[left][1:] >= reach[:-1]
-        firsts = np.flatnonzero(is_first)
-        kept.append(left[firsts])
-        of = np.repeat(ends[left[firsts]], np.diff(np.append(firsts, len(left))))
-        left = left[starts[left] >= of]
-    return np.sort(np.concatenate(kept)) if kept else left
+    nexts: list[int] = np.searchsorted(starts, ends).tolist()
+    kept = []
+    at = 0
+    while at < len(nexts):
+        kept.append(at)
+        at = nexts[at]
+    return np.array(kept, np.int64)

@@ -1,5 +1,7 @@
 """The card by arrays says what counting token by token says."""
 
+import time
+import tracemalloc
 from collections import Counter, defaultdict
 
 import numpy as np
@@ -12,6 +14,7 @@ from corpora.document import Sentence
 from corpora.health import examine
 from corpora.matching import Match, learn_names, score_names
 from corpora.matching import leftmost_longest as leftmost_longest_of
+from corpora.ner import gazetteer
 from corpora.ner.columns import SentenceColumns, ahead, to_columns
 from corpora.ner.gazetteer import learn, leftmost_longest, score
 from corpora.ner.hashing import Runs, hash_strings
@@ -46,17 +49,62 @@ def forms_of(rows):
 
 
 @settings(deadline=None)
-@given(sentences(), sentences())
-def test_gazetteer_equals_matching_token_by_token(train, other):
+@given(sentences(), sentences(), st.sampled_from([1, 3, gazetteer.AT_ONCE]))
+def test_gazetteer_equals_matching_token_by_token(train, other, at_once):
     forms = forms_of(train)
     expected = score_names(learn_names(forms, train), other)
 
     labels = Labels()
     counted = tally(to_columns(train), labels)
-    names = learn(counted.forms.table(), to_columns(train), labels)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gazetteer, "AT_ONCE", at_once)
+        names = learn(counted.forms.table(), to_columns(train), labels)
+        found = score(names, to_columns(other), labels)
 
-    assert score(names, to_columns(other), labels) == expected
+    assert found == expected
     assert len(names) == len(forms)
+
+
+def nested_names(n_tokens, n_names):
+    """Names that are one word, again and again, and a sentence of that word."""
+    tags = [("B-X", *["I-X"] * length) for length in range(n_names)]
+    rows = [(("x",) * len(some), some) for some in tags] + [(("x",) * n_tokens, ("O",) * n_tokens)]
+    return [
+        Sentence(id=str(n), document_id="d", split="train", tokens=tokens, tags=tags)
+        for n, (tokens, tags) in enumerate(rows)
+    ]
+
+
+def score_of_names(sentences):
+    labels = Labels()
+    counted = tally(to_columns(sentences), labels)
+    names = learn(counted.forms.table(), to_columns(sentences), labels)
+    return score(names, to_columns(sentences), labels)
+
+
+def test_a_long_sentence_of_nested_names_takes_no_memory_for_each_match(monkeypatch):
+    monkeypatch.setattr(gazetteer, "AT_ONCE", 10_000)
+    peaks = []
+    for n_tokens in (2_000, 22_000):
+        sentences = nested_names(n_tokens, 100)
+        tracemalloc.start()
+        score_of_names(sentences)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+
+    assert peaks[1] - peaks[0] < 20_000 * 400  # bytes for a token, where 100 matches begin
+
+
+def test_matches_that_hang_together_take_linear_time():
+    times = []
+    for n_matches in (100_000, 400_000):
+        starts = np.arange(n_matches)
+        begin = time.process_time()
+        kept = leftmost_longest(starts, starts + 2)
+        times.append(time.process_time() - begin)
+        assert len(kept) == n_matches // 2
+
+    assert times[1] < 12 * times[0] + 0.1
 
 
 @settings(deadline=None)
