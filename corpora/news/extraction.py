@@ -70,7 +70,7 @@ def extract(html: str, *, url: str | None, extractor: str) -> Article:
     blocks = tidy(
         blocks,
         titles=metadata.titles,
-        authors=metadata.authors,
+        authors=metadata.bylines,
         lead=_lead(page, metadata.descriptions),
         counters=counters,
     )

@@ -56,6 +56,9 @@ class PageMetadata:
     descriptions: tuple[str, ...] = ()
     """Each once."""
     authors: tuple[str, ...] = ()
+    """Without the publisher, and what is no name."""
+    bylines: tuple[str, ...] = ()
+    """Whom a line of authors may name: as the page tells its authors, the publisher among them."""
     published: str | None = None
     """ISO 8601, with or without time."""
     modified: str | None = None
@@ -82,10 +85,12 @@ def read_metadata(tree: Any, url: str | None) -> PageMetadata:
     meta = _meta(tree)
     url_told = _canonical(tree, meta, url)
     sites = _sites(nodes, meta, url_told)
+    told = _authors(article, meta)
     return PageMetadata(
         titles=_titles(tree, article, meta, sites=sites),
         descriptions=_once(_text(article.get("description")), *_all(meta, _DESCRIPTIONS)),
-        authors=_authors(article, meta),
+        authors=tuple(name for name in told if _is_author(name, sites)),
+        bylines=told,
         published=_date(article.get("datePublished"), *_all(meta, _PUBLISHED), *_times(tree)),
         modified=_date(article.get("dateModified"), *_all(meta, _MODIFIED)),
         lang=_text(tree.get("lang")) or _text(article.get("inLanguage")) or _first(meta, ("lang",)),
@@ -214,6 +219,11 @@ def _authors(article: Mapping[str, Any], meta: Mapping[str, list[str]]) -> tuple
     if not any(names):
         names = [name for name in _all(meta, _AUTHORS) if not name.startswith(("http", "/", "@"))]
     return _once(*names)
+
+
+def _is_author(name: str, sites: frozenset[str]) -> bool:
+    """Whether a name is none of the site's, no address, and not of digits alone."""
+    return key_of(name) not in sites and "@" not in name and any(map(str.isalpha, name))
 
 
 def _times(tree: Any) -> list[str]:

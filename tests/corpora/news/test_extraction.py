@@ -215,6 +215,21 @@ def meta(name, content):
 
 
 @pytest.mark.parametrize(
+    "author",
+    ["Kreisbote", "KREISBOTE", "Bote-Verlag", "kreisbote.example", "a@b.example", "105092"],
+)
+def test_a_publisher_is_no_author_nor_is_what_is_no_name(author):
+    publisher = '"publisher":{"@type":"Organization","name":"Bote-Verlag"}'
+    authors = f'"author":[{{"name":"{author}"}},{{"name":"Anna Quandt"}}]'
+    head = ld(f'{{"@type":"NewsArticle",{publisher},{authors}}}')
+
+    article = article_of(page(head, f"<p>Von {author}</p>" + PARAGRAPHS))
+
+    assert article.metadata.authors == ("Anna Quandt",)
+    assert article.text.startswith("Das ist der Absatz 0")  # the line that names it is no text
+
+
+@pytest.mark.parametrize(
     "head",
     [
         ld('{"@type":"NewsArticle","headline":"R&uuml;ckbau &amp; &#8222;mehr&#x201c;"}'),
