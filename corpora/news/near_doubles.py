@@ -2,9 +2,11 @@
 
 Articles are taken in order of time. One whose words are all those of an earlier one is its exact
 double; one whose shingles have at least the threshold of Jaccard in common with an earlier one that
-is kept is its near double. So what is kept is decided by the articles alone, whatever file they
-stand in. Candidates share a band of their signatures, at 25 bands of 5 hashes: a pair at Jaccard
-0.8 is missed once in 20,000 times; each candidate is then compared shingle by shingle.
+is kept is its near double, as is one that has at least half of the shingles, of the shorter of
+both, in common with the last one that is kept of the same address. So what is kept is decided by
+the articles alone, whatever file they stand in. Candidates share a band of their signatures, at 25
+bands of 5 hashes: a pair at Jaccard 0.8 is missed once in 20,000 times; each candidate is then
+compared shingle by shingle.
 """
 
 from collections import defaultdict
@@ -22,6 +24,8 @@ _BANDS = 25
 _MARGIN = 0.2
 """How far an estimate of Jaccard by 128 hashes may be too low: more than five standard deviations
 (0.035 at most near 0.8); below that, a candidate is not compared."""
+_SAME_ADDRESS = 0.5
+"""Share of the shingles of the shorter of two articles of one address that makes them one."""
 _HELD = 4096
 """Sets of shingles that are kept in memory."""
 
@@ -39,6 +43,11 @@ class Item:
     def is_new(self) -> bool:
         """Whether it is of this run; those of earlier datasets are never doubles."""
         return self.order[0]
+
+    @property
+    def url(self) -> str:
+        """Its address; empty if it is not known."""
+        return self.order[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,19 +99,31 @@ def _near(
     def shingles(number: int) -> set[str]:
         return shingles_of(words_of(text_of(number)))
 
+    def is_version(number: int, other: int) -> bool:
+        one, two = shingles(number), shingles(other)
+        return len(one & two) >= _SAME_ADDRESS * min(len(one), len(two)) > 0
+
     signatures = signature_matrix([items[number].signature for number in order])
     buckets: dict[int, list[int]] = defaultdict(list)  # rows of the signatures
+    by_url: dict[str, int] = {}
+    """The last one that is kept of each address."""
     doubles = []
     for row, keys in enumerate(_shared_bands(signatures)):
-        number = order[row]
+        number, item = order[row], items[order[row]]
         candidates = sorted({other for key in keys for other in buckets[key]})
-        if candidates and items[number].is_new:
+        if candidates and item.is_new:
             alike = (signatures[candidates] == signatures[row]).mean(axis=1)
             likely = (c for c, a in zip(candidates, alike, strict=True) if a >= threshold - _MARGIN)
             compared = ((c, jaccard(shingles(number), shingles(order[c]))) for c in likely)
             if found := next(((c, s) for c, s in compared if s >= threshold), None):
                 doubles.append(Double(number, order[found[0]], found[1], is_exact=False))
                 continue
+        before = by_url.get(item.url) if item.url and item.is_new else None
+        if before is not None and is_version(number, before):
+            similarity = jaccard(shingles(number), shingles(before))
+            doubles.append(Double(number, before, similarity, is_exact=False))
+            continue
+        by_url[item.url] = number
         for key in keys:
             buckets[key].append(row)
     return doubles

@@ -18,9 +18,9 @@ from corpora.news.shingles import (
 )
 
 
-def item(text, *, moment="", number=0, is_new=True):
+def item(text, *, moment="", number=0, is_new=True, url=""):
     words = words_of(text)
-    order = (is_new, moment, "", fingerprint(words).hex(), str(number))
+    order = (is_new, moment, url, fingerprint(words).hex(), str(number))
     return Item(order, fingerprint(words), signature(shingles_of(words)))
 
 
@@ -142,3 +142,32 @@ def test_signatures_estimate_jaccard(words, data):
 
 def test_characters_are_words_where_there_are_no_spaces():
     assert words_of("促进航天，Raum 2026") == ["促", "进", "航", "天", "raum", "2026"]
+
+
+def versions(*texts, urls=("https://a.example/b", "https://a.example/b"), old=()):
+    items = [
+        item(text, moment=str(n), number=n, url=url, is_new=n not in old)
+        for n, (text, url) in enumerate(zip(texts, urls, strict=True))
+    ]
+    return [(d.number, d.twin) for d in find_doubles(items, texts.__getitem__, threshold=0.8)]
+
+
+FIRST, LATER, OTHER = (" ".join(f"{letter}{n}" for n in range(120)) for letter in "abc")
+
+
+def test_an_article_that_grew_under_its_address_is_one():
+    grown = f"{FIRST} {LATER}"
+
+    assert versions(FIRST, grown) == [(1, 0)]
+    assert versions(grown, FIRST) == [(1, 0)]
+    assert versions(FIRST, grown, urls=("https://a.example/b", "https://a.example/c")) == []
+    assert versions(FIRST, grown, urls=("", "")) == []
+
+
+def test_another_article_under_the_same_address_stays():
+    assert versions(FIRST, OTHER) == []
+
+
+def test_what_is_kept_of_an_address_of_an_earlier_dataset_is_the_earlier():
+    assert versions(f"{FIRST} {LATER}", FIRST, old=(0,)) == [(1, 0)]
+    assert versions(f"{FIRST} {LATER}", FIRST, old=(0, 1)) == []
