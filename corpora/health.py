@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from corpora.arguments import ArgumentParser
 from corpora.card import (
     AmbiguousForm,
     Conflict,
@@ -261,7 +262,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
+    parser = ArgumentParser(
         prog="python -m corpora.health",
         description="Examine a NER data set: counts, leaks, contradictions, a gazetteer's score.",
         epilog="example: python -m corpora.health --train train.conll --dev dev.conll "

@@ -9,9 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
+from corpora.arguments import ArgumentParser
 from corpora.document import Document, Sentence
 from corpora.errors import CorpusError, DamagedDatasetError, UsageError
-from corpora.files import check_plain, check_utf8
+from corpora.files import check_plain
 from corpora.journal import is_whole
 from corpora.parsing import parse_json
 from corpora.plan import fingerprint_of
@@ -193,7 +194,7 @@ def _show_sentence(sentence: Sentence) -> str:
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
+    parser = ArgumentParser(
         prog="python -m corpora.shards",
         description="Check and show datasets.",
         epilog=EXAMPLES,
@@ -227,7 +228,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
     try:
-        check_utf8(sys.argv[1:] if argv is None else argv)
         if arguments.command == "verify":
             _write(verify(arguments.path, rows=arguments.rows))
         else:

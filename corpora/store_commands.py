@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from corpora import store
+from corpora.arguments import ArgumentParser
 from corpora.errors import CorpusError, UsageError
-from corpora.files import check_utf8
 
 
 def _publish(arguments: argparse.Namespace) -> Iterator[str]:
@@ -52,7 +52,7 @@ def _prune(arguments: argparse.Namespace) -> Iterator[str]:
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     description, _, epilog = (store.__doc__ or "").partition("\n\n")
-    parser = argparse.ArgumentParser(
+    parser = ArgumentParser(
         prog="python -m corpora.store",
         description=description,
         epilog=epilog,
@@ -60,7 +60,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         allow_abbrev=False,
     )
     commands = parser.add_subparsers(dest="command", required=True)
-    shelf = argparse.ArgumentParser(add_help=False)
+    shelf = ArgumentParser(add_help=False)
     shelf.add_argument("shelf", type=Path, help="STORE/NAME")
     publisher = commands.add_parser("publish", help="verify a run, and make it current")
     publisher.add_argument("source", type=Path, help="a dataset, or a folder with run.json")
@@ -102,7 +102,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
     try:
-        check_utf8(sys.argv[1:] if argv is None else argv)
         _write(arguments.do(arguments))
         sys.stdout.flush()
     except BrokenPipeError:

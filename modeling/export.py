@@ -19,6 +19,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from corpora.arguments import ArgumentParser
 from corpora.errors import CorpusError
 
 ABOUT = __doc__
@@ -74,7 +75,7 @@ def _files_of_models(path: Path) -> list[Path]:
 def make_parser() -> argparse.ArgumentParser:
     """The options."""
     description, _, epilog = ABOUT.partition("\n\n")
-    parser = argparse.ArgumentParser(
+    parser = ArgumentParser(
         prog="python -m modeling.export",
         description=description,
         epilog=epilog,

@@ -17,6 +17,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from corpora.arguments import ArgumentParser
 from corpora.errors import CorpusError, UsageError
 
 ABOUT = __doc__
@@ -68,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def make_parser() -> argparse.ArgumentParser:
     """The options."""
     description, _, epilog = ABOUT.partition("\n\n")
-    parser = argparse.ArgumentParser(
+    parser = ArgumentParser(
         prog="python -m modeling.inspect",
         description=description,
         epilog=epilog,

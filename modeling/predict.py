@@ -22,6 +22,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from corpora.arguments import ArgumentParser
 from corpora.errors import CorpusError, UsageError
 from modeling.options import count, positive
 
@@ -74,7 +75,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def make_parser() -> argparse.ArgumentParser:
     """The options."""
     description, _, epilog = ABOUT.partition("\n\n")
-    parser = argparse.ArgumentParser(
+    parser = ArgumentParser(
         prog="python -m modeling.predict",
         description=description,
         epilog=epilog,

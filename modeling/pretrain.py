@@ -16,6 +16,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from corpora.arguments import ArgumentParser
 from corpora.errors import CorpusError
 
 ABOUT = __doc__
@@ -36,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def make_parser() -> argparse.ArgumentParser:
     """The options."""
     description, _, epilog = ABOUT.partition("\n\n")
-    parser = argparse.ArgumentParser(
+    parser = ArgumentParser(
         prog="python -m modeling.pretrain",
         description=description,
         epilog=epilog,

@@ -16,6 +16,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from corpora.arguments import ArgumentParser
 from corpora.errors import CorpusError, UsageError
 
 ABOUT = __doc__
@@ -73,7 +74,7 @@ def _files(run: Path, evaluation: Path | None) -> Mapping[str, Path]:
 def main(argv: Sequence[str] | None = None) -> int:
     """Read the command line and publish; 0, or 1 for an error, or 2 for a wrong command."""
     description, _, epilog = ABOUT.partition("\n\n")
-    parser = argparse.ArgumentParser(
+    parser = ArgumentParser(
         prog="python -m modeling.publish",
         description=description,
         epilog=epilog,

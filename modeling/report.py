@@ -23,6 +23,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from corpora.arguments import ArgumentParser
 from corpora.errors import CorpusError, UsageError
 from corpora.parsing import read_json
 
@@ -51,7 +52,7 @@ pre { background: #f5f5f3; padding: .8rem; overflow-x: auto; font-size: 12px }
 def main(argv: Sequence[str] | None = None) -> int:
     """Write the page; 1 where a run cannot be read."""
     description, _, epilog = ABOUT.partition("\n\n")
-    parser = argparse.ArgumentParser(
+    parser = ArgumentParser(
         prog="python -m modeling.report",
         description=description,
         epilog=epilog,

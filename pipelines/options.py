@@ -15,8 +15,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
+from corpora.arguments import ArgumentParser
 from corpora.errors import UsageError
-from corpora.files import check_utf8
 
 T = TypeVar("T", bound="CommonOptions")
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # a Path has one slash where gs:// has two
@@ -84,7 +84,7 @@ class CommonOptions:
 def parse_options(kind: type[T], argv: Sequence[str] | None, *, name: str, about: str) -> T:
     """Read the command line into ``kind``; ends the process with status 2 where it is wrong."""
     description, _, epilog = about.partition("\n\n")
-    parser = argparse.ArgumentParser(
+    parser = ArgumentParser(
         prog=f"python -m {name}",
         description=description,
         epilog=epilog,
@@ -102,7 +102,6 @@ def parse_options(kind: type[T], argv: Sequence[str] | None, *, name: str, about
         if value is not None  # the field's own default stands
     }
     try:
-        check_utf8(given)
         if not find_spec("apache_beam"):
             raise UsageError("Apache Beam is not installed: pip install 'onoma[pipelines]'.")
         options = kind(**settings, beam=_beam_options(unknown))

@@ -12,12 +12,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from corpora.arguments import ArgumentParser
 from corpora.errors import CorpusError, UsageError
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     description, _, epilog = (__doc__ or "").partition("\n\n")
-    parser = argparse.ArgumentParser(
+    parser = ArgumentParser(
         prog="python -m corpora.crawl",
         description=description,
         epilog=epilog,

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from corpora.arguments import ArgumentParser
 from corpora.errors import CorpusError, UsageError
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def _datasets(folder: Path) -> list[str]:
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     description, _, epilog = (__doc__ or "").partition("\n\n")
-    parser = argparse.ArgumentParser(
+    parser = ArgumentParser(
         prog="python -m corpora.diff",
         description=description,
         epilog=epilog,

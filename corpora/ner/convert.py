@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from corpora.arguments import ArgumentParser
 from corpora.errors import CorpusError, UsageError
 from corpora.splits import SPLITS
 
@@ -102,7 +103,7 @@ def _write_hf(dataset: "Dataset", splits: Sequence[str], output: Path) -> list[s
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Convert; returns the exit status."""
-    parser = argparse.ArgumentParser(
+    parser = ArgumentParser(
         prog="python -m corpora.ner.convert",
         description="Write a NER dataset as files that others read.",
         epilog="\n".join(f"  {form:6}{about}" for form, about in FORMS.items())

@@ -22,6 +22,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from corpora.arguments import ArgumentParser
 from corpora.crawl.contact import check_contact
 from corpora.errors import CorpusError, UsageError
 from corpora.files import is_temporary, locked
@@ -239,7 +240,7 @@ class _Progress:
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     description, _, epilog = (__doc__ or "").partition("\n\n")
-    parser = argparse.ArgumentParser(
+    parser = ArgumentParser(
         prog="python -m corpora.wikipedia.download",
         description=description,
         epilog=epilog,

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -71,6 +72,12 @@ def test_an_interrupt_while_modules_load_is_no_traceback(module, tmp_path):
         [b"pipelines.tei_to_ner", b"--input", b"\xff/*.xml", b"--output", b"out"],
         [b"corpora.shards", b"verify", b"\xff"],
         [b"corpora.store", b"publish", b"\xff", b"store/x"],
+        [b"corpora.diff", b"\xff", b"new"],
+        [b"corpora.health", b"--train", b"\xff", b"--output", b"card"],
+        [b"corpora.ner.convert", b"\xff", b"--to", b"conll"],
+        [b"corpora.wikipedia.download", b"nl", b"--output", b"\xff", b"--contact", b"a@b.example"],
+        [b"corpora.crawl", b"\xff", b"--archive", b"archive"],
+        [b"modeling.report", b"\xff"],
     ],
 )
 def test_a_path_that_is_no_utf8_is_named(command, tmp_path):
@@ -102,3 +109,11 @@ def test_a_current_folder_that_is_no_utf8_is_named(tmp_path):
     )
 
     assert (done.returncode, "no UTF-8" in done.stderr) == (2, True)
+
+
+def test_every_command_has_the_parser_that_looks_at_its_arguments():
+    makes = re.compile(r"^ *parser = argparse\.ArgumentParser\((?!add_help=False)", re.MULTILINE)
+    folders = [ROOT / name for name in ("corpora", "pipelines", "modeling")]
+    sources = [path for folder in folders for path in folder.rglob("*.py")]
+
+    assert not [str(path) for path in sources if makes.search(path.read_text("utf-8"))]
