@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from corpora.news.members import RECORD, ArchiveBytes, DamagedArchiveError
+from corpora.news.members import RECORD, TRUNCATED, ArchiveBytes, DamagedArchiveError
 
 MAX_HEADER = 1 << 16
 MAX_LOST, MAX_LOST_RATIO = 64 << 20, 20
@@ -283,9 +283,13 @@ class _Reader:
             while len(data.buffer) < _KEPT and not self._ends_blank() and data.fill():
                 pass
         except DamagedArchiveError as error:
-            if data.unpacking == data.origin:
+            if error.reason == TRUNCATED:  # the block is whole, and so may be records behind it
+                if b"\n" not in data.buffer.lstrip(b"\r\n"):
+                    return
+            elif data.unpacking == data.origin:
                 raise
-            self.damaged_next = error
+            else:
+                self.damaged_next = error
         if not self._ends_blank() and not _is_end(bytes(data.buffer[: 2 * _KEPT])):
             raise DamagedArchiveError("bad_length", _BAD_LENGTH)
 

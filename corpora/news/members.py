@@ -15,6 +15,8 @@ from typing import IO
 from corpora.errors import CorpusError
 
 GZIP = b"\x1f\x8b\x08"
+TRUNCATED = "truncated_archive"
+"""The reason where a file ends inside of a gzip member; what was unpacked before it is right."""
 _CHUNK = 1 << 16
 _PEEK = 512
 MAX_RATIO = 1_000
@@ -151,7 +153,7 @@ class ArchiveBytes:
         if not self._packed:
             self._packed = self.file.read(_CHUNK)
             if not self._packed:
-                raise DamagedArchiveError("truncated_archive", "the file ends inside of a record.")
+                raise DamagedArchiveError(TRUNCATED, "the file ends inside of a record.")
         before = len(self._packed)
         try:
             data = member.stream.decompress(self._packed, _CHUNK * 16)

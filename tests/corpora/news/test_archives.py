@@ -1,6 +1,8 @@
 """Records of archives: all of them in every form, in parts, and around damage."""
 
 import io
+import random
+import zlib
 from collections import Counter
 
 import pytest
@@ -118,6 +120,37 @@ def test_a_file_that_is_cut_loses_its_last_record_alone(folder):
         assert isinstance(found[-1], Damaged)
         assert found[-1].reason in ("truncated_archive", "truncated_record")
         assert blocks_of(found) in ([b"A" * 1_000], [])
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("share", [0.2, 0.4, 0.6, 0.8, 0.97])
+def test_a_file_that_is_cut_gives_every_record_that_was_whole(folder, form, share):
+    chance = random.Random(1)
+    blocks = [chance.randbytes(1_500) for _ in range(12)]
+    records = [warc_record("response", block) for block in blocks]
+    packed = FORMS[form](records)
+    cut_off = packed[: int(len(packed) * share)]
+    n_there = sum(1 for block in blocks if block in unpacked(cut_off))
+
+    found = read(archive(folder, cut_off))
+
+    assert blocks_of(found) == blocks[:n_there]
+    assert [record.reason for record in found[n_there:]] in (
+        ["truncated_archive"],
+        ["truncated_record"],
+    )
+
+
+def unpacked(data):
+    """All that can be unpacked of gzip members, the last of which may be cut."""
+    if not data.startswith(b"\x1f\x8b"):
+        return data
+    whole = b""
+    while data:
+        stream = zlib.decompressobj(16 + zlib.MAX_WBITS)
+        whole += stream.decompress(data)
+        data = stream.unused_data
+    return whole
 
 
 def test_an_archive_inside_of_an_archive_is_not_read(folder):
