@@ -16,7 +16,7 @@ _ROOT = Path(__file__).resolve().parent.parent
 _DRIVERS = frozenset(
     f"pipelines/{name}.py"
     for name in (
-        *("carried", "engine", "in_memory", "local_workers", "on_beam", "options", "picture"),
+        *("carried", "engine", "in_memory", "on_beam", "options", "picture"),
         *("processes", "progress", "run"),
     )
 )

@@ -11,9 +11,9 @@ import os
 import platform
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from fnmatch import fnmatchcase
-from functools import cached_property
+from functools import cache, cached_property
 from glob import glob, has_magic
 from importlib.metadata import version
 from os.path import commonpath
@@ -78,6 +78,22 @@ class Unit:
     def shard_name(self) -> str:
         """The name of the shards that it makes."""
         return shard_name(self.number)
+
+    def to_json(self) -> str:
+        """Write it down in one line; ``from_json`` reads it."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, line: str) -> "Unit":
+        """Read what ``to_json`` wrote."""
+        values = json.loads(line)
+        return cls(
+            values["number"],
+            tuple(InputFile(**file) for file in values["inputs"]),
+            {name: InputFile(**file) for name, file in values["auxiliary"].items()},
+            values["settings"],
+            values["part"],
+        )
 
 
 def shard_name(number: int) -> str:
@@ -165,6 +181,12 @@ def library_versions() -> dict[str, str]:
     return {"python": f"{platform.python_implementation()} {python}"} | {
         name: version(name) for name in LIBRARIES
     }
+
+
+@cache
+def version_of_code() -> str:
+    """Hash what decides the bytes that this process writes: our code, and the libraries."""
+    return fingerprint_of({"code": code_hash(), "libraries": library_versions()})
 
 
 def find_inputs(

@@ -1,8 +1,4 @@
-"""Tasks on any of Beam's runners (``--runner``): its workers take them one by one.
-
-Only descriptors of units go through Beam; a worker writes its shards itself. ``run.py`` comes here
-when a runner is asked for; on one machine nothing needs Beam.
-"""
+"""Graphs on any of Beam's runners (``--runner``): one job, each phase after the one before."""
 
 import socket
 from collections.abc import Iterator, Sequence
@@ -19,7 +15,6 @@ from pipelines.engine import Job
 from pipelines.graph import Graph, Run
 from pipelines.in_memory import make_pipeline
 from pipelines.options import CommonOptions
-from pipelines.work import StageOfWork, Task, do_task, from_json, to_json
 
 _A_YEAR = 365 * 24 * 3600  # Beam's own service reports on a job no longer than the time-out, 60 s
 
@@ -31,7 +26,7 @@ def run_jobs(jobs: Sequence[Job], options: CommonOptions, run: Run) -> None:
     before = p | "Begin" >> beam.Create([0])
     for number, (graph, units) in enumerate(jobs):
         path = folder / f"units-{number}.jsonl"
-        write_text(path, (f"{to_json(unit)}\n" for unit in units))
+        write_text(path, (f"{unit.to_json()}\n" for unit in units))
         before = (
             p
             | f"List units {number}" >> beam.Create([str(path)])
@@ -56,30 +51,7 @@ class _Apply(beam.PTransform):
 def _read_units(path: str, _: Sequence[int]) -> Iterator[Unit]:
     """Read the units; the side input makes this wait until what comes before is done."""
     with Path(path).open(encoding="utf-8") as lines:
-        yield from map(from_json, lines)
-
-
-def work_on_beam(work: Sequence[StageOfWork], settings: Sequence[str], *, folder: Path) -> None:
-    """Do everything, each stage after the one before; ``settings`` are Beam's options.
-
-    Beam makes what it needs in ``folder``.
-    """
-    p = make_pipeline(beam_options(settings), folder=folder)
-    before = p | "Begin" >> beam.Create([0])
-    for number, (tasks, merge) in enumerate(work):
-        before = (
-            p
-            | f"Units {number}" >> beam.Create(tasks)
-            | f"Spread {number}" >> beam.Reshuffle()  # without it one worker gets them all
-            | f"Work {number}" >> beam.Map(_after, beam.pvalue.AsList(before))
-        )
-        if merge:
-            before = (
-                p
-                | f"Merge {number}" >> beam.Create([merge])
-                | f"Merged {number}" >> beam.Map(_after, beam.pvalue.AsList(before))
-            )
-    _finish(p)
+        yield from map(Unit.from_json, lines)
 
 
 def _finish(p: Any) -> None:
@@ -98,11 +70,6 @@ def _finish(p: Any) -> None:
         if callable(details):
             raise RuntimeError(details()) from error
         raise
-
-
-def _after(task: Task, _: Sequence[int]) -> int:
-    """Do a task; the side input makes it wait until what comes before is done."""
-    return do_task(task)
 
 
 def beam_options(settings: Sequence[str]) -> Any:

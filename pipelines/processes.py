@@ -5,13 +5,14 @@ library's server for that (``forkserver``), which has loaded Beam once, ends wit
 has no thread whose lock a copy could inherit.
 """
 
-import ctypes
+import fcntl
 import os
 import signal
 import sys
 import threading
 import traceback
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection, wait
@@ -24,8 +25,6 @@ from pipelines.failures import WorkerDiedError, failure_of
 from pipelines.graph import Graph, Run
 
 _NEXT, _DONE = "next", "done"
-_PR_SET_PDEATHSIG = 1
-"""Of ``prctl(2)``: the signal that a process gets when its parent dies."""
 
 
 @dataclass(frozen=True)
@@ -98,14 +97,16 @@ class Workers:
         process = self._processes[connection]
         process.join()
         code = process.exitcode or 0
-        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with {code}"
+        how = (
+            f"was killed by {signal.Signals(-code).name}"
+            if code < 0
+            else f"ended with status {code}"
+        )
         return WorkerDiedError(f"Worker process {process.pid} {how}")
 
 
 def _live(connection: Connection, log: str) -> None:
     """Be a worker until there is no more to do, or the launcher is gone."""
-    if sys.platform == "linux":  # our parent is the server, which ends when the launcher does
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL))
     threading.Thread(target=_follow_launcher, daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the launcher, who ends us
     with open(log, "ab") as file:  # noqa: PTH123 - a descriptor is all that is needed
@@ -120,8 +121,9 @@ def _live(connection: Connection, log: str) -> None:
         try:
             run_graph(graph, _units(connection), options=options, run=run)
         except Exception as error:  # noqa: BLE001 - the launcher decides
-            traceback.print_exc()
-            sys.stderr.flush()
+            with suppress(OSError):  # the log has no room
+                sys.stderr.write(traceback.format_exc())
+                sys.stderr.flush()
             clear = failure_of(error)
             text = str(clear) if clear else traceback.format_exc().rstrip()
             connection.send(_Failure(text, is_clear=clear is not None))
@@ -130,9 +132,16 @@ def _live(connection: Connection, log: str) -> None:
 
 
 def _follow_launcher() -> None:
-    """Die with the launcher, whatever the main thread does."""
+    """Die with the launcher, whatever the main thread does.
+
+    Where a library holds the interpreter, no thread of it runs: so the system is asked for a signal
+    at the end of the pipe that only the launcher holds, which ends this process.
+    """
     launcher = parent_process()
     if launcher is not None:
+        if sys.platform == "linux":
+            fcntl.fcntl(launcher.sentinel, fcntl.F_SETOWN, os.getpid())
+            fcntl.fcntl(launcher.sentinel, fcntl.F_SETFL, os.O_ASYNC)
         launcher.join()
     os.kill(os.getpid(), signal.SIGKILL)
 

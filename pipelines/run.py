@@ -5,47 +5,35 @@ A pipeline is a module with
 - ``ABOUT``, what ``--help`` says: a line, an empty line, examples;
 - ``Options``, a ``CommonOptions``;
 - ``plan(options) -> Plan``, which reads no more than names, sizes and hashes;
-- ``write(unit, scratch) -> Iterator[Outcome | Rows]``, one outcome (``Written``, ``Filtered``,
-  ``Rejected``) for each input record, and rows that belong to no single one;
-- if its plan has stages, a function of the name of each, like ``write``, and, to merge what their
-  units made, ``after_NAME(scratch) -> Iterator[Outcome | Counts]``, which runs alone;
+- ``PHASES``, its graphs of transforms (``graph.py``): one for each stage of the plan, and one for
+  the units that make what is published;
 - ``next_steps(options) -> list[str]``, what to look at, and what to type next;
 - and, if it writes files beside its datasets, ``write_side_files(build)``.
 
-The work is done by this process, by workers of this machine (``local_workers.py``), or on a runner
-of Beam (``on_beam.py``); the bytes are the same.
+Graphs run in this process (``in_memory.py``), in several of this machine (``processes.py``), or on
+a runner of Beam (``on_beam.py``); the bytes are the same.
 """
 
 import io
 import logging
 import os
-import re
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from corpora.errors import CorpusError, TooManyRejectsError, UsageError
+from corpora.plan import version_of_code
 from corpora.record_errors import INTERNAL_ERROR
-from pipelines.carried import Carrier
 from pipelines.engine import describe, jobs_of, runner_of
 from pipelines.failures import WorkerDiedError, explain, failure_of
-from pipelines.local_workers import Workers
 from pipelines.options import CommonOptions, parse_options
 from pipelines.progress import Progress, quiet
-from pipelines.work import (
-    FAILURE,
-    StageOfWork,
-    Task,
-    do_task,
-    to_json,
-    version_of_code,
-)
 
 
 def run(name: str, argv: Sequence[str] | None = None) -> int:
@@ -60,7 +48,7 @@ def run(name: str, argv: Sequence[str] | None = None) -> int:
         pipeline: Any = import_module(name)
         options = parse_options(pipeline.Options, argv, name=name, about=pipeline.ABOUT)
         output = str(options.output)
-        lines = _draw(pipeline, options) if options.show_graph else _run(pipeline, name, options)
+        lines = _draw(pipeline, options) if options.show_graph else _run(pipeline, options)
     except UsageError as error:
         return _fail(str(error), status=2)
     except CorpusError as error:
@@ -97,7 +85,7 @@ def _say(lines: Sequence[str]) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _run(pipeline: Any, name: str, options: CommonOptions) -> list[str]:
+def _run(pipeline: Any, options: CommonOptions) -> list[str]:
     """Do what is to be done; returns what is to be said."""
     from corpora.build import hold
 
@@ -108,7 +96,7 @@ def _run(pipeline: Any, name: str, options: CommonOptions) -> list[str]:
             account, counters = build.published_account()
             build.tidy()  # a run that was killed right after publishing did not
         else:
-            said = _build(pipeline, name, build, options=options)
+            said = _build(pipeline, build, options=options)
             account, counters = build.accounting, build.counters
         log = build.folder / "workers.log"
     said += _summary(build.plan, account, counters, seconds=time.monotonic() - start)
@@ -143,7 +131,7 @@ def _check_inputs(plan: Any, output: Path) -> None:
             )
 
 
-def _build(pipeline: Any, name: str, build: Any, *, options: CommonOptions) -> list[str]:
+def _build(pipeline: Any, build: Any, *, options: CommonOptions) -> list[str]:
     """Do the units that are not done, and publish all."""
     said = []
     pending = build.pending()
@@ -151,83 +139,29 @@ def _build(pipeline: Any, name: str, build: Any, *, options: CommonOptions) -> l
     if len(pending) < n_units:
         said.append(f"{n_units - len(pending)} of {n_units} units were done already and are kept.")
     if pending:
-        _work(name, pending, build=build, options=options)
+        _work(pipeline, build, options=options)
     _check_rejects(build, options)
     build.check_ids()
     build.publish(getattr(pipeline, "write_side_files", None))
     return said
 
 
-def _work(name: str, units: Sequence[Any], *, build: Any, options: CommonOptions) -> None:
-    folder = build.folder.absolute()
-    code = version_of_code() if options.has_runner else ""  # there, an installation of its own
-    if phases := getattr(import_module(name), "PHASES", ()):
-        jobs = jobs_of(phases, build)
-        n_tasks = sum(len(units) for _, units in jobs)
-        doer: Any = runner_of(options, jobs, log=folder / "workers.log")
-        argument: Any = describe(build, code=code)
-    else:
-        argument = work = _tasks(name, units, build=build, code=code)
-        n_tasks = sum(len(tasks) + bool(merge) for tasks, merge in work)
-        doer = _doer(options, work, folder=folder)
+def _work(pipeline: Any, build: Any, *, options: CommonOptions) -> None:
+    log = build.folder.absolute() / "workers.log"
+    jobs = jobs_of(pipeline.PHASES, build)
+    n_units = sum(len(units) for _, units in jobs)
     n_before = _count_receipts(build.receipts)
-    log = folder / "workers.log"
+    # Elsewhere there is an installation of its own, which must have the same code.
+    described = describe(build, code=version_of_code() if options.has_runner else "")
     with (
         quiet(log) as stream,
-        doer as do,  # workers are copied before there are threads
-        Progress(n_tasks, lambda: _count_receipts(build.receipts) - n_before, stream),
+        runner_of(options, jobs, log=log) as do,
+        Progress(n_units, lambda: _count_receipts(build.receipts) - n_before, stream),
     ):
         try:
-            do(argument)
+            do(described)
         except Exception as error:
             raise _explain_failure(error, log=log) from error
-
-
-def _tasks(name: str, units: Sequence[Any], *, build: Any, code: str = "") -> list[StageOfWork]:
-    """What is to be done, stage by stage: the units, and then what merges them."""
-    plan = build.plan
-    folder = build.folder.absolute()
-    make = partial(Task, name, plan.fingerprint, str(folder), code=code)
-    carry = Carrier(folder / "carried")
-    work: list[StageOfWork] = []
-    for stage in plan.stages:
-        pending = build.pending(stage)
-        if pending:
-            build.merge_receipt(stage).unlink(missing_ok=True)
-        datasets = tuple(stage.datasets.items())
-        tasks = [make(datasets, to_json(carry(unit)), stage=stage.name) for unit in pending]
-        merged = build.is_merged(stage)
-        has_merge = hasattr(import_module(name), f"after_{stage.name}")
-        work.append((tasks, make((), "", stage=stage.name) if has_merge and not merged else None))
-    datasets = tuple(plan.datasets.items())
-    work.append(([make(datasets, to_json(carry(unit))) for unit in units], None))
-    return work
-
-
-@contextmanager
-def _doer(
-    options: CommonOptions, work: Sequence[StageOfWork], *, folder: Path
-) -> Iterator[Callable[[Sequence[StageOfWork]], None]]:
-    """Give what does the work: a runner of Beam, workers of this machine, or this process."""
-    if options.has_runner:
-        from pipelines.on_beam import work_on_beam
-
-        yield partial(work_on_beam, settings=options.beam, folder=folder / "carried")
-        return
-    n_workers = min(options.workers, max(len(tasks) for tasks, _ in work))
-    if n_workers <= 1:
-        yield partial(_in_stages, do_all=lambda tasks: [do_task(task) for task in tasks])
-        return
-    with Workers(n_workers, do_task) as workers:
-        yield partial(_in_stages, do_all=workers.do_all)
-
-
-def _in_stages(work: Sequence[StageOfWork], *, do_all: Callable[[Sequence[Task]], object]) -> None:
-    """Do each stage after the one before."""
-    for tasks, merge in work:
-        do_all(tasks)
-        if merge:
-            do_all([merge])
 
 
 def _count_receipts(folder: Path) -> int:
@@ -236,9 +170,6 @@ def _count_receipts(folder: Path) -> int:
 
 def _explain_failure(error: Exception, *, log: Path) -> Exception:
     """Find the message of a unit in what was raised; else say what it was, and keep the rest."""
-    text = "".join(traceback.format_exception(error))
-    if found := re.search(f"{FAILURE}([0-9a-f]+)", text):
-        return CorpusError(bytes.fromhex(found[1]).decode())
     if clear := failure_of(error):
         return clear
     if isinstance(error, OSError):
@@ -246,6 +177,7 @@ def _explain_failure(error: Exception, *, log: Path) -> Exception:
     hint = f"See {log}; the same command goes on from here."
     if isinstance(error, WorkerDiedError):
         return CorpusError(f"{error}. {hint}")
+    text = "".join(traceback.format_exception(error))
     with suppress(OSError), log.open("a", encoding="utf-8", errors="replace") as file:  # no room
         file.write(text)
     return CorpusError(f"{text.splitlines()[-1]}. {hint}")

@@ -1,5 +1,6 @@
 """The last step of a graph: the rows of each unit into its shards, and then its receipt."""
 
+import socket
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,11 +10,10 @@ import apache_beam as beam
 from apache_beam.metrics import Metrics
 
 from corpora.errors import CorpusError
-from corpora.plan import Unit
+from corpora.plan import Unit, version_of_code
 from pipelines.failures import UnitFailedError, explain
 from pipelines.transforms.elements import EndOfUnit, Failed, InUnit
 from pipelines.unit_writer import UnitWriter
-from pipelines.work import check_place
 
 
 @dataclass(kw_only=True, eq=False)
@@ -48,7 +48,7 @@ class WriteShards(beam.PTransform):
 
     def begin(self, unit: Unit) -> UnitWriter:
         """Open the shards of a unit."""
-        check_place(self.folder, self.code)
+        _check_place(self.folder, self.code)
         return UnitWriter(
             Path(self.folder),
             unit.number,
@@ -98,3 +98,17 @@ class _WriteShards(beam.DoFn):
     def teardown(self) -> None:
         for writer in self._open.values():
             writer.abandon()
+
+
+def _check_place(folder: str, code: str) -> None:
+    """Raise ``CorpusError`` where a worker on another machine cannot do what was planned."""
+    if code and code != version_of_code():
+        raise CorpusError(
+            f"A worker on {socket.gethostname()} has another Onoma, Python or pyarrow than the "
+            "run was planned with. Install the same there as here, or use one image for all."
+        )
+    if not Path(folder).is_dir():
+        raise CorpusError(
+            f"{folder}: a worker on {socket.gethostname()} does not see this folder. Mount "
+            "--output there under the same path."
+        )

@@ -1,7 +1,10 @@
 """Graphs that cannot be done, in a module of their own: workers import them."""
 
 import os
-import sys
+import re
+import signal
+import time
+from contextlib import suppress
 from dataclasses import dataclass
 
 import apache_beam as beam
@@ -21,7 +24,8 @@ class Raise(ReadUnits[int]):
 
 
 def broken_read(error):
-    os.write(2, b"a library of the worker complains\n")
+    with suppress(OSError):  # no room
+        os.write(2, b"a library of the worker complains\n")
     raise error
 
 
@@ -35,6 +39,34 @@ def has_a_bug(units, _, run):
     return units | Raise(error=ZeroDivisionError("in our code")) | run.write_shards()
 
 
-def exits(units, _, run):
-    """End the process that does it."""
-    return units | beam.Map(lambda _: sys.exit(3)) | run.write_shards()
+def note(unit, folder):
+    """Write down who does a unit; the first waits until another was done."""
+    mine = folder / f"{unit.number}-{os.getpid()}"
+    mine.touch()
+    end = time.monotonic() + 20
+    while unit.number == 0 and len(list(folder.iterdir())) < unit.settings["n"]:
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def noting(units, options, _):
+    """Write down, in the folder that is the options, who does which unit."""
+    return units | beam.Map(note, options)
+
+
+def killed(units, *_):
+    return units | beam.Map(lambda _: os.kill(os.getpid(), signal.SIGKILL))
+
+
+def exited(units, *_):
+    return units | beam.Map(lambda _: os._exit(3))
+
+
+def counting(units, *_):
+    """Never wait for anything."""
+    return units | beam.Map(lambda _: sum(1 for _ in iter(int, 1)))
+
+
+def holding(units, *_):
+    """Never let go of the interpreter."""
+    return units | beam.Map(lambda _: re.match("(a|a)*b", "a" * 40))

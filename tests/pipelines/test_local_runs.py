@@ -7,15 +7,14 @@ import signal
 import sys
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
 from pipelines import tei_to_ner
 from pipelines.graph import Phase
 from tests.pipelines import broken_graphs
+from tests.pipelines.sessions import end_of, wait_for, workers_of
 from tests.pipelines.test_interruptions import copies, finish, start  # noqa: F401 - a fixture
-from tests.pipelines.test_local_workers import end_of, wait_for
 from tests.pipelines.test_tei_to_ner import LETTERS, OPTIONS, files_of
 
 KILLS = 6
@@ -38,15 +37,6 @@ def test_killed_run_leaves_no_process_at_any_moment_of_its_start(copies, tmp_pat
     assert finish(start(tmp_path / "out", copies, "--workers", "2")) == 0
     assert finish(start(tmp_path / "one", copies)) == 0
     assert files_of(tmp_path / "out") == files_of(tmp_path / "one")
-
-
-def workers_of(process):
-    """The workers of a run: what its server of processes has started."""
-    return [pid for child in children_of(process.pid) for pid in children_of(child)]
-
-
-def children_of(pid):
-    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ import pytest
 
 from corpora.build import Scratch, hold
 from corpora.errors import CorpusError
+from corpora.plan import version_of_code
 from corpora.shards import sha256_of, temporary_path
 from pipelines import documents_to_lexicon, tei_to_ner, text_to_documents
 from pipelines.engine import describe
@@ -20,7 +21,6 @@ from pipelines.failures import explain
 from pipelines.in_memory import run_graph
 from pipelines.transforms.files import ReadFiles
 from pipelines.transforms.tei import ParseTei, ToSentences
-from pipelines.work import version_of_code
 from tests.pipelines.test_tei_to_ner import LETTERS, files_of
 
 NAME = "pipelines.tei_to_ner"

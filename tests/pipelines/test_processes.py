@@ -1,0 +1,141 @@
+"""Processes that run a graph each over its part of the units, and die with whom they belong to."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from corpora.errors import CorpusError
+from corpora.plan import Unit
+from pipelines.failures import WorkerDiedError
+from pipelines.graph import Run
+from pipelines.processes import Workers
+from tests.pipelines import broken_graphs
+from tests.pipelines.sessions import children_of, end_of, lives, session_of, wait_for
+
+ROOT = Path(__file__).resolve().parents[2]
+STUCK = """import sys
+from pathlib import Path
+from tests.pipelines import broken_graphs
+from tests.pipelines.test_processes import run_in, units
+from pipelines.processes import Workers
+
+if __name__ == "__main__":
+    folder = Path(sys.argv[2])
+    with Workers(2, log=folder / "log") as workers:
+        print("ready", flush=True)
+        graph = getattr(broken_graphs, sys.argv[1])
+        workers.run_graph(graph, units(2), options=None, run=run_in(folder))
+"""
+
+
+def units(n):
+    return [Unit(number, (), {}, {"n": n}) for number in range(n)]
+
+
+def run_in(folder):
+    """What transforms may know of a run that has no plan."""
+    return Run(str(folder), "", {"": {}}, {}, {}, {})
+
+
+def run_graph(workers, graph, folder, *, n=2, options=None):
+    workers.run_graph(graph, units(n), options=options, run=run_in(folder))
+
+
+@pytest.fixture
+def workers(tmp_path):
+    with Workers(2, log=tmp_path / "log") as two:
+        yield two
+
+
+def test_worker_that_is_done_takes_the_next_unit(workers, tmp_path):
+    (tmp_path / "notes").mkdir()
+
+    run_graph(workers, broken_graphs.noting, tmp_path, n=6, options=tmp_path / "notes")
+
+    notes = [path.name.split("-") for path in (tmp_path / "notes").iterdir()]
+    [slow] = [pid for number, pid in notes if number == "0"]
+    assert sorted(int(number) for number, _ in notes) == list(range(6))
+    assert [number for number, pid in notes if pid == slow] == ["0"]
+    assert str(os.getpid()) not in {pid for _, pid in notes}
+
+
+def test_workers_do_one_graph_after_the_other(workers, tmp_path):
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        run_graph(workers, broken_graphs.noting, tmp_path, options=tmp_path / name)
+
+    assert len(list((tmp_path / "two").iterdir())) == 2
+
+
+def test_nobody_is_left_afterwards(tmp_path):
+    with Workers(2, log=tmp_path / "log") as two:
+        pids = [process.pid for process in two._processes.values()]
+        assert all(map(lives, pids))
+
+    assert not any(map(lives, pids))
+
+
+@pytest.mark.parametrize("log", ["log", "/dev/full"])
+def test_error_of_a_worker_is_raised_whether_its_log_has_room_or_not(log, tmp_path):
+    with (
+        Workers(2, log=tmp_path / log) as two,
+        pytest.raises(CorpusError, match=r"^b.xml:7: what is wrong. What to do.$"),
+    ):
+        run_graph(two, broken_graphs.cannot_read, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("graph", "message"),
+    [
+        (broken_graphs.killed, "was killed by SIGKILL"),
+        (broken_graphs.exited, "ended with status 3"),
+    ],
+)
+def test_worker_that_dies_is_named_and_ends_all(graph, message, tmp_path):
+    with Workers(2, log=tmp_path / "log") as two, pytest.raises(WorkerDiedError, match=message):
+        run_graph(two, graph, tmp_path)
+
+    assert not any(lives(process.pid) for process in two._processes.values())
+
+
+def test_process_without_standard_streams_has_workers(monkeypatch, tmp_path):
+    for name in ("stdout", "stderr"):
+        monkeypatch.setattr(sys, name, None)
+    (tmp_path / "notes").mkdir()
+
+    with Workers(2, log=tmp_path / "log") as two:
+        run_graph(two, broken_graphs.noting, tmp_path, options=tmp_path / "notes")
+
+    assert len(list((tmp_path / "notes").iterdir())) == 2
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@pytest.mark.parametrize("graph", ["counting", "holding"])
+def test_workers_of_a_killed_launcher_are_gone_whatever_they_do(graph, tmp_path):
+    (tmp_path / "stuck.py").write_text(STUCK)
+    launcher = subprocess.Popen(
+        [sys.executable, str(tmp_path / "stuck.py"), graph, str(tmp_path)],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert launcher.stdout.readline() == "ready\n"
+    wait_for(lambda: len(at_work(launcher.pid)) == 2)
+
+    launcher.kill()
+    launcher.wait()
+
+    end_of(launcher)
+    launcher.stdout.close()
+
+
+def at_work(pid):
+    """The workers that have computed for more than half a second, which they take to start."""
+    workers = [of for child in children_of(pid) for of in children_of(child)]
+    ticks = os.sysconf("SC_CLK_TCK")
+    times = {of: int(Path(f"/proc/{of}/stat").read_text().split()[13]) / ticks for of in workers}
+    return [of for of, seconds in times.items() if seconds > 0.5 and of in session_of(pid)]
