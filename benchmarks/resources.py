@@ -1,5 +1,6 @@
 """What a command takes: seconds, processor time, memory of each process and of all, and room."""
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 
 EVERY = 0.2  # seconds between two looks at the memory
 EVERY_DISK = 5.0
+_PR_SET_CHILD_SUBREAPER = 36
 
 
 @dataclass
@@ -43,7 +45,8 @@ def measure(command: Sequence[str], *, watched: Path | None = None, log: Path | 
     """
     begin, run, ended = time.perf_counter(), Run(), threading.Event()
     with log.open("ab+") if log else tempfile.TemporaryFile() as said:
-        process = subprocess.Popen(command, stdout=said, stderr=subprocess.STDOUT)
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)  # orphans of a run become ours
+        process = subprocess.Popen(command, stdout=said, stderr=subprocess.STDOUT, process_group=0)
         watchers = [threading.Thread(target=_watch_memory, args=(process.pid, run, ended))]
         if watched:
             watchers.append(threading.Thread(target=_watch_disk, args=(watched, run, ended)))
@@ -52,7 +55,7 @@ def measure(command: Sequence[str], *, watched: Path | None = None, log: Path | 
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         run.seconds = time.perf_counter() - begin
-        run.processor = usage.ru_utime + usage.ru_stime
+        run.processor = usage.ru_utime + usage.ru_stime + _of_orphans(process.pid)
         ended.set()
         for watcher in watchers:
             watcher.join()
@@ -60,6 +63,17 @@ def measure(command: Sequence[str], *, watched: Path | None = None, log: Path | 
             said.seek(0)
             sys.exit(f"{' '.join(command)}\n{said.read().decode(errors='replace')[-3000:]}")
     return run
+
+
+def _of_orphans(group: int) -> float:
+    """The processor time of those who end after the process that was started: its forkserver."""
+    seconds = 0.0
+    while True:
+        try:
+            _, _, usage = os.wait4(-group, 0)
+        except ChildProcessError:
+            return seconds
+        seconds += usage.ru_utime + usage.ru_stime
 
 
 def _watch_memory(pid: int, run: Run, ended: threading.Event) -> None:

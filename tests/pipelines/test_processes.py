@@ -37,7 +37,7 @@ def units(n):
 
 def run_in(folder):
     """What transforms may know of a run that has no plan."""
-    return Run(str(folder), "", {"": {}}, {}, {}, {})
+    return Run(str(folder), "", {"": {}}, {"": 2}, {}, {})
 
 
 def run_graph(workers, graph, folder, *, n=2, options=None):
