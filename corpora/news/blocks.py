@@ -170,13 +170,24 @@ def _walk(element: Any, kinds: Mapping[str, str], writer: _Writer) -> None:
 def with_places(blocks: Iterable[Block], page: Iterable[Block]) -> tuple[list[Block], int]:
     """Give plain blocks without links the kind and links of the page's that read the same.
 
-    Returns how many blocks there are that read like none of the page, too.
+    Where only the spaces of a block are others than the page's, an extractor has glued or split
+    words (it drops images between links): the page's text and links stand. Returns how many blocks
+    there are that read like none of the page, too.
     """
     known = {block.key: block for block in reversed(list(page))}
     placed = [(block, known.get(block.key)) for block in blocks]
     n_unknown = sum(1 for _, there in placed if there is None)
-    is_mere = [not block.links and block.kind == "p" for block, _ in placed]
-    return [
-        there if there and mere else block
-        for (block, there), mere in zip(placed, is_mere, strict=True)
-    ], n_unknown
+    return [_placed(block, there) for block, there in placed], n_unknown
+
+
+def _placed(block: Block, there: Block | None) -> Block:
+    if there is None:
+        return block
+    if not block.links and block.kind == "p":
+        return there
+    has_other_spaces = block.text != there.text and _unspaced(block.text) == _unspaced(there.text)
+    return replace(there, kind=block.kind) if has_other_spaces else block
+
+
+def _unspaced(text: str) -> str:
+    return "".join(text.split())

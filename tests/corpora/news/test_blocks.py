@@ -86,3 +86,13 @@ def test_mere_text_gets_kind_and_links_of_the_block_that_reads_the_same():
 
     assert placed == [page[0], Block("Nirgends", "p")]
     assert n_unknown == 1
+
+
+def test_words_that_an_extractor_glued_or_split_are_those_of_the_page():
+    page = [Block("Die Tarifs sind hoch", "p", (Link(4, 10, "/t"), Link(11, 15, "/s")))]
+    glued = Block("Die Tarifssind hoch", "item", (Link(4, 10, "/t"), Link(10, 14, "/s")))
+    split = Block("Die Tarif s sind hoch", "p", (Link(4, 11, "/t"),))
+
+    placed, _ = with_places([glued, split], page)
+
+    assert placed == [Block(page[0].text, "item", page[0].links), page[0]]

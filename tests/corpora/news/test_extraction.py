@@ -61,6 +61,16 @@ def test_links_stand_where_they_stand_and_lead_where_they_lead():
     ]
 
 
+def test_links_with_an_image_between_them_are_words_of_their_own():
+    linked = '<a href="/t">Tarifs</a><img src="t.png"><a href="/s">sind</a>'
+    line = f"<p>Wie hoch {linked}, ist offen, und wird es noch lange bleiben, sagte der Rat.</p>"
+
+    article = article_of(page(body=PARAGRAPHS + line + PARAGRAPHS))
+
+    assert "Wie hoch Tarifs sind, ist offen, und wird" in article.text
+    assert [article.text[x.start : x.end] for x in article.links] == ["Tarifs", "sind"]
+
+
 def test_a_base_changes_where_links_lead():
     body = (
         PARAGRAPHS + '<p>Mehr steht in <a href="b.html">dem anderen Text</a> von gestern Abend.</p>'
