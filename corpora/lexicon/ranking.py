@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from corpora.lexicon.counting import Flags, Floats
 from corpora.lexicon.known import function_words
-from corpora.lexicon.scores import heads_of, tails_of
+from corpora.lexicon.scores import Shares, heads_of, information_at_cuts, tails_of
 from corpora.lexicon.streams import Ints, is_unspaced
 from corpora.lexicon.tables import Strings, Vocabulary
 from corpora.schemas import SCHEMAS
@@ -26,12 +26,22 @@ FLAGS = ("known", "inner", "compound", "function", "low")
 - ``inner``: always with the same symbol before it, or after it: a piece of one longer string.
 - ``function``: begins or ends with a function word.
 - ``compound``: can be cut in two so that each part is a function word, known, a compound, or a
-  candidate with a higher score.
+  candidate with a higher score; or a single symbol that is hardly tied to such a part. Two known
+  words of several symbols that are tied firmly are no compound.
 - ``low``: ranked, but not in the best share.
 """
 MARKS = FLAGS[:4]
 DEMOTION = 0.5
 """What a score is multiplied with, once for each flag that demotes."""
+LOOSE = 6.0
+"""Mutual information in bits: one symbol that is tied less to the part before or after it makes a
+compound with it (张小凡 and 身)."""
+FIRM = 10.0
+"""Mutual information in bits: two known words that are tied so much are a name (南海 and 观音)."""
+SUFFIXES = ("儿", "兒")
+"""Function words that end names, too (田灵儿)."""
+BOUND = 0.9
+"""Of the places of a string, at least those before a suffix, so that this is a part of the name."""
 CHUNK = 1 << 18
 
 
@@ -76,15 +86,18 @@ def mark(strings: Strings, vocabulary: Vocabulary, known: Sequence[pa.Array]) ->
     """Fill in the flags that do not depend on ranks; returns how many candidates have each."""
     forms = Forms(strings, vocabulary)
     known_words = pa.concat_arrays([pa.array([], pa.string()), *known])
-    is_function = _function_symbols(vocabulary)
+    is_function = _symbols_among(vocabulary, function_words())
+    suffixes = _symbols_among(vocabulary, pa.array(SUFFIXES))
+    shares = Shares.of_totals(strings, vocabulary.totals)
     counters = dict.fromkeys(MARKS, 0)
     for length, rows in chunks(strings):
         symbols = strings.symbols(rows, length=length)
+        is_named = _end_in_their_suffix(strings, rows, symbols, suffixes=suffixes)
         is_marked = {
             "known": np.asarray(pc.is_in(forms.spell(rows, length=length), known_words)),
             "inner": np.asarray(strings["inner"][rows]),
-            "function": is_function[symbols[0]] | is_function[symbols[-1]],
-            "compound": _are_compounds(strings, rows, symbols, is_function=is_function),
+            "function": is_function[symbols[0]] | (is_function[symbols[-1]] & ~is_named),
+            "compound": _are_compounds(shares, rows, symbols, is_function=is_function),
         }
         flags = sum(flag.astype(np.uint8) * bits([name]) for name, flag in is_marked.items())
         strings["flags"][rows] = flags
@@ -93,17 +106,25 @@ def mark(strings: Strings, vocabulary: Vocabulary, known: Sequence[pa.Array]) ->
     return {f"candidates.{name}": count for name, count in counters.items()}
 
 
-def _function_symbols(vocabulary: Vocabulary) -> Flags:
-    """By number: which symbols are function words."""
-    places = pc.index_in(function_words(), pa.array(vocabulary.symbols, pa.string()))
-    is_function = np.zeros(len(vocabulary.symbols) + 1, np.bool_)
-    is_function[np.asarray(places.drop_null()) + 1] = True
-    return is_function
+def _symbols_among(vocabulary: Vocabulary, words: pa.Array) -> Flags:
+    """By number: which symbols are among these words."""
+    places = pc.index_in(words, pa.array(vocabulary.symbols, pa.string()))
+    found = np.zeros(len(vocabulary.symbols) + 1, np.bool_)
+    found[np.asarray(places.drop_null()) + 1] = True
+    return found
 
 
-def _are_compounds(strings: Strings, rows: Ints, symbols: Ints, *, is_function: Flags) -> Flags:
+def _end_in_their_suffix(strings: Strings, rows: Ints, symbols: Ints, *, suffixes: Flags) -> Flags:
+    """Which strings end in a suffix without which they hardly stand, as 田灵 without 儿."""
+    counts = strings["counts"]
+    is_bound = counts[rows] >= BOUND * counts[strings.parents(rows)]
+    return np.asarray(suffixes[symbols[-1]] & is_bound & (len(symbols) > 2))
+
+
+def _are_compounds(shares: Shares, rows: Ints, symbols: Ints, *, is_function: Flags) -> Flags:
     """Which strings are compounds; those that are shorter are marked already."""
-    length = len(symbols)
+    length, strings = len(symbols), shares.strings
+    information = information_at_cuts(shares, rows, length=length)
     scores = np.asarray(strings["score"][rows])
     heads, tails = heads_of(strings, rows, length=length), tails_of(strings, rows, length=length)
     first, last = is_function[symbols[0]], is_function[symbols[-1]]
@@ -111,8 +132,18 @@ def _are_compounds(strings: Strings, rows: Ints, symbols: Ints, *, is_function: 
     for cut in range(1, length):
         before = first if cut == 1 else _are_parts(strings, heads[cut], scores)
         after = last if cut == length - 1 else _are_parts(strings, tails[length - cut], scores)
-        found |= before & after
+        is_found = before & after
+        if length > 2 and cut in {1, length - 1}:
+            is_found |= (after if cut == 1 else before) & (information[cut - 1] < LOOSE)
+        elif 1 < cut < length - 1:
+            are_known = _are_known(strings, heads[cut]) & _are_known(strings, tails[length - cut])
+            is_found &= ~(are_known & (information[cut - 1] >= FIRM))
+        found |= is_found
     return found
+
+
+def _are_known(strings: Strings, rows: Ints) -> Flags:
+    return np.asarray((strings["flags"][rows] & bits(["known"])) != 0)
 
 
 def _are_parts(strings: Strings, rows: Ints, scores: Floats) -> Flags:

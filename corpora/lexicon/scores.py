@@ -51,8 +51,7 @@ make up for the other; ``paper``: the sum; ``frequency``: how often, and nothing
 
 def fill_scores(strings: Strings, totals: Ints, *, mi: str, score: str) -> None:
     """Fill in the columns ``mi`` and ``score``; ``totals`` as in ``Vocabulary``."""
-    with np.errstate(divide="ignore"):
-        shares = _Shares(strings, np.log2(totals))
+    shares = Shares.of_totals(strings, totals)
     for length in range(2, strings.longest + 1):
         level = strings.level(length)
         for start in range(level.start, level.stop, CHUNK):
@@ -64,34 +63,46 @@ def fill_scores(strings: Strings, totals: Ints, *, mi: str, score: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Shares:
+class Shares:
     """Logarithms of the shares of strings among all of their length and scope."""
 
     strings: Strings
     totals: Floats
     """Logarithms, a row for each scope."""
 
+    @classmethod
+    def of_totals(cls, strings: Strings, totals: Ints) -> "Shares":
+        """Take ``totals`` as they are in ``Vocabulary``."""
+        with np.errstate(divide="ignore"):
+            return cls(strings, np.log2(totals))
+
     def of(self, rows: Ints, scopes: Ints, *, length: int) -> Floats:
+        """The logarithms for strings of that length, in these scopes."""
         counts: Ints = self.strings["counts"][rows]
         shares: Floats = np.log2(counts) - self.totals[scopes, length - 1]
         return shares
 
 
-def _weakest(shares: _Shares, rows: Ints, length: int) -> Floats:
+def _weakest(shares: Shares, rows: Ints, length: int) -> Floats:
     """The mutual information of the two parts of a string where it is weakest."""
+    return np.asarray(np.minimum.reduce(information_at_cuts(shares, rows, length=length)))
+
+
+def information_at_cuts(shares: Shares, rows: Ints, *, length: int) -> list[Floats]:
+    """The mutual information of the two parts of a string, cut after 1, 2 … symbols."""
     strings = shares.strings
     scopes = strings.scopes(rows, length=length)
     heads, tails = heads_of(strings, rows, length=length), tails_of(strings, rows, length=length)
-    parts = [
-        shares.of(heads[cut], scopes, length=cut)
-        + shares.of(tails[length - cut], scopes, length=length - cut)
+    whole = shares.of(rows, scopes, length=length)
+    return [
+        whole
+        - shares.of(heads[cut], scopes, length=cut)
+        - shares.of(tails[length - cut], scopes, length=length - cut)
         for cut in range(1, length)
     ]
-    whole = shares.of(rows, scopes, length=length)
-    return np.asarray(whole - np.maximum.reduce(parts))
 
 
-def _adjacent(shares: _Shares, rows: Ints, length: int) -> Floats:
+def _adjacent(shares: Shares, rows: Ints, length: int) -> Floats:
     """The mean mutual information of each two neighbouring symbols of a string."""
     tails = tails_of(shares.strings, rows, length=length) | {length: rows}
     heads = {n: heads_of(shares.strings, tails[n], length=n) | {n: tails[n]} for n in tails}

@@ -1,6 +1,7 @@
 """Documents to a lexicon: true flags, scores and ranks, and what people read of them."""
 
 import math
+from collections import Counter
 
 import pytest
 
@@ -8,6 +9,7 @@ from corpora.lexicon import ranking
 from pipelines import documents_to_lexicon, text_to_documents
 from tests.pipelines.document_dataset import write_dataset
 from tests.pipelines.made_lexicons import STORY, build, documents, rows_of
+from tests.pipelines.naive_lexicon import character_segments
 
 # --- scores, flags and ranks
 
@@ -44,6 +46,19 @@ def test_scores_follow_their_formulas_and_rank(story, tmp_path, score, formula):
     assert all("low" in row["flags"] for row in rows[-n_low:])
 
 
+def shares_of(text):
+    """Of each string of one to four characters, its share among all of its length."""
+    counts = {n: Counter() for n in range(1, 5)}
+    symbols = character_segments(text)
+    for start in range(len(symbols)):
+        for n, counted in counts.items():
+            string = symbols[start : start + n]
+            if len(string) < n or not {None, "other"}.isdisjoint(string):
+                break
+            counted["".join(string)] += 1
+    return {s: c / counted.total() for counted in counts.values() for s, c in counted.items()}
+
+
 def test_compounds_are_made_of_function_words_known_ones_and_better_candidates(story, tmp_path):
     known = tmp_path / "known.txt"
     known.write_text("镇上\n说道 3 v\n听说\tx\n", "utf-8")
@@ -61,9 +76,19 @@ def test_compounds_are_made_of_function_words_known_ones_and_better_candidates(s
         other = by_form[part]
         return {"known", "compound"} & set(other["flags"]) or other["score"] > row["score"]
 
+    shares = shares_of(STORY.read_text("utf-8"))
+
+    def are_parts(a, b, row):
+        information = math.log2(shares[a + b] / (shares[a] * shares[b]))
+        if is_part(a, row) and is_part(b, row):
+            are_known = all(len(x) > 1 and "known" in by_form[x]["flags"] for x in (a, b))
+            return not are_known or information < ranking.FIRM
+        is_loose = len(a + b) > 2 and information < ranking.LOOSE
+        return is_loose and ((len(a) == 1 and is_part(b, row)) or (len(b) == 1 and is_part(a, row)))
+
     for form, row in by_form.items():
         cuts = [(form[:cut], form[cut:]) for cut in range(1, len(form))]
-        is_compound = any(is_part(a, row) and is_part(b, row) for a, b in cuts)
+        is_compound = any(are_parts(a, b, row) for a, b in cuts)
         assert ("compound" in row["flags"]) == is_compound
         assert ("known" in row["flags"]) == (form in {"镇上", "说道", "听说"})
         assert ("function" in row["flags"]) == (form[0] in functions or form[-1] in functions)
@@ -141,6 +166,70 @@ def test_each_group_has_a_lexicon_of_its_own(tmp_path):
         ("a", "天地", 6),
         ("b", "玄黄", 5),
     }
+
+
+# --- names and compounds
+
+
+def varied(name, times):
+    """Sentences with a name, each with other characters at its sides."""
+    others = "甲乙丙丁戊己庚辛壬癸子丑寅卯辰巳午未申酉戌亥"
+    return "。".join(others[n % 22] + name + others[(7 * n + 3) % 22] for n in range(times)) + "。"
+
+
+def flags_of(tmp_path, text, **options):
+    dataset = write_dataset(tmp_path / "documents", documents([("a", text)]))
+    rows = rows_of(build(tmp_path / "out", dataset, **options))
+    return {row["form"]: row["flags"] for row in rows}
+
+
+def test_a_name_and_one_loose_character_are_a_compound(tmp_path):
+    text = varied("张小凡", 60) + varied("张小凡身", 12) + varied("身", 60)
+
+    flags = flags_of(tmp_path, text)
+
+    assert "compound" in flags["张小凡身"]
+    assert "compound" not in flags["张小凡"]
+
+
+def test_a_known_word_and_one_loose_character_are_a_compound(tmp_path):
+    known = tmp_path / "known.txt"
+    known.write_text("记者\n", "utf-8")
+    text = varied("记者", 60) + varied("记者李", 12) + varied("李", 60)
+
+    flags = flags_of(tmp_path, text, known=str(known))
+
+    assert "compound" in flags["记者李"]
+
+
+def test_a_name_with_a_firm_surname_is_no_compound(tmp_path):
+    text = varied("云长", 60) + varied("关云长", 12) + varied("玄德", 3000)
+
+    flags = flags_of(tmp_path, text)
+
+    assert "compound" not in flags["关云长"]
+
+
+def test_two_known_words_that_are_tied_are_a_name(tmp_path):
+    known = tmp_path / "known.txt"
+    known.write_text("南海\n观音\n东胜\n神洲\n师父\n说话\n", "utf-8")
+    text = varied("南海", 3) + varied("南海观音", 9) + varied("观音", 3) + varied("东胜神洲", 9)
+    text += varied("师父", 900) + varied("说话", 900) + varied("师父说话", 30)
+
+    flags = flags_of(tmp_path, text + varied("玄德", 9000), known=str(known))
+
+    assert "compound" not in flags["南海观音"]
+    assert "compound" not in flags["东胜神洲"]
+    assert "compound" in flags["师父说话"]
+
+
+def test_a_name_that_hardly_stands_without_its_last_syllable_has_no_suffix(tmp_path):
+    text = varied("田灵儿", 30) + varied("花", 30) + varied("小花", 30) + varied("小花儿", 6)
+
+    flags = flags_of(tmp_path, text)
+
+    assert "function" not in flags["田灵儿"]
+    assert "function" in flags["小花儿"]
 
 
 # --- traditional script
