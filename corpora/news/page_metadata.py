@@ -21,6 +21,8 @@ _ARTICLES = ("Article", "Posting", "Report", "Review")
 _MAX_SCRIPTS, _MAX_NODES = 50, 5_000
 _MAX_VALUES = 100
 """Titles, descriptions and authors of a page, each: they are looked for in all of its blocks."""
+_MAX_NAME = 60
+"""Characters of an author whose name is marked in the text."""
 _TITLES = ("og:title", "twitter:title", "dc.title", "headline")
 _SITES = ("og:site_name", "application-name")
 _DESCRIPTIONS = ("og:description", "description", "twitter:description")
@@ -86,6 +88,8 @@ def read_metadata(tree: Any, url: str | None) -> PageMetadata:
     url_told = _canonical(tree, meta, url)
     sites = _sites(nodes, meta, url_told)
     told = _authors(article, meta)
+    if not any(_is_author(name, sites) for name in told):
+        told = _once(*told, *_seen_authors(tree))
     return PageMetadata(
         titles=_titles(tree, article, meta, sites=sites),
         descriptions=_once(_text(article.get("description")), *_all(meta, _DESCRIPTIONS)),
@@ -219,6 +223,14 @@ def _authors(article: Mapping[str, Any], meta: Mapping[str, list[str]]) -> tuple
     if not any(names):
         names = [name for name in _all(meta, _AUTHORS) if not name.startswith(("http", "/", "@"))]
     return _once(*names)
+
+
+def _seen_authors(tree: Any) -> tuple[str, ...]:
+    """Authors that are marked in the text of a page: ``rel="author"``, ``itemprop="author"``."""
+    marked = (*tree.iterfind('.//*[@itemprop="author"]'), *tree.iterfind('.//a[@rel="author"]'))
+    innermost = (next(iter(e.iterfind('.//*[@itemprop="name"]')), e) for e in marked)
+    names = (_plain("".join(element.itertext())) for element in innermost)
+    return _once(*(name for name in names if len(name) <= _MAX_NAME))
 
 
 def _is_author(name: str, sites: frozenset[str]) -> bool:

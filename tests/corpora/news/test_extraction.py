@@ -240,6 +240,21 @@ def test_a_publisher_is_no_author_nor_is_what_is_no_name(author):
 
 
 @pytest.mark.parametrize(
+    "byline",
+    [
+        '<a rel="author" href="/quandt">Anna Quandt</a>',
+        '<span itemprop="author">Anna Quandt</span>',
+        '<b itemprop="author"><i itemprop="name">Anna Quandt</i>, Redakteurin</b>',
+    ],
+)
+def test_an_author_who_is_marked_in_the_text_alone_is_one_and_the_line_no_text(byline):
+    article = article_of(page(body=f"<p>Von {byline}</p>" + PARAGRAPHS))
+
+    assert article.metadata.authors == ("Anna Quandt",)
+    assert article.text.startswith("Das ist der Absatz 0")
+
+
+@pytest.mark.parametrize(
     "head",
     [
         ld('{"@type":"NewsArticle","headline":"R&uuml;ckbau &amp; &#8222;mehr&#x201c;"}'),
