@@ -32,9 +32,9 @@ _COMMAND = '\nif __name__ == "__main__":'
 
 @cache
 def code_hash(pipeline: str = "") -> str:
-    """Hash the code of a pipeline; of all of them, and of all of ``corpora``, without a name."""
+    """Hash the code of a pipeline; all of ``corpora`` and ``pipelines`` where it is none of these."""
     digest = hashlib.sha256()
-    for file in code_of(pipeline) if pipeline else _all():
+    for file in code_of(pipeline) if _module(pipeline).is_file() else _all():
         name = file.relative_to(_ROOT).as_posix()
         digest.update(f"{name}\0{hashlib.sha256(file.read_bytes()).hexdigest()}\n".encode())
     return digest.hexdigest()
@@ -44,7 +44,7 @@ def code_hash(pipeline: str = "") -> str:
 def code_of(pipeline: str) -> tuple[Path, ...]:
     """List the modules that a pipeline imports, directly or not, and the tables beside them."""
     found: set[Path] = set()
-    pending = [_ROOT / "pipelines" / f"{pipeline}.py"]
+    pending = [_module(pipeline)]
     while pending:
         file = pending.pop()
         if file not in found and file.relative_to(_ROOT).as_posix() not in _DRIVERS:
@@ -52,6 +52,10 @@ def code_of(pipeline: str) -> tuple[Path, ...]:
             pending += _imported(file.read_text(encoding="utf-8").partition(_COMMAND)[0])
     folders = {file.parent for file in found}
     return tuple(sorted({*found, *_tables(folders)}))
+
+
+def _module(pipeline: str) -> Path:
+    return _ROOT / "pipelines" / f"{pipeline}.py"
 
 
 def _imported(source: str) -> Iterator[Path]:

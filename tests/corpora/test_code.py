@@ -65,3 +65,7 @@ def test_each_pipeline_has_a_hash_of_its_own():
     pipelines = ("tei_to_ner", "wikipedia_to_documents", "news_to_documents", "")
 
     assert len({code_hash(name) for name in pipelines}) == len(pipelines)
+
+
+def test_a_plan_of_somebody_else_has_the_hash_of_all():
+    assert code_hash("a pipeline of theirs") == code_hash()
