@@ -14,10 +14,11 @@ from pathlib import Path
 PACKAGES = ("corpora", "pipelines")
 _ROOT = Path(__file__).resolve().parent.parent
 _DRIVERS = frozenset(
-    f"pipelines/{name}.py"
+    f"{name}.py"
     for name in (
-        *("carried", "engine", "in_memory", "on_beam", "options", "picture"),
-        *("processes", "progress", "run"),
+        *(f"corpora/{name}" for name in ("arguments", "interrupts")),
+        *(f"pipelines/{name}" for name in ("carried", "engine", "in_memory", "on_beam", "options")),
+        *(f"pipelines/{name}" for name in ("picture", "processes", "progress", "run")),
     )
 )
 """What starts, spreads and shows runs."""
@@ -32,7 +33,7 @@ _COMMAND = '\nif __name__ == "__main__":'
 
 @cache
 def code_hash(pipeline: str = "") -> str:
-    """Hash the code of a pipeline; all of ``corpora`` and ``pipelines`` where it is none of these."""
+    """Hash the code of a pipeline of ours; else all of ``corpora`` and ``pipelines``."""
     digest = hashlib.sha256()
     for file in code_of(pipeline) if _module(pipeline).is_file() else _all():
         name = file.relative_to(_ROOT).as_posix()
