@@ -6,7 +6,7 @@ from xml.parsers import expat
 log = logging.getLogger(__name__)
 
 SAFE = (2, 7, 4)
-"""Bundled since Python 3.11.15, 3.12.13, 3.13.13 and 3.14.4; SECURITY.md says what it fixes."""
+"""Bundled since Python 3.11.15 and 3.12.13; SECURITY.md says what it fixes."""
 
 
 def warn_of_old_expat(version: tuple[int, int, int] = expat.version_info) -> None:
@@ -14,6 +14,6 @@ def warn_of_old_expat(version: tuple[int, int, int] = expat.version_info) -> Non
     if version < SAFE:
         log.warning(
             "expat %s, the XML parser of this Python, has known faults. Take Python 3.11.15, "
-            "3.12.13, 3.13.13, 3.14.4 or later, above all for files of strangers (SECURITY.md).",
+            "3.12.13, or the newest of a later line, above all for strangers' files (SECURITY.md).",
             ".".join(map(str, version)),
         )
