@@ -2,6 +2,7 @@
 # make test    set up, and run the tests
 # make check   ruff, mypy and the tests
 # make lock    find versions of all that make installs, and write them down
+# make flink   run pipelines on a Flink cluster of this machine, and compare (docs/scale.md)
 # make airflow Airflow on the samples, at http://localhost:8080 (docs/airflow.md)
 PYTHON ?= python3
 VENV := .venv
@@ -14,7 +15,7 @@ LOCK := build/lock/bin
 COMPILE := --universal --python-version 3.11 --fork-strategy fewest --no-annotate --no-header --quiet
 DUMP := tests/data/wikipedia/kleinwiki-20261101-pages-articles.xml
 
-.PHONY: demo airflow test check install install-dev lock format lint types clean help
+.PHONY: demo airflow flink test check install install-dev lock format lint types clean help
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -101,6 +102,10 @@ $(AIRFLOW)/installed: dags/constraints.txt
 
 airflow: install $(AIRFLOW)/installed
 	$(AIRFLOW)/bin/python dags/samples/start.py
+
+# Java 17 and Maven are needed; what they and pip bring goes to build/flink, 250 MB.
+flink: install-dev
+	$(BIN)/python -m benchmarks.flink build/flink
 
 test: install-dev $(AIRFLOW)/installed
 	$(BIN)/python -m pytest -n 2 --dist loadfile
