@@ -195,6 +195,7 @@ class Cluster:
         self.pool = self.start(sys.executable, "-m", module, port, log="pool")
         for name in ("rest", "jobs", "pool"):
             wait_for(partial(listens, self.ports[name]), name)
+        wait_for(lambda: "taskmanagers" in self.ask("/overview"), "Flink answers")
 
     def add_task_manager(self) -> None:
         """Start a TaskManager, and wait until Flink knows it."""
