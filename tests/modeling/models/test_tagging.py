@@ -151,7 +151,7 @@ def _encoder_of(folder):
         *(
             (tagger_config(kind, decoder=decoder), f"head.decoder={decoder}")
             for kind, own in DECODERS.items()
-            for decoder in {name for names in DECODERS.values() for name in names} - {*own}
+            for decoder in sorted({name for names in DECODERS.values() for name in names} - {*own})
         ),
     ],
 )
