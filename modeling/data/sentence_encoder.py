@@ -222,7 +222,7 @@ def _encode(sentences: Sequence[Sentence], tokenizer: Tokenizer) -> Sequence[Any
     texts = [" ".join(sentence.tokens) for sentence in sentences]
     try:
         return tokenizer.encode(texts)
-    except UnicodeError:
+    except (UnicodeError, CorpusError):  # whatever the library made of it
         for sentence, text in zip(sentences, texts, strict=True):
             try:
                 text.encode()

@@ -92,7 +92,8 @@ def test_words_are_read_with_the_states_of_the_pretrained_encoder(name, pretrain
 
     model.eval()
     found, expected = model.encoder(read.inputs).pieces, theirs.encoder(read.inputs).pieces
-    torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)
+    # Sums of float32 in another order, by the kernels that the processor has: some units of 2^-20.
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-5)
 
 
 def test_for_spans_the_entities_are_cut_to_the_special_ones(pretrained):
