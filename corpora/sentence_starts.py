@@ -37,7 +37,7 @@ def with_other_starts(text: str, found: list[int], table: Table) -> list[int]:
     for end in table.ends:
         others += after_mark(text, end)
     if others:
-        found = sorted(found + others)
+        found = sorted(found + [place for place in others if place < len(text)])
     if not _ALL_CLOSES.isdisjoint(itemgetter(0, *found[:-1])(text)):
         found = sorted({_after_closing(text, place) for place in found})
     return found

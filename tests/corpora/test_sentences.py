@@ -233,6 +233,13 @@ def check_cover(text, within, found):
     assert covered <= set(range(within.start, within.end))
 
 
+@pytest.mark.parametrize("text", ["Der u. s. w.  – ", "Er ging … – ", "Ende. »– "])
+def test_a_dash_at_the_end_of_a_text_begins_no_sentence(text):
+    found = segmenter("de").sentences(text, Span(0, len(text)))
+
+    assert found[-1].end == len(text.rstrip())
+
+
 @settings(max_examples=400, deadline=None)
 @given(cases())
 def test_sentences_cover_the_paragraph_and_cut_no_name(case):
