@@ -293,21 +293,24 @@ def _scan(path: Path, start: int) -> tuple[list[Entry], int, int]:
         if not isinstance(record, ArchiveRecord):
             since += 1
             continue
-        damaged, since = damaged + since, 0
-        end = _end_of_member(path, record.offset)
+        end_of_member = _end_of_member(path, record.offset)
+        if end_of_member is None:  # the record is there, but not the check of its member
+            since += 1
+            continue
+        damaged, since, end = damaged + since, 0, end_of_member
         entry = entry_of(record.headers, record.block, file=path.name, offset=record.offset)
         entries += [entry] if entry else []
     return entries, end, damaged
 
 
-def _end_of_member(path: Path, offset: int) -> int:
-    """Where the gzip member ends that begins at a byte of a file."""
+def _end_of_member(path: Path, offset: int) -> int | None:
+    """Where the gzip member ends that begins at a byte; None where the file ends first."""
     stream = zlib.decompressobj(16 + zlib.MAX_WBITS)
     with path.open("rb") as file:
         file.seek(offset)
         while not stream.eof and (chunk := file.read(1 << 16)):
             stream.decompress(chunk)
-        return file.tell() - len(stream.unused_data)
+        return file.tell() - len(stream.unused_data) if stream.eof else None
 
 
 def _cut(path: Path, end: int) -> None:
