@@ -176,8 +176,13 @@ def clear_errors(what: str) -> Iterator[None]:
 
 
 def _encode(backend: Any, texts: list[str]) -> Any:
-    with clear_errors("the tokenizer cannot cut a text"):
-        return backend.encode_batch(texts, add_special_tokens=False)
+    """Cut texts; raises ``UnicodeError`` where one has half a surrogate pair."""
+    try:
+        with clear_errors("the tokenizer cannot cut a text"):
+            return backend.encode_batch(texts, add_special_tokens=False)
+    except CorpusError:
+        "".join(texts).encode()
+        raise
 
 
 def flatten(encodings: Sequence[Any], counts: NDArray[np.int64]) -> tuple[Ints, Ints, Ints]:
