@@ -145,6 +145,8 @@ def _start(task: Task, bounds: Bounds) -> "subprocess.Popen[str]":
 
 _NO_MEMORY = 97
 """Exit status of a process that has no memory left."""
+_XML_NO_MEMORY = 2
+"""``XML_ERR_NO_MEMORY`` of libxml2."""
 
 
 def serve(
@@ -158,6 +160,8 @@ def serve(
         except MemoryError:
             return _NO_MEMORY
         except Exception as error:  # noqa: BLE001 - of a library, on a page that it did not expect
+            if _is_no_memory(error):
+                return _NO_MEMORY
             what = f"its reader failed ({type(error).__name__}: {error})"[:200]
             reason = getattr(error, "reason", None) if isinstance(error, CorpusError) else None
             answer = {"reason": reason or "failed", "error": str(error) if reason else what}
@@ -165,6 +169,11 @@ def serve(
         answers.write(json.dumps(answer) + "\n")
         answers.flush()
     return 0
+
+
+def _is_no_memory(error: Exception) -> bool:
+    """Whether libxml2 got no memory, which lxml raises as an unknown error of syntax."""
+    return type(error).__name__ == "XMLSyntaxError" and getattr(error, "code", 0) == _XML_NO_MEMORY
 
 
 def main(argv: list[str]) -> int:
