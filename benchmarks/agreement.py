@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
 
+from corpora.datasets.shards import open_dataset
 from corpora.document import Sentence
 from corpora.ner.conll import read_conll
-from corpora.shards import open_dataset
 
 Cuts = dict[int, int]  # where a word starts to where it ends, white space not counted
 

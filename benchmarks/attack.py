@@ -24,9 +24,9 @@ from benchmarks.attacks.bounded import ATTACKS, Attack, Try, outlived, prepare  
 
 PARTS = ("records", "folders", "damage", "slow", "stopping", "values", "airflow")
 MODULES = (
-    "corpora.inspection",
-    "corpora.store_commands",
-    "corpora.plan",
+    "corpora.store.inspection",
+    "corpora.store",
+    "corpora.runs.plan",
     "pipelines.tei_to_ner",
     "pipelines.text_to_documents",
     "pipelines.wikipedia_to_documents",

@@ -22,7 +22,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from modeling.batch import Layout, Rows, Words
+from modeling.data.batch import Layout, Rows, Words
 from modeling.layers.attention import EntityAwareAttention, SelfAttention
 from modeling.layers.encoder import EncoderLayer, FeedForward
 from modeling.layers.groups import from_heads, to_heads

@@ -27,12 +27,12 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from corpora.columns import Mentions
-from corpora.form_dictionary import MEANINGS, Gate, choose_forms
-from corpora.sampling import share
-from corpora.schemas import SCHEMAS
-from corpora.shards import open_dataset, read_batches
-from corpora.surface_forms import SurfaceMatcher
+from corpora.datasets.columns import Mentions
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import open_dataset, read_batches
+from corpora.hashing.sampling import share
+from corpora.matching.form_dictionary import MEANINGS, Gate, choose_forms
+from corpora.matching.surface_forms import SurfaceMatcher
 
 HIDDEN_SHARE = 0.1
 Link = tuple[int, int, str]

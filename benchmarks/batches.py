@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from corpora.tokenizers import Tokenizer
+from corpora.tokenization.tokenizers import Tokenizer
 from modeling.config import (
     DataConfig,
     EncoderConfig,

@@ -54,11 +54,11 @@ from chinese_sets import (
 from chinese_tables import write_tables
 from chinese_texts import command, make_documents, make_ner, packed, raw_text
 
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import open_dataset, read_batches
 from corpora.lexicon.known import jieba_dictionary, read_known
 from corpora.lexicon.words import is_word
-from corpora.schemas import SCHEMAS
-from corpora.shards import open_dataset, read_batches
-from corpora.tokenizers import Tokenizer
+from corpora.tokenization.tokenizers import Tokenizer
 from modeling.models.pretraining import PretrainingModel
 from modeling.recipes import recipe
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from chinese_sets import BASELINE, LEXICONS, scores_of, variants_of
 from chinese_texts import spent
 
-from corpora.shards import open_dataset
+from corpora.datasets.shards import open_dataset
 from corpora.tagging import from_iob2
 
 PARTS = ("form in train, whatever its label", "form not in train")

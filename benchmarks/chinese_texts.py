@@ -14,7 +14,7 @@ from typing import Any
 
 from chinese_sets import CHAPTERS, SETS
 
-from corpora.shards import open_dataset
+from corpora.datasets.shards import open_dataset
 
 
 def command(output: Path, module: str, *arguments: object) -> None:

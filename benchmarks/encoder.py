@@ -33,10 +33,10 @@ import torch
 import transformers
 from torch import Tensor
 
-from corpora.schemas import SCHEMAS
-from corpora.shards import open_dataset, read_batches
-from modeling.batch import Batch, Layout, Mentions, Rows, Targets
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import open_dataset, read_batches
 from modeling.config import EncoderConfig, HeadsConfig, PretrainConfig
+from modeling.data.batch import Batch, Layout, Mentions, Rows, Targets
 from modeling.huggingface import read_pretrained
 from modeling.models.costs import Lengths, batch_flops
 from modeling.models.pretraining import PretrainingModel

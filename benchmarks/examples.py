@@ -24,15 +24,15 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 import pyarrow as pa
 
-from corpora.dataset_inputs import find_shards
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import ShardWriter, read_batches
 from corpora.document import ORIGINS
-from corpora.entity_vocab import EntityVocab
-from corpora.example_mentions import MentionRules
-from corpora.examples import COLUMNS, ExampleMaker, Rules, in_chunks
-from corpora.plan import InputFile
-from corpora.schemas import SCHEMAS
-from corpora.shards import ShardWriter, read_batches
-from corpora.tokenizers import Tokenizer
+from corpora.entities.vocabulary import EntityVocab
+from corpora.examples.maker import COLUMNS, ExampleMaker, Rules, in_chunks
+from corpora.examples.mentions import MentionRules
+from corpora.runs.dataset_inputs import find_shards
+from corpora.runs.plan import InputFile
+from corpora.tokenization.tokenizers import Tokenizer
 
 AT_ONCE = 4096
 """Sentences that the library gets at once; more are slower."""

@@ -18,9 +18,9 @@ from pathlib import Path
 
 import torch
 
-from modeling.evaluate import main as evaluate
-from modeling.finetune import main as finetune
-from modeling.scoring.tables import read_evaluations, table
+from modeling.evaluate.__main__ import main as evaluate
+from modeling.evaluate.tables import read_evaluations, table
+from modeling.finetune.__main__ import main as finetune
 from modeling.tagging_config import DECODERS
 
 HEADS = ("softmax", "cse", "crf", "crf_ner", "span")

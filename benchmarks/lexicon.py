@@ -44,10 +44,10 @@ from lexicon_engines import make_documents, pipeline, smoothnlp
 from lexicon_quality import held_out, quality
 from lexicon_texts import HAN, plain, repeated
 
-from corpora.form_dictionary import CHOSEN, FormDictionary
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import open_dataset, read_batches
 from corpora.lexicon.known import jieba_dictionary, read_known
-from corpora.schemas import SCHEMAS
-from corpora.shards import open_dataset, read_batches
+from corpora.matching.form_dictionary import CHOSEN, FormDictionary
 
 N_FORMS = 500_000
 

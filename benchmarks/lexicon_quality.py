@@ -11,8 +11,8 @@ from pathlib import Path
 from lexicon_engines import make_documents, pipeline, smoothnlp
 from lexicon_texts import peoples_daily
 
+from corpora.datasets.shards import open_dataset
 from corpora.lexicon.known import jieba_dictionary, read_known
-from corpora.shards import open_dataset
 from corpora.tagging import from_iob2
 
 BANDS = ((1, 4), (5, 9), (10, 19), (20, 49), (50, 99), (100, 10**9))

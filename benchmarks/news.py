@@ -31,14 +31,14 @@ from pathlib import Path
 
 import trafilatura
 
-from corpora.build import Scratch
-from corpora.columns import DocumentColumns
-from corpora.news.archives import Damaged, read_archive
+from corpora.datasets.columns import DocumentColumns
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import ShardWriter
 from corpora.news.comparing import compare_all, signature_batch, signature_row
 from corpora.news.decoding import decode
 from corpora.news.extraction import EXTRACTORS, extract
-from corpora.schemas import SCHEMAS
-from corpora.shards import ShardWriter
+from corpora.runs.build import Scratch
+from corpora.warc.archives import Damaged, read_archive
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARD = 5_000

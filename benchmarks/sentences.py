@@ -17,9 +17,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from corpora.abbreviations import learn
 from corpora.document import Span
-from corpora.sentences import Segmenter, segmenter, segmenter_with
+from corpora.segmentation.abbreviations import learn
+from corpora.segmentation.sentences import Segmenter, segmenter, segmenter_with
 
 PARAGRAPH = 5
 _LANGUAGE = re.compile(r"[a-zA-Z]+")

@@ -36,7 +36,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
-from corpora.code import code_hash
+from corpora.runs.code import code_hash
 
 ROOT = Path(__file__).resolve().parents[1]
 SAMPLE = ROOT / "tests" / "data" / "wikipedia" / "kleinwiki-20261101-pages-articles.xml"
@@ -51,7 +51,7 @@ MODULES = {
     "documents": "pipelines.wikipedia_to_documents",
     "vocabulary": "pipelines.documents_to_entity_vocab",
     "diff": "corpora.diff.__main__",
-    "store": "corpora.store_commands",
+    "store": "corpora.store",
 }
 TEMPORARY = ("**/.tmp-*", "**/*.partial", "**/.incoming-*", "**/.removed-*", "temporary/*")
 
@@ -62,7 +62,7 @@ class ViolationError(Exception):
 
 def serve_commands() -> int:
     """Load the libraries once; then fork a process for each command that a line asks for."""
-    for module in (*MODULES.values(), "apache_beam", "corpora.inspection"):
+    for module in (*MODULES.values(), "apache_beam", "corpora.store.inspection"):
         import_module(module)
     code_hash()  # what the code was when the soak began
     gc.freeze()  # or else each process would copy what it only looks through

@@ -34,8 +34,9 @@ from tokenizers import trainers
 from torch import Tensor
 
 from corpora.document import Sentence
-from corpora.entity_vocab import MASK
-from corpora.tokenizers import SPECIALS, Tokenizer, wordpiece
+from corpora.entities.vocabulary import MASK
+from corpora.tokenization.tokenizers import SPECIALS, Tokenizer, wordpiece
+from modeling.data.sentence_batch import SentenceBatch
 from modeling.data.sentence_collator import SentenceCollator
 from modeling.data.sentence_encoder import SentenceEncoder
 from modeling.data.sentence_order import batches_by_length
@@ -44,7 +45,6 @@ from modeling.heads.spans import SpanHead
 from modeling.huggingface import read_pretrained
 from modeling.models.encoder import TextEncoder
 from modeling.models.span_chunks import CHUNK
-from modeling.sentence_batch import SentenceBatch
 
 LABELS = ("LOC", "MISC", "ORG", "PER")
 MAX_PIECES = 16

@@ -23,13 +23,13 @@ from transformers import BertConfig, BertForTokenClassification, pipeline
 from transformers import BertTokenizerFast as TheirTokenizer
 
 from corpora.document import Sentence
-from corpora.tokenizers import Tokenizer
-from modeling.finetuning.data import NerData
+from corpora.tokenization.tokenizers import Tokenizer
+from modeling.data.tagset import TagSet
+from modeling.finetune.data import NerData
 from modeling.huggingface import read_pretrained
 from modeling.models.tagging import TaggingModel, encoder_for, encoder_weights
-from modeling.tagger import Tagger
+from modeling.predict.tagger import Tagger
 from modeling.tagging_config import HeadConfig, SentencesConfig, TaggerConfig
-from modeling.tagset import TagSet
 
 
 def main() -> None:

@@ -37,9 +37,9 @@ import pyarrow as pa
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.resources import Run, measure
-from corpora.schemas import SCHEMAS
-from corpora.sentences import segmenter
-from corpora.shards import ShardWriter
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import ShardWriter
+from corpora.segmentation.sentences import segmenter
 from corpora.wikipedia.articles import ArticleReader
 from corpora.wikipedia.bzip2 import Bzip2File
 from corpora.wikipedia.chunks import Chunk

@@ -35,7 +35,7 @@ from typing import Any
 from mwparserfromhell import parse
 from wikiextractor.extract import Extractor
 
-from corpora.sentences import segmenter
+from corpora.segmentation.sentences import segmenter
 from corpora.wikipedia import wikiextractor
 from corpora.wikipedia.dump import examine, read_pages
 from corpora.wikipedia.pages import Page

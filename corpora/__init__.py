@@ -1,6 +1,6 @@
 """What text is: documents, readers, labels, datasets on disk. No Beam, no torch."""
 
-from corpora.interrupts import end_quietly_while_loading
+from corpora.system.interrupts import end_quietly_while_loading
 
 __version__ = "0.1.0"
 

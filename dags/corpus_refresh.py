@@ -226,7 +226,15 @@ def publish(
         if Path(made[part]).parent != Path(plan["work"]):
             continue  # a tokenizer that was there before
         shelf = settings.shelf(shelves[part])
-        run(settings, "corpora.store", "publish", made[part], shelf, "--version", plan["version"])
+        run(
+            settings,
+            "corpora.store",
+            "publish",
+            made[part],
+            shelf,
+            "--version",
+            plan["version"],
+        )
         told[part] = describe_version(shelf / plan["version"])
     outlet_events[CORPORA].extra = {"wiki": plan["wiki"], **told}
     return told

@@ -122,7 +122,15 @@ def publish(
     for part, folder in made.items():
         if folder:
             shelf = settings.shelf(f"{plan['news']}-{part}")
-            run(settings, "corpora.store", "publish", folder, shelf, "--version", plan["version"])
+            run(
+                settings,
+                "corpora.store",
+                "publish",
+                folder,
+                shelf,
+                "--version",
+                plan["version"],
+            )
             told[part] = describe_version(shelf / plan["version"])
     outlet_events[NEWS].extra = {"name": plan["news"], **told}
 

@@ -5,14 +5,14 @@ Importing this loads nothing else: torch is loaded when one of the two is first 
 
 from typing import TYPE_CHECKING, Any
 
-from corpora.interrupts import end_quietly_while_loading
+from corpora.system.interrupts import end_quietly_while_loading
 
 if TYPE_CHECKING:
-    from modeling.encoder import Encoder
-    from modeling.tagger import Tagger
+    from modeling.predict.encoder import Encoder
+    from modeling.predict.tagger import Tagger
 
 __all__ = ["Encoder", "Tagger"]
-_MODULES = {"Encoder": "modeling.encoder", "Tagger": "modeling.tagger"}
+_MODULES = {"Encoder": "modeling.predict.encoder", "Tagger": "modeling.predict.tagger"}
 
 
 def __getattr__(name: str) -> Any:

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, Self, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from corpora.parsing import parse_json, read_json
+from corpora.system.parsing import parse_json, read_json
 
 _C = TypeVar("_C", bound="Config")
 

@@ -16,8 +16,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from corpora.arguments import ArgumentParser
 from corpora.errors import CorpusError, UsageError
+from corpora.system.arguments import ArgumentParser
 
 ABOUT = __doc__
 KIND = "model"
@@ -33,11 +33,11 @@ def publish(
     ``modeling.evaluate`` wrote (default: ``RUN/evaluation``, where there is one). Raises
     ``CorpusError`` where there is no finished model, or the version holds other files.
     """
-    from corpora import store  # noqa: PLC0415 - for --help
-    from corpora.files import take_away  # noqa: PLC0415
-    from corpora.journal import sealed  # noqa: PLC0415
-    from corpora.plan import fingerprint_of  # noqa: PLC0415
-    from corpora.shards import link_or_copy, sha256_of, write_json  # noqa: PLC0415
+    from corpora.datasets.shards import link_or_copy, sha256_of, write_json  # noqa: PLC0415
+    from corpora.runs.journal import sealed  # noqa: PLC0415
+    from corpora.runs.plan import fingerprint_of  # noqa: PLC0415
+    from corpora.store import versions as store  # noqa: PLC0415 - for --help
+    from corpora.system.files import take_away  # noqa: PLC0415
 
     files = _files(run, evaluation)
     hashes = {name: sha256_of(path) for name, path in files.items()}
@@ -57,9 +57,9 @@ def publish(
 
 def _files(run: Path, evaluation: Path | None) -> Mapping[str, Path]:
     """What is published, by its name there."""
-    from modeling.archive import files_in  # noqa: PLC0415 - for --help
-    from modeling.finetuning.base import find_model  # noqa: PLC0415
-    from modeling.finetuning.summary import find_tagger, has_tagger  # noqa: PLC0415
+    from modeling.finetune.base import find_model  # noqa: PLC0415
+    from modeling.finetune.summary import find_tagger, has_tagger  # noqa: PLC0415
+    from modeling.predict.archive import files_in  # noqa: PLC0415 - for --help
 
     model = find_tagger(run).path if has_tagger(run) else find_model(run)
     if evaluation is not None and not evaluation.is_dir():

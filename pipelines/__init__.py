@@ -1,5 +1,5 @@
 """What is run over much text: options and wiring. Beam is met in ``pipelines.run`` alone."""
 
-from corpora.interrupts import end_quietly_while_loading
+from corpora.system.interrupts import end_quietly_while_loading
 
 end_quietly_while_loading()

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from corpora.errors import UsageError
-from corpora.plan import InputFile, Plan, Stage, Unit, describe_file
+from corpora.runs.plan import InputFile, Plan, Stage, Unit, describe_file
 from pipelines.graph import Phase, Run
 from pipelines.options import CommonOptions, option
 from pipelines.run import run
@@ -117,7 +117,7 @@ class Options(CommonOptions):
 
 def plan(options: Options) -> Plan:
     """Find the shards: a unit each; first of all, one unit chooses among the forms."""
-    from corpora.dataset_inputs import find_shards
+    from corpora.runs.dataset_inputs import find_shards
 
     is_gated = options.policy == "gated"
     gate = {"min_link_prob": options.min_link_prob, "min_prior": options.min_prior}
@@ -149,8 +149,8 @@ def plan(options: Options) -> Plan:
 
 def _language_of(files: Sequence[InputFile]) -> str | None:
     """The language of the first document."""
-    from corpora.schemas import SCHEMAS
-    from corpora.shards import read_batches
+    from corpora.datasets.schemas import SCHEMAS
+    from corpora.datasets.shards import read_batches
 
     for file in files:
         for batch in read_batches(file.check(), SCHEMAS["documents"], columns=("lang",)):
@@ -159,7 +159,7 @@ def _language_of(files: Sequence[InputFile]) -> str | None:
 
 
 def _forms_files(path: Path) -> dict[str, InputFile]:
-    from corpora.shards import open_dataset
+    from corpora.datasets.shards import open_dataset
 
     if path.is_file():
         return {TABLE: describe_file(TABLE, path)}
@@ -181,7 +181,7 @@ def _lexicon_of(options: Options, *, is_gated: bool) -> dict[str, Any] | None:
 
     That is None where all documents have all words; the whole is None for other forms.
     """
-    from corpora.shards import open_dataset
+    from corpora.datasets.shards import open_dataset
 
     dataset = None if options.forms.is_file() else open_dataset(options.forms)
     if dataset is None or dataset.schema.name != "lexicon":
@@ -233,7 +233,7 @@ def _word_filter(options: Options) -> "WordFilter":
 
 def choose(units: Any, options: Options, run: Run) -> Any:
     """Choose what each form means, and the forms that pass."""
-    from corpora.form_dictionary import Gate
+    from corpora.matching.form_dictionary import Gate
     from pipelines.transforms.forms import (
         ChooseForms,
         ChooseWords,
@@ -270,7 +270,7 @@ def choose(units: Any, options: Options, run: Run) -> Any:
 
 def augment(units: Any, options: Options, run: Run) -> Any:
     """Match what was chosen in documents, and write them with more mentions."""
-    from corpora.form_dictionary import Matching
+    from corpora.matching.form_dictionary import Matching
     from pipelines.transforms.documents import ReadDocuments
     from pipelines.transforms.forms import AddMentions
 

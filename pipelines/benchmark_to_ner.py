@@ -14,10 +14,11 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from corpora.build import Build
 from corpora.errors import UsageError
+from corpora.hashing.splits import SPLITS, parse_ratios
 from corpora.ner.layout import FORMATS, SCHEMES
-from corpora.plan import (
+from corpora.runs.build import Build
+from corpora.runs.plan import (
     InputFile,
     Plan,
     Unit,
@@ -26,7 +27,6 @@ from corpora.plan import (
     find_inputs,
     make_units,
 )
-from corpora.splits import SPLITS, parse_ratios
 from pipelines.graph import Phase, Run
 from pipelines.options import CommonOptions, option
 from pipelines.run import run
@@ -208,11 +208,11 @@ PHASES = (Phase(graph),)
 
 def write_side_files(build: Build) -> None:
     """Write what each file holds, the card, and the forms of the dictionaries."""
-    from corpora.card import to_json, to_markdown
-    from corpora.health import examine_columns
+    from corpora.datasets.shards import write_json, write_text
+    from corpora.ner.card import to_json, to_markdown
     from corpora.ner.entity_dictionary import forms, read_dictionary
+    from corpora.ner.health import examine_columns
     from corpora.ner.sources import list_sources, to_tsv, with_sources
-    from corpora.shards import write_json, write_text
 
     parameters = build.plan.parameters
     sources = list_sources(build.counters, parameters["layouts"], parameters["splits"])
@@ -249,9 +249,9 @@ def _columns(shards: Iterable[Path], split: str) -> "Iterator[SentenceColumns]":
 def _read_columns(shards: Iterable[Path], split: str) -> "Iterator[SentenceColumns]":
     import pyarrow.compute as pc
 
+    from corpora.datasets.schemas import SCHEMAS
+    from corpora.datasets.shards import read_batches
     from corpora.ner.columns import SentenceColumns
-    from corpora.schemas import SCHEMAS
-    from corpora.shards import read_batches
 
     for path in shards:
         for batch in read_batches(path, SCHEMAS["ner"], columns=("split", "tokens", "tags")):

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import corpora
-from corpora.plan import InputFile, Unit
+from corpora.runs.plan import InputFile, Unit
 
 
 class Carrier:

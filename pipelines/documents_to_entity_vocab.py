@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from corpora.build import Build
 from corpora.document import ORIGINS
 from corpora.errors import UsageError
-from corpora.plan import InputFile, Plan, Stage, Unit, describe_file
+from corpora.runs.build import Build
+from corpora.runs.plan import InputFile, Plan, Stage, Unit, describe_file
 from pipelines.graph import Phase, Run
 from pipelines.options import CommonOptions, option
 from pipelines.run import run
@@ -76,7 +76,7 @@ class Options(CommonOptions):
 
 def plan(options: Options) -> Plan:
     """Find the shards of documents, and plan a unit for each, and for each part of the counts."""
-    from corpora.dataset_inputs import find_shards
+    from corpora.runs.dataset_inputs import find_shards
 
     _check(options)
     files = find_shards(options.input, "documents", exclude=options.exclude)[: options.limit]
@@ -122,7 +122,7 @@ def _check(options: Options) -> None:
 
 
 def _auxiliary(options: Options) -> dict[str, InputFile]:
-    from corpora.shards import open_dataset
+    from corpora.datasets.shards import open_dataset
 
     files = {}
     if options.equivalents:
@@ -208,7 +208,7 @@ def merge(units: Any, options: Options, run: Run) -> Any:
 
 def choose(units: Any, options: Options, run: Run) -> Any:
     """Choose the entities, and give them ids."""
-    from corpora.entity_choice import Rules
+    from corpora.entities.choice import Rules
     from pipelines.transforms.entities import ChooseEntities, NumberEntities
     from pipelines.transforms.stages import ListShards
 
@@ -298,10 +298,10 @@ def _previous(auxiliary: Mapping[str, InputFile]) -> list[InputFile]:
 
 def write_side_files(build: Build) -> None:
     """Write the exports, the coverage and the report, from the finished shards alone."""
-    from corpora import entity_exports as exports
-    from corpora.entity_choice import changes
-    from corpora.entity_vocab import read_vocab
-    from corpora.shards import write_text
+    from corpora.datasets.shards import write_text
+    from corpora.entities import exports
+    from corpora.entities.choice import changes
+    from corpora.entities.vocabulary import read_vocab
 
     shards = build.shard_paths("")
     names = exports.Names(shards, _members(build.plan.auxiliary, shards))
@@ -321,8 +321,8 @@ def write_side_files(build: Build) -> None:
 
 def _members(auxiliary: Mapping[str, InputFile], vocab: Sequence[Path]) -> dict[str, list[str]]:
     """The equivalents of each entity of the vocabulary, in the order of the table."""
-    from corpora.entity_exports import members_of, read_equivalents
-    from corpora.entity_vocab import read_vocab
+    from corpora.entities.exports import members_of, read_equivalents
+    from corpora.entities.vocabulary import read_vocab
 
     if EQUIVALENTS not in auxiliary:
         return {}
@@ -332,8 +332,8 @@ def _members(auxiliary: Mapping[str, InputFile], vocab: Sequence[Path]) -> dict[
 
 def next_steps(options: Options) -> list[str]:
     """What to look at, and what to type next."""
-    from corpora.entity_exports import told_of_pages
-    from corpora.shards import read_description
+    from corpora.datasets.shards import read_description
+    from corpora.entities.exports import told_of_pages
 
     output = options.output
     told = told_of_pages(read_description(output)["counters"])

@@ -15,16 +15,16 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from corpora.build import Build, Scratch
 from corpora.document import ORIGINS
 from corpora.errors import CorpusError, UsageError
-from corpora.plan import InputFile, Plan, Stage, Unit, describe_file, fingerprint_of
+from corpora.runs.build import Build, Scratch
+from corpora.runs.plan import InputFile, Plan, Stage, Unit, describe_file, fingerprint_of
 from pipelines.graph import Phase, Run
 from pipelines.options import CommonOptions, option
 from pipelines.run import run
 
 if TYPE_CHECKING:
-    from corpora.examples import Rules
+    from corpora.examples.maker import Rules
 
 log = logging.getLogger(__name__)
 ABOUT = __doc__
@@ -114,8 +114,8 @@ class Options(CommonOptions):
 
 def plan(options: Options) -> Plan:
     """Find the shards, the tokenizer and the vocabulary: a unit for each shard."""
-    from corpora.dataset_inputs import find_shards
-    from corpora.tokenizers import Tokenizer
+    from corpora.runs.dataset_inputs import find_shards
+    from corpora.tokenization.tokenizers import Tokenizer
 
     _check(options)
     files = find_shards(options.input, "documents", exclude=options.exclude)[: options.limit]
@@ -191,7 +191,7 @@ def _origins(options: Options) -> list[str]:
 
 def _identity(vocab: Path | None) -> dict[str, Any]:
     """The ids of a vocabulary, and the hash of its shards."""
-    from corpora.shards import open_dataset
+    from corpora.datasets.shards import open_dataset
 
     if vocab is None:
         return {"n_entities": 0, "entity_vocab_sha256": None}
@@ -201,7 +201,7 @@ def _identity(vocab: Path | None) -> dict[str, Any]:
 
 
 def _auxiliary(options: Options) -> dict[str, InputFile]:
-    from corpora.shards import open_dataset
+    from corpora.datasets.shards import open_dataset
 
     files = {}
     is_file = options.tokenizer.is_file()
@@ -218,7 +218,7 @@ def _auxiliary(options: Options) -> dict[str, InputFile]:
 
 def sample(units: Any, options: Options, run: Run) -> Any:
     """Find the shares of all documents, which decide what is held out."""
-    from corpora.held_out import COLUMNS
+    from corpora.examples.validation import COLUMNS
     from pipelines.transforms.documents import ReadDocuments
     from pipelines.transforms.examples import FindShares
 
@@ -251,7 +251,7 @@ def merge(units: Any, options: Options, run: Run) -> Any:
 
 def make(units: Any, options: Options, run: Run) -> Any:
     """Make examples of documents, and write them."""
-    from corpora.examples import COLUMNS
+    from corpora.examples.maker import COLUMNS
     from pipelines.transforms.documents import ReadDocuments
     from pipelines.transforms.examples import MakeExamples
 
@@ -283,8 +283,8 @@ def _named(prefix: str, files: Mapping[str, InputFile]) -> list[InputFile]:
 
 
 def _rules(options: Options) -> "Rules":
-    from corpora.example_mentions import MentionRules
-    from corpora.examples import Rules
+    from corpora.examples.maker import Rules
+    from corpora.examples.mentions import MentionRules
 
     mentions = MentionRules(
         origins=tuple(_origins(options)),
@@ -309,9 +309,10 @@ def write_side_files(build: Build) -> None:
     Raises ``CorpusError`` where all examples of several documents are of one split, though two
     were asked for.
     """
-    from corpora import example_losses, example_report
-    from corpora.shards import write_text
-    from corpora.tokenizers import Tokenizer
+    from corpora.datasets.shards import write_text
+    from corpora.examples import losses as example_losses
+    from corpora.examples import report as example_report
+    from corpora.tokenization.tokenizers import Tokenizer
 
     parameters = build.plan.parameters
     summary = example_report.summarize(
@@ -334,7 +335,7 @@ def write_side_files(build: Build) -> None:
 
 def _check_splits(n_documents: Mapping[str, int], *, held_out: float) -> None:
     """Look at the documents of each split that have examples; it was chosen among all."""
-    from corpora.examples import HELD_OUT, TRAIN
+    from corpora.examples.maker import HELD_OUT, TRAIN
 
     n_train, n_held_out = n_documents[TRAIN], n_documents[HELD_OUT]
     if not n_train and not n_held_out:

@@ -14,9 +14,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from corpora.build import Build
 from corpora.errors import CorpusError, UsageError
-from corpora.plan import InputFile, Plan, Stage, Unit, describe_file
+from corpora.runs.build import Build
+from corpora.runs.plan import InputFile, Plan, Stage, Unit, describe_file
 from pipelines.graph import Phase, Run
 from pipelines.options import CommonOptions, option
 from pipelines.run import run
@@ -97,7 +97,7 @@ class Options(CommonOptions):
 
 def plan(options: Options) -> Plan:
     """Find the shards, cut them into slices, and plan the stages."""
-    from corpora.dataset_inputs import find_shards
+    from corpora.runs.dataset_inputs import find_shards
 
     _check(options)
     files = find_shards(options.input, "documents", exclude=options.exclude)[: options.limit]
@@ -144,9 +144,9 @@ def _check(options: Options) -> None:
 
 def _look(files: Sequence[InputFile]) -> tuple[str, bool]:
     """What the symbols of the first document are that is not empty, and whether it is Chinese."""
+    from corpora.datasets.schemas import SCHEMAS
+    from corpora.datasets.shards import read_batches
     from corpora.lexicon.streams import is_chinese, kind_of
-    from corpora.schemas import SCHEMAS
-    from corpora.shards import read_batches
 
     for file in files:
         for batch in read_batches(file.check(), SCHEMAS["documents"], columns=("lang", "text")):
@@ -158,9 +158,9 @@ def _look(files: Sequence[InputFile]) -> tuple[str, bool]:
 
 def _are_traditional(files: Sequence[InputFile]) -> bool:
     """Whether the first documents of any shard are in traditional script; needs OpenCC then."""
+    from corpora.datasets.schemas import SCHEMAS
+    from corpora.datasets.shards import read_batches
     from corpora.lexicon.known import check_opencc, is_traditional
-    from corpora.schemas import SCHEMAS
-    from corpora.shards import read_batches
 
     for file in files:
         for batch in islice(read_batches(file.check(), SCHEMAS["documents"], columns=("text",)), 1):
@@ -312,8 +312,8 @@ PHASES = (
 
 def write_side_files(build: Build) -> None:
     """Write the words as a table, and the page."""
+    from corpora.datasets.shards import write_text
     from corpora.lexicon.report import page_lines, read_page, table_lines
-    from corpora.shards import write_text
 
     shards = build.shard_paths("")
     write_text(build.side / "lexicon.tsv", table_lines(shards))

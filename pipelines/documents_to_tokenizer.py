@@ -13,15 +13,15 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from corpora.build import Build
 from corpora.errors import UsageError
-from corpora.plan import InputFile, Plan, Stage, Unit
+from corpora.runs.build import Build
+from corpora.runs.plan import InputFile, Plan, Stage, Unit
 from pipelines.graph import Phase, Run
 from pipelines.options import CommonOptions, option
 from pipelines.run import run
 
 if TYPE_CHECKING:
-    from corpora.tokenizer_learning import Rules
+    from corpora.tokenization.learning import Rules
 
 ABOUT = __doc__
 DATASETS = {"": "pieces"}
@@ -67,7 +67,7 @@ class Options(CommonOptions):
 
 def plan(options: Options) -> Plan:
     """Find the shards of documents, and plan a unit for each, and one that learns from all."""
-    from corpora.dataset_inputs import find_shards
+    from corpora.runs.dataset_inputs import find_shards
 
     _check(options)
     files = find_shards(options.input, "documents", exclude=options.exclude)[: options.limit]
@@ -86,7 +86,7 @@ def plan(options: Options) -> Plan:
 
 
 def _rules(options: Options) -> "Rules":
-    from corpora.tokenizer_learning import Rules
+    from corpora.tokenization.learning import Rules
 
     return Rules(
         size=options.size,
@@ -99,7 +99,7 @@ def _rules(options: Options) -> "Rules":
 
 
 def _check(options: Options) -> None:
-    from corpora.tokenizer_learning import MIN_SIZE
+    from corpora.tokenization.learning import MIN_SIZE
 
     if options.size < MIN_SIZE:
         raise UsageError(f"--size {options.size}: must be at least {MIN_SIZE}.")
@@ -164,10 +164,10 @@ PHASES = (Phase(count, "count"), Phase(merge, "merge"), Phase(learn))
 
 def write_side_files(build: Build) -> None:
     """Write the tokenizer and the report, from the finished shard and the counters alone."""
-    from corpora.schemas import SCHEMAS
-    from corpora.shards import read_batches, write_text
-    from corpora.tokenizer_report import report
-    from corpora.tokenizers import Tokenizer, wordpiece
+    from corpora.datasets.schemas import SCHEMAS
+    from corpora.datasets.shards import read_batches, write_text
+    from corpora.tokenization.report import report
+    from corpora.tokenization.tokenizers import Tokenizer, wordpiece
 
     [shard] = build.shard_paths("")
     pieces = [

@@ -5,8 +5,8 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 
-from corpora.build import Build
-from corpora.plan import Unit
+from corpora.runs.build import Build
+from corpora.runs.plan import Unit
 from pipelines.carried import Carrier
 from pipelines.graph import Graph, Phase, Run, needed
 from pipelines.options import CommonOptions

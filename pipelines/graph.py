@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from corpora.plan import InputFile, Plan
+from corpora.runs.plan import InputFile, Plan
 
 if TYPE_CHECKING:
     from pipelines.transforms.shards import WriteShards

@@ -8,7 +8,7 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from corpora.plan import Unit
+from corpora.runs.plan import Unit
 from pipelines.graph import Graph, Run
 
 _units: Iterable[Unit] = ()

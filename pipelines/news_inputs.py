@@ -10,7 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from corpora.errors import CorpusError, UsageError
-from corpora.plan import InputFile, Unit, describe_file, describe_files, find_inputs, make_units
+from corpora.runs.plan import (
+    InputFile,
+    Unit,
+    describe_file,
+    describe_files,
+    find_inputs,
+    make_units,
+)
 
 if TYPE_CHECKING:
     from pipelines.news_to_documents import Options
@@ -80,7 +87,7 @@ def archive_units(
     patterns: Sequence[str], options: "Options", *, range_bytes: int
 ) -> Iterator[Unit]:
     """Cut archives into ranges; ``--limit`` counts records."""
-    from corpora.news.archives import cut
+    from corpora.warc.archives import cut
 
     number, left = 0, options.limit
     for file in _find(patterns, "--warc", options.exclude):
@@ -112,7 +119,7 @@ def page_units(options: "Options") -> tuple[list[Unit], dict[str, InputFile]]:
 
 def earlier_units(previous: Sequence[str]) -> Iterator[Unit]:
     """A unit for each shard of the datasets whose articles are not taken again."""
-    from corpora.dataset_inputs import find_shards
+    from corpora.runs.dataset_inputs import find_shards
 
     if not previous:
         return

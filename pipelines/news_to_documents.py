@@ -13,10 +13,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from corpora.build import Build
 from corpora.errors import UsageError
-from corpora.language_tags import primary_language
-from corpora.plan import InputFile, Plan, Stage, Unit
+from corpora.runs.build import Build
+from corpora.runs.plan import InputFile, Plan, Stage, Unit
+from corpora.segmentation.language_tags import primary_language
 from pipelines.graph import Phase, Run
 from pipelines.news_inputs import (
     archive_units,
@@ -332,8 +332,8 @@ PHASES = (
 
 def write_side_files(build: Build) -> None:
     """Write the list of doubles and the report."""
+    from corpora.datasets.shards import write_text
     from corpora.news.report import doubles_lines, to_markdown
-    from corpora.shards import write_text
 
     notes = [note for receipt in build.finished for note in receipt.notes]
     write_text(build.side / "doubles.tsv", doubles_lines(notes))

@@ -8,9 +8,9 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions, PortableOptions
 
+from corpora.datasets.shards import write_text
 from corpora.errors import UsageError
-from corpora.plan import Unit
-from corpora.shards import write_text
+from corpora.runs.plan import Unit
 from pipelines.engine import Job
 from pipelines.graph import Graph, Run
 from pipelines.in_memory import make_pipeline

@@ -6,7 +6,7 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from corpora.plan import Plan, Unit
+from corpora.runs.plan import Plan, Unit
 from pipelines.graph import Graph, Phase, Run, needed
 from pipelines.options import CommonOptions
 

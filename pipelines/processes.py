@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from corpora.errors import CorpusError
-from corpora.plan import Unit
+from corpora.runs.plan import Unit
 from pipelines.failures import WorkerDiedError, failure_of
 from pipelines.graph import Graph, Run
 

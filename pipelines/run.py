@@ -28,8 +28,8 @@ from pathlib import Path
 from typing import Any
 
 from corpora.errors import CorpusError, TooManyRejectsError, UsageError
-from corpora.plan import version_of_code
-from corpora.record_errors import INTERNAL_ERROR
+from corpora.runs.plan import version_of_code
+from corpora.runs.record_errors import INTERNAL_ERROR
 from pipelines.engine import describe, jobs_of, runner_of
 from pipelines.failures import WorkerDiedError, explain, failure_of
 from pipelines.options import CommonOptions, parse_options
@@ -87,7 +87,7 @@ def _say(lines: Sequence[str]) -> None:
 
 def _run(pipeline: Any, options: CommonOptions) -> list[str]:
     """Do what is to be done; returns what is to be said."""
-    from corpora.build import hold
+    from corpora.runs.build import hold
 
     start = time.monotonic()
     with hold(options.output, partial(_plan, pipeline, options)) as build:
@@ -120,7 +120,7 @@ def _plan(pipeline: Any, options: CommonOptions) -> Any:
 
 def _check_inputs(plan: Any, output: Path) -> None:
     """Refuse to read what an earlier run wrote into the output."""
-    from corpora.journal import published_files
+    from corpora.runs.journal import published_files
 
     ours = {os.path.realpath(output / name) for name in published_files(output)}
     for file in plan.inputs:

@@ -13,14 +13,14 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
-from corpora.alignment import NESTED, Nested
-from corpora.build import Build
 from corpora.document import Sentence
 from corpora.errors import UsageError
-from corpora.expat_version import warn_of_old_expat
-from corpora.plan import Plan, describe_file, describe_files, find_inputs, make_units
-from corpora.sampling import choose_all
-from corpora.splits import SPLITS, parse_ratios, read_split_file
+from corpora.hashing.sampling import choose_all
+from corpora.hashing.splits import SPLITS, parse_ratios, read_split_file
+from corpora.ner.alignment import NESTED, Nested
+from corpora.runs.build import Build
+from corpora.runs.plan import Plan, describe_file, describe_files, find_inputs, make_units
+from corpora.system.expat_version import warn_of_old_expat
 from corpora.tei.edition import edition_path, load_edition
 from pipelines.graph import Phase, Run
 from pipelines.options import CommonOptions, option
@@ -127,10 +127,10 @@ PHASES = (Phase(graph),)
 
 def write_side_files(build: Build) -> None:
     """Write CoNLL, JSON, the splits and the card from the finished shards."""
-    from corpora.card import to_json, to_markdown
-    from corpora.health import examine
+    from corpora.datasets.shards import write_json, write_text
+    from corpora.ner.card import to_json, to_markdown
+    from corpora.ner.health import examine
     from corpora.ner.json import write_json as write_ner_json
-    from corpora.shards import write_json, write_text
 
     shards = build.shard_paths("ner")
     sources = _sources(shards)
@@ -167,7 +167,7 @@ def _sources(shards: Sequence[Path]) -> dict[str, Callable[[], Iterator[Sentence
 
 def _sentences(shards: Sequence[Path], split: str | None = None) -> Iterator[Sentence]:
     """Read the sentences of a split, or of all, that have a token."""
-    from corpora.shards import read_tagged
+    from corpora.datasets.shards import read_tagged
 
     return (s for path in shards for s in read_tagged(path, split=split) if s.tokens)
 

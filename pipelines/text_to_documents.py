@@ -21,7 +21,7 @@ from typing import Any
 
 from corpora.document import Rejected
 from corpora.errors import UsageError
-from corpora.plan import InputFile, Plan, Stage, Unit, describe_files, find_inputs, make_units
+from corpora.runs.plan import InputFile, Plan, Stage, Unit, describe_files, find_inputs, make_units
 from corpora.text.characters import Normalization
 from pipelines.graph import Phase, Run
 from pipelines.options import CommonOptions, option
@@ -202,7 +202,7 @@ def _cut(units: Iterable[Unit], settings: Mapping[str, Any]) -> Iterator[Unit]:
 
 def _parts(unit: Unit, of_run: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """The parts of a unit's file; nothing but an empty one where it cannot be cut."""
-    from corpora.record_errors import read_record
+    from corpora.runs.record_errors import read_record
     from corpora.text.encodings import CUTTABLE
     from corpora.text.formats import BORDERS, cut
     from corpora.text.opening import TextError, archive_kind

@@ -7,12 +7,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from corpora.build import Scratch
+from corpora.datasets.rows import row_of
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import ShardWriter
 from corpora.document import Document, Rejected
-from corpora.receipts import Accounting, Receipt, sorted_counts, write_receipt
-from corpora.rows import row_of
-from corpora.schemas import SCHEMAS
-from corpora.shards import ShardWriter
+from corpora.runs.build import Scratch
+from corpora.runs.receipts import Accounting, Receipt, sorted_counts, write_receipt
 from pipelines.outcomes import Counts, Filtered, Passed, Rows, Written, Yield
 
 MERGED = -1

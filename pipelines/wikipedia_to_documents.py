@@ -17,10 +17,18 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from corpora.build import BUILD, PIECES, Build
 from corpora.errors import CorpusError, UsageError
-from corpora.expat_version import warn_of_old_expat
-from corpora.plan import InputFile, Plan, Stage, Unit, describe_file, describe_files, find_inputs
+from corpora.runs.build import BUILD, PIECES, Build
+from corpora.runs.plan import (
+    InputFile,
+    Plan,
+    Stage,
+    Unit,
+    describe_file,
+    describe_files,
+    find_inputs,
+)
+from corpora.system.expat_version import warn_of_old_expat
 from pipelines.graph import Phase, Run
 from pipelines.options import CommonOptions, option
 from pipelines.run import run
@@ -214,9 +222,9 @@ def _abbreviations(
     That of ``--abbreviations``, or, where we have none, that of the earlier run (its sentences are
     taken over), or one that is learned from the first pages, whatever ``--limit`` says.
     """
-    from corpora.abbreviations import learn
-    from corpora.sentence_tables import read_toml
-    from corpora.sentences import has_table
+    from corpora.segmentation.abbreviations import learn
+    from corpora.segmentation.sentences import has_table
+    from corpora.segmentation.tables import read_toml
     from corpora.wikipedia.dump import read_pages_of
     from corpora.wikipedia.readers import reader_of
 
@@ -328,8 +336,8 @@ PHASES = (Phase(parse, "extract", merge), Phase(finish))
 
 def write_side_files(build: Build) -> None:
     """Write the report."""
-    from corpora.abbreviations import to_toml
-    from corpora.shards import write_text
+    from corpora.datasets.shards import write_text
+    from corpora.segmentation.abbreviations import to_toml
     from corpora.wikipedia.report import to_markdown
 
     write_text(build.side / "report.md", [to_markdown(build)])

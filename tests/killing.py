@@ -71,7 +71,7 @@ def tei(_: Path) -> Scenario:
     """A few letters, in several units."""
     letters = DATA / "letters"
     options = ["--input", f"{letters}/*.xml", "--edition", str(letters / "edition.toml")]
-    return Scenario(Run("pipelines.tei_to_ner", options, {("corpora.plan", "UNIT_FILES"): 3}))
+    return Scenario(Run("pipelines.tei_to_ner", options, {("corpora.runs.plan", "UNIT_FILES"): 3}))
 
 
 def wikipedia(folder: Path) -> Scenario:
@@ -226,7 +226,7 @@ class Killer:
 
 def verify_all(output: Path) -> int:
     """Verify what is in force: the run, or where there is none, each dataset."""
-    from corpora.inspection import verify
+    from corpora.store.inspection import verify
 
     markers = [output / "run.json"]
     if not markers[0].exists():
@@ -302,9 +302,13 @@ def killer(name: str, *, workers: int = 1) -> Iterator[Killer]:
         (folder / "inputs").mkdir()
         scenario = SCENARIOS[name](folder / "inputs")
         import_module(scenario.run.pipeline)
-        for module in ("corpora.inspection", "corpora.build", "corpora.repeated_ids"):
+        for module in (
+            "corpora.store.inspection",
+            "corpora.runs.build",
+            "corpora.datasets.repeated_ids",
+        ):
             import_module(module)
-        import_module("corpora.code").code_hash()
+        import_module("corpora.runs.code").code_hash()
         gc.freeze()  # or each copy would copy what it only looks through
         yield Killer(folder, scenario, workers=workers)
 

@@ -38,6 +38,42 @@ def test_imports_keep_their_direction(file):
     assert not wrong, f"{package} must not import {wrong}"
 
 
+ROOMS = (
+    *("errors", "system", "document", "hashing", "tagging", "segmentation", "warc", "datasets"),
+    *("runs", "matching", "diff", "store", "tei", "text", "wikipedia", "entities", "ner", "news"),
+    *("crawl", "lexicon", "tokenization", "examples"),
+)
+"""Rooms of ``corpora``: each imports only from those before it."""
+COMMANDS = {"health", "shards"}  # two lines each: what they start lies in a room
+
+
+def rooms_imported(file: Path) -> set[str]:
+    """Rooms of ``corpora`` that a module of it imports, at its top or in its functions."""
+    names = set()
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module == "corpora":
+            names.update(f"corpora.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.add(node.module)
+        elif isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+    parts = (name.split(".") for name in names)
+    return {found[1] for found in parts if found[0] == "corpora" and len(found) > 1}
+
+
+def test_rooms_of_corpora_import_only_from_rooms_before_them():
+    upward = {}
+    for file in sorted((ROOT / "corpora").rglob("*.py")):
+        room = file.relative_to(ROOT / "corpora").parts[0].removesuffix(".py")
+        if room in COMMANDS or room == "__init__":
+            continue
+        allowed = {*ROOMS[: ROOMS.index(room) + 1], "__version__"}
+        if wrong := rooms_imported(file) - allowed:
+            upward[file.relative_to(ROOT).as_posix()] = wrong
+
+    assert not upward
+
+
 def test_beam_is_loaded_only_where_graphs_are_made_and_run():
     meets = {f.relative_to(ROOT).as_posix() for f in MODULES if "apache_beam" in imported(f)}
 

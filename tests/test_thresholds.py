@@ -9,32 +9,27 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from corpora import (
-    examples,
-    form_dictionary,
-    form_table,
-    repeated_ids,
-    sentences,
-    shards,
-    surface_forms,
-)
-from corpora import title_matches as matches
-from corpora.entity_counts import BATCH_ROWS, batches_of, by_part
-from corpora.form_dictionary import MEANINGS, Gate, choose_forms
-from corpora.form_table import FormTable, build_form_table
+from corpora.datasets import repeated_ids, shards
+from corpora.datasets.repeated_ids import find_repeated
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import ShardWriter, read_batches
+from corpora.entities.counts import BATCH_ROWS, batches_of, by_part
+from corpora.examples import maker as examples
+from corpora.hashing.tokens import Runs, hash_strings
 from corpora.lexicon import counting
+from corpora.matching import form_dictionary, form_table, surface_forms
+from corpora.matching import title_matches as matches
+from corpora.matching.form_dictionary import MEANINGS, Gate, choose_forms
+from corpora.matching.form_table import FormTable, build_form_table
+from corpora.matching.surface_forms import SurfaceMatcher
 from corpora.ner import forms as ner_forms
 from corpora.ner.columns import SentenceColumns
-from corpora.ner.hashing import Runs, hash_strings
-from corpora.repeated_ids import find_repeated
-from corpora.schemas import SCHEMAS
-from corpora.sentences import segmenter
-from corpora.shards import ShardWriter, read_batches
-from corpora.surface_forms import SurfaceMatcher
-from corpora.tokenizer_learning import _LINE, _REPEATS, _lines
+from corpora.segmentation import sentences
+from corpora.segmentation.sentences import segmenter
+from corpora.tokenization.learning import _LINE, _REPEATS, _lines
+from corpora.tokenization.word_counts import _GROUP, N_CODES, WordCounter, Words
 from corpora.wikipedia import redirects, templates, titles
 from corpora.wikipedia.redirects import RedirectTable, build_table
-from corpora.word_counts import _GROUP, N_CODES, WordCounter, Words
 from modeling.data.examples import _smallest
 
 

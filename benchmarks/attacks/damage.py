@@ -77,10 +77,10 @@ def wrong_insides(one: Try) -> str:
 
     assert one.call(change).status == 0
     commands: list[tuple[str, tuple[object, ...]]] = [
-        ("corpora.inspection", ("verify", output)),
-        ("corpora.inspection", ("verify", output, "--rows")),
-        ("corpora.inspection", ("show", output / name)),
-        ("corpora.store_commands", ("publish", output, one.folder / "store" / "x")),
+        ("corpora.store.inspection", ("verify", output)),
+        ("corpora.store.inspection", ("verify", output, "--rows")),
+        ("corpora.store.inspection", ("show", output / name)),
+        ("corpora.store", ("publish", output, one.folder / "store" / "x")),
     ]
     if name == "documents":
         vocabulary = ("--input", output / "documents", "--output", one.folder / "vocab")
@@ -136,7 +136,7 @@ def damaged_pieces(one: Try) -> str:
 
 def _killed_run(one: Try) -> tuple[str, Path, Path]:
     """A run over a packed dump that is killed while its units are done."""
-    from corpora.shards import ShardWriter
+    from corpora.datasets.shards import ShardWriter
 
     kind = one.rng.choice(sorted(_PACKERS))
     dump, output = one.folder / f"x.xml.{kind}", one.folder / "out"

@@ -83,9 +83,9 @@ def _poison(one: Try, output: Path, name: str) -> str:
 
 def _commands(one: Try, output: Path) -> Iterator[tuple[str, tuple[object, ...]]]:
     yield "pipelines.tei_to_ner", (*OPTIONS, "--output", output, "--seed", "2")
-    yield "corpora.inspection", ("verify", output)
-    yield "corpora.store_commands", ("publish", output, one.folder / "store" / "x")
-    yield "corpora.inspection", ("show", output / "documents", "--limit", "1")
+    yield "corpora.store.inspection", ("verify", output)
+    yield "corpora.store", ("publish", output, one.folder / "store" / "x")
+    yield "corpora.store.inspection", ("show", output / "documents", "--limit", "1")
 
 
 @attack("folders", "names in run.json, published.json, dataset.json that lead outside", tries=25)
@@ -163,12 +163,12 @@ def flipped_bits(one: Try) -> str:
         data[one.rng.randrange(len(data))] ^= 1 << one.rng.randrange(8)
     path.write_bytes(data)
     shelf = one.folder / "store" / "x"
-    outcome = one.command("corpora.store_commands", "publish", output, shelf, "--version", "v")
+    outcome = one.command("corpora.store", "publish", output, shelf, "--version", "v")
     if fault := outcome.fault():
         return f"{name}: {fault}"
     if outcome.status != 0:
         return "" if not (shelf / "v").exists() else f"{name}: refused, and there"
-    if one.command("corpora.inspection", "verify", shelf / "v").status != 0:
+    if one.command("corpora.store.inspection", "verify", shelf / "v").status != 0:
         return f"{name}: published, and does not verify"
     there = state_of(shelf / "v")
     lost = {n for n, data in made.items() if n != "run.json" and there.get(n) != data}

@@ -198,7 +198,7 @@ def _tei(_: Try, data: bytes) -> None:
 
 
 def _warc(one: Try, data: bytes) -> None:
-    from corpora.news.archives import cut, read_archive
+    from corpora.warc.archives import cut, read_archive
 
     path = _file(one, data, "x.warc")
     for _ in cut(path, range_bytes=1 << 16):

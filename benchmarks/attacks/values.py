@@ -53,9 +53,9 @@ def file_that_is_read(one: Try) -> str:
     path = one.rng.choice([output / "run.json", output / "documents" / "dataset.json"])
     path.write_text(absurd(one), "utf-8", "surrogatepass")
     for module, argv in (
-        ("corpora.inspection", ("verify", output)),
-        ("corpora.inspection", ("show", output / "documents")),
-        ("corpora.store_commands", ("publish", output, one.folder / "store" / "x")),
+        ("corpora.store.inspection", ("verify", output)),
+        ("corpora.store.inspection", ("show", output / "documents")),
+        ("corpora.store", ("publish", output, one.folder / "store" / "x")),
     ):
         if fault := one.command(module, *argv).fault():
             return f"{path.name}: {module} {argv[0]}: {fault}"
@@ -66,7 +66,7 @@ def file_that_is_read(one: Try) -> str:
 def store(one: Try) -> str:
     """A command ends with a traceback, or removes what is current."""
     output, shelf = build(one), one.folder / "store" / "x"
-    assert one.command("corpora.store_commands", "publish", output, shelf).status == 0
+    assert one.command("corpora.store", "publish", output, shelf).status == 0
     model = one.folder / "model"
     model.mkdir()
     (model / "settings.json").write_text("{}")
@@ -74,7 +74,7 @@ def store(one: Try) -> str:
     path = one.rng.choice([shelf / "history.json", shelf / "current", model / "settings.json"])
     path.write_text(absurd(one), "utf-8", "surrogatepass")
     for argv in (("list", shelf), ("prune", shelf, "--keep", "1", "--keep-for", model)):
-        if fault := one.command("corpora.store_commands", *argv).fault():
+        if fault := one.command("corpora.store", *argv).fault():
             return f"{path.name}: {argv[0]}: {fault}"
     return "" if version.is_dir() else f"{path.name}: the version is gone"
 
@@ -101,7 +101,7 @@ def toml(one: Try) -> str:
 def tokenizer(one: Try) -> str:
     """Loading one ends otherwise than with an error of ours."""
     from corpora.errors import CorpusError
-    from corpora.tokenizers import Tokenizer
+    from corpora.tokenization.tokenizers import Tokenizer
 
     folder = one.folder / "tokenizer"
     folder.mkdir()

@@ -12,8 +12,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from corpora.arguments import ArgumentParser
 from corpora.errors import CorpusError, UsageError
+from corpora.system.arguments import ArgumentParser
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:

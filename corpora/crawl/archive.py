@@ -15,14 +15,14 @@ from pathlib import Path
 from threading import Lock
 from typing import IO, Self
 
-from corpora.build import sync_folder
 from corpora.crawl.archive_index import NAME, ArchiveIndex, Entry, entry_of
 from corpora.crawl.bounds import Used
-from corpora.crawl.warc import Record, info_record
 from corpora.errors import CorpusError, DamagedDatasetError
-from corpora.files import is_one_plain_name, locked, open_own
-from corpora.news.archives import ArchiveRecord, read_archive
-from corpora.news.http import Answer, parse_answer
+from corpora.runs.build import sync_folder
+from corpora.system.files import is_one_plain_name, locked, open_own
+from corpora.warc.archives import ArchiveRecord, read_archive
+from corpora.warc.http import Answer, parse_answer
+from corpora.warc.writer import Record, info_record
 
 ROLL_BYTES = 1_000_000_000
 """A file is closed when it has as many; another goes on."""

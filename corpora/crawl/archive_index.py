@@ -9,7 +9,7 @@ from pathlib import Path
 
 from corpora.crawl.bounds import COUNTED, Used
 from corpora.crawl.urls import parse_url
-from corpora.news.http import parse_answer
+from corpora.warc.http import parse_answer
 
 NAME = "index.sqlite"
 TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})

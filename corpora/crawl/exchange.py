@@ -8,7 +8,6 @@ from corpora.crawl.archive import Archive
 from corpora.crawl.archive_index import TRANSIENT, Entry
 from corpora.crawl.bounds import SiteBounds
 from corpora.crawl.connection import Answer, ExchangeError
-from corpora.crawl.contact import crawler_agent
 from corpora.crawl.lines import Lines
 from corpora.crawl.memory import fetched, parsed, to_fetched
 from corpora.crawl.pace import Clock, Pace, retry_after
@@ -16,8 +15,9 @@ from corpora.crawl.reservations import Decision, decide_by_headers, strictest
 from corpora.crawl.robots import MAX_BYTES as MAX_ROBOTS_BYTES
 from corpora.crawl.types import Fetched, Kind, Reason, Refused, SitePolicy
 from corpora.crawl.urls import Target
-from corpora.crawl.warc import Asked, Response, refusal_record, response_record, revisit_record
-from corpora.news.http import BodyError
+from corpora.warc.contact import crawler_agent
+from corpora.warc.http import BodyError
+from corpora.warc.writer import Asked, Response, refusal_record, response_record, revisit_record
 
 _ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 _UNSAID = frozenset({"private_address"})

@@ -13,7 +13,6 @@ from pathlib import Path
 from corpora.crawl.addresses import Resolver, literal, may_ask, parse_networks, resolve
 from corpora.crawl.archive import Archive, Repair
 from corpora.crawl.bounds import SiteBounds, Used
-from corpora.crawl.contact import AGENT, crawler_agent
 from corpora.crawl.exchange import Exchange, Request
 from corpora.crawl.hosts import ROBOTS, RULES, Errand, HostRules, Hosts
 from corpora.crawl.lines import Lines
@@ -23,6 +22,7 @@ from corpora.crawl.reservations import Decision, TdmRules
 from corpora.crawl.robots import STALE_S, Robots
 from corpora.crawl.types import Fetched, Kind, Refused, SitePolicy
 from corpora.crawl.urls import BadUrlError, Target, parse_url
+from corpora.warc.contact import AGENT, crawler_agent
 
 _UNRESERVED = (*RULES, "sitemap")
 """Kinds that are made for those who come by themselves: no text of the site is in them."""

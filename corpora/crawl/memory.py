@@ -9,8 +9,8 @@ from corpora.crawl.archive_index import Entry
 from corpora.crawl.hosts import KEPT_S, RULES
 from corpora.crawl.types import Fetched, Kind, Reason, Refused, SitePolicy
 from corpora.crawl.urls import Target
-from corpora.crawl.warc import Response
-from corpora.news.http import Answer, BodyError, unpack_body
+from corpora.warc.http import Answer, BodyError, unpack_body
+from corpora.warc.writer import Response
 
 LASTING = (200, 301, 308, 410)
 """Statuses after which a page is asked for in no session again: it is there, moved or gone for

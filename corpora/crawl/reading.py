@@ -1,4 +1,4 @@
-"""What a finder looks at, read in another process under bounds (``corpora/sandbox.py``).
+"""What a finder looks at, read in another process under bounds (``corpora/system/sandbox.py``).
 
 The event loop of a crawl must wait for no page: one whose parser takes the square of its length
 would hold all sites up.
@@ -18,7 +18,7 @@ from corpora.crawl.listings import (
     read_links,
     read_listing,
 )
-from corpora.sandbox import Bounds, Task, TaskError, ask
+from corpora.system.sandbox import Bounds, Task, TaskError, ask
 
 PAGE_BOUNDS, LISTING_BOUNDS = Bounds(seconds=10.0), Bounds(seconds=30.0)
 """An honest page of 10 MB takes two seconds, a list of 50,000 addresses two."""

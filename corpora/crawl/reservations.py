@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from urllib.parse import unquote
 
-from corpora.parsing import parse_json
+from corpora.system.parsing import parse_json
 
 _NO_AI = re.compile(r"(?:^|[\s,:;])noai(?:$|[\s,;])")
 _SAYS_NO = ("no", "n", "0", "?0")

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from corpora.crawl.contact import AGENT
 from corpora.crawl.reservations import (
     Decision,
     ai_agents,
@@ -15,6 +14,7 @@ from corpora.crawl.reservations import (
     strictest,
     usage_lines,
 )
+from corpora.warc.contact import AGENT
 
 MAX_BYTES = 500 << 10
 """What is read of one (RFC 9309, 2.5)."""

@@ -20,7 +20,7 @@ from corpora.crawl.listings import Listing, PageLinks
 from corpora.crawl.reading import read_links_bounded, read_listing_bounded
 from corpora.crawl.tally import PAGES, SiteTally
 from corpora.crawl.types import Fetched, Kind, Refused, SitePolicy
-from corpora.sandbox import TaskError
+from corpora.system.sandbox import TaskError
 
 if TYPE_CHECKING:
     from corpora.crawl.spiders import Finder

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from corpora.crawl.sites import Site
 from corpora.crawl.tally import SiteTally
 from corpora.errors import CorpusError
-from corpora.files import open_own
+from corpora.system.files import open_own
 
 if TYPE_CHECKING:
     from corpora.crawl.archive import Repair

@@ -19,7 +19,7 @@ from corpora.crawl.scrapy_process import LOG, Order, run
 from corpora.crawl.sites import Site
 from corpora.crawl.tally import SiteTally
 from corpora.errors import CorpusError, UsageError
-from corpora.parsing import parse_json
+from corpora.system.parsing import parse_json
 
 SESSION = "session.json"
 _SAY_SECONDS = 15.0
@@ -96,7 +96,7 @@ def check_installed() -> None:
 
 def _choose_session(archive: Path) -> str:
     """The session that is not finished, or a new one."""
-    from corpora.shards import write_json
+    from corpora.datasets.shards import write_json
 
     told = read_session(archive)
     if told and not told["finished"]:
@@ -160,8 +160,8 @@ def _progress(tallies: Sequence[SiteTally]) -> str:
 
 def _write(archive: Path, report: CrawlReport) -> None:
     """Write the report, and then what ``session.json`` says."""
-    from corpora.build import sync_folder
-    from corpora.shards import write_json, write_text
+    from corpora.datasets.shards import write_json, write_text
+    from corpora.runs.build import sync_folder
 
     write_json(archive / f"crawl-{report.session}.report.json", report.to_json())
     write_text(archive / f"crawl-{report.session}.report.md", [to_markdown(report)])

@@ -17,7 +17,7 @@ from corpora.crawl.addresses import literal
 from corpora.crawl.types import ANY_ADDRESS, SitePolicy
 from corpora.crawl.urls import BadUrlError, Target, parse_url, split_host
 from corpora.errors import UsageError
-from corpora.parsing import parse_toml
+from corpora.system.parsing import parse_toml
 
 FINDERS = ("sitemap", "feed", "recursive", "recursive_sitemap")
 

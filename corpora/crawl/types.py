@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from corpora.crawl.addresses import parse_networks
-from corpora.crawl.contact import check_contact
 from corpora.errors import UsageError
+from corpora.warc.contact import check_contact
 
 Kind = Literal["page", "list", "feed", "sitemap", "robots", "tdmrep"]
 """What an address is asked for as. A ``page`` is never asked for again, in no session; the others

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from corpora.arguments import ArgumentParser
 from corpora.errors import CorpusError, UsageError
+from corpora.system.arguments import ArgumentParser
 
 if TYPE_CHECKING:
     from corpora.diff.comparison import Comparison
@@ -127,10 +127,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(arguments: argparse.Namespace) -> list["Comparison"]:
     """Compare, and write what is asked for."""
+    from corpora.datasets.shards import write_text
     from corpora.diff.limits import Limit
     from corpora.diff.page import to_html
     from corpora.diff.report import to_json, to_words
-    from corpora.shards import write_text
 
     if arguments.examples < 0:
         raise UsageError("--examples: must not be negative.")

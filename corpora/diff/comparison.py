@@ -14,12 +14,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpora.diff.hashing import Hashes, hash_columns
+from corpora.datasets.shards import Dataset, open_dataset, read_batches
 from corpora.diff.kinds import Kind, kind_of
 from corpora.diff.limits import Limit, limits_of
 from corpora.diff.measures import Measures, count_account, count_batch, with_rates
 from corpora.errors import DamagedDatasetError
-from corpora.shards import Dataset, open_dataset, read_batches
+from corpora.hashing.rows import Hashes, hash_columns
 
 Rows = npt.NDArray[np.int64]
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from corpora.schemas import Schema
+from corpora.datasets.schemas import Schema
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from corpora.datasets.schemas import SCHEMAS
 from corpora.lexicon.streams import BOUNDARY, OTHER, Ids, Ints
-from corpora.schemas import SCHEMAS
 
 RANGE_WINDOWS = 1 << 21
 """About the most windows that are counted at once: 100 bytes each."""

@@ -11,13 +11,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import read_batches
 from corpora.lexicon.counting import Flags, Floats
 from corpora.lexicon.known import function_words
 from corpora.lexicon.scores import Shares, heads_of, information_at_cuts, tails_of
 from corpora.lexicon.streams import Ints, is_unspaced
 from corpora.lexicon.tables import Strings, Vocabulary
-from corpora.schemas import SCHEMAS
-from corpora.shards import read_batches
 
 FLAGS = ("known", "inner", "compound", "function", "low")
 """What a candidate may be marked with; the bit of each is its place here.

@@ -11,9 +11,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import read_batches
 from corpora.lexicon.words import is_word
-from corpora.schemas import SCHEMAS
-from corpora.shards import read_batches
 
 WORDS = 100
 """Of a lexicon that are shown with their contexts."""

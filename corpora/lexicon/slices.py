@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import read_batches
 from corpora.lexicon.counting import Level, Windows, by_range, count, joined, windows_of
 from corpora.lexicon.streams import (
     OTHER,
@@ -21,8 +23,6 @@ from corpora.lexicon.streams import (
     word_stream,
 )
 from corpora.lexicon.tables import Vocabulary
-from corpora.schemas import SCHEMAS
-from corpora.shards import read_batches
 
 COLUMNS = {
     "characters": ("id", "group", "text"),

@@ -20,9 +20,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpora.document import Span
-from corpora.language_tags import primary_language
-from corpora.sentences import segmenter
-from corpora.surface_forms import UNSPACED
+from corpora.matching.surface_forms import UNSPACED
+from corpora.segmentation.language_tags import primary_language
+from corpora.segmentation.sentences import segmenter
 
 Ids = npt.NDArray[np.uint32]
 Ints = npt.NDArray[np.int64]

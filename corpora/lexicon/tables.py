@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from corpora.entity_counts import Sums, read_part
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import read_batches, write_text
+from corpora.entities.counts import Sums, read_part
 from corpora.errors import CorpusError
 from corpora.lexicon.counting import RANGE_WINDOWS, Firsts
 from corpora.lexicon.streams import Ints, numbered
-from corpora.parsing import read_json
-from corpora.schemas import SCHEMAS
-from corpora.shards import read_batches, write_text
+from corpora.system.parsing import read_json
 
 _COLUMNS = {
     "keys": np.int64,

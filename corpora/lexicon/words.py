@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpora.schemas import SCHEMAS
-from corpora.shards import read_batches
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import read_batches
 
 SPACE = "lexicon"
 """Before the words of no group, to make entities of them."""

@@ -14,14 +14,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from corpora.arguments import ArgumentParser
 from corpora.errors import CorpusError, UsageError
-from corpora.splits import SPLITS
+from corpora.hashing.splits import SPLITS
+from corpora.system.arguments import ArgumentParser
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from corpora.shards import Dataset
+    from corpora.datasets.shards import Dataset
 
 FORMS = {
     "conll": "token and IOB2 tag, an empty line after a sentence",
@@ -46,7 +46,7 @@ def convert(source: Path, form: str, output: Path) -> list[str]:
 
 
 def _open(source: Path) -> "Dataset":
-    from corpora.shards import open_dataset
+    from corpora.datasets.shards import open_dataset
 
     inside = source / "ner"
     return open_dataset(inside if (inside / "dataset.json").exists() else source, "ner")

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from corpora.hashing.tokens import Hashes, Runs
 from corpora.ner.columns import Codes, Indices, SentenceColumns
-from corpora.ner.hashing import Hashes, Runs
 from corpora.ner.spans import Spans
 
 _PENDING = 1 << 18

@@ -1,6 +1,7 @@
 """The tagger that looks up the mentions of train, and what it scores; by arrays.
 
-The same as ``learn_names`` and ``score_names`` of ``corpora.matching``, which do it token by token.
+The same as ``learn_names`` and ``score_names`` of ``corpora.matching.sequences``, which do it
+token by token.
 Shapes: F forms, T tokens of a batch, M matches in it.
 """
 
@@ -11,10 +12,10 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from corpora.matching import LEVELS, Score
+from corpora.hashing.tokens import Hashes, Runs, hash_strings, hash_windows
+from corpora.matching.sequences import LEVELS, Score
 from corpora.ner.columns import Codes, Flags, Indices, SentenceColumns
 from corpora.ner.forms import FormTable
-from corpora.ner.hashing import Hashes, Runs, hash_strings, hash_windows
 from corpora.ner.sentence_hashes import places_in
 from corpora.ner.spans import find_spans
 from corpora.ner.tally import Labels

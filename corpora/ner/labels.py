@@ -17,7 +17,7 @@ import numpy as np
 
 from corpora.errors import UsageError
 from corpora.ner.columns import Flags, Tags
-from corpora.parsing import parse_toml
+from corpora.system.parsing import parse_toml
 from corpora.tagging import IOB2_TAG
 
 _KEYS = {"about", "labels", "other"}

@@ -14,7 +14,7 @@ from corpora.errors import UsageError
 from corpora.ner.columns import Tags, begins_of
 from corpora.ner.found import Found, Origin
 from corpora.ner.layout import Layout
-from corpora.parsing import parse_json
+from corpora.system.parsing import parse_json
 
 TOKENS = ("tokens", "words")
 TAGS = ("ner_tags", "tags", "ner", "labels")

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from corpora.hashing.tokens import Hashes
 from corpora.ner.columns import Flags, Indices
-from corpora.ner.hashing import Hashes
 
 PARTS = 16
 _SHIFT = np.uint64(60)

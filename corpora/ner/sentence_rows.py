@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pyarrow as pa
 
+from corpora.datasets.schemas import SCHEMAS
 from corpora.document import Rejected
 from corpora.ner.columns import Flags, Indices, Tags
 from corpora.ner.cutting import cut_long
@@ -18,7 +19,6 @@ from corpora.ner.found import Found, Origin, any_of
 from corpora.ner.labels import LabelMap
 from corpora.ner.layout import Layout
 from corpora.ner.schemes import Normal, normalise
-from corpora.schemas import SCHEMAS
 
 ROWS_PER_BATCH = 4096
 _SCHEMA = SCHEMAS["ner"].columns

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 from corpora.errors import UsageError
-from corpora.splits import SPLITS
+from corpora.hashing.splits import SPLITS
 
 _WORDS = {
     "train": "train", "training": "train", "trn": "train",

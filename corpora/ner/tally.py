@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from corpora.card import SplitCounts
+from corpora.hashing.tokens import Hashes, Runs, hash_strings, mix
+from corpora.ner.card import SplitCounts
 from corpora.ner.columns import Codes, SentenceColumns
 from corpora.ner.forms import Forms
-from corpora.ner.hashing import Hashes, Runs, hash_strings, mix
 from corpora.ner.sentence_hashes import SentenceHashes
 from corpora.ner.spans import Spans, find_spans
 

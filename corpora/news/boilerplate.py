@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import read_batches
 from corpora.news.blocks import key_of
-from corpora.schemas import SCHEMAS
-from corpora.shards import read_batches
 
 MIN_LETTERS = 20
 Hashes = npt.NDArray[np.uint64]

@@ -1,4 +1,4 @@
-"""Extraction in another process, under bounds of time and memory (``corpora/sandbox.py``)."""
+"""Extraction in another process, with limits of time and memory."""
 
 import json
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from corpora.errors import UsageError
 from corpora.news.blocks import Link
 from corpora.news.extraction import Article, ExtractionError, extract
 from corpora.news.page_metadata import PageMetadata
-from corpora.sandbox import Bounds, Task, TaskError, ask
+from corpora.system.sandbox import Bounds, Task, TaskError, ask
 
 _INSTALL = {
     "trafilatura": "pip install 'onoma[news]'",

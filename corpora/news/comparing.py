@@ -11,12 +11,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute
 
-from corpora.build import Scratch
+from corpora.datasets.schemas import SCHEMAS, Schema
+from corpora.datasets.shards import read_batch, read_batches
+from corpora.hashing.shingles import fingerprint, shingles_of, signature, words_of
 from corpora.news.near_doubles import Item, find_doubles
 from corpora.news.page_metadata import moment
-from corpora.news.shingles import fingerprint, shingles_of, signature, words_of
-from corpora.schemas import SCHEMAS, Schema
-from corpora.shards import read_batch, read_batches
+from corpora.runs.build import Scratch
 
 EXACT, NEAR, REVISIT = "exact", "near", "revisit"
 SIGNED = ("id", "url", "timestamp", "text", "metadata")

@@ -7,10 +7,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from corpora.errors import UsageError
-from corpora.language_tags import primary_language
 from corpora.news.extraction import Article
 from corpora.news.page_metadata import host_of
 from corpora.news.rights import Rights
+from corpora.segmentation.language_tags import primary_language
 
 _LOOKED_AT = 20_000
 """Characters of a text that its language is told by."""

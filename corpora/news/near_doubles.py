@@ -17,7 +17,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from corpora.news.shingles import jaccard, shingles_of, signature_matrix, words_of
+from corpora.hashing.shingles import jaccard, shingles_of, signature_matrix, words_of
 
 _ROWS = 5
 _BANDS = 25

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from corpora.news.blocks import key_of
-from corpora.parsing import ParseError, parse_json
+from corpora.system.parsing import ParseError, parse_json
 
 _LISTS = frozenset({"CollectionPage", "ItemList", "SearchResultsPage"})
 _ARTICLES = ("Article", "Posting", "Report", "Review")

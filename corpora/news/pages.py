@@ -6,10 +6,10 @@ from functools import partial
 from pathlib import Path
 
 from corpora.document import Rejected
-from corpora.news.archives import ArchiveRecord, Damaged, read_archive
-from corpora.news.http import BodyError, parse_answer, unpack_body
-from corpora.record_errors import read_record
+from corpora.runs.record_errors import read_record
 from corpora.text.opening import TextError, read_chunks
+from corpora.warc.archives import ArchiveRecord, Damaged, read_archive
+from corpora.warc.http import BodyError, parse_answer, unpack_body
 
 MAX_HEADERS = 1 << 16
 """Bytes of the headers of a response, beside the body."""

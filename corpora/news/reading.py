@@ -7,15 +7,15 @@ from functools import partial
 
 import pyarrow as pa
 
+from corpora.datasets.schemas import SCHEMAS
 from corpora.document import Rejected
 from corpora.news.bounded import extract_bounded
 from corpora.news.decoding import TextError, decode
 from corpora.news.extraction import ExtractionError
 from corpora.news.pages import Page, Revisit
 from corpora.news.rows import PageArticle
-from corpora.record_errors import read_record
-from corpora.sandbox import Bounds
-from corpora.schemas import SCHEMAS
+from corpora.runs.record_errors import read_record
+from corpora.system.sandbox import Bounds
 
 _REVISITS = SCHEMAS["news_revisits"].columns
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from corpora.build import Build
-from corpora.receipts import Accounting
+from corpora.runs.build import Build
+from corpora.runs.receipts import Accounting
 
 _COLUMNS = ("id", "url", "kind", "similarity", "twin", "twin_url")
 

@@ -7,15 +7,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from corpora.columns import DocumentColumns, list_array, with_columns
+from corpora.datasets.columns import DocumentColumns, list_array, with_columns
+from corpora.datasets.schemas import SCHEMAS
 from corpora.news.boilerplate import Hashes, hash_of, is_boilerplate, paragraph_hash
 from corpora.news.extraction import BLOCK_END, Article
 from corpora.news.filters import Thresholds, identify, why_not
 from corpora.news.page_metadata import host_of
 from corpora.news.pages import Page
 from corpora.news.rights import Rights, decide
-from corpora.schemas import SCHEMAS
-from corpora.sentences import segmenter
+from corpora.segmentation.sentences import segmenter
 
 SPACE = "url:"
 """Of the entities of links."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from corpora.errors import UsageError
-from corpora.parsing import parse_toml
+from corpora.system.parsing import parse_toml
 from corpora.tei.patterns import Node, Pattern, Template, parse_pattern, template_of
 from corpora.tei.xml import Element
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from corpora.document import Document, Mention, Paragraph, Span, without_crossing
-from corpora.sentences import segmenter
+from corpora.segmentation.sentences import segmenter
 from corpora.tei.edition import Edition, Role
 from corpora.tei.header import read_header
 from corpora.tei.layout import XML_SPACE, Layout, OpenName

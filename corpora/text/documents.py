@@ -3,8 +3,8 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
-from corpora.columns import DocumentColumns
-from corpora.sentences import segmenter
+from corpora.datasets.columns import DocumentColumns
+from corpora.segmentation.sentences import segmenter
 from corpora.text.characters import Normalization, clean, normalize
 from corpora.text.paragraphs import (
     BLANK,

@@ -10,7 +10,7 @@ from typing import Any
 
 from corpora.document import Rejected
 from corpora.errors import UsageError
-from corpora.record_errors import read_record
+from corpora.runs.record_errors import read_record
 from corpora.text.records import Place, Record
 
 _DEFAULTS = {

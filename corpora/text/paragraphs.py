@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from corpora.sentences import Segmenter
+from corpora.segmentation.sentences import Segmenter
 
 LINE, BLANK = "line", "blank"
 _LINE = re.compile(r"\S[^\n]*")

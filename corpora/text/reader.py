@@ -9,8 +9,8 @@ from itertools import islice
 from pathlib import Path
 
 from corpora.document import Rejected
-from corpora.plan import Unit
-from corpora.record_errors import read_file_records
+from corpora.runs.plan import Unit
+from corpora.runs.record_errors import read_file_records
 from corpora.text.characters import read_lines, with_line_feeds
 from corpora.text.detection import detect
 from corpora.text.encodings import Encoding, decode

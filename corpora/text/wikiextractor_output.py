@@ -11,7 +11,7 @@ from functools import partial
 from html import unescape
 
 from corpora.document import Rejected
-from corpora.record_errors import read_record
+from corpora.runs.record_errors import read_record
 from corpora.text.records import Lines, Place, Record
 
 START = '<doc id="'

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
-from corpora.columns import DocumentColumns
-from corpora.sentences import Segmenter, segmenter, segmenter_with
+from corpora.datasets.columns import DocumentColumns
+from corpora.segmentation.sentences import Segmenter, segmenter, segmenter_with
 from corpora.wikipedia import wikiextractor, wikitext
 from corpora.wikipedia.ledger import Ledger
 from corpora.wikipedia.pages import Page

@@ -22,10 +22,10 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from corpora.arguments import ArgumentParser
-from corpora.crawl.contact import check_contact
 from corpora.errors import CorpusError, UsageError
-from corpora.files import is_temporary, locked
+from corpora.system.arguments import ArgumentParser
+from corpora.system.files import is_temporary, locked
+from corpora.warc.contact import check_contact
 from corpora.wikipedia.dump_status import DumpRun, NotCompleteError, Part, find_dates, read_status
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import Any, Self, TypeVar
 
 from corpora.document import Rejected
 from corpora.errors import UsageError
-from corpora.plan import InputFile
+from corpora.runs.plan import InputFile
 from corpora.wikipedia.bzip2 import Bzip2File
 from corpora.wikipedia.chunks import Chunk, Damage, DumpError, PlainFile, Source
 from corpora.wikipedia.pages import Page, hash_of

@@ -5,11 +5,11 @@ from dataclasses import fields
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from corpora.build import sync_folder
+from corpora.datasets.shards import write_json
 from corpora.errors import DamagedDatasetError
-from corpora.files import is_one_plain_name
-from corpora.parsing import parse_json
-from corpora.shards import write_json
+from corpora.runs.build import sync_folder
+from corpora.system.files import is_one_plain_name
+from corpora.system.parsing import parse_json
 from corpora.wikipedia.dump_status import DumpRun, Part
 
 _PART = tuple(field.name for field in fields(Part))

@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from corpora.errors import CorpusError, UsageError
-from corpora.parsing import parse_json
+from corpora.system.parsing import parse_json
 
 DONE = "done"
 _DATE = re.compile(r"""href=["']?(?:[^"'<>\s]*/)?(\d{8})/?["'\s>]""", re.IGNORECASE)

@@ -19,8 +19,8 @@ from threading import Event
 from typing import Any, TypeVar
 from urllib.error import HTTPError, URLError
 
-from corpora.build import sync_folder
 from corpora.errors import CorpusError
+from corpora.runs.build import sync_folder
 from corpora.wikipedia.dump_status import Part
 from corpora.wikipedia.partial_file import PartialFile
 

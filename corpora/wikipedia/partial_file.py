@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 from typing import IO, Self
 
-from corpora.files import open_own
+from corpora.system.files import open_own
 
 _CHUNK_BYTES = 1 << 20
 

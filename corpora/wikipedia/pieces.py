@@ -17,12 +17,12 @@ from operator import eq
 from pathlib import Path
 from typing import Any
 
+from corpora.datasets.shards import sha256_of, write_json
 from corpora.errors import CorpusError, DamagedDatasetError, InputChangedError
-from corpora.files import take_away
-from corpora.parsing import parse_json
-from corpora.plan import fingerprint_of
-from corpora.shards import sha256_of, write_json
-from corpora.threads import map_in_order
+from corpora.runs.plan import fingerprint_of
+from corpora.system.files import take_away
+from corpora.system.parsing import parse_json
+from corpora.system.threads import map_in_order
 from corpora.wikipedia.chunks import CHUNK_BYTES, Chunk, Damage, chunk_bytes
 
 _VERSION = 2

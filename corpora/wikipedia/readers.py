@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from corpora.sentences import has_table
+from corpora.segmentation.sentences import has_table
 from corpora.wikipedia.articles import ArticleReader
 from corpora.wikipedia.disambiguation import signs_of
 from corpora.wikipedia.image_options import options_of

@@ -4,7 +4,7 @@ import re
 from functools import partial
 
 from corpora.document import Rejected
-from corpora.record_errors import read_record
+from corpora.runs.record_errors import read_record
 from corpora.wikipedia.chunks import Damage
 from corpora.wikipedia.pages import Page, PageError, read_page
 from corpora.wikipedia.segments import Edge, Segment

@@ -27,10 +27,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from corpora.datasets.shards import temporary_path, write_json
 from corpora.errors import CorpusError, DamagedDatasetError
-from corpora.parsing import parse_json
-from corpora.shards import temporary_path, write_json
-from corpora.string_hashes import buffers_of, hashes
+from corpora.hashing.strings import buffers_of, hashes
+from corpora.system.parsing import parse_json
 
 MAX_STEPS = 10
 """Redirects that are followed from one title; a chain with more of them is not resolved."""

@@ -8,13 +8,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpora.build import Build
-from corpora.repeated_ids import Hashes
-from corpora.schemas import SCHEMAS
-from corpora.sentences import table_name
-from corpora.shards import read_batches
-from corpora.string_hashes import long_hashes
-from corpora.threads import map_in_order
+from corpora.datasets.repeated_ids import Hashes
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import read_batches
+from corpora.hashing.strings import long_hashes
+from corpora.runs.build import Build
+from corpora.segmentation.sentences import table_name
+from corpora.system.threads import map_in_order
 from corpora.wikipedia.ledger import LONG_SENTENCE, is_link_fate, links_add_up
 
 N_NAMES = 100

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpora.columns import (
+from corpora.datasets.columns import (
     Mentions,
     list_array,
     mention_array,
@@ -19,7 +19,7 @@ from corpora.columns import (
     with_field,
     with_mentions,
 )
-from corpora.schemas import EXAMPLE_COUNTS, SCHEMAS
+from corpora.datasets.schemas import EXAMPLE_COUNTS, SCHEMAS
 from corpora.wikipedia.redirects import RedirectTable
 from corpora.wikipedia.reuse_links import as_written, find_finished
 from corpora.wikipedia.unmatched import OWN, Unmatched, unmatched_of
@@ -32,7 +32,7 @@ EXAMPLE_WORDS = 510
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Augmentation:
-    """How titles are matched; see ``corpora/title_matches.py``."""
+    """How titles are matched; see ``corpora/matching/title_matches.py``."""
 
     lang: str | None = None
     min_characters: int = 3
@@ -114,7 +114,7 @@ class Resolver:
         how: Augmentation,
     ) -> Mentions:
         """Match the titles of each page in it, but for those that are ``unmatched``."""
-        from corpora.title_matches import match_titles, page_forms, spelled_as_linked
+        from corpora.matching.title_matches import match_titles, page_forms, spelled_as_linked
 
         starts, stops = mentions.numbers("start").tolist(), mentions.numbers("end").tolist()
         targets, ends = titles.to_pylist(), mentions.ends.tolist()

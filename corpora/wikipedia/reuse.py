@@ -20,7 +20,7 @@ place there stands among the rows of the range, in order, in the batches that th
 case, and the shard it lies in is kept with the run (``reuse_shards.py``): the earlier dataset may
 go while a run is interrupted. Whether a link leads elsewhere now is asked when all redirects are
 known; of such a row the mentions are made again. Rows of both kinds are brought into one form
-before they are written (``corpora/canonical.py``): the bytes are those of a full rebuild.
+before they are written (``corpora/datasets/canonical.py``): the bytes are those of a full rebuild.
 """
 
 import json
@@ -30,11 +30,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from corpora.datasets.shards import read_description, sha256_of
 from corpora.errors import UsageError
-from corpora.journal import read_run
-from corpora.parsing import read_json
-from corpora.plan import Plan
-from corpora.shards import read_description, sha256_of
+from corpora.runs.journal import read_run
+from corpora.runs.plan import Plan
+from corpora.system.parsing import read_json
 from corpora.wikipedia.reuse_shards import DOCUMENTS, NOTES
 
 TAKEN, AGAIN, DAMAGED = "taken over", "resolved again", "damaged: "

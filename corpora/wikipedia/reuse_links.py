@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpora.columns import Mentions, with_field, with_mentions
+from corpora.datasets.columns import Mentions, with_field, with_mentions
 from corpora.wikipedia.redirects import RedirectTable
 from corpora.wikipedia.unmatched import Unmatched, unmatched_of
 

@@ -22,12 +22,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from corpora.build import sync_file
-from corpora.errors import CorpusError
-from corpora.parsing import read_json
-from corpora.plan import fingerprint_of
-from corpora.schemas import SCHEMAS
-from corpora.shards import (
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import (
     Dataset,
     Shard,
     open_dataset,
@@ -36,6 +32,10 @@ from corpora.shards import (
     temporary_path,
     write_json,
 )
+from corpora.errors import CorpusError
+from corpora.runs.build import sync_file
+from corpora.runs.plan import fingerprint_of
+from corpora.system.parsing import read_json
 from corpora.wikipedia.reuse_shards import DOCUMENTS, NOTES, KeptShards, open_shard
 
 _PARTS = (("first", np.uint64), ("last", np.uint64), ("row", np.uint32), ("characters", np.uint32))

@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from corpora.columns import DocumentColumns, list_array
+from corpora.datasets.columns import DocumentColumns, list_array
+from corpora.datasets.schemas import EXAMPLE_COUNTS, SCHEMAS
 from corpora.errors import DamagedDatasetError
-from corpora.receipts import sorted_counts
-from corpora.schemas import EXAMPLE_COUNTS, SCHEMAS
+from corpora.runs.receipts import sorted_counts
 from corpora.wikipedia.reuse import TAKEN
 from corpora.wikipedia.reuse_places import Earlier, Place
 from corpora.wikipedia.reuse_shards import ROWS, KeptShards

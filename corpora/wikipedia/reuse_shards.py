@@ -15,11 +15,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from corpora.build import sync_folder
-from corpora.errors import CorpusError, DamagedDatasetError
-from corpora.parsing import parse_json
-from corpora.schemas import SCHEMAS
-from corpora.shards import (
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import (
     Dataset,
     Shard,
     link_or_copy,
@@ -28,6 +25,9 @@ from corpora.shards import (
     temporary_path,
     write_json,
 )
+from corpora.errors import CorpusError, DamagedDatasetError
+from corpora.runs.build import sync_folder
+from corpora.system.parsing import parse_json
 
 DOCUMENTS, NOTES = "documents", "reuse"
 ROWS = pa.schema([*SCHEMAS[DOCUMENTS].columns, *list(SCHEMAS[NOTES].columns)[1:]])

@@ -7,7 +7,7 @@ from typing import Any, Self
 from urllib.parse import urlsplit
 from xml.parsers import expat
 
-from corpora.language_tags import primary_language
+from corpora.segmentation.language_tags import primary_language
 from corpora.wikipedia.chunks import DumpError
 from corpora.wikipedia.titles import language_code, language_of, wikis
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from corpora.errors import UsageError
-from corpora.parsing import parse_toml
+from corpora.system.parsing import parse_toml
 from corpora.wikipedia.disambiguation import signs_of
 from corpora.wikipedia.titles import TEMPLATE, namespaces_of, upper_first
 

@@ -14,7 +14,7 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
-from corpora.language_tags import primary_language
+from corpora.segmentation.language_tags import primary_language
 
 FILE, TEMPLATE, CATEGORY, MEDIA = 6, 10, 14, -2
 

@@ -20,10 +20,10 @@ import torch
 from numpy.typing import NDArray
 from torch.utils.data import DataLoader, Dataset
 
-from corpora.entity_vocab import MASK
+from corpora.entities.vocabulary import MASK
 from corpora.errors import CorpusError
-from modeling.batch import Batch
 from modeling.config import MaskingConfig, PretrainConfig
+from modeling.data.batch import Batch
 from modeling.data.chance import Chance, Integers, Stream, key_of
 from modeling.data.collator import Collator
 from modeling.data.examples import ExampleSet

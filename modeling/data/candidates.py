@@ -18,9 +18,9 @@ from corpora.document import TokenSpan
 from modeling.data.chance import Integers
 from modeling.data.chosen_sentences import Chosen
 from modeling.data.masking import ranges
+from modeling.data.sentence_batch import SpanBatch
 from modeling.data.sentence_encoder import EncodedSentences
-from modeling.sentence_batch import SpanBatch
-from modeling.tagset import TagSet
+from modeling.data.tagset import TagSet
 
 
 class TooLong(NamedTuple):

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from modeling.batch import Batch, Layout, Mentions, Rows, Targets, Words
+from modeling.data.batch import Batch, Layout, Mentions, Rows, Targets, Words
 from modeling.data.chance import Chance, Integers
 from modeling.data.frames import Frame
 from modeling.data.masking import Masker, Text, ranges

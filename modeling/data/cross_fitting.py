@@ -11,15 +11,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from corpora.document import Sentence
-from corpora.matching import LEVELS
+from corpora.hashing.sampling import share
+from corpora.matching.sequences import LEVELS
 from corpora.ner.columns import Indices
-from corpora.sampling import share
 from modeling.data.candidates import gold_spans
 from modeling.data.gazetteer import THRESHOLDS, Gazetteer
 from modeling.data.masking import ranges
 from modeling.data.name_lookup import LookedUp, find, names_of, tag, tagged_columns
 from modeling.data.sentences import SentenceSet
-from modeling.tagset import TagSet
+from modeling.data.tagset import TagSet
 
 _ALL = tuple(range(LEVELS + 1))
 

@@ -21,7 +21,7 @@ from typing import Final, Self
 import numpy as np
 import pyarrow as pa
 
-from corpora.entity_vocab import split_entities
+from corpora.entities.vocabulary import split_entities
 from corpora.errors import CorpusError
 from corpora.ner.gazetteer import Names, leftmost_longest
 from modeling.data.chance import Integers

@@ -17,9 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from corpora.datasets.schemas import Schema
+from corpora.datasets.shards import Dataset, Shard, open_dataset
 from corpora.errors import CorpusError, DamagedDatasetError, ShardSchemaError
-from corpora.schemas import Schema
-from corpora.shards import Dataset, Shard, open_dataset
 from modeling.data.chance import hash64
 
 Split = Literal["train", "held_out"]

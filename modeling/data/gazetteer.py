@@ -19,16 +19,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import open_dataset, read_batches
 from corpora.document import Sentence
 from corpora.errors import CorpusError
-from corpora.matching import LEVELS
+from corpora.hashing.tokens import Runs, hash_strings
+from corpora.matching.sequences import LEVELS
 from corpora.ner.columns import Indices
 from corpora.ner.gazetteer import Names
-from corpora.ner.hashing import Runs, hash_strings
 from corpora.ner.spans import find_spans
-from corpora.parsing import parse_json
-from corpora.schemas import SCHEMAS
-from corpora.shards import open_dataset, read_batches
+from corpora.system.parsing import parse_json
 from modeling.data.masking import ranges
 from modeling.data.name_lookup import (
     LookedUp,
@@ -40,7 +40,7 @@ from modeling.data.name_lookup import (
     tagged_columns,
     word_columns,
 )
-from modeling.tagset import TagSet
+from modeling.data.tagset import TagSet
 
 THRESHOLDS: Final = (0, 5, 10, 15, 20)
 """Levels, in twentieths, besides a gazetteer's own."""

@@ -15,13 +15,13 @@ from torch import Tensor
 
 from corpora.document import Document, Sentence, Span, TokenSpan
 from corpora.errors import CorpusError
-from corpora.sentences import segmenter
-from modeling.batch import Batch, Layout, Mentions
+from corpora.segmentation.sentences import segmenter
+from modeling.data.batch import Batch, Layout, Mentions
 from modeling.data.candidates import windows_of
 from modeling.data.chance import Integers
 from modeling.data.chosen_sentences import Chosen
 from modeling.data.masking import ranges
-from modeling.sentence_batch import SpanBatch
+from modeling.data.sentence_batch import SpanBatch
 
 WordSpan = tuple[int, int]
 """Words of a sentence, half-open."""

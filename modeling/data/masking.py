@@ -16,8 +16,8 @@ from typing import Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from corpora.entity_vocab import MASK
-from corpora.tokenizers import Special, Tokenizer
+from corpora.entities.vocabulary import MASK
+from corpora.tokenization.tokenizers import Special, Tokenizer
 from modeling.config import ConfigError, MaskingConfig
 from modeling.data.chance import Chance, Integers, Stream, as_below
 from modeling.data.units import (

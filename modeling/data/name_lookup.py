@@ -1,8 +1,8 @@
 """Names are looked up in sentences: the tags that the found ones have, at several thresholds.
 
 A name has a *level*: in how many twentieths of its occurrences it is a mention
-(``corpora.matching``). Found at a threshold are, of the names with at least this level, the
-leftmost, and there the longest.
+(``corpora.matching.sequences``). Found at a threshold are, of the names with at least this level,
+the leftmost, and there the longest.
 
 Shapes: F forms, C tags (``TagSet``), W words, V thresholds, G features.
 """
@@ -18,12 +18,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from corpora.document import Sentence
+from corpora.hashing.tokens import Runs, hash_strings
 from corpora.ner.columns import Indices, SentenceColumns, begins_of
 from corpora.ner.gazetteer import Lookup, Matches, Names, learn, leftmost_longest
-from corpora.ner.hashing import Runs, hash_strings
 from corpora.ner.tally import Labels, tally
 from modeling.data.masking import ranges
-from modeling.tagset import TagSet
+from modeling.data.tagset import TagSet
 
 TagCodes = NDArray[np.int16]
 

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from corpora.entity_vocab import MASK
+from corpora.entities.vocabulary import MASK
 from modeling.data.chance import Integers, Stream, as_uniform, key_of
 
 

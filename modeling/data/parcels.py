@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from modeling.batch import Batch
+from modeling.data.batch import Batch
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,9 +14,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from corpora.entity_vocab import MASK
+from corpora.entities.vocabulary import MASK
 from corpora.errors import CorpusError
-from modeling.batch import Choices, PieceEntities, Targets
+from modeling.data.batch import Choices, PieceEntities, Targets
 from modeling.data.chance import Chance, Integers, Stream
 from modeling.data.frames import Frame
 from modeling.data.masking import Text, ranges

@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpora.entity_vocab import MASK
+from corpora.datasets.shards import open_dataset, read_batches
+from corpora.entities.vocabulary import MASK
 from corpora.errors import CorpusError
-from corpora.shards import open_dataset, read_batches
 from modeling.data.chance import Integers, Numbers, permuted
 
 ScopeKind = Literal["group", "document"]

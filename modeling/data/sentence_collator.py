@@ -11,16 +11,16 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from modeling.batch import Batch, Layout, Rows, Words
+from modeling.data.batch import Batch, Layout, Rows, Words
 from modeling.data.candidates import candidates
 from modeling.data.chance import Integers
 from modeling.data.chosen_sentences import Chosen
 from modeling.data.entity_lookup import EntityLookup
 from modeling.data.masking import ranges
 from modeling.data.piece_entities import piece_entities
+from modeling.data.sentence_batch import SentenceBatch
 from modeling.data.sentence_encoder import EncodedSentences
-from modeling.sentence_batch import SentenceBatch
-from modeling.tagset import TagSet
+from modeling.data.tagset import TagSet
 
 
 class WordFeatures(Protocol):

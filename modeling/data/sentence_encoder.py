@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 
 from corpora.document import Sentence
 from corpora.errors import CorpusError
-from corpora.tokenizers import Special, Tokenizer
+from corpora.tokenization.tokenizers import Special, Tokenizer
 from modeling.config import ConfigError
 from modeling.data.chance import Integers
 from modeling.data.masking import ranges
 from modeling.data.sentences import SentenceSet
+from modeling.data.tagset import TagSet
 from modeling.data.windows import Windows
-from modeling.tagset import TagSet
 
 Flags = NDArray[np.bool_]
 

@@ -8,8 +8,8 @@ import numpy as np
 from corpora.document import Sentence
 from modeling.config import ConfigError
 from modeling.data.chance import Integers, Stream, hash64, key_of, permuted
+from modeling.data.sentence_batch import SentenceBatch
 from modeling.data.sentence_collator import SentenceCollator
-from modeling.sentence_batch import SentenceBatch
 
 
 class SentenceBatches:

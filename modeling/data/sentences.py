@@ -7,9 +7,9 @@ from typing import Any, Self, overload
 
 import numpy as np
 
+from corpora.datasets.shards import open_dataset, read_tagged, sha256_of
 from corpora.document import Sentence
 from corpora.errors import CorpusError
-from corpora.shards import open_dataset, read_tagged, sha256_of
 from modeling.data.chance import Integers
 
 

@@ -5,14 +5,14 @@ from dataclasses import replace
 from typing import Any, Final
 
 from corpora.document import Sentence
-from corpora.tokenizers import Tokenizer
+from corpora.tokenization.tokenizers import Tokenizer
 from modeling.config import ConfigError, EncoderConfig
 from modeling.data.candidates import too_long
 from modeling.data.gazetteer import Gazetteer
 from modeling.data.sentence_collator import WordFeatures
 from modeling.data.sentence_encoder import SentenceEncoder
+from modeling.data.tagset import TagSet
 from modeling.tagging_config import HeadConfig, SentencesConfig, TaggerConfig
-from modeling.tagset import TagSet
 
 GAZETTEER: Final = "gazetteer"
 """The folder beside a tagger that has its names."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from modeling.tagset import OUTSIDE, Codes
+from modeling.data.tagset import OUTSIDE, Codes
 
 Floats = NDArray[np.floating[Any]]
 

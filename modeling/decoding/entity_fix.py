@@ -5,7 +5,7 @@ Shapes: S sentences, N words of the longest.
 
 import numpy as np
 
-from modeling.tagset import OUTSIDE, Codes
+from modeling.data.tagset import OUTSIDE, Codes
 
 
 def entity_fix(tags: Codes) -> Codes:

@@ -13,7 +13,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from modeling.batch import Layout
+from modeling.data.batch import Layout
+from modeling.data.predictions import PredictedSpan, Prediction
+from modeling.data.tagset import OUTSIDE, Codes, TagSet
 from modeling.decoding.class_start_end import ClassStartEnd, class_start_end
 from modeling.decoding.entity_fix import entity_fix
 from modeling.heads.tagging import CseHead, TokenHead
@@ -24,8 +26,6 @@ from modeling.layers.chain import (
     viterbi,
     word_log_marginals,
 )
-from modeling.predictions import PredictedSpan, Prediction
-from modeling.tagset import OUTSIDE, Codes, TagSet
 
 
 class _Spans(NamedTuple):

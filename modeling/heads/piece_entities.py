@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from modeling.batch import Choices, Targets
+from modeling.data.batch import Choices, Targets
 from modeling.heads.cross_entropy import Scores, score, summed_cross_entropy, uncompiled
 from modeling.heads.pretraining import EntityHead
 

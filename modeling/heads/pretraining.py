@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from modeling.batch import Layout, Targets
+from modeling.data.batch import Layout, Targets
 from modeling.heads.cross_entropy import Scores, score, summed_cross_entropy
 
 Activation = Literal["gelu", "relu"]

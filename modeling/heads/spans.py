@@ -16,13 +16,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from modeling.batch import Layout
+from modeling.data.batch import Layout
+from modeling.data.sentence_batch import SentenceBatch, SpanBatch
 from modeling.layers.dropout import Dropout
 from modeling.layers.groups import exact_type
 from modeling.models.encoder import TextEncoder
 from modeling.models.span_chunks import read_jointly
 from modeling.models.span_reading import SpanStates, read_alone, remember
-from modeling.sentence_batch import SentenceBatch, SpanBatch
 
 Features = Literal["both", "words", "entities"]
 Reading = Literal["alone", "joint"]

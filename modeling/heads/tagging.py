@@ -5,7 +5,7 @@ loss of gold tags, summed over words, and the log-potentials of all tag sequence
 and probabilities are the same for all (``modeling/decoding``).
 
 Shapes: W words of S sentences together, N words of the longest, D width, K scores, L labels,
-C = 1 + 2 L tags (``modeling/tagset.py``).
+C = 1 + 2 L tags (``modeling/data/tagset.py``).
 """
 
 from abc import ABC, abstractmethod
@@ -16,12 +16,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from modeling.batch import Layout
+from modeling.data.batch import Layout
+from modeling.data.tagset import OUTSIDE, TagSet
 from modeling.layers.chain import Chain, log_partition, score
 from modeling.layers.chain_messages import FORBIDDEN
 from modeling.layers.dropout import Dropout
 from modeling.layers.transitions import ChainInit, RuledTransitions, Transitions
-from modeling.tagset import OUTSIDE, TagSet
 
 BoundaryLoss = Literal["bce", "l1", "l2"]
 TokenHeadKind = Literal["softmax", "cse", "crf", "crf_ner"]

@@ -11,9 +11,9 @@ from tokenizers import processors
 from torch import Tensor
 from transformers import PretrainedConfig
 
-from corpora.parsing import read_json
-from corpora.pieces import clear_errors
-from corpora.tokenizers import Tokenizer
+from corpora.system.parsing import read_json
+from corpora.tokenization.subwords import clear_errors
+from corpora.tokenization.tokenizers import Tokenizer
 from modeling.config import ConfigError, EncoderConfig
 from modeling.huggingface import names
 from modeling.huggingface.settings import first_position, make_config

@@ -7,8 +7,8 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from corpora.files import is_one_plain_name
-from corpora.parsing import parse_json
+from corpora.system.files import is_one_plain_name
+from corpora.system.parsing import parse_json
 from modeling.models.weights import WeightsError, check_finite, load_weights
 
 _FILES: Final = ("model.safetensors", "pytorch_model.bin")

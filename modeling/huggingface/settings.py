@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from transformers import BertConfig, LukeConfig, PretrainedConfig, RobertaConfig, XLMRobertaConfig
 
-from corpora.parsing import parse_json
+from corpora.system.parsing import parse_json
 from modeling.config import ConfigError, EncoderConfig, HeadsConfig, PretrainConfig
 from modeling.models.weights import WeightsError
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from modeling.batch import Layout, Rows
+from modeling.data.batch import Layout, Rows
 from modeling.layers.dropout import drop
 from modeling.layers.groups import checked_heads, from_heads, to_heads
 

@@ -165,7 +165,7 @@ def span_log_probabilities(
     """Log-probability of each span: of all paths in which it stands exactly so.
 
     That is B- of its label (P,) from 0 at word ``starts`` (P,), I- of it up to ``ends`` (P,), and
-    there something else or the end of the sentence. Tags are those of ``modeling/tagset.py``.
+    there something else or the end of the sentence. Tags are those of ``modeling/data/tagset.py``.
     (P,) float64; each span must lie in its sentence and have a word.
     """
     if not len(starts):

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from modeling.batch import Known, PieceEntities, Rows
+from modeling.data.batch import Known, PieceEntities, Rows
 from modeling.layers.groups import checked_heads, from_heads, to_heads
 
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from modeling.batch import Mentions, Rows
+from modeling.data.batch import Mentions, Rows
 from modeling.layers.dropout import Dropout
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from modeling.batch import Layout
+from modeling.data.batch import Layout
 
 
 def checked_heads(width: int, n_heads: int) -> int:

@@ -6,7 +6,7 @@ Shapes: T pieces, D width, H heads, K width of a head, τ clipping distance.
 import torch
 from torch import Tensor, nn
 
-from modeling.batch import Rows
+from modeling.data.batch import Rows
 from modeling.layers.groups import checked_heads, from_heads, to_heads
 from modeling.layers.relative_scores import relative_attention
 

@@ -6,7 +6,7 @@ Shapes: T pieces, W words, D width, H heads.
 import torch
 from torch import Tensor, nn
 
-from modeling.batch import Rows, Words
+from modeling.data.batch import Rows, Words
 from modeling.layers.attention import SelfAttention
 from modeling.layers.groups import checked_heads, from_heads, to_heads
 from modeling.layers.relative import RelativeSelfAttention, relative_table

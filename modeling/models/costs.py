@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from torch import nn
 
-from modeling.batch import Batch, Layout, Targets
 from modeling.config import EncoderConfig, PretrainConfig
+from modeling.data.batch import Batch, Layout, Targets
 from modeling.models.pretraining import PretrainingModel
 
 TRAINING: Final = 3

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from corpora.entity_vocab import PAD
-from modeling.batch import Batch, Mentions, Rows
+from corpora.entities.vocabulary import PAD
 from modeling.config import ConfigError, EncoderConfig
+from modeling.data.batch import Batch, Mentions, Rows
 from modeling.layers.attention import EntityAwareAttention, SelfAttention
 from modeling.layers.char_entity import CharEntityAttention, EntityTable
 from modeling.layers.embeddings import EntityEmbeddings, PieceEmbeddings

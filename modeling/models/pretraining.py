@@ -10,8 +10,8 @@ from typing import Final, Self
 import torch
 from torch import Tensor, nn
 
-from modeling.batch import Batch, Targets
 from modeling.config import ConfigError, HeadsConfig, PretrainConfig
+from modeling.data.batch import Batch, Targets
 from modeling.heads.cross_entropy import Scores
 from modeling.heads.piece_entities import PieceEntityHead
 from modeling.heads.pretraining import EntityHead, PairHead, Transform, VocabularyHead

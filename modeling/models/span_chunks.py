@@ -13,10 +13,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from modeling.batch import Batch, Layout, Rows
+from modeling.data.batch import Batch, Layout, Rows
+from modeling.data.sentence_batch import SpanBatch
 from modeling.models.encoder import TextEncoder
 from modeling.models.span_reading import Indices, Places, SpanStates, ranges
-from modeling.sentence_batch import SpanBatch
 
 CHUNK: Final = 128
 """Most spans that are read at once with a window."""

@@ -18,12 +18,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from corpora.entity_vocab import MASK
-from modeling.batch import Batch, Layout, Mentions
+from corpora.entities.vocabulary import MASK
+from modeling.data.batch import Batch, Layout, Mentions
+from modeling.data.sentence_batch import SpanBatch
 from modeling.layers.attention import EntityAwareAttention, Memory, SelfAttention
 from modeling.layers.encoder import EncoderLayer
 from modeling.models.encoder import TextEncoder
-from modeling.sentence_batch import SpanBatch
 
 Indices = NDArray[np.int64]
 _Attention = SelfAttention | EntityAwareAttention

@@ -11,8 +11,11 @@ from typing import Final, NamedTuple, Self
 import torch
 from torch import Tensor, nn
 
-from corpora.entity_vocab import MASK
+from corpora.entities.vocabulary import MASK
 from modeling.config import ConfigError, EncoderConfig
+from modeling.data.predictions import Prediction
+from modeling.data.sentence_batch import SentenceBatch, SpanBatch
+from modeling.data.tagset import TagSet
 from modeling.decoding import decode, decode_tags, word_probabilities
 from modeling.decoding.spans import decode_spans
 from modeling.heads.spans import SpanHead, SpanScores
@@ -24,10 +27,7 @@ from modeling.models.encoder import TextEncoder, build_encoder
 from modeling.models.evaluating import evaluating
 from modeling.models.initialization import Undrawn
 from modeling.models.weights import FILE, check_size, load_strictly, load_weights, save_weights
-from modeling.predictions import Prediction
-from modeling.sentence_batch import SentenceBatch, SpanBatch
 from modeling.tagging_config import DECODERS, TaggerConfig
-from modeling.tagset import TagSet
 
 TAGGER_FILE: Final = "tagger.json"
 _ENCODER: Final = "encoder."

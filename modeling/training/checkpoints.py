@@ -18,11 +18,11 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from corpora.build import sync_file, sync_folder
+from corpora.datasets.shards import sha256_of, write_json
 from corpora.errors import CorpusError
-from corpora.files import is_plain, take_away
-from corpora.parsing import read_json
-from corpora.shards import sha256_of, write_json
+from corpora.runs.build import sync_file, sync_folder
+from corpora.system.files import is_plain, take_away
+from corpora.system.parsing import read_json
 from modeling.models.weights import write_tensors
 
 log = logging.getLogger(__name__)

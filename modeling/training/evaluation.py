@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from modeling.batch import Batch, Choices, Rows
+from modeling.data.batch import Batch, Choices, Rows
 from modeling.training.loop import Conditions
 
 TOP = (1, 3, 5, 10, 25, 50)

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from modeling.batch import Batch
 from modeling.config import ConfigError, PretrainConfig
+from modeling.data.batch import Batch
 from modeling.data.batches import Batches, Evaluation, draws_negatives
 from modeling.data.examples import ExampleSet
 from modeling.data.masking import PieceIds

@@ -9,9 +9,9 @@ import pyarrow.compute as pc
 import torch
 from torch import Tensor
 
+from corpora.datasets.shards import sha256_of
 from corpora.errors import CorpusError
-from corpora.shards import sha256_of
-from corpora.tokenizers import Tokenizer
+from corpora.tokenization.tokenizers import Tokenizer
 from modeling.config import ConfigError, OptimizerConfig, PretrainConfig
 from modeling.huggingface import init_from
 from modeling.models.pretraining import PretrainingModel

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from modeling.batch import Batch
+from modeling.data.batch import Batch
 from modeling.training.optimizer import Optimizer
 from modeling.training.schedules import Schedule
 from modeling.training.termination import Termination

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from corpora.build import sync_file, sync_folder
-from corpora.files import take_away
-from corpora.shards import write_json
+from corpora.datasets.shards import write_json
+from corpora.runs.build import sync_file, sync_folder
+from corpora.system.files import take_away
 from modeling.models.pretraining import PretrainingModel
 from modeling.training.sources import ENTITIES, Sources
 

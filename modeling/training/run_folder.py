@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import Any
 
 from corpora import __version__
+from corpora.datasets.shards import write_json
 from corpora.errors import CorpusError
-from corpora.files import locked
-from corpora.parsing import parse_json
-from corpora.shards import write_json
+from corpora.system.files import locked
+from corpora.system.parsing import parse_json
 
 _COMPARED = ("config", "examples", "init_from", "world_size")
 _HARMLESS = (  # to the weights

@@ -10,11 +10,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from corpora.build import sync_file
-from corpora.parsing import read_json
-from corpora.shards import write_json
-from modeling.batch import Batch
+from corpora.datasets.shards import write_json
+from corpora.runs.build import sync_file
+from corpora.system.parsing import read_json
 from modeling.config import ConfigError, PretrainConfig
+from modeling.data.batch import Batch
 from modeling.models.costs import batch_flops, count_parameters
 from modeling.models.pretraining import CONFIG_FILE, PretrainingModel
 from modeling.training.checkpoints import (

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import open_dataset, read_batches, sha256_of
 from corpora.errors import CorpusError
-from corpora.schemas import SCHEMAS
-from corpora.shards import open_dataset, read_batches, sha256_of
-from corpora.tokenizers import Tokenizer
+from corpora.tokenization.tokenizers import Tokenizer
 from modeling.config import ConfigError, PretrainConfig
 
 _MADE_WITH = {

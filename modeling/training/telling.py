@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
-from corpora.files import open_own
-from corpora.parsing import parse_json
-from corpora.shards import write_text
+from corpora.datasets.shards import write_text
+from corpora.system.files import open_own
+from corpora.system.parsing import parse_json
 from modeling.training.metrics import Line
 from modeling.training.run_folder import RunFolder
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpora.build import Scratch
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import read_batches
 from corpora.errors import CorpusError
-from corpora.plan import Unit
-from corpora.receipts import read_receipt
-from corpora.schemas import SCHEMAS
-from corpora.shards import read_batches
+from corpora.runs.build import Scratch
+from corpora.runs.plan import Unit
+from corpora.runs.receipts import read_receipt
 from pipelines.transforms.elements import PerUnit, ReadUnits, Work
 
 

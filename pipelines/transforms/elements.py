@@ -1,10 +1,10 @@
 """What flows between the steps of a graph, and what all steps have in common.
 
-A *unit* (``corpora.plan.Unit``) is a piece of the input that becomes one shard of each dataset. Its
-records flow through the steps one after the other, in the process that read them: text never goes
-through a shuffle. Each element carries its unit, and after its last record a unit has an
-``EndOfUnit``, on which ``WriteShards`` closes the shards. What a step does not take (a rejected
-record, counters) it passes on as it is.
+A *unit* (``corpora.runs.plan.Unit``) is a piece of the input that becomes one shard of each
+dataset. Its records flow through the steps one after the other, in the process that read them:
+text never goes through a shuffle. Each element carries its unit, and after its last record a unit
+has an ``EndOfUnit``, on which ``WriteShards`` closes the shards. What a step does not take (a
+rejected record, counters) it passes on as it is.
 """
 
 import gc
@@ -16,8 +16,8 @@ import apache_beam as beam
 
 from corpora.document import Rejected
 from corpora.errors import CorpusError
-from corpora.plan import Unit
-from corpora.record_errors import read_record
+from corpora.runs.plan import Unit
+from corpora.runs.record_errors import read_record
 from pipelines.failures import explain
 
 A = TypeVar("A")

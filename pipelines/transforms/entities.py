@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from corpora.build import Scratch
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import read_batches
 from corpora.document import Rejected
-from corpora.entity_aliases import (
+from corpora.entities.aliases import (
     OccurrenceCounter,
     Slices,
     by_language,
@@ -21,15 +22,14 @@ from corpora.entity_aliases import (
     sum_occurrences,
     vocab_rows,
 )
-from corpora.entity_choice import Rules, changes, choose, count_changes, number
-from corpora.entity_counts import MentionCounter, PartTotals, Sums, batches_of, by_part, parts_of
-from corpora.entity_exports import read_equivalents
-from corpora.entity_vocab import read_vocab
-from corpora.form_table import FormTable, build_form_table
-from corpora.plan import InputFile, Unit
-from corpora.record_errors import read_rows
-from corpora.schemas import SCHEMAS
-from corpora.shards import read_batches
+from corpora.entities.choice import Rules, changes, choose, count_changes, number
+from corpora.entities.counts import MentionCounter, PartTotals, Sums, batches_of, by_part, parts_of
+from corpora.entities.exports import read_equivalents
+from corpora.entities.vocabulary import read_vocab
+from corpora.matching.form_table import FormTable, build_form_table
+from corpora.runs.build import Scratch
+from corpora.runs.plan import InputFile, Unit
+from corpora.runs.record_errors import read_rows
 from corpora.wikipedia.redirects import RedirectTable, build_table
 from pipelines.outcomes import Counts, Rows
 from pipelines.transforms.elements import Merge, PerUnit, ReadUnits, Work

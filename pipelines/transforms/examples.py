@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from corpora.build import Scratch
+from corpora.datasets.shards import write_json, write_text
 from corpora.document import Rejected
-from corpora.entity_vocab import EntityVocab
-from corpora.example_losses import Listing
-from corpora.examples import UNSPLIT, WRITTEN, ExampleMaker, Rules, in_chunks
-from corpora.held_out import ShareRange, merge, threshold
-from corpora.parsing import read_json
-from corpora.plan import InputFile, Unit
-from corpora.record_errors import read_rows
-from corpora.shards import write_json, write_text
-from corpora.tokenizers import Tokenizer
+from corpora.entities.vocabulary import EntityVocab
+from corpora.examples.losses import Listing
+from corpora.examples.maker import UNSPLIT, WRITTEN, ExampleMaker, Rules, in_chunks
+from corpora.examples.validation import ShareRange, merge, threshold
+from corpora.runs.build import Scratch
+from corpora.runs.plan import InputFile, Unit
+from corpora.runs.record_errors import read_rows
+from corpora.system.parsing import read_json
+from corpora.tokenization.tokenizers import Tokenizer
 from pipelines.outcomes import Counts, Filtered, Outcome, Rows, Written, Yield
 from pipelines.transforms.elements import Merge, PerUnit, Work
 
@@ -101,8 +101,8 @@ class MakeExamples(PerUnit[pa.RecordBatch, Yield]):
     """Make examples of documents: packed sentences, their subwords, words and entities.
 
     ``PCollection[InUnit[pa.RecordBatch]]`` -> ``PCollection[InUnit[Written | Filtered | Rejected |
-    Rows | Counts]]``: batches with ``corpora.examples.COLUMNS`` of documents become rows of the
-    output.
+    Rows | Counts]]``: batches with ``corpora.examples.maker.COLUMNS`` of documents become rows
+    of the output.
     """
 
     folder: str

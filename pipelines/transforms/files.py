@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from corpora.document import Rejected
-from corpora.plan import Unit
+from corpora.runs.plan import Unit
 from pipelines.transforms.elements import ReadUnits
 
 

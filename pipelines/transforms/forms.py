@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from corpora.build import Scratch
-from corpora.columns import Mentions
+from corpora.datasets.columns import Mentions
+from corpora.datasets.schemas import SCHEMAS
 from corpora.document import Origin, Rejected
 from corpora.errors import CorpusError
-from corpora.form_dictionary import (
+from corpora.lexicon.words import ALL, WordFilter, chosen_words, group_ends, read_words
+from corpora.matching.form_dictionary import (
     FormsByGroup,
     Gate,
     Matching,
@@ -19,10 +20,9 @@ from corpora.form_dictionary import (
     read_meanings,
     read_meanings_file,
 )
-from corpora.lexicon.words import ALL, WordFilter, chosen_words, group_ends, read_words
-from corpora.plan import InputFile, Unit
-from corpora.record_errors import read_rows
-from corpora.schemas import SCHEMAS
+from corpora.runs.build import Scratch
+from corpora.runs.plan import InputFile, Unit
+from corpora.runs.record_errors import read_rows
 from pipelines.outcomes import Counts, Rows, Yield
 from pipelines.transforms.elements import PerUnit, ReadUnits, Work
 

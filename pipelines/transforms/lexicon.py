@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from corpora.build import Scratch
 from corpora.document import Rejected
 from corpora.lexicon.counting import Windows
 from corpora.lexicon.known import in_both_scripts, read_known
@@ -32,8 +31,9 @@ from corpora.lexicon.tables import (
     write_strings,
     write_vocabulary,
 )
-from corpora.plan import InputFile, Unit
-from corpora.record_errors import read_rows
+from corpora.runs.build import Scratch
+from corpora.runs.plan import InputFile, Unit
+from corpora.runs.record_errors import read_rows
 from pipelines.outcomes import Counts, Rows, Yield
 from pipelines.transforms.elements import Merge, PerUnit, ReadUnits, Work
 

@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Literal
 
 from corpora.document import Rejected
+from corpora.hashing.splits import SPLITS, with_splits
 from corpora.ner.files import Part, read_file
 from corpora.ner.found import Found, Origin
 from corpora.ner.labels import LabelMap, load_label_map
 from corpora.ner.layout import Layout
 from corpora.ner.sentence_rows import RowMaker
 from corpora.ner.sources import with_counts_of_source
-from corpora.plan import InputFile, Unit
-from corpora.record_errors import read_file_records
-from corpora.splits import SPLITS, with_splits
+from corpora.runs.plan import InputFile, Unit
+from corpora.runs.record_errors import read_file_records
 from pipelines.outcomes import Counts, Rows
 from pipelines.transforms.elements import PerRecord, PerUnit, ReadUnits, Work
 

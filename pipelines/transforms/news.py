@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from corpora.build import Scratch
 from corpora.document import Rejected
 from corpora.news.boilerplate import count_shards, read_boilerplate
 from corpora.news.comparing import (
@@ -24,9 +23,10 @@ from corpora.news.filters import Thresholds
 from corpora.news.pages import NoPage, Page, Revisit, read_pages, read_saved
 from corpora.news.reading import PageReader, revisit_batch
 from corpora.news.rows import ArticleReader, PageArticle, RowCleaner, with_sentences
-from corpora.plan import Unit
-from corpora.record_errors import read_record, read_rows
-from corpora.sandbox import Bounds
+from corpora.runs.build import Scratch
+from corpora.runs.plan import Unit
+from corpora.runs.record_errors import read_record, read_rows
+from corpora.system.sandbox import Bounds
 from pipelines.outcomes import Counts, Filtered, Passed, Rows, Yield
 from pipelines.transforms.elements import Merge, PerUnit, ReadUnits, Work
 

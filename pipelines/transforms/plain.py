@@ -11,14 +11,14 @@ import pyarrow as pa
 from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
 
+from corpora.datasets.repeated_ids import find_repeated
+from corpora.datasets.rows import document_from_row, document_to_row
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import Shard, ShardWriter, open_dataset, write_json, write_text
 from corpora.document import Document
 from corpora.errors import CorpusError
-from corpora.form_dictionary import FormDictionary, Gate, choose_forms, read_meanings
-from corpora.plan import fingerprint_of, library_versions
-from corpora.repeated_ids import find_repeated
-from corpora.rows import document_from_row, document_to_row
-from corpora.schemas import SCHEMAS
-from corpora.shards import Shard, ShardWriter, open_dataset, write_json, write_text
+from corpora.matching.form_dictionary import FormDictionary, Gate, choose_forms, read_meanings
+from corpora.runs.plan import fingerprint_of, library_versions
 from pipelines.outcomes import Rows, Written
 from pipelines.transforms.elements import InUnit
 

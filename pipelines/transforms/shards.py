@@ -10,7 +10,7 @@ import apache_beam as beam
 from apache_beam.metrics import Metrics
 
 from corpora.errors import CorpusError
-from corpora.plan import Unit, version_of_code
+from corpora.runs.plan import Unit, version_of_code
 from pipelines.failures import UnitFailedError, explain
 from pipelines.transforms.elements import EndOfUnit, Failed, InUnit
 from pipelines.unit_writer import UnitWriter

@@ -4,12 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from corpora.build import Scratch
-from corpora.doubles import DuplicateRows, find_doubles
-from corpora.entity_counts import read_part
-from corpora.plan import Unit
-from corpora.schemas import SCHEMAS
-from corpora.shards import read_batches
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import read_batches
+from corpora.entities.counts import read_part
+from corpora.runs.build import Scratch
+from corpora.runs.duplicates import DuplicateRows, find_doubles
+from corpora.runs.plan import Unit
 from pipelines.outcomes import Counts, Rows
 from pipelines.transforms.elements import Merge, PerUnit, ReadUnits, Work
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 
-from corpora.alignment import Nested, count_untagged, to_sentences
 from corpora.document import Document, Rejected, Sentence
-from corpora.plan import InputFile, Unit
-from corpora.sampling import choose
+from corpora.hashing.sampling import choose
+from corpora.ner.alignment import Nested, count_untagged, to_sentences
+from corpora.runs.plan import InputFile, Unit
 from corpora.tei.edition import Edition, load_edition
 from corpora.tei.reader import read_tei
 from corpora.tei.xml import XmlError

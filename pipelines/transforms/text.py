@@ -7,8 +7,8 @@ from functools import partial
 from pathlib import Path
 
 from corpora.document import Rejected
-from corpora.plan import Unit
-from corpora.record_errors import read_record
+from corpora.runs.plan import Unit
+from corpora.runs.record_errors import read_record
 from corpora.text.characters import Normalization
 from corpora.text.documents import DocumentMaker
 from corpora.text.reader import Settings, read_unit

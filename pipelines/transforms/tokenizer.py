@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from corpora.document import Rejected
-from corpora.entity_counts import by_part, parts_of
-from corpora.plan import Unit
-from corpora.record_errors import read_rows
-from corpora.tokenizer_learning import Rules, learn, limited, measure, piece_rows
-from corpora.word_counts import CharacterCounts, WordCounter, WordTable, WordTotals
+from corpora.entities.counts import by_part, parts_of
+from corpora.runs.plan import Unit
+from corpora.runs.record_errors import read_rows
+from corpora.tokenization.learning import Rules, learn, limited, measure, piece_rows
+from corpora.tokenization.word_counts import CharacterCounts, WordCounter, WordTable, WordTotals
 from pipelines.outcomes import Counts, Rows
 from pipelines.transforms.elements import PerUnit, Work
 from pipelines.transforms.stages import StageShards

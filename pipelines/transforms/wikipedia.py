@@ -9,13 +9,13 @@ from typing import Any
 import apache_beam as beam
 import pyarrow as pa
 
-from corpora.build import Scratch
-from corpora.canonical import canonical
+from corpora.datasets.canonical import canonical
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import read_batches
 from corpora.document import Rejected
-from corpora.plan import InputFile, Unit
-from corpora.record_errors import read_record, read_rows
-from corpora.schemas import SCHEMAS
-from corpora.shards import read_batches
+from corpora.runs.build import Scratch
+from corpora.runs.plan import InputFile, Unit
+from corpora.runs.record_errors import read_record, read_rows
 from corpora.wikipedia.articles import ArticleReader
 from corpora.wikipedia.dump import read_pages_of
 from corpora.wikipedia.pages import Page

@@ -2,7 +2,7 @@
 
 import unicodedata
 
-from corpora.tokenizers import UNK
+from corpora.tokenization.tokenizers import UNK
 
 
 def characters_of(text, *, cased, strip):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from corpora.tokenizers import SPECIALS, Tokenizer, wordpiece
+from corpora.tokenization.tokenizers import SPECIALS, Tokenizer, wordpiece
 
 LETTERS = "abcdefghijklmnoprstuwzäöüßéçşıñθσςи中文日本かな😀0123456789.,-#[]()'"
 VOCAB = [

@@ -8,7 +8,7 @@ from seqeval.scheme import IOB2
 
 from corpora.document import TokenSpan
 from corpora.errors import InvalidDocumentError
-from corpora.matching import Score
+from corpora.matching.sequences import Score
 from corpora.tagging import count_stray, from_iob2, join_touching, to_iob2
 
 TAGS = st.lists(st.sampled_from(["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]), min_size=1, max_size=9)

@@ -67,7 +67,14 @@ def bring(folder, pattern, shelf):
             raise TimeoutError(f"{folder}/{pattern}: nobody has published it.")
         time.sleep(0.05)
     [version] = found
-    command = [os.environ["ONOMA_PYTHON"], "-m", "corpora.store", "publish", version, shelf]
+    command = [
+        os.environ["ONOMA_PYTHON"],
+        "-m",
+        "corpora.store",
+        "publish",
+        version,
+        shelf,
+    ]
     subprocess.run([*command, "--version", version.name], check=True)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 
-from corpora.tokenizers import SPECIALS, Tokenizer, wordpiece
+from corpora.tokenization.tokenizers import SPECIALS, Tokenizer, wordpiece
 from modeling.config import EncoderConfig, HeadsConfig, PretrainConfig
 from modeling.models.pretraining import PretrainingModel
 

@@ -9,10 +9,10 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from corpora.inspection import verify
-from corpora.retention import prune
-from corpora.shards import open_dataset, sha256_of
-from corpora.store import current, version_names
+from corpora.datasets.shards import open_dataset, sha256_of
+from corpora.store.inspection import verify
+from corpora.store.retention import prune
+from corpora.store.versions import current, version_names
 from modeling.training.sources import read_entities
 
 ENCODERS, TAGGERS, EXAMPLES = "klein-encoder", "letters-tagger", "kleinwiki-examples"

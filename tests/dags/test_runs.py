@@ -5,9 +5,9 @@ What they are run on, and in which steps: ``steps.py``.
 
 import json
 
-from corpora.inspection import verify
-from corpora.shards import open_dataset
-from corpora.store import current, version_names
+from corpora.datasets.shards import open_dataset
+from corpora.store.inspection import verify
+from corpora.store.versions import current, version_names
 from pipelines.wikipedia_to_documents import main as wikipedia_to_documents
 from tests.dags.steps import dumps, part_of
 

@@ -6,11 +6,11 @@ import random
 import pytest
 import torch
 
+from corpora.datasets.rows import sentence_to_row
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import ShardWriter
 from corpora.document import Sentence
-from corpora.rows import sentence_to_row
-from corpora.schemas import SCHEMAS
-from corpora.shards import ShardWriter
-from corpora.tokenizers import SPECIALS, Tokenizer, wordpiece
+from corpora.tokenization.tokenizers import SPECIALS, Tokenizer, wordpiece
 from modeling.config import EncoderConfig, HeadsConfig, PretrainConfig
 from modeling.models.pretraining import PretrainingModel
 
@@ -195,7 +195,7 @@ def bases(tmp_path_factory):
 
 def finetuned(output, ner, model, recipe="softmax_small", *, epochs=4, settings=(), **options):
     """Run ``modeling.finetune`` on one thread; returns its exit status."""
-    from modeling.finetune import main
+    from modeling.finetune.__main__ import main
 
     values = ["optimizer.lr=5e-3", f"training.epochs={epochs}", *settings]
     command = [recipe, "--ner", ner, "--model", model, "--output", output, "--set", *values]

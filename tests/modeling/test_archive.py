@@ -10,10 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from modeling.archive import CHECKSUMS, ArchiveError, _check_name, files_in, opened, pack, unpack
-from modeling.encoder import Encoder
-from modeling.export import main
-from modeling.tagger import Tagger
+from modeling.export.__main__ import main
+from modeling.predict.archive import (
+    CHECKSUMS,
+    ArchiveError,
+    _check_name,
+    files_in,
+    opened,
+    pack,
+    unpack,
+)
+from modeling.predict.encoder import Encoder
+from modeling.predict.tagger import Tagger
 
 TEXT = "ich war bei Anna und in Bad Berg ."
 

@@ -10,14 +10,14 @@ from transformers import LukeConfig, LukeModel
 
 import modeling
 from corpora.document import Mention, Sentence, Span, TokenSpan
-from corpora.entity_vocab import MASK
+from corpora.entities.vocabulary import MASK
 from corpora.errors import CorpusError
-from corpora.tokenizers import Tokenizer
+from corpora.tokenization.tokenizers import Tokenizer
 from modeling.config import ConfigError
 from modeling.data.sentences import SentenceSet
-from modeling.encoder import Encoder
-from modeling.finetuning.data import NerData
-from modeling.tagger import Tagger
+from modeling.finetune.data import NerData
+from modeling.predict.encoder import Encoder
+from modeling.predict.tagger import Tagger
 
 TEXT = "ich war bei Anna und in Bad Berg ."
 ANNA, BERG = Span(12, 16), Span(24, 32)

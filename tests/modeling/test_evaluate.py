@@ -7,11 +7,11 @@ import pytest
 
 from corpora.document import TokenSpan
 from corpora.tagging import from_iob2, to_iob2
-from modeling.evaluate import main
-from modeling.finetuning.data import NerData, chosen_for_training
-from modeling.report import main as report
-from modeling.scoring.counts import strict_f1
-from modeling.tagger import Tagger
+from modeling.evaluate.__main__ import main
+from modeling.evaluate.counts import strict_f1
+from modeling.finetune.data import NerData, chosen_for_training
+from modeling.predict.tagger import Tagger
+from modeling.report.__main__ import main as report
 
 
 def evaluate(run, ner, *options):

@@ -5,11 +5,11 @@ import pytest
 import torch
 from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
 
-from corpora.entity_exports import tokenizer_vocabulary
-from corpora.entity_vocab import SPECIAL
-from corpora.tokenizers import Tokenizer
+from corpora.entities.exports import tokenizer_vocabulary
+from corpora.entities.vocabulary import SPECIAL
+from corpora.tokenization.tokenizers import Tokenizer
 from modeling.config import EncoderConfig, HeadsConfig, PretrainConfig
-from modeling.export import main
+from modeling.export.__main__ import main
 from modeling.models.pretraining import PretrainingModel
 
 

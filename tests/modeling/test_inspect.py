@@ -8,12 +8,12 @@ import torch
 
 from corpora.document import Span
 from corpora.errors import UsageError
-from corpora.tokenizers import Tokenizer
+from corpora.tokenization.tokenizers import Tokenizer
 from modeling.config import EncoderConfig
-from modeling.encoder import Encoder
-from modeling.inspect import main
-from modeling.inspection.attention import attention_maps
+from modeling.inspect.__main__ import main
+from modeling.inspect.attention import attention_maps
 from modeling.models.encoder import build_encoder
+from modeling.predict.encoder import Encoder
 
 pytest.importorskip("matplotlib")
 TEXT = "ich war bei Theo und in Bad Berg ."

@@ -6,9 +6,9 @@ import json
 import pytest
 
 from corpora.ner.conll import read_conll, write_conll
-from modeling.finetuning.data import NerData
-from modeling.predict import main
-from modeling.predicting.masked import Guesser
+from modeling.finetune.data import NerData
+from modeling.predict.__main__ import main
+from modeling.predict.masked import Guesser
 
 
 def predict(*options):
@@ -60,7 +60,7 @@ def test_words_without_tags_are_read_too(tagger_run, tmp_path, capsys):
 
 
 def test_a_masked_word_and_a_masked_entity_are_guessed(tmp_path, examples, capsys):
-    from modeling.pretrain import main as pretrain
+    from modeling.pretrain.__main__ import main as pretrain
 
     small = ["training.max_steps=2", "training.batch_size=8", "training.micro_batch_size=8"]
     command = ["daluke_small", "--examples", str(examples), "--output", str(tmp_path / "run")]

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 
+from corpora.datasets.rows import document_from_row, document_to_row
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import ShardWriter, open_dataset
 from corpora.document import Document, Mention, Span
-from corpora.inspection import main as shards
-from corpora.rows import document_from_row, document_to_row
-from corpora.schemas import SCHEMAS
-from corpora.shards import ShardWriter, open_dataset
-from modeling.tagger import Tagger
+from corpora.store.inspection import main as shards
+from modeling.predict.tagger import Tagger
 from tests.modeling.test_predict import predict
 
 

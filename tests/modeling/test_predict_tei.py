@@ -6,7 +6,7 @@ import pytest
 
 from corpora.tei.edition import edition_path, load_edition
 from corpora.tei.reader import read_tei
-from modeling.predicting import tei as predicting
+from modeling.predict import tei as predicting
 from tests.modeling.test_predict import predict
 
 TEI = """<?xml version='1.0'  encoding="UTF-8"?>

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from modeling.pretrain import main
+from modeling.pretrain.__main__ import main
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_help_is_there_in_a_second_and_loads_nothing_heavy():
     code = (
-        "import sys; from modeling.pretrain import main\n"
+        "import sys; from modeling.pretrain.__main__ import main\n"
         "try: main(['--help'])\n"
         "except SystemExit: pass\n"
         "print({'torch', 'transformers', 'numpy'} & set(sys.modules), file=sys.stderr)"

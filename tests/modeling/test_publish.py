@@ -6,11 +6,11 @@ import shutil
 import pytest
 
 from corpora.errors import DamagedDatasetError
-from corpora.inspection import verify
-from corpora.store import current, switch, version_names
-from modeling.finetuning.summary import find_tagger
+from corpora.store.inspection import verify
+from corpora.store.versions import current, switch, version_names
+from modeling.finetune.summary import find_tagger
+from modeling.predict.tagger import Tagger
 from modeling.publish import main
-from modeling.tagger import Tagger
 
 
 def publish(run, shelf, *options):

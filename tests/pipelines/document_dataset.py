@@ -2,9 +2,9 @@
 
 from dataclasses import asdict
 
-from corpora.rows import document_to_row
-from corpora.schemas import SCHEMAS
-from corpora.shards import ShardWriter, write_json
+from corpora.datasets.rows import document_to_row
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import ShardWriter, write_json
 
 
 def write_dataset(folder, *shards_of_documents):

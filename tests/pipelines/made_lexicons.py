@@ -3,9 +3,9 @@
 import re
 from pathlib import Path
 
-from corpora.build import hold
+from corpora.datasets.shards import open_dataset
 from corpora.document import Document, Span
-from corpora.shards import open_dataset
+from corpora.runs.build import hold
 from pipelines import documents_to_lexicon as pipeline
 from tests.pipelines.graph_runs import do_jobs
 

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from itertools import pairwise
 
 from corpora.document import Span
-from corpora.sentences import segmenter
+from corpora.segmentation.sentences import segmenter
 
 
 def character_segments(text):

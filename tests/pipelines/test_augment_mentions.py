@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from corpora.datasets.rows import document_to_row
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import ShardWriter, open_dataset, write_json
 from corpora.document import Document, Mention
-from corpora.rows import document_to_row
-from corpora.schemas import SCHEMAS
-from corpora.shards import ShardWriter, open_dataset, write_json
 from pipelines.augment_mentions import main
 
 TEXTS = (

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from corpora import surface_forms
+from corpora.datasets.shards import open_dataset
 from corpora.document import Document
-from corpora.shards import open_dataset
-from corpora.surface_forms import SurfaceMatcher
+from corpora.matching import surface_forms
+from corpora.matching.surface_forms import SurfaceMatcher
 from pipelines import augment_mentions, documents_to_lexicon
 from tests.pipelines.document_dataset import write_dataset
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from corpora.health import examine
-from corpora.inspection import main as shards
+from corpora.datasets.shards import open_dataset
+from corpora.hashing.sampling import choose
 from corpora.ner import files as ner_files
-from corpora.sampling import choose
-from corpora.shards import open_dataset
+from corpora.ner.health import examine
+from corpora.store.inspection import main as shards
 from pipelines.benchmark_to_ner import main
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "ner"

@@ -8,15 +8,15 @@ from itertools import chain
 import numpy as np
 import pytest
 
+from corpora.datasets.rows import document_to_row
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import ShardWriter, open_dataset, read_batches, write_json
 from corpora.document import Document, Mention, Span
-from corpora.entity_vocab import EntityVocab
-from corpora.example_mentions import LOSSES
-from corpora.inspection import verify
-from corpora.rows import document_to_row
-from corpora.sampling import share
-from corpora.schemas import SCHEMAS
-from corpora.shards import ShardWriter, open_dataset, read_batches, write_json
-from corpora.tokenizers import SPECIALS, Tokenizer, wordpiece
+from corpora.entities.vocabulary import EntityVocab
+from corpora.examples.mentions import LOSSES
+from corpora.hashing.sampling import share
+from corpora.store.inspection import verify
+from corpora.tokenization.tokenizers import SPECIALS, Tokenizer, wordpiece
 from pipelines.documents_to_examples import main
 from tests.pipelines.interrupting import broken_after
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from corpora.datasets.shards import open_dataset
 from corpora.document import Document
 from corpora.lexicon import counting, ranking, tables
-from corpora.shards import open_dataset
 from pipelines import documents_to_lexicon as pipeline
 from tests.pipelines.document_dataset import write_dataset
 from tests.pipelines.made_lexicons import STORY, build, documents, rows_of
@@ -109,14 +109,14 @@ def test_multi_word_names_are_found_in_german(tmp_path):
 def test_slices_ranges_and_the_order_of_units_change_no_byte(tmp_path, monkeypatch):
     made = documents([("a" if n % 2 else "b", line) for n, line in enumerate(story_lines())])
     whole = write_dataset(tmp_path / "whole", made)
-    monkeypatch.setattr("corpora.shards.CHARACTERS_PER_BATCH", 200)
+    monkeypatch.setattr("corpora.datasets.shards.CHARACTERS_PER_BATCH", 200)
     parts = write_dataset(tmp_path / "parts", made[:7], made[7:11], made[11:])
 
     once = build(tmp_path / "once", whole, min_count=2)
     monkeypatch.setattr(tables, "RANGE_WINDOWS", 40)
     monkeypatch.setattr(pipeline, "PART_BYTES", 2000)
     monkeypatch.setattr(pipeline, "SLICE_BATCHES", 1)
-    monkeypatch.setattr("corpora.entity_counts.FOLD_ROWS", 3)
+    monkeypatch.setattr("corpora.entities.counts.FOLD_ROWS", 3)
     again = build(tmp_path / "again", parts, min_count=2, reverse=True)
 
     assert len(open_dataset(again).shards) > 1

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from corpora.build import hold
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import ShardWriter, open_dataset
 from corpora.document import Document
-from corpora.inspection import main as shards
-from corpora.schemas import SCHEMAS
-from corpora.shards import ShardWriter, open_dataset
-from corpora.tokenizer_learning import Rules, learn, limited
-from corpora.tokenizers import SPECIALS, UNK, Tokenizer, wordpiece
-from corpora.word_counts import CharacterCounts, WordCounter, WordTable, WordTotals
+from corpora.runs.build import hold
+from corpora.store.inspection import main as shards
+from corpora.tokenization.learning import Rules, learn, limited
+from corpora.tokenization.tokenizers import SPECIALS, UNK, Tokenizer, wordpiece
+from corpora.tokenization.word_counts import CharacterCounts, WordCounter, WordTable, WordTotals
 from pipelines import documents_to_tokenizer as pipeline
 from tests.corpora.small_bert import CHARACTERS
 from tests.pipelines.document_dataset import write_dataset
@@ -238,7 +238,7 @@ def test_transformers_gives_the_same_ids(tmp_path, options):
 @pytest.mark.parametrize("options", [{}, {"cased": True}, {"characters": True}])
 def test_shards_and_their_order_change_no_byte(tmp_path, options, monkeypatch):
     monkeypatch.setattr(pipeline, "PART_BYTES", 2000)  # several parts
-    monkeypatch.setattr("corpora.entity_counts.FOLD_ROWS", 3)
+    monkeypatch.setattr("corpora.entities.counts.FOLD_ROWS", 3)
     each = documents(TEXTS)
     one = write_dataset(tmp_path / "one", each)
     many = write_dataset(tmp_path / "many", each[7:], each[:2], each[2:7])

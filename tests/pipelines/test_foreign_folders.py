@@ -5,9 +5,9 @@ import shutil
 
 import pytest
 
-from corpora.inspection import main as shards
-from corpora.plan import fingerprint_of
-from corpora.shards import sha256_of
+from corpora.datasets.shards import sha256_of
+from corpora.runs.plan import fingerprint_of
+from corpora.store.inspection import main as shards
 from tests.pipelines.test_tei_to_ner import files_of, run
 
 

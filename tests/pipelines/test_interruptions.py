@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from corpora.inspection import main as shards
-from corpora.shards import open_dataset
+from corpora.datasets.shards import open_dataset
+from corpora.store.inspection import main as shards
 from tests.pipelines.test_tei_to_ner import LETTERS, OPTIONS, files_of, run
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from corpora.inspection import main as shards
+from corpora.store.inspection import main as shards
 from pipelines import documents_to_lexicon as pipeline
 from tests.pipelines.document_dataset import write_dataset
 from tests.pipelines.made_lexicons import documents

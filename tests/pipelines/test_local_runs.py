@@ -76,7 +76,7 @@ def test_interrupted_run_with_workers_leaves_none(run_at_work, copies):  # noqa:
 
 
 def test_what_workers_write_to_standard_error_is_in_their_log(tmp_path, monkeypatch, capfd):
-    monkeypatch.setattr("corpora.plan.UNIT_FILES", 4)
+    monkeypatch.setattr("corpora.runs.plan.UNIT_FILES", 4)
     monkeypatch.setattr(tei_to_ner, "PHASES", (Phase(broken_graphs.cannot_read),))
     command = ["--input", str(LETTERS), "--output", str(tmp_path / "out"), *OPTIONS]
 

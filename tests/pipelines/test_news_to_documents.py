@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from corpora.inspection import main as shards
-from corpora.shards import open_dataset
+from corpora.datasets.shards import open_dataset
+from corpora.store.inspection import main as shards
 from pipelines import news_to_documents
 from pipelines.news_to_documents import main
 from tests.corpora.news.archive_samples import FORMS, PAGE, by_record, plain, warc_record

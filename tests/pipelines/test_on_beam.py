@@ -79,7 +79,7 @@ def test_job_service_that_does_not_answer_is_named(tmp_path, capsys):
 
 @pytest.fixture
 def of_two_units(monkeypatch):
-    monkeypatch.setattr("corpora.plan.UNIT_FILES", 4)
+    monkeypatch.setattr("corpora.runs.plan.UNIT_FILES", 4)
 
 
 @WAYS

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.dataset
 import pytest
 
-from corpora.schemas import SCHEMAS
-from corpora.shards import ShardWriter
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import ShardWriter
 from pipelines import documents_to_entity_vocab, documents_to_examples, documents_to_tokenizer
 from pipelines import wikipedia_to_documents as wikipedia
 from tests.corpora.wikipedia.small_wiki import SmallWiki

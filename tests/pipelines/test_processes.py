@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from corpora.errors import CorpusError
-from corpora.plan import Unit
+from corpora.runs.plan import Unit
 from pipelines.failures import WorkerDiedError
 from pipelines.graph import Run
 from pipelines.processes import Workers

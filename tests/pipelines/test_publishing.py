@@ -8,16 +8,16 @@ from dataclasses import replace
 
 import pytest
 
-import corpora.build
-from corpora.build import hold
+import corpora.runs.build
+from corpora.datasets.rows import document_to_row
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import ShardWriter, sha256_of
 from corpora.document import Document, Mention
 from corpora.errors import CorpusError
-from corpora.inspection import main as shards
-from corpora.plan import fingerprint_of
-from corpora.receipts import Accounting, Receipt, write_receipt
-from corpora.rows import document_to_row
-from corpora.schemas import SCHEMAS
-from corpora.shards import ShardWriter, sha256_of
+from corpora.runs.build import hold
+from corpora.runs.plan import fingerprint_of
+from corpora.runs.receipts import Accounting, Receipt, write_receipt
+from corpora.store.inspection import main as shards
 from pipelines.tei_to_ner import Options, plan
 from tests.pipelines.test_tei_to_ner import LETTERS, OPTIONS, files_of, run
 
@@ -61,7 +61,7 @@ def test_complete_data_without_receipts_is_still_complete(tmp_path, capsys):
 def test_failed_other_run_leaves_the_receipts_so_that_one_shard_is_mended_alone(
     tmp_path, capsys, monkeypatch
 ):
-    monkeypatch.setattr("corpora.plan.UNIT_FILES", 2)
+    monkeypatch.setattr("corpora.runs.plan.UNIT_FILES", 2)
     assert run(tmp_path / "out") == 0
     before = files_of(tmp_path / "out")
     for number in range(11):
@@ -82,7 +82,7 @@ class Killed(BaseException):
 
 @pytest.mark.parametrize("name", ["dataset.json", "run.json"])
 def test_run_that_died_while_publishing_leaves_nothing_to_another(tmp_path, monkeypatch, name):
-    write = corpora.build.write_json
+    write = corpora.runs.build.write_json
 
     def die(path, value):
         if path.name == name and ".build" not in path.parts:
@@ -90,7 +90,7 @@ def test_run_that_died_while_publishing_leaves_nothing_to_another(tmp_path, monk
         write(path, value)
 
     with monkeypatch.context() as patch:
-        patch.setattr(corpora.build, "write_json", die)
+        patch.setattr(corpora.runs.build, "write_json", die)
         with pytest.raises(Killed):
             run(tmp_path / "out")
     assert not (tmp_path / "out" / "run.json").exists()
@@ -102,7 +102,7 @@ def test_run_that_died_while_publishing_leaves_nothing_to_another(tmp_path, monk
 
 
 def test_fewer_shards_leave_no_stale_ones(tmp_path, monkeypatch):
-    monkeypatch.setattr("corpora.plan.UNIT_FILES", 2)
+    monkeypatch.setattr("corpora.runs.plan.UNIT_FILES", 2)
     assert run(tmp_path / "out") == 0
 
     assert run(tmp_path / "out", "--limit", "2") == 0

@@ -8,19 +8,21 @@ from functools import partial
 
 import pytest
 
-from corpora import entity_counts, examples, word_counts
+from corpora.datasets.shards import open_dataset
 from corpora.document import Document, Mention, Span
+from corpora.entities import counts as entity_counts
 from corpora.errors import InputChangedError
-from corpora.form_dictionary import SurfaceMatcher
-from corpora.form_table import FormTable
+from corpora.examples import maker as examples
 from corpora.lexicon import slices
+from corpora.matching.form_dictionary import SurfaceMatcher
+from corpora.matching.form_table import FormTable
 from corpora.ner import readers, sentence_rows
 from corpora.news import comparing, pages, reading, rows
-from corpora.shards import open_dataset
 from corpora.tei import reader as tei_reader
 from corpora.text import documents as text_documents
 from corpora.text import json_lines, wikiextractor_output
-from corpora.tokenizers import SPECIALS
+from corpora.tokenization import word_counts
+from corpora.tokenization.tokenizers import SPECIALS
 from corpora.wikipedia import articles, records, resolution
 from pipelines import (
     augment_mentions,

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import pipelines.tei_to_ner as pipeline
-from corpora.build import hold
 from corpora.errors import CorpusError
+from corpora.runs.build import hold
 from tests.pipelines.test_tei_to_ner import run
 
 ROOT = Path(__file__).resolve().parents[2]

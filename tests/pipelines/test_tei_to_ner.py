@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from corpora.inspection import main as shards
+from corpora.datasets.shards import open_dataset
 from corpora.ner.conll import read_conll
 from corpora.ner.json import read_json
-from corpora.shards import open_dataset
+from corpora.store.inspection import main as shards
 from pipelines.tei_to_ner import main
 
 DATA = Path(__file__).resolve().parents[1] / "data"

@@ -5,8 +5,8 @@ import shutil
 
 import pytest
 
-from corpora import plan
-from corpora.shards import open_dataset
+from corpora.datasets.shards import open_dataset
+from corpora.runs import plan
 from pipelines import text_to_documents
 from tests.pipelines.text_runs import (
     DOC,

@@ -8,8 +8,8 @@ import re
 
 import pytest
 
-from corpora.inspection import main as shards
-from corpora.shards import open_dataset
+from corpora.datasets.shards import open_dataset
+from corpora.store.inspection import main as shards
 from tests.pipelines.text_runs import (
     DOC,
     SAMPLES,

@@ -9,9 +9,9 @@ import apache_beam as beam
 import pytest
 from apache_beam.pvalue import PCollection
 
-from corpora.build import hold
-from corpora.inspection import main as shards
-from corpora.shards import open_dataset
+from corpora.datasets.shards import open_dataset
+from corpora.runs.build import hold
+from corpora.store.inspection import main as shards
 from pipelines import (
     documents_to_entity_vocab,
     documents_to_lexicon,

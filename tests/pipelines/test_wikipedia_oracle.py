@@ -20,7 +20,7 @@ import mwparserfromhell as mw
 import pytest
 from lxml import etree
 
-from corpora.shards import open_dataset
+from corpora.datasets.shards import open_dataset
 from pipelines import documents_to_entity_vocab, wikipedia_to_documents
 
 pytestmark = pytest.mark.realdata

@@ -2,11 +2,11 @@
 
 import pytest
 
-from corpora.abbreviations import learn
-from corpora.shards import open_dataset
+from corpora.datasets.shards import open_dataset
+from corpora.segmentation.abbreviations import learn
 from corpora.wikipedia import report
 from pipelines.wikipedia_to_documents import main
-from tests.corpora.test_abbreviations import TEXT
+from tests.corpora.segmentation.test_abbreviations import TEXT
 from tests.corpora.wikipedia.small_wiki import Page, SmallWiki
 from tests.pipelines.reuse.small_refreshes import cut_small
 
@@ -92,7 +92,7 @@ def test_a_language_with_a_table_learns_nothing_and_the_report_names_it(tmp_path
     output = build(dump_of(tmp_path, lang="deu"), tmp_path / "out")
 
     told = (output / "report.md").read_text("utf-8")
-    assert "cut by `corpora/languages/de.toml`" in told
+    assert "cut by `corpora/segmentation/languages/de.toml`" in told
     assert not (output / "abbreviations.toml").exists()
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from corpora.inspection import main as shards
-from corpora.shards import open_dataset
+from corpora.datasets.shards import open_dataset
+from corpora.store.inspection import main as shards
 from corpora.wikipedia.ledger import links_add_up
 from pipelines import wikipedia_to_documents
 from pipelines.wikipedia_to_documents import main

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from corpora.build import Scratch, hold
+from corpora.datasets.shards import sha256_of, temporary_path
 from corpora.errors import CorpusError
-from corpora.plan import version_of_code
-from corpora.shards import sha256_of, temporary_path
+from corpora.runs.build import Scratch, hold
+from corpora.runs.plan import version_of_code
 from pipelines import documents_to_lexicon, tei_to_ner, text_to_documents
 from pipelines.engine import describe
 from pipelines.failures import explain

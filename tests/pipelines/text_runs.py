@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from corpora.shards import open_dataset
+from corpora.datasets.shards import open_dataset
 from pipelines.text_to_documents import main
 
 SAMPLES = Path(__file__).resolve().parents[1] / "data" / "text"

@@ -9,8 +9,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from corpora.crawl.fetcher import open_fetcher
 from corpora.crawl.pace import Clock
 from corpora.crawl.types import Refused, SitePolicy
-from corpora.news.archives import read_archive
 from corpora.news.pages import Page, Revisit, read_pages
+from corpora.warc.archives import read_archive
 
 HTML = {"Content-Type": "text/html; charset=utf-8"}
 PAGE = (200, HTML, b"<html><body>Ein Artikel</body></html>")

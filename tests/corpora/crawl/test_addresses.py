@@ -7,10 +7,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from corpora.crawl.addresses import PrivateAddressError, find_place, is_public, may_ask, resolve
-from corpora.crawl.contact import crawler_agent
 from corpora.crawl.types import ANY_ADDRESS, SitePolicy
 from corpora.crawl.urls import BadUrlError, parse_url
 from corpora.errors import UsageError
+from corpora.warc.contact import crawler_agent
 
 # The registry of special addresses of IANA (RFC 6890 and later).
 SPECIAL_4 = [

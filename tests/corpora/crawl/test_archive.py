@@ -14,7 +14,10 @@ from warcio.archiveiterator import ArchiveIterator
 from corpora.crawl.archive import Archive
 from corpora.crawl.archive_index import NAME, ArchiveIndex
 from corpora.crawl.bounds import Used
-from corpora.crawl.warc import (
+from corpora.errors import CorpusError, DamagedDatasetError, FolderInUseError
+from corpora.news.pages import NoPage, Page, Revisit, read_pages
+from corpora.warc.archives import ArchiveRecord, read_archive
+from corpora.warc.writer import (
     Asked,
     Response,
     digest_of,
@@ -22,9 +25,6 @@ from corpora.crawl.warc import (
     response_record,
     revisit_record,
 )
-from corpora.errors import CorpusError, DamagedDatasetError, FolderInUseError
-from corpora.news.archives import ArchiveRecord, read_archive
-from corpora.news.pages import NoPage, Page, Revisit, read_pages
 from tests.file_operations import Operation, recorded
 
 HTML = b"<html><body><p>Hallo</p></body></html>"

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from corpora.shards import open_dataset
+from corpora.datasets.shards import open_dataset
 from pipelines.news_inputs import archives_of
 from pipelines.news_to_documents import Options, main
 from tests.corpora.crawl.site_server import (

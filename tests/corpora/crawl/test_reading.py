@@ -12,7 +12,7 @@ from corpora.crawl.listings import MAX_ATTRIBUTES, MAX_LINKS, MAX_METAS, read_li
 from corpora.crawl.reading import read_links_bounded, read_listing_bounded
 from corpora.crawl.scrapy_door import ARCHIVED, MAX_TOO_HARD, Door
 from corpora.crawl.tally import SiteTally
-from corpora.sandbox import Bounds, TaskError
+from corpora.system.sandbox import Bounds, TaskError
 
 URL = "https://a.example/"
 PAGE = b"""<html><head><meta name="robots" content="noarchive"><base href="/b/">

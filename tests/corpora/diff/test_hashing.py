@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from corpora.diff.hashing import hash_array, hash_columns
-from corpora.schemas import SCHEMAS
+from corpora.datasets.schemas import SCHEMAS
+from corpora.hashing.rows import hash_array, hash_columns
 
 TEXTS = st.none() | st.text(alphabet="ab é😀", max_size=4) | st.just("long " * 40)
 ITEMS = st.lists(

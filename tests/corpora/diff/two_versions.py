@@ -2,11 +2,11 @@
 
 from dataclasses import asdict
 
+from corpora.datasets.rows import document_to_row
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import ShardWriter, write_json
 from corpora.diff.__main__ import compare_all
 from corpora.document import Document, Mention
-from corpora.rows import document_to_row
-from corpora.schemas import SCHEMAS
-from corpora.shards import ShardWriter, write_json
 
 
 def document(number, title=None, text="Ein Text.", *, links=1, **more):

@@ -2,9 +2,9 @@
 
 import pytest
 
-from corpora.entity_vocab import EntityVocab
-from corpora.schemas import SCHEMAS
-from corpora.shards import ShardWriter, write_json
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import ShardWriter, write_json
+from corpora.entities.vocabulary import EntityVocab
 from tests.corpora.examples.small_examples import ENTITIES
 
 

@@ -3,8 +3,8 @@
 from hypothesis import strategies as st
 
 from corpora.document import Document, Mention, Span, without_crossing
-from corpora.example_mentions import MentionRules
-from corpora.examples import Rules
+from corpora.examples.maker import Rules
+from corpora.examples.mentions import MentionRules
 from tests.corpora.examples.small_examples import ENTITIES, ORIGINS
 
 SNIPPETS = st.sampled_from(

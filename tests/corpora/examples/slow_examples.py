@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from corpora.entity_vocab import UNK
+from corpora.entities.vocabulary import UNK
 from tests.corpora.examples.small_examples import ENTITIES, LISTS, tokenizer
 
 

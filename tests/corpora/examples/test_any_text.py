@@ -8,8 +8,8 @@ from tokenizers import Tokenizer as Backend
 from tokenizers import decoders, models, pre_tokenizers, trainers
 
 from corpora.document import Span
-from corpora.examples import ExampleMaker, in_chunks
-from corpora.tokenizers import Tokenizer
+from corpora.examples.maker import ExampleMaker, in_chunks
+from corpora.tokenization.tokenizers import Tokenizer
 from tests.corpora.examples.small_examples import batch_of, document, rules, tokenizer
 
 
@@ -79,7 +79,7 @@ def trained(kind):
 
 
 def test_chunks_are_the_batch(monkeypatch):
-    monkeypatch.setattr("corpora.examples.BATCH_BYTES", 10)
+    monkeypatch.setattr("corpora.examples.maker.BATCH_BYTES", 10)
     batch = batch_of(*(document("é" * n, id=str(n)) for n in (2, 3, 1, 9, 0, 0, 5, 1)))
 
     chunks = list(in_chunks(batch))

@@ -1,7 +1,7 @@
 """Documents to examples: what an example looks like."""
 
-from corpora.entity_vocab import UNK
-from corpora.examples import ExampleMaker
+from corpora.entities.vocabulary import UNK
+from corpora.examples.maker import ExampleMaker
 from tests.corpora.examples.small_examples import batch_of, document, make, rules, shown, tokenizer
 
 

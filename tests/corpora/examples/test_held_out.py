@@ -5,9 +5,9 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpora.examples import HELD_OUT, TRAIN, ExampleMaker
-from corpora.held_out import threshold
-from corpora.sampling import share
+from corpora.examples.maker import HELD_OUT, TRAIN, ExampleMaker
+from corpora.examples.validation import threshold
+from corpora.hashing.sampling import share
 from tests.corpora.examples.small_examples import batch_of, document, rules, tokenizer
 
 

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from corpora.document import Document, Mention, Span
-from corpora.example_losses import LISTED, Listing, section, to_tsv
-from corpora.example_mentions import NAMED
-from corpora.examples import ExampleMaker
+from corpora.examples.losses import LISTED, Listing, section, to_tsv
+from corpora.examples.maker import ExampleMaker
+from corpora.examples.mentions import NAMED
 from tests.corpora.examples.random_documents import RULES, documents
 from tests.corpora.examples.slow_examples import slow_pieces
 from tests.corpora.examples.small_examples import batch_of, make, rules, tokenizer

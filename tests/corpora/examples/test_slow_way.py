@@ -6,8 +6,8 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from corpora.example_mentions import LOSSES
-from corpora.examples import ExampleMaker
+from corpora.examples.maker import ExampleMaker
+from corpora.examples.mentions import LOSSES
 from tests.corpora.examples.random_documents import RULES, documents
 from tests.corpora.examples.slow_examples import slow_examples
 from tests.corpora.examples.small_examples import LISTS, batch_of, tokenizer

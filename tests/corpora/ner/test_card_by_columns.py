@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from corpora.document import Sentence
-from corpora.health import examine
-from corpora.matching import Match, learn_names, score_names
-from corpora.matching import leftmost_longest as leftmost_longest_of
+from corpora.hashing.tokens import Runs, hash_strings
+from corpora.matching.sequences import Match, learn_names, score_names
+from corpora.matching.sequences import leftmost_longest as leftmost_longest_of
 from corpora.ner import gazetteer
 from corpora.ner.columns import SentenceColumns, ahead, to_columns
 from corpora.ner.gazetteer import learn, leftmost_longest, score
-from corpora.ner.hashing import Runs, hash_strings
+from corpora.ner.health import examine
 from corpora.ner.tally import Labels, tally
 from corpora.tagging import from_iob2
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from corpora.datasets.schemas import SCHEMAS
 from corpora.document import TokenSpan
 from corpora.ner.convert import main
 from corpora.ner.detection import Overrides
@@ -22,7 +23,6 @@ from corpora.ner.exports import (
 )
 from corpora.ner.files import Part, describe, read_file
 from corpora.ner.sentence_rows import RowMaker
-from corpora.schemas import SCHEMAS
 from corpora.tagging import to_iob2
 
 SCHEMA = SCHEMAS["ner"].columns

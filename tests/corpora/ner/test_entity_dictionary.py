@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from corpora.errors import UsageError
-from corpora.form_dictionary import read_meanings_file
+from corpora.matching.form_dictionary import read_meanings_file
 from corpora.ner.entity_dictionary import Work, forms, read_dictionary
 
 DATA = Path(__file__).resolve().parents[2] / "data" / "ner"

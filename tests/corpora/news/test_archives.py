@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 
-from corpora.news.archives import ArchiveRecord, Damaged, cut, read_archive
+from corpora.warc.archives import ArchiveRecord, Damaged, cut, read_archive
 from tests.corpora.news.archive_samples import (
     FORMS,
     PAGE,

@@ -7,7 +7,7 @@ from functools import partial
 import brotli
 import pytest
 
-from corpora.news.http import BodyError, parse_answer, unpack_body
+from corpora.warc.http import BodyError, parse_answer, unpack_body
 
 PAGE = b"<!doctype html><html><p>Moor &amp; Torf</p></html>" * 50
 

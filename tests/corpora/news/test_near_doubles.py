@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpora.news.near_doubles import Item, find_doubles
-from corpora.news.shingles import (
+from corpora.hashing.shingles import (
     N_HASHES,
     fingerprint,
     jaccard,
@@ -16,6 +15,7 @@ from corpora.news.shingles import (
     signature_matrix,
     words_of,
 )
+from corpora.news.near_doubles import Item, find_doubles
 
 
 def item(text, *, moment="", number=0, is_new=True, url=""):

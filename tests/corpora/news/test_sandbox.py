@@ -5,12 +5,12 @@ import time
 
 import pytest
 
-from corpora import sandbox
 from corpora.errors import UsageError
 from corpora.news import bounded
 from corpora.news.bounded import check_installed, extract_bounded, task_of
 from corpora.news.extraction import ExtractionError, extract
-from corpora.sandbox import Bounds
+from corpora.system import sandbox
+from corpora.system.sandbox import Bounds
 
 PARAGRAPH = "<p>Das ist ein ganz gewöhnlicher Absatz mit genug Wörtern, um einer zu sein.</p>"
 PAGE = f"<html><body><article>{PARAGRAPH}<p>Und <a href='/x'>noch einer</a> mit Link.</p></article>"

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from corpora.store import publish
+from corpora.store.versions import publish
 from tests.corpora.store.stored_runs import make
 
 

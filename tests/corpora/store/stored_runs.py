@@ -1,11 +1,11 @@
 """Runs to put into a store, and what is in it."""
 
-from corpora.build import hold as hold_output
-from corpora.plan import Plan, Unit
-from corpora.receipts import Accounting, Receipt, write_receipt
-from corpora.rows import document_to_row
-from corpora.schemas import SCHEMAS
-from corpora.shards import ShardWriter, open_dataset, write_text
+from corpora.datasets.rows import document_to_row
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import ShardWriter, open_dataset, write_text
+from corpora.runs.build import hold as hold_output
+from corpora.runs.plan import Plan, Unit
+from corpora.runs.receipts import Accounting, Receipt, write_receipt
 from tests.corpora.diff.two_versions import document
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from corpora.store import publish
-from corpora.store_commands import main
+from corpora.store.__main__ import main
+from corpora.store.versions import publish
 from tests.corpora.store.stored_runs import make
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -37,9 +37,10 @@ def test_the_commands_publish_name_switch_and_prune(tmp_path, capsys):
 DRIVER = """
 import shutil, signal, sys
 from pathlib import Path
-import corpora.build, corpora.inspection, corpora.retention, corpora.shards, corpora.store
-from corpora.store import current, publish, version_names
-from corpora.inspection import verify
+import corpora.runs.build, corpora.store.inspection, corpora.store.retention
+import corpora.datasets.shards, corpora.store.versions
+from corpora.store.versions import current, publish, version_names
+from corpora.store.inspection import verify
 from tests.file_operations import killed_at
 from tests.killing import in_a_child
 
@@ -73,7 +74,7 @@ print(number)
 
 @pytest.mark.parametrize(
     "code",
-    ['publish(source, shelf, version="v3")', "corpora.retention.prune(shelf, keep=1)"],
+    ['publish(source, shelf, version="v3")', "corpora.store.retention.prune(shelf, keep=1)"],
     ids=["publish", "prune"],
 )
 def test_killed_at_any_file_operation_there_is_always_a_whole_current_version(code, five, tmp_path):

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from corpora.datasets.shards import sha256_of, write_json
 from corpora.errors import CorpusError, UsageError
-from corpora.inspection import verify
-from corpora.retention import prune
-from corpora.shards import sha256_of, write_json
-from corpora.store import current, publish, switch, version_names
+from corpora.store.inspection import verify
+from corpora.store.retention import prune
+from corpora.store.versions import current, publish, switch, version_names
 from tests.corpora.store.stored_runs import make, names_that_stay
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from corpora.build import hold as hold_output
+from corpora.datasets.shards import link_or_copy, sha256_of
 from corpora.errors import CorpusError, DamagedDatasetError, FolderInUseError, UsageError
-from corpora.inspection import verify
-from corpora.plan import Plan, Unit, fingerprint_of
-from corpora.shards import link_or_copy, sha256_of
-from corpora.store import current, hold, publish, switch, version_names
+from corpora.runs.build import hold as hold_output
+from corpora.runs.plan import Plan, Unit, fingerprint_of
+from corpora.store.inspection import verify
+from corpora.store.versions import current, hold, publish, switch, version_names
 from tests.corpora.store.stored_runs import make, text_of
 
 
@@ -193,7 +193,7 @@ def test_what_is_replaced_while_it_is_published_is_not_published(
             (other / name).replace(source / name)
         return link_or_copy(path, target)
 
-    monkeypatch.setattr("corpora.shards.link_or_copy", replace_then_link)
+    monkeypatch.setattr("corpora.datasets.shards.link_or_copy", replace_then_link)
 
     with pytest.raises(DamagedDatasetError, match=f"{source / name}: damaged"):
         publish(source, shelf, version="v")
@@ -211,7 +211,7 @@ def test_what_is_replaced_after_it_was_verified_is_not_what_is_published(
         verify(path)
         (other / shard).replace(source / shard)
 
-    monkeypatch.setattr("corpora.inspection.verify", verify_then_replace)
+    monkeypatch.setattr("corpora.store.inspection.verify", verify_then_replace)
 
     target = publish(source, shelf, version="v")
 

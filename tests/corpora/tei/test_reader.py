@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from corpora.alignment import to_sentences
-from corpora.inspection import mark
+from corpora.ner.alignment import to_sentences
+from corpora.store.inspection import mark
 from corpora.tei.edition import edition_path, load_edition
 from corpora.tei.reader import read_tei
 from corpora.tei.xml import XmlError, parse_xml

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corpora.document import Span
-from corpora.sentences import segmenter
+from corpora.segmentation.sentences import segmenter
 from corpora.text.paragraphs import find_blocks, find_sentences, is_hard_wrapped
 
 WORDS = st.lists(st.sampled_from(["und", "die", "Mühle", "Wasserrades", "a", "3."]), min_size=80)

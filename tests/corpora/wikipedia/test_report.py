@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from corpora.schemas import SCHEMAS
-from corpora.shards import ShardWriter
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import ShardWriter
 from corpora.wikipedia import report
 
 SCHEMA = SCHEMAS["documents"]

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from corpora.columns import DocumentColumns
+from corpora.datasets.columns import DocumentColumns
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import ShardWriter
 from corpora.errors import DamagedDatasetError
-from corpora.schemas import SCHEMAS
-from corpora.shards import ShardWriter
 from corpora.wikipedia import reuse_places
 from corpora.wikipedia.pages import hash_of
 from corpora.wikipedia.redirects import RedirectTable, build_table

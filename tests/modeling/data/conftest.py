@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from corpora.schemas import SCHEMAS
-from corpora.shards import ShardWriter
-from corpora.tokenizers import SPECIALS, Tokenizer, wordpiece
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import ShardWriter
+from corpora.tokenization.tokenizers import SPECIALS, Tokenizer, wordpiece
 from modeling.config import (
     DataConfig,
     EncoderConfig,

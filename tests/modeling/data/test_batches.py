@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from corpora.errors import CorpusError
-from modeling.batch import Batch
 from modeling.config import MaskingConfig
+from modeling.data.batch import Batch
 from modeling.data.batches import Batches, Evaluation
 from modeling.data.examples import ExampleSet
 from modeling.data.parcels import Parcel

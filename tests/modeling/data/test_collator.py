@@ -4,7 +4,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpora.entity_vocab import MASK
+from corpora.entities.vocabulary import MASK
 from corpora.errors import CorpusError
 from modeling.config import MaskingConfig
 from modeling.data.collator import Collator

@@ -16,7 +16,7 @@ from modeling.data.cross_fitting import (
 from modeling.data.gazetteer import Gazetteer
 from modeling.data.name_lookup import LookedUp
 from modeling.data.sentences import SentenceSet
-from modeling.tagset import TagSet
+from modeling.data.tagset import TagSet
 
 WORDS = st.lists(
     st.tuples(st.sampled_from("abcd"), st.sampled_from(("O", "O", "B-X", "B-Y", "I-X"))), max_size=6

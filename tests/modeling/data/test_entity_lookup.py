@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from corpora.document import Sentence
 from corpora.errors import CorpusError
-from corpora.tokenizers import SPECIALS, Tokenizer, wordpiece
+from corpora.tokenization.tokenizers import SPECIALS, Tokenizer, wordpiece
 from modeling.data.entity_lookup import EntityLookup
 from modeling.data.sentence_collator import SentenceCollator
 from modeling.data.sentence_encoder import SentenceEncoder

@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import ShardWriter
 from corpora.document import Sentence
 from corpora.errors import CorpusError
-from corpora.health import examine
-from corpora.matching import LEVELS, learn_names, leftmost_longest
+from corpora.matching.sequences import LEVELS, learn_names, leftmost_longest
 from corpora.ner.conll import read_conll
-from corpora.schemas import SCHEMAS
-from corpora.shards import ShardWriter
+from corpora.ner.health import examine
 from corpora.tagging import from_iob2, to_iob2
 from modeling.data.gazetteer import Gazetteer
 from modeling.data.name_lookup import decided
-from modeling.tagset import TagSet
+from modeling.data.tagset import TagSet
 
 WORDS = st.lists(
     st.tuples(st.sampled_from("abcd"), st.sampled_from(("O", "O", "B-X", "B-Y", "I-X"))), max_size=9
@@ -46,7 +46,7 @@ def sentence(text):
 
 
 def slow_names(train):
-    """A gazetteer by ``corpora.matching``, token by token."""
+    """A gazetteer by ``corpora.matching.sequences``, token by token."""
     forms = defaultdict(Counter)
     for row in train:
         for span in from_iob2(row.tags):

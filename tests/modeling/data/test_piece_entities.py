@@ -10,7 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from corpora.entity_vocab import MASK
+from corpora.entities.vocabulary import MASK
 from corpora.errors import CorpusError
 from modeling.config import HeadsConfig, MaskingConfig
 from modeling.data.batches import Batches, Evaluation

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corpora.document import Sentence
-from corpora.tokenizers import SPECIALS, Tokenizer, wordpiece
+from corpora.tokenization.tokenizers import SPECIALS, Tokenizer, wordpiece
 from modeling.config import MaskingConfig
 from modeling.data.chance import Chance
 from modeling.data.collator import Collator
@@ -15,8 +15,8 @@ from modeling.data.examples import Example
 from modeling.data.masking import Masker, PieceIds
 from modeling.data.sentence_collator import SentenceCollator
 from modeling.data.sentence_encoder import SentenceEncoder
+from modeling.data.tagset import TagSet
 from modeling.data.views import Part, View
-from modeling.tagset import TagSet
 
 TOKENIZER = Tokenizer(
     wordpiece([*SPECIALS, *"abcd", *(f"##{c}" for c in "abcd")], cased=True), name="t"

@@ -7,7 +7,7 @@ from tokenizers import decoders, models, pre_tokenizers, trainers
 
 from corpora.document import Sentence
 from corpora.errors import CorpusError
-from corpora.tokenizers import SPECIALS, Tokenizer, wordpiece
+from corpora.tokenization.tokenizers import SPECIALS, Tokenizer, wordpiece
 from modeling.config import ConfigError
 from modeling.data.sentence_encoder import SentenceEncoder
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corpora.document import Sentence
-from corpora.tokenizers import SPECIALS, Tokenizer, wordpiece
+from corpora.tokenization.tokenizers import SPECIALS, Tokenizer, wordpiece
 from modeling.config import ConfigError
 from modeling.data.sentence_collator import SentenceCollator
 from modeling.data.sentence_encoder import SentenceEncoder

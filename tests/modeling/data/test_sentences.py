@@ -3,10 +3,10 @@ from dataclasses import asdict
 
 import pytest
 
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import ShardWriter
 from corpora.document import Sentence
 from corpora.errors import CorpusError
-from corpora.schemas import SCHEMAS
-from corpora.shards import ShardWriter
 from modeling.data.sentences import SentenceSet
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from corpora.document import Sentence
-from corpora.tokenizers import SPECIALS, Tokenizer, wordpiece
+from corpora.tokenization.tokenizers import SPECIALS, Tokenizer, wordpiece
 from modeling.config import ConfigError, EncoderConfig
 from modeling.data.tagger_inputs import name_too_long, window_settings
 from modeling.tagging_config import HeadConfig, SentencesConfig, TaggerConfig

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corpora.tagging import count_stray
+from modeling.data.tagset import TagSet
 from modeling.decoding.class_start_end import ClassStartEnd, class_start_end
-from modeling.tagset import TagSet
 
 TAGSET = TagSet(("X", "Y"))
 N, X, Y = np.eye(3)  # no name, and two labels

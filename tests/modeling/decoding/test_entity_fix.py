@@ -8,8 +8,8 @@ from hypothesis.extra import numpy as arrays
 
 from corpora.document import TokenSpan
 from corpora.tagging import count_stray, from_iob2
+from modeling.data.tagset import TagSet
 from modeling.decoding.entity_fix import entity_fix
-from modeling.tagset import TagSet
 
 TAGSET = TagSet(("X", "Y", "Z"))
 some_tags = arrays.arrays(

@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from corpora.tagging import count_stray, from_iob2, to_iob2
-from modeling.batch import Layout
+from modeling.data.batch import Layout
+from modeling.data.tagset import TagSet
 from modeling.decoding import decode, word_probabilities
 from modeling.heads.tagging import build_token_head
 from modeling.layers.chain import Chain, score, viterbi
 from modeling.tagging_config import DECODERS
-from modeling.tagset import TagSet
 
 TAGSET = TagSet(("LOC", "PER"))
 KINDS = ["softmax", "cse", "crf", "crf_ner"]

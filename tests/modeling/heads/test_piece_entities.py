@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from modeling.batch import Choices, Targets
+from modeling.data.batch import Choices, Targets
 from modeling.heads.piece_entities import PieceEntityHead
 from modeling.heads.pretraining import Transform
 

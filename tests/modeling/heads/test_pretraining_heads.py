@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from modeling.batch import Layout, Targets
+from modeling.data.batch import Layout, Targets
 from modeling.heads.pretraining import EntityHead, PairHead, Transform, VocabularyHead
 
 N_ENTITIES, WIDTH, ENTITY_WIDTH = 7, 6, 4

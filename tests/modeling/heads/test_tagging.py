@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from torch.nn import functional
 
 from corpora.document import TokenSpan
-from modeling.batch import Layout
+from modeling.data.batch import Layout
+from modeling.data.tagset import TagSet
 from modeling.decoding import decode
 from modeling.heads.tagging import CseHead, build_token_head, is_end, is_start
 from modeling.layers.chain import Chain, log_partition, score
 from modeling.layers.transitions import RuledTransitions, Transitions
 from modeling.tagging_config import DECODERS
-from modeling.tagset import TagSet
 
 TAGSET = TagSet(("LOC", "PER"))
 KINDS = ["softmax", "cse", "crf", "crf_ner"]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from modeling.batch import Layout, Rows, Words
+from modeling.data.batch import Layout, Rows, Words
 from modeling.layers import groups, relative_scores, window_scores
 
 WIDTH, N_HEADS = 12, 3

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from modeling.batch import Rows
+from modeling.data.batch import Rows
 from modeling.layers import attention
 from modeling.layers.attention import EntityAwareAttention, SelfAttention
 

@@ -7,6 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from modeling.data.tagset import TagSet
 from modeling.layers.chain import (
     Chain,
     constrained,
@@ -22,7 +23,6 @@ from modeling.layers.chain_messages import (
     messages,
     messages_of_logs,
 )
-from modeling.tagset import TagSet
 
 TAGSET = TagSet(("LOC", "PER"))
 LENGTHS = [4, 0, 1, 3, 2]

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from modeling.batch import Known, PieceEntities
+from modeling.data.batch import Known, PieceEntities
 from modeling.layers.attention import SelfAttention
 from modeling.layers.char_entity import CharEntityAttention, EntityTable
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from modeling.batch import Known
-from modeling.inspection.attention import padded
+from modeling.data.batch import Known
+from modeling.inspect.attention import padded
 from modeling.layers.attention import EntityAwareAttention, SelfAttention
 from modeling.layers.char_entity import CharEntityAttention
 from modeling.layers.dense import Padded, attend_densely

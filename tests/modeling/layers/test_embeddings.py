@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from modeling.batch import Mentions
+from modeling.data.batch import Mentions
 from modeling.layers.embeddings import EntityEmbeddings, PieceEmbeddings, SinusoidalPositions
 
 WORDS = [[1, 1, 1], [1] * 5]

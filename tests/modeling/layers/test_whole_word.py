@@ -5,7 +5,7 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from modeling.batch import Rows
+from modeling.data.batch import Rows
 from modeling.layers.attention import SelfAttention
 from modeling.layers.relative import RelativeSelfAttention
 from modeling.layers.whole_word import WholeWordAttention, WindowAttention, word_means

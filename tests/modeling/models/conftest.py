@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from modeling.batch import Batch, Layout, Mentions, Rows, Targets, Words
+from modeling.data.batch import Batch, Layout, Mentions, Rows, Targets, Words
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ import pytest
 import torch
 from transformers import BertConfig, BertModel
 
-from modeling.batch import PieceEntities
 from modeling.config import ConfigError, EncoderConfig, HeadsConfig, PretrainConfig
+from modeling.data.batch import PieceEntities
 from modeling.huggingface import init_from
 from modeling.models.encoder import build_encoder
 from modeling.models.pretraining import PretrainingModel

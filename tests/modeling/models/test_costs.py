@@ -8,8 +8,8 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from modeling.batch import Targets
 from modeling.config import EncoderConfig, HeadsConfig, PretrainConfig
+from modeling.data.batch import Targets
 from modeling.models.costs import (
     Lengths,
     batch_flops,

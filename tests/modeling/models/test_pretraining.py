@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch.nn import functional
 
-from modeling.batch import Targets
 from modeling.config import ConfigError, EncoderConfig, HeadsConfig, PretrainConfig
+from modeling.data.batch import Targets
 from modeling.models.pretraining import PretrainingModel
 from modeling.models.weights import WeightsError
 

@@ -7,15 +7,15 @@ import pytest
 import torch
 import transformers
 
-from corpora.entity_vocab import MASK
-from modeling.batch import Batch, Layout, Mentions, Rows
+from corpora.entities.vocabulary import MASK
 from modeling.config import EncoderConfig
+from modeling.data.batch import Batch, Layout, Mentions, Rows
+from modeling.data.sentence_batch import SpanBatch
 from modeling.huggingface import read_pretrained
 from modeling.models import span_chunks, span_reading
 from modeling.models.encoder import build_encoder
 from modeling.models.span_chunks import read_jointly
 from modeling.models.span_reading import read_alone, remember
-from modeling.sentence_batch import SpanBatch
 
 LENGTHS = (6, 3, 11, 5)
 SIZES = {

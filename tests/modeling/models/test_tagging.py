@@ -8,15 +8,15 @@ import torch
 import transformers
 
 from corpora.document import Sentence
-from corpora.tokenizers import SPECIALS, Tokenizer, wordpiece
+from corpora.tokenization.tokenizers import SPECIALS, Tokenizer, wordpiece
 from modeling.config import ConfigError, EncoderConfig, HeadsConfig, PretrainConfig
 from modeling.data.sentence_collator import SentenceCollator
 from modeling.data.sentence_encoder import SentenceEncoder
+from modeling.data.tagset import TagSet
 from modeling.models.pretraining import PretrainingModel
 from modeling.models.tagging import TaggingModel, encoder_for, take_encoder
 from modeling.models.weights import WeightsError
 from modeling.tagging_config import DECODERS, HeadConfig, TaggerConfig
-from modeling.tagset import TagSet
 
 WORDS = ("a", "b", "c", "d")
 TOKENIZER = Tokenizer(wordpiece([*SPECIALS, *WORDS], cased=True), name="letters")

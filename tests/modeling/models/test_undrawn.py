@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from modeling.finetuning.summary import find_tagger
+from modeling.finetune.summary import find_tagger
 from modeling.models.initialization import Undrawn, initialize
 from modeling.models.tagging import TaggingModel
 

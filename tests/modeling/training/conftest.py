@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from modeling.batch import Batch, Layout, Rows, Targets
+from modeling.data.batch import Batch, Layout, Rows, Targets
 
 
 class Toy(nn.Module):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from modeling.batch import Targets
+from modeling.data.batch import Targets
 from modeling.training.evaluation import TOP, evaluate, unigram, without_mentions
 from modeling.training.loop import Conditions
 from modeling.training.world import World
@@ -103,7 +103,7 @@ def test_without_mentions_only_the_text_is_left(batch):
 def with_mention(one, targets):
     from dataclasses import replace
 
-    from modeling.batch import Layout, Mentions, Rows
+    from modeling.data.batch import Layout, Mentions, Rows
 
     together = Layout.of([6, 4])
     mentions = Mentions(torch.tensor([3]), torch.tensor([1]), torch.tensor([0]))

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from corpora.errors import CorpusError
-from corpora.tokenizers import SPECIALS, Tokenizer, wordpiece
+from corpora.tokenization.tokenizers import SPECIALS, Tokenizer, wordpiece
 from modeling.config import ConfigError
 from modeling.models.pretraining import PretrainingModel
 from modeling.models.weights import WeightsError

@@ -31,7 +31,7 @@ COMMAND = """
 import multiprocessing, os
 os.environ.update(environment)
 multiprocessing.set_start_method(workers, force=True)  # else that of this process's own maker
-from modeling.pretrain import main
+from modeling.pretrain.__main__ import main
 raise SystemExit(main(argv))
 """
 
@@ -40,7 +40,7 @@ raise SystemExit(main(argv))
 def start():
     """Start a command in a process that has loaded everything already."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["modeling.training.session", "modeling.pretrain"])
+    context.set_forkserver_preload(["modeling.training.session", "modeling.pretrain.__main__"])
     os.environ["OMP_NUM_THREADS"] = "1"
 
     def process(argv, *, workers="fork", **environment):

@@ -1,8 +1,8 @@
 import pytest
 import torch
 
-from modeling.batch import Batch, Layout, Rows, Targets
 from modeling.config import OptimizerConfig
+from modeling.data.batch import Batch, Layout, Rows, Targets
 from modeling.training.loop import Conditions, DivergedError, train
 from modeling.training.optimizer import Optimizer
 from modeling.training.schedules import Schedule

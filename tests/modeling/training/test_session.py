@@ -6,7 +6,7 @@ import torch
 from safetensors.torch import load_file
 
 from modeling.data.examples import ExampleSet
-from modeling.export import main as export
+from modeling.export.__main__ import main as export
 from modeling.models.costs import batch_flops, flops_per_piece
 from modeling.models.pretraining import PretrainingModel
 from modeling.recipes import change, recipe

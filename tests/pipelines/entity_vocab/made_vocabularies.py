@@ -2,10 +2,10 @@
 
 import json
 
-from corpora.build import hold
+from corpora.datasets.shards import open_dataset
 from corpora.document import Document, Mention
-from corpora.entity_vocab import SPECIAL
-from corpora.shards import open_dataset
+from corpora.entities.vocabulary import SPECIAL
+from corpora.runs.build import hold
 from pipelines import documents_to_entity_vocab as pipeline
 from tests.pipelines.graph_runs import do_jobs, run_plainly
 

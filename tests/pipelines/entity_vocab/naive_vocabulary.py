@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from corpora.document import Document, Mention
-from corpora.entity_vocab import SPECIAL
+from corpora.entities.vocabulary import SPECIAL
 
 ENTITIES = ("xwiki:A", "xwiki:B", "xwiki:Ab", "ywiki:A", "gnd:1", None)
 ORIGINS = ("link", "link", "title_match")

@@ -2,8 +2,8 @@
 
 import pytest
 
-from corpora.entity_vocab import EntityVocab
-from corpora.inspection import main as shards
+from corpora.entities.vocabulary import EntityVocab
+from corpora.store.inspection import main as shards
 from pipelines import documents_to_entity_vocab as pipeline
 from tests.pipelines.document_dataset import write_dataset
 from tests.pipelines.entity_vocab.made_vocabularies import ARTICLES, document

@@ -1,6 +1,6 @@
 """Documents to an entity vocabulary: what is kept, and by which names it is known."""
 
-from corpora.shards import open_dataset
+from corpora.datasets.shards import open_dataset
 from pipelines.documents_to_entity_vocab import main
 from tests.pipelines.document_dataset import write_dataset
 from tests.pipelines.entity_vocab.made_vocabularies import (

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from corpora.document import Document, Mention
-from corpora.entity_vocab import SPECIAL
+from corpora.entities.vocabulary import SPECIAL
 from pipelines import documents_to_entity_vocab as pipeline
 from tests.pipelines.document_dataset import write_dataset
 from tests.pipelines.entity_vocab.made_vocabularies import build, rows_of
@@ -33,7 +33,7 @@ def test_vocabulary_equals_naive_count(
     any_link = any(m.entity and m.origin == "link" for d in documents for m in d.mentions)
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(pipeline, "PART_BYTES", part_bytes)
-        patch.setattr("corpora.entity_counts.FOLD_ROWS", fold_rows)
+        patch.setattr("corpora.entities.counts.FOLD_ROWS", fold_rows)
         pieces = [documents[number::n_shards] for number in range(n_shards)]
         inputs = write_dataset(Path(folder) / "documents", *pieces)
         output = Path(folder) / "out"
@@ -47,7 +47,7 @@ def test_vocabulary_equals_naive_count(
 
 
 def test_many_entities_equal_naive_count(tmp_path, monkeypatch):
-    monkeypatch.setattr("corpora.entity_counts.FOLD_ROWS", 100)
+    monkeypatch.setattr("corpora.entities.counts.FOLD_ROWS", 100)
     chance = random.Random(20261120)
     documents = []
     for number in range(20):

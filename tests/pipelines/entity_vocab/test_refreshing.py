@@ -2,7 +2,7 @@
 
 import json
 
-from corpora.shards import open_dataset
+from corpora.datasets.shards import open_dataset
 from tests.pipelines.document_dataset import write_dataset
 from tests.pipelines.entity_vocab.made_vocabularies import (
     ARTICLES,

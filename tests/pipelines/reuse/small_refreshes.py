@@ -4,8 +4,8 @@ import json
 import os
 from dataclasses import replace
 
-from corpora.schemas import SCHEMAS
-from corpora.shards import open_dataset, read_batches
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import open_dataset, read_batches
 from pipelines import wikipedia_to_documents
 from pipelines.transforms import wikipedia as transforms
 from pipelines.wikipedia_to_documents import main

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from corpora.datasets.shards import open_dataset
 from corpora.errors import CorpusError
-from corpora.inspection import main as shards
-from corpora.shards import open_dataset
-from corpora.store import publish
+from corpora.store.inspection import main as shards
+from corpora.store.versions import publish
 from pipelines.wikipedia_to_documents import main
 from tests.corpora.wikipedia.small_wiki import NAMES, Page, SmallWiki, article
 from tests.pipelines.reuse.small_refreshes import (

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-import corpora.plan
-from corpora.shards import open_dataset
+import corpora.runs.plan
+from corpora.datasets.shards import open_dataset
 from tests.pipelines.reuse.small_refreshes import N_DOCUMENTS, WIKI, refresh, run
 
 
@@ -44,7 +44,7 @@ def test_nothing_is_taken_over_from_a_wiki_with_another_head(earlier, tmp_path, 
 
 def test_nothing_is_taken_over_from_other_code(tmp_path, caplog, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(corpora.plan, "code_hash", lambda _: "0" * 64)
+        patch.setattr(corpora.runs.plan, "code_hash", lambda _: "0" * 64)
         assert run(WIKI, tmp_path / "old", month=10) == 0
 
     check_nothing_is_taken(WIKI, tmp_path / "old", tmp_path)

@@ -3,7 +3,7 @@
 import pytest
 import transformers
 
-from corpora.tokenizers import SPECIALS, Tokenizer, wordpiece
+from corpora.tokenization.tokenizers import SPECIALS, Tokenizer, wordpiece
 
 
 @pytest.fixture(scope="module", autouse=True)

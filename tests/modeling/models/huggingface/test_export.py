@@ -7,7 +7,7 @@ import pytest
 import torch
 import transformers
 
-from corpora.tokenizers import Tokenizer
+from corpora.tokenization.tokenizers import Tokenizer
 from modeling.config import ConfigError, HeadsConfig, PretrainConfig
 from modeling.huggingface import export, read_pretrained
 from tests.modeling.models.huggingface.small_models import (

@@ -1,0 +1,1 @@
+"""Datasets on disk: schemas, shards, columns, rows, identical ids."""

@@ -1,0 +1,229 @@
+"""Documents as columns: many rows without an object for each mention.
+
+``DocumentColumns`` grows column by column and makes record batches of a ``documents`` dataset;
+``Mentions`` is the column of mentions of such a batch, to be read and merged by arrays.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from corpora.datasets.schemas import SCHEMAS
+
+_SCHEMA = SCHEMAS["documents"].columns
+_PAIRS = _SCHEMA.field("metadata").type
+_MENTION = _SCHEMA.field("mentions").type.value_type
+
+Offsets = npt.NDArray[np.int32]
+
+
+@dataclass(slots=True)
+class _Pairs:
+    """A column of maps, stored as lists of pairs."""
+
+    ends: list[int] = field(default_factory=lambda: [0])
+    keys: list[str] = field(default_factory=list)
+    values: list[str] = field(default_factory=list)
+
+    def add(self, pairs: Mapping[str, str] | None) -> None:
+        if pairs:
+            self.keys += pairs
+            self.values += pairs.values()
+        self.ends.append(len(self.keys))
+
+    def extend(self, key: str, values: Sequence[str]) -> None:
+        """Add a row for each value: one pair, or none where it is empty."""
+        if not any(values):
+            self.ends += [len(self.keys)] * len(values)
+            return
+        for value in values:
+            self.add({key: value} if value else None)
+
+    def array(self) -> pa.ListArray:
+        return list_array(self.ends, [pa.array(self.keys, pa.string()), self.values], _PAIRS)
+
+
+class DocumentColumns:
+    """Rows of a ``documents`` dataset that are being collected; ``batch`` hands them over."""
+
+    def __init__(self) -> None:
+        self._clear()
+
+    def _clear(self) -> None:
+        self.n_characters = 0
+        self._scalars: dict[str, list[str | None]] = {
+            name: [] for name in _SCHEMA.names if pa.types.is_string(_SCHEMA.field(name).type)
+        }
+        self._blocks: tuple[list[int], list[int], list[int], list[str]] = ([0], [], [], [])
+        self._sentences: tuple[list[int], list[int], list[int]] = ([0], [], [])
+        self._mentions: tuple[list[int], list[int], list[int], list[str]] = ([0], [], [], [])
+        self._attributes = _Pairs()
+        self._metadata = _Pairs()
+
+    def __len__(self) -> int:
+        return len(self._metadata.ends) - 1
+
+    def add(
+        self,
+        scalars: Mapping[str, str | None],
+        *,
+        blocks: Sequence[tuple[int, int, str]],
+        sentences: Sequence[tuple[int, int]],
+        links: Sequence[tuple[int, int, str, str]],
+        metadata: Mapping[str, str],
+    ) -> None:
+        """Add a document; ``links`` are start, end, entity and section, in reading order.
+
+        Raises ``UnicodeEncodeError``, and adds nothing, where a string has lone surrogates.
+        """
+        strings = [*scalars.values(), *metadata, *metadata.values()]
+        strings += [string for link in links for string in link[2:]]
+        "".join(filter(None, strings)).encode()
+        for name, column in self._scalars.items():
+            column.append(scalars.get(name))
+        self.n_characters += len(scalars["text"] or "")
+        _extend(self._blocks, blocks)
+        _extend(self._sentences, sentences)
+        _extend(self._mentions, [link[:3] for link in links])
+        self._attributes.extend("section", [link[3] for link in links])
+        self._metadata.add(metadata)
+
+    def batch(self) -> pa.RecordBatch:
+        """Hand over what was collected, and begin anew."""
+        columns: dict[str, pa.Array] = {
+            name: pa.array(values, pa.string()) for name, values in self._scalars.items()
+        }
+        ends, *fields = self._blocks
+        columns["paragraphs"] = list_array(ends, fields, _SCHEMA.field("paragraphs").type)
+        ends, *fields = self._sentences
+        columns["sentences"] = list_array(ends, fields, _SCHEMA.field("sentences").type)
+        ends, starts, stops, entities = self._mentions
+        mentions = mention_array(starts, stops, entities, origins=["link"] * len(starts))
+        mentions = with_field(mentions, "attributes", self._attributes.array())
+        columns["mentions"] = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), mentions)
+        columns["metadata"] = self._metadata.array()
+        self._clear()
+        return pa.RecordBatch.from_arrays(
+            [columns[name].cast(_SCHEMA.field(name).type) for name in _SCHEMA.names],
+            schema=_SCHEMA,
+        )
+
+
+def _extend(columns: tuple[list[Any], ...], rows: Sequence[tuple[Any, ...]]) -> None:
+    """Add a document's rows to the columns of a list; the first column is where each one ends."""
+    ends, *fields = columns
+    if rows:
+        for column, values in zip(fields, zip(*rows, strict=True), strict=True):
+            column.extend(values)
+    ends.append(len(fields[0]))
+
+
+def list_array(
+    ends: Sequence[int] | Offsets, fields: Sequence[Sequence[object] | pa.Array], type: pa.ListType
+) -> pa.ListArray:
+    """Make a column of lists of structs; ``ends`` begins with 0 and has one more than rows."""
+    value_type = type.value_type
+    arrays = [
+        values if isinstance(values, pa.Array) else pa.array(values, value_type.field(i).type)
+        for i, values in enumerate(fields)
+    ]
+    structs = pa.StructArray.from_arrays(arrays, fields=list(value_type))
+    return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), structs)
+
+
+def mention_array(
+    starts: Sequence[int] | Offsets,
+    stops: Sequence[int] | Offsets,
+    entities: Sequence[str | None] | pa.Array,
+    *,
+    origins: Sequence[str],
+    scores: Sequence[float | None] | None = None,
+) -> pa.StructArray:
+    """Make structs of mentions without label and attributes."""
+    n = len(starts)
+    if not isinstance(entities, pa.Array):
+        entities = pa.array(entities, pa.string())
+    arrays = [
+        pa.array(starts, pa.int32()),
+        pa.array(stops, pa.int32()),
+        entities,
+        pa.nulls(n, pa.string()),
+        pa.array(origins, pa.string()),
+        pa.nulls(n, pa.float32()) if scores is None else pa.array(scores, pa.float32()),
+        pa.ListArray.from_arrays(
+            pa.array(np.zeros(n + 1, np.int32)), pa.nulls(0, _PAIRS.value_type)
+        ),
+    ]
+    return pa.StructArray.from_arrays(arrays, fields=list(_MENTION))
+
+
+def with_field(structs: pa.StructArray, name: str, values: pa.Array) -> pa.StructArray:
+    """Put another column into structs that have no nulls."""
+    type = structs.type
+    arrays = [
+        values if type.field(i).name == name else structs.field(i) for i in range(type.num_fields)
+    ]
+    return pa.StructArray.from_arrays(arrays, fields=list(type))
+
+
+@dataclass(frozen=True, slots=True)
+class Mentions:
+    """The mentions of a batch: structs in a row, and where each document's begin and end."""
+
+    structs: pa.StructArray
+    ends: Offsets
+    """Begins with 0; document ``i`` has those from ``ends[i]`` to ``ends[i + 1]``."""
+
+    @classmethod
+    def of(cls, batch: pa.RecordBatch) -> "Mentions":
+        """The mentions of a batch of documents."""
+        column = batch.column("mentions")
+        lengths = pa.compute.list_value_length(column).fill_null(0).to_numpy()
+        return cls(column.flatten(), np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32))
+
+    def numbers(self, name: str) -> Offsets:
+        """A column of numbers: ``start`` or ``end``."""
+        return np.asarray(self.structs.field(name), np.int32)
+
+    def merged(self, documents: Offsets, added: pa.StructArray) -> "Mentions":
+        """Add mentions, each to the document of that number, and put all into reading order."""
+        of = np.concatenate(
+            [np.repeat(np.arange(len(self.ends) - 1), np.diff(self.ends)), documents]
+        )
+        structs = pa.concat_arrays([self.structs, added])
+        starts, stops = (
+            structs.field(name).to_numpy(zero_copy_only=False) for name in ("start", "end")
+        )
+        order = np.lexsort((-stops, starts, of))
+        counts = np.bincount(of, minlength=len(self.ends) - 1)
+        ends = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+        return Mentions(structs.take(pa.array(order)), ends)
+
+    def column(self) -> pa.ListArray:
+        """The column of a batch."""
+        return pa.ListArray.from_arrays(pa.array(self.ends, pa.int32()), self.structs)
+
+
+def with_mentions(batch: pa.RecordBatch, mentions: Mentions) -> pa.RecordBatch:
+    """Put other mentions into a batch of documents."""
+    arrays = [
+        mentions.column().cast(field.type) if field.name == "mentions" else batch.column(field.name)
+        for field in batch.schema
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=batch.schema)
+
+
+def with_columns(
+    batch: pa.RecordBatch, columns: Mapping[str, Sequence[int] | pa.Array]
+) -> pa.RecordBatch:
+    """Put other values into the columns of a batch; those that it does not have are left out."""
+    columns = {name: batch.column(name) for name in batch.schema.names} | dict(columns)
+    arrays = [
+        values if isinstance(values, pa.Array) else pa.array(values, type)
+        for type, values in ((field.type, columns[field.name]) for field in batch.schema)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=batch.schema)

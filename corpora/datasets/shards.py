@@ -1,0 +1,346 @@
+"""Datasets on disk: how a shard is written and a dataset is read; columns are in ``schemas.py``.
+
+``python -m corpora.shards verify DIR`` and ``show DIR`` are in ``corpora/store/inspection.py``.
+A dataset is a folder: ``shard-00000.arrow …`` (Arrow IPC file format), ``rejected.jsonl`` and,
+written last, ``dataset.json``; a folder without the last is not a dataset.
+"""
+
+import errno
+import hashlib
+import json
+import os
+import shutil
+import stat
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from pathlib import Path
+from typing import IO, Any, Self
+
+import pyarrow as pa
+import pyarrow.compute
+
+from corpora.datasets.rows import FROM_ROW, Row
+from corpora.datasets.schemas import SCHEMAS, Schema
+from corpora.document import Document, Sentence
+from corpora.errors import CorpusError, DamagedDatasetError, ShardSchemaError
+from corpora.system.files import is_one_plain_name
+from corpora.system.parsing import parse_json
+
+_NO_LINK = {
+    *(errno.EXDEV, errno.EPERM, errno.EACCES, errno.EMLINK),
+    *(errno.ENOTSUP, errno.ENOSYS),  # what file systems without links say, those of buckets too
+}
+ROWS_PER_BATCH = 1024
+CHARACTERS_PER_BATCH = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """One file of a dataset, as ``dataset.json`` lists it."""
+
+    name: str
+    rows: int
+    bytes: int
+    sha256: str
+
+    def __post_init__(self) -> None:
+        """Raise ``ValueError`` for what no run writes, a name outside the folder above all."""
+        if not is_one_plain_name(self.name):
+            raise ValueError(f"{self.name!r} is no plain name of a file in its folder")
+        for value in (self.rows, self.bytes):
+            if type(value) is not int or value < 0:
+                raise ValueError(f"{value!r} is no count")
+        if not isinstance(self.sha256, str):
+            raise ValueError(f"{self.sha256!r} is no hash")
+
+
+class _HashingFile:
+    """A file that knows the SHA-256 and the size of what was written to it."""
+
+    def __init__(self, path: Path, *, is_lasting: bool) -> None:
+        self.file: IO[bytes] = path.open("xb")
+        self.is_lasting = is_lasting
+        self.sha256 = hashlib.sha256()
+        self.bytes = 0
+        self.closed = False
+
+    def write(self, data: bytes) -> int:
+        self.sha256.update(data)
+        self.bytes += memoryview(data).nbytes
+        return self.file.write(data)
+
+    def flush(self) -> None:
+        self.file.flush()
+
+    def close(self) -> None:
+        if not self.closed:
+            self.closed = True
+            self.file.flush()
+            if self.is_lasting:
+                os.fsync(self.file.fileno())
+            self.file.close()
+
+
+class ShardWriter:
+    """Write rows to one shard: temporary name, fsync, rename; the hash is taken while writing.
+
+    Use it with ``with``; an exception inside leaves no shard behind. ``shard`` is there afterwards.
+    One that is not ``is_lasting`` may be lost in a power cut: whoever needs it looks at its hash.
+    """
+
+    def __init__(self, path: Path, schema: Schema, *, is_lasting: bool = True) -> None:
+        self.path, self.schema, self.is_lasting = path, schema, is_lasting
+        self.shard: Shard | None = None
+        self._temporary = temporary_path(path)
+        self._rows: list[Row] = []
+        self._n_rows = self._n_characters = 0
+
+    def __enter__(self) -> Self:
+        """Open the temporary file."""
+        options = pa.ipc.IpcWriteOptions(
+            compression=self.schema.compression,
+            use_threads=False,  # a buffer is too little for a thread: it would cost a fifth more
+        )
+        self._file = _HashingFile(self._temporary, is_lasting=self.is_lasting)
+        self._sink = pa.PythonFile(self._file, mode="w")
+        self._writer = pa.ipc.new_file(self._sink, self.schema.columns, options=options)
+        return self
+
+    def write(self, row: Row) -> None:
+        """Add a row; it reaches the disk with its batch."""
+        self._rows.append(row)
+        self._n_characters += len(row.get("text") or ())
+        if len(self._rows) >= ROWS_PER_BATCH or self._n_characters >= CHARACTERS_PER_BATCH:
+            self._flush()
+
+    def write_batch(self, batch: pa.RecordBatch) -> None:
+        """Add many rows at once, after those that were added before."""
+        self._flush()
+        if batch.num_rows:
+            self._writer.write_batch(batch)
+            self._n_rows += batch.num_rows
+
+    def _flush(self) -> None:
+        if self._rows:
+            batch = pa.RecordBatch.from_pylist(self._rows, schema=self.schema.columns)
+            self._rows, self._n_characters = [], 0
+            self.write_batch(batch)
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Finish the shard, or take away what was written."""
+        if kind is not None:
+            self._abandon()
+            return
+        try:
+            self._flush()
+            self._writer.close()
+            self._file.close()
+            self._temporary.rename(self.path)
+        except BaseException:
+            self._abandon()
+            raise
+        sha256 = self._file.sha256.hexdigest()
+        self.shard = Shard(self.path.name, self._n_rows, self._file.bytes, sha256)
+
+    def _abandon(self) -> None:
+        self._file.file.close()
+        self._temporary.unlink(missing_ok=True)
+
+
+def temporary_path(path: Path) -> Path:
+    """Where a file is written before it is renamed; ``.tmp-*`` may be deleted when no run works.
+
+    No other attempt has this name: a runner may try a unit again while the first attempt still
+    works on another machine, where processes have the same numbers.
+    """
+    return path.with_name(f".tmp-{uuid.uuid4().hex}-{path.name}")
+
+
+def sha256_of(path: Path) -> str:
+    """Hash a file; raises ``OSError`` for what is none: a pipe or a device has no end."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "Not a file", str(path))
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def link_or_copy(source: Path, target: Path) -> bool:
+    """Link a file; copy it where links cannot be; returns whether it was copied."""
+    try:
+        target.hardlink_to(source.resolve())  # a link to a link would point nowhere from there
+    except OSError as error:
+        if error.errno not in _NO_LINK:
+            raise
+        shutil.copyfile(source, target)
+        with target.open("rb") as file:
+            os.fsync(file.fileno())
+        return True
+    return False
+
+
+def write_text(path: Path, lines: Iterable[str]) -> None:
+    """Write text in one atomic step: temporary name, fsync, rename."""
+    temporary = temporary_path(path)
+    with temporary.open("x", encoding="utf-8", newline="\n") as file:
+        file.writelines(lines)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.rename(path)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write JSON in one atomic step, readable for people."""
+    write_text(path, [json.dumps(value, ensure_ascii=False, indent=1), "\n"])
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """A dataset that is complete; made by ``open_dataset``."""
+
+    path: Path
+    schema: Schema
+    shards: tuple[Shard, ...]
+    description: Mapping[str, Any]
+    """``dataset.json`` as it stands."""
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of all shards."""
+        return sum(shard.rows for shard in self.shards)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Read the shards in order, memory-mapped, batch by batch."""
+        for shard in self.shards:
+            yield from read_batches(self.path / shard.name, self.schema)
+
+    def rows(self) -> Iterator[Row]:
+        """Read the rows in order."""
+        for batch in self.batches():
+            yield from batch.to_pylist()
+
+    def records(self) -> Iterator[Document | Sentence]:
+        """Read the rows in order, as documents or sentences; each is checked.
+
+        Raises ``ShardSchemaError`` for datasets of other things: these have ``rows`` only.
+        """
+        if self.schema.name not in FROM_ROW:
+            raise ShardSchemaError(f"{self.path}: {self.schema.name} are rows; read rows().")
+        return map(FROM_ROW[self.schema.name], self.rows())
+
+
+def read_batches(
+    path: Path, schema: Schema, *, columns: Sequence[str] = ()
+) -> Iterator[pa.RecordBatch]:
+    """Read one shard, memory-mapped, or some of its columns; what is read is sound.
+
+    Raises ``CorpusError`` where the file is no shard of this schema, or is wrong inside.
+    """
+    fields = [schema.columns.names.index(name) for name in columns] or None
+    options = pa.ipc.IpcReadOptions(included_fields=fields, use_threads=False)
+    wanted = (
+        pa.schema([schema.columns.field(name) for name in columns]) if columns else schema.columns
+    )
+    try:
+        with (
+            pa.memory_map(str(path)) as source,
+            pa.ipc.open_file(source, options=options) as reader,
+        ):
+            if reader.schema != wanted:
+                raise ShardSchemaError(
+                    f"{path}: its columns are not those of {schema.name} version "
+                    f"{schema.version}. Run again: {schema.made_by}."
+                )
+            for number in range(reader.num_record_batches):
+                yield read_batch(reader, number)
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise DamagedDatasetError(f"{path}: not readable as an Arrow file ({error}).") from error
+
+
+def read_batch(reader: pa.RecordBatchFileReader, number: int) -> pa.RecordBatch:
+    """Read a batch of a file that may come from elsewhere; raises ``pa.ArrowInvalid``.
+
+    Its hash may be right and its insides wrong: offsets behind the end of the values, text that is
+    no UTF-8, nulls where none may be. Whoever uses these ends in a crash.
+    """
+    batch = reader.get_batch(number)
+    batch.validate(full=True)
+    for field, column in zip(batch.schema, batch.columns, strict=True):
+        if column.null_count and not field.nullable:
+            raise pa.ArrowInvalid(f"a null in the column {field.name}")
+    return batch
+
+
+def read_tagged(path: Path, *, split: str | None = None) -> Iterator[Sentence]:
+    """Read the sentences of a split, or of all, from a ``ner`` shard: tokens and tags only."""
+    names = ("id", "document_id", "split", "tokens", "tags")
+    for batch in read_batches(path, SCHEMAS["ner"], columns=names):
+        if split is not None:
+            batch = batch.filter(pa.compute.equal(batch.column("split"), split))  # noqa: PLW2901
+        texts = (batch.column(name).to_pylist() for name in names[:3])
+        lists = (_tuples(batch.column(name)) for name in names[3:])
+        for id, document_id, of, tokens, tags in zip(*texts, *lists, strict=True):
+            yield Sentence(id=id, document_id=document_id, split=of, tokens=tokens, tags=tags)
+
+
+def _tuples(column: pa.ListArray) -> Iterator[tuple[str, ...]]:
+    """Turn lists of strings into tuples; each distinct string is made once."""
+    encoded = column.flatten().dictionary_encode()
+    distinct = encoded.dictionary.to_numpy(zero_copy_only=False)
+    values = distinct[encoded.indices.to_numpy()].tolist()
+    ends = accumulate(pa.compute.list_value_length(column).to_pylist(), initial=0)
+    return (tuple(values[start:end]) for start, end in pairwise(ends))
+
+
+def read_ids(path: Path, schema: Schema) -> Iterator[str]:
+    """Read the column ``id`` of a shard, and nothing else."""
+    for batch in read_batches(path, schema, columns=("id",)):
+        yield from batch.column("id").to_pylist()
+
+
+def open_dataset(path: Path | str, schema: str | None = None) -> Dataset:
+    """Open a dataset; raises ``CorpusError`` where there is none, or one of another version."""
+    path = Path(path)
+    description = read_description(path)
+    name = description["schema"]
+    if schema is not None and name != schema:
+        raise ShardSchemaError(f"{path}: holds {name!r}, not {schema!r}.")
+    known = SCHEMAS.get(str(name))
+    if known is None or description["version"] != known.version:
+        here = f"version {known.version}" if known else "no such schema"
+        again = f"Run again: {known.made_by}." if known else "Update Onoma."
+        raise ShardSchemaError(
+            f"{path}: {name} version {description['version']}, but this code has {here}. {again}"
+        )
+    try:
+        shards = tuple(Shard(**shard) for shard in description["shards"])
+    except (TypeError, ValueError) as error:
+        raise DamagedDatasetError(f"{path / 'dataset.json'}: damaged shards ({error}).") from error
+    return Dataset(path, known, shards, description)
+
+
+def _no_dataset(path: Path) -> str:
+    inside = sorted(file.parent.name for file in path.glob("*/dataset.json"))
+    if inside:
+        return f"{path}: holds datasets, but is none. Name one: {', '.join(inside)}."
+    return (
+        f"{path}: no dataset (dataset.json is missing). "
+        "Run the pipeline again: it goes on where it stopped."
+    )
+
+
+def read_description(path: Path) -> dict[str, Any]:
+    """Read ``dataset.json``; raises ``CorpusError`` where it is missing or damaged."""
+    file = path / "dataset.json"
+    try:
+        description = parse_json(file.read_text(encoding="utf-8"))
+        missing = {"schema", "version", "plan", "shards", "accounting"} - description.keys()
+    except (FileNotFoundError, NotADirectoryError):
+        raise CorpusError(_no_dataset(path)) from None
+    except (ValueError, AttributeError) as error:
+        raise CorpusError(f"{file}: damaged ({error}). Run the pipeline again.") from error
+    if missing:
+        raise CorpusError(f"{file}: lacks {', '.join(sorted(missing))}. Run the pipeline again.")
+    return dict(description)

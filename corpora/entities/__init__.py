@@ -1,0 +1,1 @@
+"""Entity vocabularies: counts, choice, aliases, exports."""

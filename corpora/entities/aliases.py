@@ -1,0 +1,188 @@
+"""The forms of entities: how often a form is linked, and how often it stands in the text at all.
+
+*Prior*: of the counted mentions with this form, the share that mean this entity. *Link
+probability*: of all places where the form stands, the share that are counted mentions. A place is
+where a matcher of all forms finds it (leftmost-longest, between word boundaries, case as written),
+or a mention that it does not find there.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from itertools import accumulate
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from corpora.datasets.columns import Mentions
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import read_batches
+from corpora.entities.counts import Sums, by_part, read_part
+from corpora.matching.form_table import FormTable
+
+_ENTITIES = SCHEMAS["entities"].columns
+_ALIAS = _ENTITIES.field("aliases").type.value_type
+_ORDER = [("id", "ascending"), ("count", "descending"), ("form", "ascending")]
+
+Rows = npt.NDArray[np.int64]
+
+
+class Slices(NamedTuple):
+    """How the rows of a vocabulary are cut into units: by id, so many to each."""
+
+    n_rows: int
+    n_units: int
+
+    @property
+    def size(self) -> int:
+        """Rows of a unit; the last ones may have fewer."""
+        return max(1, -(-self.n_rows // self.n_units))
+
+
+def link_forms(
+    table: pa.Table, vocab: pa.Table, *, slices: Slices
+) -> tuple[pa.Table, list[pa.RecordBatch]]:
+    """Find the forms of a part that are aliases, and make a row for each of their entities.
+
+    ``table`` has ``entity, form, is_alias, count``, added up; how often a form is linked counts
+    entities outside the vocabulary, too.
+    """
+    linked = Sums(("form",))
+    linked.add(table)
+    totals = linked.table()
+    live = vocab.filter(pc.invert(vocab.column("retired"))).combine_chunks()
+    rows = pc.index_in(table.column("entity"), live.column("entity").combine_chunks())
+    ids = live.column("id").take(rows)
+    is_alias = table.column("is_alias").cast(pa.bool_())
+    table = table.append_column("id", ids).filter(pc.and_(is_alias, pc.is_valid(ids)))
+    forms = table.column("form").unique()
+    of_totals = pc.index_in(table.column("form"), totals.column("form").combine_chunks())
+    table = table.append_column("linked", totals.column("count").take(of_totals))
+    table = table.append_column("number", pc.index_in(table.column("form"), forms))
+    parts = table.column("id").to_numpy() // slices.size
+    aliases = list(by_part(table, parts.astype(np.int64), schema="entity_aliases"))
+    return pa.table({"form": forms}), aliases
+
+
+def read_forms(paths: Sequence[Path]) -> Iterator[list[str]]:
+    """All forms, in the order of their numbers; some at a time."""
+    for path in paths:
+        for batch in read_batches(path, SCHEMAS["forms"]):
+            yield batch.column("form").to_pylist()
+
+
+def first_numbers(paths: Sequence[Path]) -> list[int]:
+    """The number of the first form of each shard, and at last how many there are."""
+    return list(accumulate((_n_rows(path) for path in paths), initial=0))
+
+
+def _n_rows(path: Path) -> int:
+    return sum(batch.num_rows for batch in read_batches(path, SCHEMAS["forms"]))
+
+
+def by_language(batch: pa.RecordBatch) -> Iterator[tuple[str | None, pa.RecordBatch]]:
+    """The documents of each language in a batch."""
+    column = batch.column("lang")
+    for lang in column.unique().to_pylist():
+        is_of = pc.is_null(column) if lang is None else pc.equal(column, lang)
+        yield lang, batch.filter(is_of)
+
+
+class OccurrenceCounter:
+    """Counts where forms stand in texts without being a counted mention; 8 bytes a form."""
+
+    def __init__(self, n_forms: int, *, origins: Iterable[str]) -> None:
+        self._unlinked = np.zeros(n_forms, np.int64)
+        self._origins = pa.array(sorted(origins), pa.string())
+
+    def add(self, batch: pa.RecordBatch, table: FormTable, *, lang: str | None) -> None:
+        """Count a batch of documents of one language; columns ``text, mentions``."""
+        texts = batch.column("text").to_pylist()
+        # All at once, with newlines between, which no form has.
+        lengths = np.fromiter(map(len, texts), np.int64, len(texts)) + 1
+        found_starts, found_ends, numbers = table.find("\n".join(texts), lang=lang)
+        mentions = Mentions.of(batch)
+        is_counted = pc.and_(
+            pc.is_in(mentions.structs.field("origin"), self._origins),
+            pc.is_valid(mentions.structs.field("entity")),
+        )
+        shifts = np.repeat(np.cumsum(lengths) - lengths, np.diff(mentions.ends))
+        starts, ends = (
+            mentions.numbers(name).astype(np.int64) + shifts for name in ("start", "end")
+        )
+        spans = _keys(starts, ends)[np.asarray(is_counted)]
+        is_linked = np.isin(_keys(found_starts, found_ends), spans)
+        # Nothing is counted before all that may raise is done.
+        np.add.at(self._unlinked, numbers[~is_linked], 1)
+
+    def table(self) -> pa.Table:
+        """``number, unlinked`` of the forms that were found."""
+        numbers = np.flatnonzero(self._unlinked)
+        return pa.table({"number": numbers, "unlinked": self._unlinked[numbers]})
+
+
+def _keys(starts: Rows, ends: Rows) -> Rows:
+    """A number for each span; offsets are below 2^31."""
+    return starts << 31 | ends
+
+
+def sum_occurrences(paths: Iterable[Path], n_forms: int) -> Rows:
+    """Add up what the units counted: for each form how often it stands unlinked."""
+    unlinked = np.zeros(n_forms, np.int64)
+    for path in paths:
+        for batch in read_batches(path, SCHEMAS["form_occurrences"]):
+            unlinked[np.asarray(batch.column("number"))] += np.asarray(batch.column("unlinked"))
+    return unlinked
+
+
+def read_occurrences(file: Path, forms: Sequence[Path]) -> list[Rows]:
+    """For each shard of forms how often they stand unlinked; mapped, not read."""
+    unlinked = np.load(file, mmap_mode="r")
+    return np.split(unlinked, first_numbers(forms)[1:-1])
+
+
+def vocab_rows(
+    rows: pa.Table, aliases: Sequence[Path], *, part: int, unlinked: Sequence[Rows] | None
+) -> Iterator[pa.RecordBatch]:
+    """Finish a slice of the vocabulary: put its aliases into the rows, which are sorted by id.
+
+    ``unlinked`` has, for each shard of aliases, how often its forms stand unlinked; without it
+    link probabilities are null.
+    """
+    tables = [SCHEMAS["entity_aliases"].columns.empty_table()]
+    extra: list[Rows] = []
+    for number, path in enumerate(aliases):
+        for table in read_part([path], part):
+            tables.append(table)
+            if unlinked is not None:
+                extra.append(unlinked[number][np.asarray(table.column("number"))])
+    table = pa.concat_tables(tables)
+    if unlinked is not None:
+        table = table.append_column("unlinked", pa.array(np.concatenate([[], *extra]), pa.int64()))
+    table = table.sort_by(_ORDER)
+    counts = np.searchsorted(np.asarray(table.column("id")), np.asarray(rows.column("id")))
+    ends = pa.array(np.append(counts, len(table)), pa.int32())
+    lists = pa.ListArray.from_arrays(ends, _alias_structs(table))
+    at = _ENTITIES.get_field_index("aliases")
+    rows = rows.add_column(at, _ENTITIES.field(at), lists.cast(_ENTITIES.field(at).type))
+    yield from rows.cast(_ENTITIES).to_batches(max_chunksize=1 << 14)
+
+
+def _alias_structs(table: pa.Table) -> pa.StructArray:
+    ratio = partial(pc.divide, table.column("count").cast(pa.float64()))
+    linked = table.column("linked").cast(pa.float64())
+    probability: pa.ChunkedArray = pa.chunked_array([pa.nulls(len(table), pa.float64())])
+    if "unlinked" in table.column_names:
+        probability = pc.divide(linked, pc.add(linked, table.column("unlinked")))
+    columns = [
+        table.column("form"),
+        table.column("count"),
+        ratio(linked).cast(pa.float32(), safe=False),
+        probability.cast(pa.float32(), safe=False),
+    ]
+    return pa.StructArray.from_arrays(
+        [column.combine_chunks() for column in columns], fields=list(_ALIAS)
+    )

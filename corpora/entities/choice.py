@@ -1,0 +1,219 @@
+"""Choose the entities of a vocabulary from their counts, and give them ids.
+
+With an earlier vocabulary ids are kept: a page is recognised by its id, then by its name. Who is
+new gets an id past the end; who fell out stays as a retired row.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import read_batches
+from corpora.entities.vocabulary import SPECIAL, split_entities
+from corpora.errors import CorpusError
+
+SIZES = (1_000, 5_000, 10_000, 50_000, 100_000, 500_000, 1_000_000)
+MIN_COUNTS = (1, 2, 3, 5, 10, 20, 50, 100)  # 50 is the cut of DaLUKE
+EXISTING = ("auto", "pages", "any")
+_COLUMNS = SCHEMAS["entities"].columns
+_TOTALS = SCHEMAS["entity_totals"]
+_ORDER = [("count", "descending"), ("title", "ascending"), ("entity", "ascending")]
+
+Rows = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rules:
+    """Which entities a vocabulary has."""
+
+    min_count: int
+    max_size: int
+    """Of the table without the special rows and those that are retired."""
+    existing: str
+    """``pages``: only pages of the input; ``any``; ``auto``: pages, in spaces that have any."""
+
+
+class Change(NamedTuple):
+    """How a refreshed vocabulary differs from the one before."""
+
+    kind: str
+    """``added, renamed, returned, moved`` (to another id), ``removed, dropped``."""
+    id: int | None
+    previous_id: int | None
+    entity: str | None
+    previous_entity: str | None
+
+
+def choose(totals: Sequence[Path], rules: Rules) -> tuple[pa.Table, dict[str, int]]:
+    """The entities that the rules keep, most frequent first, ties by title; and counters.
+
+    Reads counts first and names only of those that can be kept: 8 bytes for each entity that was
+    met, and a row for each that is kept. The counters hold the table of coverage.
+    """
+    spaces = _spaces_with_pages(totals) if rules.existing == "auto" else None
+    counts = np.concatenate(
+        [np.empty(0, np.int64), *(_counts(batch, rules, spaces) for batch in _batches(totals))]
+    )
+    counters = _coverage(counts, totals)
+    counts = counts[counts >= rules.min_count]
+    cutoff = rules.min_count
+    if len(counts) > rules.max_size:
+        cutoff = int(np.partition(counts, -rules.max_size)[-rules.max_size])
+    kept = [
+        batch.filter(pa.array(_counts(batch, rules, spaces) >= cutoff))
+        for batch in _batches(totals, names=True)
+    ]
+    table = pa.Table.from_batches(kept, schema=_TOTALS.columns)
+    table = table.append_column("title", split_entities(table.column("entity"))[1])
+    return table.sort_by(_ORDER).slice(0, rules.max_size), counters
+
+
+def _batches(totals: Sequence[Path], *, names: bool = False) -> Iterator[pa.RecordBatch]:
+    columns = () if names else ("entity", "page_id", "count")
+    for path in totals:
+        yield from read_batches(path, _TOTALS, columns=columns)
+
+
+def _spaces_with_pages(totals: Sequence[Path]) -> pa.Array:
+    """The spaces one of whose entities is a page of the input: of these we know all pages."""
+    found: set[str] = set()
+    for batch in _batches(totals):
+        pages = batch.column("entity").filter(pc.is_valid(batch.column("page_id")))
+        found.update(split_entities(pages)[0].unique().to_pylist())
+    return pa.array(sorted(found), pa.string())
+
+
+def _counts(batch: pa.RecordBatch, rules: Rules, spaces: pa.Array | None) -> Rows:
+    """The counts of a batch, 0 for what must be a page and is none."""
+    counts = np.array(batch.column("count"))
+    if rules.existing != "any":
+        is_missing = pc.is_null(batch.column("page_id"))
+        if spaces is not None:
+            of_batch = split_entities(batch.column("entity"))[0]
+            is_missing = pc.and_(is_missing, pc.is_in(of_batch, spaces))
+        counts[np.asarray(is_missing)] = 0
+    return counts
+
+
+def _coverage(counts: Rows, totals: Sequence[Path]) -> dict[str, int]:
+    """Count what sizes and minimum counts keep; raises ``CorpusError`` where there is nothing."""
+    n_mentions = sum(int(pc.sum(batch.column("count")).as_py() or 0) for batch in _batches(totals))
+    if not n_mentions:
+        raise CorpusError(
+            "No mention with an entity has one of the --origins that count. Say which: --origins "
+            "link annotation title_match …"
+        )
+    counts = -np.sort(-counts[counts > 0])
+    sums = np.concatenate([[0], np.cumsum(counts)])
+    counters = {
+        "entities.counted": len(counts),
+        "mentions.of_no_page": n_mentions - int(sums[-1]),
+    }
+    kept = {f"size/{size}": min(size, len(counts)) for size in SIZES}
+    kept["size/all"] = len(counts)
+    for least in MIN_COUNTS:
+        kept[f"min_count/{least}"] = int(np.count_nonzero(counts >= least))
+    for rule, n_entities in kept.items():
+        counters[f"coverage/{rule}/entities"] = n_entities
+        counters[f"coverage/{rule}/mentions"] = int(sums[n_entities])
+    return counters
+
+
+def number(chosen: pa.Table, previous: pa.Table | None, *, compact: bool) -> pa.Table:
+    """Give ids: rows of an ``entities`` dataset, in the order of their ids, without aliases."""
+    special = _rows(pa.table({"entity": SPECIAL, "title": SPECIAL}), np.arange(len(SPECIAL)))
+    if previous is None or compact:
+        ids = np.arange(len(SPECIAL), len(SPECIAL) + len(chosen))
+        return pa.concat_tables([special, _rows(chosen, ids)])
+    found = match(chosen, previous)
+    ids = np.where(found < 0, 0, np.array(previous.column("id"), np.int64)[found])
+    n_before = len(previous)
+    ids[found < 0] = np.arange(n_before, n_before + np.count_nonzero(found < 0))
+    fallen = np.setdiff1d(np.arange(len(SPECIAL), n_before), found)
+    retired = previous.select(["entity", "title", "page_id"]).take(pa.array(fallen))
+    parts = [special, _rows(chosen, ids), _rows(retired, fallen, retired=True)]
+    return pa.concat_tables(parts).sort_by("id")
+
+
+def _rows(table: pa.Table, ids: Rows, *, retired: bool = False) -> pa.Table:
+    """Fill the columns of the dataset that are not known, or not yet."""
+    n = len(table)
+    empty = pa.array([[]] * n, _COLUMNS.field("counts").type)
+    missing = {
+        "id": pa.array(ids, pa.int32()),
+        "page_id": pa.nulls(n, pa.string()),
+        "count": pa.array(np.zeros(n, np.int64)),
+        "counts": empty,
+        "aliases": pa.nulls(n, _COLUMNS.field("aliases").type),
+        "retired": pa.array(np.full(n, retired)),
+    }
+    columns = {
+        name: table.column(name) if name in table.column_names else missing[name]
+        for name in _COLUMNS.names
+    }
+    return pa.table(columns).cast(_COLUMNS)
+
+
+def match(chosen: pa.Table, previous: pa.Table) -> Rows:
+    """For each chosen entity its row in an earlier vocabulary, or -1; each row is taken once.
+
+    By the id of the page, so that a renamed one is recognised, and then by name.
+    """
+    found = _look_up("page_id", chosen, previous)
+    by_name = _look_up("entity", chosen, previous)
+    is_free = (found < 0) & (by_name >= len(SPECIAL)) & ~np.isin(by_name, found)
+    return np.where(is_free, by_name, found)
+
+
+def _look_up(column: str, chosen: pa.Table, previous: pa.Table) -> Rows:
+    """The row with the same value, or -1; a row that is not retired comes first."""
+    order = np.argsort(np.asarray(previous.column("retired")), kind="stable")
+    keys = previous.column(column).combine_chunks().take(pa.array(order))
+    wanted = chosen.column(column).combine_chunks()
+    places = pc.index_in(wanted, value_set=keys, skip_nulls=True)
+    found: Rows = np.append(order, -1)[np.asarray(places.fill_null(-1))]
+    _, firsts = np.unique(found, return_index=True)
+    found[np.setdiff1d(np.arange(len(found)), firsts)] = -1  # two dumps of a wiki: a page twice
+    return found
+
+
+def changes(vocab: pa.Table, previous: pa.Table) -> Iterator[Change]:
+    """How a vocabulary differs from an earlier one; the rows of both are in the order of ids."""
+    live = vocab.filter(pc.invert(vocab.column("retired"))).slice(len(SPECIAL))
+    found = match(live, previous)
+    ids, names = live.column("id").to_pylist(), live.column("entity").to_pylist()
+    old_names = previous.column("entity").to_pylist()
+    was_retired = previous.column("retired").to_pylist()
+    for id, name, row in zip(ids, names, found.tolist(), strict=True):
+        if row < 0:
+            yield Change("added", id, None, name, None)
+            continue
+        told = {
+            "renamed": name != old_names[row],
+            "returned": was_retired[row],
+            "moved": id != row,
+        }
+        for kind in (kind for kind, is_so in told.items() if is_so):
+            yield Change(kind, id, row, name, old_names[row])
+    # Rows that nobody claims are retired, if they are still there.
+    is_compact = len(vocab) == len(live) + len(SPECIAL)
+    for row in np.setdiff1d(np.arange(len(SPECIAL), len(previous)), found).tolist():
+        if not was_retired[row]:
+            yield Change("removed", None if is_compact else row, row, None, old_names[row])
+        elif is_compact:
+            yield Change("dropped", None, row, None, old_names[row])
+
+
+def count_changes(listed: Iterator[Change]) -> Mapping[str, int]:
+    """How many there are of each kind, named for the counters of a run."""
+    counted = dict.fromkeys(("added", "renamed", "returned", "moved", "removed", "dropped"), 0)
+    for change in listed:
+        counted[change.kind] += 1
+    return {f"changes.{kind}": n for kind, n in counted.items()}

@@ -1,0 +1,248 @@
+"""Count what mentions refer to and by which words: shard by shard, then merged part by part.
+
+A *part* holds the rows whose key (an entity, a form) has a hash of its own rest. Each batch of an
+intermediate shard is of one part, so that a unit of the next stage reads its part of all shards and
+nothing else: what it holds in memory are the distinct keys of one part.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from corpora.datasets.columns import Mentions
+from corpora.datasets.schemas import SCHEMAS
+from corpora.hashing.strings import hashes
+from corpora.wikipedia.redirects import RedirectTable
+
+BATCH_ROWS = 1 << 16
+FOLD_ROWS = 1 << 20
+"""Rows that are collected before they are added up."""
+_RESERVED = r"^(?:[^:]*:)?\[(?:PAD|UNK|MASK2?|RETIRED \d+)\]$"
+_NO_PAGES = SCHEMAS["entity_pages"].columns.empty_table().drop_columns("part")
+
+Parts = npt.NDArray[np.int64]
+
+
+class MentionCounter:
+    """Counts the mentions of a shard: by entity, form and origin; and lists its pages.
+
+    Mentions of the ``origins`` count with their form, the surface text with its white space made
+    single spaces; those of other origins are counted by entity alone.
+    """
+
+    def __init__(self, origins: Iterable[str], *, equivalents: RedirectTable | None = None) -> None:
+        self._origins = pa.array(sorted(origins), pa.string())
+        self._equivalents = equivalents
+        self._counts = Sums(("entity", "form", "origin"))
+        self._pages: list[pa.Table] = []
+        self.counters: Counter[str] = Counter()
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Count the documents of a batch; columns ``id, group, title, text, mentions``."""
+        mentions = Mentions.of(batch)
+        is_known = pc.is_valid(mentions.structs.field("entity"))
+        origin = mentions.structs.field("origin").filter(is_known)
+        is_counted = pc.is_in(origin, self._origins)
+        forms = np.full(len(origin), "", dtype=object)
+        where = np.flatnonzero(is_known)[np.asarray(is_counted)]
+        forms[np.asarray(is_counted)] = _surfaces(batch.column("text"), mentions, where)
+        table = pa.table(
+            {
+                "entity": self._merged(mentions.structs.field("entity").filter(is_known)),
+                "form": _normalised(pa.array(forms, pa.string())),
+                "origin": origin,
+            }
+        )
+        pages = self._pages_of(batch)  # nothing is counted before all that may raise is done
+        self._counts.add(table.append_column("count", pa.array(np.ones(len(table), np.int64))))
+        self._pages.append(pages)
+        self.counters["mentions.counted"] += len(where)
+        self.counters["mentions.of_other_origins"] += len(origin) - len(where)
+        self.counters["mentions.without_entity"] += len(is_known) - len(origin)
+
+    def counts(self) -> pa.Table:
+        """``entity, form, origin, count``."""
+        return self._counts.table()
+
+    def pages(self) -> pa.Table:
+        """``entity, page_id, rank``: rank 1 where the page is that of an equivalent."""
+        return pa.concat_tables([_NO_PAGES, *self._pages])
+
+    def _pages_of(self, batch: pa.RecordBatch) -> pa.Table:
+        own = pc.binary_join_element_wise(batch.column("group"), batch.column("title"), ":")
+        entity = self._merged(own)
+        rank = pc.not_equal(own, entity).cast(pa.int8())
+        columns = [entity, batch.column("id"), rank]
+        return pa.table(columns, schema=_NO_PAGES.schema).filter(pc.is_valid(own))
+
+    def _merged(self, entities: pa.StringArray) -> pa.StringArray:
+        """Replace what has an equivalent by the first of its line."""
+        return self._equivalents.resolve(entities) if self._equivalents else entities
+
+
+def _surfaces(texts: pa.StringArray, mentions: Mentions, where: Parts) -> list[str]:
+    """What stands in the text at some of its mentions."""
+    of = np.repeat(np.arange(len(texts)), np.diff(mentions.ends))[where]
+    strings = texts.to_pylist()
+    starts, ends = (mentions.numbers(name)[where].tolist() for name in ("start", "end"))
+    return [
+        strings[document][start:end]
+        for document, start, end in zip(of.tolist(), starts, ends, strict=True)
+    ]
+
+
+def _normalised(forms: pa.StringArray) -> pa.StringArray:
+    """Make white space of any kind one space, and none at the ends."""
+    encoded = forms.dictionary_encode()
+    distinct = [" ".join(form.split()) for form in encoded.dictionary.to_pylist()]
+    return pa.array(distinct, pa.string()).take(encoded.indices)
+
+
+class Sums:
+    """Adds up ``count`` by keys; the sums come in no particular order."""
+
+    def __init__(self, keys: Sequence[str]) -> None:
+        self._keys = list(keys)
+        self._held: list[pa.Table] = []
+        self._n_rows = self._n_summed = 0
+
+    def add(self, table: pa.Table) -> None:
+        """Add rows that have the keys and ``count``."""
+        names = [*self._keys, "count"]
+        # Fields made of the names alone: whether a column may hold nulls differs from table to
+        # table, and is lost by `aggregate`; tables whose fields differ cannot be put together.
+        self._held.append(pa.table(table.select(names).columns, names=names))
+        self._n_rows += len(table)
+        if self._n_rows > max(FOLD_ROWS, 2 * self._n_summed):
+            self.table()
+
+    def table(self) -> pa.Table:
+        """The keys and their sums."""
+        names = [*self._keys, "count"]
+        if not self._held:
+            columns = [*(pa.array([], pa.string()) for _ in self._keys), pa.array([], pa.int64())]
+            return pa.table(columns, names=names)
+        grouped = pa.concat_tables(self._held).group_by(self._keys, use_threads=False)
+        summed = grouped.aggregate([("count", "sum")]).rename_columns(names)
+        summed.validate()  # distinct keys of more than 2 GiB come out wrong, without an error
+        self._held, self._n_rows, self._n_summed = [summed], len(summed), len(summed)
+        return summed
+
+
+def parts_of(keys: pa.ChunkedArray, n_parts: int) -> Parts:
+    """The part of each key, by hash."""
+    strings = keys.cast(pa.large_string()).combine_chunks()
+    return (hashes(strings) % np.uint64(n_parts)).astype(np.int64)
+
+
+def by_part(table: pa.Table, parts: Parts, *, schema: str) -> Iterator[pa.RecordBatch]:
+    """Cut a table into batches of one part each, in order; rows keep theirs."""
+    order = np.argsort(parts, kind="stable")
+    table = table.take(pa.array(order)).append_column(
+        "part", pa.array(parts[order].astype(np.int32))
+    )
+    edges = np.flatnonzero(np.diff(parts[order], prepend=-1, append=-1))
+    for start, end in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
+        yield from batches_of(table.slice(start, end - start), schema)
+
+
+def batches_of(table: pa.Table, schema: str) -> Iterator[pa.RecordBatch]:
+    """Cut a table into batches of an intermediate dataset."""
+    columns = SCHEMAS[schema].columns
+    yield from table.select(columns.names).cast(columns).to_batches(max_chunksize=BATCH_ROWS)
+
+
+def read_part(paths: Iterable[Path], part: int) -> Iterator[pa.Table]:
+    """Read the batches of a part of all these shards, in order."""
+    first = pa.ipc.IpcReadOptions(included_fields=[0])
+    for path in paths:
+        with (
+            pa.memory_map(str(path)) as source,
+            pa.ipc.open_file(source, options=first) as parts,
+            pa.ipc.open_file(source) as reader,
+        ):
+            for number in range(reader.num_record_batches):
+                if parts.get_batch(number).column(0)[0].as_py() == part:
+                    yield pa.Table.from_batches([reader.get_batch(number)])
+
+
+class PartTotals:
+    """The entities of one part; ``counts`` are those of all shards, added up."""
+
+    def __init__(
+        self, counts: pa.Table, pages: Iterable[pa.Table], *, origins: Iterable[str]
+    ) -> None:
+        is_reserved = pc.match_substring_regex(counts.column("entity"), _RESERVED)
+        self._pages = _first_pages(list(pages))
+        self._rows = counts.filter(pc.invert(is_reserved))
+        self._origins = pa.array(sorted(origins), pa.string())
+        self.counters = {
+            "mentions.of_reserved_names": pc.sum(counts.filter(is_reserved).column("count")).as_py()
+            or 0
+        }
+
+    def totals(self) -> pa.Table:
+        """A row for each entity: its page, its count, and that of each origin."""
+        by_origin = Sums(("entity", "origin"))
+        by_origin.add(self._rows)
+        table = by_origin.table().sort_by([("entity", "ascending"), ("origin", "ascending")])
+        begins = _begins(table.column("entity"))
+        is_counted = pc.is_in(table.column("origin"), self._origins)
+        counted = np.asarray(pc.if_else(is_counted, table.column("count"), 0))
+        counts = np.add.reduceat(counted, begins) if len(begins) else counted
+        pairs = pa.StructArray.from_arrays(
+            [table.column(name).combine_chunks() for name in ("origin", "count")], ["key", "value"]
+        )
+        ends = pa.array(np.append(begins, len(table)), pa.int32())
+        entities = table.column("entity").combine_chunks().take(pa.array(begins))
+        rows = pc.index_in(entities, self._pages.column("entity").combine_chunks())
+        return pa.table(
+            {
+                "entity": entities,
+                "page_id": self._pages.column("page_id").take(rows),
+                "count": counts,
+                "counts": pa.ListArray.from_arrays(ends, pairs),
+            }
+        )
+
+    def forms(self, *, max_aliases: int | None) -> pa.Table:
+        """A row for each entity and each of its forms; the most frequent are aliases."""
+        is_counted = pc.is_in(self._rows.column("origin"), self._origins)
+        sums = Sums(("entity", "form"))
+        sums.add(self._rows.filter(is_counted))
+        table = sums.table()
+        table = table.filter(pc.not_equal(table.column("form"), ""))
+        if max_aliases is None:
+            return table.append_column("is_alias", pa.array(np.ones(len(table), np.bool_)))
+        order = [("entity", "ascending"), ("count", "descending"), ("form", "ascending")]
+        table = table.sort_by(order)
+        return table.append_column("is_alias", pc.less(_ranks(table), max_aliases))
+
+
+def _begins(keys: pa.ChunkedArray) -> Parts:
+    """Where the rows of each key begin; the rows are sorted by it."""
+    column = keys.combine_chunks()
+    if not len(column):
+        return np.empty(0, np.int64)
+    is_other = pc.not_equal(column.slice(1), column.slice(0, len(column) - 1))
+    return np.append(0, np.flatnonzero(is_other) + 1)
+
+
+def _ranks(table: pa.Table) -> pa.Array:
+    """The place of each row among those of its entity, from 0; the rows are sorted by entity."""
+    begins = _begins(table.column("entity"))
+    lengths = np.diff(begins, append=len(table))
+    return pa.array(np.arange(len(table)) - np.repeat(begins, lengths))
+
+
+def _first_pages(pages: Sequence[pa.Table]) -> pa.Table:
+    """One page for each entity: its own before those of its equivalents, then by id."""
+    table = pa.concat_tables([_NO_PAGES, *(page.drop_columns("part") for page in pages)])
+    order = [("entity", "ascending"), ("rank", "ascending"), ("page_id", "ascending")]
+    table = table.sort_by(order)
+    return table.take(pa.array(_begins(table.column("entity")))).select(["entity", "page_id"])

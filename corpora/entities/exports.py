@@ -1,0 +1,237 @@
+"""The vocabulary in the forms that other tools read, and the report of how it was made."""
+
+import heapq
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import read_batches
+from corpora.entities.choice import MIN_COUNTS, SIZES, Change
+from corpora.entities.vocabulary import MASK2, SPECIAL, language_of, split_entities
+from corpora.errors import CorpusError
+
+_COLUMNS = ("id", "entity", "title", "count", "retired")
+_LISTED = 20
+_MANY = 0.3
+"""Share of mentions without a page from which on it is told; red links are seldom more."""
+
+
+class Row(NamedTuple):
+    """A row of the vocabulary as exports need it."""
+
+    id: int
+    entity: str
+    title: str
+    n_mentions: int
+    retired: bool
+
+
+def read_rows(shards: Iterable[Path]) -> Iterator[Row]:
+    """Read the rows of a vocabulary, in the order of their ids."""
+    for path in shards:
+        for batch in read_batches(path, SCHEMAS["entities"], columns=_COLUMNS):
+            columns = (batch.column(name).to_pylist() for name in _COLUMNS)
+            yield from map(Row, *columns)
+
+
+class Names:
+    """What the entities are called in exports: titles and languages, those of equivalents too."""
+
+    def __init__(self, shards: Sequence[Path], equivalents: Mapping[str, Sequence[str]]) -> None:
+        self._equivalents = equivalents
+        spaces: dict[str, None] = {}
+        for path in shards:
+            for batch in read_batches(path, SCHEMAS["entities"], columns=("entity", "retired")):
+                names = batch.column("entity").filter(pc.invert(batch.column("retired")))
+                names = names.filter(pc.invert(pc.is_in(names, pa.array(SPECIAL))))
+                spaces |= dict.fromkeys(split_entities(names)[0].to_pylist())
+        members = (name for names in equivalents.values() for name in names)
+        spaces |= dict.fromkeys(name.partition(":")[0] for name in members)
+        self.languages = sorted({language_of(space) for space in spaces})
+
+    def pairs(self, row: Row) -> list[tuple[str, str]]:
+        """Title and language of an entity and its equivalents; a retired row names nothing."""
+        if row.entity in SPECIAL or row.retired:
+            title = f"[RETIRED {row.id}]" if row.retired else row.entity
+            return [(title, language) for language in self.languages]
+        members = (row.entity, *self._equivalents.get(row.entity, ()))
+        return [_pair(entity) for entity in members]
+
+    def keys(self, row: Row) -> list[str]:
+        """The names of an entity in LukeTokenizer, or in MLukeTokenizer where languages differ."""
+        if row.entity in SPECIAL:
+            return [row.entity]
+        if len(self.languages) == 1:
+            return [row.title]
+        return [f"{language}:{title}" for title, language in self.pairs(row)]
+
+
+def _pair(entity: str) -> tuple[str, str]:
+    space, colon, title = entity.partition(":")
+    return (title, language_of(space)) if colon else (entity, "")
+
+
+def luke_lines(rows: Iterable[Row], names: Names) -> Iterator[str]:
+    """``entity_vocab.jsonl`` of LUKE: an object a line, in the order of ids."""
+    for row in rows:
+        line = {"id": row.id, "entities": names.pairs(row), "count": row.n_mentions}
+        yield json.dumps(line, ensure_ascii=False) + "\n"
+
+
+def tokenizer_lines(rows: Iterable[Row], names: Names) -> Iterator[str]:
+    """``entity_vocab.json`` of transformers: names to ids; ``[MASK2]`` is one past the last id.
+
+    Retired rows have no name there, so that no text can mean them.
+    """
+    n_rows = 0
+    yield "{\n"
+    for row in rows:
+        n_rows += 1
+        for key in names.keys(row) if not row.retired else ():
+            yield f"{json.dumps(key, ensure_ascii=False)}: {row.id},\n"
+    yield f"{json.dumps(MASK2)}: {n_rows}\n}}\n"
+
+
+def tokenizer_vocabulary(entities: Sequence[str]) -> dict[str, int]:
+    """``entity_vocab.json`` for the table of a model, whose ``entities`` are named row by row.
+
+    A model has no row for ``[MASK2]``, without which their tokenizers do not open: it means that of
+    ``[MASK]``. Of two entities of one title the first has the name.
+    """
+    spaces = {name.partition(":")[0] for name in entities if name not in SPECIAL and ":" in name}
+    is_one = len({language_of(space) for space in spaces}) < 2
+    ids: dict[str, int] = {}
+    for id, name in enumerate(entities):
+        title, language = (name, "") if name in SPECIAL else _pair(name)
+        ids.setdefault(title if is_one or not language else f"{language}:{title}", id)
+    return {**ids, MASK2: ids[SPECIAL[2]]} if SPECIAL[2] in ids else ids
+
+
+def table_lines(rows: Iterable[Row], names: Names) -> Iterator[str]:
+    """``entity_vocab.tsv`` of LUKE's first version: name and count; the line number is the id."""
+    for row in rows:
+        name = names.pairs(row)[0][0] if row.retired else names.keys(row)[0]
+        yield f"{' '.join(name.split())}\t{row.n_mentions}\n"
+
+
+def change_lines(listed: Iterable[Change]) -> Iterator[str]:
+    """``changes.tsv``: how the vocabulary differs from the one before."""
+    yield "\t".join(Change._fields) + "\n"
+    for change in listed:
+        values = ("" if value is None else " ".join(str(value).split()) for value in change)
+        yield "\t".join(values) + "\n"
+
+
+def coverage_lines(counters: Mapping[str, int]) -> Iterator[str]:
+    """``coverage.tsv``: what each size and each minimum count would keep."""
+    yield "rule\tvalue\tentities\tmentions\tshare\n"
+    for rule, value, n_entities, n_mentions, share in _coverage(counters):
+        yield f"{rule}\t{value}\t{n_entities}\t{n_mentions}\t{share:.6f}\n"
+
+
+def _coverage(counters: Mapping[str, int]) -> Iterator[tuple[str, str, int, int, float]]:
+    rules = [("size", str(size)) for size in (*SIZES, "all")]
+    rules += [("min_count", str(least)) for least in MIN_COUNTS]
+    n_all = counters["mentions.counted"]
+    for rule, value in rules:
+        n_entities, n_mentions = (
+            counters[f"coverage/{rule}/{value}/{what}"] for what in ("entities", "mentions")
+        )
+        yield rule, value, n_entities, n_mentions, n_mentions / n_all
+
+
+def report(counters: Mapping[str, int], parameters: Mapping[str, Any], rows: Iterable[Row]) -> str:
+    """``report.md``: what was counted, what was kept, and what other limits would keep."""
+    lines = ["# Entity vocabulary", "", "| option | value |", "| --- | --- |"]
+    lines += [f"| {name} | {_shown(value)} |" for name, value in parameters.items()]
+    lines += ["", "| what | number |", "| --- | ---: |"]
+    shown = {name: count for name, count in counters.items() if "/" not in name}
+    lines += [f"| {name} | {count:,} |" for name, count in shown.items()]
+    if told := told_of_pages(counters):
+        lines += ["", f"**{told}**"]
+    lines += ["", "## What each size and each minimum count keeps", ""]
+    lines += [
+        "| rule | entities | mentions | share of the counted |",
+        "| --- | ---: | ---: | ---: |",
+    ]
+    for rule, value, n_entities, n_mentions, share in _coverage(counters):
+        at = f"{int(value):,}" if value.isdigit() else value
+        lines.append(f"| {rule} {at} | {n_entities:,} | {n_mentions:,} | {share:.1%} |")
+    lines += ["", "## The most frequent", "", "| id | entity | mentions |", "| ---: | --- | ---: |"]
+    mentioned = (row for row in rows if row.n_mentions)
+    first = heapq.nsmallest(_LISTED, mentioned, key=lambda row: (-row.n_mentions, row.title))
+    lines += [f"| {row.id} | {_shown(row.entity)} | {row.n_mentions:,} |" for row in first]
+    return "\n".join([*lines, ""])
+
+
+def told_of_pages(counters: Mapping[str, int]) -> str:
+    """Say that many mentions lead to pages that the input does not have, and what to do."""
+    n_dropped = counters.get("mentions.of_no_page", 0)
+    share = n_dropped / max(counters.get("mentions.counted", 0), 1)
+    if share < _MANY:
+        return ""
+    return (
+        f"{n_dropped:,} mentions ({share:.0%} of the counted) lead to pages that are not in the "
+        "input, and count for nothing. If the input is a part of a wiki only, keep them with "
+        "--existing any; a complete wiki has red links only there."
+    )
+
+
+def _shown(value: Any) -> str:
+    text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def read_equivalents(path: Path) -> pa.Table:
+    """Read a table of equivalents: columns ``title`` and ``target``, the first of its line.
+
+    Lines hold entities with tabs between; empty ones and those that begin with ``#`` are skipped.
+    Raises ``CorpusError`` where an entity has no space, or stands there twice.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except UnicodeDecodeError as error:
+        raise CorpusError(f"{path}: not UTF-8 ({error}). Save it as UTF-8.") from error
+    split = pc.split_pattern(pa.array([line.strip("\r") for line in lines], pa.string()), "\t")
+    numbers, entities = pc.list_parent_indices(split), pc.list_flatten(split)
+    is_used = pa.array([bool(line.strip()) and not line.startswith("#") for line in lines])
+    is_used = is_used.take(numbers)
+    table = pa.table({"title": entities, "target": pc.list_element(split, 0).take(numbers)})
+    table = table.append_column("line", numbers).filter(is_used)
+    _check_equivalents(path, table)
+    return table.filter(pc.not_equal(table.column("title"), table.column("target")))
+
+
+def members_of(equivalents: pa.Table, entities: pa.ChunkedArray) -> dict[str, list[str]]:
+    """The equivalents of each of these entities, in the order of their table."""
+    of_vocab = equivalents.filter(pc.is_in(equivalents.column("target"), entities))
+    members: defaultdict[str, list[str]] = defaultdict(list)
+    columns = (of_vocab.column(name).to_pylist() for name in ("target", "title"))
+    for target, title in zip(*columns, strict=True):
+        members[target].append(title)
+    return members
+
+
+def _check_equivalents(path: Path, table: pa.Table) -> None:
+    titles = table.column("title")
+    wrong = table.filter(pc.invert(pc.match_substring_regex(titles, r"^[^:\s]+:.")))
+    if len(wrong):
+        row = wrong.slice(0, 1).to_pylist()[0]
+        raise CorpusError(
+            f"{path}:{row['line'] + 1}: {row['title']!r} is no entity. Write the wiki before the "
+            "title, and tabs between: dawiki:Berlin<TAB>dewiki:Berlin"
+        )
+    counts = pc.value_counts(titles.combine_chunks())
+    doubles = counts.field("values").filter(pc.greater(counts.field("counts"), 1))
+    if len(doubles):
+        twice = table.filter(pc.equal(titles, doubles[0]))
+        raise CorpusError(
+            f"{path}:{twice.column('line')[1].as_py() + 1}: {doubles[0].as_py()!r} stands in the "
+            f"table already, in line {twice.column('line')[0].as_py() + 1}. Leave one out."
+        )

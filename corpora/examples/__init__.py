@@ -1,0 +1,1 @@
+"""Pre-training examples made from documents."""

@@ -1,0 +1,112 @@
+"""The mentions that no example has room for, by name: a bounded list, the first in the text."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from corpora.datasets.columns import Mentions
+from corpora.examples.mentions import LOSSES, NAMED, EntityRow
+
+LISTED: Final = 100
+"""Mentions that are named for each reason and each shard of documents."""
+SHOWN: Final = 10
+"""Of each reason, in ``report.md``."""
+FILE: Final = "lost_mentions.tsv"
+_LONGEST: Final = 200
+"""Characters of a mention that are shown; ``start`` and ``end`` tell how many it has."""
+
+
+@dataclass(frozen=True, slots=True)
+class LostMention:
+    """A mention that became no entity, for its example or its sentence has limits."""
+
+    reason: str
+    document: str
+    start: int
+    """Characters of the document, half-open."""
+    end: int
+    pieces: int
+    """How many it has."""
+    text: str
+    """On one line; longer than 200 characters, it ends with an ellipsis."""
+
+
+def name_losses(
+    batch: pa.RecordBatch, mentions: Mentions, entities: EntityRow
+) -> list[LostMention]:
+    """Name those of a batch of documents, at most ``LISTED`` for each reason, in reading order."""
+    starts, ends = mentions.numbers("start"), mentions.numbers("end")
+    ids, texts = batch.column("id"), batch.column("text")
+    named = []
+    for reason, (numbers, sizes) in entities.named.items():
+        order = np.argsort(numbers, kind="stable")[:LISTED]
+        of = np.searchsorted(mentions.ends, numbers[order], side="right") - 1
+        opened = {row: texts[row].as_py() for row in np.unique(of).tolist()}
+        for row, number, size in zip(
+            of.tolist(), numbers[order].tolist(), sizes[order].tolist(), strict=True
+        ):
+            start, end = int(starts[number]), int(ends[number])
+            text = _on_a_line(opened[row][start:end])
+            named.append(LostMention(reason, ids[row].as_py(), start, end, size, text))
+    return named
+
+
+def _on_a_line(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"
+
+
+class Listing:
+    """Takes the first ``LISTED`` of each reason, in the order in which they come."""
+
+    def __init__(self) -> None:
+        self._taken: Counter[str] = Counter()
+
+    def take(self, lost: Iterable[LostMention]) -> list[dict[str, str | int]]:
+        """Those that there is room for, as plain values."""
+        taken = []
+        for mention in lost:
+            if self._taken[mention.reason] < LISTED:
+                self._taken[mention.reason] += 1
+                taken.append(asdict(mention))
+        return taken
+
+
+def to_tsv(named: Iterable[Mapping[str, str | int]]) -> Iterator[str]:
+    """A line for each, below a head."""
+    columns = [column.name for column in fields(LostMention)]
+    yield "\t".join(columns) + "\n"
+    for mention in named:
+        yield "\t".join(str(mention[column]) for column in columns) + "\n"
+
+
+def section(named: Sequence[Mapping[str, str | int]], counters: Mapping[str, int]) -> Iterator[str]:
+    """The part of ``report.md``: how many there are, and the first of each reason."""
+    if not named:
+        return
+    yield from ("## Mentions that no example has room for", "")
+    yield (
+        f"`{FILE}` names the first {LISTED} of each reason of each shard of documents; here stand "
+        f"the first {SHOWN} of each."
+    )
+    for reason in NAMED:
+        listed = [mention for mention in named if mention["reason"] == reason]
+        if listed:
+            n = counters[f"mentions.{reason}"]
+            yield from ("", f"`{reason}`, {LOSSES[reason]}: {n:,}, of which {len(listed):,} named.")
+            yield from (
+                "",
+                "| document | from | to | pieces | |",
+                "| --- | ---: | ---: | ---: | --- |",
+            )
+            yield from map(_row, listed[:SHOWN])
+    yield ""
+
+
+def _row(mention: Mapping[str, str | int]) -> str:
+    cells = [mention[name] for name in ("document", "start", "end", "pieces", "text")]
+    return "| " + " | ".join(str(cell).replace("|", r"\|") for cell in cells) + " |"

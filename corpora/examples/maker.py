@@ -1,0 +1,223 @@
+"""Documents to the examples of pre-training: packed sentences, their pieces, words and entities.
+
+An example holds neighbouring sentences of one document, as many as fit, without special pieces; all
+positions index its pieces, half-open. This is what LUKE and DaLUKE do, with two differences: a
+sentence is cut into pieces as it stands, and a mention is the pieces that overlap it.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from corpora.datasets.columns import Mentions
+from corpora.datasets.schemas import SCHEMAS
+from corpora.entities.vocabulary import UNK, EntityVocab
+from corpora.examples.losses import LostMention, name_losses
+from corpora.examples.mentions import EntityFinder, EntityRow, MentionRules
+from corpora.examples.subwords import Numbers, Parts, PieceRow, Sentences, encode, pack, split_long
+from corpora.hashing.sampling import share
+from corpora.tokenization.tokenizers import Tokenizer
+
+TRAIN, HELD_OUT = "train", "held_out"
+COLUMNS = ("id", "group", "text", "sentences", "mentions")
+"""Of documents: what examples are made of."""
+WRITTEN, UNSPLIT, EMPTY, SHORT, UNMENTIONED = (
+    "written",
+    "no_sentences",
+    "empty",
+    "short_sentences",
+    "without_mentions",
+)
+"""What becomes of a document. One of ``no_sentences`` has text, but nobody cut it: an error."""
+BATCH_BYTES = 4 << 20
+"""Of text that is made into examples at once; a longer document is taken whole."""
+_SCHEMA = SCHEMAS["examples"].columns
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """How examples are made."""
+
+    length: int
+    """Pieces of an example at most, special ones not counted."""
+    mentions: MentionRules
+    min_sentence_pieces: int = 1
+    """Sentences of fewer are left out; then neighbours in an example are none in the text."""
+    only_with_mentions: bool = False
+    """Leave out examples without an entity."""
+    held_out: float = 0.0
+    """Documents whose share (``corpora.hashing.sampling``) is below it are held out."""
+    seed: int = 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Made:
+    """What became of a batch of documents."""
+
+    examples: pa.RecordBatch
+    fates: Sequence[str]
+    """Of each document: ``written``, or why there is no example of it."""
+    counters: Counter[str]
+    lost: Sequence[LostMention]
+    """Mentions that there was no room for, the first of each reason."""
+
+
+def in_chunks(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Cut a batch of documents into such that are made at once."""
+    ends = np.cumsum(pc.binary_length(batch.column("text")).to_numpy())
+    begin = 0
+    while begin < batch.num_rows:
+        limit = BATCH_BYTES + (ends[begin - 1] if begin else 0)
+        end = max(begin + 1, int(np.searchsorted(ends, limit, side="right")))
+        yield batch.slice(begin, end - begin)
+        begin = end
+
+
+class ExampleMaker:
+    """Makes examples of documents; without a vocabulary they have no entities."""
+
+    def __init__(self, tokenizer: Tokenizer, vocab: EntityVocab | None, rules: Rules) -> None:
+        self.tokenizer, self.rules = tokenizer, rules
+        self._finder = EntityFinder(vocab, rules.mentions)
+
+    def make(self, batch: pa.RecordBatch) -> Made:
+        """Make the examples of documents; the batch has the columns ``COLUMNS``."""
+        mentions, sentences = Mentions.of(batch), Sentences.of(batch)
+        row = encode(sentences, self.tokenizer)
+        entities = self._finder.find(mentions, sentences.bases)
+        entities.align(row, max_pieces=self.rules.mentions.max_pieces)
+        is_short = row.sizes < max(self.rules.min_sentence_pieces, 1)
+        entities.leave_out(row, is_short)
+        parts = split_long(row.without(is_short), self.rules.length)
+        begins = self._pack(parts, entities)
+        documents = parts.documents[begins]
+        columns = self._names(batch, documents) | _positions(parts, begins, entities)
+        columns["entity_origins"] = _lists(
+            columns["entity_ids"].offsets,
+            mentions.structs.field("origin").take(pa.array(entities.mentions)),
+        )
+        packed = pa.RecordBatch.from_arrays([columns[n] for n in _SCHEMA.names], schema=_SCHEMA)
+        is_kept = np.ones(len(begins), np.bool_)
+        if self.rules.only_with_mentions:
+            is_kept = np.diff(np.asarray(columns["entity_ids"].offsets)) > 0
+        examples, left_out = (packed.filter(pa.array(mask)) for mask in (is_kept, ~is_kept))
+        counters = _count_read(sentences, row, parts)
+        counters.update(entities.counters)
+        counters.update(_count_made(examples, left_out, unk=self.tokenizer.special.unk))
+        fates = _fates(sentences, row, packed=documents, kept=documents[is_kept])
+        return Made(examples, fates, counters, name_losses(batch, mentions, entities))
+
+    def _pack(self, parts: Parts, entities: EntityRow) -> Numbers:
+        """The part that each example begins with."""
+        limit = self.rules.mentions.max_entities
+        of = entities.place(parts, max_entities=limit)
+        n_entities = np.bincount(of, minlength=len(parts.documents))
+        return pack(parts, n_entities, length=self.rules.length, max_entities=limit)
+
+    def _names(self, batch: pa.RecordBatch, documents: Numbers) -> dict[str, pa.Array]:
+        """What each example is called, and where it belongs; ``documents`` are rows, ascending."""
+        rows, counts = np.unique(documents, return_counts=True)
+        ids = batch.column("id").take(pa.array(rows)).to_pylist()
+        counted = list(zip(ids, counts.tolist(), strict=True))
+        is_held_out = [share(id, seed=self.rules.seed) < self.rules.held_out for id in ids]
+        splits = np.where(is_held_out, HELD_OUT, TRAIN).astype(object)
+        return {
+            "id": pa.array(
+                [f"{id}#{n}" for id, count in counted for n in range(1, count + 1)], pa.string()
+            ),
+            "document_id": batch.column("id").take(pa.array(documents)),
+            "group": batch.column("group").take(pa.array(documents)),
+            "split": pa.array(np.repeat(splits, counts), pa.string()),
+        }
+
+
+def _positions(parts: Parts, begins: Numbers, entities: EntityRow) -> dict[str, pa.Array]:
+    """The pieces of each example, and the positions of words, sentences and entities in them.
+
+    What goes on from the example before, a sentence that is too long, or a word, begins at 0.
+    """
+    bounds = parts.bounds[np.append(begins, len(parts.documents))]
+    is_word_start = parts.row.is_word_start.copy()
+    is_word_start[bounds[:-1]] = True
+    entity_offsets = np.searchsorted(entities.starts, bounds)
+    base = np.repeat(bounds[:-1], np.diff(entity_offsets))
+    return {
+        "input_ids": _lists(bounds, parts.row.ids),
+        "word_starts": _inside(np.flatnonzero(is_word_start), bounds),
+        "sentence_starts": _inside(parts.bounds[:-1], bounds),
+        "entity_ids": _lists(entity_offsets, entities.ids),
+        "entity_starts": _lists(entity_offsets, entities.starts - base),
+        "entity_ends": _lists(entity_offsets, entities.ends - base),
+    }
+
+
+def _inside(positions: Numbers, bounds: Numbers) -> pa.ListArray:
+    """Cut ascending positions where examples begin, and count from there."""
+    offsets = np.searchsorted(positions, bounds)
+    return _lists(offsets, positions - np.repeat(bounds[:-1], np.diff(offsets)))
+
+
+def _lists(
+    offsets: npt.NDArray[Any] | pa.Array, values: npt.NDArray[Any] | pa.Array
+) -> pa.ListArray:
+    if not isinstance(values, pa.Array):
+        values = pa.array(values.astype(np.int32, copy=False))
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values)
+
+
+def _fates(sentences: Sentences, row: PieceRow, *, packed: Numbers, kept: Numbers) -> list[str]:
+    """What became of each document; ``packed`` and ``kept`` are the documents of examples."""
+    n = len(sentences.bases)
+    n_sentences, n_packed, n_kept = (
+        np.bincount(documents, minlength=n) for documents in (row.documents, packed, kept)
+    )
+    n_pieces = np.bincount(row.documents, row.sizes, minlength=n)
+    is_unsplit = (n_sentences == 0) & (sentences.outside > 0)
+    conditions = [n_kept > 0, n_packed > 0, n_pieces > 0, is_unsplit]
+    fates: list[str] = np.select(conditions, [WRITTEN, UNMENTIONED, SHORT, UNSPLIT], EMPTY).tolist()
+    return fates
+
+
+def _count_read(sentences: Sentences, row: PieceRow, parts: Parts) -> Counter[str]:
+    """Count what was cut, and what is not in any part."""
+    n_empty = int((row.sizes == 0).sum())
+    n_short = len(row.sizes) - n_empty - len(parts.row.sizes)
+    return Counter(
+        {
+            "characters.outside_sentences": int(sentences.outside.sum()),
+            "sentences.read": len(row.sizes),
+            "sentences.without_pieces": n_empty,
+            "sentences.short": n_short,
+            "sentences.split": parts.n_split,
+            "words.cut": parts.n_cut_words,
+            "pieces.read": len(row.ids),
+            "pieces.in_short_sentences": len(row.ids) - len(parts.row.ids),
+        }
+    )
+
+
+def _count_made(examples: pa.RecordBatch, left_out: pa.RecordBatch, *, unk: int) -> Counter[str]:
+    """Count what is in the examples, and in those without an entity that are left out."""
+    ids = np.asarray(examples.column("input_ids").flatten())
+    entities = np.asarray(examples.column("entity_ids").flatten())
+    origins = pc.value_counts(examples.column("entity_origins").flatten()).to_pylist()
+    by_origin = {f"mentions.kept/{of['values']}": of["counts"] for of in origins}
+    return Counter(
+        {
+            "examples": examples.num_rows,
+            "examples.left_out": left_out.num_rows,
+            "pieces": len(ids),
+            "pieces.unknown": int((ids == unk).sum()),
+            "pieces.left_out": len(left_out.column("input_ids").flatten()),
+            "words": len(examples.column("word_starts").flatten()),
+            "mentions.kept": len(entities),
+            "mentions.unknown": int((entities == UNK).sum()),
+            **by_origin,
+        }
+    )

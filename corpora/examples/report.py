@@ -1,0 +1,247 @@
+"""What stands beside examples: ``report.md`` and ``_entities.ipc``, from the finished shards."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import ShardWriter, read_batches
+from corpora.entities.vocabulary import SPECIAL
+from corpora.examples.losses import section
+from corpora.examples.maker import HELD_OUT, TRAIN
+from corpora.examples.mentions import LOSSES
+
+Counts = npt.NDArray[np.int64]
+_BARS = 16  # of the histogram of lengths
+_BAR_WIDTH = 40
+_MENTIONS = (0, 1, 2, 5, 10, 20, 50, 100)  # where the classes of mentions of an example begin
+_COLUMNS = ("document_id", "split", "input_ids", "entity_ids", "entity_origins")
+
+
+class Summary:
+    """What examples hold, counted; takes 24 bytes an entity of the vocabulary."""
+
+    def __init__(self, *, length: int, n_entities: int) -> None:
+        """``length``: pieces of an example at most; ``n_entities``: ids of the vocabulary."""
+        self.length = length
+        self.lengths = np.zeros(length + 1, np.int64)
+        """How many examples have each number of pieces."""
+        self.mentions: Counts = np.zeros(1, np.int64)
+        """How many examples have each number of entities."""
+        self.by_split = {split: np.zeros(4, np.int64) for split in (TRAIN, HELD_OUT)}
+        """Documents, examples, pieces, entities."""
+        self.train, self.links, self.all = (np.zeros(n_entities, np.int64) for _ in range(3))
+        """How often each entity stands in the examples to train on, as a link, and in all."""
+        self.with_links, self.with_any = np.zeros(2, np.int64), np.zeros(2, np.int64)
+        """Examples with a link, or any entity, and their pieces."""
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Count examples; the batch has whole documents."""
+        sizes, n_entities = (_lengths(batch.column(n)) for n in ("input_ids", "entity_ids"))
+        self.lengths += np.bincount(sizes, minlength=len(self.lengths))
+        self.mentions = _sum(self.mentions, np.bincount(n_entities))
+        example = np.repeat(np.arange(len(sizes)), n_entities)
+        ids = np.asarray(batch.column("entity_ids").flatten())
+        is_link = _bools(pc.equal(batch.column("entity_origins").flatten(), "link"))
+        self.all += np.bincount(ids, minlength=len(self.all))
+        self.links += np.bincount(ids[is_link], minlength=len(self.all))
+        self.with_any += _n_and_pieces(example, sizes)
+        self.with_links += _n_and_pieces(example[is_link], sizes)
+        for split in self.by_split:
+            is_of = _bools(pc.equal(batch.column("split"), split))
+            documents = batch.column("document_id").filter(pa.array(is_of)).unique()
+            amounts = (len(documents), is_of.sum(), sizes[is_of].sum(), n_entities[is_of].sum())
+            self.by_split[split] += amounts
+            if split == TRAIN:
+                self.train += np.bincount(ids[is_of[example]], minlength=len(self.all))
+
+
+def summarize(shards: Iterable[Path], *, length: int, n_entities: int) -> Summary:
+    """Count what is in the shards."""
+    summary = Summary(length=length, n_entities=n_entities)
+    for shard in shards:
+        for batch in read_batches(shard, SCHEMAS["examples"], columns=_COLUMNS):
+            summary.add(batch)
+    return summary
+
+
+def _n_and_pieces(examples: Counts, sizes: Counts) -> tuple[int, int]:
+    """How many different examples there are, and how many pieces they have together."""
+    different = np.unique(examples)
+    return len(different), int(sizes[different].sum())
+
+
+def _lengths(column: pa.ListArray) -> Counts:
+    return np.asarray(pc.list_value_length(column), np.int64)
+
+
+def _bools(array: pa.BooleanArray) -> npt.NDArray[np.bool_]:
+    return np.asarray(array.to_numpy(zero_copy_only=False), np.bool_)
+
+
+def _sum(a: Counts, b: Counts) -> Counts:
+    short, long = sorted((a, b), key=len)
+    total = long.copy()
+    total[: len(short)] += short
+    return total
+
+
+def write_entities(path: Path, vocab: Iterable[Path], train: Counts) -> None:
+    """Write the entities with their counts in the vocabulary and in the examples to train on."""
+    schema = SCHEMAS["example_entities"]
+    columns = ("id", "entity", "count")
+    with ShardWriter(path, schema) as writer:
+        for shard in vocab:
+            for batch in read_batches(shard, SCHEMAS["entities"], columns=columns):
+                mentions = train[np.asarray(batch.column("id"))]
+                arrays = [*batch.columns, pa.array(mentions)]
+                writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema.columns))
+
+
+def report(
+    summary: Summary,
+    counters: Mapping[str, int],
+    parameters: Mapping[str, Any],
+    *,
+    named: Sequence[Mapping[str, str | int]] = (),
+) -> str:
+    """``report.md``: what the examples hold, and what was lost and why.
+
+    ``named`` are lost mentions, as ``corpora.examples.losses`` lists them.
+    """
+    sections = (
+        _options(parameters),
+        _amounts(summary, counters),
+        _bar_chart(summary),
+        _entities(summary, counters),
+        _augmentation(summary, parameters),
+        _losses(counters),
+        section(named, counters),
+        _numbers(counters),
+    )
+    return "\n".join(line for section in sections for line in section)
+
+
+def _options(parameters: Mapping[str, Any]) -> Iterator[str]:
+    yield from ("# Examples", "", *_head("option", "value"))
+    for name, value in parameters.items():
+        shown = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+        yield f"| {name} | {shown} |"
+    yield ""
+
+
+def _head(*names: str) -> list[str]:
+    """The head of a table; all columns but the first hold numbers."""
+    return [f"| {' | '.join(names)} |", f"| --- |{' ---: |' * (len(names) - 1)}"]
+
+
+def _row(name: str, values: Sequence[int]) -> str:
+    return f"| {name} | {' | '.join(f'{value:,}' for value in values)} |"
+
+
+def _amounts(summary: Summary, counters: Mapping[str, int]) -> Iterator[str]:
+    yield from ("## What was made", "")
+    yield from _head("split", "documents", "examples", "pieces", "entities")
+    for split, counts in summary.by_split.items():
+        yield _row(split, counts.tolist())
+    n_pieces, n_examples = counters.get("pieces", 0), counters.get("examples", 0)
+    fill = n_pieces / max(n_examples * summary.length, 1)
+    n_words, n_unknown = counters.get("words", 0), counters.get("pieces.unknown", 0)
+    yield ""
+    yield (
+        f"- Examples are filled to {fill:.1%}: {n_pieces:,} pieces in {n_examples:,} examples of "
+        f"at most {summary.length:,}."
+    )
+    yield f"- {n_words:,} words, {n_pieces / max(n_words, 1):.3f} pieces a word."
+    yield f"- Unknown to the tokenizer: {n_unknown:,} pieces ({n_unknown / max(n_pieces, 1):.4%})."
+    if summary.by_split[TRAIN][0] and not summary.by_split[HELD_OUT][0]:
+        yield "- Nothing is held out."
+    yield ""
+
+
+def _bar_chart(summary: Summary) -> Iterator[str]:
+    yield from ("## How long examples are", "", "```text")
+    edges = np.unique(np.linspace(0, summary.length, _BARS + 1).astype(int)).tolist()
+    bins = {(a + 1, b): int(summary.lengths[a + 1 : b + 1].sum()) for a, b in pairwise(edges)}
+    width, most = len(f"{summary.length:,}"), max(1, *bins.values())
+    for (low, high), n in bins.items():
+        bar = "#" * -(-n * _BAR_WIDTH // most)
+        yield f"{low:{width},} to {high:{width},} pieces {n:12,} {bar}".rstrip()
+    yield from ("```", "")
+
+
+def _entities(summary: Summary, counters: Mapping[str, int]) -> Iterator[str]:
+    n_kept, n_examples = counters.get("mentions.kept", 0), max(counters.get("examples", 0), 1)
+    yield from ("## Entities", "")
+    yield f"{n_kept:,}, or {n_kept / n_examples:.2f} an example."
+    yield from ("", *_head("entities of an example", "examples"))
+    for low, high in pairwise(_MENTIONS):
+        name = f"{low}" if high == low + 1 else f"{low} to {high - 1}"
+        yield _row(name, [int(summary.mentions[low:high].sum())])
+    yield _row(f"{_MENTIONS[-1]} and more", [int(summary.mentions[_MENTIONS[-1] :].sum())])
+    yield from ("", *_head("origin", "entities"))
+    for name, n in counters.items():
+        if name.startswith("mentions.kept/"):
+            yield _row(name.partition("/")[2], [n])
+    yield ""
+
+
+def _augmentation(summary: Summary, parameters: Mapping[str, Any]) -> Iterator[str]:
+    """Table 3.1 of the DaLUKE thesis."""
+    n_entities = parameters["n_entities"] - len(SPECIAL)
+    if n_entities < 0:
+        return
+    by_links, by_all = (
+        {
+            "pieces": counts[1],
+            "entities that occur": np.count_nonzero(ids[len(SPECIAL) :]),
+            "annotations": ids.sum(),
+            "examples": counts[0],
+        }
+        for counts, ids in ((summary.with_links, summary.links), (summary.with_any, summary.all))
+    )
+    yield from ("## Links only, and all", "")
+    yield from _head("", "links only", "all", "difference")
+    for name, before in by_links.items():
+        after = by_all[name]
+        share = (after - before) / max(before, 1)
+        yield f"| {name} | {before:,} | {after:,} | {share:+.1%} |"
+    yield from (
+        "",
+        "Examples without an annotation of the kind, and their pieces, are not counted.",
+        f"The vocabulary has {n_entities:,} entities.",
+        "",
+    )
+
+
+def _losses(counters: Mapping[str, int]) -> Iterator[str]:
+    read, kept = (counters.get(f"mentions.{name}", 0) for name in ("read", "kept"))
+    lost = {name: counters.get(f"mentions.{name}", 0) for name in LOSSES}
+    yield from ("## What became of the mentions", "", *_head("", "mentions"))
+    yield _row("**of the documents**", [read])
+    yield _row("entities of examples", [kept])
+    for name, why in LOSSES.items():
+        if lost[name]:
+            yield _row(f"`{name}`: {why}", [lost[name]])
+    adds_up = read == kept + sum(lost.values())
+    yield from ("", "This adds up." if adds_up else "**This does not add up: please report it.**")
+    yield (
+        f"Of the kept, {counters.get('mentions.unknown', 0):,} are `[UNK]`, and "
+        f"{counters.get('mentions.widened', 0):,} are wider than in the text, for they begin or "
+        "end inside a piece."
+    )
+    yield ""
+
+
+def _numbers(counters: Mapping[str, int]) -> Iterator[str]:
+    yield from ("## All numbers", "", *_head("", "number"))
+    for name, n in counters.items():
+        if not name.startswith("mentions."):
+            yield _row(f"`{name}`", [n])
+    yield ""

@@ -1,0 +1,1 @@
+"""Dictionaries of forms, and where they match in text or tokens."""

@@ -1,0 +1,210 @@
+"""Match the titles of a page's own links in its text, as DaLUKE did (thesis, section 3.1.1).
+
+The forms differ on every page, so what counts is that an automaton is made quickly: it finds all
+occurrences, word boundaries or not, and only those in question are looked at.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import isqrt
+
+from corpora.matching.surface_forms import (
+    Right,
+    SurfaceMatcher,
+    begins_word,
+    ends_word,
+    fold,
+    windows,
+)
+
+MIN_CHARACTERS = 3
+WINDOW = 1 << 14
+"""Characters that are searched at once; a longer line is not cut."""
+MAX_OCCURRENCES = 1 << 18
+"""That may be found in a window: 80 MB. Where more may be, a slower way is taken, without them."""
+_PARTS = frozenset({"", *" \n.,;:!?()[]/'\"-"})
+"""What parts words in any script, to ask for it first."""
+_LETTER = re.compile(r"[^\W\d_]")
+_WORD = re.compile(r"\w+")
+_OPENING = 300  # characters in which a page names its subject
+
+
+def page_forms(
+    title: str | None,
+    targets: Iterable[str | None],
+    anchors: Iterable[tuple[str, str]] = (),
+    *,
+    min_characters: int = MIN_CHARACTERS,
+    lang: str | None = None,
+) -> dict[str, str]:
+    """Collect what to look for on a page: folded form to title.
+
+    Forms are the page's own ``title`` and those of its links, ``targets`` (one for each link,
+    redirects resolved; None for titles that are not to be found), all of them also without a
+    qualifier in brackets; and ``anchors``, pairs of a link's text and its title. A form that may
+    mean several titles means the page itself if it can, else the one that most links have; of
+    equals, the one that is linked first. Left out are forms of less than ``min_characters``, those
+    without a letter, and of links to qualified titles the forms whose words are all in the page's
+    own title: on the page of Taras Shevchenko ``Shevchenko`` is not ``Shevchenko (crater)``.
+    """
+    titles = Counter(target for target in targets if target is not None)
+    counts = {pair: titles[pair[1]] for pair in _spelled(titles, lang=lang)}
+    if pairs := Counter(anchors):
+        texts = fold("\n".join([text.replace("\n", " ") for text, _ in pairs]), lang=lang)
+        for form, pair in zip(texts.split("\n"), pairs, strict=True):
+            counts[form, pair[1]] = counts.get((form, pair[1]), 0) + pairs[pair]
+    chosen: dict[str, str] = {}
+    best: dict[str, int] = {}
+    for (form, meant), count in counts.items():
+        if count > best.get(form, 0):
+            best[form], chosen[form] = count, meant
+    if title is not None:
+        own = dict(_spelled([title], lang=lang))
+        words = {word for form in own for word in _WORD.findall(form)}
+        bare = [form for form, meant in chosen.items() if meant[-1:] == ")" and form[-1:] != ")"]
+        for form in bare:
+            if words.issuperset(_WORD.findall(form)):
+                del chosen[form]
+        chosen |= own  # a page speaks of its subject
+    return {
+        form: meant
+        for form, meant in chosen.items()
+        if len(form) >= min_characters and (form[0].isalpha() or _LETTER.search(form))
+    }
+
+
+def _spelled(titles: Iterable[str], *, lang: str | None) -> Iterator[tuple[str, str]]:
+    """Titles, folded all at once, with and without a qualifier."""
+    titles = list(titles)
+    folded = fold("\n".join(titles), lang=lang).split("\n")
+    for form, title in zip(folded, titles or [""], strict=True):
+        yield form, title
+        if form.endswith(")") and (bracket := form.rfind(" (")) > 0:
+            yield form[:bracket], title
+
+
+def spelled_as_linked(
+    text: str,
+    matches: Iterable[tuple[int, int, str]],
+    links: Sequence[tuple[tuple[int, int], str | None]],
+    *,
+    own: str | None,
+) -> list[tuple[int, int, str]]:
+    """Keep the matches whose letters are as large as the page writes them where they are names.
+
+    Spelled as the title is always right, and so is what is the text of a link to it. A small first
+    letter is right where a link to the title begins with one, and in the page's own title (``own``)
+    where its opening has it small: ``windmill``, but not ``bill`` for ``Bill``. ``links`` are spans
+    and titles.
+    """
+    kept = []
+    linked: set[tuple[str, str | None]] | None = None
+    small: set[str | None] = set()
+    for match in matches:
+        start, end, title = match
+        surface = text[start:end]
+        if not title.startswith(surface) and surface.upper() != surface.lower():
+            if linked is None:  # once, and for most pages
+                linked = {(text[begin:stop], t) for (begin, stop), t in links}
+                small = {t for shown, t in linked if shown[:1].islower()}
+                small |= {own} if own and _small_first(own) in text[:_OPENING] else set()
+            is_first_small = title in small and title[1:].startswith(surface[1:])
+            if not is_first_small and (surface, title) not in linked:
+                continue
+        kept.append(match)
+    return kept
+
+
+def _small_first(title: str) -> str:
+    """A title without its qualifier, as it stands inside a sentence."""
+    bare = title[: title.rfind(" (")] if title[-1:] == ")" and " (" in title else title
+    return bare[:1].lower() + bare[1:]
+
+
+def match_titles(
+    text: str,
+    forms: Mapping[str, str],
+    occupied: Sequence[tuple[int, int]],
+    *,
+    right: Right,
+    lang: str | None = None,
+) -> list[tuple[int, int, str]]:
+    """Find the forms of a page in its text: (start, end, title), ordered and disjoint.
+
+    From left to right, and where a word begins the longest form that fits: that overlaps none of
+    the spans in ``occupied`` (in reading order; they may nest) and ends as ``right`` says. Forms
+    are as ``page_forms`` makes them; one that spans a newline is never found.
+    """
+    if not forms:
+        return []
+    names = list(forms)
+    free = _free(fold(text, lang=lang), occupied)
+    parts = list(windows(free, WINDOW))
+    if _may_be_too_many(parts, names):
+        matcher = SurfaceMatcher(names, lang=lang, right=right)
+        return [(start, end, forms[names[n]]) for start, end, n in matcher.find(text, occupied)]
+    found: list[tuple[int, int, str]] = []
+    last = 0
+    for start, minus_end, number in _occurrences(free, parts, names):
+        end = -minus_end
+        if start < last:
+            continue
+        is_plain = text[start - 1 : start] in _PARTS and text[start].isalnum()
+        if not is_plain and not begins_word(text, start):
+            continue
+        if text[end : end + 1] in _PARTS or ends_word(text, end, right=right, lang=lang):
+            found.append((start, end, forms[names[number]]))
+            last = end
+    return found
+
+
+def _free(folded: str, occupied: Sequence[tuple[int, int]]) -> str:
+    """Put newlines, which no form has, where a match must not be."""
+    parts = []
+    position = 0
+    for start, end in occupied:
+        if end > position:
+            parts.append(folded[position:start])
+            parts.append("\n" * (end - max(start, position)))
+            position = end
+    parts.append(folded[position:])
+    return "".join(parts)
+
+
+def _may_be_too_many(parts: Sequence[tuple[int, int]], forms: Sequence[str]) -> bool:
+    """Whether more than ``MAX_OCCURRENCES`` may stand in a part: these are all held at once.
+
+    As many begin in one place as there are forms each of which begins with the one before. That is
+    counted only where the number of forms and their lengths leave it open.
+    """
+    longest = max((end - begin for begin, end in parts), default=0)
+    most = min(len(forms), isqrt(2 * sum(map(len, forms))) + 1)
+    return longest * most > MAX_OCCURRENCES and longest * _nested(forms) > MAX_OCCURRENCES
+
+
+def _nested(forms: Sequence[str]) -> int:
+    """How many forms there are at most each of which begins with the one before."""
+    chain: list[str] = []
+    deepest = 0
+    for form in sorted(forms):
+        while chain and not form.startswith(chain[-1]):
+            chain.pop()
+        chain.append(form)
+        deepest = max(deepest, len(chain))
+    return deepest
+
+
+def _occurrences(
+    folded: str, parts: Sequence[tuple[int, int]], forms: Sequence[str]
+) -> Iterator[tuple[int, int, int]]:
+    """All occurrences of all forms: start, end with a minus, number; the longer first."""
+    from ahocorasick_rs import AhoCorasick, Implementation
+
+    # The contiguous automaton is made in no more time than the plain one, and searches faster.
+    automaton = AhoCorasick(
+        forms, implementation=Implementation.ContiguousNFA, store_patterns=False
+    )
+    for begin, stop in parts:
+        found = automaton.find_matches_as_indexes(folded[begin:stop], overlapping=True)
+        yield from sorted([(begin + start, -begin - end, number) for number, start, end in found])

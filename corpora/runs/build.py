@@ -1,0 +1,468 @@
+"""One run's hold on an output folder: lock, staged shards, receipts, resuming, publishing.
+
+While a run works, everything lies in ``OUTPUT/.build/<fingerprint>/``; what was published there
+before stays whole. A unit counts as done when its receipt is written and its shards have the
+hashes in it. Publishing writes a journal of all names that it will touch, takes away the old
+``run.json``, ``dataset.json`` and side files, moves the new files into place, and writes
+``dataset.json`` and last ``run.json``; receipts stay, so that a damaged shard can be made again
+alone. A kill at any moment leaves the old data, no dataset, or the new data, and the next run goes
+on from there.
+"""
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from functools import cached_property, partial
+from operator import eq
+from pathlib import Path
+from typing import Any
+
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import (
+    Shard,
+    read_description,
+    sha256_of,
+    write_json,
+    write_text,
+)
+from corpora.errors import CorpusError
+from corpora.runs.journal import names_of_runs, published_files, read_journal, read_run, sealed
+from corpora.runs.plan import Plan, Stage, Unit, shard_name
+from corpora.runs.receipts import Accounting, Receipt, read_receipt, total_of
+from corpora.runs.record_errors import INTERNAL_ERROR
+from corpora.system.files import inside, is_plain, is_temporary, locked, refuse_links, take_away
+from corpora.system.threads import map_in_order
+
+LOCK = ".lock"
+BUILD = ".build"
+PIECES = "pieces"  # inside it: what planning made of inputs that cannot be entered in the middle
+COUNTS = "shards.json"  # how many shards each intermediate dataset will have
+JOURNAL = "published.json"  # every file that runs have put into this folder, or were about to
+_OF_DATASET = ("rejected.jsonl", "dataset.json")  # beside its shards
+_BUILD_NAME = re.compile(r"[0-9a-f]{16}")
+
+
+class Scratch:
+    """Where units find what earlier stages made."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @property
+    def tables(self) -> Path:
+        """Folder for what is merged between stages."""
+        return self.folder / "tables"
+
+    def hashes_of_tables(self) -> dict[str, str]:
+        """Path in the folder of tables to SHA-256, of all files there."""
+        files = (path for path in sorted(self.tables.rglob("*")) if path.is_file())
+        named = ((path.relative_to(self.tables).as_posix(), path) for path in files)
+        return {name: sha256_of(path) for name, path in named if is_plain(name)}
+
+    @property
+    def carried(self) -> Path:
+        """Folder for files from elsewhere that the run needs until it is done."""
+        return self.folder / "carried"
+
+    def shard(self, dataset: str, number: int) -> Path:
+        """The shard that a unit of an earlier stage made."""
+        return self.folder / "shards" / dataset / shard_name(number)
+
+    def receipt(self, stage: str, number: int) -> Path:
+        """The receipt of a unit of an earlier stage."""
+        return self.folder / "receipts" / stage / f"{number:05d}.json"
+
+    def shards(self, dataset: str) -> list[Path]:
+        """All shards of an intermediate dataset, in order.
+
+        The plan says which they are: a listing of a network file system may lack the newest.
+        """
+        counts = _read_counts(self.folder)
+        if dataset in counts:
+            return [self.shard(dataset, number) for number in range(counts[dataset])]
+        found = (self.folder / "shards" / dataset).glob("shard-*.arrow")
+        return sorted(found, key=lambda path: (len(path.name), path.name))  # of any number
+
+
+class Build:
+    """The work of one plan in one output folder; made by ``hold``."""
+
+    def __init__(self, output: Path, plan: Plan) -> None:
+        self.output, self.plan = output, plan
+        self.folder = output / BUILD / plan.fingerprint[:16]
+        self.receipts = self.folder / "receipts"
+        self.side = self.folder / "side"
+        self.scratch = Scratch(self.folder)
+        self._right: dict[tuple[str, Shard], Path] = {}  # whose hash was checked in this run
+
+    def prepare(self) -> None:
+        """Throw away what other plans left unfinished, and make the folders of this one.
+
+        Receipts of what is published are kept until something else is. Raises ``CorpusError``
+        where something lies in the way that no run made.
+        """
+        self._check_foreign(self._names_to_come())
+        published = str(read_run(self.output).get("fingerprint"))[:16]
+        for other in self._builds():
+            if other.name not in (self.folder.name, published):
+                shutil.rmtree(other)
+        self.receipts.mkdir(parents=True, exist_ok=True)
+        datasets = [*self.plan.datasets, *(d for stage in self.plan.stages for d in stage.datasets)]
+        for dataset in datasets:
+            self.staging(dataset).mkdir(parents=True, exist_ok=True)
+        for stage in self.plan.stages:
+            (self.receipts / stage.name).mkdir(exist_ok=True)
+        datasets_there = [self.output / name for name in self.plan.datasets]
+        for folder in (self.output, self.output / BUILD, *datasets_there):
+            _remove_leftovers(filter(is_temporary, folder.glob(".tmp-*")))
+        _remove_leftovers(self.folder.rglob(".tmp-*"))
+        write_json(
+            self.folder / "plan.json",
+            {"fingerprint": self.plan.fingerprint, **self.plan.description},
+        )
+        counts = {name: len(stage.units) for stage in self.plan.stages for name in stage.datasets}
+        write_json(self.folder / COUNTS, counts)
+
+    def _builds(self) -> list[Path]:
+        """The folders of this plan and of others."""
+        return [
+            path for path in (self.output / BUILD).glob("*") if _BUILD_NAME.fullmatch(path.name)
+        ]
+
+    def _names_to_come(self) -> Iterator[str]:
+        """Name what lies there already under a name that publishing gives, or may take away."""
+        for dataset in self.plan.datasets:
+            folder = inside(self.output, f"{dataset}/" if dataset else "")
+            if folder.exists() and not folder.is_dir():
+                yield dataset
+            found = [*folder.glob("shard-[0-9]*.arrow"), *map(folder.joinpath, _OF_DATASET)]
+            yield from (path.relative_to(self.output).as_posix() for path in found)
+        yield "run.json"
+
+    def _check_foreign(self, names: Iterable[str]) -> None:
+        """Raise ``CorpusError`` for a file that is there, and that no run made."""
+        ours = names_of_runs(self.output, self.output / BUILD / JOURNAL)
+        for name in names:
+            path = inside(self.output, name)
+            if name not in ours and (path.exists() or path.is_symlink()):
+                raise CorpusError(
+                    f"{path}: was not made by a run. Move it away, or choose another --output."
+                )
+
+    def staging(self, dataset: str) -> Path:
+        """Where the shards of a dataset lie until they are published."""
+        return self.folder / "shards" / dataset
+
+    def pending(self, stage: Stage | None = None) -> list[Unit]:
+        """Find the units that are still to be done: no receipt, or a shard with another hash."""
+        units = stage.units if stage else self.plan.units
+        done = map_in_order(partial(self._is_done, stage=stage), units)
+        return [unit for unit, is_done in zip(units, done, strict=True) if not is_done]
+
+    def _is_done(self, unit: Unit, stage: Stage | None) -> bool:
+        receipt = read_receipt(self.receipt_path(unit, stage))
+        datasets = stage.datasets if stage else self.plan.datasets
+        return (
+            receipt is not None
+            and (receipt.fingerprint, receipt.unit) == (self.plan.fingerprint, unit.number)
+            and receipt.shards.keys() == datasets.keys()
+            and all(shard.name == unit.shard_name for shard in receipt.shards.values())
+            and all(self._where(name, shard) for name, shard in receipt.shards.items())
+            and self._has_tables(receipt)
+        )
+
+    def _where(self, dataset: str, shard: Shard) -> Path | None:
+        """Find a shard whose hash is right: staged, or published already."""
+        if known := self._right.get((dataset, shard)):
+            return known
+        for folder in (self.staging(dataset), self.output / dataset):
+            path = folder / shard.name
+            if path.exists() and sha256_of(path) == shard.sha256:
+                return self._right.setdefault((dataset, shard), path)
+        return None
+
+    def receipt_path(self, unit: Unit, stage: Stage | None = None) -> Path:
+        """Where the receipt of a unit lies."""
+        return self.scratch.receipt(stage.name if stage else "", unit.number)
+
+    def is_published(self) -> bool:
+        """Whether every file of this plan is in place with its hash."""
+        run = read_run(self.output)
+        files = run.get("files", {})
+        paths = (self.output / name for name in files)
+        datasets = {(Path(name) / "dataset.json").as_posix() for name in self.plan.datasets}
+        try:
+            return (
+                run.get("fingerprint") == self.plan.fingerprint
+                and datasets <= files.keys()
+                and all(map(eq, map_in_order(sha256_of, paths), files.values()))
+            )
+        except OSError:
+            return False
+
+    def published_account(self) -> tuple[Accounting, dict[str, int]]:
+        """Accounting and counters as the published ``dataset.json`` has them."""
+        description = read_description(self.output / next(iter(self.plan.datasets)))
+        return Accounting(**description["accounting"]), description["counters"]
+
+    @cached_property
+    def finished(self) -> list[Receipt]:
+        """The receipts of all units, in order; raises ``CorpusError`` where one is missing."""
+        return [self._receipt(unit) for unit in self.plan.units]
+
+    def _receipt(self, unit: Unit, stage: Stage | None = None) -> Receipt:
+        receipt = read_receipt(self.receipt_path(unit, stage))
+        if receipt is None:
+            raise CorpusError(f"{self.output}: unit {unit.number} left no receipt. Run again.")
+        return receipt
+
+    @cached_property
+    def all_receipts(self) -> list[Receipt]:
+        """The receipts of all stages, and of what merged them, and those of the last units."""
+        receipts = []
+        for stage in self.plan.stages:
+            receipts += [self._receipt(unit, stage) for unit in stage.units]
+            if merged := read_receipt(self.merge_receipt(stage)):
+                receipts.append(merged)
+        return receipts + self.finished
+
+    def merge_receipt(self, stage: Stage) -> Path:
+        """Where the receipt lies of what merged the units of a stage."""
+        return self.receipts / stage.name / "merged.json"
+
+    def is_merged(self, stage: Stage) -> bool:
+        """Whether the units of a stage are merged, and the tables have the hashes of then."""
+        receipt = read_receipt(self.merge_receipt(stage))
+        return (
+            receipt is not None
+            and receipt.fingerprint == self.plan.fingerprint
+            and self.scratch.tables.exists()
+            and self._has_tables(receipt)
+        )
+
+    def _has_tables(self, receipt: Receipt) -> bool:
+        return all(
+            is_plain(name) and _has_hash(self.scratch.tables / name, sha256)
+            for name, sha256 in receipt.tables.items()
+        )
+
+    @cached_property
+    def accounting(self) -> Accounting:
+        """What became of all input records."""
+        return sum((receipt.accounting for receipt in self.all_receipts), Accounting())
+
+    @cached_property
+    def rejected(self) -> list[Mapping[str, str]]:
+        """The rows of ``rejected.jsonl``."""
+        return [row for receipt in self.all_receipts for row in receipt.rejected]
+
+    @cached_property
+    def counters(self) -> dict[str, int]:
+        """The counters of all units together."""
+        return total_of(receipt.counters for receipt in self.all_receipts)
+
+    @cached_property
+    def reused(self) -> dict[str, int]:
+        """What all units together took over from earlier data."""
+        return total_of(receipt.reused for receipt in self.all_receipts)
+
+    def shard_paths(self, dataset: str) -> list[Path]:
+        """Find the finished shards of a dataset, in order."""
+        shards = [receipt.shards[dataset] for receipt in self.finished]
+        unchecked = [shard for shard in shards if (dataset, shard) not in self._right]
+        found = map_in_order(partial(self._where, dataset), unchecked)
+        for shard, path in zip(unchecked, found, strict=True):
+            if path is None:
+                raise CorpusError(f"{self.output / dataset / shard.name}: damaged. Run again.")
+        return [self._right[dataset, shard] for shard in shards]
+
+    def check_ids(self) -> None:
+        """Raise ``CorpusError`` where two shards hold the same id; keeps 16 bytes a row."""
+        from corpora.datasets.repeated_ids import find_repeated
+
+        for dataset, schema in self.plan.datasets.items():
+            if found := find_repeated(self.shard_paths(dataset), SCHEMAS[schema]):
+                id, path = found
+                raise CorpusError(
+                    f"{self.output / dataset}: the id {id!r} is met twice (again in "
+                    f"{path.name}). Give each record its own, or leave one out."
+                )
+
+    def publish(self, write_side_files: Callable[["Build"], None] | None = None) -> None:
+        """Put shards and side files into place; see the module for the order."""
+        if not self.accounting.adds_up:
+            raise CorpusError(f"{self.output}: the accounting does not add up: {self.accounting}.")
+        shutil.rmtree(self.side, ignore_errors=True)
+        self.side.mkdir()
+        if write_side_files is not None:
+            write_side_files(self)
+        for path in self.side.iterdir():
+            sync_file(path)
+        shards = {dataset: self.shard_paths(dataset) for dataset in self.plan.datasets}
+        self._write_journal()
+        try:
+            self._exchange(shards)
+        except OSError as error:
+            raise CorpusError(
+                f"{error.filename or self.output}: {error.strerror or error}. The data in "
+                f"{self.output} is not complete; mend it, and the same command goes on."
+            ) from error
+        self.tidy()
+
+    def _write_journal(self) -> None:
+        """Note every file that is taken away or put in its place, before the first is touched."""
+        journal = self.output / BUILD / JOURNAL
+        coming = {path.name for path in self.side.iterdir()} | self._shard_names() | {"run.json"}
+        for dataset in self.plan.datasets:
+            coming |= {(Path(dataset) / name).as_posix() for name in _OF_DATASET}
+        self._check_foreign(sorted(coming))
+        write_json(journal, sorted(coming | names_of_runs(self.output, journal)))
+        sync_folder(self.output / BUILD)
+
+    def _shard_names(self) -> set[str]:
+        """Name the shards that are published, relative to the output."""
+        return {
+            (Path(dataset) / receipt.shards[dataset].name).as_posix()
+            for receipt in self.finished
+            for dataset in self.plan.datasets
+        }
+
+    def _exchange(self, shards: Mapping[str, Sequence[Path]]) -> None:
+        """Take the old data out of force, ``run.json`` first, and put the new in its place."""
+        names = {*read_journal(self.output / BUILD / JOURNAL)} - self._shard_names()
+        old = [inside(self.output, name) for name in sorted(names)]
+        _remove([self.output / "run.json"])
+        _remove([path for path in old if path.name == "dataset.json"])
+        _remove(old)
+        files: dict[str, str] = {}
+        for dataset, paths in shards.items():
+            files |= self._publish_dataset(dataset, paths)
+        for path in sorted(self.side.iterdir()):
+            path.rename(self.output / path.name)
+            files[path.name] = sha256_of(self.output / path.name)
+        sync_folder(self.output)
+        run = {"pipeline": self.plan.pipeline, "fingerprint": self.plan.fingerprint}
+        reused = {"reused": self.reused} if self.reused else {}
+        write_json(self.output / "run.json", sealed(run | reused | {"files": files}))
+        sync_folder(self.output)
+
+    def _publish_dataset(self, dataset: str, paths: Sequence[Path]) -> dict[str, str]:
+        folder = self.output / dataset
+        folder.mkdir(exist_ok=True)
+        for path in paths:
+            if path.parent != folder:
+                path.rename(folder / path.name)
+        write_text(
+            folder / "rejected.jsonl",
+            (json.dumps(row, ensure_ascii=False) + "\n" for row in self.rejected),
+        )
+        sync_folder(folder)
+        write_json(folder / "dataset.json", self._describe(dataset))
+        sync_folder(folder)
+        prefix = f"{dataset}/" if dataset else ""
+        files = {
+            f"{prefix}{r.shards[dataset].name}": r.shards[dataset].sha256 for r in self.finished
+        }
+        for name in ("rejected.jsonl", "dataset.json"):
+            files[f"{prefix}{name}"] = sha256_of(folder / name)
+        return files
+
+    def _describe(self, dataset: str) -> dict[str, Any]:
+        schema = SCHEMAS[self.plan.datasets[dataset]]
+        return {
+            "schema": schema.name,
+            "version": schema.version,
+            "plan": {"fingerprint": self.plan.fingerprint, **self.plan.description},
+            "shards": [asdict(receipt.shards[dataset]) for receipt in self.finished],
+            "accounting": asdict(self.accounting),
+            "counters": self.counters,
+        }
+
+    def tidy(self) -> None:
+        """Keep the receipts of what is published now, the log of errors, and nothing else."""
+        for name in ("shards", "side", "tables", "carried"):
+            shutil.rmtree(self.folder / name, ignore_errors=True)
+        if INTERNAL_ERROR not in self.published_account()[0].rejected:
+            (self.folder / "workers.log").unlink(missing_ok=True)
+        for other in [*self._builds(), self.output / BUILD / PIECES]:
+            if other != self.folder:
+                shutil.rmtree(other, ignore_errors=True)
+        write_json(self.output / BUILD / JOURNAL, sorted(published_files(self.output)))
+
+
+@contextmanager
+def hold(output: Path, plan: Plan | Callable[[], Plan]) -> Iterator[Build]:
+    """Hold an output folder for a run; raises ``FolderInUseError`` where another run does.
+
+    A function that makes the plan is called when the folder is held: it may write there, too. A
+    folder that did not exist, and for which no plan can be made, is gone afterwards.
+    """
+
+    def busy(holder: str) -> str:
+        return (
+            f"{output}: another run (process {holder}) works here. "
+            "Wait for it, or choose another --output."
+        )
+
+    is_new = not output.exists()
+    with locked(output / LOCK, busy=busy):
+        try:
+            refuse_links(output / BUILD)
+            build = Build(output, plan() if callable(plan) else plan)
+            build.prepare()
+        except BaseException:
+            if is_new and [path.name for path in output.iterdir()] == [LOCK]:
+                (output / LOCK).unlink()
+                output.rmdir()
+            raise
+        yield build
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames in a folder survive a power cut."""
+    _sync(folder, os.O_RDONLY | os.O_DIRECTORY)
+
+
+def sync_file(path: Path) -> None:
+    """Make what was written to a file survive a power cut."""
+    _sync(path, os.O_RDONLY)
+
+
+def _sync(path: Path, flags: int) -> None:
+    descriptor = os.open(path, flags)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _remove(paths: Sequence[Path]) -> None:
+    """Remove files, and let none of them come back after a power cut."""
+    for path in paths:
+        path.unlink(missing_ok=True)
+    for folder in {path.parent for path in paths}:
+        if folder.is_dir():
+            sync_folder(folder)
+
+
+def _remove_leftovers(paths: Iterable[Path]) -> None:
+    for path in list(paths):
+        take_away(path)
+
+
+def _has_hash(path: Path, sha256: str) -> bool:
+    try:
+        return sha256_of(path) == sha256
+    except OSError:  # no file, or none that can be read
+        return False
+
+
+def _read_counts(folder: Path) -> dict[str, int]:
+    try:
+        return dict(json.loads((folder / COUNTS).read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return {}

@@ -1,0 +1,95 @@
+"""The code that decides the bytes of a run: what its pipeline imports, and the tables beside that.
+
+Imports are read from the source, function by function, so that nothing needs to be loaded. What
+only starts, spreads or shows a run changes no byte, and does not count: a run goes on, and pages
+are taken over from an earlier one, when such code has changed.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+
+PACKAGES = ("corpora", "pipelines")
+_ROOT = Path(__file__).resolve().parents[2]
+_DRIVERS = frozenset(
+    f"{name}.py"
+    for name in (
+        *(f"corpora/{name}" for name in ("arguments", "interrupts")),
+        *(f"pipelines/{name}" for name in ("carried", "engine", "in_memory", "on_beam", "options")),
+        *(f"pipelines/{name}" for name in ("picture", "processes", "progress", "run")),
+    )
+)
+"""What starts, spreads and shows runs."""
+_NAMES = "|".join(PACKAGES)
+_IMPORT = re.compile(
+    rf"^[ \t]*(?:from\s+((?:{_NAMES})\b[\w.]*)\s+import\s+(\([^)]*\)|[^\n]*)"
+    rf"|import\s+((?:{_NAMES})\b[\w.]*))",
+    re.MULTILINE,
+)
+_COMMAND = '\nif __name__ == "__main__":'
+
+
+@cache
+def code_hash(pipeline: str = "") -> str:
+    """Hash the code of a pipeline of ours; else all of ``corpora`` and ``pipelines``."""
+    digest = hashlib.sha256()
+    for file in code_of(pipeline) if _module(pipeline).is_file() else _all():
+        name = file.relative_to(_ROOT).as_posix()
+        digest.update(f"{name}\0{hashlib.sha256(file.read_bytes()).hexdigest()}\n".encode())
+    return digest.hexdigest()
+
+
+@cache
+def code_of(pipeline: str) -> tuple[Path, ...]:
+    """List the modules that a pipeline imports, directly or not, and the tables beside them."""
+    found: set[Path] = set()
+    pending = [_module(pipeline)]
+    while pending:
+        file = pending.pop()
+        if file not in found and file.relative_to(_ROOT).as_posix() not in _DRIVERS:
+            found.add(file)
+            pending += _imported(file.read_text(encoding="utf-8").partition(_COMMAND)[0])
+    folders = {file.parent for file in found}
+    return tuple(sorted({*found, *_tables(folders)}))
+
+
+def _module(pipeline: str) -> Path:
+    return _ROOT / "pipelines" / f"{pipeline}.py"
+
+
+def _imported(source: str) -> Iterator[Path]:
+    """The modules of ours that a source imports, and the packages that they lie in."""
+    for match in _IMPORT.finditer(source):
+        module, names = match[1] or match[3], match[2] or ""
+        yield from _modules(module)
+        for name in re.findall(r"\w+", names):
+            yield from _modules(f"{module}.{name}")
+
+
+def _modules(name: str) -> Iterator[Path]:
+    path = _ROOT.joinpath(*name.split("."))
+    for file in (path.with_suffix(".py"), path / "__init__.py"):
+        if file.is_file():
+            yield file
+    if path.is_dir() and not (path / "__init__.py").is_file():
+        return
+    if (path.parent / "__init__.py").is_file():
+        yield path.parent / "__init__.py"
+
+
+def _tables(folders: Iterable[Path]) -> Iterator[Path]:
+    """The tables of data in these folders, and in those inside that hold no code."""
+    for folder in folders:
+        yield from folder.glob("*.toml")
+        for inside in folder.iterdir():
+            if inside.is_dir() and not (inside / "__init__.py").exists():
+                yield from inside.rglob("*.toml")
+
+
+def _all() -> Iterator[Path]:
+    for package in PACKAGES:
+        for file in sorted((_ROOT / package).rglob("*")):
+            if file.suffix in {".py", ".toml"}:
+                yield file

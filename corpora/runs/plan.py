@@ -1,0 +1,307 @@
+"""What a run will do, before it does it: inputs, work units, and the fingerprint of both.
+
+A plan says all that decides a byte of the output, and nothing else: relative names, sizes and
+hashes of the inputs, the parameters, the schemas, the code, the libraries that write bytes. The
+runner, the number of workers and absolute paths are no part of it.
+"""
+
+import hashlib
+import json
+import os
+import platform
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from fnmatch import fnmatchcase
+from functools import cache, cached_property
+from glob import glob, has_magic
+from importlib.metadata import version
+from os.path import commonpath
+from pathlib import Path
+from typing import Any
+
+from corpora.errors import InputChangedError, UsageError
+from corpora.runs.code import code_hash
+
+UNIT_BYTES = 2 << 20
+UNIT_FILES = 200
+LIBRARIES = ("ahocorasick_rs", "icu4py", "pyarrow")  # whose version may change a byte of a shard
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class InputFile:
+    """A file that a run reads."""
+
+    name: str
+    """Relative to the folder that all inputs share; with ``/``."""
+    size: int
+    """In bytes."""
+    sha256: str
+    path: str = field(compare=False)
+    """Where it is today; no part of the fingerprint."""
+    changed: int = field(default=0, compare=False)
+    """When it was last changed, in nanoseconds; no part of the fingerprint."""
+
+    def read(self) -> bytes:
+        """Read it whole; raises ``InputChangedError`` unless it is what the plan saw."""
+        data = Path(self.path).read_bytes()
+        if len(data) != self.size or hashlib.sha256(data).hexdigest() != self.sha256:
+            raise self._changed()
+        return data
+
+    def check(self) -> Path:
+        """Its path, to read a part of it; raises ``InputChangedError`` as far as can be told."""
+        status = Path(self.path).stat()
+        if (status.st_size, status.st_mtime_ns) != (self.size, self.changed):
+            raise self._changed()
+        return Path(self.path)
+
+    def _changed(self) -> InputChangedError:
+        return InputChangedError(
+            f"{self.path}: has changed since the run began. Run again: a new plan is made."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A piece of work that makes one shard of each dataset."""
+
+    number: int
+    inputs: tuple[InputFile, ...]
+    auxiliary: Mapping[str, InputFile]
+    settings: Mapping[str, Any]
+    """What the pipeline needs to know to do it: plain JSON values."""
+    part: Mapping[str, Any] = field(default_factory=dict)
+    """Which part of its inputs it takes, where it does not take them whole: plain JSON values."""
+
+    @property
+    def shard_name(self) -> str:
+        """The name of the shards that it makes."""
+        return shard_name(self.number)
+
+    def to_json(self) -> str:
+        """Write it down in one line; ``from_json`` reads it."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, line: str) -> "Unit":
+        """Read what ``to_json`` wrote."""
+        values = json.loads(line)
+        return cls(
+            values["number"],
+            tuple(InputFile(**file) for file in values["inputs"]),
+            {name: InputFile(**file) for name, file in values["auxiliary"].items()},
+            values["settings"],
+            values["part"],
+        )
+
+
+def shard_name(number: int) -> str:
+    """Name the shards that the unit of that number makes."""
+    return f"shard-{number:05d}.arrow"
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Work that must be done before the units of a plan: what it makes is not published."""
+
+    name: str
+    """Of the function of the pipeline that does a unit; ``after_NAME``, if there is one, merges."""
+    units: tuple[Unit, ...]
+    datasets: Mapping[str, str]
+    """Name of an intermediate dataset to schema name."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The work of one run; same plan, same bytes."""
+
+    pipeline: str
+    datasets: Mapping[str, str]
+    """Folder under the output (empty: the output itself) to schema name."""
+    parameters: Mapping[str, Any]
+    """Every option that changes a byte."""
+    units: tuple[Unit, ...]
+    auxiliary: Mapping[str, InputFile] = field(default_factory=dict)
+    """Editions, tables, vocabularies: files that are read beside the inputs."""
+    stages: tuple[Stage, ...] = ()
+    """What is done before, in order."""
+
+    @property
+    def inputs(self) -> list[InputFile]:
+        """All inputs, each once, in order."""
+        units = [unit for stage in self.stages for unit in stage.units] + [*self.units]
+        return list(dict.fromkeys(file for unit in units for file in unit.inputs))
+
+    @cached_property
+    def description(self) -> dict[str, Any]:
+        """All that decides a byte of the output, as it stands in ``dataset.json``."""
+        return {
+            "pipeline": self.pipeline,
+            "inputs": [_described(file) for file in self.inputs],
+            "auxiliary": {name: _described(file) for name, file in self.auxiliary.items()},
+            "parameters": dict(self.parameters),
+            "schemas": _versions(self.datasets),
+            "units": _counted(self.units),
+            **{f"units of {stage.name}": _counted(stage.units) for stage in self.stages},
+            "code": code_hash(self.pipeline),
+            "libraries": library_versions(),
+        }
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The SHA-256 of the description."""
+        return fingerprint_of(self.description)
+
+
+def fingerprint_of(description: Mapping[str, Any]) -> str:
+    """Hash a description of a plan, or any other JSON value."""
+    canonical = json.dumps(description, sort_keys=True, ensure_ascii=True)
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _described(file: InputFile) -> dict[str, Any]:
+    return {"name": file.name, "size": file.size, "sha256": file.sha256}
+
+
+def _counted(units: Sequence[Unit]) -> list[Any]:
+    """How inputs are cut into units: how many each takes, or which part of them."""
+    return [dict(unit.part) or len(unit.inputs) for unit in units]
+
+
+def _versions(datasets: Mapping[str, str]) -> dict[str, str]:
+    from corpora.datasets.schemas import SCHEMAS
+
+    return {name: f"{schema} {SCHEMAS[schema].version}" for name, schema in datasets.items()}
+
+
+def library_versions() -> dict[str, str]:
+    """Versions of Python and of the libraries that may change a byte of a shard."""
+    python = ".".join(map(str, sys.version_info[:2]))
+    return {"python": f"{platform.python_implementation()} {python}"} | {
+        name: version(name) for name in LIBRARIES
+    }
+
+
+@cache
+def version_of_code() -> str:
+    """Hash what decides the bytes that this process writes: our code, and the libraries."""
+    return fingerprint_of({"code": code_hash(), "libraries": library_versions()})
+
+
+def find_inputs(
+    patterns: Sequence[str], *, suffix: str = "", exclude: Sequence[str] = ()
+) -> dict[str, Path]:
+    """Find the files that patterns (or folders, or file names) mean: relative name to path.
+
+    Names are relative to the folder that all patterns share, and sorted; ``exclude`` holds patterns
+    over these names. Of a folder, all files that end in ``suffix`` are taken. Raises ``UsageError``
+    where a pattern matches nothing, a folder cannot be read, or a name is not fit for a table.
+    """
+    found: set[Path] = set()
+    bases: list[str] = []
+    for pattern in patterns:
+        files, base = _expand(pattern, suffix=suffix)
+        if not files:
+            raise UsageError(f"--input {pattern}: matches no file. Check the path and the quotes.")
+        found.update(files)
+        bases.append(base)
+    shared = commonpath(bases)
+    named = {path.relative_to(shared).as_posix(): path for path in found}
+    for name in named:
+        _check_name(name)
+    return dict(sorted(_without(named, exclude).items()))
+
+
+def _expand(pattern: str, *, suffix: str) -> tuple[list[Path], str]:
+    if not pattern:
+        raise UsageError("--input: a pattern is empty. Is a variable not set?")
+    path = Path(os.path.abspath(os.path.expanduser(pattern)))  # noqa: PTH100, PTH111 - no ".." stays
+    if path.is_file():
+        return [path], str(path.parent)
+    if path.is_dir():
+        return sorted(_files_below(path, suffix=suffix)), str(path)
+    fixed = path
+    while has_magic(str(fixed)):
+        fixed = fixed.parent
+    matches = map(Path, glob(str(path), recursive=True))  # noqa: PTH207 - Path.glob is relative
+    return [file for file in matches if file.is_file()], str(fixed)
+
+
+def _files_below(folder: Path, *, suffix: str) -> Iterator[Path]:
+    def fail(error: OSError) -> None:
+        raise UsageError(f"{error.filename}: cannot be read ({error.strerror}).") from error
+
+    for parent, _, names in os.walk(folder, onerror=fail, followlinks=True):
+        for name in names:
+            if name.lower().endswith(suffix) and not name.startswith("."):
+                yield Path(parent) / name
+
+
+def _check_name(name: str) -> None:
+    """Names become ids, and stand in tables of lines and tabs."""
+    if not name.isprintable() or any("\ud800" <= character <= "\udfff" for character in name):
+        raise UsageError(f"{name!r}: not printable UTF-8. Rename the file, or leave it out.")
+
+
+def _without(named: dict[str, Path], patterns: Sequence[str]) -> dict[str, Path]:
+    kept = dict(named)
+    for pattern in patterns:
+        excluded = [name for name in named if fnmatchcase(name, pattern)]
+        if not excluded:
+            raise UsageError(
+                f"--exclude {pattern}: matches no input; names are as in {min(named)}."
+            )
+        for name in excluded:
+            kept.pop(name, None)
+    if not kept:
+        raise UsageError(f"--exclude {' '.join(patterns)}: leaves no input. Exclude less.")
+    return kept
+
+
+def describe_files(named: Mapping[str, Path]) -> list[InputFile]:
+    """Take the sizes and hashes of files, several at once."""
+    from corpora.system.threads import map_in_order
+
+    return list(map_in_order(lambda item: describe_file(*item), named.items()))
+
+
+def describe_file(name: str, path: Path) -> InputFile:
+    """Take a file's size and hash."""
+    from corpora.datasets.shards import sha256_of
+
+    path = path.absolute()
+    try:
+        status = path.stat()
+        return InputFile(name, status.st_size, sha256_of(path), str(path), status.st_mtime_ns)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error.strerror}).") from error
+
+
+def make_units(
+    files: Iterable[InputFile],
+    *,
+    settings: Callable[[tuple[InputFile, ...]], Mapping[str, Any]],
+    auxiliary: Mapping[str, InputFile],
+) -> tuple[Unit, ...]:
+    """Pack whole files, in order, into units of at most ``UNIT_BYTES`` and ``UNIT_FILES``.
+
+    A larger file is a unit of its own; ``settings`` is asked for those of each unit.
+    """
+    return tuple(
+        Unit(number, inputs, auxiliary, settings(inputs))
+        for number, inputs in enumerate(_pack(files))
+    )
+
+
+def _pack(files: Iterable[InputFile]) -> Iterator[tuple[InputFile, ...]]:
+    packed: list[InputFile] = []
+    size = 0
+    for file in files:
+        if packed and (size + file.size > UNIT_BYTES or len(packed) >= UNIT_FILES):
+            yield tuple(packed)
+            packed, size = [], 0
+        packed.append(file)
+        size += file.size
+    if packed:
+        yield tuple(packed)

@@ -1,0 +1,109 @@
+"""What a finished unit of work says of itself: rows, hashes, and what became of each record."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from corpora.datasets.shards import Shard, write_text
+from corpora.runs.plan import fingerprint_of
+from corpora.system.parsing import parse_json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accounting:
+    """What became of the input records; ``read`` is the sum of the rest."""
+
+    read: int = 0
+    written: int = 0
+    filtered: Mapping[str, int] = field(default_factory=dict)
+    """Reason to number of records that are left out on purpose."""
+    rejected: Mapping[str, int] = field(default_factory=dict)
+    """Reason to number of records that could not be used."""
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether every record that was read is accounted for."""
+        return self.read == self.written + self.n_filtered + self.n_rejected
+
+    @property
+    def n_filtered(self) -> int:
+        """Records that were filtered, for whatever reason."""
+        return sum(self.filtered.values())
+
+    @property
+    def n_rejected(self) -> int:
+        """Records that were rejected, for whatever reason."""
+        return sum(self.rejected.values())
+
+    def __add__(self, other: "Accounting") -> "Accounting":
+        """Add two accounts."""
+        return Accounting(
+            read=self.read + other.read,
+            written=self.written + other.written,
+            filtered=sorted_counts(Counter(self.filtered) + Counter(other.filtered)),
+            rejected=sorted_counts(Counter(self.rejected) + Counter(other.rejected)),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """What a finished unit says of itself."""
+
+    fingerprint: str
+    unit: int
+    shards: Mapping[str, Shard]
+    """Dataset to shard."""
+    accounting: Accounting
+    counters: Mapping[str, int]
+    rejected: Sequence[Mapping[str, str]]
+    """Rows for ``rejected.jsonl``."""
+    notes: Sequence[Mapping[str, str | int]] = ()
+    """Rows for a side file of the pipeline; a unit makes a bounded number of them."""
+    reused: Mapping[str, int] = field(default_factory=dict)
+    """What was taken over from earlier data; makes no difference to a byte of what is published."""
+    tables: Mapping[str, str] = field(default_factory=dict)
+    """Path in the folder of tables to SHA-256: those that it made, or that were there before."""
+
+
+def sorted_counts(counter: Mapping[str, int]) -> dict[str, int]:
+    """Put counts into the order of their names, so that they are the same in every run."""
+    return {name: counter[name] for name in sorted(counter)}
+
+
+def total_of(counters: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """Add counters up."""
+    total: Counter[str] = Counter()
+    for counter in counters:
+        total.update(counter)
+    return sorted_counts(total)
+
+
+def write_receipt(path: Path, receipt: Receipt) -> None:
+    """Write a receipt in one atomic step, with a hash of itself."""
+    values = _fields(receipt) | {
+        "shards": {dataset: _fields(shard) for dataset, shard in receipt.shards.items()},
+        "accounting": _fields(receipt.accounting),
+    }
+    text = json.dumps(values | {"sha256": fingerprint_of(values)}, ensure_ascii=False)
+    write_text(path, [text, "\n"])  # in one line: a third of the time, of which there are many
+
+
+def _fields(record: Receipt | Shard | Accounting) -> dict[str, Any]:
+    """The fields of a record as they are: ``asdict`` would copy each of a thousand counters."""
+    return {field.name: getattr(record, field.name) for field in fields(record)}
+
+
+def read_receipt(path: Path) -> Receipt | None:
+    """Read a receipt; None where there is none that is whole."""
+    try:
+        values = parse_json(path.read_text(encoding="utf-8"))
+        if values.pop("sha256") != fingerprint_of(values):
+            return None
+        values["shards"] = {name: Shard(**shard) for name, shard in values["shards"].items()}
+        values["accounting"] = Accounting(**values["accounting"])
+        return Receipt(**values)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None

@@ -1,0 +1,1 @@
+"""Text to sentences, with a table for each language."""

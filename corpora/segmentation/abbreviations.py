@@ -1,0 +1,153 @@
+"""Learn the abbreviations of a language from text, without any list.
+
+After Kiss and Strunk, "Unsupervised multilingual sentence boundary detection" (Computational
+Linguistics 32, 2006), sections 3 and 4.1: an abbreviation is short, and hardly ever stands without
+its period.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from math import exp, log
+from typing import Any
+
+from corpora.segmentation.scripts import begins_low, has_case
+
+THRESHOLD = 0.3
+"""Scores from here on mean an abbreviation (table 1 of the paper)."""
+MIN_COUNT = 3
+"""How often a word must have its period: what is rarer says little, and costs little."""
+MAX_CHARACTERS = 4_000_000
+"""What is learned from: the memory for its words is about 50 MB."""
+MIN_CHARACTERS = 50_000
+"""Less says nothing."""
+_AT_END = 0.1
+"""Words that end sentences, such as verbs, stand at the end of more lines for each elsewhere."""
+_INSIDE = 0.1
+"""Of an abbreviation with a period so many, at least, are followed by what begins no sentence."""
+_WITH_PERIOD = 0.99  # how often an abbreviation has its period
+_WORD = re.compile(r"\S+")
+_AROUND = "\"'»«›‹“”„‘’()[]{}*,;:!?…–—-"
+_ABBREVIATION = re.compile(r"(?:[^\W\d_]|[\u0300-\u036f\u0900-\u0dff])+(?:[.-][^\W\d_]+)*")
+
+
+@dataclass(slots=True)
+class _Counts:
+    """What is counted of the words of a text, in small letters."""
+
+    bare: Counter[str] = field(default_factory=Counter)
+    dotted: Counter[str] = field(default_factory=Counter)
+    """Without the last period."""
+    last: Counter[str] = field(default_factory=Counter)
+    """With a period, at the end of a line."""
+    inside: Counter[str] = field(default_factory=Counter)
+    """With a period, and the sentence goes on: a comma, a number, a small letter follows."""
+    small: Counter[str] = field(default_factory=Counter)
+    """Begin with a small letter."""
+    capital: Counter[str] = field(default_factory=Counter)
+    """Begin with a capital in the middle of a sentence."""
+    followed: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """A word with its period, and the word with a capital after it."""
+
+
+def learn(texts: Iterable[str]) -> dict[str, list[str]]:
+    """Find abbreviations in the first ``MAX_CHARACTERS`` of texts: a table as languages have.
+
+    After those in ``may_be_final`` a capital mostly begins a sentence: the word that follows is
+    written small elsewhere. Empty where there are none.
+    """
+    counts = _Counts()
+    n = 0
+    for text in texts:
+        _count(text[: MAX_CHARACTERS - n], counts)
+        n += len(text)
+        if n >= MAX_CHARACTERS:
+            break
+    if n < MIN_CHARACTERS:
+        return {}
+    starts = _starts_of_sentences(counts)
+    found = sorted(_abbreviations(counts, starts))
+    finals = {word for word in found if starts[word] > 0 and len(word) > 1}
+    table = {
+        "never_final": [f"{word}." for word in found if word not in finals],
+        "may_be_final": [f"{word}." for word in found if word in finals],
+    }
+    return {name: words for name, words in table.items() if words}
+
+
+def _count(text: str, counts: _Counts) -> None:
+    before = ""  # the word, in small letters, if it has a period
+    for line in text.split("\n"):
+        *tokens, last = _WORD.findall(line) or [""]
+        word = last.strip(_AROUND)
+        counts.last[word.removesuffix(".").lower()] += word.endswith(".")
+        for token in tokens:
+            if word := token.strip(_AROUND):
+                before = _count_word(word, before, counts)
+                counts.inside[before] += bool(before) and token[-1] in ",;:"
+        before = ""
+
+
+def _count_word(word: str, before: str, counts: _Counts) -> str:
+    """Count a word and what it says of the one before, which has a period; returns it if it has."""
+    form, first = word.rstrip(".").lower(), word[0]
+    if not form:
+        return ""
+    if before and (first.isdecimal() or begins_low(word) or has_case(first) > has_case(before)):
+        counts.inside[before] += 1
+    if begins_low(word):
+        counts.small[form] += 1
+    elif first.isupper() and before:
+        counts.followed[before, form] += 1
+    elif first.isupper():
+        counts.capital[form] += 1
+    if word.endswith("."):
+        counts.dotted[word[:-1].lower()] += 1
+        return word[:-1].lower()
+    counts.bare[form] += 1
+    return ""
+
+
+def _abbreviations(counts: _Counts, starts: Mapping[str, int]) -> Iterator[str]:
+    n_words, n_dotted = counts.bare.total(), counts.dotted.total()
+    share = min(max(n_dotted, 1) / max(n_words + n_dotted, 1), 0.5)
+    for word, n in counts.dotted.items():
+        if n < MIN_COUNT or counts.last[word] > n * _AT_END or not _ABBREVIATION.fullmatch(word):
+            continue
+        goes_on = counts.inside[word] >= n * _INSIDE or starts.get(word, 0) < 0
+        if goes_on and _score(word, n, counts.bare[word], share=share) >= THRESHOLD:
+            yield word
+
+
+def _starts_of_sentences(counts: _Counts) -> Counter[str]:
+    """How much oftener a word begins a sentence than a name, after each word with a period.
+
+    A word that is mostly written small elsewhere is no name.
+    """
+    starts: Counter[str] = Counter()
+    for (word, following), n in counts.followed.items():
+        starts[word] += n if counts.small[following] > counts.capital[following] else -n
+    return starts
+
+
+def _score(word: str, n_dotted: int, n_bare: int, *, share: float) -> float:
+    """Formula 15 of the paper; ``share`` of all words have a period."""
+    chance = n_dotted * log(share) + n_bare * log(1 - share)
+    bound = n_dotted * log(_WITH_PERIOD) + n_bare * log(1 - _WITH_PERIOD)
+    n_periods = word.count(".") + 1
+    n_letters = len(word) - n_periods + 1
+    return 2 * (bound - chance) * exp(-n_letters) * n_periods * float(n_letters) ** -n_bare
+
+
+def to_toml(table: Mapping[str, Any]) -> str:
+    """Write a table as a file that ``--abbreviations`` takes."""
+    lines = ["# Where a period is no full stop; see corpora/segmentation/languages/de.toml."]
+    for name, value in table.items():
+        if isinstance(value, list):
+            words = (f"  {json.dumps(word, ensure_ascii=False)}," for word in value)
+            lines += ["", f"{name} = [", *words, "]"]
+        else:
+            lines += ["", f"{name} = {json.dumps(value, ensure_ascii=False)}"]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,423 @@
+"""Cut paragraphs into sentences, and sentences into words: ICU, and tables of what it cannot know.
+
+ICU finds the candidates. What differs between languages stands in ``languages/<lang>.toml``: the
+abbreviations, whether "9." means "ninth", how sentences begin. Whether a period belongs to the word
+before it is decided in one place, ``Segmenter._period``, for sentences and words alike.
+"""
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from itertools import accumulate, pairwise
+from typing import Any, NamedTuple
+
+from corpora.document import Span
+from corpora.segmentation.language_tags import primary_language
+from corpora.segmentation.scripts import begins_low, is_initial
+from corpora.segmentation.starts import CLOSING, LETTERS_BEFORE_NUMBER, with_other_starts
+from corpora.segmentation.stops import follows_stop, with_stops
+from corpora.segmentation.tables import Period, Table, make_table, read_table
+
+# Alphabets whose words are written with spaces between them (Latin, Greek, Cyrillic), with digits,
+# combining marks and soft hyphens. In all other scripts the words of ICU stay as they are.
+_ALPHABET = "0-9A-Za-z_\u00ad\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u052f\u1e00-\u1fff"
+_HYPHEN = "\u2010\u2011-"
+_MARKS = "!-/:-@\\[-`{-~\u00a1-\u00ac\u00ae-\u00bf\u2013-\u2027\u2030-\u205e"
+_PARTS = rf"[{_ALPHABET}]+(?:\.?[{_HYPHEN}][{_ALPHABET}]+|['’][{_ALPHABET}]+)*+"
+_DIGITS = r"\d++(?:[.,]\d+)*+"
+_OPENING = "\"'»«›‹“”„‚‘’([{*–—- \u00a0\t\n"
+
+_LINE_BREAK = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+_FIRST_WORD = re.compile(r"[\W_]*([^\W_]+)")
+_OTHER = rf"[^\s{_ALPHABET}{_MARKS}]+"
+_LAST_WORD = re.compile(rf"(?:{_DIGITS}|{_PARTS}|{_OTHER}(?:[\"'’]{_OTHER})*+)\.$")
+_UP_TO_LAST_LETTER = re.compile(r".*\w", re.DOTALL)
+_HAN = re.compile("[\u2e80-\u2fd5\u3005-\u3007\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003fffd]")
+_MAX_PLAIN = 100_000
+_DAY_DIGITS = 2
+_INITIAL = 4  # characters: a letter and its marks
+_CONTEXT = 80  # characters on each side of a boundary that are looked at
+
+_ODD = re.compile(r"[^ -~¡-¬®-ʯ–„“”…’]")  # maybe white space inside a word of ICU
+_SPACES = re.compile(r"\s+")
+_SPACE = frozenset(filter(str.isspace, map(chr, range(0x3001))))
+_RUN = re.compile(rf"([{_MARKS}])(?:\1+|(?<=['’])(?<![\w.!?…].)[snt]\b)")  # also ’s
+_JOINT = re.compile(rf"[.@{_HYPHEN}]\S*")
+_TOKEN = re.compile(
+    rf"""
+    (?P<address> (?:(?:https?|ftp)://|www\.) [^\s<>"„“”«»]*[\w/=\#&%~+-]
+               | (?<![\w.+-]) [\w.+-]+@[\w-]+(?:\.[\w-]+)+ )
+  | (?P<number> (?<![{_ALPHABET}]) {_DIGITS} (?![{_HYPHEN}]?[^\W\d_]) )  (?: \.(?!\.) )?
+  | (?P<word> {_PARTS} )  (?: \.(?!\.) | [{_HYPHEN}](?![\w{_HYPHEN}]) )?
+    """,
+    re.VERBOSE,
+)
+_HYPHENS = re.compile(f"[{_HYPHEN}]")
+_GLUED = re.compile(r"([^\W\d_]{1,6})\.(?!\.)")
+
+_ROMAN = re.compile(r"(?=[IVXLCDM]{2})M{0,3}(?:C[MD]|D?C{0,3})(?:X[CL]|L?X{0,3})(?:I[XV]|V?I{0,3})")
+_LIST_NUMBER = re.compile(r"\d{1,3}|[A-Za-z]|[IVX]{1,5}")
+_DAY = re.compile(r"(?<!\d)\d{1,2}\.\s?\Z")
+_DATE = re.compile(r"\d{1,2}\.(?:0?[1-9]|1[0-2])(?:\.\d{2})?")
+_DIGIT = re.compile(r"\s*\d")
+_NUMBER = re.compile(r"\s*(\d|[IVXLC]+\b)")
+_VOWELLESS = re.compile(r"[B-DF-HJ-NP-TV-XZb-df-hj-np-tv-xzß][b-df-hj-np-tv-xzß]{1,4}")
+
+
+class Word(NamedTuple):
+    """Characters ``start`` to ``end`` of a text, half-open: a word, or a mark."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Segmenter:
+    """Finds sentences and words of one language; made by ``segmenter``."""
+
+    locale: str
+    table: Table = field(repr=False)
+    _plain: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
+    """Words after which a period was found to be a full stop, whatever stands around."""
+
+    @property
+    def conjunctions(self) -> frozenset[str]:
+        """What may follow a suspended hyphen: "Ein- *und* Ausgang"."""
+        return self.table.conjunctions or _all_conjunctions()
+
+    def sentences(self, text: str, within: Span, *, unbroken: Sequence[Span] = ()) -> list[Span]:
+        """Cut the paragraph ``within`` into sentences, in order and without white space around.
+
+        A span of ``unbroken`` is never cut; a line break is like a space.
+        """
+        outer = _outermost(unbroken)
+        starts = [span.start for span in outer]
+        edges = [within.start]
+        for boundary in self._candidates(text, within):
+            around = bisect_left(starts, boundary) - 1
+            if (around < 0 or outer[around].end <= boundary) and self._ends(
+                text, boundary, begin=edges[-1], limit=within.end
+            ):
+                edges.append(boundary)
+        edges.append(within.end)
+        return list(_without_spaces(text, edges))
+
+    def split(
+        self, text: str, blocks: Sequence[tuple[int, int]], *, unbroken: Sequence[tuple[int, int]]
+    ) -> Iterator[tuple[int, int]]:
+        """Do what ``sentences`` does for many paragraphs at once, in a third of the time.
+
+        ``blocks`` are in order, and each stands on a line of its own; ``unbroken`` are disjoint
+        and in order.
+        """
+        boundaries = self._all_candidates(text, blocks)
+        starts = [start for start, _ in unbroken]
+        position = 0
+        for start, end in blocks:
+            begin = start
+            position = bisect_right(boundaries, start, position)
+            while position < len(boundaries) and (boundary := boundaries[position]) < end:
+                position += 1
+                around = bisect_left(starts, boundary) - 1
+                if around >= 0 and unbroken[around][1] > boundary:
+                    continue
+                if self._ends(text, boundary, begin=begin, limit=end):
+                    if sentence := _stripped(text, begin, boundary):
+                        yield sentence
+                    begin = boundary
+            if sentence := _stripped(text, begin, end):
+                yield sentence
+
+    def _all_candidates(self, text: str, blocks: Sequence[tuple[int, int]]) -> list[int]:
+        if len(text.splitlines()) > len(blocks):  # a block has several lines
+            lines = [_LINE_BREAK.sub(" ", text[start:end]) for start, end in blocks]
+            text = "\n".join(lines)
+        return self._starts(text)
+
+    def _starts(self, text: str) -> list[int]:
+        """Where sentences may begin, in order: what ICU says, and what it leaves out."""
+        from icu4py.breakers import SentenceBreaker
+
+        found = list(accumulate(map(len, SentenceBreaker(text, self.locale))))
+        found = with_other_starts(text, found, self.table)
+        table = self.table
+        if not table.stops:
+            return found
+        return with_stops(text, found, table.stops, unbroken=table.unbroken_stops)
+
+    def edges(self, text: str) -> list[int]:
+        """Find where ICU begins and ends words, to hand to ``words`` for each sentence."""
+        from icu4py.breakers import WordBreaker
+
+        found = list(accumulate(map(len, WordBreaker(text, self.locale)), initial=0))
+        if self.table.characters:
+            han = (match.start() for match in _HAN.finditer(text))
+            return sorted({*found, *(edge for start in han for edge in (start, start + 1))})
+        return found
+
+    def words(
+        self,
+        text: str,
+        within: Span,
+        *,
+        cuts: Collection[int] = (),
+        edges: Sequence[int] | None = None,
+    ) -> list[Word]:
+        """Cut the sentence ``within`` into words and marks; none spans an offset of ``cuts``.
+
+        ``edges`` are those of the text, which saves time where it has many sentences.
+        """
+        if edges is None:
+            inside = self.edges(text[within.start : within.end])
+            edges = [within.start + edge for edge in inside]
+        return [Word(*pair) for pair in self.word_pairs(text, within, cuts=cuts, edges=edges)]
+
+    def word_pairs(
+        self, text: str, within: Span, *, cuts: Iterable[int], edges: Sequence[int]
+    ) -> list[tuple[int, int]]:
+        """Do what ``words`` does; starts and ends are plain pairs, made in a third of the time."""
+        start, end = within.start, within.end
+        sentence = text[start:end]
+        edges = [start, *edges[bisect_right(edges, start) : bisect_left(edges, end)], end]
+        joined: set[int] = set()
+        added: set[int] = set()
+        self._mark(text, within, joined=joined, added=added)
+        if _ODD.search(sentence):
+            for space in _SPACES.finditer(text, start, end):
+                added.update(space.span())
+        added.update(cut for cut in cuts if start < cut < end)
+        if joined or added:
+            edges = sorted((set(edges) - joined) | added)
+        return [pair for pair in pairwise(edges) if text[pair[0]] not in _SPACE]
+
+    def _candidates(self, text: str, within: Span) -> Iterable[int]:
+        """Offsets where a sentence of a paragraph may begin; ordered."""
+        start = within.start
+        paragraph = _LINE_BREAK.sub(" ", text[start : within.end])
+        found = {start + offset for offset in self._starts(paragraph)}
+        return sorted(found - {start, within.end})
+
+    def _ends(self, text: str, boundary: int, *, begin: int, limit: int) -> bool:
+        """Whether the sentence that starts at ``begin`` ends before ``boundary``."""
+        if text[boundary - 2 : boundary] == ". " and text[boundary].isupper():
+            last = max(text.rfind(" ", begin, boundary - 2) + 1, begin)
+            if text[last : boundary - 2] in self._plain:
+                return True
+        following = _FIRST_WORD.match(text, boundary, min(limit, boundary + _CONTEXT))
+        if not following:
+            return False
+        if self.table.stops and follows_stop(text, boundary, self.table.stops):
+            return True
+        if following[1][0].islower() and begins_low(following[1]):
+            return False
+        context = max(begin, boundary - _CONTEXT)
+        tail = text[context:boundary].rstrip().rstrip(CLOSING)
+        if not tail.endswith("."):
+            return True
+        if not self.table.full_stop:
+            return False
+        word = _LAST_WORD.search(tail, tail.rfind(" ") + 1)
+        if word is None:
+            return True
+        start, dot = context + word.start(), context + word.end() - 1
+        is_first = start - begin < 8 and not text[begin:start].strip(_OPENING)
+        if is_first and _LIST_NUMBER.fullmatch(text, start, dot):
+            return False
+        period = self._phrase_period(text, start, dot)
+        if period in (Period.EITHER, Period.ORDINAL):
+            return following[1] in self.table.starters
+        if period is Period.FINAL:
+            return not following[1][0].isdecimal()
+        if period is Period.STOP:
+            self._remember(text[start:dot])
+            return True
+        return False
+
+    def _remember(self, word: str) -> None:
+        """Keep a word if a period after it is a full stop wherever it stands."""
+        is_year = len(word) > 3 and word.isdecimal()
+        is_word = word.isalpha() and word not in self.table.before_numbers
+        if is_year or (is_word and not _LIST_NUMBER.fullmatch(word)):
+            if len(self._plain) >= _MAX_PLAIN:
+                self._plain.clear()
+            self._plain.add(word)
+
+    def _mark(self, text: str, within: Span, *, joined: set[int], added: set[int]) -> None:
+        """Collect the edges of ICU that are inside our words, and those that it lacks."""
+        start, end = within.start, within.end
+        for run in _RUN.finditer(text, start, end):
+            joined.update(range(run.start() + 1, run.end()))
+            added.update(run.span())
+        letters = _UP_TO_LAST_LETTER.match(text, start, end)
+        last = letters.end() if letters else start
+        for joint in _JOINT.finditer(text, start, end):
+            start = max(start, text.rfind(" ", start, joint.start()) + 1)
+            for token in _TOKEN.finditer(text, start, joint.end()):
+                inner = range(token.start() + 1, token.end())
+                if token["address"]:
+                    joined.update(inner)
+                    added.difference_update(inner)
+                elif text[token.end() - 1] == ".":
+                    self._mark_period(text, token, last, joined=joined, added=added)
+                elif not token[0].isalpha():
+                    joined.update(inner)
+            start = joint.end()
+
+    def _mark_period(
+        self, text: str, token: re.Match[str], last: int, *, joined: set[int], added: set[int]
+    ) -> None:
+        """Cut a period off its word or leave it; ``last`` is where the sentence's letters end."""
+        dot = token.end() - 1
+        following = text[dot + 1 : min(dot + 2, token.endpos)]
+        period = self._period(text, token.start(), dot)
+        if period is Period.STOP or (period is Period.ORDINAL and dot >= last):
+            joined.update(range(token.start() + 1, dot))
+            if following.isalnum() and not (token["word"] and following.islower()):
+                added.update((dot, dot + 1))  # as in "Ende.Der", but not as in example.org
+            return
+        joined.update(range(token.start() + 1, token.end()))
+        glued = token["word"] and _GLUED.match(text, dot + 1, token.endpos)
+        if not glued or self._period(text, *glued.span(1)) in (Period.STOP, Period.ORDINAL):
+            added.add(dot + 1)  # as in "Nr.5", but not as in "d.h."
+
+    def _phrase_period(self, text: str, start: int, dot: int) -> Period:
+        """What the period at ``dot`` is, if abbreviations before it are looked at too (z. B.)."""
+        found = self._period(text, start, dot)
+        if found in (Period.INNER, Period.EITHER, Period.FINAL):
+            phrase = text[start:dot]
+            for part in reversed(text[max(0, start - 16) : start].split()[-3:]):
+                if not part.endswith("."):
+                    break
+                phrase = part.lstrip(_OPENING) + phrase
+                found = self.table.periods.get(phrase, found)
+        return found
+
+    def _period(self, text: str, start: int, dot: int) -> Period:
+        """Whether the period at ``dot`` belongs to the word ``text[start:dot]``."""
+        table, word = self.table, text[start:dot]
+        if word[-1].isdecimal():
+            return self._period_after_number(text, start, dot)
+        part = word if word.isalpha() else _HYPHENS.split(word)[-1]
+        if part in table.words:
+            return Period.STOP
+        known = table.periods.get(word) or table.periods.get(part)
+        if known is not None:
+            return known
+        if part in table.before_numbers:
+            number = _NUMBER.match(text, dot + 1)
+            return Period.INNER if number and number[1] not in table.words else Period.STOP
+        if len(part) <= _INITIAL and is_initial(part):
+            return Period.EITHER
+        if len(part) == 1:
+            return Period.STOP
+        if not table.periods and _is_short(part) and _DIGIT.match(text, dot + 1):
+            return Period.INNER
+        if part.endswith(table.endings):
+            return Period.EITHER
+        if (table.roman_ordinals and _ROMAN.fullmatch(part)) or (
+            table.starters and _VOWELLESS.fullmatch(part)
+        ):
+            return Period.ORDINAL
+        return Period.STOP
+
+    def _period_after_number(self, text: str, start: int, dot: int) -> Period:
+        number = text[start:dot]
+        if not self.table.ordinals:
+            is_date = not self.table.starters and len(number) <= _DAY_DIGITS
+            return Period.INNER if is_date and _NUMBER.match(text, dot + 1) else Period.STOP
+        if _DATE.fullmatch(number):
+            return Period.EITHER
+        if not number.isdecimal() or len(number) > 3:
+            return Period.STOP
+        if int(number) <= 12 and _DAY.search(text, max(0, start - 4), start):
+            return Period.EITHER  # 9. 5.
+        return Period.ORDINAL
+
+
+@cache
+def segmenter(lang: str | None) -> Segmenter:
+    """Make the segmenter for a BCP 47 tag.
+
+    A language without a table gets what ICU does.
+    """
+    code = primary_language(lang)
+    if not re.fullmatch("[a-z]{2,3}", code):
+        return Segmenter("root", Table())
+    if (resource := _table_of(code)).is_file():
+        return Segmenter(code, read_table(resource.read_text("utf-8"), source=resource.name))
+    return Segmenter(f"{code}@ss=standard" if code in _ICU_ABBREVIATIONS else code, Table())
+
+
+def segmenter_with(lang: str | None, table: Mapping[str, Any]) -> Segmenter:
+    """Make the segmenter for a language with a table of abbreviations of one's own."""
+    return Segmenter(segmenter(lang).locale.partition("@")[0], make_table(table, source="table"))
+
+
+def table_name(lang: str | None) -> str:
+    """Which table serves a language, in words; empty where none does."""
+    code = primary_language(lang)
+    if (table := _table_of(code)).is_file():
+        return f"corpora/segmentation/languages/{table.name}"
+    return f"ICU's own list ({code})" if code in _ICU_ABBREVIATIONS else ""
+
+
+def has_table(lang: str | None) -> bool:
+    """Whether abbreviations of a language are known."""
+    return bool(table_name(lang))
+
+
+def _table_of(code: str) -> Traversable:
+    return files("corpora.segmentation") / "languages" / f"{_SAME_TABLE.get(code, code)}.toml"
+
+
+@cache
+def _all_conjunctions() -> frozenset[str]:
+    """Those of all tables, for languages whose table has none."""
+    texts = (
+        file.read_text("utf-8") for file in (files("corpora.segmentation") / "languages").iterdir()
+    )
+    return frozenset().union(*(read_table(text, source="").conjunctions for text in texts))
+
+
+_SAME_TABLE = {"bs": "hr", "nb": "no", "nn": "no", "sh": "hr"}
+"""A language to the one whose table serves it."""
+
+
+# ICU's own lists of abbreviations: it must read them anew for each text, which is slow.
+_ICU_ABBREVIATIONS = frozenset({"es", "it", "pt"})
+
+
+def _is_short(word: str) -> bool:
+    """Whether a word may be an abbreviation: a few letters, in a script that spells sounds."""
+    return len(word) < LETTERS_BEFORE_NUMBER and word[0].lower() != word[0].upper()
+
+
+def _outermost(spans: Iterable[Span]) -> list[Span]:
+    """Those that no other span covers; ``spans`` nest."""
+    outer: list[Span] = []
+    for span in sorted(spans, key=lambda span: (span.start, -span.end)):
+        if not outer or outer[-1].end < span.end:
+            outer.append(span)
+    return outer
+
+
+def _stripped(text: str, start: int, end: int) -> tuple[int, int] | None:
+    """The span without white space around; None if there is nothing else in it."""
+    content = text[start:end].lstrip()
+    if not content:
+        return None
+    start = end - len(content)
+    return start, start + len(content.rstrip())
+
+
+def _without_spaces(text: str, edges: Sequence[int]) -> Iterator[Span]:
+    """Spans from edge to edge, without white space around; what is nothing else is left out."""
+    for start, end in pairwise(edges):
+        content = text[start:end].lstrip()
+        if content:
+            start = end - len(content)  # noqa: PLW2901
+            yield Span(start, start + len(content.rstrip()))

@@ -1,0 +1,132 @@
+"""What a language adds to ICU's sentences and words: tables of abbreviations, read from TOML."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from corpora.errors import UsageError
+from corpora.system.parsing import parse_toml
+
+
+class Period(Enum):
+    """What a period after a word is."""
+
+    STOP = "a full stop, a token of its own"
+    INNER = "part of the word; the sentence goes on"
+    EITHER = "part of the word, and the full stop too if a new sentence follows"
+    FINAL = "part of the word, and the full stop too unless a number follows"
+    ORDINAL = "part of the word, but a full stop where the sentence ends"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """What a language adds to ICU; see ``languages/de.toml``."""
+
+    periods: Mapping[str, Period] = field(default_factory=dict)
+    """Abbreviations without their last period and without spaces (``z.B``)."""
+    before_numbers: frozenset[str] = frozenset()
+    endings: tuple[str, ...] = ()
+    words: frozenset[str] = frozenset()
+    starters: frozenset[str] = frozenset()
+    conjunctions: frozenset[str] = frozenset()
+    ordinals: bool = False
+    roman_ordinals: bool = False
+    keeps_hyphens: bool = False
+    stops: str = ""
+    """After which a sentence ends in any case."""
+    unbroken_stops: tuple[str, ...] = ()
+    """Abbreviations that are written with stops (``។ល។``)."""
+    ends: tuple[str, ...] = ()
+    """Marks after which, before white space, a sentence ends as after a question mark."""
+    full_stop: bool = True
+    """Whether a period ends sentences."""
+    dashes_end: bool = False
+    """Whether a dash after a full stop belongs to the sentence before it."""
+    characters: bool = False
+    """Each Han character is a word."""
+
+
+_KEYS: Mapping[str, type] = {
+    **dict.fromkeys(("ordinals", "keeps_hyphens", "roman_ordinals"), bool),
+    **dict.fromkeys(("never_final", "may_be_final", "before_numbers", "endings"), list),
+    **dict.fromkeys(("words", "starters", "conjunctions"), list),
+    **dict.fromkeys(("characters", "full_stop", "dashes_end"), bool),
+    "stops": str,
+    **dict.fromkeys(("unbroken_stops", "ends"), list),
+}
+_KINDS = {bool: "true or false", list: "a list of strings", str: "a string"}
+
+
+def read_table(toml: str, *, source: str) -> Table:
+    """Read a language's table; raises ``UsageError`` for a key or value that means nothing."""
+    return make_table(parse_toml(toml, where=source), source=source)
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Read a table that a user hands in; raises ``UsageError`` where it cannot be one."""
+    try:
+        toml = path.read_text("utf-8")
+    except (OSError, UnicodeError) as error:
+        raise UsageError(f"{path}: cannot be read as a table ({error}).") from error
+    table = parse_toml(toml, where=str(path))
+    make_table(table, source=str(path))
+    return table
+
+
+def make_table(table: Mapping[str, Any], *, source: str) -> Table:
+    """Make a table of what its TOML file says; raises ``UsageError`` as ``read_table`` does."""
+    for key, value in table.items():
+        if key not in _KEYS:
+            raise UsageError(f"{source}: there is no {key!r}; there are {', '.join(_KEYS)}.")
+        is_right = isinstance(value, _KEYS[key])
+        if not is_right or (isinstance(value, list) and not all(isinstance(v, str) for v in value)):
+            kind = _KINDS[_KEYS[key]]
+            raise UsageError(f"{source}: {key} is {value!r}, but must be {kind}.")
+    for key in ("never_final", "may_be_final", "before_numbers"):
+        for entry in table.get(key, []):
+            if not entry.endswith("."):
+                raise UsageError(f"{source}: {key}: {entry!r} does not end with a period.")
+    return Table(
+        periods=_periods(table),
+        before_numbers=frozenset(_forms(table.get("before_numbers", []))),
+        endings=tuple(table.get("endings", [])),
+        words=frozenset(table.get("words", [])),
+        starters=frozenset(table.get("starters", [])),
+        conjunctions=frozenset(c.removesuffix(".") for c in table.get("conjunctions", [])),
+        ordinals=table.get("ordinals", False),
+        roman_ordinals=table.get("roman_ordinals", table.get("ordinals", False)),
+        keeps_hyphens=table.get("keeps_hyphens", False),
+        stops=table.get("stops", ""),
+        unbroken_stops=tuple(table.get("unbroken_stops", [])),
+        ends=tuple(table.get("ends", [])),
+        full_stop=table.get("full_stop", True),
+        dashes_end=table.get("dashes_end", False),
+        characters=table.get("characters", False),
+    )
+
+
+def _periods(table: Mapping[str, Any]) -> dict[str, Period]:
+    """Abbreviation to what its period is, parts of abbreviations included.
+
+    Without ``starters`` nothing but a capital, or a letter of a script without capitals, says that
+    a new sentence follows.
+    """
+    final = Period.EITHER if table.get("starters") else Period.FINAL
+    inner, either = table.get("never_final", []), table.get("may_be_final", [])
+    parts = [part for entry in [*inner, *either] for part in entry.split() if part[-1] == "."]
+    letters = [*_forms(part for part in [*inner, *parts] if len(part) == 2)]
+    return {
+        **dict.fromkeys(_forms(parts), Period.EITHER),
+        **dict.fromkeys(_forms(inner), Period.INNER),
+        **{letter: Period.INNER if letter.islower() else Period.EITHER for letter in letters},
+        **dict.fromkeys(_forms(either), final),
+    }
+
+
+def _forms(entries: Iterable[str]) -> Iterator[str]:
+    """Each without its spaces and last period, as it is and capitalized."""
+    for entry in entries:
+        form = "".join(entry.split()).removesuffix(".")
+        yield from (form, form[:1].upper() + form[1:])

@@ -1,0 +1,1 @@
+"""Published versions of datasets: publish, switch, prune, verify, show."""

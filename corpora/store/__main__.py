@@ -1,0 +1,126 @@
+"""The commands of ``python -m corpora.store``."""
+
+import argparse
+import io
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from corpora.errors import CorpusError, UsageError
+from corpora.store import versions as store
+from corpora.system.arguments import ArgumentParser
+
+
+def _publish(arguments: argparse.Namespace) -> Iterator[str]:
+    target = store.publish(arguments.source, arguments.shelf, version=arguments.version)
+    yield f"{target} is current"
+    yield f"next  python -m corpora.store current {arguments.shelf}"
+
+
+def _current(arguments: argparse.Namespace) -> Iterator[str]:
+    yield str(store.current(arguments.shelf))
+
+
+def _list(arguments: argparse.Namespace) -> Iterator[str]:
+    from corpora.store.retention import size_of
+
+    in_use = store.current(arguments.shelf).name
+    for name in store.version_names(arguments.shelf):
+        size = size_of(arguments.shelf / name) / 1e6
+        yield f"{name}  {size:,.1f} MB{'  current' if name == in_use else ''}"
+
+
+def _switch(arguments: argparse.Namespace) -> Iterator[str]:
+    yield f"{store.switch(arguments.shelf, arguments.version)} is current"
+
+
+def _prune(arguments: argparse.Namespace) -> Iterator[str]:
+    from corpora.store.retention import prune
+
+    fates = prune(
+        arguments.shelf,
+        keep=arguments.keep,
+        keep_for=arguments.keep_for,
+        is_dry_run=arguments.dry_run,
+    )
+    verb = "would be removed" if arguments.dry_run else "removed"
+    for fate in fates:
+        what = f"kept: {fate.reason}" if fate.reason else f"{verb}: {fate.n_bytes / 1e6:,.1f} MB"
+        yield f"{fate.version}  {what}"
+
+
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    description, _, epilog = (store.__doc__ or "").partition("\n\n")
+    parser = ArgumentParser(
+        prog="python -m corpora.store",
+        description=description,
+        epilog=epilog,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    shelf = ArgumentParser(add_help=False)
+    shelf.add_argument("shelf", type=Path, help="STORE/NAME")
+    publisher = commands.add_parser("publish", help="verify a run, and make it current")
+    publisher.add_argument("source", type=Path, help="a dataset, or a folder with run.json")
+    publisher.add_argument("shelf", type=Path, help="STORE/NAME")
+    publisher.add_argument("--version", help="as 20261101 (default: from the fingerprint)")
+    publisher.set_defaults(do=_publish)
+    for name, do, help in (
+        ("current", _current, "print the folder of the current version"),
+        ("list", _list, "name the versions, the last one last"),
+    ):
+        commands.add_parser(name, parents=[shelf], help=help).set_defaults(do=do)
+    switcher = commands.add_parser("switch", parents=[shelf], help="make another one current")
+    switcher.add_argument("version")
+    switcher.set_defaults(do=_switch)
+    pruner = commands.add_parser("prune", parents=[shelf], help="remove what nobody needs")
+    pruner.add_argument("--keep", type=int, default=3, metavar="N", help="the last (default: 3)")
+    pruner.add_argument(
+        "--keep-for",
+        type=Path,
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="RUN",
+        help="models or datasets whose data must stay",
+    )
+    pruner.add_argument("--dry-run", action="store_true", help="only say what would be done")
+    pruner.set_defaults(do=_prune)
+    return parser.parse_args(argv)
+
+
+def _write(lines: Iterable[str]) -> None:
+    for line in lines:
+        sys.stdout.write(f"{line}\n")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command; returns the exit status."""
+    arguments = _arguments(argv)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
+    try:
+        _write(arguments.do(arguments))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except UsageError as error:
+        return _fail(str(error), status=2)
+    except CorpusError as error:
+        return _fail(str(error), status=1)
+    except OSError as error:
+        return _fail(f"{error.filename or arguments.shelf}: {error.strerror or error}.", status=1)
+    except KeyboardInterrupt:
+        return _fail("interrupted. What was current still is.", status=130)
+    return 0
+
+
+def _fail(message: str, *, status: int) -> int:
+    sys.stderr.write(f"error: {message}\n")
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

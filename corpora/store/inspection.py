@@ -1,0 +1,250 @@
+"""Look at datasets on disk: ``python -m corpora.shards verify DIR`` and ``show DIR``."""
+
+import argparse
+import io
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+
+from corpora.datasets.rows import FROM_ROW
+from corpora.datasets.shards import Dataset, open_dataset, read_batches, read_description, sha256_of
+from corpora.document import Document, Sentence
+from corpora.errors import CorpusError, DamagedDatasetError, UsageError
+from corpora.runs.journal import is_whole
+from corpora.runs.plan import fingerprint_of
+from corpora.runs.receipts import Accounting
+from corpora.system.arguments import ArgumentParser
+from corpora.system.files import check_plain
+from corpora.system.parsing import parse_json
+
+_AGAIN = "Run the pipeline again."
+EXAMPLES = """\
+examples:
+  python -m corpora.shards verify build/sturm
+  python -m corpora.shards show build/sturm/documents --limit 2
+"""
+
+
+def verify(path: Path, *, rows: bool = False) -> list[str]:
+    """Check a dataset, or a run with all its datasets and files; returns a line for each.
+
+    Every hash is taken again, the accounting must add up, ids must be unique, and no shard may
+    lie there that ``dataset.json`` does not know. With ``rows``, every row is checked as well.
+    Raises ``CorpusError`` at the first thing that is wrong.
+    """
+    if not (path / "run.json").exists():
+        return [_verify_dataset(path, rows=rows)]
+    fingerprint, files = _read_run(path / "run.json")
+    for name, sha256 in files.items():
+        _check_hash(path / name, sha256)
+    folders = sorted({Path(name).parent for name in files if Path(name).name == "dataset.json"})
+    for folder in folders:
+        _check_listed(path, folder, files)
+    lines = [_verify_dataset(path / folder, rows=rows) for folder in folders]
+    for folder in folders:
+        if read_description(path / folder)["plan"]["fingerprint"] != fingerprint:
+            raise DamagedDatasetError(f"{path / folder}: is not of the run in run.json. {_AGAIN}")
+    return [*lines, f"{path}: {len(files)} files have the hashes of run.json"]
+
+
+def _check_listed(path: Path, folder: Path, files: Mapping[str, str]) -> None:
+    """Raise where ``run.json`` lacks something of a dataset, or another dataset of its plan."""
+    about = read_description(path / folder)
+    names = [*(shard["name"] for shard in about["shards"]), "rejected.jsonl"]
+    of_plan = (Path(name) / "dataset.json" for name in about["plan"].get("schemas", ()))
+    for name in [*((folder / name).as_posix() for name in names), *map(Path.as_posix, of_plan)]:
+        if name not in files:
+            raise DamagedDatasetError(f"{path / 'run.json'}: does not list {name}. {_AGAIN}")
+
+
+def _read_run(file: Path) -> tuple[str, dict[str, str]]:
+    try:
+        run = parse_json(file.read_text(encoding="utf-8"))
+        fingerprint, files = str(run["fingerprint"]), dict(run["files"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise DamagedDatasetError(f"{file}: damaged ({error}). {_AGAIN}") from error
+    for name in files:
+        check_plain(name, where=file)
+    if not is_whole(run):
+        raise DamagedDatasetError(f"{file}: damaged (other bytes than were written). {_AGAIN}")
+    has_dataset = any(Path(name).name == "dataset.json" for name in files)
+    if not has_dataset and run.get("kind") != "model":  # modeling.publish
+        raise DamagedDatasetError(f"{file}: damaged (it lists no dataset). {_AGAIN}")
+    return fingerprint, files
+
+
+def _check_hash(path: Path, sha256: str) -> None:
+    if not path.exists():
+        raise DamagedDatasetError(f"{path}: is missing. Run the pipeline again.")
+    if sha256_of(path) != sha256:
+        raise DamagedDatasetError(
+            f"{path}: damaged (other bytes than were written). Run the pipeline again: "
+            "it makes what is damaged anew."
+        )
+
+
+def _verify_dataset(path: Path, *, rows: bool) -> str:
+    dataset = open_dataset(path)
+    known = {shard.name for shard in dataset.shards}
+    for file in path.glob("shard-*.arrow"):
+        if file.name not in known:
+            raise DamagedDatasetError(f"{file}: unknown to dataset.json. Take it away.")
+    for shard in dataset.shards:
+        _check_hash(path / shard.name, shard.sha256)
+    _check_ids(dataset)
+    _check_plan(dataset)
+    try:
+        account = Accounting(**dataset.description["accounting"])
+    except TypeError as error:
+        file = path / "dataset.json"
+        raise DamagedDatasetError(f"{file}: damaged accounting ({error}). {_AGAIN}") from error
+    _check_accounting(dataset, account)
+    if rows:
+        for _ in dataset.records() if dataset.schema.name in FROM_ROW else dataset.rows():
+            pass
+    return (
+        f"{path}: {dataset.schema.name} version {dataset.schema.version}, {dataset.n_rows:,} rows "
+        f"in {len(dataset.shards)} shards; read {account.read:,} = written {account.written:,} "
+        f"+ filtered {account.n_filtered:,} + rejected {account.n_rejected:,}"
+    )
+
+
+def _check_ids(dataset: Dataset) -> None:
+    """Check the insides of shards, and ids; grows with the number of rows (a hash each)."""
+    seen: set[int] = set()
+    for shard in dataset.shards:
+        n_rows = 0
+        for batch in read_batches(dataset.path / shard.name, dataset.schema):
+            n_rows += batch.num_rows
+            seen.update(map(hash, batch.column("id").to_pylist()))
+        if n_rows != shard.rows:
+            raise DamagedDatasetError(
+                f"{dataset.path / shard.name}: {n_rows} rows, but dataset.json says {shard.rows}. "
+                "Run the pipeline again."
+            )
+    if len(seen) != dataset.n_rows:
+        raise DamagedDatasetError(
+            f"{dataset.path}: {dataset.n_rows - len(seen)} rows repeat the id of another."
+        )
+
+
+def _check_plan(dataset: Dataset) -> None:
+    """Hash the plan again."""
+    plan = dict(dataset.description["plan"])
+    if plan.pop("fingerprint", None) != fingerprint_of(plan):
+        raise DamagedDatasetError(f"{dataset.path / 'dataset.json'}: damaged plan. {_AGAIN}")
+
+
+def _check_accounting(dataset: Dataset, account: Accounting) -> None:
+    if not account.adds_up:
+        raise DamagedDatasetError(f"{dataset.path}: the accounting does not add up: {account}.")
+    with (dataset.path / "rejected.jsonl").open("rb") as file:
+        n_lines = sum(1 for _ in file)
+    if n_lines != account.n_rejected:
+        raise DamagedDatasetError(
+            f"{dataset.path / 'rejected.jsonl'}: {n_lines} lines, but {account.n_rejected} "
+            "records were rejected. Run the pipeline again."
+        )
+
+
+def mark(document: Document) -> str:
+    """Write the text with its mentions in brackets: ``[Walden|pers|sturm:P.0000001]``."""
+    closing: dict[int, list[str]] = {}
+    opening: dict[int, int] = {}
+    for mention in document.mentions:
+        opening[mention.start] = opening.get(mention.start, 0) + 1
+        about = [part for part in (mention.label, mention.entity) if part]
+        closing.setdefault(mention.end, []).insert(0, "|".join(["", *about]) + "]")
+    pieces, last = [], 0
+    for position in sorted(opening.keys() | closing.keys()):
+        pieces.append(document.text[last:position])
+        pieces.extend(closing.get(position, ()))
+        pieces.append("[" * opening.get(position, 0))
+        last = position
+    return "".join(pieces) + document.text[last:]
+
+
+def show(path: Path, *, limit: int | None = None) -> Iterator[str]:
+    """Page through the rows of a dataset, readably."""
+    dataset = open_dataset(path)
+    for shard in dataset.shards:
+        _check_hash(path / shard.name, shard.sha256)
+    if dataset.schema.name not in FROM_ROW:
+        for row in islice(dataset.rows(), limit):
+            yield json.dumps(row, ensure_ascii=False)
+        return
+    for record in islice(dataset.records(), limit):
+        yield _show_document(record) if isinstance(record, Document) else _show_sentence(record)
+
+
+def _show_document(document: Document) -> str:
+    about = [document.lang, document.title, document.url, document.license]
+    head = f"── {document.id} · " + " · ".join(part for part in about if part)
+    return f"{head}\n{mark(document)}\n"
+
+
+def _show_sentence(sentence: Sentence) -> str:
+    inner = sentence.inner_tags or [""] * len(sentence.tokens)
+    rows = zip(sentence.tokens, sentence.tags, inner, strict=True)
+    lines = (f"{token}\t{tag}\t{second}".rstrip() for token, tag, second in rows)
+    return "\n".join([f"── {sentence.id} ({sentence.split})", *lines, ""])
+
+
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = ArgumentParser(
+        prog="python -m corpora.shards",
+        description="Check and show datasets.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    checker = commands.add_parser("verify", help="hash everything again, check the accounting")
+    checker.add_argument("path", type=Path, help="a dataset, or a folder with run.json")
+    checker.add_argument("--rows", action="store_true", help="also check every row")
+    shower = commands.add_parser("show", help="page through rows")
+    shower.add_argument("path", type=Path, help="a dataset")
+    shower.add_argument("--limit", type=_count, default=None, help="rows (default: all)")
+    return parser.parse_args(argv)
+
+
+def _count(text: str) -> int:
+    if (number := int(text)) < 0:
+        raise argparse.ArgumentTypeError("must not be negative")
+    return number
+
+
+def _write(lines: Iterable[str]) -> None:
+    for line in lines:
+        sys.stdout.write(f"{line}\n")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command; returns the exit status."""
+    arguments = _arguments(argv)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
+    try:
+        if arguments.command == "verify":
+            _write(verify(arguments.path, rows=arguments.rows))
+        else:
+            _write(show(arguments.path, limit=arguments.limit))
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except UsageError as error:
+        return _fail(str(error), status=2)
+    except CorpusError as error:
+        return _fail(str(error), status=1)
+    except OSError as error:
+        return _fail(f"{error.filename}: {error.strerror}.", status=1)
+    except KeyboardInterrupt:
+        return _fail("interrupted.", status=130)
+    return 0
+
+
+def _fail(message: str, *, status: int) -> int:
+    sys.stderr.write(f"error: {message}\n")
+    return status

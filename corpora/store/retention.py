@@ -1,0 +1,206 @@
+"""Which versions in a store are still needed: the current one, the last, and what models name.
+
+A model says by hashes what it was made from (``settings.json``, ``run.json``), and a dataset by
+those of its inputs (``dataset.json``). Both are followed through all shelves of a store: from a
+model to its examples, from these to the vocabulary, and to the documents of both. Of a file that
+several versions of a shelf have alike, such as a tokenizer's, one version is enough.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from corpora.datasets.shards import read_description, sha256_of
+from corpora.errors import CorpusError, DamagedDatasetError, UsageError
+from corpora.runs.plan import fingerprint_of
+from corpora.store.versions import current, history, hold, remove, version_names
+from corpora.system.parsing import parse_json
+
+MANIFESTS = ("settings.json", "run.json", "dataset.json")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """What becomes of a version, and why."""
+
+    version: str
+    reason: str
+    """Why it is kept; empty: it is not."""
+    n_bytes: int
+
+
+def prune(
+    shelf: Path, *, keep: int, keep_for: Sequence[Path] = (), is_dry_run: bool = False
+) -> list[Fate]:
+    """Remove versions of a shelf that nobody needs; returns what becomes of each.
+
+    Kept are the current one, the ``keep`` that were published last, those that a manifest below
+    one of ``keep_for`` names, directly or through other datasets of the store, and those that the
+    store did not publish. Raises ``CorpusError`` before anything is removed.
+    """
+    if keep < 1:
+        raise UsageError(f"--keep {keep}: must be at least 1.")
+    with hold(shelf):
+        names, known = version_names(shelf), set(history(shelf))
+        in_use = current(shelf).name
+        needed = needed_by(keep_for, shelf.absolute().parent)  # of `.`, too
+        fates = []
+        last = [name for name in names if name in known][-keep:]
+        for name in names:
+            why = {
+                "current": name == in_use,
+                "one of the last": name in last,
+                needed.get((shelf / name).resolve(), ""): True,
+                "not published by the store": name not in known,
+            }
+            reason = next((reason for reason, holds in why.items() if reason and holds), "")
+            fates.append(Fate(name, reason, size_of(shelf / name)))
+        if not is_dry_run:
+            for fate in fates:
+                if not fate.reason:
+                    remove(shelf, fate.version)
+    return fates
+
+
+def needed_by(runs: Sequence[Path], store: Path) -> dict[Path, str]:
+    """The versions of all shelves of a store that runs need, each with the reason.
+
+    Raises ``CorpusError`` for a run without a manifest, or one that names nothing in the store nor
+    any of the other ``runs``: what it needs is not known.
+    """
+    shelves = [
+        [(shelf / name).resolve() for name in version_names(shelf)]
+        for shelf in sorted(store.iterdir())
+        if shelf.is_dir()
+    ]
+    hashes = {version: hashes_of(version) for versions in shelves for version in versions}
+    named = {run: named_by(run) for run in runs}
+    for run in runs:
+        others = [*hashes.values(), *(hashes_of(other) for other in runs if other != run)]
+        if not any(named[run] & other for other in others):
+            raise CorpusError(
+                f"{run}: names no version in {store}, so what it was made from is not known there. "
+                "Give the dataset that it was trained on to --keep-for, too, or leave it out."
+            )
+    needs = _Needs(shelves, hashes)
+    for run in runs:
+        needs.add(run, named[run])
+    return needs.followed()
+
+
+class _Needs:
+    """Follows hashes to the versions that have them, and from these to what they name."""
+
+    def __init__(self, shelves: Sequence[Sequence[Path]], hashes: Mapping[Path, set[str]]) -> None:
+        self._shelves, self._hashes = shelves, hashes
+        self._sure: list[tuple[Path, list[Path]]] = []  # who needs one, and the only one that does
+        self._any: list[tuple[Path, list[Path]]] = []  # who needs one of several, the newest last
+
+    def add(self, who: Path, wanted: set[str]) -> None:
+        """Note what a run or a version needs; what it has itself it needs from nobody."""
+        own = {who.resolve(), *who.resolve().parents}
+        for hash_ in sorted(wanted):
+            for versions in self._shelves:
+                having = [version for version in versions if hash_ in self._hashes[version]]
+                if having and own.isdisjoint(having):
+                    (self._any if having[1:] else self._sure).append((who, having))
+
+    def followed(self) -> dict[Path, str]:
+        """All that is needed, each with the reason."""
+        needed: dict[Path, str] = {}
+        while self._sure or self._any:
+            who, having = (self._sure or self._any).pop()
+            if needed.keys().isdisjoint(having):
+                needed[having[-1]] = f"needed by {who}"
+                self.add(having[-1], inputs_of(having[-1]))
+        return needed
+
+
+def named_by(run: Path) -> set[str]:
+    """All SHA-256 in the manifests of a run, of a folder of runs, or in one file."""
+    files = [run] if run.is_file() else list(_manifests(run))
+    if not files:
+        raise CorpusError(
+            f"{run}: has no {' nor '.join(MANIFESTS)}, so nobody knows what it needs. Check the "
+            "path; nothing was removed."
+        )
+    return {hash_ for file in files for hash_ in _hashes_in(_read(file))}
+
+
+def _manifests(run: Path) -> Iterator[Path]:
+    """Those below a folder, through links, too: a run may lie on another disk."""
+
+    def fail(error: OSError) -> None:
+        raise error  # what cannot be read may need everything
+
+    seen = set()
+    for folder, inside, names in os.walk(run, followlinks=True, onerror=fail):
+        if (real := os.path.realpath(folder)) in seen:
+            inside.clear()
+            continue
+        seen.add(real)
+        inside.sort()
+        yield from (Path(folder, name) for name in MANIFESTS if name in names)
+
+
+def hashes_of(version: Path) -> set[str]:
+    """By which hashes others may name a version, its datasets and its files."""
+    hashes = set()
+    for folder in _datasets(version):
+        description = read_description(folder)
+        shards = description["shards"]
+        hashes |= {shard["sha256"] for shard in shards if shard["rows"]}
+        hashes |= {
+            sha256_of(folder / "dataset.json"),
+            str(description["plan"].get("fingerprint")),
+            fingerprint_of({shard["name"]: shard["sha256"] for shard in shards}),
+        }
+    if (version / "run.json").exists():
+        files = _read(version / "run.json")["files"]
+        names = (name for name in files if Path(name).suffix != ".jsonl" and "shard-" not in name)
+        hashes |= {files[name] for name in names}
+    return hashes
+
+
+def inputs_of(version: Path) -> set[str]:
+    """The hashes that the plans of a version name: inputs, auxiliary files, vocabularies."""
+    hashes: set[str] = set()
+    for folder in _datasets(version):
+        plan = read_description(folder)["plan"]
+        own = {"fingerprint", "code", "libraries"}
+        hashes |= set(_hashes_in({name: plan[name] for name in plan if name not in own}))
+    return hashes
+
+
+def _datasets(version: Path) -> list[Path]:
+    files = [version / "dataset.json", *sorted(version.glob("*/dataset.json"))]
+    return [file.parent for file in files if file.exists()]
+
+
+def _hashes_in(value: Any) -> Iterator[str]:
+    """All strings in a JSON value that look like a SHA-256."""
+    if isinstance(value, str):
+        if _SHA256.fullmatch(value):
+            yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _hashes_in(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _hashes_in(item)
+
+
+def _read(file: Path) -> Any:
+    try:
+        return parse_json(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise DamagedDatasetError(f"{file}: damaged ({error}). Nothing was removed.") from error
+
+
+def size_of(folder: Path) -> int:
+    """Bytes of all files in a folder."""
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())

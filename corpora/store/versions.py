@@ -1,0 +1,253 @@
+"""Published versions of a dataset, and which of them is current: ``STORE/NAME/VERSION/``.
+
+    python -m corpora.store publish build/dawiki-20261101 store/dawiki --version 20261101
+    python -m corpora.store current store/dawiki     prints store/dawiki/20261101
+    python -m corpora.store switch store/dawiki 20261001
+    python -m corpora.store prune store/dawiki --keep 3 --keep-for runs/daluke runs/tagger
+
+A version never changes once it is there. ``STORE/NAME/current``, a file with one name in it, is
+replaced in one step after everything was verified: whoever reads it at any moment, and after a
+kill at any moment, finds the old version or the new one. Readers ask once, and keep the path.
+"""
+
+import fcntl
+import re
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from corpora.errors import CorpusError, DamagedDatasetError, FolderInUseError, UsageError
+from corpora.system.files import is_temporary, locked, take_away
+from corpora.system.parsing import parse_json
+
+CURRENT = "current"
+HISTORY = "history.json"
+"""The names of versions in the order in which they were published; one may be gone."""
+LOCK = ".lock"
+_INCOMING, _REMOVED = ".incoming-", ".removed-"
+_VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_MARKERS = ("run.json", "dataset.json")
+
+
+def publish(source: Path, shelf: Path, *, version: str | None = None) -> Path:
+    """Make what a run made the current version of a shelf, ``STORE/NAME``.
+
+    Files are linked where that can be, else copied, and verified in their new place; ``source``
+    may go afterwards. Without a ``version`` it is called by its fingerprint. What is there already
+    under that name, with the same files, only becomes current. Raises ``CorpusError`` where
+    something is damaged or changes meanwhile, ``run.json`` and ``dataset.json`` do not agree, the
+    name holds other data, or another process works on either.
+    """
+    from corpora.store.inspection import verify
+
+    with _held_while_read(source):
+        names = _files(source)
+        version = version or _fingerprint(source)[:12]
+        target = _target(shelf, version)
+        with hold(shelf):
+            if target.exists():
+                _check_same(source, target)
+                verify(target)
+            else:
+                _bring_in(source, target, names)
+            _make_current(shelf, version)
+    return target
+
+
+def switch(shelf: Path, version: str) -> Path:
+    """Verify another version that is there, and make it current."""
+    from corpora.store.inspection import verify
+
+    with hold(shelf):
+        if version not in version_names(shelf):
+            known = ", ".join(version_names(shelf)) or "none"
+            raise UsageError(f"{shelf}: has no version {version}. There are: {known}.")
+        verify(shelf / version)
+        _make_current(shelf, version)
+    return shelf / version
+
+
+def current(shelf: Path) -> Path:
+    """The folder of the current version; ask once, and keep what you got.
+
+    Raises ``CorpusError`` where nothing is published.
+    """
+    try:
+        name = (shelf / CURRENT).read_text(encoding="utf-8", errors="replace").strip()
+    except (FileNotFoundError, NotADirectoryError):
+        raise CorpusError(
+            f"{shelf}: nothing is published there. Run: python -m corpora.store publish DIR {shelf}"
+        ) from None
+    if not _VERSION.fullmatch(name) or not _is_version(shelf / name):
+        raise DamagedDatasetError(
+            f"{shelf / CURRENT}: names {name!r}, which is no version. Switch to one that is there: "
+            f"{', '.join(version_names(shelf)) or 'none'}."
+        )
+    return shelf / name
+
+
+def version_names(shelf: Path) -> list[str]:
+    """The versions that are there, in the order in which they were published.
+
+    Those of which the history knows nothing come first.
+    """
+    there = {path.name for path in shelf.glob("*") if _is_version(path)}
+    known = [name for name in history(shelf) if name in there]
+    return sorted(there - set(known)) + known
+
+
+@contextmanager
+def hold(shelf: Path) -> Iterator[None]:
+    """Hold a shelf, and take away what a killed process left on it."""
+    with locked(shelf / LOCK, busy=lambda _: _busy(shelf)):
+        for left in [*shelf.glob(f"{_INCOMING}*"), *shelf.glob(f"{_REMOVED}*")]:
+            take_away(left)
+        for left in filter(is_temporary, shelf.glob(".tmp-*")):
+            left.unlink()
+        yield
+
+
+def _busy(folder: Path) -> str:
+    return f"{folder}: another process works here. Wait for it."
+
+
+def remove(shelf: Path, version: str) -> None:
+    """Take a version away: in one step for those who look for it. For who holds the shelf."""
+    from corpora.datasets.shards import write_json
+    from corpora.runs.build import sync_folder
+
+    removed = shelf / f"{_REMOVED}{version}"
+    (shelf / version).rename(removed)
+    sync_folder(shelf)
+    take_away(removed)  # of a version that somebody moved to another disk, the link
+    write_json(shelf / HISTORY, [name for name in history(shelf) if name != version])
+
+
+@contextmanager
+def _held_while_read(source: Path) -> Iterator[None]:
+    """Keep runs from changing a folder, or the one that it is a part of."""
+    with ExitStack() as stack:
+        for folder in (source, source.parent):
+            if (folder / LOCK).exists() and (folder / ".build").is_dir():
+                lock = stack.enter_context((folder / LOCK).open())
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                except OSError:
+                    raise FolderInUseError(_busy(folder)) from None
+        yield
+
+
+def _bring_in(source: Path, target: Path, names: Sequence[str]) -> None:
+    """Make a version of files of a run, under a hidden name until it is verified there."""
+    from corpora.datasets.shards import link_or_copy
+    from corpora.runs.build import sync_folder
+    from corpora.store.inspection import verify
+
+    incoming = target.with_name(f"{_INCOMING}{target.name}")
+    try:
+        for name in names:
+            (incoming / name).parent.mkdir(parents=True, exist_ok=True)
+            if not (source / name).exists():
+                raise DamagedDatasetError(f"{source / name}: is missing. Run the pipeline again.")
+            link_or_copy(source / name, incoming / name)
+        verify(incoming)
+        for folder in {(incoming / name).parent for name in names} | {incoming}:
+            sync_folder(folder)
+        _note(target.parent, target.name)
+    except BaseException as error:
+        shutil.rmtree(incoming, ignore_errors=True)  # of a full disk, for example
+        if isinstance(error, CorpusError):
+            raise type(error)(str(error).replace(str(incoming), str(source))) from error
+        raise
+    incoming.rename(target)
+    sync_folder(target.parent)
+
+
+def _note(shelf: Path, version: str) -> None:
+    """Make a version the last of the history: before it is there, so that no version is unknown."""
+    from corpora.datasets.shards import write_json
+    from corpora.runs.build import sync_folder
+
+    write_json(shelf / HISTORY, [*(n for n in history(shelf) if n != version), version])
+    sync_folder(shelf)
+
+
+def _make_current(shelf: Path, version: str) -> None:
+    from corpora.datasets.shards import write_text
+    from corpora.runs.build import sync_folder
+
+    _note(shelf, version)
+    write_text(shelf / CURRENT, [f"{version}\n"])
+    sync_folder(shelf)
+
+
+def _files(source: Path) -> list[str]:
+    """What belongs to a version: all that ``run.json`` lists, or a dataset's own files."""
+    from corpora.datasets.shards import open_dataset
+    from corpora.runs.journal import published_files
+
+    if (source / "run.json").exists():
+        names = published_files(source)
+    else:
+        shards = [shard.name for shard in open_dataset(source).shards]
+        names = [*shards, "rejected.jsonl", "dataset.json"]
+    return names
+
+
+def _target(shelf: Path, version: str) -> Path:
+    if not _VERSION.fullmatch(version) or version in {CURRENT, HISTORY}:
+        raise UsageError(
+            f"--version {version!r}: letters, digits, dots, hyphens and underscores, as 20261101."
+        )
+    return shelf / version
+
+
+def _fingerprint(source: Path) -> str:
+    from corpora.datasets.shards import read_description
+    from corpora.runs.journal import read_run
+
+    said = read_run(source) or read_description(source)["plan"]
+    return str(said.get("fingerprint"))
+
+
+def _check_same(source: Path, target: Path) -> None:
+    """Raise ``CorpusError`` unless two folders list the same files with the same hashes."""
+    marker = _MARKERS[0] if (source / _MARKERS[0]).exists() else _MARKERS[1]
+    there = target / marker
+    if not there.exists() or _said_of_data(there) != _said_of_data(source / marker):
+        raise CorpusError(
+            f"{target}: holds other data than {source}, and a version never changes. Choose "
+            "another --version."
+        )
+
+
+def _said_of_data(marker: Path) -> object:
+    """What a marker says of the data: all but what was taken over to make them."""
+    try:
+        said = parse_json(marker.read_text(encoding="utf-8"))
+    except ValueError:
+        return marker.read_bytes()
+    if not isinstance(said, dict):
+        return said
+    return {name: value for name, value in said.items() if name not in {"reused", "sha256"}}
+
+
+def _is_version(path: Path) -> bool:
+    return not path.name.startswith(".") and any((path / name).is_file() for name in _MARKERS)
+
+
+def history(shelf: Path) -> list[str]:
+    """The names of all versions that were published and not removed, the last one last."""
+    try:
+        names = parse_json((shelf / HISTORY).read_text(encoding="utf-8"))
+        if not isinstance(names, list):
+            raise TypeError("no list")
+        return [str(name) for name in names]
+    except FileNotFoundError:
+        return []
+    except (ValueError, TypeError) as error:
+        raise DamagedDatasetError(
+            f"{shelf / HISTORY}: damaged ({error}). Write the names of the versions into it as a "
+            "JSON list, the oldest first."
+        ) from error

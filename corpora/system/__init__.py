@@ -1,0 +1,1 @@
+"""Files, bounded parsing, child processes, threads, signals, command lines."""

@@ -1,0 +1,1 @@
+"""Tokenizers: learning, loading, words and subwords."""

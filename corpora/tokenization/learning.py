@@ -1,0 +1,242 @@
+"""Learn a WordPiece vocabulary from counts of words, the same on every machine and in every run.
+
+``tokenizers`` learns by merging the most frequent pair of pieces (BPE). Left alone it breaks ties
+by the order of a hash table, and takes ``##e`` into its table in that order too. Here characters
+are chosen before, by count and then by code point, and all single characters are given to the
+library in a fixed order: what is left to it is decided by counts and by the order of pieces alone.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from corpora.datasets.schemas import SCHEMAS
+from corpora.errors import CorpusError
+from corpora.tokenization.subwords import cut_all
+from corpora.tokenization.tokenizers import MAX_WORD, PREFIX, SPECIALS, UNK, Tokenizer, wordpiece
+from corpora.tokenization.word_counts import N_CODES, CharacterCounts, Ints, WordTable
+
+MIN_SIZE = 256
+"""So that special pieces, letters and digits have room, as first and as other characters."""
+N_LISTED = 50
+"""Unknown characters that the report names."""
+_ALWAYS = "0123456789abcdefghijklmnopqrstuvwxyz"
+_LINE = 1 << 16  # characters of words that are handed to the library at once
+_REPEATS = 1 << 12
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rules:
+    """What vocabulary is wanted."""
+
+    size: int
+    """Pieces at most, special ones included."""
+    cased: bool
+    characters: bool
+    """Whether every piece is one character."""
+    coverage: float
+    """The share of all characters that pieces must cover; the rarest are unknown."""
+    min_count: int
+    """Words that are seen less often are not learned from."""
+    max_words: int
+    """Distinct words that are learned from, at most: the library takes 1.5 kB for each."""
+
+
+def learn(table: WordTable, counts: CharacterCounts, rules: Rules) -> list[str]:
+    """The pieces in the order of their ids; fewer than ``size`` where there is no more to learn.
+
+    Raises ``CorpusError`` where there are no words.
+    """
+    if not counts.first.any():
+        raise CorpusError("The documents have no words. Choose an --input with text.")
+    if rules.characters:
+        return [*SPECIALS, *_choose_pieces(counts, rules)]
+    characters = _choose_characters(counts, rules)
+    always = _always(rules)
+    continuing = [c for c in characters if counts.rest[ord(c)] or c in always]
+    return _merge_pairs(table, sorted(characters), sorted(continuing), rules=rules)
+
+
+def limited(rules: Rules, table: WordTable) -> Rules:
+    """Raise ``min_count`` to where no more than ``max_words`` are left.
+
+    Of words that are seen equally often, all are learned from or none; the most frequent always.
+    """
+    n_words: Counter[int] = Counter()
+    for words in table.batches():
+        counts, n_of_each = np.unique(words.counts, return_counts=True)
+        n_words.update(dict(zip(counts.tolist(), n_of_each.tolist(), strict=True)))
+    least, n_left = max(n_words, default=1), 0
+    for count in sorted(n_words, reverse=True):
+        n_left += n_words[count]
+        if n_left > rules.max_words:
+            break
+        least = count
+    else:
+        least = 1
+    return replace(rules, min_count=max(rules.min_count, least))
+
+
+def _always(rules: Rules) -> set[str]:
+    """Letters and digits that any text may have: they have pieces whether they occur or not."""
+    return {*_ALWAYS, *(_ALWAYS.upper() if rules.cased else "")}
+
+
+def _ranked(counts: Ints) -> list[str]:
+    """The characters that occur, the most frequent first; then by code point."""
+    codes = np.flatnonzero(counts)
+    return [chr(code) for code in codes[np.argsort(-counts[codes], kind="stable")].tolist()]
+
+
+def _choose_characters(counts: CharacterCounts, rules: Rules) -> list[str]:
+    """The fewest characters that cover enough, and fill no more than half of the vocabulary."""
+    always = _always(rules)
+    wanted = rules.coverage * int(counts.all.sum())
+    room = (rules.size - len(SPECIALS)) // 2
+    chosen, n_covered = sorted(always), sum(int(counts.all[ord(c)]) for c in always)
+    n_pieces = 2 * len(chosen)
+    for character in _ranked(counts.all):
+        if character in always:
+            continue
+        n_pieces += 1 + bool(counts.rest[ord(character)])
+        if n_covered >= wanted or n_pieces > room:
+            break
+        chosen.append(character)
+        n_covered += int(counts.all[ord(character)])
+    return chosen
+
+
+def _choose_pieces(counts: CharacterCounts, rules: Rules) -> list[str]:
+    """The most frequent characters as pieces, those that begin a word and others apart."""
+    found = {
+        prefix + chr(code): int(of[code])
+        for prefix, of in (("", counts.first), (PREFIX, counts.rest))
+        for code in np.flatnonzero(of).tolist()
+    }
+    always = {prefix + c for c in _always(rules) for prefix in ("", PREFIX)}
+    others = sorted(found.keys() - always, key=lambda piece: (-found[piece], piece))
+    kept = [*always, *others[: rules.size - len(SPECIALS) - len(always)]]
+    return sorted(kept, key=lambda piece: (-found.get(piece, 0), piece))
+
+
+def _merge_pairs(
+    table: WordTable, characters: Sequence[str], continuing: Sequence[str], *, rules: Rules
+) -> list[str]:
+    from tokenizers import Tokenizer as Backend
+    from tokenizers import models, pre_tokenizers, trainers
+
+    backend = Backend(models.WordPiece(unk_token=UNK))
+    backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=rules.size,
+        special_tokens=[*SPECIALS, *(PREFIX + character for character in continuing)],
+        initial_alphabet=list(characters),
+        limit_alphabet=len(characters),
+        continuing_subword_prefix=PREFIX,
+        show_progress=False,
+    )
+    is_kept = np.zeros(N_CODES, np.bool_)
+    is_kept[[ord(character) for character in characters]] = True
+    backend.train_from_iterator(_lines(table, is_kept, min_count=rules.min_count), trainer)
+    vocab: dict[str, int] = backend.get_vocab()
+    return sorted(vocab, key=vocab.__getitem__)
+
+
+def _lines(table: WordTable, is_kept: NDArray[np.bool_], *, min_count: int) -> Iterator[str]:
+    """Each word as often as it was counted, for the library takes no counts.
+
+    Words that will be unknown as a whole are left out: nothing can be learned from them.
+    """
+    line: list[str] = []
+    n_characters = 0
+    for words in table.batches():
+        learned = words.consist_of(is_kept) & (words.lengths <= MAX_WORD)
+        learned &= words.counts >= min_count
+        for number in np.flatnonzero(learned).tolist():
+            word, count = f"{words.words[number]} ", int(words.counts[number])
+            while count:
+                n = min(count, _REPEATS)
+                line.append(word * n)
+                n_characters += len(word) * n
+                count -= n
+                if n_characters >= _LINE:
+                    yield "".join(line)
+                    line, n_characters = [], 0
+    yield "".join(line)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a vocabulary makes of the counted words."""
+
+    counts: Ints
+    """How often each piece is there, by id."""
+    counters: dict[str, int]
+
+
+def measure(
+    table: WordTable, characters: CharacterCounts, pieces: Sequence[str], *, rules: Rules
+) -> Measured:
+    """Cut all counted words."""
+    tokenizer = _words_alone(pieces)
+    counts = np.zeros(len(pieces), np.int64)
+    total: Counter[str] = Counter()
+    for words in table.batches():
+        [cut] = cut_all(tokenizer.backend, [" ".join(words.words)], ~tokenizer.continuations)
+        n_pieces = np.diff(cut.word_starts, append=len(cut))
+        is_unknown = cut.ids[cut.word_starts] == tokenizer.special.unk
+        repeated = np.repeat(words.counts, n_pieces)
+        counts += np.bincount(cut.ids, repeated, minlength=len(pieces)).astype(np.int64)
+        total["words"] += int(words.counts.sum())
+        total["words.distinct"] += len(words.words)
+        total["words.rare"] += int((words.counts < rules.min_count).sum())
+        total["words.too_long"] += int(words.counts[words.lengths > MAX_WORD].sum())
+        total["words.pieces"] += int(repeated.sum())
+        total["words.unknown"] += int(words.counts[is_unknown].sum())
+        total["words.whole"] += int(words.counts[(n_pieces == 1) & ~is_unknown].sum())
+    limits = {"pieces": len(pieces), "words.min_count": rules.min_count}
+    return Measured(counts, {**limits, **total, **_unknown(characters, pieces)})
+
+
+def _words_alone(pieces: Sequence[str]) -> Tokenizer:
+    """A tokenizer of words that are normalised and cut already, with a space between."""
+    from tokenizers import normalizers, pre_tokenizers
+
+    backend = wordpiece(pieces, cased=True)
+    backend.normalizer = normalizers.Sequence([])
+    backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    return Tokenizer(backend, name="words")
+
+
+def _unknown(characters: CharacterCounts, pieces: Sequence[str]) -> dict[str, int]:
+    """Characters that are no piece where they stand: how many, how often, and the first of them."""
+    unknown = {prefix: of.copy() for prefix, of in _places(characters)}
+    for piece in pieces:
+        prefix = PREFIX if piece.startswith(PREFIX) else ""
+        if len(piece) == len(prefix) + 1:
+            unknown[prefix][ord(piece[-1])] = 0
+    counts = sum(unknown.values(), np.zeros(N_CODES, np.int64))
+    listed = {f"unknown/U+{ord(c):04X}": int(counts[ord(c)]) for c in _ranked(counts)[:N_LISTED]}
+    return {
+        "characters": int(characters.all.sum()),
+        "characters.distinct": int(np.count_nonzero(characters.all)),
+        "characters.unknown": int(counts.sum()),
+        "characters.unknown_distinct": int(np.count_nonzero(counts)),
+        **listed,
+    }
+
+
+def _places(characters: CharacterCounts) -> list[tuple[str, Ints]]:
+    return [("", characters.first), (PREFIX, characters.rest)]
+
+
+def piece_rows(pieces: Sequence[str], counts: Ints) -> pa.RecordBatch:
+    """A row of a ``pieces`` dataset for each id."""
+    columns = [np.arange(len(pieces), dtype=np.int32), pa.array(pieces, pa.string()), counts]
+    return pa.RecordBatch.from_arrays(
+        [pa.array(column) for column in columns], schema=SCHEMAS["pieces"].columns
+    )

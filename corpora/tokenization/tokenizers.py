@@ -1,0 +1,367 @@
+"""Text to pieces with offsets: WordPiece, byte-level BPE and Unigram by one interface.
+
+A tokenizer is a folder with ``tokenizer.json``, as ``transformers`` writes and reads it. Words are
+those of its pre-tokenizer: for BERT, each punctuation mark and each Chinese character is a word.
+"""
+
+import hashlib
+import json
+import os
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from corpora.errors import CorpusError
+from corpora.system.parsing import parse_json
+from corpora.tokenization.subwords import Pieces, PieceTable, clear_errors, cut_all
+
+__all__ = ["CLS", "MASK", "PAD", "SEP", "SPECIALS", "UNK", "Pieces", "Special", "Tokenizer"]
+
+PAD, UNK, CLS, SEP, MASK = "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"
+SPECIALS = (PAD, UNK, CLS, SEP, MASK)
+"""In the order of their ids in the vocabularies made here."""
+_NAMES = {
+    "pad": (PAD, "<pad>"),
+    "unk": (UNK, "<unk>"),
+    "cls": (CLS, "<s>"),
+    "sep": (SEP, "</s>"),
+    "mask": (MASK, "<mask>"),
+}
+_FILES = ("tokenizer.json", "vocab.txt")
+PREFIX = "##"
+MAX_WORD = 100  # characters; BERT takes a longer word for unknown
+
+# Our workers are processes, each with one thread. The library would start one for each core, and
+# would warn in every process that is forked after that.
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+
+class Special(NamedTuple):
+    """The ids of the special pieces."""
+
+    pad: int
+    unk: int
+    cls: int
+    sep: int
+    mask: int
+
+
+class Tokenizer:
+    """A tokenizer that cuts text as it stands: it never truncates, pads, or adds pieces.
+
+    ``[SEP]`` and the like, where they stand in a text, are text.
+    """
+
+    def __init__(
+        self,
+        backend: Any,
+        *,
+        name: str,
+        declared: Mapping[str, str] | None = None,
+        parts: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Take a ``tokenizers.Tokenizer``; ``declared`` names special pieces (``cls`` …).
+
+        ``parts`` is the content of the ``tokenizer.json`` that it was read from: the library reads
+        the numbers of Unigram a little off, so writing them anew would change them each time.
+        """
+        backend.no_truncation()
+        backend.no_padding()
+        backend.encode_special_tokens = True
+        self.backend, self.name = backend, name
+        self._parts = {
+            **(parts or parse_json(backend.to_str())),
+            "truncation": None,
+            "padding": None,
+        }
+        self.special = _find_special(backend, dict(declared or {}), name=name)
+
+    @classmethod
+    def open(cls, path: Path | str, *, cased: bool | None = None) -> Self:
+        """Open a folder, a ``tokenizer.json``, or a ``vocab.txt`` of BERT.
+
+        ``cased`` is for ``vocab.txt``, which does not say it; without it, ``tokenizer_config.json``
+        beside it decides, or whether its pieces have capitals. Whether accents are stripped is
+        told likewise. Raises ``CorpusError`` where nothing is found, or no tokenizer with the
+        special pieces that an encoder needs.
+        """
+        path = Path(path)
+        file = _find_file(path)
+        config = _read_config(file)
+        parts = None
+        if file.suffix == ".json":
+            parts = _read_json(file)
+            backend = _read_backend(file, parts, cased=cased)
+        else:
+            backend = _read_vocab(file, config, cased=cased)
+        name = path.resolve().name if path.is_dir() else file.stem
+        return cls(backend, name=name, declared=_declared(config), parts=parts)
+
+    @cached_property
+    def size(self) -> int:
+        """How many ids there are: the largest, plus one."""
+        vocab: dict[str, int] = self.backend.get_vocab(with_added_tokens=True)
+        return 1 + max(vocab.values())
+
+    @cached_property
+    def sha256(self) -> str:
+        """The identity: the hash of ``tokenizer.json`` without spaces, with its keys sorted."""
+        text = json.dumps(self._parts, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    @cached_property
+    def specials(self) -> frozenset[int]:
+        """The ids of all special pieces, those included that a text cannot yield."""
+        added = self.backend.get_added_tokens_decoder()
+        return frozenset(self.special) | {id for id, token in added.items() if token.special}
+
+    @cached_property
+    def continuations(self) -> NDArray[np.bool_]:
+        """Which ids continue a word (``##…``), by id; all False where the pieces do not say."""
+        continuing = np.zeros(self.size, np.bool_)
+        if self._is_wordpiece:
+            prefix = self.backend.model.continuing_subword_prefix
+            vocab = self.backend.get_vocab(with_added_tokens=True)
+            continuing[[id for piece, id in vocab.items() if piece.startswith(prefix)]] = True
+            continuing[list(self.specials)] = False
+        return continuing
+
+    @cached_property
+    def _is_wordpiece(self) -> bool:
+        return type(self.backend.model).__name__ == "WordPiece"
+
+    def encode(self, texts: Sequence[str]) -> list[Pieces]:
+        """Cut texts into pieces; many at once are faster. Not for several threads.
+
+        Raises ``UnicodeError`` where a text has half a surrogate pair.
+        """
+        try:
+            return self._table.cut(texts) if self._table else cut_all(self.backend, texts)
+        except TypeError:  # the library's, for what is no Unicode
+            for text in texts:
+                text.encode()
+            raise
+
+    @cached_property
+    def _table(self) -> PieceTable | None:
+        """For BERT's, whose pieces depend on nothing beyond a space."""
+        if not self._is_bert or not self.backend.normalizer.handle_chinese_chars:
+            return None
+        return PieceTable(self.backend, ~self.continuations)
+
+    @property
+    def _is_bert(self) -> bool:
+        parts = self._parts
+        kinds = [(parts.get(name) or {}).get("type") for name in ("normalizer", "pre_tokenizer")]
+        is_plain = all(token["special"] for token in parts.get("added_tokens") or ())
+        is_bert = self._is_wordpiece and kinds == ["BertNormalizer", "BertPreTokenizer"]
+        return is_bert and is_plain and self.backend.model.continuing_subword_prefix == PREFIX
+
+    def save(self, folder: Path | str) -> None:
+        """Write what ``transformers.AutoTokenizer`` reads; WordPiece with ``vocab.txt``."""
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, lines in self.files().items():
+            with (folder / name).open("w", encoding="utf-8", newline="\n") as file:
+                file.writelines(lines)
+
+    def files(self) -> dict[str, Iterable[str]]:
+        """What ``save`` writes: file name to text in parts."""
+        names = {f"{name}_token": self.backend.id_to_token(id) for name, id in self._special_items}
+        config = self._settings | names
+        files: dict[str, Iterable[str]] = {
+            "tokenizer.json": [json.dumps(self._parts, ensure_ascii=False, indent=1), "\n"],
+            "tokenizer_config.json": [json.dumps(config, ensure_ascii=False, indent=1), "\n"],
+            "special_tokens_map.json": [json.dumps(names, ensure_ascii=False, indent=1), "\n"],
+        }
+        if self._is_wordpiece:
+            vocab = self.backend.get_vocab(with_added_tokens=True)
+            files["vocab.txt"] = [f"{piece}\n" for piece in sorted(vocab, key=vocab.__getitem__)]
+        return files
+
+    @property
+    def _settings(self) -> dict[str, Any]:
+        """The class, and what ``BertTokenizer``, and ``open`` of a ``vocab.txt``, must know."""
+        if not self._is_bert:
+            return {"tokenizer_class": "PreTrainedTokenizerFast"}
+        normalizer = self.backend.normalizer
+        return {
+            "tokenizer_class": "BertTokenizer",
+            "do_lower_case": normalizer.lowercase,
+            "strip_accents": normalizer.strip_accents,
+            "tokenize_chinese_chars": normalizer.handle_chinese_chars,
+        }
+
+    @property
+    def _special_items(self) -> Iterable[tuple[str, int]]:
+        return self.special._asdict().items()
+
+
+def wordpiece(pieces: Sequence[str], *, cased: bool, strip_accents: bool | None = False) -> Any:
+    """Make a ``tokenizers.Tokenizer`` as BERT's of pieces in the order of their ids.
+
+    ``strip_accents``: None strips them unless ``cased``, as BERT does.
+    """
+    from tokenizers import Tokenizer as Backend
+    from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
+
+    vocab = {piece: id for id, piece in enumerate(pieces)}
+    backend = Backend(
+        models.WordPiece(
+            vocab,
+            unk_token=UNK,
+            continuing_subword_prefix=PREFIX,
+            max_input_chars_per_word=MAX_WORD,
+        )
+    )
+    backend.normalizer = normalizers.BertNormalizer(
+        clean_text=True,
+        handle_chinese_chars=True,
+        strip_accents=strip_accents,
+        lowercase=not cased,
+    )
+    backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    backend.decoder = decoders.WordPiece(prefix=PREFIX)
+    if CLS in vocab and SEP in vocab:
+        backend.post_processor = processors.TemplateProcessing(
+            single=f"{CLS} $A {SEP}",
+            pair=f"{CLS} $A {SEP} $B:1 {SEP}:1",
+            special_tokens=[(CLS, vocab[CLS]), (SEP, vocab[SEP])],
+        )
+    backend.add_special_tokens([piece for piece in SPECIALS if piece in vocab])
+    return backend
+
+
+def _find_file(path: Path) -> Path:
+    if path.is_dir():
+        for name in _FILES:
+            if (path / name).is_file():
+                return path / name
+        raise CorpusError(f"{path}: no tokenizer; there is no tokenizer.json and no vocab.txt.")
+    if path.is_file():
+        return path
+    raise CorpusError(f"{path}: no such file. Name a tokenizer's folder, or its tokenizer.json.")
+
+
+def _read_config(file: Path) -> dict[str, Any]:
+    """What stands beside a file that has its usual name."""
+    if file.name not in _FILES:
+        return {}
+    special, config = (
+        _read_json(file.parent / f"{name}.json")
+        for name in ("special_tokens_map", "tokenizer_config")
+    )
+    return special | config
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        return dict(parse_json(path.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return {}
+    except (ValueError, TypeError) as error:
+        raise CorpusError(f"{path}: damaged ({error}). Get the tokenizer again.") from error
+
+
+def _read_backend(file: Path, parts: Mapping[str, Any], *, cased: bool | None) -> Any:
+    """Read ``tokenizer.json``; refuse ``cased`` where it is not what the file says."""
+    from tokenizers import Tokenizer as Backend
+
+    with clear_errors(f"{file}: no tokenizer.json that can be read"):
+        backend = Backend.from_file(str(file))
+    is_cased = not (parts.get("normalizer") or {}).get("lowercase", False)
+    if cased is not None and cased != is_cased:
+        raise CorpusError(
+            f"{file}: is {'cased' if is_cased else 'lower-cased'} and says so itself. Leave the "
+            "choice out."
+        )
+    return backend
+
+
+def _read_vocab(file: Path, config: Mapping[str, Any], *, cased: bool | None) -> Any:
+    pieces = _read_pieces(file)
+    if cased is None and "do_lower_case" in config:
+        cased = not config["do_lower_case"]
+    if cased is None:
+        cased = _has_capitals(pieces)
+    strip_accents = config.get("strip_accents")
+    if not cased and not config.keys() & {"do_lower_case", "strip_accents"}:
+        strip_accents = False if _has_accents(pieces) else None
+    backend = wordpiece(pieces, cased=cased, strip_accents=strip_accents)
+    backend.normalizer.handle_chinese_chars = config.get("tokenize_chinese_chars", True)
+    return backend
+
+
+def _read_pieces(file: Path) -> list[str]:
+    """The lines of ``vocab.txt``, which must differ."""
+    advice = "Name a tokenizer's folder, its tokenizer.json, or a vocab.txt with a piece a line."
+    try:
+        pieces = file.read_text(encoding="utf-8-sig").split("\n")
+    except UnicodeDecodeError as error:
+        raise CorpusError(f"{file}: is no vocabulary: no UTF-8 ({error}). {advice}") from error
+    while pieces and not pieces[-1]:
+        pieces.pop()
+    if UNK not in pieces:  # what WordPiece cannot do without
+        raise CorpusError(f"{file}: is no vocabulary: no line is {UNK}. {advice}")
+    lines: dict[str, int] = {}
+    for line, piece in enumerate(pieces, 1):
+        if piece in lines:
+            raise CorpusError(
+                f"{file}:{line}: the piece {piece!r} stands on line {lines[piece]}, too. Get the "
+                "tokenizer again."
+            )
+        lines[piece] = line
+    return pieces
+
+
+def _has_accents(pieces: Sequence[str]) -> bool:
+    """Whether more than one piece in a hundred could not be met in text stripped of accents."""
+    n_changed = sum(not piece.isascii() and _stripped(piece) != piece for piece in pieces)
+    return n_changed * 100 > len(pieces)
+
+
+def _stripped(text: str) -> str:
+    """A text as BERT strips it of accents."""
+    decomposed = unicodedata.normalize("NFD", text)
+    return "".join(c for c in decomposed if unicodedata.category(c) != "Mn")
+
+
+def _has_capitals(pieces: Sequence[str]) -> bool:
+    """Whether more than one in a hundred pieces with letters has capitals; ``[unused1]`` aside.
+
+    Lower-cased vocabularies have a few: BERT's Chinese one has ``<S>`` and ``<T>``.
+    """
+    plain = [piece for piece in pieces if piece[:1] + piece[-1:] != "[]"]
+    capital = sum(piece != piece.lower() for piece in plain)
+    return capital * 100 > sum(piece != piece.upper() for piece in plain) + capital
+
+
+def _declared(config: Mapping[str, Any]) -> dict[str, str]:
+    """The special pieces that a configuration names."""
+    declared = {}
+    for name in _NAMES:
+        piece = config.get(f"{name}_token")
+        if isinstance(piece, dict):
+            piece = piece.get("content")
+        if isinstance(piece, str):
+            declared[name] = piece
+    return declared
+
+
+def _find_special(backend: Any, declared: Mapping[str, str], *, name: str) -> Special:
+    found = {}
+    for role, names in _NAMES.items():
+        candidates = [declared[role]] if role in declared else names
+        ids = [backend.token_to_id(piece) for piece in candidates]
+        found[role] = next((id for id in ids if id is not None), None)
+    if missing := [f"{role} ({_NAMES[role][0]})" for role, id in found.items() if id is None]:
+        raise CorpusError(
+            f"{name}: has no piece for {', '.join(missing)}. An encoder needs them; add them to "
+            "the vocabulary, or choose a tokenizer of an encoder."
+        )
+    return Special(**found)  # type: ignore[arg-type]  # none is None

@@ -1,0 +1,150 @@
+"""Count words as BERT's pre-tokenizer cuts them: all that learning a vocabulary needs of a text.
+
+What stands between spaces is counted first, and only what is distinct is normalised and cut: the
+normaliser and the pre-tokenizer look at nothing beyond a space.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import read_batches
+from corpora.entities.counts import Sums, batches_of
+from corpora.tokenization.tokenizers import MAX_WORD, SPECIALS, wordpiece
+
+_GROUP = 4096  # chunks that are normalised as one text
+N_CODES = 0x110000
+"""Code points that there are."""
+
+Ints = NDArray[np.int64]
+
+
+class WordCounter:
+    """Counts the words of texts; holds the distinct chunks between their spaces."""
+
+    def __init__(self, *, cased: bool) -> None:
+        backend = wordpiece(SPECIALS, cased=cased)
+        self._normalizer, self._pre_tokenizer = backend.normalizer, backend.pre_tokenizer
+        self._chunks: Counter[str] = Counter()
+
+    def add(self, texts: Iterable[str]) -> None:
+        """Count the words of these texts too."""
+        cut = [text.replace("\n", " ").split(" ") for text in texts]
+        for chunks in cut:  # nothing is counted before all that may raise is done
+            self._chunks.update(chunks)
+
+    def table(self) -> pa.Table:
+        """``word, count``: normalised words, in no particular order."""
+        by_count: dict[int, list[str]] = defaultdict(list)
+        for chunk, count in self._chunks.items():
+            by_count[count].append(chunk)
+        words: Counter[str] = Counter()
+        for count, chunks in by_count.items():
+            for start in range(0, len(chunks), _GROUP):
+                for word, n in self._cut(chunks[start : start + _GROUP]).items():
+                    words[word] += n * count
+        return pa.table(
+            {
+                "word": pa.array(list(words), pa.string()),
+                "count": pa.array(list(words.values()), pa.int64()),
+            }
+        )
+
+    def _cut(self, chunks: Sequence[str]) -> Counter[str]:
+        text = self._normalizer.normalize_str(" ".join(chunks))
+        return Counter(word for word, _ in self._pre_tokenizer.pre_tokenize_str(text))
+
+
+class WordTotals:
+    """Adds up counts of words."""
+
+    def __init__(self) -> None:
+        self._sums = Sums(("word",))
+
+    def add(self, table: pa.Table) -> None:
+        """Add rows that have ``word, count``."""
+        self._sums.add(table)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The sums, in the order of the words."""
+        yield from batches_of(self._sums.table().sort_by("word"), "word_totals")
+
+
+@dataclass(frozen=True)
+class Words:
+    """Distinct words, and how often each is there."""
+
+    words: list[str]
+    counts: Ints
+
+    @cached_property
+    def lengths(self) -> Ints:
+        """Code points of each word."""
+        return np.fromiter(map(len, self.words), np.int64, len(self.words))
+
+    @cached_property
+    def codes(self) -> NDArray[np.uint32]:
+        """The code points of all words, one after the other."""
+        return np.frombuffer("".join(self.words).encode("utf-32-le"), np.uint32)
+
+    @cached_property
+    def firsts(self) -> Ints:
+        """Where in ``codes`` each word begins."""
+        return np.cumsum(self.lengths) - self.lengths
+
+    def consist_of(self, is_kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Which words have only kept characters; ``is_kept`` is by code point."""
+        if not self.words:
+            return np.empty(0, np.bool_)
+        return np.logical_and.reduceat(is_kept[self.codes], self.firsts)
+
+
+@dataclass(frozen=True)
+class WordTable:
+    """The merged counts on disk, which are read as often as they are needed."""
+
+    paths: Sequence[Path]
+
+    def batches(self) -> Iterator[Words]:
+        """Some words at a time; each word once."""
+        for path in self.paths:
+            for batch in read_batches(path, SCHEMAS["word_totals"]):
+                yield Words(batch.column("word").to_pylist(), batch.column("count").to_numpy())
+
+
+@dataclass(frozen=True)
+class CharacterCounts:
+    """How often each code point begins a word, and how often it stands further on.
+
+    Words that BERT takes for too long do not count: they are unknown whatever they consist of.
+    """
+
+    first: Ints
+    rest: Ints
+
+    @property
+    def all(self) -> Ints:
+        """In any place."""
+        return self.first + self.rest
+
+    @classmethod
+    def of(cls, table: WordTable) -> "CharacterCounts":
+        """Count those of all words."""
+        first, both = np.zeros(N_CODES, np.int64), np.zeros(N_CODES, np.int64)
+        for words in table.batches():
+            counts = np.where(words.lengths <= MAX_WORD, words.counts, 0)
+            both += _count(words.codes, np.repeat(counts, words.lengths))
+            first += _count(words.codes[words.firsts], counts)
+        return cls(first, both - first)
+
+
+def _count(codes: NDArray[np.uint32], counts: Ints) -> Ints:
+    """Add up counts by code point; exact below 2**53."""
+    return np.bincount(codes, counts, minlength=N_CODES).astype(np.int64)

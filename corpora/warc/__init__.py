@@ -1,0 +1,1 @@
+"""Web archives: records read, repaired and written."""

@@ -1,0 +1,118 @@
+"""Whether probabilities are what they say: of spans that get 0.9, nine in ten should be right.
+
+Shapes: P predictions, K bins.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from corpora.errors import CorpusError
+from modeling.data.predictions import Tagged
+from modeling.evaluate.counts import Numbers, Reals, gold_keys, predicted_keys
+from modeling.evaluate.errors import plain
+
+N_BINS = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bin:
+    """Predictions whose probability is above ``low`` and not above ``high`` (the first: from 0)."""
+
+    low: float
+    high: float
+    n: int
+    probability: float | None
+    """Their mean; None for an empty bin."""
+    right: float | None
+    """The share that is right."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibration:
+    """Of some predictions."""
+
+    n: int
+    ece: float
+    """Expected calibration error: |share right - mean probability| of a bin, weighted by its
+    predictions (Naeini et al. 2015; Guo et al. 2017, eq. 3). 0 for no predictions."""
+    brier: float
+    """Mean of (probability - right)², right being 0 or 1 (Brier 1950)."""
+    bins: tuple[Bin, ...]
+
+
+def ece(
+    probabilities: Sequence[float] | Reals, is_right: Sequence[bool], *, n_bins: int = N_BINS
+) -> float:
+    """Expected calibration error, with bins of equal width."""
+    return calibrate(probabilities, is_right, n_bins=n_bins).ece
+
+
+def calibrate(
+    probabilities: Sequence[float] | Reals, is_right: Sequence[bool], *, n_bins: int = N_BINS
+) -> Calibration:
+    """Compare (P,) probabilities with what is right; ``CorpusError`` for what is none."""
+    values, right = np.asarray(probabilities, np.float64), np.asarray(is_right, np.float64)
+    values = _checked(values)
+    bins = np.ceil(values * n_bins).astype(np.int64).clip(1) - 1
+    counts = np.bincount(bins, minlength=n_bins)
+    sums: Reals = np.bincount(bins, weights=values, minlength=n_bins).astype(np.float64)
+    n_right: Reals = np.bincount(bins, weights=right, minlength=n_bins).astype(np.float64)
+    n = max(len(values), 1)
+    return Calibration(
+        n=len(values),
+        ece=float(np.abs(n_right - sums).sum() / n),
+        brier=float(((values - right) ** 2).sum() / n),
+        bins=tuple(
+            _bin(number, n_bins, counts=counts, sums=sums, n_right=n_right)
+            for number in range(n_bins)
+        ),
+    )
+
+
+def _checked(values: Reals) -> Reals:
+    """Probabilities, cut to 1 where float32 has rounded them up."""
+    if not ((values >= 0) & (values <= 1 + 1e-5)).all():
+        wrong = values[~((values >= 0) & (values <= 1 + 1e-5))][0]
+        raise CorpusError(f"a prediction has the probability {wrong}. Give one from 0 to 1.")
+    return values.clip(max=1)
+
+
+def _bin(number: int, n_bins: int, *, counts: Numbers, sums: Reals, n_right: Reals) -> Bin:
+    n = int(counts[number])
+    return Bin(
+        low=number / n_bins,
+        high=(number + 1) / n_bins,
+        n=n,
+        probability=float(sums[number] / n) if n else None,
+        right=float(n_right[number] / n) if n else None,
+    )
+
+
+def calibrate_spans(tagged: Sequence[Tagged]) -> tuple[Calibration, Mapping[str, Calibration]]:
+    """Of predicted spans, right where both ends and the label are; all, and by predicted label."""
+    pairs: defaultdict[str, list[tuple[float, bool]]] = defaultdict(list)
+    for one in tagged:
+        gold = set(gold_keys(one))
+        for key, span in zip(predicted_keys(one), one.spans, strict=True):
+            pairs[key[2]].append((span.probability, key in gold))
+    return _of([pair for of_label in pairs.values() for pair in of_label]), {
+        label: _of(pairs[label]) for label in sorted(pairs)
+    }
+
+
+def calibrate_words(tagged: Sequence[Tagged]) -> Calibration | None:
+    """Of the label of each word, where a head says it; None where it never does."""
+    pairs = [
+        (probability, label == plain(tag))
+        for one in tagged
+        if one.words
+        for (label, probability), tag in zip(one.words, one.sentence.tags, strict=True)
+    ]
+    return _of(pairs) if pairs else None
+
+
+def _of(pairs: Sequence[tuple[float, bool]]) -> Calibration:
+    return calibrate([p for p, _ in pairs], [right for _, right in pairs])

@@ -1,0 +1,271 @@
+"""Two runs on the same sentences: which is better, how sure that is, and where they differ."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from corpora.errors import CorpusError
+from modeling.data.predictions import Tagged
+from modeling.evaluate.counts import Counts, count_strict, gold_keys, predicted_keys, predicted_tags
+from modeling.evaluate.errors import plain
+from modeling.evaluate.evaluation import as_json
+from modeling.evaluate.intervals import Difference, Units
+from modeling.evaluate.pages import Block, Heading, Table, Text, to_markdown
+from modeling.evaluate.scores import Drawn, Rated, draw, rate, subtract
+
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agreement:
+    """Things that each of two runs has right or wrong."""
+
+    both_right: int
+    only_first: int
+    only_second: int
+    both_wrong: int
+
+    @classmethod
+    def of(cls, first: Flags, second: Flags) -> "Agreement":
+        """Count what is right in two runs."""
+        return cls(
+            both_right=int(np.count_nonzero(first & second)),
+            only_first=int(np.count_nonzero(first & ~second)),
+            only_second=int(np.count_nonzero(second & ~first)),
+            both_wrong=int(np.count_nonzero(~first & ~second)),
+        )
+
+    @property
+    def correlation(self) -> float | None:
+        """Of the errors of the two (phi; DaLUKE thesis, Table 6.24); None: one makes none, or only.
+
+        1: they err at the same places; 0: as if they knew nothing of each other.
+        """
+        right = (self.both_right + self.only_first, self.both_right + self.only_second)
+        n = sum(right) - self.both_right + self.both_wrong
+        product = right[0] * (n - right[0]) * right[1] * (n - right[1])
+        if not product:
+            return None
+        shared = self.both_right * self.both_wrong - self.only_first * self.only_second
+        return float(shared / product**0.5)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """Of a first and a second run; differences are first minus second."""
+
+    first: Rated
+    second: Rated
+    difference: Difference
+    """Of strict micro F1."""
+    by_label: dict[str, tuple[Rated, Rated, Difference]]
+    sentences: Agreement
+    """Right: the predicted spans are the gold ones."""
+    mentions: Agreement
+    """Gold mentions; right: found with both ends and the label."""
+    words: Agreement
+    """Right: the label, B- and I- taken off."""
+    kappa: float | None
+    """Cohen's, of the labels of words in the two runs, O among them; None: both have only one."""
+    only_first: tuple[int, ...]
+    """Numbers of the sentences that the first alone has right."""
+    only_second: tuple[int, ...]
+    tagged: tuple[Sequence[Tagged], Sequence[Tagged]]
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether strict F1 of the first is lower, and the whole interval of the difference is.
+
+        So small a fall as chance makes is none; on few sentences chance makes large ones.
+        """
+        interval = self.difference.interval
+        return self.difference.value < 0 and interval is not None and interval.high < 0
+
+    def describe_fall(self, other: str) -> str:
+        """How much lower the first is."""
+        spread = ""
+        if interval := self.difference.interval:
+            spread = f" (95 %: {100 * interval.low:+.2f} to {100 * interval.high:+.2f})"
+        return (
+            f"strict F1 {100 * self.first.f1:.2f} is {-100 * self.difference.value:.2f} points "
+            f"below that of {other}{spread}. Look at comparison.md."
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """All numbers, and the ids of the sentences that only one has right."""
+        told = ("first", "second", "difference", "by_label", "sentences", "mentions", "words")
+        ids = [one.sentence.id for one in self.tagged[0]]
+        agreements = {"sentences": self.sentences, "mentions": self.mentions, "words": self.words}
+        return {
+            **{name: as_json(getattr(self, name)) for name in told},
+            "kappa": self.kappa,
+            "correlations": {name: one.correlation for name, one in agreements.items()},
+            "only_first": [ids[number] for number in self.only_first],
+            "only_second": [ids[number] for number in self.only_second],
+        }
+
+    def to_markdown(self, *, names: tuple[str, str], n_examples: int = 10) -> str:
+        """A page; of the sentences that only one run has right, it shows the first ones."""
+        return to_markdown(list(_describe(self, names, n_examples=n_examples)))
+
+
+def compare(
+    first: Sequence[Tagged],
+    second: Sequence[Tagged],
+    *,
+    labels: Sequence[str] = (),
+    seed: int = 1,
+    replicates: int = 1000,
+) -> Comparison:
+    """Compare two runs; raises ``CorpusError`` unless they are on the same sentences, in order.
+
+    The bootstrap is paired: a replicate draws the same sentences (documents) for both.
+    """
+    _check_same(first, second)
+    counts = count_strict(first, labels), count_strict(second, labels)
+    names = tuple(dict.fromkeys((*counts[0].labels, *counts[1].labels)))
+    units = Units.choose([one.sentence.document_id for one in first])
+    columns = {str(n): _spread(one, names) for n, one in enumerate(counts)}
+    a, b = draw(columns, units, replicates=replicates, seed=seed).values()
+    right = [_right_sentences(run) for run in (first, second)]
+    words = [_word_labels(run) for run in (first, second)]
+    gold = np.array([plain(tag) for one in first for tag in one.sentence.tags])
+    return Comparison(
+        first=rate(a.sum())[0],
+        second=rate(b.sum())[0],
+        difference=subtract(a.sum(), b.sum(), units),
+        by_label={
+            label: (rate(one)[0], rate(other)[0], subtract(one, other, units))
+            for label, one, other in zip(names, _each(a), _each(b), strict=True)
+        },
+        sentences=Agreement.of(*right),
+        mentions=Agreement.of(*(_found_mentions(run) for run in (first, second))),
+        words=Agreement.of(words[0] == gold, words[1] == gold),
+        kappa=cohen_kappa(*words),
+        only_first=tuple(np.flatnonzero(right[0] & ~right[1]).tolist()),
+        only_second=tuple(np.flatnonzero(right[1] & ~right[0]).tolist()),
+        tagged=(first, second),
+    )
+
+
+def cohen_kappa(first: NDArray[np.str_], second: NDArray[np.str_]) -> float | None:
+    """(Agreement - chance) / (1 - chance), chance as if both chose by their shares (Cohen 1960)."""
+    if not len(first):
+        return None
+    names = np.unique(np.concatenate([first, second]))
+    shares = [np.array([np.mean(run == name) for name in names]) for run in (first, second)]
+    chance = float(shares[0] @ shares[1])
+    if chance >= 1:
+        return None
+    return float((np.mean(first == second) - chance) / (1 - chance))
+
+
+def _check_same(first: Sequence[Tagged], second: Sequence[Tagged]) -> None:
+    if len(first) != len(second) or not first:
+        raise CorpusError(
+            f"the runs are on {len(first):,} and {len(second):,} sentences. Compare runs on the "
+            "same sentences, one or more."
+        )
+    for one, other in zip(first, second, strict=True):
+        a, b = one.sentence, other.sentence
+        if (a.id, a.tokens, a.tags) != (b.id, b.tokens, b.tags):
+            raise CorpusError(
+                f"where the first run has the sentence {a.id}, the second has {b.id}, or other "
+                "words or gold tags in it. Compare runs on the same data set, in the same order."
+            )
+
+
+def _spread(counts: Counts, labels: Sequence[str]) -> NDArray[np.int64]:
+    """(N, L, 3) with columns for all labels."""
+    rows = np.zeros((len(counts.rows), len(labels), 3), np.int64)
+    rows[:, [labels.index(label) for label in counts.labels]] = counts.rows
+    return rows
+
+
+def _each(drawn: Drawn) -> list[Drawn]:
+    n_labels = len(drawn.totals)
+    return [drawn.sum(np.arange(n_labels) == number) for number in range(n_labels)]
+
+
+def _right_sentences(run: Sequence[Tagged]) -> Flags:
+    return np.array([gold_keys(one) == predicted_keys(one) for one in run], np.bool_)
+
+
+def _found_mentions(run: Sequence[Tagged]) -> Flags:
+    predicted = [set(predicted_keys(one)) for one in run]
+    keys = [
+        (key, found) for one, found in zip(run, predicted, strict=True) for key in gold_keys(one)
+    ]
+    return np.array([key in found for key, found in keys], np.bool_)
+
+
+def _word_labels(run: Sequence[Tagged]) -> NDArray[np.str_]:
+    return np.array([plain(tag) for one in run for tag in predicted_tags(one)])
+
+
+def _describe(found: Comparison, names: tuple[str, str], *, n_examples: int) -> list[Block]:
+    first, second = names
+    rows = [["strict F1", first, second, "difference", "95 %", "p"]]
+    rows.append(["all", *_cells(found.first, found.second, found.difference)])
+    rows += [[label, *_cells(*found.by_label[label])] for label in found.by_label]
+    blocks: list[Block] = [
+        Heading(f"{first} and {second}", 1),
+        Text(
+            f"On {len(found.tagged[0]):,} sentences. Differences in points, first minus second; "
+            f"the bootstrap is paired and draws {found.difference.unit}. The p of the labels "
+            "are not corrected for their number."
+        ),
+        Table(rows),
+        Heading("Do they agree?"),
+        _agreement_table(found, names),
+        Text(f"Cohen's kappa on the labels of words: {_decimal(found.kappa)}."),
+    ]
+    for name, numbers in ((first, found.only_first), (second, found.only_second)):
+        blocks.append(Heading(f"Only {name} has these right"))
+        shown = numbers[:n_examples]
+        blocks.append(Text(f"{len(shown)} of {len(numbers):,} sentences."))
+        if shown:
+            blocks.append(_example_table(found, names, shown))
+    return blocks
+
+
+def _cells(first: Rated, second: Rated, difference: Difference) -> list[str]:
+    interval = difference.interval
+    return [
+        f"{100 * first.f1:.2f}",
+        f"{100 * second.f1:.2f}",
+        f"{100 * difference.value:+.2f}",
+        f"{100 * interval.low:+.2f} to {100 * interval.high:+.2f}" if interval else "",
+        "" if difference.p is None else f"{difference.p:.3f}",
+    ]
+
+
+def _agreement_table(found: Comparison, names: tuple[str, str]) -> Table:
+    head = ["", "both right", *(f"only {name} right" for name in names), "both wrong"]
+    rows = [[*head, "correlation of errors"]]
+    for name in ("sentences", "mentions", "words"):
+        one: Agreement = getattr(found, name)
+        numbers = (one.both_right, one.only_first, one.only_second, one.both_wrong)
+        rows.append([name, *(f"{n:,}" for n in numbers), _decimal(one.correlation)])
+    return Table(rows)
+
+
+def _decimal(value: float | None) -> str:
+    return "not defined" if value is None else f"{value:.3f}"
+
+
+def _example_table(found: Comparison, names: tuple[str, str], numbers: Sequence[int]) -> Table:
+    rows = [["sentence", "words", "gold", *names]]
+    for number in numbers:
+        one, other = (run[number] for run in found.tagged)
+        words = one.sentence.tokens
+        spans = [gold_keys(one), predicted_keys(one), predicted_keys(other)]
+        cells = [
+            "; ".join(f"{' '.join(words[start:end])} ({label})" for start, end, label in keys)
+            for keys in spans
+        ]
+        rows.append([one.sentence.id, " ".join(words), *cells])
+    return Table(rows, n_texts=5)

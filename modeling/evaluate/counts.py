@@ -1,0 +1,144 @@
+"""What is right, predicted and gold in each sentence: the rows that all scores are sums of.
+
+Shapes: N sentences, L labels, 3 counts: correct, predicted, gold.
+
+Strict: a span counts as right if both its ends and its label are, and an I- that goes on with
+nothing is no part of a span. Lenient: tags are read as the ``conlleval`` script and ``seqeval`` by
+default do, where such an I- opens a span. Words: each word that has a label, B- and I- taken off
+(token F1 as for LER: micro over all words, O left out). F1 is 0 where it is 0/0 (B-N11).
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from corpora.document import TokenSpan
+from corpora.errors import InvalidDocumentError
+from corpora.matching.sequences import Score
+from corpora.tagging import from_iob2, to_iob2
+from modeling.data.predictions import Tagged
+
+Numbers = NDArray[np.int64]
+Reals = NDArray[np.float64]
+Key = tuple[int, int, str]
+"""A span: its first word, after its last one, its label."""
+
+CORRECT, PREDICTED, GOLD = range(3)
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Of each sentence and label."""
+
+    labels: tuple[str, ...]  # (L,)
+    rows: Numbers  # (N, L, 3)
+
+    def micro(self, *, without: Sequence[str] = ()) -> Numbers:
+        """(N, 3): all labels together, but for some."""
+        kept = [label not in without for label in self.labels]
+        return np.asarray(self.rows[:, kept].sum(axis=1))
+
+
+def strict_f1(tagged: Sequence[Tagged]) -> float:
+    """Strict micro F1 of all labels: for choosing an epoch."""
+    return score(count_strict(tagged).micro().sum(axis=0)).f1
+
+
+def score(counts: Numbers) -> Score:
+    """(3,) as a score."""
+    correct, predicted, gold = map(int, counts)
+    return Score(correct=correct, predicted=predicted, gold=gold)
+
+
+def f1_of(counts: NDArray[np.int64] | Reals) -> Reals:
+    """(…, 3) to (…): 2 correct / (predicted + gold), 0 where nothing is predicted or gold."""
+    total = counts[..., PREDICTED] + counts[..., GOLD]
+    return np.asarray(2 * counts[..., CORRECT] / np.where(total == 0, 1, total), np.float64)
+
+
+def all_labels(tagged: Iterable[Tagged], labels: Sequence[str] = ()) -> tuple[str, ...]:
+    """These labels, then others that are gold or predicted, by the alphabet."""
+    found = {tag[2:] for one in tagged for tag in (*one.sentence.tags, *one.tags) if tag != "O"}
+    found |= {span.label for one in tagged for span in one.spans}
+    return (*dict.fromkeys(labels), *sorted(found.difference(labels)))
+
+
+def count_strict(tagged: Sequence[Tagged], labels: Sequence[str] = ()) -> Counts:
+    """Spans whose ends and label are right; labels beyond those given are appended."""
+    pairs = ((gold_keys(one), predicted_keys(one)) for one in tagged)
+    return _count(pairs, all_labels(tagged, labels), len(tagged))
+
+
+def count_lenient(tagged: Sequence[Tagged], labels: Sequence[str] = ()) -> Counts:
+    """The same for gold and predicted tags that are read leniently."""
+    read = partial(from_iob2, strict=False)
+    pairs = ((_keys(read(one.sentence.tags)), _keys(read(predicted_tags(one)))) for one in tagged)
+    return _count(pairs, all_labels(tagged, labels), len(tagged))
+
+
+def count_words(tagged: Sequence[Tagged], labels: Sequence[str] = ()) -> Counts:
+    """Words that have a label, B- and I- taken off."""
+    pairs = ((_word_keys(one.sentence.tags), _word_keys(predicted_tags(one))) for one in tagged)
+    return _count(pairs, all_labels(tagged, labels), len(tagged))
+
+
+def gold_keys(one: Tagged) -> list[Key]:
+    """The gold spans of a sentence, strictly read, in order."""
+    return _keys(from_iob2(one.sentence.tags))
+
+
+def predicted_keys(one: Tagged) -> list[Key]:
+    """The predicted spans; ``InvalidDocumentError`` unless they are in order and disjoint."""
+    end = 0
+    for span in one.spans:
+        if span.start < end or span.end > len(one.sentence.tokens):
+            raise InvalidDocumentError(
+                f"{one.sentence.id}: the predicted span {span.start}:{span.end} ({span.label}) "
+                f"overlaps the one before or leaves the {len(one.sentence.tokens)} words. Decode "
+                "to disjoint spans, in order."
+            )
+        end = span.end
+    return _keys(one.spans)
+
+
+def predicted_tags(one: Tagged) -> Sequence[str]:
+    """The tags that were decoded, valid or not; or else those of the spans."""
+    if one.tags and len(one.tags) != len(one.sentence.tokens):
+        raise InvalidDocumentError(
+            f"{one.sentence.id}: {len(one.tags)} predicted tags for "
+            f"{len(one.sentence.tokens)} words. Decode one tag for each."
+        )
+    return one.tags or to_iob2(one.spans, len(one.sentence.tokens))
+
+
+def _keys(spans: Iterable[TokenSpan]) -> list[Key]:
+    return [(span.start, span.end, span.label) for span in spans]
+
+
+def _word_keys(tags: Sequence[str]) -> list[Key]:
+    return [(n, n + 1, tag[2:]) for n, tag in enumerate(tags) if tag != "O"]
+
+
+def _count(pairs: Iterable[tuple[list[Key], list[Key]]], labels: tuple[str, ...], n: int) -> Counts:
+    rows = np.zeros((n, len(labels), 3), np.int64)
+    ids = {label: id for id, label in enumerate(labels)}
+    places = np.array(list(_places(pairs, ids)), np.int64).reshape(-1, 3)
+    np.add.at(rows, tuple(places.T), 1)
+    return Counts(labels, rows)
+
+
+def _places(
+    pairs: Iterable[tuple[list[Key], list[Key]]], ids: dict[str, int]
+) -> Iterator[tuple[int, int, int]]:
+    """Sentence, label and which count, for each that is to be raised by one."""
+    for number, (gold, predicted) in enumerate(pairs):
+        right = set(gold)
+        for key in gold:
+            yield number, ids[key[2]], GOLD
+        for key in predicted:
+            yield number, ids[key[2]], PREDICTED
+            if key in right:
+                yield number, ids[key[2]], CORRECT

@@ -1,0 +1,125 @@
+"""Counts with names: what an evaluation says of a set of spans, with an interval.
+
+Shapes: N sentences, L labels, K sets of counts, R replicates.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from corpora.matching.sequences import Score
+from modeling.evaluate.counts import GOLD, PREDICTED, Numbers, Reals, f1_of
+from modeling.evaluate.intervals import (
+    Difference,
+    Interval,
+    Units,
+    normal_interval,
+    paired_difference,
+    percentiles,
+    resample,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rated(Score):
+    """Counts, what follows from them, and how sure F1 is."""
+
+    interval: Interval | None = None
+    """Of F1, by the bootstrap; None: without replicates."""
+
+    @property
+    def normal(self) -> tuple[float, float] | None:
+        """The interval of F1 by the normal approximation."""
+        return normal_interval(self.f1, self.gold)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scores:
+    """Of all sentences, in one way of counting."""
+
+    micro: Rated
+    without: Rated | None
+    """Micro over the other labels, where some are left out."""
+    macro_f1: float
+    """Mean over the labels that are gold or predicted somewhere."""
+    macro_interval: Interval | None
+    by_label: Mapping[str, Rated]
+    """In the order of their ids; labels that are neither gold nor predicted as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """K sets of counts: summed over all sentences, and over those of each replicate."""
+
+    totals: Reals  # (K, 3)
+    replicates: Reals  # (R, K, 3)
+
+    def sum(self, chosen: NDArray[np.bool_] | None = None) -> "Drawn":
+        """All sets, or some, as one."""
+        kept = slice(None) if chosen is None else chosen
+        return Drawn(
+            self.totals[kept].sum(axis=0, keepdims=True),
+            self.replicates[:, kept].sum(axis=1, keepdims=True),
+        )
+
+
+def draw(
+    columns: Mapping[str, Numbers], units: Units, *, replicates: int = 1000, seed: int = 1
+) -> dict[str, Drawn]:
+    """Sum (N, K, 3) counts, each K its own; all in the same replicates."""
+    flat = np.concatenate([rows.reshape(len(rows), -1) for rows in columns.values()], axis=1)
+    totals = flat.sum(axis=0).astype(np.float64)
+    sums = resample(flat, units, replicates=replicates, seed=seed)
+    drawn, start = {}, 0
+    for name, rows in columns.items():
+        end = start + rows.shape[1] * 3
+        shape = rows.shape[1:]
+        drawn[name] = Drawn(
+            totals[start:end].reshape(shape), sums[:, start:end].reshape(len(sums), *shape)
+        )
+        start = end
+    return drawn
+
+
+def rate(drawn: Drawn) -> list[Rated]:
+    """K ratings."""
+    f1 = _defined_f1(drawn.replicates)
+    return [
+        Rated(correct=int(c), predicted=int(p), gold=int(g), interval=percentiles(column))
+        for (c, p, g), column in zip(drawn.totals, f1.T, strict=True)
+    ]
+
+
+def rate_labels(drawn: Drawn, labels: Sequence[str], *, without: Sequence[str] = ()) -> Scores:
+    """All that is said of the counts of labels; some are left out of one of the ratings."""
+    kept = np.array([label not in without for label in labels], np.bool_)
+    value = _macro(drawn.totals[None])[0]
+    return Scores(
+        micro=rate(drawn.sum())[0],
+        without=rate(drawn.sum(kept))[0] if without else None,
+        macro_f1=0.0 if np.isnan(value) else float(value),
+        macro_interval=percentiles(_macro(drawn.replicates)),
+        by_label=dict(zip(labels, rate(drawn), strict=True)),
+    )
+
+
+def subtract(drawn: Drawn, other: Drawn, units: Units) -> Difference:
+    """F1 of one set of counts minus that of another, of the same sentences and replicates."""
+    values = f1_of(drawn.totals[0]) - f1_of(other.totals[0])
+    replicates = f1_of(drawn.replicates[:, 0]) - f1_of(other.replicates[:, 0])
+    return paired_difference(float(values), replicates, units)
+
+
+def _defined_f1(counts: Reals) -> Reals:
+    """(…, 3) to (…): F1, NaN where nothing is gold or predicted."""
+    exists = counts[..., PREDICTED] + counts[..., GOLD] > 0
+    return np.where(exists, f1_of(counts), np.nan)
+
+
+def _macro(counts: Reals) -> Reals:
+    """(R, L, 3) to (R,): the mean of what is defined, NaN where nothing is."""
+    f1 = _defined_f1(counts)
+    n_defined = np.count_nonzero(~np.isnan(f1), axis=1)
+    return np.where(n_defined, np.nansum(f1, axis=1) / np.maximum(n_defined, 1), np.nan)

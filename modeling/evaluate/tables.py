@@ -1,0 +1,263 @@
+"""Tables of many evaluations: a row and a column for what was set, a cell for what was scored.
+
+Example, heads by data set (as NEISS paper, Table 8):
+  ``table(read_evaluations(Path("runs")), rows="head.kind", columns="dataset").to_markdown()``
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from corpora.errors import CorpusError, UsageError
+from corpora.system.parsing import parse_json
+from modeling.evaluate.intervals import Spread
+from modeling.evaluate.pages import Block, Text, to_markdown
+from modeling.evaluate.pages import Table as PageTable
+from modeling.evaluate.report import VERSION
+
+Names = str | Sequence[str]
+FILE: Final = "evaluation.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """An evaluation on disk: one or more runs that differ in their seeds."""
+
+    folder: Path
+    title: str
+    settings: Mapping[str, Any]
+    runs: Mapping[str, Mapping[str, Any]]
+    """``Evaluation.to_json``, by the names of the runs."""
+
+    def setting(self, name: str) -> str | None:
+        """What was set, as text; groups are passed with dots; None: there is no such setting."""
+        if name in self.flat:
+            return self.flat[name]
+        return {"title": self.title, "folder": str(self.folder)}.get(name)
+
+    @property
+    def flat(self) -> dict[str, str]:
+        """All settings by their names with dots."""
+        return dict(_flatten(self.settings))
+
+
+def read_evaluations(folder: Path) -> list[Finished]:
+    """Read every ``evaluation.json`` below a folder; ``CorpusError`` where there is none."""
+    return find_evaluations([folder])[0]
+
+
+def find_evaluations(folders: Sequence[Path]) -> tuple[list[Finished], list[Path]]:
+    """Read those below some folders, each once; returns them, and the folders that hold none.
+
+    Raises ``CorpusError`` where none of them holds any, or one is not there.
+    """
+    found: dict[Path, Path] = {}
+    empty = []
+    for folder in folders:
+        if not folder.is_dir():
+            raise CorpusError(f"{folder}: is no folder. Name runs that were evaluated.")
+        paths = {path.resolve(): path for path in sorted(folder.rglob(FILE))}
+        empty += [] if paths else [folder]
+        found |= {place: path for place, path in paths.items() if place not in found}
+    if not found:
+        raise CorpusError(
+            f"{', '.join(map(str, folders))}: holds no {FILE}. Evaluate something first: "
+            "python -m modeling.evaluate RUN --ner DIR."
+        )
+    return [_read(path) for path in found.values()], empty
+
+
+def _read(path: Path) -> Finished:
+    try:
+        read = parse_json(path.read_text(encoding="utf-8"))
+        version = read["version"]
+        if version == VERSION:
+            return Finished(
+                folder=path.parent,
+                title=read["title"],
+                settings=read["settings"],
+                runs=read["runs"],
+            )
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise CorpusError(f"{path}: is no evaluation ({error!r}). Evaluate again.") from error
+    raise CorpusError(f"{path}: has version {version}, not {VERSION}. Evaluate again.")
+
+
+def _flatten(settings: Mapping[str, Any], before: str = "") -> list[tuple[str, str]]:
+    flat = []
+    for name, value in settings.items():
+        if isinstance(value, Mapping):
+            flat += _flatten(value, f"{before}{name}.")
+        else:
+            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            flat.append((before + name, text))
+    return flat
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """The runs of a row and column."""
+
+    spread: Spread
+    """Over all runs; with ``mean_over`` over the means of its values."""
+    n: int
+    """Runs, or values of ``mean_over``."""
+    expected: int
+    """As many as other cells have."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultTable:
+    """Rows and columns in order, and the cells that there are."""
+
+    title: str
+    rows: Sequence[str]
+    columns: Sequence[str]
+    cells: Mapping[tuple[str, str], Cell]
+    notes: Sequence[str]
+
+    def to_markdown(self) -> str:
+        """A table and its notes; a cell is mean ± sample deviation (n), in percent."""
+        lines = [["", *self.columns]]
+        lines += [[row, *(self._show(row, column) for column in self.columns)] for row in self.rows]
+        blocks: list[Block] = [Text(self.title), PageTable(lines), *map(Text, self.notes)]
+        return to_markdown(blocks)
+
+    def _show(self, row: str, column: str) -> str:
+        cell = self.cells.get((row, column))
+        if cell is None:
+            return ""
+        n = f"{cell.n} of {cell.expected}" if cell.n < cell.expected else f"{cell.n}"
+        return f"{cell.spread} ({n})"
+
+    def to_tsv(self) -> str:
+        """A line for each cell: row, column, mean, deviation, n, all values."""
+        lines = ["row\tcolumn\tmean\tdeviation\tn\tvalues"]
+        for row in self.rows:
+            for column in self.columns:
+                if cell := self.cells.get((row, column)):
+                    spread = cell.spread
+                    deviation = "" if spread.deviation is None else repr(spread.deviation)
+                    values = " ".join(map(repr, spread.values))
+                    lines.append(
+                        f"{row}\t{column}\t{spread.mean!r}\t{deviation}\t{cell.n}\t{values}"
+                    )
+        return "\n".join(lines) + "\n"
+
+
+def table(
+    evaluations: Sequence[Finished],
+    *,
+    rows: Names,
+    columns: Names,
+    value: str = "strict_f1",
+    mean_over: str | None = None,
+) -> ResultTable:
+    """Arrange scores by what was set.
+
+    ``rows`` and ``columns`` name settings, with dots in groups (``head.kind``), one or several;
+    ``title`` and ``folder`` name an evaluation's own. ``value`` is a score (``Evaluation.scores``)
+    or a path with dots in what ``Evaluation.to_json`` gives (``strict.by_label.PER.f1``). With
+    ``mean_over``, a cell is the mean over the values of one more setting (data sets, say) of the
+    means of runs. Raises ``UsageError`` for names that no evaluation knows.
+    """
+    names = {"rows": _listed(rows), "columns": _listed(columns)}
+    wanted = [*names["rows"], *names["columns"], *([mean_over] if mean_over else [])]
+    _check(evaluations, wanted)
+    groups: defaultdict[tuple[str, str], list[Finished]] = defaultdict(list)
+    for one in evaluations:
+        groups[_key(one, names["rows"]), _key(one, names["columns"])].append(one)
+    spreads = {key: _spread(group, value, mean_over) for key, group in groups.items()}
+    expected = max((len(spread.values) for spread in spreads.values()), default=0)
+    return ResultTable(
+        title=f"{value}: mean ± sample deviation (n), in percent",
+        rows=_sorted({row for row, _ in groups}),
+        columns=_sorted({column for _, column in groups}),
+        cells={key: Cell(s, len(s.values), expected) for key, s in spreads.items()},
+        notes=_notes(groups.values(), value=value, wanted=wanted, mean_over=mean_over),
+    )
+
+
+def _listed(names: Names) -> list[str]:
+    return [names] if isinstance(names, str) else list(names)
+
+
+def _check(evaluations: Sequence[Finished], names: Sequence[str]) -> None:
+    known = dict.fromkeys(name for one in evaluations for name in one.flat)
+    for name in names:
+        if name not in known and name not in {"title", "folder"}:
+            raise UsageError(
+                f"{name}: no evaluation has this setting. There are title, folder, "
+                f"{', '.join(known)}."
+            )
+
+
+def _key(one: Finished, names: Sequence[str]) -> str:
+    return " · ".join(one.setting(name) or "not set" for name in names)
+
+
+def _spread(group: Sequence[Finished], value: str, mean_over: str | None) -> Spread:
+    if mean_over is None:
+        return Spread.of([number for one in group for number in _values(one, value)])
+    parts: defaultdict[str, list[float]] = defaultdict(list)
+    for one in group:
+        parts[_key(one, [mean_over])] += _values(one, value)
+    return Spread.of([Spread.of(numbers).mean for _, numbers in sorted(parts.items())])
+
+
+def _values(one: Finished, value: str) -> list[float]:
+    return [_value(run, value, where=f"{one.folder}, run {name}") for name, run in one.runs.items()]
+
+
+def _value(run: Mapping[str, Any], value: str, *, where: str) -> float:
+    if value in run["scores"]:
+        return float(run["scores"][value])
+    found: Any = run
+    for name in value.split("."):
+        found = found.get(name) if isinstance(found, Mapping) else None
+    if isinstance(found, bool) or not isinstance(found, int | float):
+        raise UsageError(
+            f"{value}: is no score of {where}. There are {', '.join(run['scores'])}, and numbers "
+            "by their path: strict.by_label.LABEL.f1, floor.score.f1."
+        )
+    return float(found)
+
+
+def _sorted(names: set[str]) -> list[str]:
+    """Numbers by their size, then texts by the alphabet."""
+
+    def place(name: str) -> tuple[bool, float, str]:
+        try:
+            return False, float(name), name
+        except ValueError:
+            return True, 0.0, name
+
+    return sorted(names, key=place)
+
+
+def _notes(
+    groups: Iterable[Sequence[Finished]],
+    *,
+    value: str,
+    wanted: Sequence[str],
+    mean_over: str | None,
+) -> list[str]:
+    """What a reader must know: what else differs inside cells, what cells the means are of."""
+    notes = []
+    differing: dict[str, None] = {}
+    for group in groups:
+        names = dict.fromkeys(name for one in group for name in one.flat)
+        for name in names:
+            if name not in wanted and len({one.setting(name) for one in group}) > 1:
+                differing[name] = None
+    if differing:
+        notes.append(f"Runs of one cell differ also in: {', '.join(differing)}.")
+    if mean_over:
+        notes.append(
+            f"Means over the values of {mean_over} of the means of runs of {value}; ± is the "
+            "deviation of these values, n their number."
+        )
+    return notes

@@ -1,0 +1,227 @@
+"""The card of a model: what it is, what it learned from, how well it does, what it is not for.
+
+Everything in it is read from the manifests beside the model (``run.json``) and from the reports of
+its run (``evaluation.json``); what nobody wrote down is said to be unknown.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from corpora.errors import CorpusError
+from corpora.system.parsing import parse_json, read_json
+from modeling.evaluate.pages import Block, Heading, Items, Listing, Table, Text, to_markdown
+
+FILE: Final = "README.md"
+MANIFEST: Final = "run.json"
+_UNKNOWN: Final = "not stated"
+_COMPARED: Final = ("head", "gazetteer", "optimizer")
+_LIMITS: Final = """\
+Predictions are no facts: a name that is found has a probability, and who relies on it should set a
+threshold, or look at each.
+
+The scores hold for text like that of the test set. On other times, places, genres and spellings
+they are lower, and nobody has measured by how much unless a table here says so.
+
+Names that the training data has are found more often than new ones, and kinds of names that it
+lacks are not found at all.
+
+Not for decisions about people: the data says who is mentioned, not who someone is."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class About:
+    """What only a person can say."""
+
+    name: str
+    licence: str = ""
+    """Of the model, as an SPDX id."""
+    data_licence: str = ""
+    language: str = ""
+    """BCP 47 tags with commas."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Model:
+    """What a card tells of."""
+
+    what: str
+    """A sentence."""
+    usage: Sequence[str]
+    """Python that works."""
+    n_parameters: int
+    manifest: Mapping[str, Any] = field(default_factory=dict)
+    """``run.json``; empty: there is none."""
+    labels: Sequence[str] = ()
+    evaluations: Sequence[Mapping[str, Any]] = ()
+    """The parts of ``evaluation.json`` that are of this model."""
+    library: str = "onoma"
+    notes: Sequence[str] = ()
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """``run.json`` beside a model, or nothing."""
+    file = folder / MANIFEST
+    return dict(read_json(file)) if file.is_file() else {}
+
+
+def read_evaluations(run: Path, name: str, manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The reports in RUN/evaluation that score this tagger, in the order of their folders.
+
+    A report has a tagger by its trial (``seed-1``), and must have been made with its encoder, its
+    data and its settings. Raises ``CorpusError`` for a damaged one.
+    """
+    found = []
+    for file in sorted((run / "evaluation").rglob("evaluation.json")):
+        try:
+            report = parse_json(file.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise CorpusError(f"{file}: damaged ({error}). Make the report again.") from error
+        if set(report) >= {"runs", "settings", "scores"}:
+            own = report["runs"].get(name.rsplit("/", maxsplit=1)[-1] or "tagger")
+            if own and _made_with(manifest).items() <= report["settings"].items():
+                found.append({**report, "own": own})
+    return found
+
+
+def _made_with(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """What a report of a tagger says of it, as ``run.json`` beside the tagger has it."""
+    config = manifest.get("config", {})
+    training = {name: n for name, n in config.get("training", {}).items() if name != "seed"}
+    return {
+        **{part: config.get(part) for part in _COMPARED},
+        "training": training,
+        "encoder": (manifest.get("init_from") or {}).get("name"),
+        "trained_on": manifest.get("data", {}).get("ner"),
+    }
+
+
+def write_card(model: Model, about: About, folder: Path) -> None:
+    """Write ``README.md`` with the front matter that model hubs read."""
+    text = f"{_front(model, about)}\n{to_markdown(list(_blocks(model, about)))}"
+    (folder / FILE).write_text(text, encoding="utf-8", newline="\n")
+
+
+def _front(model: Model, about: About) -> str:
+    """YAML; its strings are written as JSON, which is YAML."""
+    lines: dict[str, Any] = {"library_name": model.library}
+    if about.language:
+        lines["language"] = [tag.strip() for tag in about.language.split(",")]
+    if about.licence:
+        lines["license"] = about.licence.lower()
+    lines["tags"] = ["onoma"]
+    if model.labels:
+        lines["pipeline_tag"] = "token-classification"
+        lines["tags"] = ["named-entity-recognition", "onoma"]
+    body = (f"{name}: {json.dumps(value, ensure_ascii=False)}\n" for name, value in lines.items())
+    return f"---\n{''.join(body)}---\n"
+
+
+def _blocks(model: Model, about: About) -> Iterator[Block]:
+    yield Heading(about.name, 1)
+    yield Text(f"{model.what} {model.n_parameters:,} parameters.")
+    yield Heading("Use")
+    yield Listing("\n".join(model.usage))
+    if model.notes:
+        yield Items(model.notes)
+    if model.labels:
+        yield Heading("Labels")
+        yield Text(", ".join(model.labels))
+    yield Heading("Data")
+    yield Items(list(_data(model, about)))
+    yield Heading("Training")
+    yield Items(list(_training(model.manifest)))
+    if config := model.manifest.get("config"):
+        yield Listing(json.dumps(config, indent=1, ensure_ascii=False))
+    yield Heading("Scores")
+    yield from _scores(model)
+    if model.labels:
+        yield Heading("Intended use and limits")
+        yield Text("To find names in running text, for editions, catalogues and research.")
+        yield Items(_LIMITS.split("\n\n"))
+    yield Heading("Licence")
+    yield Text(f"Of the model: {about.licence or _UNKNOWN}.")
+
+
+def _data(model: Model, about: About) -> Iterator[str]:
+    manifest, data = model.manifest, model.manifest.get("data", {})
+    yield f"Trained on: {data.get('ner') or _examples(manifest) or _UNKNOWN}"
+    for identity in manifest.get("examples") or ():
+        for what, value in identity.items():
+            if isinstance(value, str | int):
+                yield f"{what}: {value}"
+    for split in ("train", "dev"):
+        if counts := data.get(split):
+            yield f"{split}: " + ", ".join(f"{n:,} {name}" for name, n in counts.items() if n)
+    yield f"Licence of the data: {about.data_licence or _UNKNOWN}"
+
+
+def _examples(manifest: Mapping[str, Any]) -> str:
+    n = len(manifest.get("examples") or ())
+    return f"{n} dataset{'s' * (n > 1)} of examples, by their hashes:" if n else ""
+
+
+def _training(manifest: Mapping[str, Any]) -> Iterator[str]:
+    if not manifest:
+        yield f"Settings, versions: {_UNKNOWN} (there is no {MANIFEST} beside the model)"
+        return
+    yield f"Recipe: {manifest.get('recipe') or _UNKNOWN}"
+    if begun := manifest.get("init_from"):
+        hashes = ", ".join(f"{file} {sha256}" for file, sha256 in begun["sha256"].items())
+        yield f"Begun with: {begun['name']} (sha256: {hashes})"
+    if versions := manifest.get("versions"):
+        yield "Versions: " + ", ".join(f"{name} {number}" for name, number in versions.items())
+
+
+def _scores(model: Model) -> Iterator[Block]:
+    dev = model.manifest.get("dev", {})
+    if (f1 := dev.get("strict_f1")) is not None:
+        yield Text(
+            f"Strict F1 on dev {f1:.4f} (epoch {dev.get('epoch')}), by which the epoch was chosen: "
+            "no test."
+        )
+    if not model.evaluations:
+        yield Text("No test was scored: python -m modeling.evaluate makes a report.")
+    for report in model.evaluations:
+        yield from _report(report)
+
+
+def _report(report: Mapping[str, Any]) -> Iterator[Block]:
+    own, settings = report["own"], report["settings"]
+    yield Heading(f"{settings.get('dataset')}, {settings.get('split')}", 3)
+    yield Text(
+        f"{own['n_sentences']:,} sentences, decoder {settings.get('decoder')}. Strict: both ends "
+        f"and the label must be right. Intervals of 95 % by bootstrap over {own['unit']} "
+        f"({own['replicates']:,} replicates)."
+    )
+    rows = [["", "precision", "recall", "F1", "from", "to", "gold", "found"]]
+    strict = own["strict"]
+    for name, score in (("all", strict["micro"]), *strict["by_label"].items()):
+        numbers = [score["precision"], score["recall"], score["f1"], *_interval(score)]
+        rows.append([name, *map(_number, numbers), f"{score['gold']:,}", f"{score['predicted']:,}"])
+    yield Table(rows)
+    if own.get("floor"):
+        yield Text(
+            "Looking up the names of the training data, without a model, scores "
+            f"{own['floor']['score']['f1']:.4f}."
+        )
+    spread = report["scores"].get("strict_f1", {})
+    if spread.get("deviation") is not None:
+        yield Text(
+            f"Over {len(spread['values'])} runs with other seeds: {spread['mean']:.4f} ± "
+            f"{spread['deviation']:.4f}."
+        )
+    yield Text(
+        f"Expected calibration error of the names found: {_number(own['scores']['ece']) or 'none'}."
+    )
+
+
+def _interval(score: Mapping[str, Any]) -> tuple[float | None, float | None]:
+    found = score.get("interval") or {}
+    return found.get("low"), found.get("high")
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.4f}"

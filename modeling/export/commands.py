@@ -1,0 +1,203 @@
+"""What ``python -m modeling.export`` does: a model, in one of three forms, with its card."""
+
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from torch import nn
+
+from corpora.datasets.shards import write_json
+from corpora.entities.exports import tokenizer_vocabulary
+from corpora.system.files import take_away
+from corpora.tokenization.tokenizers import Tokenizer
+from modeling.config import ConfigError
+from modeling.export import usage
+from modeling.export.card import (
+    FILE,
+    MANIFEST,
+    About,
+    Model,
+    read_evaluations,
+    read_manifest,
+    write_card,
+)
+from modeling.export.onnx_model import Scorer, chain_of, export_onnx, scorer_of
+from modeling.finetune.base import CONFIG, find_model
+from modeling.finetune.summary import find_tagger, has_tagger
+from modeling.huggingface import export, read_pretrained
+from modeling.huggingface.exporting import depends_on_spaces, save_tokenizer
+from modeling.huggingface.taggers import export_tagger
+from modeling.models.pretraining import PretrainingModel
+from modeling.models.tagging import TaggingModel
+from modeling.predict.archive import files_in, pack
+from modeling.training.sources import ENTITIES, read_entities
+
+Form = Literal["huggingface", "onnx"]
+_PARENTS = 3  # folders above a tagger in which its run may be
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What is asked for."""
+
+    model: Path
+    output: Path | None = None
+    archive: Path | None = None
+    form: Form = "huggingface"
+    has_heads: bool = True
+    about: About
+
+
+def run(request: Request) -> Iterator[str]:
+    """Write the folder or the file, and say what came of it in lines."""
+    tell = _export_tagger if has_tagger(request.model) else _export_pretrained
+    if request.archive is not None:
+        yield from _write_archive(request)
+    elif request.output is not None:
+        with _appearing(request.output) as folder:
+            lines = tell(request, folder, request.output)
+        yield f"made {request.output}"
+        yield from lines
+
+
+@contextmanager
+def _appearing(output: Path) -> Iterator[Path]:
+    """A folder that has its name when all is written, and is gone if something fails."""
+    partial = output.with_name(f".{output.name}.partial")
+    take_away(partial)
+    try:
+        yield partial
+        partial.rename(output)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _export_tagger(request: Request, folder: Path, output: Path) -> list[str]:
+    found = find_tagger(request.model)
+    model = TaggingModel.load(found.path).eval()
+    config, path, name = model.config, str(output), output.name
+    if request.form == "onnx":
+        scorer = scorer_of(model)
+        worst = export_onnx(scorer, folder, chain_of(model))
+        save_tokenizer(Tokenizer.open(found.path), folder)
+        code = usage.of_onnx(name, with_words="words" in scorer.inputs)
+        notes, library = usage.notes_on_onnx(worst), "onnx"
+        loads = f"onnxruntime.InferenceSession({str(output / 'model.onnx')!r})"
+    else:
+        architecture = export_tagger(model, folder, found.path)
+        code, notes = usage.of_transformers(name, config.head)
+        library, loads = "transformers", f"transformers.{architecture}.from_pretrained({path!r})"
+    if depends_on_spaces(folder):
+        notes = [*notes, usage.SPACES]
+    if config.data.context != "none":
+        notes = [*notes, usage.WITHOUT_CONTEXT]
+    card = _card_of_tagger(request, model, code=code, library=library, notes=notes)
+    write_card(card, request.about, folder)
+    return [f"next {loads}"]
+
+
+def _card_of_tagger(
+    request: Request, model: TaggingModel, *, code: str, library: str, notes: Sequence[str] = ()
+) -> Model:
+    found = find_tagger(request.model)
+    manifest, config = read_manifest(found.path), model.config
+    begun = (manifest.get("init_from") or {}).get("name")
+    encoder = f"the encoder {begun}" if begun else "an encoder"
+    shape = f"{config.encoder.n_layers} layers, {config.encoder.width} wide"
+    return Model(
+        what=f"Finds names in text: a {config.head.kind} head on {encoder} ({shape}, "
+        f"{config.encoder.attention} attention).",
+        usage=code.splitlines(),
+        n_parameters=_count(model),
+        manifest=manifest,
+        labels=config.labels,
+        evaluations=read_evaluations(_run_of(request.model), found.name, manifest),
+        library=library,
+        notes=notes,
+    )
+
+
+def _run_of(path: Path) -> Path:
+    """The folder with the reports: that of a run, or above a tagger of one."""
+    resolved = path.resolve()
+    above = [resolved, *resolved.parents][: _PARENTS + 1]
+    return next((folder for folder in above if (folder / "evaluation").is_dir()), path)
+
+
+def _export_pretrained(request: Request, folder: Path, output: Path) -> list[str]:
+    source = find_model(request.model)
+    if request.form == "onnx":
+        given = read_pretrained(source)
+        scorer = Scorer(given.build().eval().encoder, None, n_features=0)
+        export_onnx(scorer, folder)
+        save_tokenizer(Tokenizer.open(source), folder)
+        code = usage.of_onnx(output.name, with_words="words" in scorer.inputs)
+        write_card(_card_of_encoder(source, scorer, code, "onnx"), request.about, folder)
+        return [f"next onnxruntime.InferenceSession({str(output / 'model.onnx')!r})"]
+    model = PretrainingModel.load(source)
+    export(model, folder, source, has_heads=request.has_heads)
+    if model.config.encoder.n_entities and (source / ENTITIES).is_file():
+        names = tokenizer_vocabulary(read_entities(source / ENTITIES).to_pylist())
+        write_json(folder / "entity_vocab.json", names)
+    loader = "AutoModelForMaskedLM" if request.has_heads else "AutoModel"
+    load = f"transformers.{loader}.from_pretrained"
+    code = f"import transformers\n\nmodel = {load}({output.name!r})"
+    write_card(_card_of_encoder(source, model, code, "transformers"), request.about, folder)
+    return [f"next {load}({str(output)!r})"]
+
+
+def _card_of_encoder(source: Path, model: nn.Module, *how: str) -> Model:
+    code, library = how
+    return Model(
+        what="An encoder of text.",
+        usage=code.splitlines(),
+        n_parameters=_count(model),
+        manifest=read_manifest(source),
+        library=library,
+    )
+
+
+def _count(model: nn.Module) -> int:
+    """Parameters, each once."""
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+def _write_archive(request: Request) -> Iterator[str]:
+    assert request.archive is not None  # noqa: S101 - or nobody asks
+    archive = request.archive
+    if has_tagger(request.model):
+        folder = find_tagger(request.model).path
+        files = files_in(folder)
+        tagger = TaggingModel.load(folder)
+        code = usage.ARCHIVED_TAGGER.format(path=f"{request.about.name}.onoma")
+        card, who = _card_of_tagger(request, tagger, code=code, library="onoma"), "Tagger"
+    else:
+        folder = find_model(request.model)
+        files, who = _files_of_encoder(folder), "Encoder"
+        code = usage.ARCHIVED_ENCODER.format(path=f"{request.about.name}.onoma")
+        card = _card_of_encoder(folder, read_pretrained(folder).build(), code, "onoma")
+    with tempfile.TemporaryDirectory() as temporary:
+        write_card(card, request.about, Path(temporary))
+        pack({**files, FILE: Path(temporary) / FILE}, archive)
+    yield f"made {archive} ({archive.stat().st_size:,} bytes)"
+    yield f"next modeling.{who}.load({str(archive)!r})"
+
+
+def _files_of_encoder(folder: Path) -> dict[str, Path]:
+    """What an encoder is loaded from; not what a run goes on from."""
+    names: set[str] = {CONFIG, MANIFEST, ENTITIES, *Tokenizer.open(folder).files()}
+    patterns: Any = ("model*.safetensors*", "pytorch_model*.bin*", "vocab.*", "merges.txt")
+    names |= {file.name for pattern in patterns for file in folder.glob(pattern)}
+    return {name: folder / name for name in names if (folder / name).is_file()}
+
+
+def check(request: Request) -> None:
+    """Raise ``ConfigError`` for options that do not go together."""
+    if not request.has_heads and (request.archive or request.form == "onnx"):
+        raise ConfigError("--without-heads is for --to huggingface; ONNX is the encoder alone.")
+    if not request.has_heads and has_tagger(request.model):
+        raise ConfigError("--without-heads is for runs of modeling.pretrain.")

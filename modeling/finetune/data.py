@@ -1,0 +1,294 @@
+"""What a trial learns from: sentences, tags, the features of a gazetteer, and their batches.
+
+Shapes: L labels.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from corpora.datasets.shards import open_dataset, read_tagged, sha256_of
+from corpora.document import Sentence
+from corpora.errors import CorpusError
+from corpora.hashing.sampling import share
+from corpora.hashing.splits import SPLITS
+from corpora.tagging import from_iob2
+from corpora.tokenization.tokenizers import Tokenizer
+from modeling.config import ConfigError, EncoderConfig
+from modeling.data.sentence_batch import SentenceBatch
+from modeling.data.sentence_collator import SentenceCollator, WordFeatures
+from modeling.data.sentence_encoder import SentenceEncoder
+from modeling.data.sentence_order import (
+    NumberedBatch,
+    SentenceBatches,
+    batches_by_length,
+    first_by_hash,
+)
+from modeling.data.sentences import SentenceSet
+from modeling.data.tagger_inputs import (
+    ENTITIES,
+    GAZETTEER,
+    features_of,
+    name_too_long,
+    sentence_encoder,
+    window_settings,
+)
+from modeling.data.tagset import TagSet
+from modeling.finetune.base import Base
+from modeling.finetune.entities import WordEntities
+from modeling.finetune.lookup import Lookup, look_up_names
+from modeling.finetune.trials import Fold, Trial
+from modeling.tagging_config import FinetuneConfig, SentencesConfig, TaggerConfig
+
+
+@dataclass(frozen=True)
+class NerData:
+    """A ``ner`` dataset, in memory."""
+
+    path: Path
+    sentences: tuple[Sentence, ...]
+    identity: dict[str, Any]
+
+    @classmethod
+    def open(cls, path: Path) -> "NerData":
+        """Read all sentences; ``CorpusError`` where there is no such dataset."""
+        dataset = open_dataset(path, "ner")
+        sentences = [s for shard in dataset.shards for s in read_tagged(path / shard.name)]
+        return cls(path, tuple(sentences), {"dataset": sha256_of(path / "dataset.json")})
+
+    @property
+    def name(self) -> str:
+        """Of the folder, or of the one around it, where it is called ``ner``."""
+        path = self.path.resolve()
+        return path.parent.name if path.name == "ner" else path.name
+
+    def split(self, name: str) -> list[Sentence]:
+        """The sentences of a split; may be none."""
+        return [sentence for sentence in self.sentences if sentence.split == name]
+
+    def fold(self, fold: Fold) -> tuple[list[Sentence], list[Sentence]]:
+        """All sentences but those of a fold, and those: whole documents, where there are enough.
+
+        Documents (or sentences) are dealt to the folds in the order of their hashes, so that there
+        is as much of them in each. Raises ``CorpusError`` where there are fewer than folds.
+        """
+        train: list[Sentence] = []
+        test: list[Sentence] = []
+        units = self._units(fold.of)
+        names = {unit: share(unit, seed=fold.of) for unit in units}
+        folds = {name: n % fold.of for n, name in enumerate(sorted(names, key=names.__getitem__))}
+        for sentence, unit in zip(self.sentences, units, strict=True):
+            (test if folds[unit] + 1 == fold.number else train).append(sentence)
+        return train, test
+
+    def _units(self, n_folds: int) -> list[str]:
+        """What each sentence goes to a fold with: its document, or itself.
+
+        ``CorpusError`` where there are fewer than folds.
+        """
+        units = [sentence.document_id for sentence in self.sentences]
+        if len(set(units)) < 2 * n_folds:
+            units = [sentence.id for sentence in self.sentences]
+        if len(set(units)) < n_folds:
+            raise CorpusError(
+                f"{self.path}: {len(set(units))} sentences make no {n_folds} folds. Take fewer."
+            )
+        return units
+
+
+@dataclass(frozen=True)
+class TrialData:
+    """The data of one trial."""
+
+    config: FinetuneConfig
+    tokenizer: Tokenizer
+    tagset: TagSet
+    window_config: SentencesConfig
+    """With the length that was chosen."""
+    train: SentenceSet
+    dev: SentenceSet | None
+    lookup: Lookup | None
+    entities: WordEntities | None
+    with_words: bool
+    origin: str
+
+    @classmethod
+    def of(
+        cls,
+        data: NerData,
+        base: Base,
+        encoder: EncoderConfig,
+        *,
+        trial: Trial,
+        entities: WordEntities | None = None,
+    ) -> "TrialData":
+        """Choose the sentences, which ``check_sentences`` has looked at."""
+        train, dev = _divide(data, trial)
+        tagset = TagSet.of(sentence.tags for sentence in train)
+        config = trial.config
+        return cls(
+            config=config,
+            tokenizer=base.tokenizer,
+            tagset=tagset,
+            window_config=window_settings(config.data, config.head, encoder),
+            train=SentenceSet.of(train),
+            dev=SentenceSet.of(dev) if dev else None,
+            lookup=look_up_names(config.gazetteer, train, tagset),
+            entities=entities,
+            with_words=encoder.attention.startswith("whole_word"),
+            origin=data.name,
+        )
+
+    @property
+    def n_features(self) -> int:
+        """Of the gazetteer; 0: there is none."""
+        return self.lookup.gazetteer.n_features if self.lookup else 0
+
+    @cached_property
+    def _encoder(self) -> SentenceEncoder:
+        return sentence_encoder(self.tokenizer, self.window_config)
+
+    def _collator(self, sentences: SentenceSet, features: WordFeatures | None) -> SentenceCollator:
+        head = self.config.head
+        return SentenceCollator(
+            self._encoder.encode(sentences),
+            tagset=self.tagset,
+            features=features,
+            with_words=self.with_words,
+            max_span_pieces=head.max_span_pieces if head.kind == "span" else 0,
+            entities=self.entities.lookup if self.entities else None,
+        )
+
+    @cached_property
+    def _batches(self) -> SentenceBatches:
+        training = self.config.training
+        return SentenceBatches(
+            self._collator(self.train, None if self.lookup is None else self.lookup.of_train),
+            batch_size=training.batch_size,
+            seed=training.seed,
+            samples=training.samples,
+        )
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """Of training."""
+        return self._batches.steps_per_epoch
+
+    def epoch(self, number: int, left: int) -> Iterator[SentenceBatch]:
+        """The batches of an epoch (from 0), at most so many."""
+        return islice(self._batches.epoch(number), left)
+
+    @cached_property
+    def _dev_collator(self) -> SentenceCollator:
+        assert self.dev is not None  # noqa: S101 - asked for only where there is one
+        gazetteer = None if self.lookup is None else self.lookup.gazetteer
+        return self._collator(self.dev, features_of(self.dev, gazetteer))
+
+    def dev_batches(self) -> Iterator[NumberedBatch]:
+        """All sentences of dev, by length."""
+        return batches_by_length(
+            self._dev_collator, batch_size=self.config.training.evaluate_batch_size
+        )
+
+    def class_weights(self) -> Tensor | None:
+        """(1 + L,) of the loss: 1 / count among the words (spans) of train (D-F6), or None."""
+        if self.config.head.class_weights == "none":
+            return None
+        counts = Counter(dict.fromkeys(("O", *self.tagset.labels), 0))
+        for sentence in self.train:
+            if self.config.head.kind == "span":
+                counts.update(span.label for span in from_iob2(sentence.tags))
+            else:
+                counts.update(tag[2:] or "O" for tag in sentence.tags)
+        if self.config.head.kind == "span":
+            encoded = self._batches.collator.encoded
+            n_spans = sum(
+                len(batch.spans.starts)
+                for batch in self.epoch(0, self.steps_per_epoch)
+                if batch.spans
+            )
+            counts["O"] = max(n_spans * len(encoded) // self._batches.samples - counts.total(), 1)
+        return 1 / torch.tensor([max(counts[n], 1) for n in ("O", *self.tagset.labels)])
+
+    def too_long(self) -> dict[str, Any]:
+        """The gold spans that a span head cannot find: how many, and some of them by name."""
+        if self.config.head.kind != "span":
+            return {}
+        tagger = TaggerConfig(
+            labels=self.tagset.labels, head=self.config.head, data=self.window_config
+        )
+        found = {}
+        for split, sentences in (("train", self.train), ("dev", self.dev)):
+            if sentences is not None:
+                found[split] = name_too_long(tagger, self.tokenizer, sentences)
+        return found
+
+    def describe(self) -> dict[str, Any]:
+        """Sizes and what was counted, for the manifest."""
+        return {
+            "ner": self.origin,
+            "labels": list(self.tagset.labels),
+            "entities": self.entities.counts if self.entities else None,
+            "train": {"sentences": len(self.train)} | self._batches.collator.encoded.counts,
+            "dev": {"sentences": len(self.dev)} | self._dev_collator.encoded.counts
+            if self.dev
+            else None,
+        }
+
+    def save(self, folder: Path) -> None:
+        """Write the tokenizer, the gazetteer and the forms of entities beside a tagger."""
+        self.tokenizer.save(folder)
+        if self.lookup:
+            self.lookup.gazetteer.save(folder / GAZETTEER)
+        if self.entities:
+            self.entities.lookup.save(folder / ENTITIES)
+
+
+def _divide(data: NerData, trial: Trial) -> tuple[Sequence[Sentence], Sequence[Sentence]]:
+    """The training sentences and those of dev; of a fold, the latter are none."""
+    if trial.fold:
+        train, _ = data.fold(trial.fold)
+        dev: list[Sentence] = []
+    else:
+        train, dev = data.split("train"), data.split("dev")
+    return chosen_for_training(train, trial.config.training.train_size, where=data.path), dev
+
+
+def chosen_for_training(sentences: Sequence[Sentence], size: int, *, where: Path) -> list[Sentence]:
+    """As many of the training sentences as ``training.train_size`` says.
+
+    Raises ``CorpusError`` where there are not so many.
+    """
+    if size > len(sentences):
+        raise CorpusError(
+            f"{where}: training.train_size={size}, but there are {len(sentences)} training "
+            "sentences. Take a smaller number, or 0 for all."
+        )
+    return [sentences[number] for number in first_by_hash(sentences, size).tolist()]
+
+
+def check_sentences(data: NerData, trials: Sequence[Trial]) -> None:
+    """Raise ``CorpusError`` or ``ConfigError`` for a trial that lacks what it learns from.
+
+    Before the first of them is trained: it may be hours until it is the last one's turn.
+    """
+    for trial in trials:
+        train, dev = _divide(data, trial)
+        if not any(from_iob2(sentence.tags) for sentence in train):
+            splits = {s: len(data.split(s)) for s in SPLITS}
+            raise CorpusError(
+                f"{data.path}: no name among {len(train)} training sentences (splits: {splits})."
+            )
+        if trial.config.training.choose == "best" and not any(from_iob2(s.tags) for s in dev):
+            has = "has no name in it" if dev else "is missing"
+            raise ConfigError(
+                f"{data.path}: training.choose=best needs a split dev, which {has}: make the "
+                "dataset with one, or --set training.choose=last."
+            )

@@ -1,0 +1,115 @@
+"""The entities that the words of a tagger's sentences know, and their rows in its table.
+
+Entities that the base knows by name (``entities.arrow``) keep their rows, and new ones get rows
+after them: a lexicon of tomorrow needs no pre-training of its own. A base that knows none has a
+table of new rows alone (Table 4, without pre-training).
+"""
+
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from corpora.datasets.shards import open_dataset
+from corpora.entities.vocabulary import SPECIAL
+from corpora.errors import CorpusError
+from corpora.lexicon.words import SPACE, chosen_words, read_words
+from corpora.matching.form_dictionary import read_meanings, read_meanings_file
+from modeling.data.entity_lookup import EntityLookup
+from modeling.finetune.base import Base
+from modeling.training.sources import ENTITIES, read_entities
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class WordEntities:
+    """What is looked up, and how many rows the table has."""
+
+    lookup: EntityLookup
+    n_rows: int
+    counts: dict[str, int]
+    """``forms``; ``entities.known``: to the base; ``entities.new``."""
+
+
+def open_entities(path: str, base: Base) -> WordEntities | None:
+    """Read an entity vocabulary, a lexicon or a table of forms; None where no path is given.
+
+    Raises ``CorpusError`` where there is nothing that can be read, or no form in it.
+    """
+    if not path:
+        return None
+    known = _known(base)
+    chosen = _read_forms(Path(path), known)
+    forms, entities = (chosen.column(name).combine_chunks() for name in ("form", "entity"))
+    if not len(forms):
+        raise CorpusError(f"{path}: no form to look up. Make it of more text.")
+    entities = pc.coalesce(entities, pc.binary_join_element_wise(SPACE, forms, ":"))
+    encoded = entities.dictionary_encode()
+    rows = np.asarray(pc.fill_null(pc.index_in(encoded.dictionary, value_set=known), -1))
+    rows, is_new = rows.astype(np.int64), rows < 0
+    n_new, n_rows = int(np.count_nonzero(is_new)), max(base.config.n_entities, len(SPECIAL))
+    rows[is_new] = n_rows + np.arange(n_new)
+    of_forms = np.asarray(encoded.indices)
+    order = np.argsort(is_new[of_forms], kind="stable")  # of equal forms a known one counts
+    taken = pa.array(order)
+    lookup = EntityLookup(forms.take(taken), entities.take(taken), rows[of_forms[order]])
+    n_known = len(rows) - n_new
+    log.info(
+        "%s: %d forms; of their entities %d are known, %d new", path, len(forms), n_known, n_new
+    )
+    counts = {"forms": len(forms), "entities.known": n_known, "entities.new": n_new}
+    return WordEntities(lookup, n_rows + n_new, counts)
+
+
+def _known(base: Base) -> pa.StringArray:
+    """The names of the base's entities by row; none where it has no list of them."""
+    file = base.folder / ENTITIES
+    if not base.config.n_entities or not file.is_file():
+        return pa.array([], pa.string())
+    names = read_entities(file)
+    if len(names) != base.config.n_entities:
+        raise CorpusError(
+            f"{file}: has {len(names)} entities, but the model's table {base.config.n_entities} "
+            "rows: they are not of one model."
+        )
+    return names
+
+
+def _read_forms(path: Path, known: pa.StringArray) -> pa.Table:
+    """Forms and all entities that they mean, ``form, entity``; the likelier ones first."""
+    if not path.exists():
+        raise CorpusError(f"data.entities {path}: there is nothing.")
+    if path.is_file():
+        return _by_count(read_meanings_file(path))
+    dataset = open_dataset(path)
+    shards = [dataset.path / shard.name for shard in dataset.shards]
+    if dataset.schema.name == "entities":
+        return _by_count(read_meanings(shards))
+    if dataset.schema.name == "lexicon":
+        return _words(read_words(shards), known)
+    raise CorpusError(
+        f"{path}: holds {dataset.schema.name}. Name an entity vocabulary, a lexicon, or a file of "
+        "forms and entities with tabs between."
+    )
+
+
+def _words(words: pa.Table, known: pa.StringArray) -> pa.Table:
+    """The words of a lexicon with the entities of groups, or of all, whichever the base knows."""
+    of_all = chosen_words(words, is_grouped=False)
+    if words.column("group").null_count:
+        return of_all
+    of_groups = chosen_words(words, is_grouped=True)
+    n_known = [
+        pc.sum(pc.is_in(each.column("entity"), value_set=known)).as_py() or 0
+        for each in (of_groups, of_all)
+    ]
+    return of_all if n_known[1] > n_known[0] else of_groups
+
+
+def _by_count(meanings: pa.Table) -> pa.Table:
+    """The most frequent first; ties by name, as ``choose_forms`` has it."""
+    return meanings.sort_by([("count", "descending"), ("entity", "ascending")])

@@ -1,0 +1,372 @@
+"""A fine-tuning run: every trial from its first epoch, or its last checkpoint, to its tagger.
+
+OUTPUT/SETTING/seed-1/    a trial (``run_folder``); final/ is its tagger
+OUTPUT/summary.json       the score of each trial on dev, and which setting is the best
+"""
+
+import logging
+import shutil
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, TextIO
+
+import torch
+from torch import Tensor
+
+from corpora.datasets.shards import write_json
+from corpora.errors import CorpusError
+from corpora.runs.build import sync_file, sync_folder
+from corpora.system.files import take_away
+from modeling.config import EncoderConfig
+from modeling.data.predictions import Tagged
+from modeling.evaluate.counts import strict_f1
+from modeling.finetune.base import Base
+from modeling.finetune.data import NerData, TrialData, check_sentences
+from modeling.finetune.entities import open_entities
+from modeling.finetune.lookup import looked_up
+from modeling.finetune.summary import write_summary
+from modeling.finetune.trials import Trial
+from modeling.models.tagging import TaggingModel, encoder_for, take_encoder
+from modeling.predict.tagger import TEMPERATURE_BOUNDS, calibrate, tag
+from modeling.tagging_config import FinetuneConfig, TaggerConfig
+from modeling.training.checkpoints import (
+    Checkpoint,
+    Contents,
+    load_tensors,
+    load_weights,
+    newest,
+    prune,
+    save_tensors,
+    weights_of,
+    write_checkpoint,
+)
+from modeling.training.loop import Conditions, train
+from modeling.training.metrics import Window
+from modeling.training.optimizer import Optimizer
+from modeling.training.run_folder import OtherRunError, RunFolder, differences, versions
+from modeling.training.schedules import Schedule, check_schedule, rates
+from modeling.training.telling import Display, Recorder
+from modeling.training.world import World
+
+log = logging.getLogger(__name__)
+_WEIGHTS = {"tags": 1.0}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """What is asked for."""
+
+    trials: tuple[Trial, ...]
+    ner: Path
+    model: Path
+    output: Path
+    recipe: str = ""
+    is_forced: bool = False
+
+
+def finetune(job: Job, stream: TextIO) -> Path:
+    """Train every trial that is not finished; returns the file that sums them up.
+
+    Raises ``CorpusError``, ``ConfigError`` or ``WeightsError`` for what does not fit, and
+    ``DivergedError``.
+    """
+    data, base = NerData.open(job.ner), Base.open(job.model)
+    check_sentences(data, job.trials)
+    for number, trial in enumerate(job.trials, 1):
+        folder = RunFolder(job.output / trial.name)
+        with folder.hold():
+            display = Display(stream, max_steps=0)
+            if len(job.trials) > 1:
+                display.say(f"{trial.name} ({number} of {len(job.trials)})")
+            _claim(folder, _settings(job, trial, data=data, base=base), is_forced=job.is_forced)
+            _Session(trial, data, base, folder=folder, display=display).run()
+    path, lines = write_summary(job.output, job.trials)
+    for line in lines:
+        display.say(line)
+    display.say(f"next python -m modeling.evaluate {job.output} --ner {job.ner}{_split(data, job)}")
+    return path
+
+
+def _split(data: NerData, job: Job) -> str:
+    """What there is to be scored on, as an option."""
+    if any(trial.fold for trial in job.trials):
+        return ""
+    return " --split test" if data.split("test") else " --split dev"
+
+
+def _claim(folder: RunFolder, settings: dict[str, Any], *, is_forced: bool) -> None:
+    """Claim a folder; a forced trial begins anew where its settings are others.
+
+    Raises ``OtherRunError`` that names what differs, unless forced.
+    """
+    differing = _differing(folder, settings, is_forced=is_forced)
+    if differing and not is_forced:
+        raise OtherRunError(
+            f"{folder.path}: holds a tagger with other settings:\n  "
+            + "\n  ".join(differing)
+            + "\nChoose another --output, or begin anew with --force."
+        )
+    if differing:
+        for path in (folder.final, folder.checkpoints):
+            shutil.rmtree(path, ignore_errors=True)
+    folder.claim(settings, is_forced=is_forced)
+
+
+def _settings(job: Job, trial: Trial, *, data: NerData, base: Base) -> dict[str, Any]:
+    """What identifies a trial, with its versions; written to ``settings.json``."""
+    return {
+        "recipe": job.recipe,
+        "setting": trial.setting,
+        "fold": asdict(trial.fold) if trial.fold else None,
+        "config": trial.config.to_json(),
+        "examples": [data.identity, *looked_up(trial.config)],
+        "init_from": base.identity,
+        "world_size": 1,
+        "versions": versions() | {"threads": str(torch.get_num_threads())},
+    }
+
+
+def _differing(folder: RunFolder, settings: dict[str, Any], *, is_forced: bool) -> list[str]:
+    """What is other in a trial that is begun or finished."""
+    if not folder.final.is_dir() and newest(folder.checkpoints) is None:
+        return []
+    try:
+        return list(differences(folder.read_settings(), settings))
+    except CorpusError as error:
+        if not is_forced:
+            raise
+        return [str(error)]
+
+
+@dataclass
+class _Progress:
+    """Where a trial stands, besides its weights."""
+
+    epoch: int = 0
+    """Epochs that were made."""
+    step: int = 0
+    best: float = -1.0
+    """Highest strict F1 on dev."""
+    best_epoch: int = 0
+    n_worse: int = 0
+    """Epochs since then."""
+
+
+class _Session:
+    """One trial."""
+
+    def __init__(
+        self, trial: Trial, data: NerData, base: Base, *, folder: RunFolder, display: Display
+    ) -> None:
+        self.config: FinetuneConfig = trial.config
+        self.folder, self.base, self.display = folder, base, display
+        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        training = self.config.training
+        self.conditions = Conditions(World(device=device), training.seed, training.precision)
+        entities = open_entities(self.config.data.entities, base)
+        encoder = encoder_for(
+            base.config,
+            reads_entities=_reads_entities(self.config, base.config),
+            n_word_entities=entities.n_rows if entities else 0,
+        )
+        self.data = TrialData.of(data, base, encoder, trial=trial, entities=entities)
+        torch.manual_seed(training.seed)
+        tagger = TaggerConfig(
+            labels=self.data.tagset.labels,
+            encoder=encoder,
+            head=self.config.head,
+            data=self.data.window_config,
+            gazetteer=self.config.gazetteer,
+            n_features=self.data.n_features,
+        )
+        self.model = TaggingModel.from_config(tagger, class_weights=self.data.class_weights())
+        self.progress = _Progress()
+        self.optimizer: Optimizer
+        self.recorder: Recorder
+
+    def run(self) -> None:
+        """Begin or go on, train to the end, and write the tagger."""
+        if self.folder.final.is_dir():
+            self._clean()
+            self.display.say(f"is finished: {self.folder.final}")
+            return
+        checkpoint = newest(self.folder.checkpoints)
+        take_encoder(self.model, self.base.folder)
+        self.model.to(self.conditions.world.device)
+        frozen = [n for n, _ in self.model.named_parameters() if n.startswith("encoder.")]
+        self.optimizer = Optimizer(
+            self.model,
+            self.config.optimizer,
+            frozen=frozen if self.config.training.freeze_encoder else (),
+        )
+        if checkpoint is not None:
+            self._go_on(checkpoint)
+        self.display.max_steps = self._n_steps
+        self.recorder = Recorder(
+            self.folder, self.display, after=self.progress.step if checkpoint else -1
+        )
+        try:
+            while not self._is_done():
+                self._train_epoch()
+            self._finish()
+        finally:
+            self.recorder.close()
+
+    @property
+    def _n_steps(self) -> int:
+        training = self.config.training
+        n_steps = training.epochs * self.data.steps_per_epoch
+        return min(n_steps, training.max_steps) if training.max_steps else n_steps
+
+    def _is_done(self) -> bool:
+        patience = self.config.training.patience
+        if patience and self.progress.n_worse >= patience:
+            return True
+        return self.progress.step >= self._n_steps
+
+    def _go_on(self, checkpoint: Checkpoint) -> None:
+        self.progress = _Progress(**checkpoint.values("progress.json"))
+        load_weights(self.model, checkpoint.tensors("model.safetensors"))
+        self.optimizer.load_state(checkpoint.tensors("optimizer.safetensors"))
+        self.optimizer.load_average(checkpoint.tensors("ema.safetensors"))
+        self.display.say(f"goes on after epoch {self.progress.epoch} ({checkpoint.path})")
+
+    def _train_epoch(self) -> None:
+        progress, window = self.progress, Window()
+        left = self._n_steps - progress.step
+        batches = ([batch] for batch in self.data.epoch(progress.epoch, left))
+        steps = train(
+            self.model,
+            batches,  # type: ignore[arg-type]  # a SentenceBatch has what the loop reads
+            self.optimizer,
+            schedule=_schedule(self.config, self._n_steps),
+            weights=_WEIGHTS,
+            conditions=self.conditions,
+            first_step=progress.step + 1,
+        )
+        with closing(steps):
+            for step in steps:
+                window.waiting.append(step)
+                progress.step = step.number
+                rate = step.rate
+        window.read()
+        progress.epoch += 1
+        self._record("train", {"epoch": progress.epoch, "lr": rate} | window.line(_WEIGHTS))
+        self._evaluate()
+        self._save()
+
+    def _evaluate(self) -> None:
+        """Score on dev, with averaged weights where they are kept; keep the best."""
+        progress = self.progress
+        if not self.data.dev:
+            return
+        own = self._average_in()
+        f1 = strict_f1(self._tag_dev())
+        progress.n_worse = 0 if f1 > progress.best else progress.n_worse + 1
+        if f1 > progress.best or f1 == progress.best == 0.0:  # of those without a hit, the last
+            progress.best, progress.best_epoch = f1, progress.epoch
+            self._keep_best()
+        if own is not None:
+            load_weights(self.model, own)
+        self._record("dev", {"epoch": progress.epoch, "strict_f1": f1})
+
+    def _tag_dev(self) -> list[Tagged]:
+        batches, sentences = self.data.dev_batches(), self.data.dev or ()
+        return tag(self.model, batches, sentences, conditions=self.conditions)
+
+    def _average_in(self) -> dict[str, Tensor] | None:
+        """Take the averaged weights, where there are some; returns the model's own."""
+        if self.optimizer.average is None:
+            return None
+        own = {name: tensor.clone() for name, tensor in weights_of(self.model).items()}
+        load_weights(self.model, own | self.optimizer.average)
+        return own
+
+    def _keep_best(self) -> None:
+        temporary = self.folder.best.with_suffix(".partial")
+        save_tensors(temporary, weights_of(self.model))
+        sync_file(temporary)
+        temporary.rename(self.folder.best)
+
+    def _save(self) -> None:
+        """Write a checkpoint, from which the next epoch may begin."""
+        tensors: dict[str, Mapping[str, Tensor]] = {
+            "model.safetensors": weights_of(self.model),
+            "optimizer.safetensors": self.optimizer.state(),
+        }
+        if self.optimizer.average is not None:
+            tensors["ema.safetensors"] = self.optimizer.average
+        contents = Contents(tensors, {"progress.json": asdict(self.progress)})
+        write_checkpoint(self.folder.checkpoints, self.progress.step, contents)
+        prune(self.folder.checkpoints, keep=1)
+
+    def _record(self, kind: str, values: dict[str, Any]) -> None:
+        self.recorder.record({"kind": kind, "step": self.progress.step} | values)
+
+    def _finish(self) -> None:
+        """Write the tagger to ``final``: calibrated, with what its scores on dev were."""
+        if self.config.training.choose == "best":
+            load_weights(self.model, load_tensors(self.folder.best, self.conditions.world.device))
+        else:
+            self._average_in()
+        is_best = self.config.training.choose == "best"
+        scores: dict[str, Any] = {
+            "epoch": self.progress.best_epoch if is_best else self.progress.epoch,
+            "too_long": self.data.too_long(),
+        }
+        if self.data.dev:
+            batches = self.data.dev_batches()
+            temperature = calibrate(self.model, batches, conditions=self.conditions)
+            self.model.config = replace(self.model.config, temperature=temperature)
+            tagged = self._tag_dev()
+            scores |= {"strict_f1": strict_f1(tagged), "temperature": temperature}
+            if temperature in TEMPERATURE_BOUNDS:
+                self.display.say(_at_the_bound(temperature))
+        self._record("final", scores)
+        self._publish(scores)
+        self._clean()
+        self.display.say(f"made {self.folder.final}")
+
+    def _clean(self) -> None:
+        """Take away what only an unfinished trial needs."""
+        for path in (self.folder.checkpoints, self.folder.best):
+            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+
+    def _publish(self, scores: Mapping[str, Any]) -> None:
+        """Write ``final`` under another name, and rename it."""
+        final = self.folder.final
+        temporary = final.with_name(f".{final.name}.partial")
+        take_away(temporary)
+        self.model.save(temporary)
+        self.data.save(temporary)
+        settings = self.folder.read_settings()
+        write_json(temporary / "run.json", settings | {"dev": scores, "data": self.data.describe()})
+        for path in temporary.rglob("*"):
+            if path.is_file():
+                sync_file(path)
+        sync_folder(temporary)
+        temporary.rename(final)
+        sync_folder(final.parent)
+
+
+def _at_the_bound(temperature: float) -> str:
+    return (
+        f"warning: dev would have the probabilities softened or sharpened further than by the "
+        f"temperature {temperature:g}, which is the bound: they are not calibrated. Is dev very "
+        "small, or unlike train?"
+    )
+
+
+def _reads_entities(config: FinetuneConfig, base: EncoderConfig) -> bool:
+    return (
+        base.reads_mentions
+        and config.head.kind == "span"
+        and (config.head.span_features != "words")
+    )
+
+
+def _schedule(config: FinetuneConfig, n_steps: int) -> Schedule:
+    check_schedule(config.schedule)
+    return Schedule(rates(config.schedule, config.optimizer.lr, n_steps))

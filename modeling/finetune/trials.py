@@ -1,0 +1,133 @@
+"""What a command tries: each combination of settings, training sizes, folds and seeds once."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Final
+
+from corpora.system.parsing import parse_json
+from modeling.config import ConfigError
+from modeling.finetune.numbers import check_numbers
+from modeling.tagging_config import FinetuneConfig
+
+_SEED: Final = "training.seed"
+_SIZE: Final = "training.train_size"
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """One part of a cross-validation: what is tested on."""
+
+    number: int
+    """From 1."""
+    of: int
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One model that is trained."""
+
+    setting: str
+    """What was varied, as a name of a folder: ``head.kind=crf,size=500``; empty: nothing was."""
+    config: FinetuneConfig
+    fold: Fold | None = None
+
+    @property
+    def name(self) -> str:
+        """Its folder, inside that of the run."""
+        parts = [f"fold-{self.fold.number}"] if self.fold else []
+        parts.append(f"seed-{self.config.training.seed}")
+        return "/".join([*([self.setting] if self.setting else []), "-".join(parts)])
+
+
+def plan_trials(
+    config: FinetuneConfig,
+    settings: Sequence[str],
+    *,
+    seeds: Sequence[int] = (),
+    train_sizes: Sequence[int] = (),
+    n_folds: int = 0,
+) -> list[Trial]:
+    """Every combination: ``NAME=VALUE`` is set, ``NAME=VALUE,VALUE`` is tried.
+
+    Raises ``ConfigError`` for settings that do not exist or have values that they cannot have, for
+    the same one twice, and for a single fold.
+    """
+    if n_folds < 0 or n_folds == 1:
+        raise ConfigError(f"--folds {n_folds}: cross-validation needs two or more.")
+    named = [_values(setting) for setting in settings]
+    _check_once(named, has_seeds=bool(seeds), has_sizes=bool(train_sizes))
+    varied: list[list[str]] = []
+    for values in named:
+        if len(values) == 1:
+            config = config.override(values)
+        else:
+            varied.append(values)
+    if train_sizes:
+        varied.append([f"{_SIZE}={size}" for size in train_sizes])
+    folds: list[Fold | None] = [Fold(number, n_folds) for number in range(1, n_folds + 1)]
+    trials = [
+        Trial(_name_of(chosen), _tried(config.override(chosen), seed, fold), fold)
+        for chosen in product(*varied)
+        for fold in folds or [None]
+        for seed in seeds or (config.training.seed,)
+    ]
+    names = [trial.name for trial in trials]
+    if len(set(names)) < len(names):
+        raise ConfigError("The same settings, sizes or seeds are asked for twice.")
+    for trial in trials:
+        check_numbers(trial.config)
+    return trials
+
+
+def _check_once(named: Sequence[Sequence[str]], *, has_seeds: bool, has_sizes: bool) -> None:
+    """Raise ``ConfigError`` for a setting that would be lost beside another, and for seeds.
+
+    One value may stand for another that was set before; beside several it would do nothing.
+    """
+    taken = {name for name, has in ((_SEED, has_seeds), (_SIZE, has_sizes)) if has}
+    for values in named:
+        name = values[0].partition("=")[0].strip()
+        if name in taken:
+            raise ConfigError(f"{name}: given twice. Give all its values at once.")
+        if len(values) > 1 and name == _SEED:
+            raise ConfigError(
+                f"{name}: seeds are no settings of which the best is chosen. Give --seeds 1,2,3."
+            )
+        if len(values) > 1:
+            taken.add(name)
+
+
+def _tried(config: FinetuneConfig, seed: int, fold: Fold | None) -> FinetuneConfig:
+    """With a seed; of a fold, which has no dev, the last epoch is taken (D-E4)."""
+    choose = "last" if fold else config.training.choose
+    return replace(config, training=replace(config.training, seed=seed, choose=choose))
+
+
+def _name_of(chosen: Sequence[str]) -> str:
+    return ",".join(setting.replace(f"{_SIZE}=", "size=").replace("/", "_") for setting in chosen)
+
+
+def _values(setting: str) -> list[str]:
+    """``a=1,2`` as ``a=1`` and ``a=2``; commas inside brackets and quotes do not count."""
+    name, equals, text = setting.partition("=")
+    if not equals:
+        raise ConfigError(f"--set {setting}: expected NAME=VALUE, or NAME=VALUE,VALUE to try both.")
+    return [f"{name}={value.strip()}" for value in _split(text)]
+
+
+def _split(text: str) -> Iterator[str]:
+    try:
+        parse_json(text)
+    except ValueError:
+        pass
+    else:
+        yield text
+        return
+    depth, start = 0, 0
+    for position, character in enumerate(text):
+        depth += (character in "[{") - (character in "]}")
+        if character == "," and not depth:
+            yield text[start:position]
+            start = position + 1
+    yield text[start:]

@@ -1,0 +1,122 @@
+"""Where the heads of an encoder look, in one text (Jia et al. 2020, figure 6).
+
+Shapes: H heads, n rows that are looked from and at.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+import torch
+from torch import Tensor
+
+from corpora.entities.vocabulary import MASK, SPECIAL
+from corpora.errors import UsageError
+from modeling.data.batch import Batch, Rows
+from modeling.layers.dense import Padded, attend_densely
+from modeling.models.encoder import TextEncoder
+from modeling.predict.encoder import Encoder, Place
+
+MAX_ROWS: Final = 512
+"""Of a map that a person could look at."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AttentionMap:
+    """Where a layer looks."""
+
+    layer: int
+    """From 1."""
+    what: str
+    """``rows``: pieces, and mentions after them; ``words``; or ``window``, pieces near by."""
+    names: tuple[str, ...]
+    """(n,) of the rows."""
+    weights: Tensor
+    """(H, n, n) float32, from a row (second) to a column; each row sums to 1."""
+
+
+def attention_maps(
+    encoder: Encoder, text: str, mentions: Sequence[Place] = (), *, lang: str | None = None
+) -> list[AttentionMap]:
+    """The maps of all layers; ``mentions`` are read with the text, as ``Encoder.entities`` has it.
+
+    Raises ``UsageError`` for a text that is more than one window, and ``ValueError`` for a kind of
+    attention whose weights are not known.
+    """
+    batch = encoder.windows(text, mentions, lang=lang)
+    layout = batch.rows.pieces
+    if layout.n_sequences > 1 or layout.longest > MAX_ROWS:
+        raise UsageError(
+            f"--attention: the text has {len(batch.pieces):,} pieces, more than one window of the "
+            f"encoder, or than the {MAX_ROWS} that can be shown. Take a sentence of it."
+        )
+    names = _names(encoder, batch)
+    maps = []
+    device = next(encoder.model.parameters()).device
+    with torch.inference_mode(), _recorded(encoder.model) as recorded:
+        encoder.model(batch.to(device))
+        for number, (attention, x, rows) in enumerate(recorded, 1):
+            dense = attend_densely(attention, rows.together.pad(x), padded(rows))
+            for what, weights in dense.weights.items():
+                shown = names[what]
+                kept = weights[0, :, : len(shown), : len(shown)].float().cpu()
+                maps.append(AttentionMap(number, what, shown, kept))
+    return maps
+
+
+def padded(rows: Rows) -> Padded:
+    """What a layer knows of its rows, as dense attention takes it."""
+    layout = rows.together
+    attend = layout.attend
+    if attend is None:
+        shape = (layout.n_sequences, layout.longest)
+        attend = torch.ones(shape, dtype=torch.bool, device=layout.index.device)
+    n_pieces, n_rows = len(rows.pieces.index), len(layout.index)
+    words = are_entities = None
+    if rows.words is not None:
+        words = rows.pieces.pad(rows.words.layout.positions.index_select(0, rows.words.of_piece))
+    if n_rows > n_pieces:
+        are_entities = layout.pad(torch.arange(n_rows, device=attend.device) >= n_pieces)
+    know = known = None
+    if rows.known is not None:
+        flags = torch.zeros(n_pieces, dtype=torch.bool, device=attend.device)
+        know = rows.pieces.pad(flags.index_fill(0, rows.known.rows, value=True))
+        vectors = rows.known.vectors
+        table = vectors.new_zeros(n_pieces, vectors.shape[1])
+        known = rows.pieces.pad(table.index_copy(0, rows.known.rows, vectors))
+    return Padded(attend, words, are_entities, know, known)
+
+
+@contextmanager
+def _recorded(model: TextEncoder) -> Iterator[list[tuple[Any, Tensor, Rows]]]:
+    """What goes into each attention while the model runs: the layer, x and rows."""
+    found: list[tuple[Any, Tensor, Rows]] = []
+
+    def record(layer: Any, inputs: tuple[Tensor, Rows]) -> None:
+        found.append((layer, *inputs))
+
+    hooks = [
+        layer.attention.register_forward_pre_hook(record)  # type: ignore[union-attr]
+        for layer in model.encoder.layers
+    ]
+    try:
+        yield found
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def _names(encoder: Encoder, batch: Batch) -> dict[str, tuple[str, ...]]:
+    """Of pieces and mentions, and of words."""
+    backend = encoder.tokenizer.backend
+    pieces = [str(backend.id_to_token(id)) for id in batch.pieces.tolist()]
+    ids = [] if batch.mentions is None else batch.mentions.entities.tolist()
+    mentions = [SPECIAL[MASK] if id == MASK else encoder.entity(id) for id in ids]
+    found = {"rows": (*pieces, *mentions), "window": tuple(pieces)}
+    if batch.rows.words is not None:
+        words: dict[int, list[str]] = {}
+        for piece, word in zip(pieces, batch.rows.words.of_piece.tolist(), strict=True):
+            words.setdefault(word, []).append(piece.removeprefix("##"))
+        found["words"] = tuple("".join(parts) for parts in words.values())
+    return found

@@ -1,0 +1,148 @@
+"""Pictures of vectors and of attention; needs matplotlib, the extra ``plots``."""
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from corpora.errors import CorpusError
+from modeling.inspect.attention import AttentionMap
+from modeling.inspect.geometry import Components
+
+_GREY: Final = "#c4c4c0"  # of spans that are no names
+_SHOWN: Final = 20
+"""Components whose share is drawn."""
+_CROSSED: Final = 4
+"""Components that are drawn against each other."""
+_DPI: Final = 150
+
+
+def draw_variances(components: Components) -> Any:
+    """The share of the variance that each of the first components has, and the first together."""
+    figure, [[panel]] = _panels(1, 1)
+    shares = components.shares[:_SHOWN]
+    places = np.arange(1, len(shares) + 1)
+    panel.bar(places, shares, color="#2a6fbb", label="each")
+    panel.plot(places, np.cumsum(shares), color="#d1702a", marker=".", label="together")
+    panel.set_ylim(0, 1)
+    panel.set_xlabel("component")
+    panel.set_ylabel("share of the variance")
+    panel.legend(frameon=False)
+    return figure
+
+
+def draw_crossed(components: Components, labels: Sequence[str]) -> Any:
+    """The first components against each other, coloured by label."""
+    n = min(_CROSSED, components.points.shape[1])
+    figure, panels = _panels(n, n, size=2.4)
+    for row in range(n):
+        for column in range(n):
+            panel = panels[row][column]
+            panel.tick_params(labelsize=6)
+            if row == column:
+                share = components.shares[row]
+                panel.text(0.5, 0.5, f"{row + 1}\n{share:.1%}", ha="center", va="center")
+                panel.set_axis_off()
+            else:
+                xy = components.points[:, [column, row]]
+                _scatter(panel, xy, labels, has_legend=False, size=3)
+    _legend(figure, labels)
+    return figure
+
+
+def draw_plane(
+    points: NDArray[Any], labels: Sequence[str], n_words: Sequence[int], *, title: str
+) -> Any:
+    """(N, 2) points, coloured by label, and by length."""
+    figure, [[left, right]] = _panels(1, 2, size=5.0)
+    _scatter(left, points, labels, has_legend=True, size=6)
+    left.set_title(f"{title}, by label", fontsize=10)
+    lengths = np.asarray(n_words)
+    shown = right.scatter(
+        *points.T, c=lengths, s=6, cmap="viridis", linewidths=0, rasterized=True, vmin=1
+    )
+    right.set_title(f"{title}, by length", fontsize=10)
+    figure.colorbar(shown, ax=right, label="words", shrink=0.8)
+    return figure
+
+
+def draw_attention(found: AttentionMap, heads: Sequence[int]) -> Any:
+    """A heat map for each of some heads (from 1) of a layer."""
+    n_columns = min(len(heads), 4)
+    n_rows = -(-len(heads) // n_columns)
+    size = float(np.clip(0.14 * len(found.names) + 1, 2.6, 12))
+    figure, panels = _panels(n_rows, n_columns, size=size)
+    flat = [panel for row in panels for panel in row]
+    names, places = found.names, range(len(found.names))
+    for panel, head in zip(flat, heads, strict=False):
+        panel.imshow(found.weights[head - 1].numpy(), cmap="Blues", vmin=0, vmax=1)
+        panel.set_title(f"head {head}", fontsize=9)
+        panel.set_xticks(places, names, rotation=90, fontsize=6)
+        panel.set_yticks(places, names, fontsize=6)
+        panel.tick_params(length=0)
+    for panel in flat[len(heads) :]:
+        panel.set_axis_off()
+    figure.suptitle(f"layer {found.layer}, {found.what}", fontsize=10)
+    return figure
+
+
+def save(figure: Any, file: Path) -> None:
+    """Write a PNG; the same bytes for the same picture."""
+    figure.savefig(file, dpi=_DPI, metadata={"Software": None})
+
+
+def svg(figure: Any, name: str) -> str:
+    """The picture as an element of HTML; the same bytes for the same picture."""
+    import matplotlib as mpl  # noqa: PLC0415 - slow, and optional
+
+    text = io.StringIO()
+    with mpl.rc_context({"svg.hashsalt": name, "svg.fonttype": "none"}):
+        metadata = {"Date": None, "Creator": None}
+        figure.savefig(text, format="svg", dpi=_DPI, metadata=metadata)
+    whole = text.getvalue()
+    return whole[whole.index("<svg") :]
+
+
+def _panels(n_rows: int, n_columns: int, *, size: float = 4.5) -> tuple[Any, Any]:
+    try:
+        from matplotlib.figure import Figure  # noqa: PLC0415 - slow, and optional
+    except ImportError as error:
+        raise CorpusError(
+            "Pictures need matplotlib: pip install 'onoma[plots]', or 'matplotlib'."
+        ) from error
+    figure = Figure(figsize=(size * n_columns, size * n_rows), layout="constrained")
+    return figure, figure.subplots(n_rows, n_columns, squeeze=False)
+
+
+def _colours(labels: Sequence[str]) -> dict[str, Any]:
+    """Of each label, in the order of the alphabet; of what is no name, grey, and drawn first."""
+    from matplotlib import colormaps  # noqa: PLC0415 - slow, and optional
+
+    palette = colormaps["tab10"].colors  # type: ignore[attr-defined]
+    names = sorted(set(labels) - {"O"})
+    found = {name: palette[place % len(palette)] for place, name in enumerate(names)}
+    return ({"O": _GREY} if "O" in labels else {}) | found
+
+
+def _scatter(
+    panel: Any, points: NDArray[Any], labels: Sequence[str], *, has_legend: bool, size: float
+) -> None:
+    own = np.asarray(labels)
+    for label, colour in _colours(labels).items():
+        x, y = points[own == label].T
+        panel.scatter(x, y, s=size, color=colour, linewidths=0, label=label, rasterized=True)
+    if has_legend:
+        panel.legend(fontsize=8, frameon=False, markerscale=2)
+
+
+def _legend(figure: Any, labels: Sequence[str]) -> None:
+    from matplotlib.lines import Line2D  # noqa: PLC0415 - slow, and optional
+
+    dots = [
+        Line2D([], [], color=colour, marker="o", linestyle="", label=label)
+        for label, colour in _colours(labels).items()
+    ]
+    figure.legend(handles=dots, loc="outside lower center", ncols=len(dots), frameon=False)

@@ -1,0 +1,103 @@
+"""Spans of tagged sentences, drawn at random, with the vectors that an encoder has of them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from corpora.document import Sentence, TokenSpan
+from corpora.tagging import from_iob2
+from modeling.predict.encoder import Encoder, Parts, Vectors
+
+Which = Literal["names", "all"]
+OUTSIDE: Final = "O"
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A span of a sentence, with its label, or ``O``."""
+
+    sentence: Sentence
+    span: TokenSpan
+
+    @property
+    def n_words(self) -> int:
+        """How long it is."""
+        return self.span.end - self.span.start
+
+    @property
+    def text(self) -> str:
+        """Its words, joined by spaces."""
+        return " ".join(self.sentence.tokens[self.span.start : self.span.end])
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What was drawn, in the order of the sentences, and of how many."""
+
+    spans: tuple[Drawn, ...]
+    n: int
+
+
+def draw_spans(
+    sentences: Sequence[Sentence],
+    *,
+    which: Which = "names",
+    size: int,
+    seed: int,
+    max_words: int = 8,
+) -> Sample:
+    """``size`` spans (0: all), without replacement, each with the same chance.
+
+    ``names``: the spans that are tagged; ``all``: every run of at most ``max_words`` words, most
+    of them ``O``.
+    """
+    if which == "names":
+        counts = np.array([len(from_iob2(s.tags)) for s in sentences], np.int64)
+    else:
+        counts = np.array([_count(len(s.tokens), max_words) for s in sentences], np.int64)
+    ends = np.cumsum(counts)
+    n = int(ends[-1]) if len(ends) else 0
+    chosen = np.arange(n)
+    if 0 < size < n:
+        chosen = np.sort(np.random.default_rng(seed).choice(n, size, replace=False))
+    found: list[Drawn] = []
+    owners = np.searchsorted(ends, chosen, side="right")
+    for owner in np.unique(owners).tolist():
+        sentence = sentences[owner]
+        spans = list(_spans(sentence, which, max_words))
+        places = chosen[owners == owner] - (ends[owner] - counts[owner])
+        found += [Drawn(sentence, spans[place]) for place in places.tolist()]
+    return Sample(tuple(found), n)
+
+
+def read_vectors(
+    encoder: Encoder, spans: Sequence[Drawn], *, parts: Parts | None = None
+) -> NDArray[np.float32]:
+    """(N, F): the vectors of spans that stand sentence by sentence, in their order."""
+    groups = [list(own) for _, own in groupby(spans, key=lambda one: id(one.sentence))]
+    sentences = [own[0].sentence for own in groups]
+    places = [[one.span for one in own] for own in groups]
+    vectors: list[Vectors] = encoder.spans(sentences, places, parts=parts)
+    return np.concatenate(vectors) if vectors else np.zeros((0, encoder.width), np.float32)
+
+
+def _count(n_words: int, max_words: int) -> int:
+    longest = min(n_words, max_words)
+    return longest * n_words - longest * (longest - 1) // 2
+
+
+def _spans(sentence: Sentence, which: Which, max_words: int) -> Iterator[TokenSpan]:
+    names = from_iob2(sentence.tags)
+    if which == "names":
+        yield from names
+        return
+    labels = {(name.start, name.end): name.label for name in names}
+    n = len(sentence.tokens)
+    for start in range(n):
+        for end in range(start + 1, min(start + max_words, n) + 1):
+            label = labels.get((start, end), OUTSIDE)
+            yield TokenSpan(start=start, end=end, label=label)

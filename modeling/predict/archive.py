@@ -1,0 +1,165 @@
+"""A tagger or an encoder as one file, to be carried elsewhere: ``Tagger.load("sturm.onoma")``.
+
+A zip that compresses nothing (weights do not shrink), with the same bytes for the same files: names
+in order, no times, no owners. ``checksums.json``, its last entry, has the SHA-256 of each of the
+others; what is not in it, or is not as it says, is not read.
+"""
+
+import atexit
+import hashlib
+import json
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from corpora.errors import CorpusError
+from corpora.system.files import is_plain
+from corpora.system.parsing import parse_json
+
+CHECKSUMS: Final = "checksums.json"
+VERSION: Final = 1
+_TIME: Final = (1980, 1, 1, 0, 0, 0)  # the first that a zip can tell
+_MODE: Final = 0o100644 << 16  # a file that its owner may write
+_BLOCK: Final = 1 << 20
+
+
+class ArchiveError(CorpusError):
+    """A file is no archive, or a damaged one, or one that must not be trusted."""
+
+
+def pack(files: Mapping[str, Path], archive: Path) -> None:
+    """Write files, by their names in the archive, into one; it appears when it is whole."""
+    temporary = archive.with_name(f".{archive.name}.partial")
+    archive.parent.mkdir(parents=True, exist_ok=True)
+    hashes = {}
+    try:
+        temporary.unlink(missing_ok=True)  # of a process that was killed
+        with zipfile.ZipFile(temporary, "x", zipfile.ZIP_STORED) as made:
+            for name in sorted(files):
+                _check_name(name, where=archive)
+                if name == CHECKSUMS:
+                    raise ArchiveError(f"{files[name]}: an archive has its own. Take it away.")
+                hashes[name] = _copy_in(made, name, files[name])
+            listed = {"version": VERSION, "sha256": hashes}
+            text = json.dumps(listed, indent=1, sort_keys=True) + "\n"
+            made.writestr(_entry(CHECKSUMS), text)
+        temporary.rename(archive)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def files_in(folder: Path) -> dict[str, Path]:
+    """All files of a folder by their names in it, but for hidden ones."""
+    found = {path.relative_to(folder): path for path in folder.rglob("*") if path.is_file()}
+    return {
+        name.as_posix(): path
+        for name, path in found.items()
+        if not any(part.startswith(".") for part in name.parts)
+    }
+
+
+def _entry(name: str) -> zipfile.ZipInfo:
+    entry = zipfile.ZipInfo(name, _TIME)
+    entry.create_system = 3  # Unix, wherever it is made
+    entry.external_attr = _MODE
+    return entry
+
+
+def _copy_in(made: zipfile.ZipFile, name: str, path: Path) -> str:
+    digest = hashlib.sha256()
+    entry = _entry(name)
+    entry.file_size = path.stat().st_size  # or an archive above 2 GiB is refused
+    with path.open("rb") as source, made.open(entry, "w") as target:
+        while block := source.read(_BLOCK):
+            digest.update(block)
+            target.write(block)
+    return digest.hexdigest()
+
+
+def opened(path: Path) -> Path:
+    """The folder that a path names: itself, or an archive's content, checked.
+
+    That is unpacked into a temporary folder, which is removed when the process ends. Raises
+    ``ArchiveError`` for a file that is no archive, or not whole.
+    """
+    if not path.is_file():
+        return path
+    folder = Path(tempfile.mkdtemp(prefix="onoma-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    unpack(path, folder)
+    return folder
+
+
+def unpack(archive: Path, folder: Path) -> None:
+    """Write what is in an archive into an empty folder; nothing is ever written beside it.
+
+    Raises ``ArchiveError``, the first thing that is wrong having been found before anything is
+    written, but for damaged bytes.
+    """
+    try:
+        with zipfile.ZipFile(archive) as packed:
+            hashes = _checksums(packed, archive)
+            _check_entries(packed, hashes, archive)
+            for name, expected in hashes.items():
+                target = folder / name
+                target.parent.mkdir(parents=True, exist_ok=True)
+                if _copy_out(packed, name, target) != expected:
+                    raise ArchiveError(
+                        f"{archive}: {name} is not what it was. Copy the file again."
+                    )
+    except (zipfile.BadZipFile, EOFError, ValueError, RuntimeError, OSError) as error:
+        raise ArchiveError(
+            f"{archive}: no archive that can be read ({error}). Name a file that "
+            "python -m modeling.export --archive made."
+        ) from error
+
+
+def _checksums(packed: zipfile.ZipFile, archive: Path) -> dict[str, str]:
+    lists = [entry for entry in packed.infolist() if entry.filename == CHECKSUMS]
+    if len(lists) != 1 or lists[0].compress_type != zipfile.ZIP_STORED:
+        raise ArchiveError(f"{archive}: has not one list of checksums ({CHECKSUMS}), stored.")
+    try:
+        listed: dict[str, Any] = parse_json(packed.read(CHECKSUMS))
+        version, hashes = listed["version"], dict(listed["sha256"].items())
+    except (KeyError, ValueError, TypeError, AttributeError) as error:
+        raise ArchiveError(f"{archive}: has no list of checksums ({CHECKSUMS}).") from error
+    if version != VERSION:
+        raise ArchiveError(f"{archive}: has version {version} of the format; this reads {VERSION}.")
+    return hashes
+
+
+def _check_entries(packed: zipfile.ZipFile, hashes: Mapping[str, str], archive: Path) -> None:
+    """That the entries are plain files, those that are listed, each once, of sizes that can be."""
+    entries = [entry for entry in packed.infolist() if entry.filename != CHECKSUMS]
+    names = [entry.filename for entry in entries]
+    for name in names:
+        _check_name(name, where=archive)
+    if sorted(names) != sorted(hashes):
+        odd = sorted({*names} ^ {*hashes}) or ["a name twice"]
+        raise ArchiveError(f"{archive}: its files are not those of its list: {odd[0]}.")
+    is_odd = [
+        entry.filename
+        for entry in entries
+        if entry.compress_type != zipfile.ZIP_STORED or entry.external_attr not in {0, _MODE}
+    ]
+    if is_odd:
+        raise ArchiveError(f"{archive}: {is_odd[0]} is no plain file that is stored as it is.")
+    if sum(entry.file_size for entry in entries) > archive.stat().st_size:
+        raise ArchiveError(f"{archive}: claims to hold more than its own size.")
+
+
+def _check_name(name: str, *, where: Path) -> None:
+    if not is_plain(name) or set(name) & set(':*?"<>|'):  # which not every system can write
+        raise ArchiveError(f"{where}: {name!r} is no plain name of a file inside a folder.")
+
+
+def _copy_out(packed: zipfile.ZipFile, name: str, target: Path) -> str:
+    digest = hashlib.sha256()
+    with packed.open(name) as source, target.open("xb") as file:
+        while block := source.read(_BLOCK):
+            digest.update(block)
+            file.write(block)
+    return digest.hexdigest()

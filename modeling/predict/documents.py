@@ -1,0 +1,120 @@
+"""A dataset of documents with names: the same rows, and predicted mentions beside those there are.
+
+A unit is a shard; its receipt is written when its names are, so that the same command goes on.
+"""
+
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from corpora.datasets.rows import document_from_row, document_to_row
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import ShardWriter, read_batches
+from corpora.document import Document, Mention, without_crossing
+from corpora.runs.build import Build, hold
+from corpora.runs.dataset_inputs import find_shards
+from corpora.runs.plan import Plan, Unit, describe_file
+from corpora.runs.receipts import Accounting, Receipt, sorted_counts, write_receipt
+from modeling.predict.archive import files_in
+from modeling.predict.tagger import Tagger
+from modeling.training.run_folder import versions
+
+_DOCUMENTS = SCHEMAS["documents"]
+
+
+def annotate_dataset(
+    source: Path, output: Path, *, tagger: Tagger, threshold: float = 0.0
+) -> tuple[int, Mapping[str, int]]:
+    """Tag every document; returns how many there are, and what was counted.
+
+    Mentions of other origins stay; earlier predictions are replaced. A prediction that would cross
+    a mention that stays is left out, and counted; so are documents with text that is not cut into
+    sentences, in which nothing is looked for. Raises ``CorpusError`` for what is no dataset of
+    documents.
+    """
+    plan = _plan(source, tagger, threshold=threshold)
+    with hold(output, plan) as build:
+        if not build.is_published():
+            for unit in build.pending():
+                _do(unit, build, tagger=tagger, threshold=threshold)
+                sys.stderr.write(f"  shard {unit.number + 1} of {len(plan.units)}\n")
+            build.publish()
+        accounting, counters = build.published_account()
+    return accounting.written, counters
+
+
+def _plan(source: Path, tagger: Tagger, *, threshold: float) -> Plan:
+    if tagger.folder is None:
+        raise ValueError("Only a tagger that was loaded from a folder can be named in a plan.")
+    files = find_shards([str(source)], "documents")
+    labels = tagger.label_map
+    settings: dict[str, Any] = {
+        "threshold": threshold,
+        "decoder": tagger.decoder_used,
+        "labels": None if labels is None else [labels.other, *labels.labels.items()],
+    }
+    auxiliary = {name: describe_file(name, path) for name, path in files_in(tagger.folder).items()}
+    computing = versions() | {"device": next(tagger.model.parameters()).device.type}
+    computing["threads"] = str(torch.get_num_threads())
+    return Plan(
+        pipeline="predict",
+        datasets={"": "documents"},
+        parameters=settings | {"computing": computing},
+        units=tuple(Unit(number, (file,), {}, settings) for number, file in enumerate(files)),
+        auxiliary=auxiliary,
+    )
+
+
+def _do(unit: Unit, build: Build, *, tagger: Tagger, threshold: float) -> None:
+    """Write the shard of a unit, and its receipt."""
+    counters: Counter[str] = Counter()
+    n = 0
+    with ShardWriter(build.staging("") / unit.shard_name, _DOCUMENTS) as writer:
+        documents = list(_read(unit.inputs[0].check()))
+        found = tagger.annotate_all(documents, threshold=threshold)
+        for document, annotated in zip(documents, found, strict=True):
+            n += 1
+            is_uncut = bool(document.text.strip()) and not document.sentences
+            counters["documents.without_sentences"] += is_uncut
+            writer.write(document_to_row(_together(document, annotated, counters)))
+    assert writer.shard is not None  # noqa: S101 - there is one when it is closed
+    receipt = Receipt(
+        fingerprint=build.plan.fingerprint,
+        unit=unit.number,
+        shards={"": writer.shard},
+        accounting=Accounting(read=n, written=n),
+        counters=sorted_counts(counters),
+        rejected=[],
+    )
+    write_receipt(build.receipt_path(unit), receipt)
+
+
+def _read(shard: Path) -> Iterator[Document]:
+    for batch in read_batches(shard, _DOCUMENTS):
+        yield from map(document_from_row, batch.to_pylist())
+
+
+def _together(document: Document, annotated: Document, counters: Counter[str]) -> Document:
+    stay = [mention for mention in document.mentions if mention.origin != "prediction"]
+    counters["mentions.before"] += len(stay)
+    counters["predictions.replaced"] += len(document.mentions) - len(stay)
+    fitting = [mention for mention in annotated.mentions if not _crosses_any(mention, stay)]
+    counters["predictions.crossing"] += len(annotated.mentions) - len(fitting)
+    counters["predictions"] += len(fitting)
+    kept, dropped = without_crossing([*stay, *fitting])
+    if dropped:
+        raise AssertionError(f"{document.id}: mentions that stay cross each other")
+    return replace(document, mentions=tuple(kept))
+
+
+def _crosses_any(mention: Mention, others: list[Mention]) -> bool:
+    return any(
+        mention.start < other.start < mention.end < other.end
+        or other.start < mention.start < other.end < mention.end
+        for other in others
+    )

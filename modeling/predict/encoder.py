@@ -1,0 +1,389 @@
+"""What an encoder makes of text: vectors of words, of entities and of spans.
+
+>>> encoder = Encoder.load("runs/first")
+>>> [words] = encoder.words(["Peter lebt in Frankfurt am Main."])
+>>> [spans] = encoder.spans(["Peter lebt in Frankfurt am Main."], [[Span(0, 5), Span(14, 31)]])
+
+A text is read as one, its lines too, in windows that overlap where it is longer than the encoder
+reads; a ``Sentence`` of a ``ner`` dataset is read as a tagger reads it.
+
+Shapes: W words and P spans of a text, D width of the encoder.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final, Literal, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from corpora.document import Mention, Sentence, Span, TokenSpan
+from corpora.entities.vocabulary import MASK, SPECIAL
+from corpora.errors import CorpusError
+from corpora.tokenization.tokenizers import Tokenizer
+from modeling.config import ConfigError, EncoderConfig
+from modeling.data.batch import Batch
+from modeling.data.chosen_sentences import Chosen
+from modeling.data.entity_lookup import EntityLookup
+from modeling.data.given_spans import WordSpan, given_spans, whole_text, with_mentions, words_of
+from modeling.data.sentence_batch import SentenceBatch, SpanBatch
+from modeling.data.sentence_collator import SentenceCollator
+from modeling.data.sentence_order import batches_by_length
+from modeling.data.sentences import SentenceSet
+from modeling.data.tagger_inputs import sentence_encoder, window_settings
+from modeling.finetune.base import find_model
+from modeling.finetune.known_entities import known_entities
+from modeling.finetune.summary import has_tagger
+from modeling.huggingface import read_pretrained
+from modeling.layers.embeddings import EntityEmbeddings
+from modeling.layers.pooling import Pooling, pool_words
+from modeling.models.encoder import Encoded, TextEncoder, build_encoder
+from modeling.models.initialization import Undrawn
+from modeling.models.span_chunks import read_jointly
+from modeling.models.span_reading import SpanStates, read_alone, remember
+from modeling.models.weights import load_strictly
+from modeling.predict.archive import opened
+from modeling.predict.tagger import Tagger, document_of
+from modeling.tagging_config import HeadConfig, SentencesConfig
+from modeling.training.sources import ENTITIES, read_entities
+
+Vectors = NDArray[np.float32]
+Text = str | Sentence
+Place = Span | TokenSpan
+"""Characters of a text, or words."""
+Parts = Literal["both", "words", "entities", "mean"]
+Reading = Literal["alone", "joint"]
+
+_PREFIX: Final = "encoder."
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WordVectors:
+    """The words of a text."""
+
+    words: tuple[str, ...]
+    offsets: NDArray[np.int64] | None
+    """(W, 2) characters of the text, half-open; None of a sentence that does not know its text."""
+    vectors: Vectors
+    """(W, D)."""
+
+
+class _Asked(NamedTuple):
+    """A batch, and what is asked of it."""
+
+    numbers: list[int]
+    """(S,) of its texts."""
+    batch: SentenceBatch
+    spans: SpanBatch
+    """On the CPU."""
+
+
+class Encoder:
+    """An encoder with its tokenizer, without dropout and without gradients.
+
+    Args:
+        model: whatever kind it is.
+        tokenizer: of the encoder.
+        config: its settings.
+        windows: how texts are cut for it.
+        entities: names of its entities, in the order of their ids; empty: it reads none by name.
+        of_words: which entities words know, if its pieces know some.
+    """
+
+    def __init__(
+        self,
+        model: TextEncoder,
+        tokenizer: Tokenizer,
+        *,
+        config: EncoderConfig,
+        windows: SentencesConfig | None = None,
+        entities: Sequence[str] = (),
+        of_words: EntityLookup | None = None,
+    ) -> None:
+        self.model, self.tokenizer, self.config = model.eval(), tokenizer, config
+        windows = windows or window_settings(SentencesConfig(), HeadConfig(), config)
+        self.batch_size = 32
+        """Texts that are read at once, at most."""
+        self._of_words = of_words
+        self._names = tuple(entities)
+        self._ids = {name: id for id, name in enumerate(entities)}
+        self._cutter = sentence_encoder(tokenizer, windows)
+
+    @classmethod
+    def load(
+        cls,
+        path: Path | str,
+        *,
+        forms: Path | str | None = None,
+        device: str | torch.device = "cpu",
+    ) -> "Encoder":
+        """Open what has an encoder, and leave its heads.
+
+        A run of ``modeling.pretrain``, a model of one, a BERT, RoBERTa or LUKE of transformers; a
+        run of ``modeling.finetune`` (of its best tagger), a tagger; or an archive of any. Raises
+        ``CorpusError`` where there is none, ``WeightsError`` where it is damaged.
+
+        Where pieces know entities, those of a tagger are looked up, or of a pre-trained model the
+        titles of its entities; ``forms`` (a vocabulary, a lexicon, a table) says others for these.
+        """
+        path = opened(Path(path))
+        if has_tagger(path):
+            if forms is not None:
+                raise ConfigError("A tagger has the forms that it looks up: leave forms out.")
+            return cls.of(Tagger.load(path, device=device))
+        folder = find_model(path)
+        given = read_pretrained(folder)
+        config = given.config.encoder
+        with Undrawn():
+            model = build_encoder(config)
+        weights = {
+            name.removeprefix(_PREFIX): tensor
+            for name, tensor in given.weights.items()
+            if name.startswith(_PREFIX)
+        }
+        load_strictly(model, weights, where=folder)
+        return cls(
+            model.to(device),
+            Tokenizer.open(folder),
+            config=config,
+            entities=_names_of(folder),
+            of_words=known_entities(folder, config, forms=forms),
+        )
+
+    @classmethod
+    def of(cls, tagger: Tagger) -> "Encoder":
+        """The encoder of a tagger, which reads what the tagger reads."""
+        config = tagger.model.config
+        return cls(
+            tagger.model.encoder,
+            tagger.tokenizer,
+            config=config.encoder,
+            windows=config.data,
+            entities=SPECIAL if config.encoder.reads_mentions else (),
+            of_words=tagger.entities,
+        )
+
+    @property
+    def width(self) -> int:
+        """D."""
+        return self.config.width
+
+    @property
+    def reads_mentions(self) -> bool:
+        """Whether entities can be read, and spans as entities."""
+        return isinstance(self.model.entity_embeddings, EntityEmbeddings)
+
+    def entity(self, id: int) -> str:
+        """The name of an entity, or its number where the encoder knows no names."""
+        return self._names[id] if id < len(self._names) else f"entity {id}"
+
+    def words(
+        self, texts: Sequence[Text], *, pooling: Pooling = "first", lang: str | None = None
+    ) -> list[WordVectors]:
+        """The words of each text: of each its first piece, or the mean or maximum of all.
+
+        ``lang`` is a BCP 47 tag: whose rules for words apply to texts.
+        """
+        sentences = [_sentence(text, number, (), lang=lang) for number, text in enumerate(texts)]
+
+        def read(asked: _Asked) -> Tensor:
+            batch = asked.batch.to(self._device)
+            pieces = self.model(batch.inputs).pieces
+            return pool_words(pieces, batch.word_pieces, batch.word_offsets, pooling=pooling)
+
+        sizes = [len(sentence.tokens) for sentence in sentences]
+        vectors = self._read(sentences, [[] for _ in sentences], read, sizes=sizes)
+        return [
+            WordVectors(sentence.tokens, _offsets(sentence), own)
+            for sentence, own in zip(sentences, vectors, strict=True)
+        ]
+
+    def spans(
+        self,
+        texts: Sequence[Text],
+        spans: Sequence[Sequence[Place]],
+        *,
+        parts: Parts | None = None,
+        reading: Reading = "alone",
+        lang: str | None = None,
+    ) -> list[Vectors]:
+        """The spans of each text, in the order given, by what a span head reads (D-E9).
+
+        ``parts``: ``both`` is [first piece; last piece; entity], (P, 3 D); ``words`` the first two,
+        (P, 2 D); ``entities`` the last, (P, D); ``mean`` the mean of all pieces, (P, D). None: both
+        where the encoder reads entities, else words. The entity is [MASK] at the span's place, read
+        ``alone``: it sees the text, and nothing sees it; or ``joint``, as in LUKE, with the other
+        spans of the text, each of which sees all.
+
+        Words are cut where a ``Span`` (characters) begins or ends; a ``TokenSpan`` counts words.
+        Raises ``CorpusError`` for a span that covers no word, or is longer than a window;
+        ``ConfigError`` for entities of an encoder that reads none.
+        """
+        chosen: Parts = parts or ("both" if self.reads_mentions else "words")
+        if chosen in {"both", "entities"}:
+            self._check_entities()
+
+        def read(asked: _Asked) -> Tensor:
+            inputs, spans = asked.batch.inputs.to(self._device), asked.spans.to(self._device)
+            if chosen in {"words", "mean"}:
+                return _of_pieces(self.model(inputs).pieces, spans, parts=chosen)
+            states = _states(self.model, inputs, spans, reading=reading)
+            return torch.cat(list(states), dim=1) if chosen == "both" else states.entity
+
+        width = self.width * {"both": 3, "words": 2}.get(chosen, 1)
+        return self._read_spans(texts, spans, read, lang=lang, width=width)
+
+    def entities(
+        self,
+        texts: Sequence[Text],
+        mentions: Sequence[Sequence[Place]],
+        *,
+        lang: str | None = None,
+    ) -> list[Vectors]:
+        """The mentions of each text, (P, D), all of a text read together, as in pre-training.
+
+        A ``Mention`` with an ``entity`` (``dawiki:Berlin``) is read as that entity, all others as
+        [MASK]. Raises ``CorpusError`` for an entity that the encoder does not know, and what
+        ``spans`` raises.
+        """
+        self._check_entities()
+        ids = [np.array([self._id(mention) for mention in own], np.int64) for own in mentions]
+
+        def read(asked: _Asked) -> Tensor:
+            own = np.concatenate([ids[number] for number in asked.numbers])
+            inputs, rows = with_mentions(asked.batch.inputs, asked.spans, own)
+            encoded: Encoded = self.model(inputs.to(self._device))
+            assert encoded.entities is not None  # noqa: S101 - the batch has mentions
+            return encoded.entities.index_select(0, rows.to(self._device))
+
+        return self._read_spans(texts, mentions, read, lang=lang, width=self.width)
+
+    def windows(
+        self, text: Text, mentions: Sequence[Place] = (), *, lang: str | None = None
+    ) -> Batch:
+        """One text as the encoder reads it, on the CPU, mentions as in ``entities``."""
+        sentence = _sentence(text, 0, mentions, lang=lang)
+        places = [words_of(sentence, mention) for mention in mentions]
+        [asked] = self._batches([sentence], [places])
+        if not mentions:
+            return asked.batch.inputs
+        self._check_entities()
+        ids = np.array([self._id(mention) for mention in mentions], np.int64)
+        return with_mentions(asked.batch.inputs, asked.spans, ids)[0]
+
+    @property
+    def _device(self) -> torch.device:
+        return next(self.model.parameters()).device
+
+    def _check_entities(self) -> None:
+        if not self.reads_mentions:
+            raise ConfigError(
+                "This encoder reads no entities: take parts='words' or 'mean', or a model that was "
+                "pre-trained with an entity vocabulary."
+            )
+
+    def _id(self, mention: Place) -> int:
+        entity = mention.entity if isinstance(mention, Mention) else None
+        if entity is None:
+            return MASK
+        if entity not in self._ids:
+            known = f"the {len(self._ids):,} that it knows" if self._ids else "none by name"
+            raise CorpusError(
+                f"{entity!r} is no entity of this encoder: it reads {known}. Leave the entity of "
+                "the mention out, to read it masked."
+            )
+        return self._ids[entity]
+
+    def _read_spans(
+        self,
+        texts: Sequence[Text],
+        spans: Sequence[Sequence[Place]],
+        read: "Callable[[_Asked], Tensor]",
+        *,
+        lang: str | None,
+        width: int,
+    ) -> list[Vectors]:
+        sentences = [
+            _sentence(text, number, own, lang=lang)
+            for number, (text, own) in enumerate(zip(texts, spans, strict=True))
+        ]
+        places = [
+            [words_of(sentence, span) for span in own]
+            for sentence, own in zip(sentences, spans, strict=True)
+        ]
+        return self._read(sentences, places, read, sizes=[len(own) for own in places], width=width)
+
+    @torch.inference_mode()
+    def _read(
+        self,
+        sentences: Sequence[Sentence],
+        spans: Sequence[list[WordSpan]],
+        read: "Callable[[_Asked], Tensor]",
+        *,
+        sizes: Sequence[int],
+        width: int | None = None,
+    ) -> list[Vectors]:
+        """For each text so many vectors, (size, width), texts of like length read together."""
+        nothing = np.zeros((0, width or self.width), np.float32)
+        found: list[Vectors] = [nothing] * len(sentences)
+        for asked in self._batches(sentences, spans) if sentences else ():
+            own = [sizes[number] for number in asked.numbers]
+            if sum(own):
+                vectors = torch.split(read(asked).float().cpu(), own)
+                for number, part in zip(asked.numbers, vectors, strict=True):
+                    found[number] = part.numpy()
+        return found
+
+    def _batches(
+        self, sentences: Sequence[Sentence], spans: Sequence[list[WordSpan]]
+    ) -> Iterator[_Asked]:
+        encoded = self._cutter.encode(SentenceSet.of(sentences))
+        with_words = self.config.attention.startswith("whole_word")
+        collator = SentenceCollator(encoded, with_words=with_words, entities=self._of_words)
+        for numbers, batch in batches_by_length(collator, batch_size=self.batch_size):
+            chosen = Chosen.of(encoded, numbers)
+            of_batch = [spans[number] for number in numbers.tolist()]
+            yield _Asked(numbers.tolist(), batch, given_spans(chosen, of_batch))
+
+
+def _sentence(text: Text, number: int, spans: Sequence[Place], *, lang: str | None) -> Sentence:
+    if isinstance(text, Sentence):
+        return text
+    document = replace(document_of(text, lang=lang), id=f"text {number + 1}")
+    return whole_text(document, [span for span in spans if isinstance(span, Span)])
+
+
+def _offsets(sentence: Sentence) -> NDArray[np.int64] | None:
+    if sentence.token_starts is None:
+        return None
+    starts = np.array(sentence.token_starts, np.int64)
+    sizes = np.array([len(token) for token in sentence.tokens], np.int64)
+    return np.stack([starts, starts + sizes], axis=1)
+
+
+def _of_pieces(pieces: Tensor, spans: SpanBatch, *, parts: Parts) -> Tensor:
+    """(T, D) -> (P, 2 D), or the mean, (P, D)."""
+    first, last = spans.first_pieces, spans.last_pieces
+    if parts == "words":
+        return torch.cat([pieces.index_select(0, first), pieces.index_select(0, last)], dim=1)
+    sums = pieces.double().cumsum(0)  # of all rows up to each; a span's are side by side
+    ends, begins = sums.index_select(0, last), sums.index_select(0, first)
+    total = ends - begins + pieces.index_select(0, first)
+    return total / (last - first + 1)[:, None]
+
+
+def _states(model: TextEncoder, inputs: Batch, spans: SpanBatch, *, reading: Reading) -> SpanStates:
+    if reading == "joint":
+        return read_jointly(model, inputs, spans)
+    every = torch.arange(len(spans.windows), device=spans.windows.device)
+    return read_alone(model, remember(model, inputs), spans, chosen=every, inputs=inputs)
+
+
+def _names_of(folder: Path) -> tuple[str, ...]:
+    """The entities beside a pre-trained model, by id."""
+    if not (folder / ENTITIES).is_file():
+        return ()
+    return tuple(read_entities(folder / ENTITIES).to_pylist())

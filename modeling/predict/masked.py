@@ -1,0 +1,236 @@
+"""Ask a pre-trained encoder: the best pieces for each [MASK], and the best entities for spans.
+
+Section 6.3.1 of the DaLUKE thesis. Where pieces know entities (EntityBERT), those of the text are
+looked up; a span whose entity is asked for does not know it.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from corpora.entities.vocabulary import MASK, SPECIAL
+from corpora.errors import CorpusError, UsageError
+from corpora.tokenization.tokenizers import Tokenizer
+from modeling.data.batch import Batch, Layout, Mentions, PieceEntities, Rows, Words
+from modeling.data.entity_lookup import EntityLookup
+from modeling.data.given_spans import whole_text
+from modeling.finetune.base import find_model
+from modeling.finetune.known_entities import known_entities
+from modeling.huggingface import read_pretrained
+from modeling.models.pretraining import PretrainingModel
+from modeling.predict.tagger import document_of
+from modeling.training.sources import ENTITIES, read_entities
+
+
+class Guess(NamedTuple):
+    """What may stand at a place."""
+
+    start: int
+    """Characters of the text."""
+    end: int
+    best: list[tuple[str, float]]
+    """Pieces or entities, and their probabilities, the best first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guesser:
+    """A pre-trained model with its tokenizer and the names of its entities."""
+
+    model: PretrainingModel
+    tokenizer: Tokenizer
+    entities: tuple[str, ...] = ()
+    of_words: EntityLookup | None = None
+    """Which entities words know, if its pieces know some."""
+
+    @classmethod
+    def load(cls, path: Path) -> "Guesser":
+        """Open a run of ``modeling.pretrain``, or a folder of transformers with its heads."""
+        folder = find_model(path)
+        model = read_pretrained(folder).build().eval()
+        names: tuple[str, ...] = ()
+        if (folder / ENTITIES).is_file():
+            names = tuple(read_entities(folder / ENTITIES).to_pylist())
+        of_words = known_entities(folder, model.config.encoder)
+        return cls(model, Tokenizer.open(folder), names, of_words)
+
+    @torch.inference_mode()
+    def pieces(self, text: str, *, top: int = 5) -> list[Guess]:
+        """The ``top`` best pieces for each mask piece (``[MASK]``) in a text."""
+        ids, starts, ends, places = self._cut(text)
+        if "pieces" not in self.model.heads:
+            raise CorpusError("This model has no head for pieces: it cannot guess words.")
+        if not len(places):
+            raise UsageError(f"--masked: there is no {self._mask} in the text.")
+        known = self._known(text, starts, hidden=places)
+        states = self.model.encoder(self._batch(ids, known=known)).pieces
+        head = self.model.heads["pieces"]
+        scores = head.logits(states.index_select(0, torch.from_numpy(places + 1)))  # type: ignore[operator]
+        best = _best(scores, self.tokenizer.specials, top=top)
+        guesses = []
+        for place, rows in zip(places.tolist(), best, strict=True):
+            named = [(self.tokenizer.backend.id_to_token(id), p) for id, p in rows]
+            guesses.append(Guess(int(starts[place]), int(ends[place]), named))
+        return guesses
+
+    @torch.inference_mode()
+    def guess_entities(
+        self, text: str, spans: Sequence[tuple[int, int]], *, top: int = 5
+    ) -> list[Guess]:
+        """The ``top`` best entities for each span of characters, all of them masked."""
+        if not self.entities or not {"entities", "piece_entities"}.intersection(self.model.heads):
+            raise CorpusError(
+                "This model knows no entities: pre-train one with an entity vocabulary."
+            )
+        ids, starts, ends, masks = self._cut(text)
+        inside = []
+        for start, end in spans:
+            pieces = np.flatnonzero((ends > start) & (starts < end))
+            if not 0 <= start < end <= len(text) or not len(pieces):
+                raise UsageError(
+                    f"--entities {start}:{end}: no text of the {len(text)} characters."
+                )
+            inside.append(pieces + 1)
+        if "entities" in self.model.heads:
+            encoded = self.model.encoder(self._batch(ids, inside))
+            scores = self.model.heads["entities"].logits(encoded.entities)  # type: ignore[operator]
+        else:
+            hidden = np.concatenate([*(rows - 1 for rows in inside), masks])
+            known = self._known(text, starts, hidden=hidden)
+            scores = self._of_pieces(self._batch(ids, known=known), inside)
+        best = _best(scores, range(len(SPECIAL)), top=top)
+        return [
+            Guess(start, end, [(self.entities[id], p) for id, p in rows])
+            for (start, end), rows in zip(spans, best, strict=True)
+        ]
+
+    def _of_pieces(self, batch: Batch, inside: Sequence[NDArray[np.int64]]) -> Tensor:
+        """Log-probabilities of entities for spans: the mean of those of their pieces."""
+        states = self.model.encoder(batch).pieces
+        head = self.model.heads["piece_entities"]
+        means = []
+        for rows in inside:
+            logits = head.logits(states.index_select(0, torch.from_numpy(rows)))  # type: ignore[operator]
+            means.append(logits.float().log_softmax(1).mean(0))
+        return torch.stack(means)
+
+    def tell(self, text: str, spans: Sequence[tuple[int, int]], *, top: int) -> Iterator[str]:
+        """Both, as lines."""
+        guesses = self.pieces(text, top=top) if self._mask in text or not spans else []
+        for guess in [*guesses, *(self.guess_entities(text, spans, top=top) if spans else ())]:
+            yield f"{guess.start}:{guess.end} {text[guess.start : guess.end]}\n"
+            for name, probability in guess.best:
+                yield f"  {probability:7.4f}  {name}\n"
+
+    @property
+    def _mask(self) -> str:
+        return str(self.tokenizer.backend.id_to_token(self.tokenizer.special.mask))
+
+    def _cut(self, text: str) -> tuple[NDArray[np.int64], ...]:
+        """Ids, starts and ends of the pieces, and which of them are masks."""
+        ids, starts, ends, places = [], [], [], []
+        position = n = 0
+        for number, part in enumerate(text.split(self._mask)):
+            if number:
+                ids.append([self.tokenizer.special.mask])
+                starts.append([position])
+                position += len(self._mask)
+                ends.append([position])
+                places.append(n)
+                n += 1
+            [pieces] = self.tokenizer.encode([part])
+            ids.append(pieces.ids.tolist())
+            starts.append((pieces.starts + position).tolist())
+            ends.append((pieces.ends + position).tolist())
+            position += len(part)
+            n += len(pieces)
+        columns = [
+            np.array(list(chain.from_iterable(column)), np.int64) for column in (ids, starts, ends)
+        ]
+        limit = self.model.config.encoder.max_positions
+        if self.model.config.encoder.positions == "learned" and n + 2 > limit:
+            raise UsageError(
+                f"--masked: {n} pieces, and the encoder reads {limit - 2}. Cut the text."
+            )
+        return (*columns, np.array(places, np.int64))
+
+    def _known(
+        self, text: str, starts: NDArray[np.int64], *, hidden: NDArray[np.int64]
+    ) -> PieceEntities | None:
+        """What pieces know, by where they start; of a mention with a ``hidden`` one, none does."""
+        if self.of_words is None:
+            return None
+        sentence = whole_text(document_of(text))
+        if not sentence.tokens or sentence.token_starts is None:
+            return None
+        begins = np.array(sentence.token_starts, np.int64)
+        word_of_piece = np.maximum(np.searchsorted(begins, starts, side="right") - 1, 0)
+        of_words = self.of_words.find([sentence.tokens])
+        runs = np.cumsum(np.diff(of_words, prepend=0) != 0)  # a mention, as a rule
+        found, numbers = of_words[word_of_piece], runs[word_of_piece]
+        found[np.isin(numbers, numbers[hidden])] = 0
+        rows = np.flatnonzero(found)
+        if not len(rows):
+            return None
+        return PieceEntities(torch.from_numpy(rows + 1), torch.from_numpy(found[rows]))
+
+    def _batch(
+        self,
+        ids: NDArray[np.int64],
+        inside: Sequence[NDArray[np.int64]] = (),
+        *,
+        known: PieceEntities | None = None,
+    ) -> Batch:
+        """One sequence; ``inside`` are the positions of the pieces of each masked entity."""
+        special = self.tokenizer.special
+        framed = torch.from_numpy(np.concatenate([[special.cls], ids, [special.sep]]))
+        layout = Layout.of([len(framed)])
+        continues = torch.from_numpy(self.tokenizer.continuations[framed.numpy()])
+        n_words = int((~continues).sum())
+        words = Words(
+            layout=Layout.of([n_words]),
+            of_piece=(~continues).cumsum(0) - 1,
+            n_pieces=torch.bincount((~continues).cumsum(0) - 1),
+        )
+        if not inside:
+            rows = Rows(layout, together=layout, words=words)
+            return Batch(("text",), framed, rows, piece_entities=known)
+        sizes = torch.tensor([len(pieces) for pieces in inside])
+        mentions = Mentions(
+            entities=torch.full((len(inside),), MASK),
+            positions=torch.from_numpy(np.concatenate(inside)),
+            offsets=sizes.cumsum(0) - sizes,
+        )
+        together = Layout.of([len(framed) + len(inside)])
+        rows = Rows(layout, together=together, words=words, entities=Layout.of([len(inside)]))
+        return Batch(("text",), framed, rows, mentions=mentions)
+
+
+def _best(
+    scores: Tensor, left_out: Sequence[int] | frozenset[int] | range, *, top: int
+) -> list[list[tuple[int, float]]]:
+    """Of each row the ids with the highest probabilities, some ids left out."""
+    probabilities = scores.float().softmax(1)
+    probabilities[:, list(left_out)] = 0.0
+    values, ids = probabilities.topk(min(top, probabilities.shape[1]), dim=1)
+    return [
+        list(zip(row, shares, strict=True))
+        for row, shares in zip(ids.tolist(), values.tolist(), strict=True)
+    ]
+
+
+def parse_spans(text: str) -> list[tuple[int, int]]:
+    """``0:4,10:14`` as spans of characters, half-open; ``UsageError`` for what is none."""
+    spans = []
+    for part in filter(None, text.split(",")):
+        start, _, end = part.partition(":")
+        if not (start.strip().isdecimal() and end.strip().isdecimal()):
+            raise UsageError(f"--entities {part}: expected START:END, in characters, as 0:8,15:20.")
+        spans.append((int(start), int(end)))
+    return spans

@@ -1,0 +1,256 @@
+"""Find names: ``Tagger.load("runs/sturm")("Peter lebt in Frankfurt am Main.")``."""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+import torch
+
+from corpora.document import Document, Mention, Paragraph, Sentence, Span
+from corpora.ner.alignment import to_sentences
+from corpora.ner.labels import LabelMap
+from corpora.segmentation.sentences import segmenter
+from corpora.tokenization.tokenizers import Tokenizer
+from modeling.data.entity_lookup import EntityLookup
+from modeling.data.gazetteer import Gazetteer
+from modeling.data.predictions import Tagged
+from modeling.data.sentence_collator import SentenceCollator
+from modeling.data.sentence_order import NumberedBatch, batches_by_length
+from modeling.data.sentences import SentenceSet
+from modeling.data.tagger_inputs import ENTITIES, GAZETTEER, features_of, sentence_encoder
+from modeling.finetune.summary import find_tagger
+from modeling.models.tagging import TaggingModel
+from modeling.predict.archive import opened
+from modeling.training.loop import Conditions
+
+_AT_ONCE: Final = 2048  # sentences that are ordered by length together
+_TEMPERATURES: Final = 41
+TEMPERATURE_BOUNDS: Final = (0.25, 4.0)
+
+
+class Tagger:
+    """A trained tagger with all that it needs: tokenizer, gazetteer, windows.
+
+    Args:
+        model: the encoder and its head.
+        tokenizer: of the encoder.
+        gazetteer: whose features it reads, if it does.
+        entities: that words know, if its encoder's pieces know some.
+        conditions: the device, and the precision.
+    """
+
+    def __init__(
+        self,
+        model: TaggingModel,
+        tokenizer: Tokenizer,
+        *,
+        gazetteer: Gazetteer | None = None,
+        entities: EntityLookup | None = None,
+        conditions: Conditions | None = None,
+        folder: Path | None = None,
+    ) -> None:
+        self.model, self.tokenizer = model.eval(), tokenizer
+        self.gazetteer, self.entities = gazetteer, entities
+        self.conditions, self.folder = conditions, folder
+        self.decoder: str | None = None
+        """Another than the model's own."""
+        self.label_map: LabelMap | None = None
+        """Other names for its labels, or none for some."""
+        self.batch_size = 32
+        """Sentences that are tagged at once, at most."""
+        self.labels = model.config.labels
+        self._encoder = sentence_encoder(tokenizer, model.config.data)
+
+    @classmethod
+    def load(cls, path: Path | str, *, device: str | torch.device = "cpu") -> "Tagger":
+        """Open a run of ``modeling.finetune`` (the best on dev), a tagger, or an archive of one.
+
+        Raises ``CorpusError`` where there is none, ``WeightsError`` where it is damaged.
+        """
+        folder = find_tagger(opened(Path(path))).path
+        model = TaggingModel.load(folder).to(device)
+        gazetteer = Gazetteer.load(folder / GAZETTEER) if (folder / GAZETTEER).is_dir() else None
+        entities = EntityLookup.load(folder / ENTITIES) if model.config.data.entities else None
+        tokenizer = Tokenizer.open(folder)
+        return cls(model, tokenizer, gazetteer=gazetteer, entities=entities, folder=folder)
+
+    @property
+    def decoder_used(self) -> str:
+        """``decoder``, or the model's own."""
+        return self.decoder or self.model.decoder
+
+    def __call__(self, text: str, *, lang: str | None = None) -> list[Mention]:
+        """The names in a text, with character offsets, label and probability (``score``).
+
+        ``lang`` is a BCP 47 tag: whose rules for sentences and words apply.
+        """
+        return list(self.annotate(document_of(text, lang=lang)).mentions)
+
+    def annotate(self, document: Document, *, threshold: float = 0.0) -> Document:
+        """The document with predicted mentions instead of those it has."""
+        [annotated] = self.annotate_all([document], threshold=threshold)
+        return annotated
+
+    def annotate_all(
+        self, documents: Iterable[Document], *, threshold: float = 0.0
+    ) -> Iterator[Document]:
+        """The documents with predicted mentions instead of those they have, one by one.
+
+        Their sentences are tagged together, some thousand at once.
+        """
+        for some in _packed(documents):
+            sentences = [s for document, own in some for s in own]
+            tagged = iter(self.tag(sentences, threshold=threshold))
+            for document, own in some:
+                mentions = [
+                    mention for one in islice(tagged, len(own)) for mention in to_mentions(one)
+                ]
+                yield replace(document, mentions=tuple(mentions))
+
+    def tag_document(self, document: Document, *, threshold: float = 0.0) -> list[Tagged]:
+        """The sentences of a document, cut into words, and the names in each."""
+        return self.tag(_sentences(document), threshold=threshold)
+
+    def tag(self, sentences: Sequence[Sentence], *, threshold: float = 0.0) -> list[Tagged]:
+        """Find the names of sentences, in their order; those of a document are its context.
+
+        What their tags are is not looked at.
+        """
+        if not sentences:
+            return []
+        collator = self._collator(SentenceSet.of(sentences))
+        batches = batches_by_length(collator, batch_size=self.batch_size)
+        found = tag(
+            self.model, batches, sentences, conditions=self.conditions, decoder=self.decoder
+        )
+        if self.label_map is not None:
+            found = [_renamed(one, self.label_map) for one in found]
+        if threshold <= 0:
+            return found
+        return [
+            replace(one, spans=tuple(s for s in one.spans if s.probability >= threshold))
+            for one in found
+        ]
+
+    def _collator(self, sentences: SentenceSet) -> SentenceCollator:
+        config = self.model.config
+        return SentenceCollator(
+            self._encoder.encode(sentences),
+            features=features_of(sentences, self.gazetteer),
+            with_words=config.encoder.attention.startswith("whole_word"),
+            max_span_pieces=config.head.max_span_pieces if config.head.kind == "span" else 0,
+            entities=self.entities,
+        )
+
+
+def tag(
+    model: TaggingModel,
+    batches: Iterable[NumberedBatch],
+    sentences: Sequence[Sentence],
+    *,
+    conditions: Conditions | None = None,
+    decoder: str | None = None,
+) -> list[Tagged]:
+    """What a model finds in sentences, in their order; ``batches`` are of all of them."""
+    device = next(model.parameters()).device
+    found: list[Tagged | None] = [None] * len(sentences)
+    with torch.inference_mode(), conditions.autocast() if conditions else nullcontext():
+        for numbers, batch in batches:
+            results = model.find(batch.to(device), decoder=decoder)
+            for number, one in zip(numbers.tolist(), results, strict=True):
+                found[number] = Tagged(
+                    sentence=sentences[number], spans=one.spans, words=one.words, tags=one.tags
+                )
+    return [one for one in found if one is not None]
+
+
+def calibrate(
+    model: TaggingModel,
+    batches: Iterable[NumberedBatch],
+    *,
+    conditions: Conditions | None = None,
+) -> float:
+    """The temperature at which gold tags (spans) are likeliest (Guo et al. 2017), within bounds."""
+    device = next(model.parameters()).device
+    low, high = (math.log2(bound) for bound in TEMPERATURE_BOUNDS)
+    temperatures = torch.logspace(low, high, _TEMPERATURES, base=2, dtype=torch.float64)
+    total = torch.zeros(len(temperatures), dtype=torch.float64)
+    with torch.inference_mode(), conditions.autocast() if conditions else nullcontext():
+        for _, batch in batches:
+            total += model.log_likelihood(batch.to(device), temperatures).double().cpu()
+    return float(temperatures[int(total.argmax())])
+
+
+def _renamed(one: Tagged, labels: LabelMap) -> Tagged:
+    """With mapped labels; spans that have none are left out."""
+    targets = ((span, labels.target(span.label)) for span in one.spans)
+    spans = tuple(replace(span, label=target) for span, target in targets if target)
+    return Tagged(sentence=one.sentence, spans=spans)
+
+
+def to_mentions(tagged: Tagged) -> Iterator[Mention]:
+    """The spans of a sentence of a document as mentions of its text, in order."""
+    sentence = tagged.sentence
+    starts = sentence.token_starts
+    if starts is None:
+        raise ValueError(f"{sentence.id}: has no text that its words stand in.")
+    for span in tagged.spans:
+        last = span.end - 1
+        yield Mention(
+            starts[span.start],
+            starts[last] + len(sentence.tokens[last]),
+            label=span.label,
+            origin="prediction",
+            score=min(span.probability, 1.0),
+        )
+
+
+def _packed(documents: Iterable[Document]) -> Iterator[list[tuple[Document, list[Sentence]]]]:
+    """Documents with their sentences, as many as are tagged together."""
+    some: list[tuple[Document, list[Sentence]]] = []
+    n = 0
+    for document in documents:
+        own = _sentences(document)
+        some.append((document, own))
+        n += len(own)
+        if n >= _AT_ONCE:
+            yield some
+            some, n = [], 0
+    if some:
+        yield some
+
+
+def _sentences(document: Document) -> list[Sentence]:
+    """Its sentences, cut into words; the mentions that are there cut none."""
+    bare = replace(document, mentions=())
+    return [sentence for sentence in to_sentences(bare, lambda _: "test") if sentence.tokens]
+
+
+def document_of(text: str, *, lang: str | None = None) -> Document:
+    """A text whose lines are paragraphs, cut into sentences."""
+    breaker = segmenter(lang)
+    paragraphs = [Paragraph(s.start, s.end) for s in _lines(text)]
+    sentences = [s for p in paragraphs for s in breaker.sentences(text, p)]
+    return Document(
+        id="text",
+        group="text",
+        source="text",
+        text=text,
+        lang=lang,
+        paragraphs=tuple(paragraphs),
+        sentences=tuple(sentences),
+    )
+
+
+def _lines(text: str) -> Iterator[Span]:
+    start = 0
+    for line in text.splitlines(keepends=True):
+        bare = line.strip()
+        if bare:
+            begin = start + line.index(bare[0])
+            yield Span(begin, begin + len(bare))
+        start += len(line)

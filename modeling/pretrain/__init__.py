@@ -1,0 +1,1 @@
+"""``python -m modeling.pretrain``: train an encoder on examples."""

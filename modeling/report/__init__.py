@@ -1,0 +1,1 @@
+"""``python -m modeling.report``: pages and tables of runs."""

@@ -1,0 +1,81 @@
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from corpora.datasets import repeated_ids
+from corpora.datasets.repeated_ids import find_repeated
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import ShardWriter
+
+SCHEMA = SCHEMAS["redirects"]
+IDS = st.text(max_size=3) | st.text("aé", min_size=250, max_size=300)
+
+
+def write(folder, shards):
+    paths = [folder / f"shard-{number:05}.arrow" for number in range(len(shards))]
+    for path, ids in zip(paths, shards, strict=True):
+        with ShardWriter(path, SCHEMA) as writer:
+            for part in (ids[:2], ids[2:]):  # batches
+                rows = [{"id": id, "title": "t", "target": "u"} for id in part]
+                writer.write_batch(pa.RecordBatch.from_pylist(rows, schema=SCHEMA.columns))
+    return paths
+
+
+def naive(shards):
+    seen = set()
+    for number, ids in enumerate(shards):
+        for id in ids:
+            if id in seen:
+                return id, number
+            seen.add(id)
+    return None
+
+
+def check(shards):
+    with tempfile.TemporaryDirectory() as folder:
+        paths = write(Path(folder), shards)
+        found = find_repeated(paths, SCHEMA)
+        assert (found and (found[0], paths.index(found[1]))) == naive(shards)
+
+
+@settings(deadline=None, max_examples=50)  # the time is that of the disk
+@given(st.lists(st.lists(IDS, max_size=4), max_size=4))
+def test_first_repeated_id_is_that_of_a_set(shards):
+    check(shards)
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(st.lists(IDS, max_size=4), max_size=4))
+def test_collisions_change_nothing(shards):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            repeated_ids,
+            "long_hashes",
+            lambda ids: np.array([len(i) % 2 for i in ids.to_pylist()], "u8"),
+        )
+        check(shards)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 5])
+def test_however_many_are_hashed_at_once_the_answer_is_the_same(rows, monkeypatch):
+    monkeypatch.setattr(repeated_ids, "_ROWS", rows)
+    shards = [[f"a{number}", f"b{number}", f"c{number}"] for number in range(20)]
+
+    check(shards)
+    check([*shards, ["a7", "b3"]])
+
+
+@pytest.mark.parametrize(("last", "found"), [(8, None), (1 << 30, 1 << 30), (-1, -1)])
+def test_numbers_are_ids_too(tmp_path, last, found):
+    schema, path = SCHEMAS["pieces"], tmp_path / "shard-00000.arrow"
+    with ShardWriter(path, schema) as writer:
+        for id in (-1, 0, 7, 1 << 30, last):
+            row = {"id": id, "piece": "p", "count": 1}
+            writer.write_batch(pa.RecordBatch.from_pylist([row], schema=schema.columns))
+
+    assert find_repeated([path], schema) == (None if found is None else (found, path))

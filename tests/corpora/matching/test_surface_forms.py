@@ -1,0 +1,233 @@
+import tracemalloc
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from corpora.matching import surface_forms
+from corpora.matching.surface_forms import SurfaceMatcher, begins_word, ends_word, fold
+
+CHARACTERS = "aAbBß İiIıςσΣſ'.-\n1_京都のーไทยัเ한국é\u0301\u200d\u00ad\u093f\ufe0f😀👍\u0130א"
+UNSPACED = set("京都のーไทยเ")
+HANGUL = set("한국")
+
+
+def base_before(text, index):
+    """The last character before index that is no combining mark or joiner."""
+    while index and extends(text[index - 1]):
+        index -= 1
+    return text[index - 1] if index else " "
+
+
+def extends(character):
+    return unicodedata.category(character)[0] == "M" or character in "\u200d\u00ad"
+
+
+def may_start(text, index):
+    before, after = base_before(text, index), text[index]
+    return not extends(after) and (not before.isalnum() or bool({before, after} & UNSPACED))
+
+
+def may_end(text, index, *, right, lang):
+    if index == len(text):
+        return True
+    before, after = base_before(text, index), text[index]
+    if extends(after):
+        return False
+    if right == "prefix" or not after.isalnum() or {before, after} & UNSPACED:
+        return True
+    return lang == "ko" and before in HANGUL
+
+
+def naive(forms, text, occupied, *, lang, ignore_case, right):
+    fold_or_not = (lambda t: fold(t, lang=lang)) if ignore_case else (lambda t: t)
+    folded = fold_or_not(text)
+    found, start = [], 0
+    while start < len(text):
+        matches = [
+            (start + len(form), -index)
+            for index, form in enumerate(forms)
+            if form
+            and "\n" not in form
+            and folded.startswith(fold_or_not(form), start)
+            and may_start(text, start)
+            and may_end(text, start + len(form), right=right, lang=lang)
+            and not any(s < start + len(form) and start < e for s, e in occupied)
+        ]
+        if matches:
+            end, index = max(matches)
+            found.append((start, end, -index))
+            start = end
+        else:
+            start += 1
+    return found
+
+
+@given(
+    forms=st.lists(st.text(CHARACTERS, max_size=5), max_size=12),
+    text=st.text(CHARACTERS, max_size=40),
+    spans=st.lists(st.tuples(st.integers(0, 40), st.integers(1, 9)), max_size=4),
+    lang=st.sampled_from([None, "de", "ko", "tr"]),
+    ignore_case=st.booleans(),
+    right=st.sampled_from(["word", "prefix"]),
+    window=st.sampled_from([1, 10, 1000]),
+)
+def test_finds_what_the_slow_way_finds(forms, text, spans, lang, ignore_case, right, window):
+    occupied = [(start, start + length) for start, length in spans]
+    options = {"lang": lang, "ignore_case": ignore_case, "right": right}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(surface_forms, "WINDOW", window)
+
+        found = SurfaceMatcher(forms, **options).find(text, occupied)
+
+    assert found == naive(forms, text, occupied, **options)
+
+
+@given(
+    forms=st.lists(st.text("京都の", min_size=1, max_size=4), max_size=6),
+    text=st.text("京都のa \u0301\n", max_size=40),
+    spans=st.lists(st.tuples(st.integers(0, 40), st.integers(1, 9)), max_size=3),
+    right=st.sampled_from(["word", "prefix"]),
+)
+def test_forms_without_spaces_are_found_as_all_others(forms, text, spans, right):
+    """They need no marks in the text, and have a way of their own."""
+    occupied = [(start, start + length) for start, length in spans]
+
+    found = SurfaceMatcher(forms, lang="zh", right=right).find(text, occupied)
+
+    assert found == naive(forms, text, occupied, lang="zh", ignore_case=True, right=right)
+
+
+@given(text=st.text(CHARACTERS, min_size=1, max_size=8), data=st.data())
+def test_boundaries_one_by_one_are_those_of_the_slow_way(text, data):
+    index = data.draw(st.integers(0, len(text) - 1))
+    right = data.draw(st.sampled_from(["word", "prefix"]))
+    lang = data.draw(st.sampled_from([None, "ko"]))
+
+    assert begins_word(text, index) == may_start(text, index)
+    assert ends_word(text, index, right=right, lang=lang) == may_end(
+        text, index, right=right, lang=lang
+    )
+    assert ends_word(text, len(text), right=right)
+
+
+@given(st.text(), st.sampled_from([None, "tr"]))
+def test_folding_goes_character_by_character(text, lang):
+    folded = fold(text, lang=lang)
+
+    assert len(folded) == len(text)
+    assert folded == "".join(fold(character, lang=lang) for character in text)
+    assert fold(folded, lang=lang) == folded
+
+
+def test_every_character_folds_to_one_character():
+    every = "".join(map(chr, range(0x110000)))
+
+    assert len(fold(every)) == len(every)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("ΟΔΟΣ", "οδος"), ("ΟΔΟΣ", "οδοσ"), ("İstanbul", "istanbul"), ("Weiſs", "weiss"), ("ẞ", "ß")],
+)
+def test_spellings_fold_to_the_same(one, other):
+    assert fold(one) == fold(other)
+
+
+def test_turkish_keeps_its_two_letters_apart():
+    assert fold("IŞIK", lang="tr") == "ışık"
+    assert fold("İZMİR", lang="tr-TR") == "izmir"
+
+
+def surfaces(text, *forms, **options):
+    matches = SurfaceMatcher(forms, **{"lang": None, **options}).find(text)
+    return [text[start:end] for start, end, _ in matches]
+
+
+def test_offsets_count_code_points_of_the_text_as_it_is():
+    text = "😀 İİ İzmir 👩‍🚀 BERLIN."
+
+    assert SurfaceMatcher(["Berlin", "izmir"], lang=None).find(text) == [(5, 10, 1), (15, 21, 0)]
+
+
+def test_the_longest_form_wins_and_a_shorter_one_where_it_would_cut_a_word():
+    assert surfaces("New York City", "New", "New York", "York City") == ["New York"]
+    assert surfaces("New Yorkers", "New", "New York", "Yorkers") == ["New", "Yorkers"]
+
+
+def test_no_match_begins_or_ends_inside_a_word():
+    assert surfaces("Berliner in Altberlin, Nord-Berlin (Berlin)", "berlin") == ["Berlin"] * 2
+
+
+def test_prefix_covers_only_the_form():
+    assert surfaces("Windmills and windmill", "Windmill", right="prefix") == [
+        "Windmill",
+        "windmill",
+    ]
+
+
+def test_scripts_without_spaces_have_boundaries_everywhere():
+    assert surfaces("我住在东京都和北京。", "东京", "北京") == ["东京", "北京"]
+    assert surfaces("東京タワーはTokyoにある", "東京タワー", "Tokyo") == ["東京タワー", "Tokyo"]
+    assert surfaces("ผมอยู่กรุงเทพครับ", "กรุงเทพ") == ["กรุงเทพ"]
+
+
+def test_a_combining_mark_belongs_to_its_letter():
+    assert surfaces("cafe\u0301 हिन्दी", "cafe", "हिन्द", "ह") == []
+    assert surfaces("cafe\u0301s", "cafe", right="prefix") == []
+    assert surfaces("น้ำใจ", "น้", "ำใจ") == []
+
+
+def test_a_variation_selector_is_no_letter():
+    assert surfaces("❤\ufe0fBerlin", "Berlin") == ["Berlin"]
+
+
+def test_korean_particles_follow_a_form():
+    assert surfaces("나는 베를린에서 왔다", "베를린", lang="ko") == ["베를린"]
+    assert surfaces("나는 베를린에서 왔다", "베를린") == []
+
+
+def test_case_can_count():
+    assert surfaces("us and US", "US", ignore_case=False) == ["US"]
+
+
+def test_control_characters_are_harmless():
+    assert surfaces("a\x02b\x03 Berlin\x04 x\x02", "berlin", "x", "b") == ["b", "Berlin", "x"]
+
+
+def test_no_form_or_no_text_finds_nothing():
+    assert SurfaceMatcher([], lang=None).find("Berlin") == []
+    assert SurfaceMatcher(["Berlin"], lang=None).find("") == []
+    assert SurfaceMatcher(["", "a\nb"], lang=None).find("a\nb") == []
+
+
+WORDS = st.lists(st.sampled_from(["a", "b", "é", "e\u0301", " ", "天", "地"]), max_size=40).map(
+    "".join
+)
+
+
+@given(st.lists(WORDS, max_size=6), WORDS, st.integers(1, 20))
+def test_pieces_of_a_line_change_no_cover(forms, text, piece):
+    matcher = SurfaceMatcher([*forms, "a", "a b", "天"], lang="de", overlap="longest_cover")
+    whole = matcher.find(text)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(surface_forms, "PIECE", piece)
+        pieces = matcher.find(text)
+
+    assert pieces == whole
+
+
+def test_a_long_line_of_nested_forms_takes_no_memory_for_each_match(monkeypatch):
+    monkeypatch.setattr(surface_forms, "PIECE", 500)
+    nested = ["天" * length for length in range(1, 11)]
+    matcher = SurfaceMatcher(nested, lang="zh", overlap="longest_cover")
+    peaks = []
+    for n_characters in (2_000, 8_000):
+        tracemalloc.start()
+        matcher.find("天" * n_characters)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+
+    assert peaks[1] - peaks[0] < 6_000 * 150  # bytes for a character, in which 10 matches begin

@@ -1,0 +1,204 @@
+import tracemalloc
+from math import isqrt
+from unittest.mock import patch
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from corpora.matching import title_matches
+from corpora.matching.surface_forms import SurfaceMatcher, begins_word, ends_word, fold
+from corpora.matching.title_matches import match_titles, page_forms, spelled_as_linked
+
+CHARACTERS = "aAbBßİiıſ'- \n1京都のไทยี한é\u0301😀"
+
+
+def naive(text, forms, occupied, *, right):
+    folded, found, start = fold(text), [], 0
+    while start < len(text):
+        ends = [
+            start + len(form)
+            for form in forms
+            if folded.startswith(form, start)
+            and begins_word(text, start)
+            and ends_word(text, start + len(form), right=right)
+            and not any(s < start + len(form) and start < e for s, e in occupied)
+        ]
+        if ends:
+            found.append((start, max(ends), forms[folded[start : max(ends)]]))
+        start = max(ends, default=start + 1)
+    return found
+
+
+@given(
+    forms=st.lists(st.text(CHARACTERS.replace("\n", ""), min_size=1, max_size=5), max_size=9),
+    text=st.text(CHARACTERS, max_size=40),
+    spans=st.lists(st.tuples(st.integers(0, 40), st.integers(1, 9)), max_size=5),
+    right=st.sampled_from(["word", "prefix"]),
+)
+def test_finds_what_the_slow_ways_find(forms, text, spans, right):
+    occupied = sorted({(s, s + n) for s, n in spans}, key=lambda span: (span[0], -span[1]))
+    titles = {fold(form): form for form in forms}
+
+    found = match_titles(text, titles, occupied, right=right)
+
+    assert found == naive(text, titles, occupied, right=right)
+    matches = SurfaceMatcher(list(titles), lang=None, right=right).find(text, occupied)
+    assert found == [(start, end, list(titles.values())[form]) for start, end, form in matches]
+    for name, value in (("MAX_OCCURRENCES", 0), ("WINDOW", 1)):
+        with patch.object(title_matches, name, value):
+            assert match_titles(text, titles, occupied, right=right) == found
+
+
+def nested(size):
+    """A text, and titles that may all begin in each of its words."""
+    return "Aaa " * (size // 8), [" ".join(["Aaa"] * n) for n in range(1, isqrt(size // 4))]
+
+
+def suffixes(size):
+    """A text, and titles each of which ends as the one before."""
+    words = [f"W{n:05}" for n in range(isqrt(size // 8))]
+    text = " ".join(words) + " "
+    return text * (size // 2 // len(text)), [" ".join(words[n:]) for n in range(len(words))]
+
+
+def one_line(size):
+    return "aaa" * (size // 3), ["aaa"]
+
+
+@pytest.mark.parametrize("made", [nested, suffixes, one_line])
+def test_memory_grows_with_the_page_and_no_more(made):
+    peaks = []
+    for size in (100_000, 400_000):
+        text, titles = made(size)
+        tracemalloc.start()
+        try:
+            match_titles(text, page_forms("B", titles), [], right="word")
+            peaks.append(tracemalloc.get_traced_memory()[1])
+        finally:
+            tracemalloc.stop()
+
+    assert peaks[1] < 200 * 400_000
+    assert peaks[1] < 6 * peaks[0]
+
+
+def test_forms_are_the_titles_with_and_without_a_qualifier():
+    forms = page_forms("Java (Sprache)", ["Sun Microsystems", "Eiche (Informatik)"])
+
+    assert forms == {
+        "java (sprache)": "Java (Sprache)",
+        "java": "Java (Sprache)",
+        "sun microsystems": "Sun Microsystems",
+        "eiche (informatik)": "Eiche (Informatik)",
+        "eiche": "Eiche (Informatik)",
+    }
+
+
+def test_a_form_means_what_most_links_mean():
+    links = ["Merkur (Gott)", "Merkur (Planet)", "Merkur (Planet)", "Merkur (Gott)"]
+
+    assert page_forms("Rom", links)["merkur"] == "Merkur (Gott)"  # the first of equals
+    assert page_forms("Rom", links[1:])["merkur"] == "Merkur (Planet)"
+
+
+def test_a_page_speaks_of_its_subject():
+    assert page_forms("Merkur (Gott)", ["Merkur (Planet)"] * 2)["merkur"] == "Merkur (Gott)"
+
+
+def test_anchors_are_counted_with_the_titles():
+    anchors = [("Hauptstadt", "Berlin"), ("hauptstadt", "Bonn"), ("Hauptstadt", "Bonn")]
+
+    assert page_forms("Rhein", [], anchors)["hauptstadt"] == "Bonn"
+    assert page_forms("Rhein", ["Berlin"], [("BERLIN", "Bern")])["berlin"] == "Berlin"
+
+
+def test_short_forms_and_forms_without_a_letter_are_left_out():
+    targets = ["Ur", "1984", "9/11", "C++", "A* (Algorithmus)", "東京", "東京都"]
+
+    assert set(page_forms("Ei", targets)) == {"c++", "a* (algorithmus)", "東京都"}
+    assert "東京" in page_forms("Ei", targets, min_characters=2)
+
+
+@pytest.mark.parametrize("title", ["(What's the Story)", " (x)", "()", "a (b) c", "()) (a)"])
+def test_odd_brackets_are_harmless(title):
+    assert title.lower() in {*page_forms(title, []), " (x)", "()"}
+
+
+def test_forms_fold_by_language():
+    forms = page_forms("IŞIK", [], lang="tr")
+
+    assert forms == {"ışık": "IŞIK"}
+    assert match_titles("Işık yok", forms, [], right="word", lang="tr") == [(0, 4, "IŞIK")]
+
+
+def test_matches_leave_mentions_alone():
+    text = "Die Stadt Berlin, Berlin und Groß-Berlin"
+    forms = {"stadt berlin": "Berlin", "berlin": "Berlin", "stadt": "Stadt"}
+
+    found = match_titles(text, forms, [(10, 16), (10, 13)], right="word")
+
+    assert [(text[start:end], title) for start, end, title in found] == [
+        ("Stadt", "Stadt"),  # "Stadt Berlin" would overlap what is linked
+        ("Berlin", "Berlin"),
+        ("Berlin", "Berlin"),
+    ]
+
+
+def test_prefix_links_the_form_only():
+    forms = {"windmill": "Windmill"}
+
+    assert match_titles("Windmills, upwindmill", forms, [], right="prefix") == [(0, 8, "Windmill")]
+    assert match_titles("Windmills", forms, [], right="word") == []
+
+
+def test_offsets_are_those_of_the_text():
+    text = "😀 İİ „BERLIN“"
+
+    assert match_titles(text, {"berlin": "Berlin"}, [], right="word") == [(6, 12, "Berlin")]
+
+
+def test_no_form_finds_nothing():
+    assert match_titles("Berlin", {}, [], right="word") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "link", "kept"),
+    [
+        ("A mill. The bill.", "Bill", "Bill", []),
+        ("A mill. The bill.", "Bill", "bill", ["bill"]),
+        ("A mill. The bill.", "Bill", "invoice", ["bill"]),  # which shows that it is a noun
+        ("A mill. Bill came.", "Bill", "bill", ["Bill"]),
+        ("The united states of mind.", "United States", "United States", []),
+        ("In RUSSIA.", "Russia", "Russia", []),
+        ("In RUSSIA.", "Russia", "RUSSIA", ["RUSSIA"]),
+        ("A planet (mercury).", "Mercury (planet)", "mercury", ["mercury"]),
+        ("これは東京です", "東京", "東京", ["東京"]),
+    ],
+)
+def test_matches_are_spelled_as_the_title_or_as_the_page_spells_its_links(text, title, link, kept):
+    text = f"{link} {text}"
+    forms = page_forms(None, [title], min_characters=2)
+    occupied = [(0, len(link))]
+    matches = match_titles(text, forms, occupied, right="word", lang="ja" if "東" in text else None)
+
+    found = spelled_as_linked(text, matches, [(occupied[0], title)], own=None)
+
+    assert [text[start:end] for start, end, _ in found] == kept
+
+
+def test_the_page_may_write_its_own_title_small_where_its_opening_does():
+    mill, will = (
+        "A windmill is a mill. Each windmill",
+        "Will Smith, called Will." + " " * 300 + "will",
+    )
+    for text, title, n in ((mill, "Windmill", 2), (will, "Will", 2)):
+        matches = match_titles(text, page_forms(title, []), [], right="word")
+        assert len(spelled_as_linked(text, matches, [], own=title)) == n
+
+
+def test_the_subject_of_a_page_is_no_qualified_title_that_has_its_name():
+    forms = page_forms("Шевченко Тарас", ["Шевченко (кратер)", "Кобзар (книга)"])
+
+    assert "шевченко" not in forms
+    assert forms["кобзар"] == "Кобзар (книга)"
+    assert forms["шевченко (кратер)"] == "Шевченко (кратер)"

@@ -1,0 +1,71 @@
+"""The code of a pipeline: all that a run loads, and nothing of what it never sees."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from corpora.runs.code import _DRIVERS, code_hash, code_of
+
+ROOT = Path(__file__).resolve().parents[3]
+WIKI = "tests/data/wikipedia/kleinwiki-20261101-pages-articles.xml"
+PROGRAM = """
+import importlib, json, sys
+pipeline = importlib.import_module(f"pipelines.{sys.argv[1]}")
+status = pipeline.main(sys.argv[2:])
+ours = ("corpora", "pipelines")
+loaded = [m.__file__ for name, m in sys.modules.items() if name.split(".")[0] in ours]
+sys.stderr.write(json.dumps(loaded))
+sys.exit(status)
+"""
+
+
+def names_of(pipeline):
+    return {file.relative_to(ROOT).as_posix() for file in code_of(pipeline)}
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "options"),
+    [
+        ("tei_to_ner", ["tests/data/letters", "--edition", "tests/data/letters/edition.toml"]),
+        ("wikipedia_to_documents", [WIKI]),
+        ("text_to_documents", ["tests/data/text/wulingzhen.txt", "--lang", "zh"]),
+    ],
+)
+def test_all_that_a_run_loads_counts(pipeline, options, tmp_path):
+    command = [sys.executable, "-c", PROGRAM, pipeline, "--input", *options]
+    done = subprocess.run(
+        [*command, "--output", str(tmp_path)], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+
+    loaded = {
+        Path(file).relative_to(ROOT).as_posix()
+        for file in json.loads(done.stderr.splitlines()[-1])
+        if file
+    }
+
+    assert loaded - names_of(pipeline) <= _DRIVERS
+
+
+def test_tables_of_data_count():
+    assert "corpora/segmentation/languages/de.toml" in names_of("tei_to_ner")
+    assert "corpora/tei/editions/sturm.toml" in names_of("tei_to_ner")
+    assert "corpora/wikipedia/templates/en.toml" in names_of("wikipedia_to_documents")
+
+
+def test_a_dump_is_not_made_again_for_a_change_of_the_crawler():
+    others = ("corpora/crawl/", "corpora/news/", "corpora/tei/", "corpora/store")
+
+    assert not [name for name in names_of("wikipedia_to_documents") if name.startswith(others)]
+
+
+def test_each_pipeline_has_a_hash_of_its_own():
+    pipelines = ("tei_to_ner", "wikipedia_to_documents", "news_to_documents", "")
+
+    assert len({code_hash(name) for name in pipelines}) == len(pipelines)
+
+
+def test_a_plan_of_somebody_else_has_the_hash_of_all():
+    assert code_hash("a pipeline of theirs") == code_hash()

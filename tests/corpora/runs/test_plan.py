@@ -1,0 +1,99 @@
+import os
+
+import pytest
+
+from corpora.errors import InputChangedError, UsageError
+from corpora.runs.plan import describe_file, find_inputs, make_units
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Some files; the current folder is theirs."""
+    for name in ("a/1.xml", "a/2.xml", "b/1.xml", "b/x.txt", "c/deep/3.XML", "a[1].xml", "a1.xml"):
+        file = tmp_path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(name)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def names(*patterns, **options):
+    return list(find_inputs(patterns, suffix=".xml", **options))
+
+
+@pytest.mark.usefixtures("folder")
+def test_names_are_relative_to_what_all_patterns_share():
+    assert names("a/*.xml") == ["1.xml", "2.xml"]
+    assert names("a/*.xml", "b/*.xml") == ["a/1.xml", "a/2.xml", "b/1.xml"]
+    assert names("a/1.xml") == ["1.xml"]
+
+
+@pytest.mark.usefixtures("folder")
+def test_folder_gives_the_files_below_it_that_fit():
+    assert names("b", "c") == ["b/1.xml", "c/deep/3.XML"]
+
+
+def test_relative_and_absolute_paths_give_the_same_names(folder, monkeypatch):
+    absolute = names(str(folder / "a"), str(folder / "b"))
+    monkeypatch.chdir(folder / "a")
+
+    assert names(".", "../b") == absolute
+
+
+@pytest.mark.usefixtures("folder")
+def test_file_that_is_named_twice_is_read_once():
+    assert names("a", "b/../a", "a/1.xml") == ["1.xml", "2.xml"]
+
+
+@pytest.mark.usefixtures("folder")
+def test_brackets_in_a_name_are_no_pattern():
+    assert names("a[1].xml", "a1.xml") == ["a1.xml", "a[1].xml"]
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("pattern", ["", "none/*.xml", "none", "~nosuch/*.xml", "b/*.xml.gz"])
+def test_pattern_without_a_file_is_an_error(pattern):
+    with pytest.raises(UsageError, match="--input"):
+        names("a", pattern)
+
+
+@pytest.mark.usefixtures("folder")
+def test_excluded_names_are_left_out():
+    assert names("a", "b", exclude=["b/*"]) == ["a/1.xml", "a/2.xml"]
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("exclude", [["3.xml"], ["*"]])
+def test_exclude_that_matches_nothing_or_all_is_an_error(exclude):
+    with pytest.raises(UsageError, match="--exclude"):
+        names("a", exclude=exclude)
+
+
+@pytest.mark.parametrize("name", [b"a\xff.xml", b"a\tb.xml", b"a\nb.xml"])
+def test_name_that_cannot_stand_in_a_table_is_an_error(tmp_path, name):
+    (tmp_path / os.fsdecode(name)).touch()
+
+    with pytest.raises(UsageError, match="not printable UTF-8"):
+        names(str(tmp_path))
+
+
+def test_input_that_changed_is_not_read(folder):
+    file = describe_file("1.xml", folder / "a" / "1.xml")
+    (folder / "a" / "1.xml").write_text("A/1.xml")
+
+    with pytest.raises(InputChangedError, match="has changed since the run began"):
+        file.read()
+
+
+def test_units_hold_whole_files_in_order_up_to_a_bound(folder, monkeypatch):
+    monkeypatch.setattr("corpora.runs.plan.UNIT_BYTES", 14)
+    files = [describe_file(name, folder / "a" / "1.xml") for name in "abcde"]  # of 7 bytes
+
+    units = make_units(files, settings=lambda inputs: {"n": len(inputs)}, auxiliary={})
+
+    assert [[file.name for file in unit.inputs] for unit in units] == [
+        ["a", "b"],
+        ["c", "d"],
+        ["e"],
+    ]
+    assert [unit.settings["n"] for unit in units] == [2, 2, 1]

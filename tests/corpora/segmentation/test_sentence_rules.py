@@ -1,0 +1,102 @@
+"""What ends a sentence in scripts and languages beyond those with large tables."""
+
+import pytest
+
+from corpora.document import Span
+from corpora.segmentation.sentences import segmenter
+
+
+def sentences(lang, text):
+    found = [(s.start, s.end) for s in segmenter(lang).sentences(text, Span(0, len(text)))]
+    assert list(segmenter(lang).split(text, [(0, len(text))], unbroken=[])) == found
+    return [text[start:end] for start, end in found]
+
+
+def check(lang, marked):
+    expected = marked.split(" | ")
+    assert sentences(lang, " ".join(expected)) == expected
+
+
+@pytest.mark.parametrize(
+    ("lang", "marked"),
+    [
+        ("ka", "თბილისი დედაქალაქია. | ის ლამაზია! | ვინ მოვიდა? | ილია."),
+        ("ka", "ძვ. წ. III საუკუნეში, ინგლ. Global, ე. წ. ოქრო, და ა. შ. | მეფე მოვიდა."),
+        ("th", "ในปี ค. ศ. 1914 และ พ.ศ. 2457 ดร. ลี กล่าวว่าดี! | เขามา"),
+        ("mr", "इ. स. १६७४ मध्ये डॉ. आंबेडकर व श्री. पाटील आले. | तो गेला."),
+        ("mr", "तो येतो का. | ती गेली."),
+        ("hi", "डॉ. सिंह और एम. के. गांधी आए। | वे गए।"),
+        ("am", "በ1914 ዓ. ም. ንጉሥ ዶ. ር. ተፈሪ መጡ። | ሄዱ። | እና:: | መጣ።"),
+        ("hy", "Բեռլին (գերմ. Berlin, անգլ. Berlin) քաղաք է։ | Այն մեծ է: | Լ. Արամյան"),
+        ("bo", "བོད་ཡིག། | སྐད་ཡིག། | ཚིག"),
+        ("km", "ភ្នំពេញ ។ | ខ្មែរ។ល។ និង៖ | បាទ"),
+        ("ta", "கி. மு. 300 இல் எம். ஜி. இராமச்சந்திரன் வந்தார். | அவர் சென்றார்."),
+        ("ar", "في 1000 ق. م. كان د. علي هنا. | ثم ذهب."),
+        ("he", "ח. נ. ביאליק כתב שיר. | הוא מת."),
+        ("el", "Ο κ. Παπαδόπουλος ήρθε, π. χ. Δευτέρα. | Τι είναι; | Ναι."),
+    ],
+)
+def test_scripts_without_capitals_know_stops_and_abbreviations(lang, marked):
+    if lang == "km":
+        assert sentences(lang, "ភ្នំពេញ ។ ខ្មែរ។ល។ និង។ បាទ") == ["ភ្នំពេញ ។", "ខ្មែរ។ល។", "និង។", "បាទ"]
+    else:
+        check(lang, marked)
+
+
+@pytest.mark.parametrize(
+    ("lang", "marked"),
+    [
+        ("az", "Müharibə başladı. | 1914-cü ildə o öldü. | 1918-ci ildə bitdi."),
+        ("et", "Sõda lõppes. | 1914. aastal algas teine. | 20. mail suri ta."),
+        ("kk", "Соғыс басталды. | 1941 жылы ол кетті."),
+        ("hu", "A háború véget ért. | 1914-ben kezdődött. | Pl. 3 ember. | V. Károly és II. Béla."),
+        ("ba", "Һуғыш башланды. | 1941 йылда ул китте. | Т. б. 5 кеше."),
+        ("en", "The war ended. | 1914 was the year, on p. 12, vol. 3."),
+        ("de", "Der Krieg endete. | 1914 begann er, S. 12, Bd. 3, Nr. 5, am 3. 5. hier."),
+        ("xx", "Kari kordono. | 1914 tarimo, kap. 5, str. 12, nr. 7."),
+    ],
+)
+def test_a_number_begins_a_sentence_after_a_word_that_is_no_abbreviation(lang, marked):
+    check(lang, marked)
+
+
+@pytest.mark.parametrize(
+    ("lang", "marked"),
+    [
+        ("pl", "Przyszedł prof. Nowak, ul. Długa 5 itd. | Potem np. Kowalski wyszedł."),
+        (
+            "cs",
+            "Přišel prof. Novák z ul. Dlouhé, např. Petr atd. | Karel IV. Lucemburský byl král.",
+        ),
+        ("ru", "Пришёл проф. Иванов, напр. Пётр и т. д. | Он ушёл в 1914 г. | Это всё."),
+        ("tr", "Prof. Dr. Yılmaz 19. Yüzyıl vb. II. Abdülhamid. | Bu bitti. | O gitti."),
+        ("nl", "Dhr. Jansen en prof. De Vries kwamen, bijv. Piet enz. | Toen ging hij."),
+        ("fi", "Esim. Helsinki ja prof. Virtanen jne. | Sitten hän lähti."),
+    ],
+)
+def test_tables_without_starters_know_abbreviations_that_may_be_final(lang, marked):
+    check(lang, marked)
+
+
+@pytest.mark.parametrize("lang", ["pl", "da", "lt", "xx"])
+def test_a_dash_that_opens_speech_begins_a_sentence_unless_the_table_says_otherwise(lang):
+    found = sentences(lang, "Ende. – Nein! – Doch.")
+
+    ends = {"da": ["Ende. –", "Nein! –", "Doch."]}
+    assert found == ends.get(lang, ["Ende.", "– Nein!", "– Doch."])
+
+
+def test_a_quotation_mark_that_closes_after_a_space_belongs_to_the_sentence_before():
+    check("el", "« Τι είναι ; » | Ήρθα . | « Ναι . »")
+
+
+def test_an_ellipsis_ends_a_sentence_before_a_capital():
+    check("lv", "Tas ir viss… | Ja. | Nē… bet jā.")
+
+
+@pytest.mark.parametrize("lang", ["xx", "ka", "he", "am", None])
+def test_an_initial_ends_no_sentence_in_any_script(lang):
+    letter = {"ka": "ი", "he": "ח", "am": "ዓ"}.get(lang, "Ж")
+    word = {"ka": "წერეთელი", "he": "ביאליק", "am": "ተፈሪ"}.get(lang, "Петров")
+
+    assert len(sentences(lang, f"{word} {letter}. {word} {word}. {word}")) == 2

@@ -1,0 +1,123 @@
+import random
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from corpora.ner.conll import read_conll
+from corpora.ner.health import examine
+from modeling.evaluate.counts import CORRECT, GOLD, count_strict
+from modeling.evaluate.slices import Known, by_length, by_mention, by_sentence
+from tests.modeling.evaluate.samples import LABELS, make_tagged, random_run, tagged_sentences
+
+
+def sentences(tagged):
+    return [one.sentence for one in tagged]
+
+
+@settings(deadline=None)
+@given(tagged_sentences(), tagged_sentences())
+def test_mentions_seen_with_their_label_with_another_and_unseen_are_all(tagged, train):
+    both, form_only, new, form, not_both = by_mention(tagged, Known.of(sentences(train)))
+
+    assert np.array_equal(both.rows + form_only.rows + new.rows, count_strict(tagged).micro())
+    assert np.array_equal(form.rows + new.rows, count_strict(tagged).micro())
+    assert np.array_equal(both.rows + not_both.rows, count_strict(tagged).micro())
+
+
+@settings(deadline=None)
+@given(tagged_sentences(), tagged_sentences())
+def test_what_is_right_is_right_in_its_part(tagged, train):
+    parts = by_mention(tagged, Known.of(sentences(train)))
+    perfect = [
+        make_tagged(o.sentence.tags, o.sentence.tags, tokens=o.sentence.tokens) for o in tagged
+    ]
+
+    of_perfect = by_mention(perfect, Known.of(sentences(train)))
+
+    for part, whole in zip(parts, of_perfect, strict=True):
+        assert (part.rows[:, CORRECT] <= part.rows[:, GOLD]).all()
+        assert np.array_equal(part.rows[:, GOLD], whole.rows[:, GOLD])
+        assert np.array_equal(whole.rows[:, CORRECT], whole.rows[:, GOLD])
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_what_is_seen_is_what_the_card_of_the_data_set_says(seed):
+    rng = random.Random(seed)
+    test, train = random_run(rng, 40, tokens="xyz"), random_run(rng, 40, tokens="xyz")
+    known = Known.of(sentences(train))
+
+    mentions, parts = by_mention(test, known), by_sentence(test, count_strict(test).micro(), known)
+
+    health = examine(
+        {"train": lambda: iter(sentences(train)), "test": lambda: iter(sentences(test))}
+    )
+    [seen] = health.seen
+    assert mentions[3].rows[:, GOLD].sum() == seen.seen
+    assert mentions[0].rows[:, GOLD].sum() == seen.seen_with_label
+    leaked = {leak.min_tokens: leak.leaked for leak in health.leaks}
+    assert [part.sentences for part in parts] == [40 - leaked[1], leaked[1], leaked[6]]
+
+
+@settings(deadline=None)
+@given(tagged_sentences(), tagged_sentences())
+def test_sentences_in_train_and_the_rest_are_all(tagged, train):
+    rows = count_strict(tagged, LABELS).micro()
+
+    rest, leaked, long = by_sentence(tagged, rows, Known.of(sentences(train)))
+
+    assert np.array_equal(rest.rows + leaked.rows, rows)
+    assert rest.sentences + leaked.sentences == len(tagged)
+    assert long.sentences <= leaked.sentences
+
+
+@settings(deadline=None)
+@given(tagged_sentences(max_sentences=30))
+def test_lengths_cut_the_sentences_in_equal_parts_by_their_words(tagged):
+    rows = np.eye(3, dtype=np.int64)[[len(one.tags) % 3 for one in tagged]]
+
+    parts = by_length(tagged, rows)
+
+    assert np.array_equal(sum(part.rows for part in parts), rows)
+    sizes = [part.sentences for part in parts]
+    assert max(sizes) - min(sizes) <= 1
+    assert len(sizes) == min(7, len(tagged))
+    lengths = [[len(o.tags) for o, r in zip(tagged, p.rows, strict=True) if r.any()] for p in parts]
+    assert all(max(shorter) <= min(longer) for shorter, longer in pairwise(lengths))
+
+
+def test_parts_by_length_say_their_lengths():
+    tagged = [make_tagged(["O"] * n, ["O"] * n) for n in (1, 5, 3, 3, 9, 2)]
+    rows = count_strict(tagged).micro()
+
+    names = [part.name for part in by_length(tagged, rows, n_buckets=3)]
+
+    assert names == ["1 to 2 words", "3 words", "5 to 9 words"]
+
+
+def test_sentences_of_six_words_in_train_are_more_than_chance():
+    tagged = [make_tagged(["O"] * n, ["O"] * n) for n in (5, 6, 7, 8)]
+    known = Known.of(sentences(tagged)[:3])
+
+    rest, leaked, long = by_sentence(tagged, count_strict(tagged).micro(), known)
+
+    assert (rest.sentences, leaked.sentences, long.sentences) == (1, 3, 2)
+    assert "6 words" in long.name
+
+
+@pytest.mark.realdata
+def test_the_leaks_of_arendt_are_those_that_are_known(realdata):
+    folder = realdata("neiss-ner") / "Arendt"
+    train, test = (
+        list(read_conll(folder / f"{split}_arendt.conll", split=split))
+        for split in ("train", "test")
+    )
+    tagged = [make_tagged(one.tags, one.tags, tokens=one.tokens) for one in test]
+
+    known = Known.of(train)
+
+    parts = by_sentence(tagged, count_strict(tagged).micro(), known)
+    same_tags = {(one.tokens, one.tags) for one in train}
+    assert [part.sentences for part in parts] == [808, 265, 116]
+    assert sum((one.tokens, one.tags) in same_tags for one in test) == 234  # B-N20

@@ -1,0 +1,62 @@
+"""Small taggers with weights by chance, large enough to tell scores apart."""
+
+import pytest
+import torch
+
+from corpora.datasets.shards import write_json
+from corpora.document import Sentence
+from corpora.entities.vocabulary import SPECIAL
+from corpora.tokenization.tokenizers import SPECIALS, Tokenizer, wordpiece
+from modeling.config import EncoderConfig
+from modeling.models.tagging import TaggingModel
+from modeling.tagging_config import HeadConfig, SentencesConfig, TaggerConfig
+
+PIECES = [*SPECIALS, "Peter", "lebt", "in", "Frank", "##furt", "am", "Main", ".", "P", "##eter"]
+SENTENCE = ("Peter", "lebt", "in", "Frankfurt", "am", "Main", ".")
+
+
+def save_tagger(
+    folder, *, head=None, encoder=None, labels=("pers", "place"), tokenizer=None, **options
+):
+    """A tagger in a folder as ``modeling.finetune`` writes it, without having trained it."""
+    tokenizer = tokenizer or Tokenizer(wordpiece(PIECES, cased=True), name="small")
+    sizes = {"width": 16, "n_layers": 2, "n_heads": 2, "inner_width": 24, "max_positions": 40}
+    config = TaggerConfig(
+        labels=labels,
+        encoder=EncoderConfig(n_pieces=tokenizer.size, **sizes | (encoder or {})),
+        head=HeadConfig(**(head or {})),
+        data=SentencesConfig(max_length=40),
+        temperature=1.6,
+        **options,
+    )
+    torch.manual_seed(5)
+    model = TaggingModel.from_config(config)
+    with torch.no_grad():
+        for weights in model.parameters():
+            weights.normal_(std=0.4)
+    model.save(folder)
+    tokenizer.save(folder)
+    manifest = {"recipe": "small", "config": {"head": config.head.to_json()}}
+    write_json(folder / "run.json", manifest | {"dev": {"strict_f1": 0.5, "epoch": 2}})
+    return folder
+
+
+@pytest.fixture
+def make_tagger(tmp_path):
+    def make(name="run", **settings):
+        return save_tagger(tmp_path / name, **settings)
+
+    return make
+
+
+@pytest.fixture
+def entities():
+    """Settings of an encoder that reads entities."""
+    return {"n_entities": len(SPECIAL), "entity_width": 8, "attention": "entity_aware"}
+
+
+@pytest.fixture
+def sentence():
+    return Sentence(
+        id="s", document_id="s", split="test", tokens=SENTENCE, tags=("O",) * len(SENTENCE)
+    )

@@ -1,0 +1,158 @@
+"""ONNX: the padded encoder is the encoder, and onnxruntime finds what torch finds."""
+
+import contextlib
+import json
+import re
+import sys
+
+import pytest
+import torch
+
+from modeling.data.sentences import SentenceSet
+from modeling.export.__main__ import main
+from modeling.export.onnx_model import PaddedEncoder, check_onnx, scorer_of
+from modeling.layers.dense import Padded
+from modeling.models.tagging import TaggingModel
+from modeling.predict.tagger import Tagger
+
+ATTENTIONS = {
+    "plain": {},
+    "pre-norm": {"norm": "pre", "scale_embeddings": True},
+    "sinusoidal": {"positions": "sinusoidal", "n_segments": 2, "embedding_norm": False},
+    "relative": {"attention": "relative", "positions": "none", "clip": 2},
+    "whole-word": {"attention": "whole_word", "window": 1},
+    "whole-word relative": {"attention": "whole_word_relative", "positions": "none", "clip": 2},
+}
+
+
+def run_card(folder):
+    """What the code of a card makes, beside the folder."""
+    text = (folder / "README.md").read_text(encoding="utf-8")
+    made = {}
+    with contextlib.chdir(folder.parent):
+        exec(re.search(r"```\n(.*?)```", text, flags=re.DOTALL)[1], made)  # noqa: S102
+    return made
+
+
+def batch_of(tagger, sentences):
+    return tagger._collator(SentenceSet.of(sentences))(range(len(sentences)))
+
+
+@pytest.mark.parametrize("kind", ATTENTIONS)
+def test_the_padded_encoder_is_the_encoder(make_tagger, sentence, kind):
+    tagger = Tagger.load(make_tagger(encoder=ATTENTIONS[kind]))
+    short = type(sentence)(
+        id="short", document_id="short", split="test", tokens=("Peter",), tags=("O",)
+    )
+    batch = batch_of(tagger, [sentence, short]).inputs
+    layout, words = batch.rows.pieces, batch.rows.words
+    of_words = None if words is None else layout.pad(words.layout.positions[words.of_piece])
+
+    padded = PaddedEncoder(tagger.model.encoder)(
+        layout.pad(batch.pieces), Padded(layout.attend, of_words)
+    )
+
+    torch.testing.assert_close(layout.pack(padded), tagger.model.encoder(batch).pieces)
+
+
+def test_scores_of_words_are_those_of_their_first_pieces(make_tagger, sentence):
+    tagger = Tagger.load(make_tagger(n_features=2, head={"kind": "crf"}))
+    scorer = scorer_of(tagger.model)
+    batch = tagger.model, tagger._encoder
+    model, encoder = batch
+    encoded = encoder.encode(SentenceSet.of([sentence]))
+    assert len(encoded) == 1
+    features = torch.rand(1, len(encoded.pieces) + 2, 2)
+    ids = torch.cat(
+        [torch.tensor([2]), torch.from_numpy(encoded.pieces).long(), torch.tensor([3])]
+    )[None]
+
+    scores = scorer(ids, torch.ones_like(ids), features)
+
+    states = PaddedEncoder(model.encoder)(ids, Padded(torch.ones_like(ids) > 0))
+    expected = model.head(torch.cat([states, features], dim=2)[0])
+    torch.testing.assert_close(scores[0], expected)
+
+
+def test_a_head_of_spans_of_words_is_the_sum_of_two(make_tagger, sentence):
+    tagger = Tagger.load(make_tagger(head={"kind": "span", "span_features": "words"}))
+    batch = batch_of(tagger, [sentence])
+
+    [scores] = scorer_of(tagger.model)(batch.pieces[None], torch.ones(1, len(batch.pieces)))
+
+    begins, ends = scores.chunk(2, dim=1)
+    spans = batch.spans
+    expected = tagger.model.head(tagger.model.encoder, batch).first
+    torch.testing.assert_close(begins[spans.first_pieces] + ends[spans.last_pieces], expected)
+
+
+@pytest.mark.parametrize("kind", ["plain", "whole-word relative"])
+def test_onnxruntime_finds_the_same_scores(make_tagger, tmp_path, sentence, kind):
+    pytest.importorskip("onnxscript")
+    onnxruntime = pytest.importorskip("onnxruntime")
+    run = make_tagger(encoder=ATTENTIONS[kind] | {"n_layers": 1}, head={"kind": "crf"})
+
+    assert main([str(run), "--output", str(tmp_path / "out"), "--to", "onnx"]) == 0
+
+    tagger = Tagger.load(run)
+    batch = batch_of(tagger, [sentence])
+    session = onnxruntime.InferenceSession(str(tmp_path / "out" / "model.onnx"))
+    fed = {"input_ids": batch.pieces[None].numpy()}
+    fed["attention_mask"] = (batch.pieces[None] >= 0).long().numpy()
+    if batch.inputs.rows.words is not None:
+        words = batch.inputs.rows.words
+        fed["words"] = words.layout.positions[words.of_piece][None].numpy()
+    [[scores]] = session.run(None, fed)
+    expected = tagger.model.head(tagger.model._states(batch)).detach()
+    found = torch.from_numpy(scores)[batch.word_pieces[batch.word_offsets]]
+    torch.testing.assert_close(found, expected, atol=1e-4, rtol=0)
+    settings = json.loads((tmp_path / "out" / "onnx.json").read_text(encoding="utf-8"))
+    assert settings["scores"] == list(tagger.model.tagset.tags)
+    assert settings["transitions"] == tagger.model.head.transitions()[0].tolist()
+    made = run_card(tmp_path / "out")
+    torch.testing.assert_close(made["scores"], scores[None])
+
+
+def test_an_onnx_file_of_other_weights_is_found_out(make_tagger, tmp_path):
+    pytest.importorskip("onnxscript")
+    pytest.importorskip("onnxruntime")
+    run = make_tagger(encoder={"n_layers": 0})
+    assert main([str(run), "--output", str(tmp_path / "out"), "--to", "onnx"]) == 0
+    model = TaggingModel.load(run)
+    with torch.no_grad():
+        model.head.linear.bias += 0.01
+
+    with pytest.raises(Exception, match="differs from torch by"):
+        check_onnx(scorer_of(model), tmp_path / "out" / "model.onnx")
+
+
+@pytest.mark.parametrize("settings", [{"head": {"pooling": "mean"}}, {"head": {"kind": "span"}}])
+def test_what_onnx_is_not_made_of_is_an_error(make_tagger, entities, tmp_path, capsys, settings):
+    run = make_tagger(**settings, encoder=entities if "kind" in settings["head"] else None)
+
+    assert main([str(run), "--output", str(tmp_path / "out"), "--to", "onnx"]) == 1
+
+    assert "What works" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("attention", ["char_entity", "plain", "relative"])
+@pytest.mark.parametrize("head", [{"kind": "span", "span_features": "words"}, {"kind": "crf"}])
+def test_entities_of_pieces_have_no_place_in_onnx(make_tagger, tmp_path, capsys, attention, head):
+    encoder = {"entities": "pieces", "n_entities": 5, "entity_width": 8, "attention": attention}
+    encoder |= {"positions": "none"} if attention == "relative" else {}
+    run = make_tagger(head=head, encoder=encoder)
+
+    assert main([str(run), "--output", str(tmp_path / "out"), "--to", "onnx"]) == 1
+
+    assert "encoder.entities=pieces" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_without_the_libraries_the_error_says_how_to_get_them(
+    make_tagger, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setitem(sys.modules, "onnx", None)
+
+    assert main([str(make_tagger()), "--output", str(tmp_path / "out"), "--to", "onnx"]) == 1
+
+    assert "onoma[onnx]" in capsys.readouterr().err
