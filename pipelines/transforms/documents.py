@@ -14,7 +14,7 @@ from corpora.errors import CorpusError
 from corpora.runs.build import Scratch
 from corpora.runs.plan import Unit
 from corpora.runs.receipts import read_receipt
-from pipelines.transforms.elements import PerUnit, ReadUnits, Work
+from pipelines.transforms.elements import PerUnit, ReadUnits
 
 
 @dataclass(kw_only=True, eq=False)
@@ -51,22 +51,15 @@ class DropRejected(PerUnit[pa.RecordBatch, pa.RecordBatch]):
     """Of the earlier phase, which read no column ``source``: it named documents by their ids."""
     takes = pa.RecordBatch
 
-    def begin(self, unit: Unit) -> Work[pa.RecordBatch, pa.RecordBatch]:
-        """Begin a unit."""
+    def start(self, unit: Unit) -> None:
+        """Read which they are."""
         path = Scratch(Path(self.folder)).receipt(self.stage, unit.number)
         receipt = read_receipt(path)
         if receipt is None:
             raise CorpusError(f"{path}: is missing or damaged. Run the same command again.")
-        return _DropRejected(pa.array([row["source"] for row in receipt.rejected], pa.string()))
-
-
-@dataclass(frozen=True, slots=True)
-class _DropRejected:
-    ids: pa.Array
+        self._ids = pa.array([row["source"] for row in receipt.rejected], pa.string())
 
     def process(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        is_rejected = pc.is_in(batch.column("id"), self.ids)
-        yield batch.filter(pc.invert(is_rejected)) if len(self.ids) else batch
-
-    def finish(self) -> tuple[()]:
-        return ()
+        """Leave them out."""
+        is_rejected = pc.is_in(batch.column("id"), self._ids)
+        yield batch.filter(pc.invert(is_rejected)) if len(self._ids) else batch

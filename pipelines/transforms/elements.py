@@ -9,6 +9,7 @@ rejected record, counters) it passes on as it is.
 
 import gc
 from collections.abc import Iterable, Iterator
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
@@ -84,7 +85,7 @@ class ReadUnits(beam.PTransform, Generic[B]):
 
 
 class PerUnit(beam.PTransform, Generic[A, B]):
-    """Do something with the values of a kind, with a state for each unit.
+    """Do something with the values of a kind; each unit has a copy of the step, for its state.
 
     ``PCollection[InUnit[A]]`` -> ``PCollection[InUnit[B]]``. A subclass is a dataclass of its
     settings.
@@ -93,9 +94,22 @@ class PerUnit(beam.PTransform, Generic[A, B]):
     takes: ClassVar[type[Any] | tuple[type[Any], ...]]
     """Values of other classes pass as they are."""
 
+    def start(self, unit: Unit) -> None:
+        """Make the state of a unit, in the copy of the step that is for this unit alone."""
+
+    def process(self, value: A) -> Iterable[B]:
+        """Give what becomes of a value."""
+        raise NotImplementedError
+
+    def finish(self) -> Iterable[B]:
+        """Give what is left at the end of the unit."""
+        return ()
+
     def begin(self, unit: Unit) -> Work[A, B]:
         """Begin a unit."""
-        raise NotImplementedError
+        step = copy(self)
+        step.start(unit)
+        return step
 
     def expand(self, pcoll: Any) -> Any:
         """Apply it."""
@@ -112,26 +126,18 @@ class PerRecord(PerUnit[A, B]):
         """Give what becomes of a record of a unit."""
         raise NotImplementedError
 
-    def begin(self, unit: Unit) -> Work[A, B]:
-        """Begin a unit."""
-        return _RecordWork(self, unit)
-
-
-@dataclass(frozen=True, slots=True)
-class _RecordWork(Generic[A, B]):
-    step: PerRecord[A, B]
-    unit: Unit
+    def start(self, unit: Unit) -> None:
+        """Keep the unit."""
+        self._unit = unit
 
     def process(self, record: Any) -> Iterable[Any]:
+        """Read a record, or reject it."""
         made = read_record(
-            lambda: list(self.step.read(record, self.unit)),
+            lambda: list(self.read(record, self._unit)),
             source=record.source,
             position=record.position,
         )
         return (made,) if isinstance(made, Rejected) else made
-
-    def finish(self) -> Iterable[B]:
-        return ()
 
 
 class ReadNothing(ReadUnits[object]):
@@ -158,20 +164,9 @@ class Merge(PerUnit[object, B]):
         """Merge; what is given are counts, for tables lie on disk."""
         raise NotImplementedError
 
-    def begin(self, unit: Unit) -> Work[object, B]:  # noqa: ARG002 - there is but one
-        """Begin it."""
-        return _Merging(self)
-
-
-@dataclass(frozen=True, slots=True)
-class _Merging(Generic[B]):
-    step: Merge[B]
-
-    def process(self, value: object) -> Iterable[B]:  # noqa: ARG002 - it takes none
-        return ()
-
     def finish(self) -> Iterable[B]:
-        return self.step.merge()
+        """Merge."""
+        return self.merge()
 
 
 class _ReadUnits(beam.DoFn):

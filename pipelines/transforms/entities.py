@@ -1,7 +1,10 @@
-"""Documents to counts of what their mentions refer to, and these to an entity vocabulary."""
+"""Documents to counts of what their mentions refer to, and these to an entity vocabulary.
+
+Transforms with a ``folder`` read and write the tables of the run in it.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -32,7 +35,7 @@ from corpora.runs.plan import InputFile, Unit
 from corpora.runs.record_errors import read_rows
 from corpora.wikipedia.redirects import RedirectTable, build_table
 from pipelines.outcomes import Counts, Rows
-from pipelines.transforms.elements import Merge, PerUnit, ReadUnits, Work
+from pipelines.transforms.elements import Merge, PerUnit, ReadUnits
 from pipelines.transforms.stages import StageShards
 
 EQUIVALENTS, FORMS, OCCURRENCES = "equivalents", "forms", "occurrences.npy"
@@ -50,8 +53,8 @@ class ReadEquivalents(ReadUnits[Rows]):
 
     def read(self, unit: Unit) -> Iterator[Rows]:  # noqa: ARG002 - it has no input of its own
         """Read the file."""
-        for batch in batches_of(read_equivalents(self.file.check()), "entity_equivalents"):
-            yield Rows("equivalents", batch)
+        table = read_equivalents(self.file.check())
+        yield from _rows("equivalents", table, schema="entity_equivalents")
 
 
 @dataclass(kw_only=True, eq=False)
@@ -62,7 +65,6 @@ class IndexEquivalents(Merge[Counts]):
     """
 
     folder: str
-    """Of the run."""
 
     def merge(self) -> Iterator[Counts]:
         """Build it."""
@@ -87,43 +89,38 @@ class CountEntities(PerUnit[pa.RecordBatch, Rows | Counts | Rejected]):
     equivalents: str | None = None
     """Folder of the run, if ``IndexEquivalents`` has made a table in it."""
     n_parts: int = 1
-    """Parts that entities are cut into by hash, so that each can be added up by itself."""
+    """Partitions of the entities by hash, so that each can be added up by itself."""
     are_read_again: bool = False
     """Whether a later phase says what becomes of the documents."""
     takes = pa.RecordBatch
 
-    def begin(self, unit: Unit) -> Work[pa.RecordBatch, Rows | Counts | Rejected]:  # noqa: ARG002 - all are alike
-        """Begin a unit."""
+    def start(self, unit: Unit) -> None:  # noqa: ARG002 - all are alike
+        """Open the table of equivalents."""
         merged = None
         if self.equivalents is not None:
             merged = RedirectTable(Scratch(Path(self.equivalents)).tables / EQUIVALENTS)
-        return _CountEntities(self, MentionCounter(self.origins, equivalents=merged))
-
-
-@dataclass(frozen=True, slots=True)
-class _CountEntities:
-    step: CountEntities
-    counter: MentionCounter
+        self._counter = MentionCounter(self.origins, equivalents=merged)
 
     def process(self, batch: pa.RecordBatch) -> Iterator[Counts | Rejected]:
-        for rows, made in read_rows(batch, self.counter.add):
+        """Count documents."""
+        for rows, made in read_rows(batch, self._counter.add):
             if isinstance(made, Rejected):
                 yield made
             else:
-                n_written = 0 if self.step.are_read_again else rows.num_rows
+                n_written = 0 if self.are_read_again else rows.num_rows
                 yield Counts(read=rows.num_rows, written=n_written)
 
     def finish(self) -> Iterator[Rows | Counts]:
-        for dataset, table in (("counts", self.counter.counts()), ("pages", self.counter.pages())):
-            parts = parts_of(table.column("entity"), self.step.n_parts)
-            for batch in by_part(table, parts, schema=f"entity_{dataset}"):
-                yield Rows(dataset, batch)
-        yield Counts(self.counter.counters)
+        """Give the counts."""
+        for name, table in (("counts", self._counter.counts()), ("pages", self._counter.pages())):
+            parts = parts_of(table.column("entity"), self.n_parts)
+            yield from _in(name, by_part(table, parts, schema=f"entity_{name}"))
+        yield Counts(self._counter.counters)
 
 
 @dataclass(kw_only=True, eq=False)
 class SumEntities(PerUnit[Rows, Rows | Counts]):
-    """Add up the counts of a part of the entities, and find the page of each.
+    """Add up the counts of a partition of the entities, and find the page of each.
 
     ``PCollection[InUnit[Rows]]`` -> ``PCollection[InUnit[Rows | Counts]]``: rows of ``counts`` and
     ``pages`` become rows of ``totals`` and ``entity_forms``.
@@ -134,36 +131,27 @@ class SumEntities(PerUnit[Rows, Rows | Counts]):
     max_aliases: int | None = None
     """Forms of an entity that are aliases: the most frequent; None: all."""
     n_parts: int = 1
-    """Parts that forms are cut into by hash."""
+    """Partitions of the forms by hash."""
     takes = Rows
 
-    def begin(self, unit: Unit) -> Work[Rows, Rows | Counts]:  # noqa: ARG002 - all are alike
-        """Begin a unit."""
-        return _SumEntities(self)
-
-
-@dataclass(frozen=True, slots=True)
-class _SumEntities:
-    step: SumEntities
-    counts: Sums = field(default_factory=lambda: Sums(("entity", "form", "origin")))
-    pages: list[pa.Table] = field(default_factory=list)
+    def start(self, unit: Unit) -> None:  # noqa: ARG002 - all are alike
+        """Begin with nothing."""
+        self._counts = Sums(("entity", "form", "origin"))
+        self._pages: list[pa.Table] = []
 
     def process(self, rows: Rows) -> tuple[()]:
-        table = pa.Table.from_batches([rows.batch])
-        if rows.dataset == "pages":
-            self.pages.append(table)
-        else:
-            self.counts.add(table)
+        """Hold rows."""
+        add = self._pages.append if rows.dataset == "pages" else self._counts.add
+        add(pa.Table.from_batches([rows.batch]))
         return ()
 
     def finish(self) -> Iterator[Rows | Counts]:
-        merged = PartTotals(self.counts.table(), self.pages, origins=self.step.origins)
-        for batch in batches_of(merged.totals(), "entity_totals"):
-            yield Rows("totals", batch)
-        forms = merged.forms(max_aliases=self.step.max_aliases)
-        parts = parts_of(forms.column("form"), self.step.n_parts)
-        for batch in by_part(forms, parts, schema="entity_forms"):
-            yield Rows("entity_forms", batch)
+        """Give the sums."""
+        merged = PartTotals(self._counts.table(), self._pages, origins=self.origins)
+        yield from _rows("totals", merged.totals(), schema="entity_totals")
+        forms = merged.forms(max_aliases=self.max_aliases)
+        parts = parts_of(forms.column("form"), self.n_parts)
+        yield from _in("entity_forms", by_part(forms, parts, schema="entity_forms"))
         yield Counts(merged.counters)
 
 
@@ -185,22 +173,11 @@ class ChooseEntities(PerUnit[StageShards, ChosenEntities | Counts]):
     rules: Rules
     takes = StageShards
 
-    def begin(self, unit: Unit) -> Work[StageShards, ChosenEntities | Counts]:  # noqa: ARG002 - there is but one
-        """Begin it."""
-        return _ChooseEntities(self.rules)
-
-
-@dataclass(frozen=True, slots=True)
-class _ChooseEntities:
-    rules: Rules
-
     def process(self, totals: StageShards) -> Iterator[ChosenEntities | Counts]:
+        """Choose them."""
         chosen, counters = choose(totals.paths, self.rules)
         yield ChosenEntities(chosen)
         yield Counts(counters | {"entities.kept": len(chosen)})
-
-    def finish(self) -> tuple[()]:
-        return ()
 
 
 @dataclass(kw_only=True, eq=False)
@@ -214,68 +191,49 @@ class NumberEntities(PerUnit[ChosenEntities, Rows | Counts]):
     previous: Sequence[InputFile] = ()
     """Shards of the earlier vocabulary."""
     compact: bool = False
-    """Give new ids nevertheless, and tell what has changed."""
+    """Give new ids nevertheless, and count what has changed."""
     takes = ChosenEntities
 
-    def begin(self, unit: Unit) -> Work[ChosenEntities, Rows | Counts]:  # noqa: ARG002 - there is but one
-        """Begin it."""
-        return _NumberEntities(self)
-
-
-@dataclass(frozen=True, slots=True)
-class _NumberEntities:
-    step: NumberEntities
-
     def process(self, chosen: ChosenEntities) -> Iterator[Rows | Counts]:
-        paths = [file.check() for file in self.step.previous]
+        """Give the ids."""
+        paths = [file.check() for file in self.previous]
         previous = read_vocab(paths) if paths else None
-        rows = number(chosen.table, previous, compact=self.step.compact)
-        for batch in rows.to_batches(max_chunksize=ROWS_AT_ONCE):
-            yield Rows("chosen", batch)
+        rows = number(chosen.table, previous, compact=self.compact)
+        yield from _in("chosen", rows.to_batches(max_chunksize=ROWS_AT_ONCE))
         yield Counts({"entities.ids": len(rows)})
         if previous is not None:
             yield Counts(count_changes(changes(rows, previous)))
 
-    def finish(self) -> tuple[()]:
-        return ()
-
 
 @dataclass(kw_only=True, eq=False)
 class LinkForms(PerUnit[Rows, Rows | Counts]):
-    """Add up a part of the forms: how often each is linked, and to which entities.
+    """Add up a partition of the forms: how often each is linked, and to which entities.
 
     ``PCollection[InUnit[Rows]]`` -> ``PCollection[InUnit[Rows | Counts]]``: rows of
     ``entity_forms`` become rows of ``forms`` and ``aliases``.
     """
 
     folder: str
-    """Of the run, with the entities that ``NumberEntities`` gave ids."""
     n_parts: int = 1
-    """Parts that the vocabulary is cut into, by id."""
+    """Slices of the vocabulary, by id."""
     takes = Rows
 
-    def begin(self, unit: Unit) -> Work[Rows, Rows | Counts]:  # noqa: ARG002 - all are alike
-        """Begin a unit."""
-        return _LinkForms(self)
-
-
-@dataclass(frozen=True, slots=True)
-class _LinkForms:
-    step: LinkForms
-    counts: Sums = field(default_factory=lambda: Sums(("entity", "form", "is_alias")))
+    def start(self, unit: Unit) -> None:  # noqa: ARG002 - all are alike
+        """Begin with nothing."""
+        self._counts = Sums(("entity", "form", "is_alias"))
 
     def process(self, rows: Rows) -> tuple[()]:
-        self.counts.add(pa.Table.from_batches([rows.batch]))
+        """Hold rows."""
+        self._counts.add(pa.Table.from_batches([rows.batch]))
         return ()
 
     def finish(self) -> Iterator[Rows | Counts]:
-        vocab = read_vocab(Scratch(Path(self.step.folder)).shards("chosen"))
-        slices = Slices(len(vocab), self.step.n_parts)
-        forms, aliases = link_forms(self.counts.table(), vocab, slices=slices)
-        for batch in batches_of(forms, "forms"):
-            yield Rows("forms", batch)
-        for batch in aliases:
-            yield Rows("aliases", batch)
+        """Give the sums."""
+        vocab = read_vocab(Scratch(Path(self.folder)).shards("chosen"))
+        slices = Slices(len(vocab), self.n_parts)
+        forms, aliases = link_forms(self._counts.table(), vocab, slices=slices)
+        yield from _rows("forms", forms, schema="forms")
+        yield from _in("aliases", aliases)
         yield Counts({"forms": len(forms), "aliases": sum(batch.num_rows for batch in aliases)})
 
 
@@ -287,7 +245,6 @@ class IndexForms(Merge[Counts]):
     """
 
     folder: str
-    """Of the run."""
 
     def merge(self) -> Iterable[Counts]:
         """Build it."""
@@ -306,27 +263,21 @@ class FindForms(PerUnit[pa.RecordBatch, Rows | Counts]):
     """
 
     folder: str
-    """Of the run, with the table of ``IndexForms``."""
     origins: Sequence[str]
     """Of the mentions that count."""
     takes = pa.RecordBatch
 
-    def begin(self, unit: Unit) -> Work[pa.RecordBatch, Rows | Counts]:  # noqa: ARG002 - forms are those of all
-        """Begin a unit."""
+    def start(self, unit: Unit) -> None:  # noqa: ARG002 - forms are those of all
+        """Open the table of ``IndexForms``."""
         scratch = Scratch(Path(self.folder))
         n_forms = first_numbers(scratch.shards("forms"))[-1]
-        counter = OccurrenceCounter(n_forms, origins=self.origins)
-        return _FindForms(FormTable(scratch.tables / FORMS), counter)
-
-
-@dataclass(frozen=True, slots=True)
-class _FindForms:
-    table: FormTable
-    counter: OccurrenceCounter
+        self._counter = OccurrenceCounter(n_forms, origins=self.origins)
+        self._table = FormTable(scratch.tables / FORMS)
 
     def process(self, batch: pa.RecordBatch) -> Iterator[Counts]:
+        """Look for forms in documents."""
         for lang, documents in by_language(batch):
-            add = partial(self.counter.add, table=self.table, lang=lang)
+            add = partial(self._counter.add, table=self._table, lang=lang)
             for rows, made in read_rows(documents, add):
                 if isinstance(made, Rejected):
                     yield Counts(rejected=[made])
@@ -334,8 +285,8 @@ class _FindForms:
                     yield Counts(written=rows.num_rows)
 
     def finish(self) -> Iterator[Rows]:
-        for rows in batches_of(self.counter.table(), "form_occurrences"):
-            yield Rows("occurrences", rows)
+        """Give the counts."""
+        yield from _rows("occurrences", self._counter.table(), schema="form_occurrences")
 
 
 @dataclass(kw_only=True, eq=False)
@@ -346,7 +297,6 @@ class SumOccurrences(Merge[Counts]):
     """
 
     folder: str
-    """Of the run."""
 
     def merge(self) -> Iterator[Counts]:
         """Write a number for each form."""
@@ -365,9 +315,8 @@ class ReadEntities(ReadUnits[pa.Table]):
     """
 
     folder: str
-    """Of the run, with the entities that ``NumberEntities`` gave ids."""
     n_parts: int = 1
-    """Parts that the vocabulary is cut into: units."""
+    """Slices of the vocabulary: units."""
 
     def read(self, unit: Unit) -> Iterator[pa.Table]:
         """Read a slice."""
@@ -384,29 +333,27 @@ class AddAliases(PerUnit[pa.Table, Rows]):
     """
 
     folder: str
-    """Of the run, with what ``LinkForms`` and ``SumOccurrences`` wrote."""
     with_link_probability: bool = True
     """Else it is null."""
     takes = pa.Table
 
-    def begin(self, unit: Unit) -> Work[pa.Table, Rows]:
-        """Begin a unit."""
-        return _AddAliases(self, unit.number)
-
-
-@dataclass(frozen=True, slots=True)
-class _AddAliases:
-    step: AddAliases
-    part: int
+    def start(self, unit: Unit) -> None:
+        """Keep which slice it is."""
+        self._part = unit.number
 
     def process(self, entities: pa.Table) -> Iterator[Rows]:
-        scratch = Scratch(Path(self.step.folder))
+        """Add what ``LinkForms`` and ``SumOccurrences`` wrote."""
+        scratch = Scratch(Path(self.folder))
         unlinked = None
-        if self.step.with_link_probability:
+        if self.with_link_probability:
             unlinked = read_occurrences(scratch.tables / OCCURRENCES, scratch.shards("forms"))
         aliases = scratch.shards("aliases")
-        for batch in vocab_rows(entities, aliases, part=self.part, unlinked=unlinked):
-            yield Rows("", batch)
+        yield from _in("", vocab_rows(entities, aliases, part=self._part, unlinked=unlinked))
 
-    def finish(self) -> tuple[()]:
-        return ()
+
+def _rows(dataset: str, table: pa.Table, *, schema: str) -> Iterator[Rows]:
+    return _in(dataset, batches_of(table, schema))
+
+
+def _in(dataset: str, batches: Iterable[pa.RecordBatch]) -> Iterator[Rows]:
+    return (Rows(dataset, batch) for batch in batches)

@@ -19,7 +19,7 @@ from corpora.runs.record_errors import read_rows
 from corpora.system.parsing import read_json
 from corpora.tokenization.tokenizers import Tokenizer
 from pipelines.outcomes import Counts, Filtered, Outcome, Rows, Written, Yield
-from pipelines.transforms.elements import Merge, PerUnit, Work
+from pipelines.transforms.elements import Merge, PerUnit
 
 SHARES = "shares.json"
 _WRITTEN = Written(())
@@ -36,21 +36,18 @@ class FindShares(PerUnit[pa.RecordBatch, Rows]):
     seed: int
     takes = pa.RecordBatch
 
-    def begin(self, unit: Unit) -> Work[pa.RecordBatch, Rows]:  # noqa: ARG002 - all are alike
-        """Begin a unit."""
-        return _FindShares(ShareRange(seed=self.seed))
-
-
-@dataclass(frozen=True, slots=True)
-class _FindShares:
-    found: ShareRange
+    def start(self, unit: Unit) -> None:  # noqa: ARG002 - all are alike
+        """Begin with nothing."""
+        self._found = ShareRange(seed=self.seed)
 
     def process(self, batch: pa.RecordBatch) -> tuple[()]:
-        self.found.add(batch)
+        """Look at documents."""
+        self._found.add(batch)
         return ()
 
     def finish(self) -> Iterator[Rows]:
-        yield Rows("shares", self.found.batch())
+        """Give what was found."""
+        yield Rows("shares", self._found.batch())
 
 
 @dataclass(kw_only=True, eq=False)
@@ -117,14 +114,25 @@ class MakeExamples(PerUnit[pa.RecordBatch, Yield]):
     """Those that it consists of."""
     takes = pa.RecordBatch
 
-    def begin(self, unit: Unit) -> Work[pa.RecordBatch, Yield]:  # noqa: ARG002 - all are alike
-        """Begin a unit; raises ``InputChangedError`` where the vocabulary has changed."""
+    def start(self, unit: Unit) -> None:  # noqa: ARG002 - all are alike
+        """Open what is needed; raises ``InputChangedError`` where the vocabulary has changed."""
         for file in self.vocab_files:
             file.check()
         extremes = read_json(Scratch(Path(self.folder)).tables / SHARES)
         rules = replace(self.rules, held_out=threshold(self.rules.held_out, extremes))
         opened = _opened(self.tokenizer, self.vocab, tuple(self.vocab_files))
-        return _MakeExamples(ExampleMaker(*opened, rules), Listing())
+        self._maker, self._listing = ExampleMaker(*opened, rules), Listing()
+
+    def process(self, batch: pa.RecordBatch) -> Iterator[Yield]:
+        """Make the examples of documents."""
+        for chunk in in_chunks(batch):
+            for rows, made in read_rows(chunk, self._maker.make):
+                if isinstance(made, Rejected):
+                    yield made
+                    continue
+                yield from map(_outcome, rows.column("id").to_pylist(), made.fates)
+                yield Rows("", made.examples)
+                yield Counts(made.counters, notes=self._listing.take(made.lost))
 
 
 @lru_cache(maxsize=1)  # opened once by each worker; as long as the files are the same
@@ -132,25 +140,6 @@ def _opened(
     tokenizer: Path, vocab: Path | None, _: tuple[InputFile, ...]
 ) -> tuple[Tokenizer, EntityVocab | None]:
     return Tokenizer.open(tokenizer), EntityVocab(vocab) if vocab else None
-
-
-@dataclass(frozen=True, slots=True)
-class _MakeExamples:
-    maker: ExampleMaker
-    listing: Listing
-
-    def process(self, batch: pa.RecordBatch) -> Iterator[Yield]:
-        for chunk in in_chunks(batch):
-            for rows, made in read_rows(chunk, self.maker.make):
-                if isinstance(made, Rejected):
-                    yield made
-                    continue
-                yield from map(_outcome, rows.column("id").to_pylist(), made.fates)
-                yield Rows("", made.examples)
-                yield Counts(made.counters, notes=self.listing.take(made.lost))
-
-    def finish(self) -> tuple[()]:
-        return ()
 
 
 def _outcome(id: str, fate: str) -> Outcome:

@@ -11,7 +11,7 @@ from corpora.runs.build import Scratch
 from corpora.runs.duplicates import DuplicateRows, find_doubles
 from corpora.runs.plan import Unit
 from pipelines.outcomes import Counts, Rows
-from pipelines.transforms.elements import Merge, PerUnit, ReadUnits, Work
+from pipelines.transforms.elements import Merge, PerUnit, ReadUnits
 
 
 @dataclass(kw_only=True, eq=False)
@@ -111,20 +111,13 @@ class DropDuplicates(PerUnit[Rows, Rows]):
     folder: str
     takes = Rows
 
-    def begin(self, unit: Unit) -> Work[Rows, Rows]:
-        """Begin a unit."""
-        return _DropDuplicates(DuplicateRows(Scratch(Path(self.folder)), unit.number))
-
-
-@dataclass(frozen=True, slots=True)
-class _DropDuplicates:
-    duplicates: DuplicateRows
+    def start(self, unit: Unit) -> None:
+        """Read which they are."""
+        self._duplicates = DuplicateRows(Scratch(Path(self.folder)), unit.number)
 
     def process(self, rows: Rows) -> Iterator[Rows]:
-        yield Rows(rows.dataset, self.duplicates.drop(rows.dataset, rows.batch))
-
-    def finish(self) -> tuple[()]:
-        return ()
+        """Leave them out."""
+        yield Rows(rows.dataset, self._duplicates.drop(rows.dataset, rows.batch))
 
 
 @dataclass(kw_only=True, eq=False)
@@ -137,18 +130,7 @@ class PublishRows(PerUnit[Rows, Rows | Counts]):
     into: str
     takes = Rows
 
-    def begin(self, unit: Unit) -> Work[Rows, Rows | Counts]:  # noqa: ARG002 - there is no state
-        """Begin a unit."""
-        return _PublishRows(self.into)
-
-
-@dataclass(frozen=True, slots=True)
-class _PublishRows:
-    into: str
-
     def process(self, rows: Rows) -> Iterator[Rows | Counts]:
+        """Count them, and hand them on."""
         yield Rows(self.into, rows.batch)
         yield Counts(written=rows.batch.num_rows)
-
-    def finish(self) -> tuple[()]:
-        return ()

@@ -1,7 +1,7 @@
 """Documents to counts of words, and these to the pieces of a tokenizer."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -12,7 +12,7 @@ from corpora.runs.record_errors import read_rows
 from corpora.tokenization.learning import Rules, learn, limited, measure, piece_rows
 from corpora.tokenization.word_counts import CharacterCounts, WordCounter, WordTable, WordTotals
 from pipelines.outcomes import Counts, Rows
-from pipelines.transforms.elements import PerUnit, Work
+from pipelines.transforms.elements import PerUnit
 from pipelines.transforms.stages import StageShards
 
 
@@ -29,17 +29,12 @@ class CountWords(PerUnit[pa.RecordBatch, Rows | Counts | Rejected]):
     """Parts that words are cut into by hash, so that each can be added up by itself."""
     takes = pa.RecordBatch
 
-    def begin(self, unit: Unit) -> Work[pa.RecordBatch, Rows | Counts | Rejected]:  # noqa: ARG002 - all are alike
-        """Begin a unit."""
-        return _CountWords(WordCounter(cased=self.cased), self.n_parts)
-
-
-@dataclass(frozen=True, slots=True)
-class _CountWords:
-    counter: WordCounter
-    n_parts: int
+    def start(self, unit: Unit) -> None:  # noqa: ARG002 - all are alike
+        """Begin with nothing."""
+        self._counter = WordCounter(cased=self.cased)
 
     def process(self, batch: pa.RecordBatch) -> Iterator[Counts | Rejected]:
+        """Count the words of documents."""
         for rows, made in read_rows(batch, self._add):
             if isinstance(made, Rejected):
                 yield made
@@ -47,10 +42,11 @@ class _CountWords:
                 yield Counts(read=rows.num_rows, written=rows.num_rows)
 
     def _add(self, rows: pa.RecordBatch) -> None:
-        self.counter.add(rows.column("text").to_pylist())
+        self._counter.add(rows.column("text").to_pylist())
 
     def finish(self) -> Iterator[Rows]:
-        table = self.counter.table()
+        """Give the counts."""
+        table = self._counter.table()
         parts = parts_of(table.column("word"), self.n_parts)
         for rows in by_part(table, parts, schema="word_counts"):
             yield Rows("counts", rows)
@@ -66,21 +62,18 @@ class SumWords(PerUnit[Rows, Rows]):
 
     takes = Rows
 
-    def begin(self, unit: Unit) -> Work[Rows, Rows]:  # noqa: ARG002 - all are alike
-        """Begin a unit."""
-        return _SumWords()
-
-
-@dataclass(frozen=True, slots=True)
-class _SumWords:
-    totals: WordTotals = field(default_factory=WordTotals)
+    def start(self, unit: Unit) -> None:  # noqa: ARG002 - all are alike
+        """Begin with nothing."""
+        self._totals = WordTotals()
 
     def process(self, rows: Rows) -> tuple[()]:
-        self.totals.add(pa.Table.from_batches([rows.batch]))
+        """Hold rows."""
+        self._totals.add(pa.Table.from_batches([rows.batch]))
         return ()
 
     def finish(self) -> Iterator[Rows]:
-        for batch in self.totals.batches():
+        """Give the sums."""
+        for batch in self._totals.batches():
             yield Rows("totals", batch)
 
 
@@ -106,23 +99,12 @@ class LearnPieces(PerUnit[StageShards, LearnedPieces]):
     rules: Rules
     takes = StageShards
 
-    def begin(self, unit: Unit) -> Work[StageShards, LearnedPieces]:  # noqa: ARG002 - there is but one
-        """Begin it."""
-        return _LearnPieces(self.rules)
-
-
-@dataclass(frozen=True, slots=True)
-class _LearnPieces:
-    rules: Rules
-
     def process(self, totals: StageShards) -> Iterator[LearnedPieces]:
+        """Learn it."""
         words = WordTable(totals.paths)
         rules = limited(self.rules, words)
         characters = CharacterCounts.of(words)
         yield LearnedPieces(learn(words, characters, rules), words, characters, rules)
-
-    def finish(self) -> tuple[()]:
-        return ()
 
 
 @dataclass(kw_only=True, eq=False)
@@ -134,17 +116,8 @@ class CountPieces(PerUnit[LearnedPieces, Rows | Counts]):
 
     takes = LearnedPieces
 
-    def begin(self, unit: Unit) -> Work[LearnedPieces, Rows | Counts]:  # noqa: ARG002 - there is but one
-        """Begin it."""
-        return _CountPieces()
-
-
-@dataclass(frozen=True, slots=True)
-class _CountPieces:
     def process(self, of: LearnedPieces) -> Iterator[Rows | Counts]:
+        """Cut the words."""
         measured = measure(of.words, of.characters, of.pieces, rules=of.rules)
         yield Rows("", piece_rows(of.pieces, measured.counts))
         yield Counts(measured.counters)
-
-    def finish(self) -> tuple[()]:
-        return ()
