@@ -19,8 +19,8 @@ from pathlib import Path
 import torch
 
 from modeling.evaluate.__main__ import main as evaluate
-from modeling.evaluate.tables import read_evaluations, table
 from modeling.finetune.__main__ import main as finetune
+from modeling.report.tables import read_evaluations, table
 from modeling.tagging_config import DECODERS
 
 HEADS = ("softmax", "cse", "crf", "crf_ner", "span")

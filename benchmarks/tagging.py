@@ -28,7 +28,7 @@ from modeling.data.tagset import TagSet
 from modeling.finetune.data import NerData
 from modeling.huggingface import read_pretrained
 from modeling.models.tagging import TaggingModel, encoder_for, encoder_weights
-from modeling.predict.tagger import Tagger
+from modeling.taggers.tagger import Tagger
 from modeling.tagging_config import HeadConfig, SentencesConfig, TaggerConfig
 
 

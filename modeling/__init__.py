@@ -9,10 +9,10 @@ from corpora.system.interrupts import end_quietly_while_loading
 
 if TYPE_CHECKING:
     from modeling.predict.encoder import Encoder
-    from modeling.predict.tagger import Tagger
+    from modeling.taggers.tagger import Tagger
 
 __all__ = ["Encoder", "Tagger"]
-_MODULES = {"Encoder": "modeling.predict.encoder", "Tagger": "modeling.predict.tagger"}
+_MODULES = {"Encoder": "modeling.predict.encoder", "Tagger": "modeling.taggers.tagger"}
 
 
 def __getattr__(name: str) -> Any:

@@ -57,9 +57,12 @@ def publish(
 
 def _files(run: Path, evaluation: Path | None) -> Mapping[str, Path]:
     """What is published, by its name there."""
-    from modeling.finetune.base import find_model  # noqa: PLC0415
-    from modeling.finetune.summary import find_tagger, has_tagger  # noqa: PLC0415
-    from modeling.predict.archive import files_in  # noqa: PLC0415 - for --help
+    from modeling.taggers.archive import files_in  # noqa: PLC0415 - for --help
+    from modeling.taggers.folders import (  # noqa: PLC0415
+        find_model,
+        find_tagger,
+        has_tagger,
+    )
 
     model = find_tagger(run).path if has_tagger(run) else find_model(run)
     if evaluation is not None and not evaluation.is_dir():

@@ -47,18 +47,26 @@ ROOMS = (
 COMMANDS = {"health", "shards"}  # two lines each: what they start lies in a room
 
 
-def rooms_imported(file: Path) -> set[str]:
-    """Rooms of ``corpora`` that a module of it imports, at its top or in its functions."""
+MODELING_COMMANDS = (
+    *("options", "pages", "training", "pretrain", "taggers", "predict", "finetune", "evaluate"),
+    *("inspect", "report", "export", "publish"),
+)
+"""Rooms of ``modeling`` that train and use models: each imports only from those before it, and from
+the rooms that models are made of, which import none of them."""
+
+
+def rooms_imported(file: Path, package: str = "corpora") -> set[str]:
+    """Rooms of a package that a module of it imports, at its top or in its functions."""
     names = set()
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.module == "corpora":
-            names.update(f"corpora.{alias.name}" for alias in node.names)
+        if isinstance(node, ast.ImportFrom) and node.module == package:
+            names.update(f"{package}.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
             names.add(node.module)
         elif isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
     parts = (name.split(".") for name in names)
-    return {found[1] for found in parts if found[0] == "corpora" and len(found) > 1}
+    return {found[1] for found in parts if found[0] == package and len(found) > 1}
 
 
 def test_rooms_of_corpora_import_only_from_rooms_before_them():
@@ -69,6 +77,19 @@ def test_rooms_of_corpora_import_only_from_rooms_before_them():
             continue
         allowed = {*ROOMS[: ROOMS.index(room) + 1], "__version__"}
         if wrong := rooms_imported(file) - allowed:
+            upward[file.relative_to(ROOT).as_posix()] = wrong
+
+    assert not upward
+
+
+def test_commands_of_modeling_import_only_from_commands_before_them():
+    upward = {}
+    for file in sorted((ROOT / "modeling").rglob("*.py")):
+        room = file.relative_to(ROOT / "modeling").parts[0].removesuffix(".py")
+        if room == "__init__":
+            continue
+        end = MODELING_COMMANDS.index(room) + 1 if room in MODELING_COMMANDS else 0
+        if wrong := rooms_imported(file, "modeling") & {*MODELING_COMMANDS[end:]}:
             upward[file.relative_to(ROOT).as_posix()] = wrong
 
     assert not upward

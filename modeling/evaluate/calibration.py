@@ -11,8 +11,8 @@ import numpy as np
 
 from corpora.errors import CorpusError
 from modeling.data.predictions import Tagged
-from modeling.evaluate.counts import Numbers, Reals, gold_keys, predicted_keys
 from modeling.evaluate.errors import plain
+from modeling.taggers.counts import Numbers, Reals, gold_keys, predicted_keys
 
 N_BINS = 10
 

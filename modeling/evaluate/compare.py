@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from corpora.errors import CorpusError
 from modeling.data.predictions import Tagged
-from modeling.evaluate.counts import Counts, count_strict, gold_keys, predicted_keys, predicted_tags
 from modeling.evaluate.errors import plain
 from modeling.evaluate.evaluation import as_json
 from modeling.evaluate.intervals import Difference, Units
-from modeling.evaluate.pages import Block, Heading, Table, Text, to_markdown
 from modeling.evaluate.scores import Drawn, Rated, draw, rate, subtract
+from modeling.pages import Block, Heading, Table, Text, to_markdown
+from modeling.taggers.counts import Counts, count_strict, gold_keys, predicted_keys, predicted_tags
 
 Flags = NDArray[np.bool_]
 

@@ -16,9 +16,9 @@ from modeling.evaluate.contents_of_errors import (
     tell_examples,
 )
 from modeling.evaluate.intervals import Spread
-from modeling.evaluate.pages import Block, Heading, Items, Listing, Picture, Table, Text
 from modeling.evaluate.plots import Point, draw_by_length
 from modeling.evaluate.scores import Rated
+from modeling.pages import Block, Heading, Items, Listing, Picture, Table, Text
 
 if TYPE_CHECKING:
     from modeling.evaluate.evaluation import Evaluation, Slice

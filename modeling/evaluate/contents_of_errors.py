@@ -11,8 +11,8 @@ from modeling.data.predictions import Tagged
 from modeling.evaluate.calibration import Bin, Calibration
 from modeling.evaluate.errors import KINDS, Finding
 from modeling.evaluate.intervals import Spread
-from modeling.evaluate.pages import Block, Picture, Table, Text
 from modeling.evaluate.plots import draw_reliability
+from modeling.pages import Block, Picture, Table, Text
 
 if TYPE_CHECKING:
     from modeling.evaluate.evaluation import Evaluation

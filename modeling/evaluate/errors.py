@@ -9,7 +9,7 @@ import numpy as np
 
 from corpora.document import TokenSpan
 from modeling.data.predictions import PredictedSpan, Tagged
-from modeling.evaluate.counts import (
+from modeling.taggers.counts import (
     Key,
     Numbers,
     all_labels,

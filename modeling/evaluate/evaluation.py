@@ -10,10 +10,9 @@ from corpora.document import Sentence
 from corpora.errors import CorpusError
 from corpora.matching.sequences import LEVELS
 from modeling.data.predictions import Tagged
+from modeling.evaluate.baseline import Floor, find_floor
 from modeling.evaluate.calibration import Calibration, calibrate_spans, calibrate_words
-from modeling.evaluate.counts import Counts, count_lenient, count_strict, count_words
 from modeling.evaluate.errors import Confusion, Finding, Kind, confuse, count_kinds, find_errors
-from modeling.evaluate.floor import Floor, find_floor
 from modeling.evaluate.intervals import Difference, Unit, Units
 from modeling.evaluate.scores import Drawn, Rated, Scores, draw, rate, rate_labels, subtract
 from modeling.evaluate.slices import (
@@ -25,6 +24,7 @@ from modeling.evaluate.slices import (
     by_mention,
     by_sentence,
 )
+from modeling.taggers.counts import Counts, count_lenient, count_strict, count_words
 
 UNTOLD = {"tagged", "findings"}
 """Fields that are lists of what the numbers are of; they have files of their own."""
@@ -124,7 +124,7 @@ class Evaluation:
     def to_markdown(self, *, title: str, notes: Sequence[str] = ()) -> str:
         """A page that a person can read."""
         from modeling.evaluate.contents import describe  # noqa: PLC0415 - it knows this module
-        from modeling.evaluate.pages import to_markdown  # noqa: PLC0415
+        from modeling.pages import to_markdown  # noqa: PLC0415
 
         return to_markdown(describe({"": self}, title=title, notes=notes))
 

@@ -14,7 +14,7 @@ from typing import Literal
 
 import numpy as np
 
-from modeling.evaluate.counts import Numbers, Reals
+from modeling.taggers.counts import Numbers, Reals
 
 Unit = Literal["documents", "sentences"]
 

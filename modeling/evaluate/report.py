@@ -14,7 +14,7 @@ from modeling.evaluate.contents import describe
 from modeling.evaluate.errors import list_errors
 from modeling.evaluate.evaluation import Evaluation, as_json
 from modeling.evaluate.intervals import Spread
-from modeling.evaluate.pages import to_html, to_markdown
+from modeling.pages import to_html, to_markdown
 
 VERSION: Final = 1
 """Of ``evaluation.json``."""

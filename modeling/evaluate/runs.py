@@ -19,16 +19,16 @@ from modeling.evaluate.evaluation import Evaluation, evaluate
 from modeling.evaluate.relabelling import relabel, relabel_sentence
 from modeling.evaluate.report import write_report
 from modeling.finetune.data import NerData, chosen_for_training
-from modeling.finetune.summary import (
+from modeling.finetune.trials import Fold
+from modeling.models.weights import FILE as WEIGHTS
+from modeling.taggers.folders import (
     TaggerFolder,
     best_taggers,
     find_taggers,
     read_manifest,
     read_settings,
 )
-from modeling.finetune.trials import Fold
-from modeling.models.weights import FILE as WEIGHTS
-from modeling.predict.tagger import Tagger
+from modeling.taggers.tagger import Tagger
 
 
 class WorseError(CorpusError):

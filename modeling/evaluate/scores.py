@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corpora.matching.sequences import Score
-from modeling.evaluate.counts import GOLD, PREDICTED, Numbers, Reals, f1_of
 from modeling.evaluate.intervals import (
     Difference,
     Interval,
@@ -20,6 +19,7 @@ from modeling.evaluate.intervals import (
     percentiles,
     resample,
 )
+from modeling.taggers.counts import GOLD, PREDICTED, Numbers, Reals, f1_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

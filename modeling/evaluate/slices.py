@@ -15,7 +15,7 @@ from corpora.document import Sentence
 from corpora.matching.sequences import Form
 from corpora.tagging import from_iob2
 from modeling.data.predictions import Tagged
-from modeling.evaluate.counts import (
+from modeling.taggers.counts import (
     CORRECT,
     GOLD,
     PREDICTED,

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from corpora.errors import CorpusError
 from corpora.system.parsing import parse_json, read_json
-from modeling.evaluate.pages import Block, Heading, Items, Listing, Table, Text, to_markdown
+from modeling.pages import Block, Heading, Items, Listing, Table, Text, to_markdown
 
 FILE: Final = "README.md"
 MANIFEST: Final = "run.json"

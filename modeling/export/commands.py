@@ -26,14 +26,13 @@ from modeling.export.card import (
     write_card,
 )
 from modeling.export.onnx_model import Scorer, chain_of, export_onnx, scorer_of
-from modeling.finetune.base import CONFIG, find_model
-from modeling.finetune.summary import find_tagger, has_tagger
 from modeling.huggingface import export, read_pretrained
 from modeling.huggingface.exporting import depends_on_spaces, save_tokenizer
 from modeling.huggingface.taggers import export_tagger
 from modeling.models.pretraining import PretrainingModel
 from modeling.models.tagging import TaggingModel
-from modeling.predict.archive import files_in, pack
+from modeling.taggers.archive import files_in, pack
+from modeling.taggers.folders import CONFIG, find_model, find_tagger, has_tagger
 from modeling.training.sources import ENTITIES, read_entities
 
 Form = Literal["huggingface", "onnx"]

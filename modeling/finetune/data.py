@@ -22,6 +22,9 @@ from corpora.hashing.splits import SPLITS
 from corpora.tagging import from_iob2
 from corpora.tokenization.tokenizers import Tokenizer
 from modeling.config import ConfigError, EncoderConfig
+from modeling.data.cross_fitting import learn_gazetteer, with_best_level
+from modeling.data.gazetteer import Gazetteer
+from modeling.data.name_lookup import LookedUp
 from modeling.data.sentence_batch import SentenceBatch
 from modeling.data.sentence_collator import SentenceCollator, WordFeatures
 from modeling.data.sentence_encoder import SentenceEncoder
@@ -41,11 +44,10 @@ from modeling.data.tagger_inputs import (
     window_settings,
 )
 from modeling.data.tagset import TagSet
-from modeling.finetune.base import Base
-from modeling.finetune.entities import WordEntities
-from modeling.finetune.lookup import Lookup, look_up_names
 from modeling.finetune.trials import Fold, Trial
-from modeling.tagging_config import FinetuneConfig, SentencesConfig, TaggerConfig
+from modeling.taggers.entities import WordEntities
+from modeling.taggers.folders import Base
+from modeling.tagging_config import FinetuneConfig, GazetteerConfig, SentencesConfig, TaggerConfig
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,43 @@ class NerData:
                 f"{self.path}: {len(set(units))} sentences make no {n_folds} folds. Take fewer."
             )
         return units
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """A gazetteer, and the features of the training sentences."""
+
+    gazetteer: Gazetteer
+    of_train: LookedUp
+    """Cross-fitted, where the names are those of the training sentences themselves."""
+
+
+def looked_up(config: FinetuneConfig) -> list[dict[str, str]]:
+    """What identifies the files and datasets that the settings look names or entities up in."""
+    paths = {"gazetteer": config.gazetteer.path, "entities": config.data.entities}
+    if config.gazetteer.source not in {"file", "entities"}:
+        del paths["gazetteer"]
+    found = []
+    for name, path in paths.items():
+        file = Path(path) / "dataset.json" if Path(path).is_dir() else Path(path)
+        if path and file.is_file():
+            found.append({name: sha256_of(file)})
+    return found
+
+
+def look_up_names(
+    config: GazetteerConfig, train: Sequence[Sentence], tagset: TagSet
+) -> Lookup | None:
+    """Make or read the gazetteer that the settings name; None where there is none."""
+    if config.source == "none":
+        return None
+    if config.source == "train":
+        return Lookup(*learn_gazetteer(train, tagset, folds=config.folds))
+    if not config.path:
+        raise ConfigError(f"gazetteer.source={config.source} needs gazetteer.path.")
+    read = Gazetteer.from_file if config.source == "file" else Gazetteer.from_entities
+    gazetteer = with_best_level(read(config.path), train, tagset)
+    return Lookup(gazetteer, gazetteer.look_up([sentence.tokens for sentence in train]))
 
 
 @dataclass(frozen=True)

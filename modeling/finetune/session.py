@@ -21,15 +21,13 @@ from corpora.runs.build import sync_file, sync_folder
 from corpora.system.files import take_away
 from modeling.config import EncoderConfig
 from modeling.data.predictions import Tagged
-from modeling.evaluate.counts import strict_f1
-from modeling.finetune.base import Base
-from modeling.finetune.data import NerData, TrialData, check_sentences
-from modeling.finetune.entities import open_entities
-from modeling.finetune.lookup import looked_up
-from modeling.finetune.summary import write_summary
-from modeling.finetune.trials import Trial
+from modeling.finetune.data import NerData, TrialData, check_sentences, looked_up
+from modeling.finetune.trials import Trial, write_summary
 from modeling.models.tagging import TaggingModel, encoder_for, take_encoder
-from modeling.predict.tagger import TEMPERATURE_BOUNDS, calibrate, tag
+from modeling.taggers.counts import strict_f1
+from modeling.taggers.entities import open_entities
+from modeling.taggers.folders import Base
+from modeling.taggers.tagger import TEMPERATURE_BOUNDS, calibrate, tag
 from modeling.tagging_config import FinetuneConfig, TaggerConfig
 from modeling.training.checkpoints import (
     Checkpoint,
@@ -46,8 +44,8 @@ from modeling.training.loop import Conditions, train
 from modeling.training.metrics import Window
 from modeling.training.optimizer import Optimizer
 from modeling.training.run_folder import OtherRunError, RunFolder, differences, versions
+from modeling.training.run_log import Display, Recorder
 from modeling.training.schedules import Schedule, check_schedule, rates
-from modeling.training.telling import Display, Recorder
 from modeling.training.world import World
 
 log = logging.getLogger(__name__)

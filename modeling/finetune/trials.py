@@ -1,17 +1,39 @@
 """What a command tries: each combination of settings, training sizes, folds and seeds once."""
 
+import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
+from corpora.datasets.shards import write_json
 from corpora.system.parsing import parse_json
 from modeling.config import ConfigError
-from modeling.finetune.numbers import check_numbers
+from modeling.taggers.folders import SUMMARY, read_manifest
 from modeling.tagging_config import FinetuneConfig
 
 _SEED: Final = "training.seed"
 _SIZE: Final = "training.train_size"
+_LEAST: Final = {
+    "training.epochs": 1,
+    "training.samples": 0,
+    "training.max_steps": 0,
+    "training.batch_size": 1,
+    "training.evaluate_batch_size": 1,
+    "training.patience": 0,
+    "training.train_size": 0,
+    "data.max_length": 0,
+    "data.overlap": 0,
+    "data.max_context": 0,
+    "gazetteer.folds": 2,
+    "head.max_span_pieces": 1,
+    "head.max_candidates": 0,
+    "head.skip_below": 0,
+    "head.boundary_weight": 0,
+    "head.dropout": 0,
+}
+"""A 0 stands for no limit, or for all, where it may be one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +98,7 @@ def plan_trials(
     if len(set(names)) < len(names):
         raise ConfigError("The same settings, sizes or seeds are asked for twice.")
     for trial in trials:
-        check_numbers(trial.config)
+        _check_numbers(trial.config)
     return trials
 
 
@@ -131,3 +153,74 @@ def _split(text: str) -> Iterator[str]:
             yield text[start:position]
             start = position + 1
     yield text[start:]
+
+
+def _check_numbers(config: FinetuneConfig) -> None:
+    """Raise ``ConfigError`` that names the first setting that is too small, or a dropout of all."""
+    for name, least in _LEAST.items():
+        part, _, field = name.partition(".")
+        value = getattr(getattr(config, part), field)
+        if not value >= least:
+            raise ConfigError(f"{name}={value}: must be {least} or more.")
+    if not config.head.dropout < 1:
+        raise ConfigError(f"head.dropout={config.head.dropout}: must be less than 1.")
+
+
+def write_summary(output: Path, trials: Sequence[Trial]) -> tuple[Path, list[str]]:
+    """Write ``summary.json``; returns its path, and what a person wants to know in lines."""
+    rows = [_row(output, trial) for trial in trials]
+    settings = [_sum_up(setting, rows) for setting in dict.fromkeys(row["setting"] for row in rows)]
+    best = _best(settings)
+    chosen = max(
+        (row for row in rows if row["setting"] == best),
+        key=lambda row: row["strict_f1"] or 0.0,
+        default={"name": None},
+    )
+    path = output / SUMMARY
+    write_json(
+        path,
+        {"trials": rows, "settings": settings, "best": best, "tagger": chosen["name"]},
+    )
+    return path, list(_lines(settings, best))
+
+
+def _best(settings: Sequence[dict[str, Any]]) -> str | None:
+    """The setting with the best mean; None where there are several without scores."""
+    if len(settings) > 1 and any(row["mean"] is None for row in settings):
+        return None
+    best = max(settings, key=lambda row: row["mean"] or 0.0)
+    return str(best["setting"])
+
+
+def _row(output: Path, trial: Trial) -> dict[str, Any]:
+    made = read_manifest(output / trial.name / "final")
+    return {
+        "name": trial.name,
+        "setting": trial.setting,
+        "seed": trial.config.training.seed,
+        "fold": trial.fold.number if trial.fold else None,
+        "epoch": made["dev"].get("epoch"),
+        "strict_f1": made["dev"].get("strict_f1"),
+    }
+
+
+def _sum_up(setting: str, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    own = [row["strict_f1"] for row in rows if row["setting"] == setting]
+    scores = [score for score in own if score is not None]
+    return {
+        "setting": setting,
+        "n": len(own),
+        "mean": statistics.fmean(scores) if scores else None,
+        "deviation": statistics.stdev(scores) if len(scores) > 1 else None,
+    }
+
+
+def _lines(settings: Sequence[dict[str, Any]], best: str | None) -> Iterator[str]:
+    for row in settings:
+        if row["mean"] is None:
+            yield f"{row['setting'] or 'made'}: {row['n']} trained; there is no dev to score on"
+            continue
+        spread = f" ± {row['deviation']:.4f}" if row["deviation"] is not None else ""
+        star = " (best)" if len(settings) > 1 and row["setting"] == best else ""
+        what = f"{row['setting']}: " if row["setting"] else ""
+        yield f"{what}strict F1 on dev {row['mean']:.4f}{spread} ({row['n']} trained){star}"

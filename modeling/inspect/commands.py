@@ -11,11 +11,11 @@ from corpora.datasets.shards import write_json, write_text
 from corpora.document import Span
 from corpora.errors import CorpusError, UsageError
 from modeling.data.sentences import SentenceSet
-from modeling.evaluate.pages import Block, Heading, Picture, Table, Text, to_html
 from modeling.inspect import pictures
 from modeling.inspect.attention import attention_maps
 from modeling.inspect.geometry import Method, Numbers, embed, find_components
 from modeling.inspect.samples import Drawn, Which, draw_spans, read_vectors
+from modeling.pages import Block, Heading, Picture, Table, Text, to_html
 from modeling.predict.encoder import Encoder, Parts
 
 _TITLES: Final = {"pca": "First two components", "tsne": "t-SNE", "umap": "UMAP"}

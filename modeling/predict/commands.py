@@ -19,8 +19,8 @@ from corpora.text.opening import TextError, read_chunks
 from modeling.decoding import check_decoder
 from modeling.predict.formats import format_mentions, format_tagged
 from modeling.predict.plain_tei import text_with_names
-from modeling.predict.tagger import Tagger, document_of
 from modeling.predict.words import read_sentences
+from modeling.taggers.tagger import Tagger, document_of
 
 log = logging.getLogger(__name__)
 _MAX_TEXT = 100_000_000  # bytes of a text that is tagged at once

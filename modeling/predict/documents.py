@@ -20,8 +20,8 @@ from corpora.runs.build import Build, hold
 from corpora.runs.dataset_inputs import find_shards
 from corpora.runs.plan import Plan, Unit, describe_file
 from corpora.runs.receipts import Accounting, Receipt, sorted_counts, write_receipt
-from modeling.predict.archive import files_in
-from modeling.predict.tagger import Tagger
+from modeling.taggers.archive import files_in
+from modeling.taggers.tagger import Tagger
 from modeling.training.run_folder import versions
 
 _DOCUMENTS = SCHEMAS["documents"]

@@ -34,9 +34,6 @@ from modeling.data.sentence_collator import SentenceCollator
 from modeling.data.sentence_order import batches_by_length
 from modeling.data.sentences import SentenceSet
 from modeling.data.tagger_inputs import sentence_encoder, window_settings
-from modeling.finetune.base import find_model
-from modeling.finetune.known_entities import known_entities
-from modeling.finetune.summary import has_tagger
 from modeling.huggingface import read_pretrained
 from modeling.layers.embeddings import EntityEmbeddings
 from modeling.layers.pooling import Pooling, pool_words
@@ -45,8 +42,10 @@ from modeling.models.initialization import Undrawn
 from modeling.models.span_chunks import read_jointly
 from modeling.models.span_reading import SpanStates, read_alone, remember
 from modeling.models.weights import load_strictly
-from modeling.predict.archive import opened
-from modeling.predict.tagger import Tagger, document_of
+from modeling.taggers.archive import opened
+from modeling.taggers.entities import known_entities
+from modeling.taggers.folders import find_model, has_tagger
+from modeling.taggers.tagger import Tagger, document_of
 from modeling.tagging_config import HeadConfig, SentencesConfig
 from modeling.training.sources import ENTITIES, read_entities
 

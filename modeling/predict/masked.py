@@ -21,11 +21,11 @@ from corpora.tokenization.tokenizers import Tokenizer
 from modeling.data.batch import Batch, Layout, Mentions, PieceEntities, Rows, Words
 from modeling.data.entity_lookup import EntityLookup
 from modeling.data.given_spans import whole_text
-from modeling.finetune.base import find_model
-from modeling.finetune.known_entities import known_entities
 from modeling.huggingface import read_pretrained
 from modeling.models.pretraining import PretrainingModel
-from modeling.predict.tagger import document_of
+from modeling.taggers.entities import known_entities
+from modeling.taggers.folders import find_model
+from modeling.taggers.tagger import document_of
 from modeling.training.sources import ENTITIES, read_entities
 
 

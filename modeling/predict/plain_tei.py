@@ -9,8 +9,8 @@ from corpora.errors import CorpusError
 from corpora.tei.edition import Edition
 from corpora.tei.reader import read_tei
 from corpora.tei.writer import WriteOptions, write_predictions
-from modeling.predict.tagger import Tagger
 from modeling.predict.tei import check_tagger_labels, model_of
+from modeling.taggers.tagger import Tagger
 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 cannot hold (section 2.2)."""

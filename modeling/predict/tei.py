@@ -29,8 +29,8 @@ from corpora.tei.schema import new_errors
 from corpora.tei.style import template
 from corpora.tei.undo import undo
 from corpora.tei.writer import Skipped, WriteOptions, Written, write_predictions
-from modeling.finetune.summary import read_manifest
-from modeling.predict.tagger import Tagger
+from modeling.taggers.folders import read_manifest
+from modeling.taggers.tagger import Tagger
 from modeling.training.run_folder import versions
 
 T = TypeVar("T")

@@ -101,8 +101,8 @@ def _train(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> in
     from modeling.models.weights import WeightsError  # noqa: PLC0415
     from modeling.training.jobs import Job  # noqa: PLC0415
     from modeling.training.loop import DivergedError  # noqa: PLC0415
+    from modeling.training.run_log import Display  # noqa: PLC0415
     from modeling.training.session import pretrain  # noqa: PLC0415
-    from modeling.training.telling import Display  # noqa: PLC0415
     from modeling.training.termination import (  # noqa: PLC0415
         EXIT_STATUS,
         Terminated,

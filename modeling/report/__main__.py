@@ -28,8 +28,8 @@ from corpora.system.arguments import ArgumentParser
 from corpora.system.parsing import read_json
 
 if TYPE_CHECKING:
-    from modeling.evaluate.tables import Finished
     from modeling.report.figures import Told
+    from modeling.report.tables import Finished
 
 ABOUT = __doc__
 _TABLES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -89,7 +89,7 @@ def _add_table(group: argparse._ArgumentGroup) -> None:
 
 def _write_table(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> int:
     """To standard output as Markdown, or to a file: ``.tsv`` with all digits, else Markdown."""
-    from modeling.evaluate.tables import table  # noqa: PLC0415 - for --help
+    from modeling.report.tables import table  # noqa: PLC0415 - for --help
 
     rows, columns = _TABLES[arguments.table or "heads"]
     if arguments.rows:
@@ -119,7 +119,7 @@ def _write_table(parser: argparse.ArgumentParser, arguments: argparse.Namespace)
 
 def _evaluations(folders: Sequence[Path]) -> "list[Finished]":
     """Those below the folders; it is said which hold none, as runs of pre-training do."""
-    from modeling.evaluate.tables import find_evaluations  # noqa: PLC0415 - for --help
+    from modeling.report.tables import find_evaluations  # noqa: PLC0415 - for --help
 
     found, empty = find_evaluations(folders)
     if empty:
@@ -130,7 +130,7 @@ def _evaluations(folders: Sequence[Path]) -> "list[Finished]":
 def read_run(folder: Path) -> "Told":
     """Read what a run has told; ``CorpusError`` where the folder holds none."""
     from modeling.report.figures import Told  # noqa: PLC0415 - for --help
-    from modeling.training.telling import read_metrics  # noqa: PLC0415
+    from modeling.training.run_log import read_metrics  # noqa: PLC0415
 
     settings, histograms = folder / "settings.json", folder / "histograms.json"
     if not settings.is_file() or not histograms.is_file():

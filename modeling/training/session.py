@@ -28,7 +28,6 @@ from modeling.training.checkpoints import (
     weights_of,
     write_checkpoint,
 )
-from modeling.training.evaluation import Evaluation, evaluate, unigram, without_mentions
 from modeling.training.feeding import Feed
 from modeling.training.jobs import Job, check_examples, check_job, settings_of, take_weights
 from modeling.training.loop import Conditions, DivergedError, Step, train
@@ -37,10 +36,11 @@ from modeling.training.optimizer import Optimizer
 from modeling.training.progress import Progress
 from modeling.training.publishing import publish
 from modeling.training.run_folder import RunFolder
+from modeling.training.run_log import Display, Recorder
 from modeling.training.schedules import build_schedule
 from modeling.training.sources import ENTITIES, Sources, complete, open_sources
-from modeling.training.telling import Display, Recorder
 from modeling.training.termination import Terminated, Termination
+from modeling.training.validation import Evaluation, evaluate, unigram, without_mentions
 from modeling.training.weights import Distances, histograms
 from modeling.training.world import World
 

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from modeling.export.__main__ import main
-from modeling.predict.archive import (
+from modeling.predict.encoder import Encoder
+from modeling.taggers.archive import (
     CHECKSUMS,
     ArchiveError,
     _check_name,
@@ -20,8 +21,7 @@ from modeling.predict.archive import (
     pack,
     unpack,
 )
-from modeling.predict.encoder import Encoder
-from modeling.predict.tagger import Tagger
+from modeling.taggers.tagger import Tagger
 
 TEXT = "ich war bei Anna und in Bad Berg ."
 

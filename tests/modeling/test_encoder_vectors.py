@@ -17,7 +17,7 @@ from modeling.config import ConfigError
 from modeling.data.sentences import SentenceSet
 from modeling.finetune.data import NerData
 from modeling.predict.encoder import Encoder
-from modeling.predict.tagger import Tagger
+from modeling.taggers.tagger import Tagger
 
 TEXT = "ich war bei Anna und in Bad Berg ."
 ANNA, BERG = Span(12, 16), Span(24, 32)

@@ -8,10 +8,10 @@ import pytest
 from corpora.document import TokenSpan
 from corpora.tagging import from_iob2, to_iob2
 from modeling.evaluate.__main__ import main
-from modeling.evaluate.counts import strict_f1
 from modeling.finetune.data import NerData, chosen_for_training
-from modeling.predict.tagger import Tagger
 from modeling.report.__main__ import main as report
+from modeling.taggers.counts import strict_f1
+from modeling.taggers.tagger import Tagger
 
 
 def evaluate(run, ner, *options):

@@ -10,7 +10,7 @@ from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import ShardWriter, open_dataset
 from corpora.document import Document, Mention, Span
 from corpora.store.inspection import main as shards
-from modeling.predict.tagger import Tagger
+from modeling.taggers.tagger import Tagger
 from tests.modeling.test_predict import predict
 
 

@@ -8,9 +8,9 @@ import pytest
 from corpora.errors import DamagedDatasetError
 from corpora.store.inspection import verify
 from corpora.store.versions import current, switch, version_names
-from modeling.finetune.summary import find_tagger
-from modeling.predict.tagger import Tagger
 from modeling.publish import main
+from modeling.taggers.folders import find_tagger
+from modeling.taggers.tagger import Tagger
 
 
 def publish(run, shelf, *options):

@@ -8,7 +8,7 @@ from corpora.document import Document, Mention, Paragraph, Sentence, Span
 from corpora.errors import CorpusError
 from corpora.ner.labels import LabelMap
 from modeling.finetune.data import NerData
-from modeling.predict.tagger import Tagger, document_of
+from modeling.taggers.tagger import Tagger, document_of
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from sklearn.metrics import cohen_kappa_score, matthews_corrcoef
 
 from corpora.errors import CorpusError
 from modeling.evaluate.compare import Agreement, cohen_kappa, compare
-from modeling.evaluate.counts import strict_f1
+from modeling.taggers.counts import strict_f1
 from tests.modeling.evaluate.samples import TAGS, make_tagged, random_run, written
 
 FLAGS = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=40)

@@ -8,7 +8,7 @@ from modeling.evaluate.contents import describe
 from modeling.evaluate.contents_of_errors import show
 from modeling.evaluate.errors import KINDS, find_errors
 from modeling.evaluate.evaluation import evaluate
-from modeling.evaluate.pages import Heading, Table
+from modeling.pages import Heading, Table
 from tests.modeling.evaluate.samples import LABELS, make_tagged, random_run
 
 

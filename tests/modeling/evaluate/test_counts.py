@@ -11,7 +11,7 @@ from seqeval.scheme import IOB2
 from corpora.errors import InvalidDocumentError
 from corpora.tagging import to_iob2
 from modeling.data.predictions import PredictedSpan, Tagged
-from modeling.evaluate.counts import (
+from modeling.taggers.counts import (
     count_lenient,
     count_strict,
     count_words,

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from modeling.evaluate.counts import GOLD, PREDICTED, count_strict, gold_keys, predicted_keys
 from modeling.evaluate.errors import (
     COLUMNS,
     KINDS,
@@ -14,6 +13,7 @@ from modeling.evaluate.errors import (
     find_errors,
     list_errors,
 )
+from modeling.taggers.counts import GOLD, PREDICTED, count_strict, gold_keys, predicted_keys
 from tests.modeling.evaluate.samples import LABELS, make_tagged, tagged_sentences, written
 
 

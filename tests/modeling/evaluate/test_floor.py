@@ -7,8 +7,8 @@ from corpora.document import Sentence
 from corpora.matching.sequences import learn_names, score_names
 from corpora.ner.health import examine
 from corpora.tagging import from_iob2
-from modeling.evaluate.counts import count_strict, score, strict_f1
-from modeling.evaluate.floor import find_floor
+from modeling.evaluate.baseline import find_floor
+from modeling.taggers.counts import count_strict, score, strict_f1
 from tests.modeling.evaluate.samples import random_run
 
 

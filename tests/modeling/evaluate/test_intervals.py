@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from modeling.evaluate import intervals
-from modeling.evaluate.counts import count_strict, f1_of
 from modeling.evaluate.intervals import (
     MIN_DOCUMENTS,
     Spread,
@@ -17,6 +16,7 @@ from modeling.evaluate.intervals import (
     resample,
 )
 from modeling.evaluate.scores import Drawn, draw, rate, rate_labels, subtract
+from modeling.taggers.counts import count_strict, f1_of
 from tests.modeling.evaluate.samples import LABELS, random_run, tagged_sentences, written
 
 

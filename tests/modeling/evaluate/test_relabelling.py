@@ -1,7 +1,7 @@
 from hypothesis import given, settings
 
-from modeling.evaluate.counts import count_strict, score
 from modeling.evaluate.relabelling import relabel, relabel_sentence, to_label_map
+from modeling.taggers.counts import count_strict, score
 from tests.modeling.evaluate.samples import LABELS, tagged_sentences, written
 
 

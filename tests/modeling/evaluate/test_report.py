@@ -10,8 +10,8 @@ import pytest
 from corpora.errors import CorpusError
 from modeling.evaluate.contents import describe
 from modeling.evaluate.evaluation import evaluate
-from modeling.evaluate.pages import to_markdown
 from modeling.evaluate.report import read_predictions, write_report
+from modeling.pages import to_markdown
 from tests.modeling.evaluate.samples import LABELS, random_run, written
 
 
@@ -185,7 +185,7 @@ def test_a_damaged_list_of_predictions_names_the_line(folder, tmp_path):
 def test_scores_need_no_torch():
     code = (
         "import sys, modeling.evaluate.report, modeling.evaluate.compare\n"
-        "import modeling.evaluate.tables, modeling.evaluate.relabelling\n"
+        "import modeling.report.tables, modeling.evaluate.relabelling\n"
         "heavy = {'torch', 'transformers', 'matplotlib', 'seqeval', 'sklearn'}\n"
         "assert not heavy & set(sys.modules)"
     )

@@ -6,7 +6,7 @@ import pytest
 from corpora.errors import CorpusError, UsageError
 from modeling.evaluate.evaluation import evaluate
 from modeling.evaluate.report import write_report
-from modeling.evaluate.tables import find_evaluations, read_evaluations, table
+from modeling.report.tables import find_evaluations, read_evaluations, table
 from tests.modeling.evaluate.samples import written
 
 RIGHT, WRONG = written("B-PER", "B-PER"), written("B-PER", "O")

@@ -15,7 +15,7 @@ from modeling.export.__main__ import main
 from modeling.layers.pooling import pool_words
 from modeling.models.span_chunks import CHUNK
 from modeling.models.tagging import TaggingModel
-from modeling.predict.tagger import Tagger, document_of
+from modeling.taggers.tagger import Tagger, document_of
 
 
 def batch_of(tagger, sentence):

@@ -13,7 +13,7 @@ from modeling.export.__main__ import main
 from modeling.export.onnx_model import PaddedEncoder, check_onnx, scorer_of
 from modeling.layers.dense import Padded
 from modeling.models.tagging import TaggingModel
-from modeling.predict.tagger import Tagger
+from modeling.taggers.tagger import Tagger
 
 ATTENTIONS = {
     "plain": {},

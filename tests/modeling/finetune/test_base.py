@@ -7,8 +7,8 @@ import pytest
 
 from corpora.errors import CorpusError
 from corpora.tokenization.tokenizers import SPECIALS, Tokenizer, wordpiece
-from modeling.finetune.base import Base, find_model
 from modeling.models.weights import WeightsError
+from modeling.taggers.folders import Base, find_model
 
 
 @pytest.fixture

@@ -11,14 +11,13 @@ from corpora.datasets.shards import ShardWriter
 from corpora.errors import CorpusError
 from corpora.tokenization.tokenizers import Tokenizer
 from modeling.config import EncoderConfig, HeadsConfig, PretrainConfig
-from modeling.evaluate.counts import strict_f1
-from modeling.finetune.base import Base
 from modeling.finetune.data import NerData
-from modeling.finetune.entities import open_entities
-from modeling.finetune.summary import find_tagger
 from modeling.models.pretraining import PretrainingModel
 from modeling.models.tagging import TaggingModel
-from modeling.predict.tagger import Tagger
+from modeling.taggers.counts import strict_f1
+from modeling.taggers.entities import open_entities
+from modeling.taggers.folders import Base, find_tagger
+from modeling.taggers.tagger import Tagger
 
 NAMES = ("Anna", "Otto", "Ida Berg", "Karl Neu mann", "Ulm", "Jena", "Bad Berg", "Neu stadt")
 KNOWN = ["[PAD]", "[UNK]", "[MASK]", "old:Jena", "old:gone", "old:Ida Berg"]

@@ -8,14 +8,14 @@ import pytest
 import torch
 
 from corpora.errors import CorpusError
-from modeling.evaluate.counts import count_strict, strict_f1
 from modeling.finetune import session
 from modeling.finetune.data import NerData, chosen_for_training
-from modeling.finetune.summary import find_tagger, find_taggers
 from modeling.finetune.trials import Fold
 from modeling.models.pretraining import PretrainingModel
 from modeling.models.tagging import TaggingModel
-from modeling.predict.tagger import Tagger
+from modeling.taggers.counts import count_strict, strict_f1
+from modeling.taggers.folders import find_tagger, find_taggers
+from modeling.taggers.tagger import Tagger
 
 
 def score(run, ner, split="test", **options):

@@ -3,9 +3,9 @@
 import torch
 from torch import nn
 
-from modeling.finetune.summary import find_tagger
 from modeling.models.initialization import Undrawn, initialize
 from modeling.models.tagging import TaggingModel
+from modeling.taggers.folders import find_tagger
 
 
 def test_nothing_is_drawn():

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from modeling.data.batch import Targets
-from modeling.training.evaluation import TOP, evaluate, unigram, without_mentions
 from modeling.training.loop import Conditions
+from modeling.training.validation import TOP, evaluate, unigram, without_mentions
 from modeling.training.world import World
 
 CONDITIONS = Conditions(World())

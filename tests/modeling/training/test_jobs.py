@@ -14,9 +14,9 @@ from modeling.models.weights import WeightsError
 from modeling.recipes import change, recipe
 from modeling.training.jobs import Job, take_weights
 from modeling.training.publishing import publish
+from modeling.training.run_log import Display
 from modeling.training.session import pretrain
 from modeling.training.sources import complete, open_sources
-from modeling.training.telling import Display
 from modeling.training.world import World
 
 SMALL = {"width": 16, "n_layers": 1, "n_heads": 2, "inner_width": 32, "entity_width": 8}

@@ -13,7 +13,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from modeling.training.telling import read_metrics
+from modeling.training.run_log import read_metrics
 
 SMALL = [
     *("encoder.width=16", "encoder.n_layers=1", "encoder.n_heads=2", "encoder.inner_width=32"),

@@ -7,7 +7,7 @@ import torch
 
 from modeling.training.metrics import _PEAKS, Clock, Window, peak_flops
 from modeling.training.run_folder import RunFolder
-from modeling.training.telling import Display, MetricsFile, Recorder, read_metrics
+from modeling.training.run_log import Display, MetricsFile, Recorder, read_metrics
 
 
 class FakeStep:

@@ -15,9 +15,9 @@ from modeling.training.feeding import Feed
 from modeling.training.jobs import Job
 from modeling.training.loop import DivergedError
 from modeling.training.run_folder import OtherRunError
+from modeling.training.run_log import Display, read_metrics
 from modeling.training.session import pretrain
 from modeling.training.sources import complete, open_sources
-from modeling.training.telling import Display, read_metrics
 from modeling.training.world import World
 
 SMALL = {"width": 16, "n_layers": 2, "n_heads": 2, "inner_width": 32, "entity_width": 8}

@@ -1,21 +1,72 @@
-"""What came of a run: the score of each trial on dev, the mean of each setting, the best one."""
+"""Folders of encoders and of taggers: where they lie, and what their manifests say."""
 
-import statistics
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from corpora.datasets.shards import write_json
+from corpora.datasets.shards import sha256_of
 from corpora.errors import CorpusError
 from corpora.system.parsing import parse_json
-from modeling.config import ConfigError
-from modeling.finetune.trials import Trial
+from corpora.tokenization.tokenizers import Tokenizer
+from modeling.config import ConfigError, EncoderConfig
+from modeling.huggingface import read_pretrained
 from modeling.models.tagging import TAGGER_FILE
 from modeling.tagging_config import TaggerConfig
 
+CONFIG: Final = "config.json"
 SUMMARY: Final = "summary.json"
 MANIFEST: Final = "run.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """A folder with a pre-trained encoder and its tokenizer."""
+
+    folder: Path
+    config: EncoderConfig
+    tokenizer: Tokenizer
+    identity: dict[str, Any]
+    """Name, and the hashes of the files with weights."""
+
+    @classmethod
+    def open(cls, path: Path) -> "Base":
+        """Open a run of ``modeling.pretrain``, a model of one, or a folder of transformers.
+
+        Raises ``CorpusError`` or ``WeightsError`` where there is none that can be read.
+        """
+        folder = find_model(path)
+        tokenizer = Tokenizer.open(folder)
+        config = read_pretrained(folder).config.encoder
+        if tokenizer.size > config.n_pieces:
+            raise CorpusError(
+                f"{folder}: its tokenizer has {tokenizer.size} pieces, its encoder only "
+                f"{config.n_pieces}: they are not of one model."
+            )
+        files = sorted(folder.glob("*.safetensors")) + sorted(folder.glob("*.bin"))
+        identity = {
+            "name": _name_of(folder),
+            "sha256": {file.name: sha256_of(file) for file in files},
+        }
+        return cls(folder, config, tokenizer, identity)
+
+
+def _name_of(folder: Path) -> str:
+    """Of the run, where the folder is a model of one: ``final`` and the like say nothing."""
+    folder = folder.resolve()
+    if folder.parent.name == "checkpoints":
+        return f"{folder.parent.parent.name}-{folder.name}"
+    return folder.parent.name if folder.name == "final" else folder.name
+
+
+def find_model(path: Path) -> Path:
+    """The folder with ``config.json``: this one, or its ``final``; or else ``CorpusError``."""
+    for folder in (path, path / "final"):
+        if (folder / CONFIG).is_file():
+            return folder
+    raise CorpusError(
+        f"{path}: has no model ({CONFIG}), nor a final/ with one. Name a run of modeling.pretrain "
+        "that is finished, a checkpoint of one, or a folder of transformers."
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,66 +77,6 @@ class TaggerFolder:
     name: str
     """Of its trial: ``seed-1``; empty for a tagger that stands alone."""
     setting: str = ""
-
-
-def write_summary(output: Path, trials: Sequence[Trial]) -> tuple[Path, list[str]]:
-    """Write ``summary.json``; returns its path, and what a person wants to know in lines."""
-    rows = [_row(output, trial) for trial in trials]
-    settings = [_sum_up(setting, rows) for setting in dict.fromkeys(row["setting"] for row in rows)]
-    best = _best(settings)
-    chosen = max(
-        (row for row in rows if row["setting"] == best),
-        key=lambda row: row["strict_f1"] or 0.0,
-        default={"name": None},
-    )
-    path = output / SUMMARY
-    write_json(
-        path,
-        {"trials": rows, "settings": settings, "best": best, "tagger": chosen["name"]},
-    )
-    return path, list(_lines(settings, best))
-
-
-def _best(settings: Sequence[dict[str, Any]]) -> str | None:
-    """The setting with the best mean; None where there are several without scores."""
-    if len(settings) > 1 and any(row["mean"] is None for row in settings):
-        return None
-    best = max(settings, key=lambda row: row["mean"] or 0.0)
-    return str(best["setting"])
-
-
-def _row(output: Path, trial: Trial) -> dict[str, Any]:
-    made = read_manifest(output / trial.name / "final")
-    return {
-        "name": trial.name,
-        "setting": trial.setting,
-        "seed": trial.config.training.seed,
-        "fold": trial.fold.number if trial.fold else None,
-        "epoch": made["dev"].get("epoch"),
-        "strict_f1": made["dev"].get("strict_f1"),
-    }
-
-
-def _sum_up(setting: str, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    own = [row["strict_f1"] for row in rows if row["setting"] == setting]
-    scores = [score for score in own if score is not None]
-    return {
-        "setting": setting,
-        "n": len(own),
-        "mean": statistics.fmean(scores) if scores else None,
-        "deviation": statistics.stdev(scores) if len(scores) > 1 else None,
-    }
-
-
-def _lines(settings: Sequence[dict[str, Any]], best: str | None) -> Iterator[str]:
-    for row in settings:
-        if row["mean"] is None:
-            yield f"{row['setting'] or 'made'}: {row['n']} trained; there is no dev to score on"
-            continue
-        spread = f" ± {row['deviation']:.4f}" if row["deviation"] is not None else ""
-        star = " (best)" if len(settings) > 1 and row["setting"] == best else ""
-        what = f"{row['setting']}: " if row["setting"] else ""
-        yield f"{what}strict F1 on dev {row['mean']:.4f}{spread} ({row['n']} trained){star}"
 
 
 def has_tagger(path: Path) -> bool:

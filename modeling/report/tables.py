@@ -14,9 +14,9 @@ from typing import Any, Final
 from corpora.errors import CorpusError, UsageError
 from corpora.system.parsing import parse_json
 from modeling.evaluate.intervals import Spread
-from modeling.evaluate.pages import Block, Text, to_markdown
-from modeling.evaluate.pages import Table as PageTable
 from modeling.evaluate.report import VERSION
+from modeling.pages import Block, Text, to_markdown
+from modeling.pages import Table as PageTable
 
 Names = str | Sequence[str]
 FILE: Final = "evaluation.json"

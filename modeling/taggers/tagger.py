@@ -22,9 +22,9 @@ from modeling.data.sentence_collator import SentenceCollator
 from modeling.data.sentence_order import NumberedBatch, batches_by_length
 from modeling.data.sentences import SentenceSet
 from modeling.data.tagger_inputs import ENTITIES, GAZETTEER, features_of, sentence_encoder
-from modeling.finetune.summary import find_tagger
 from modeling.models.tagging import TaggingModel
-from modeling.predict.archive import opened
+from modeling.taggers.archive import opened
+from modeling.taggers.folders import find_tagger
 from modeling.training.loop import Conditions
 
 _AT_ONCE: Final = 2048  # sentences that are ordered by length together

@@ -14,12 +14,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpora.datasets.shards import open_dataset
-from corpora.entities.vocabulary import SPECIAL
+from corpora.entities.vocabulary import SPECIAL, split_entities
 from corpora.errors import CorpusError
 from corpora.lexicon.words import SPACE, chosen_words, read_words
 from corpora.matching.form_dictionary import read_meanings, read_meanings_file
+from modeling.config import ConfigError, EncoderConfig
 from modeling.data.entity_lookup import EntityLookup
-from modeling.finetune.base import Base
+from modeling.taggers.folders import Base
 from modeling.training.sources import ENTITIES, read_entities
 
 log = logging.getLogger(__name__)
@@ -113,3 +114,42 @@ def _words(words: pa.Table, known: pa.StringArray) -> pa.Table:
 def _by_count(meanings: pa.Table) -> pa.Table:
     """The most frequent first; ties by name, as ``choose_forms`` has it."""
     return meanings.sort_by([("count", "descending"), ("entity", "ascending")])
+
+
+def known_entities(
+    folder: Path, config: EncoderConfig, *, forms: Path | str | None = None
+) -> EntityLookup | None:
+    """What is looked up in texts for the encoder of a folder; None where its pieces know nothing.
+
+    ``forms`` is a vocabulary, a lexicon or a table of forms, as ``data.entities`` of a tagger;
+    those of entities that the encoder does not know are passed over. None: the titles of its own
+    entities. Raises ``ConfigError`` for forms that it has no use for, ``CorpusError`` for forms of
+    which it knows no entity, or where nobody says what its entities are called.
+    """
+    if not config.n_entities or config.entities != "pieces":
+        if forms is not None:
+            raise ConfigError(
+                f"{folder}: its pieces know no entities, so there is nothing to look up. Leave "
+                "forms out, or take a model with encoder.entities=pieces."
+            )
+        return None
+    if forms is not None:
+        return _of_forms(folder, config, forms)
+    if not (folder / ENTITIES).is_file():
+        raise CorpusError(
+            f"{folder}: its pieces know {config.n_entities:,} entities, but {ENTITIES} with their "
+            "names is missing. Copy it from where the model was made."
+        )
+    names = read_entities(folder / ENTITIES)[len(SPECIAL) :]
+    _, titles = split_entities(names)
+    return EntityLookup(titles, names, np.arange(len(SPECIAL), len(SPECIAL) + len(names)))
+
+
+def _of_forms(folder: Path, config: EncoderConfig, forms: Path | str) -> EntityLookup:
+    found = open_entities(str(forms), Base.open(folder))
+    lookup = None if found is None else found.lookup
+    is_known = lookup is not None and lookup.ids < config.n_entities
+    if lookup is None or not np.any(is_known):
+        raise CorpusError(f"{forms}: none of its forms means an entity that {folder} knows.")
+    known = pa.array(np.flatnonzero(is_known))
+    return EntityLookup(lookup.forms.take(known), lookup.entities.take(known), lookup.ids[is_known])

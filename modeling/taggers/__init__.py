@@ -1,0 +1,1 @@
+"""What is read from trained folders: taggers, their encoders and entities, and what they score."""
