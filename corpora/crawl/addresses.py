@@ -7,16 +7,8 @@ server can lead nowhere else (DNS rebinding). An address of IPv6 that wraps one 
 
 import socket
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from ipaddress import (
-    IPv4Address,
-    IPv4Network,
-    IPv6Address,
-    IPv6Network,
-    ip_address,
-    ip_network,
-)
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
 from corpora.errors import CorpusError, UsageError
 
@@ -25,34 +17,22 @@ Network = IPv4Network | IPv6Network
 Resolver = Callable[[str, int], Sequence[str]]
 """Gives all addresses of a host; raises ``OSError``."""
 _NAT64 = ip_network("64:ff9b::/96")
-_NEVER = tuple(
-    ip_network(network)
-    for network in (
-        "192.0.0.0/24",  # protocols
-        "192.88.99.0/24",  # relays of 6to4; through them, and these two, one reaches anything:
-        "2002::/16",  # 6to4
-        "2001::/23",  # Teredo, and protocols
-        "::/96",  # addresses of IPv4, written as of IPv6
-        "64:ff9b:1::/48",  # NAT64 within a network
-        "fec0::/10",  # an old range for sites
-        "3fff::/20",  # documentation
-        "5f00::/16",  # segment routing
-    )
+_NEVER = (
+    ip_network("192.0.0.0/24"),  # protocols
+    ip_network("192.88.99.0/24"),  # relays of 6to4; through them, and these two, one reaches all:
+    ip_network("2002::/16"),  # 6to4
+    ip_network("2001::/23"),  # Teredo, and protocols
+    ip_network("::/96"),  # addresses of IPv4, written as of IPv6
+    ip_network("64:ff9b:1::/48"),  # NAT64 within a network
+    ip_network("fec0::/10"),  # an old range for sites
+    ip_network("3fff::/20"),  # documentation
+    ip_network("5f00::/16"),  # segment routing
 )
 """Not public, whatever this version of Python says."""
 
 
 class PrivateAddressError(CorpusError):
     """A host has an address that may not be asked."""
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A host whose addresses were all checked, and the one to connect to first."""
-
-    host: str
-    port: int
-    addresses: tuple[str, ...]
 
 
 def is_public(address: Address) -> bool:
@@ -62,14 +42,12 @@ def is_public(address: Address) -> bool:
             return is_public(wrapped)
         if address.scope_id is not None:
             return False
-    if any(address in network for network in _NEVER if network.version == address.version):
-        return False
-    return (
-        address.is_global
-        and not address.is_multicast
-        and not address.is_reserved
-        and not address.is_unspecified
-    )
+    is_special = address.is_multicast or address.is_reserved or address.is_unspecified
+    return address.is_global and not is_special and not _is_in(address, _NEVER)
+
+
+def _is_in(address: Address, networks: Sequence[Network]) -> bool:
+    return any(address in network for network in networks if network.version == address.version)
 
 
 def _wrapped(address: IPv6Address) -> IPv4Address | None:
@@ -100,7 +78,7 @@ def may_ask(address: Address, allow_private: Sequence[Network]) -> bool:
     if address.is_multicast or address.is_unspecified:
         return False
     plain = (_wrapped(address) or address) if isinstance(address, IPv6Address) else address
-    return any(plain in network for network in allow_private if network.version == plain.version)
+    return _is_in(plain, allow_private)
 
 
 def literal(host: str) -> Address | None:
@@ -117,8 +95,10 @@ def resolve(host: str, port: int) -> list[str]:
     return list(dict.fromkeys(str(place[4][0]) for place in found))
 
 
-def find_place(host: str, port: int, *, allow: tuple[str, ...], resolver: Resolver) -> Place:
-    """Find where a host is, once.
+def checked_addresses(
+    host: str, port: int, *, allow: tuple[str, ...], resolver: Resolver
+) -> tuple[str, ...]:
+    """Find all addresses of a host, once.
 
     Raises ``PrivateAddressError`` where one of its addresses may not be asked, so that no order of
     them matters; ``OSError`` where it has none.
@@ -137,4 +117,4 @@ def find_place(host: str, port: int, *, allow: tuple[str, ...], resolver: Resolv
             )
     if not addresses:
         raise OSError(f"{host}: has no address")
-    return Place(host, port, addresses)
+    return addresses

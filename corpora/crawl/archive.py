@@ -8,7 +8,7 @@ made again where it is missing or damaged. The files alone are the truth.
 import os
 import sqlite3
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,6 @@ from threading import Lock
 from typing import IO, Self
 
 from corpora.crawl.archive_index import NAME, ArchiveIndex, Entry, entry_of
-from corpora.crawl.bounds import Used
 from corpora.errors import CorpusError, DamagedDatasetError
 from corpora.runs.build import sync_folder
 from corpora.system.files import is_one_plain_name, locked, open_own
@@ -74,11 +73,14 @@ class Archive:
     def __exit__(self, *_: object) -> None:
         """Close everything."""
         with self._lock:
-            if self._file:
-                self._file.close()
-                self._file = None
-            self._index.close()
+            self._close_file()
+            self.index.close()
         self._held.close()
+
+    def _close_file(self) -> None:
+        if self._file:
+            self._file.close()
+            self._file = None
 
     def begin(self, session: str, about: Mapping[str, str]) -> None:
         """Write into a session from now on; ``about``: what every file says of itself first."""
@@ -94,79 +96,29 @@ class Archive:
     @property
     def is_resumed(self) -> bool:
         """Whether the session has records."""
-        with self._lock:
-            return next(self._index.of_session(self.session), None) is not None
+        return next(self.index.of_session(self.session), None) is not None
 
     def files(self) -> list[Path]:
         """The WARC files, in order."""
         return sorted(self.folder.glob(_PATTERN), key=_place_of)
 
-    def sessions(self) -> list[str]:
-        """The sessions that have records, in order."""
-        with self._lock:
-            return self._index.sessions()
-
-    def entries(self, session: str | None = None) -> list[Entry]:
-        """What was asked for in a session (default: this one), in order."""
-        with self._lock:
-            return list(self._index.of_session(session or self.session))
-
-    def used(self, site: str) -> Used:
-        """What a site has used up in this session."""
-        with self._lock:
-            return self._index.used(self.session, site)
-
-    def replay(self) -> Iterator[Entry]:
-        """What was asked for in this session, before anything else is asked of the archive."""
-        with self._lock:
-            yield from self._index.of_session(self.session)
-
-    def hosts(self) -> dict[str, float]:
-        """When the last answer of each host ended, in any session."""
-        with self._lock:
-            return self._index.hosts()
-
-    def pauses(self, now: float) -> dict[str, float]:
-        """Hosts that asked not to be asked before a time which has not come, in any session."""
-        with self._lock:
-            return self._index.pauses(now)
-
-    def find(self, url: str) -> Entry | None:
-        """What came of an address in this session, the last time."""
-        with self._lock:
-            return self._index.newest(url, session=self.session)
-
-    def find_answer(self, url: str, statuses: Iterable[int]) -> Entry | None:
-        """The last answer of an address in any session, with one of some statuses."""
-        with self._lock:
-            return self._index.newest_of(url, statuses=statuses)
-
-    def confirmed(self, url: str) -> float:
-        """When an address was last said to be unchanged; seconds since 1970, 0 for never."""
-        with self._lock:
-            return self._index.confirmed(url)
-
     def find_body(self, entry: Entry) -> Entry:
         """The answer that has the body: that of a revisit stands in an earlier record."""
-        if entry.type != "revisit":
-            return entry
-        with self._lock:
-            found = self._index.body_of(entry)
+        found = self.index.body_of(entry) if entry.type == "revisit" else entry
         if found is None:
             raise self._damaged(entry, "says that nothing has changed since an answer that is gone")
         return found
 
     def read(self, entry: Entry) -> Answer:
         """Read an answer again; raises ``DamagedDatasetError``."""
-        with self._lock:
-            if not is_one_plain_name(entry.file):
-                raise self._damaged(entry, "is no name of a file there")
-            path = self.folder / entry.file
-            try:
-                records = read_archive(path, max_block=1 << 40, start=entry.offset)
-                record = next(iter(records), None)
-            except OSError as error:
-                raise self._damaged(entry, f"cannot be read ({error})") from error
+        if not is_one_plain_name(entry.file):
+            raise self._damaged(entry, "is no name of a file there")
+        path = self.folder / entry.file
+        try:
+            with self._lock:  # nobody writes behind the record
+                record = next(read_archive(path, max_block=1 << 40, start=entry.offset), None)
+        except OSError as error:
+            raise self._damaged(entry, f"cannot be read ({error})") from error
         answer = None
         if isinstance(record, ArchiveRecord) and record.url == entry.url:
             answer = parse_answer(record.block)
@@ -191,7 +143,7 @@ class Archive:
             if entry is None:
                 raise AssertionError("a record of ours that we do not read")
             try:
-                self._index.add([entry], file=name, size=offset + len(packed))
+                self.index.add([entry], file=name, size=offset + len(packed))
             except sqlite3.Error as error:
                 file.truncate(offset)  # the table knows all up to where it ends, or nothing
                 raise CorpusError(
@@ -217,9 +169,7 @@ class Archive:
         """The file that the next record goes into: the last of the session, if it has room."""
         if self._file and self._file.tell() < self.roll_bytes:
             return self._file
-        if self._file:
-            self._file.close()
-            self._file = None
+        self._close_file()
         there = [path for path in self.files() if _place_of(path)[0] == f"crawl-{self.session}"]
         if there and there[-1].stat().st_size < self.roll_bytes:
             self._file = open_own(there[-1], "ab", buffering=0)
@@ -229,25 +179,25 @@ class Archive:
         self._file = path.open("xb", buffering=0)
         info = info_record(filename=path.name, about=self._about)
         self._append(self._file, packed := info.packed())
-        self._index.add([], file=path.name, size=len(packed))
+        self.index.add([], file=path.name, size=len(packed))
         sync_folder(self.folder)
         return self._file
 
     def _open_index(self) -> None:
         """Open the table, bring it up to date, or make it again."""
         path = self.folder / NAME
-        is_there = path.exists()
+        is_missing = not path.exists() and bool(self.files())
         try:
-            self._index = ArchiveIndex.open(path)
+            self.index = ArchiveIndex(path)
             if self._is_of_others():
-                self._index.close()
+                self.index.close()
                 raise sqlite3.DatabaseError("another archive")
-            self.repaired = self._catch_up(is_rebuilt=not is_there and bool(self.files()))
+            self.repaired = self._catch_up(is_rebuilt=is_missing)
         except sqlite3.DatabaseError:
             for name in (NAME, f"{NAME}-journal", f"{NAME}-wal", f"{NAME}-shm"):
                 (self.folder / name).unlink(missing_ok=True)
             try:
-                self._index = ArchiveIndex.open(path)
+                self.index = ArchiveIndex(path)
                 self.repaired = self._catch_up(is_rebuilt=True)
             except sqlite3.DatabaseError as error:
                 raise CorpusError(f"{path}: cannot be made ({error}). Is the disk full?") from error
@@ -255,13 +205,13 @@ class Archive:
     def _is_of_others(self) -> bool:
         """Whether files are gone, or shorter than the table says."""
         sizes = {file.name: file.stat().st_size for file in self.files()}
-        return any(size > sizes.get(name, -1) for name, size in self._index.sizes().items())
+        return any(size > sizes.get(name, -1) for name, size in self.index.sizes().items())
 
     def _catch_up(self, *, is_rebuilt: bool) -> Repair:
         """Add the records that are not in the table; cut off half ones at the ends of files."""
         indexed = n_cut = damaged = 0
         cut_files = []
-        known = self._index.sizes()
+        known = self.index.sizes()
         for path in self.files():
             start, size = known.get(path.name, 0), path.stat().st_size
             if start == size and size:
@@ -273,7 +223,7 @@ class Archive:
                 cut_files.append(path.name)
                 _cut(path, end)
             if end:
-                self._index.add(entries, file=path.name, size=end)
+                self.index.add(entries, file=path.name, size=end)
         return Repair(indexed, is_rebuilt, n_cut, tuple(cut_files), damaged)
 
 

@@ -6,6 +6,8 @@ from contextlib import closing
 from dataclasses import astuple, dataclass, fields
 from datetime import datetime
 from pathlib import Path
+from threading import RLock
+from typing import Any, get_type_hints
 
 from corpora.crawl.bounds import COUNTED, Used
 from corpora.crawl.urls import parse_url
@@ -15,7 +17,6 @@ NAME = "index.sqlite"
 TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
 """Statuses that may pass."""
 _VERSION = 1
-_FILES = "CREATE TABLE files (name TEXT PRIMARY KEY, size INTEGER NOT NULL)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,112 +72,110 @@ class Entry:
         return self.type == "response" and self.status == 200 and bool(self.etag or self.modified)
 
 
-_COLUMNS = tuple(field.name for field in fields(Entry))
-_TYPES = {"int": "INTEGER", "float": "REAL", "str": "TEXT"}
-_LIST = ", ".join(f'"{name}"' for name in _COLUMNS)
-_SELECT = f"SELECT {_LIST} FROM entries "  # noqa: S608 - names of our own fields
-_INSERT = f"INSERT INTO entries ({_LIST}) VALUES ({', '.join('?' * len(_COLUMNS))})"  # noqa: S608
+_TYPES = {int: "INTEGER", float: "REAL", str: "TEXT"}
+_COLUMNS = [f'"{field.name}"' for field in fields(Entry)]
+_SELECT = f"SELECT {', '.join(_COLUMNS)} FROM entries "  # noqa: S608 - names of our own fields
+_INSERT = f"INSERT INTO entries ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"  # noqa: S608
+_TABLES = f"""
+BEGIN;
+CREATE TABLE files (name TEXT PRIMARY KEY, size INTEGER NOT NULL);
+CREATE TABLE entries (id INTEGER PRIMARY KEY, {
+    ", ".join(f'"{name}" {_TYPES[type]} NOT NULL' for name, type in get_type_hints(Entry).items())
+});
+CREATE INDEX by_url ON entries (url);
+CREATE INDEX by_session ON entries (session, site);
+PRAGMA user_version = {_VERSION};
+COMMIT
+"""
 
 
 class ArchiveIndex:
-    """The table of an archive; not safe for threads.
+    """The table of an archive; safe for threads.
 
     It is written without waiting for the disk: after a power cut it may be damaged, and is made
-    again from the archive. ``open`` raises ``sqlite3.DatabaseError`` where it is.
+    again from the archive. Raises ``sqlite3.DatabaseError`` where it is.
     """
 
     def __init__(self, path: Path) -> None:
         self._db = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
-        self._db.execute("PRAGMA synchronous = OFF")
-
-    @classmethod
-    def open(cls, path: Path) -> "ArchiveIndex":
-        """Open one, or make an empty one."""
-        index = cls(path)
+        self._lock = RLock()
         try:
-            index._prepare()
+            self._db.execute("PRAGMA synchronous = OFF")
+            [version] = self._row("PRAGMA user_version")
+            if version == 0:
+                self._db.executescript(_TABLES)
+            elif version != _VERSION:
+                raise sqlite3.DatabaseError(f"version {version}")
+            [told] = self._row("PRAGMA quick_check")
+            if told != "ok":
+                raise sqlite3.DatabaseError(told)
         except BaseException:
-            index.close()
+            self.close()
             raise
-        return index
-
-    def _prepare(self) -> None:
-        [version] = self._db.execute("PRAGMA user_version").fetchone()
-        if version == 0:
-            types = {
-                f.name: _TYPES[str(getattr(f.type, "__name__", f.type))] for f in fields(Entry)
-            }
-            columns = ", ".join(f'"{name}" {type} NOT NULL' for name, type in types.items())
-            self._db.execute("BEGIN")
-            self._db.execute(_FILES)
-            self._db.execute(f"CREATE TABLE entries (id INTEGER PRIMARY KEY, {columns})")
-            self._db.execute("CREATE INDEX by_url ON entries (url)")
-            self._db.execute("CREATE INDEX by_session ON entries (session, site)")
-            self._db.execute(f"PRAGMA user_version = {_VERSION}")
-            self._db.execute("COMMIT")
-        elif version != _VERSION:
-            raise sqlite3.DatabaseError(f"version {version}")
-        [told] = self._db.execute("PRAGMA quick_check").fetchone()
-        if told != "ok":
-            raise sqlite3.DatabaseError(told)
 
     def close(self) -> None:
         """Close it."""
         self._db.close()
 
-    def sizes(self) -> dict[str, int]:
-        """How much of each file is in the table, in bytes."""
-        return dict(self._db.execute("SELECT name, size FROM files"))
-
     def add(self, entries: Iterable[Entry], *, file: str, size: int) -> None:
         """Add records of a file, which has ``size`` bytes with them."""
-        with self._db:
+        with self._lock, self._db:
             self._db.execute("BEGIN")
             self._db.executemany(_INSERT, map(astuple, entries))
             self._db.execute("INSERT OR REPLACE INTO files VALUES (?, ?)", (file, size))
 
-    def _find(self, clause: str, *values: object) -> Iterator[Entry]:
-        with closing(self._db.execute(_SELECT + clause, values)) as rows:
-            for row in rows:
-                yield Entry(**dict(zip(_COLUMNS, row, strict=True)))
+    def _row(self, query: str, *values: object) -> Any:
+        with self._lock:
+            return self._db.execute(query, values).fetchone()
+
+    def _pairs(self, query: str, *values: object) -> dict[str, Any]:
+        with self._lock:
+            return dict(self._db.execute(query, values))
+
+    def _last(self, clause: str, *values: object) -> Entry | None:
+        row = self._row(f"{_SELECT} WHERE {clause} ORDER BY id DESC LIMIT 1", *values)
+        return row and _entry(row)
+
+    def sizes(self) -> dict[str, int]:
+        """How much of each file is in the table, in bytes."""
+        return self._pairs("SELECT name, size FROM files")
 
     def newest(self, url: str, *, session: str) -> Entry | None:
         """The last record of an address in a session."""
-        clause = "WHERE url = ? AND session = ? ORDER BY id DESC LIMIT 1"
-        return next(self._find(clause, url, session), None)
+        return self._last("url = ? AND session = ?", url, session)
 
-    def newest_of(self, url: str, *, statuses: Iterable[int]) -> Entry | None:
+    def newest_answer(self, url: str, statuses: Iterable[int]) -> Entry | None:
         """The last answer of an address with one of some statuses, in any session."""
         told = ", ".join(str(int(status)) for status in statuses)
-        clause = f"WHERE url = ? AND type = 'response' AND status IN ({told})"
-        return next(self._find(f"{clause} ORDER BY id DESC LIMIT 1", url), None)
+        return self._last(f"url = ? AND type = 'response' AND status IN ({told})", url)
 
     def body_of(self, revisit: Entry) -> Entry | None:
         """The answer that a revisit says is still true."""
         clause = (
-            "WHERE url = ? AND type = 'response' AND status = 200 AND id < "
-            "(SELECT max(id) FROM entries WHERE file = ? AND offset = ?) ORDER BY id DESC LIMIT 1"
+            "url = ? AND type = 'response' AND status = 200 AND id < "
+            "(SELECT max(id) FROM entries WHERE file = ? AND offset = ?)"
         )
-        return next(self._find(clause, revisit.url, revisit.file, revisit.offset), None)
+        return self._last(clause, revisit.url, revisit.file, revisit.offset)
 
     def confirmed(self, url: str) -> float:
         """When the last revisit of an address ended; 0 where there is none."""
         sums = "SELECT coalesce(max(ended), 0) FROM entries WHERE url = ? AND type = 'revisit'"
-        [when] = self._db.execute(sums, (url,)).fetchone()
-        return float(when)
+        return float(self._row(sums, url)[0])
 
     def hosts(self) -> dict[str, float]:
         """When the last answer of each host ended."""
-        return dict(self._db.execute("SELECT host, max(ended) FROM entries GROUP BY host"))
+        return self._pairs("SELECT host, max(ended) FROM entries GROUP BY host")
 
     def pauses(self, now: float) -> dict[str, float]:
         """Until when each host asked not to be asked, where that is after ``now``."""
         sums = "SELECT host, max(ended + wait) FROM entries WHERE wait >= 0 AND ended + wait > ?"
-        return dict(self._db.execute(f"{sums} GROUP BY host", (now,)))
+        return self._pairs(f"{sums} GROUP BY host", now)
 
     def of_session(self, session: str) -> Iterator[Entry]:
         """All records of a session, in order."""
-        return self._find("WHERE session = ? ORDER BY id", session)
+        query = f"{_SELECT} WHERE session = ? ORDER BY id"
+        with self._lock, closing(self._db.execute(query, (session,))) as rows:
+            yield from map(_entry, rows)
 
     def used(self, session: str, site: str) -> Used:
         """What a site has used up in a session."""
@@ -186,13 +185,11 @@ class ArchiveIndex:
             "coalesce(sum(n_bytes), 0), coalesce(max(elapsed), 0) "
             "FROM entries WHERE session = ? AND site = ?"
         )
-        pages, n_bytes, elapsed = self._db.execute(sums, (session, site)).fetchone()
-        return Used(pages, n_bytes, elapsed)
+        return Used(*self._row(sums, session, site))
 
-    def sessions(self) -> list[str]:
-        """All sessions, in order of their names."""
-        rows = self._db.execute("SELECT DISTINCT session FROM entries ORDER BY session")
-        return [session for [session] in rows]
+
+def _entry(row: tuple[Any, ...]) -> Entry:
+    return Entry(**{field.name: value for field, value in zip(fields(Entry), row, strict=True)})
 
 
 def entry_of(headers: Mapping[str, str], block: bytes, *, file: str, offset: int) -> Entry | None:

@@ -36,21 +36,16 @@ class SiteBounds:
     def used(self) -> Used:
         """What was used until now."""
         with self._lock:
-            return Used(self._pages, self._bytes, self._seconds())
-
-    def _seconds(self) -> float:
-        if self._began is None:
-            return self._before
-        return self._before + self._clock() - self._began
-
-    def begin(self) -> None:
-        """Time runs from here on, if it does not yet."""
-        with self._lock:
-            if self._began is None:
-                self._began = self._clock()
+            seconds = 0.0 if self._began is None else self._clock() - self._began
+            return Used(self._pages, self._bytes, self._before + seconds)
 
     def reached(self, site: SitePolicy, *, ahead: float = 0.0) -> tuple[Reason, str] | None:
-        """The bound that is reached, and what to say; ``ahead``: seconds to wait before."""
+        """The bound that is reached, and what to say; time runs from the first call on.
+
+        ``ahead``: seconds to wait before a request.
+        """
+        with self._lock:
+            self._began = self._clock() if self._began is None else self._began
         used = self.used
         if used.bytes >= site.max_bytes:
             return "bound_bytes", f"{site.name}: {used.bytes:,} bytes (max_bytes)"

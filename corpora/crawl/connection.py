@@ -1,40 +1,33 @@
-"""A connection to a checked address: one request after the other, each with a limit of time.
+"""HTTP with servers that may lie: httpcore2, over sockets that lead to checked addresses only.
 
-Status, headers and body are read by the standard library; the socket below it knows until when, so
-that no server can go on for ever by sending a byte now and then. Proxies that the environment names
-are not used: behind them, nobody could check to what address a connection is made.
+httpcore2 reads HTTP and keeps idle connections. Below it a name is resolved once, and the socket
+connected to an address that was checked; a socket knows until when its request may take, however
+slowly bytes come. Proxies that the environment names are not used: they hide the real address.
 """
 
-import io
 import select
+import socket
 import ssl
 import time
-from collections.abc import Callable, Iterable
-from email.errors import (
-    FirstHeaderLineIsContinuationDefect,
-    MisplacedEnvelopeHeaderDefect,
-    MissingHeaderBodySeparatorDefect,
-)
-from http.client import HTTPException, HTTPResponse, IncompleteRead, parse_headers
-from socket import create_connection, socket
-from typing import IO, Any
+from collections.abc import Callable, Iterable, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
 
-from corpora.crawl.addresses import Place
+import httpcore2
+
+from corpora.crawl.addresses import PrivateAddressError, Resolver, checked_addresses
 from corpora.crawl.types import Reason
 from corpora.crawl.urls import Target
 from corpora.errors import CorpusError
+from corpora.warc.writer import Response
 
 CONNECT_S = 20.0
 """For an address; a page may leave less."""
 MAX_HEADERS = 1 << 16
 """Bytes of all headers of an answer."""
-_CHUNK = 1 << 16
-_ENDS_HEADERS = (
-    FirstHeaderLineIsContinuationDefect,
-    MisplacedEnvelopeHeaderDefect,
-    MissingHeaderBodySeparatorDefect,
-)
-"""Lines after which the standard library reads no more headers, and says nothing."""
+MAX_IDLE = 100
+MAX_IDLE_S = 30.0
+"""Seconds that an idle connection is kept for the next request."""
 
 
 class ExchangeError(CorpusError):
@@ -47,173 +40,197 @@ class ExchangeError(CorpusError):
         """Of the body, that came."""
 
 
-class _TimedStream(io.RawIOBase):
-    """Reads from a socket until a time."""
+@dataclass(slots=True)
+class _Limits:
+    """Limits of the request that a thread makes."""
 
-    def __init__(self, link: socket, until: Callable[[], float]) -> None:
-        self._link, self._until = link, until
+    allow: tuple[str, ...]
+    deadline: float
+    """Of ``time.monotonic``."""
+    is_ended: bool = False
+    """The server has closed the connection."""
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        left = self._until() - time.monotonic()
+    def seconds_left(self) -> float:
+        left = self.deadline - time.monotonic()
         if left <= 0:
-            raise TimeoutError("timed out")
-        self._link.settimeout(left)
-        return self._link.recv_into(buffer)
+            raise TimeoutError
+        return left
 
 
-class _Response(HTTPResponse):
-    """Passes over what is said before the answer (RFC 9110, 15.2), not only ``100``."""
-
-    def _read_status(self) -> tuple[str, int, str]:
-        while True:
-            version, status, reason = super()._read_status()  # type: ignore[misc]  # not in stubs
-            if not 102 <= status < 200:
-                return version, status, reason
-            parse_headers(self.fp)
+_limits: ContextVar[_Limits] = ContextVar("limits")
 
 
-class Answer:
-    """The answer to a request: status and headers are there, the body is to be read."""
+class _Stream(httpcore2.NetworkStream):
+    """A socket that is read and written until the deadline of the request."""
 
-    def __init__(self, response: HTTPResponse, connection: "Connection") -> None:
-        self._response, self._connection = response, connection
-        self.status = response.status
-        self.reason = response.reason
-        self.version = f"{response.version // 10}.{response.version % 10}"
-        self.headers = tuple((name, " ".join(v.split())) for name, v in response.headers.items())
-
-    def header(self, name: str) -> str | None:
-        """The first header of that name."""
-        return next((value for key, value in self.headers if key.lower() == name), None)
-
-    def read(self, max_bytes: int) -> bytes:
-        """Read the whole body, without its chunks; raises ``ExchangeError``."""
-        coding = self.header("transfer-encoding")
-        if coding is not None and coding.lower() != "chunked":
-            raise ExchangeError("bad_answer", f"Transfer-Encoding {coding!r} is not read.")
-        if self._response.length is not None and self._response.length > max_bytes:
-            raise ExchangeError("too_large", f"announces {self._response.length:,} bytes.")
-        body = bytearray()
-        with _told(lambda: len(body)):
-            while chunk := self._response.read1(_CHUNK):
-                body += chunk
-                if len(body) > max_bytes:
-                    what = f"has more than {max_bytes:,} bytes."
-                    raise ExchangeError("too_large", what, n_bytes=len(body))
-            if self._response.length:
-                raise IncompleteRead(bytes(body[-10:]), self._response.length)
-        self._connection.is_reusable = not self._response.will_close
-        return bytes(body)
-
-
-class _told:  # noqa: N801 - reads as a statement
-    """Says in our words what went wrong on the way."""
-
-    def __init__(self, n_bytes: Callable[[], int] = lambda: 0) -> None:
-        self._n_bytes = n_bytes
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        n = self._n_bytes()
-        if isinstance(error, TimeoutError):
-            raise ExchangeError("timeout", f"did not end in time ({n:,} bytes came).", n_bytes=n)
-        if isinstance(error, ssl.SSLCertVerificationError):
-            raise ExchangeError("certificate", f"{error.verify_message}.") from error
-        if isinstance(error, OSError | IncompleteRead):
-            what = f"the connection broke: {type(error).__name__} {error}"
-            raise ExchangeError("host_down", what, n_bytes=n) from error
-        if isinstance(error, HTTPException | ValueError):
-            what = f"no HTTP that can be read: {type(error).__name__} {str(error)[:100]}"
-            raise ExchangeError("bad_answer", what, n_bytes=n) from error
-
-
-class Connection:
-    """One connection; ``is_reusable`` says whether another request may follow."""
-
-    def __init__(self, link: socket, target: Target, address: str) -> None:
+    def __init__(self, link: socket.socket) -> None:
         self._link = link
-        self.address = address
-        """It was checked, and is what was connected to."""
-        self.end = (target.scheme, target.host, target.port)
-        self.is_reusable = False
-        self.idle_since = time.monotonic()
-        self._deadline = 0.0
 
-    @classmethod
-    def open(
-        cls, target: Target, place: Place, *, deadline: float, tls: ssl.SSLContext
-    ) -> "Connection":
-        """Connect to one of the addresses of a place; raises ``ExchangeError``.
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ARG002 - theirs
+        self._link.settimeout(_limits.get().seconds_left())
+        data = self._link.recv(max_bytes)
+        _limits.get().is_ended = not data
+        return data
 
-        ``deadline`` is of ``time.monotonic``.
-        """
-        error: OSError | None = None
-        for address in place.addresses:
-            left = min(CONNECT_S, deadline - time.monotonic())
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ARG002
+        self._link.settimeout(_limits.get().seconds_left())
+        self._link.sendall(buffer)
+
+    def close(self) -> None:
+        self._link.close()
+
+    def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,  # noqa: ARG002
+    ) -> "_Stream":
+        """Speak TLS with the host by its name; that the connection ends is not to be forged."""
+        try:
+            self._link.settimeout(_limits.get().seconds_left())
+            link = ssl_context.wrap_socket(
+                self._link, server_hostname=server_hostname, suppress_ragged_eofs=False
+            )
+        except BaseException:
+            self._link.close()
+            raise
+        return _Stream(link)
+
+    def get_extra_info(self, info: str) -> object:
+        if info == "is_readable":  # what a server says unasked ends a connection
+            poll = select.poll()
+            poll.register(self._link, select.POLLIN)
+            return bool(poll.poll(0))
+        return self._link.getpeername() if info == "server_addr" else None
+
+
+class _CheckedNetwork(httpcore2.NetworkBackend):
+    """Connects to addresses that were checked, and to nothing else."""
+
+    def __init__(self, resolver: Resolver) -> None:
+        self._resolver = resolver
+
+    def connect_tcp(  # noqa: PLR0917 - theirs
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ARG002
+        local_address: str | None = None,  # noqa: ARG002
+        socket_options: Iterable[object] | None = None,  # noqa: ARG002
+    ) -> _Stream:
+        """Find where a host is, and connect to it; raises ``ExchangeError``."""
+        limits, problem = _limits.get(), "no time left"
+        try:
+            found = checked_addresses(host, port, allow=limits.allow, resolver=self._resolver)
+        except PrivateAddressError as error:
+            raise ExchangeError("private_address", str(error)) from error
+        except (OSError, UnicodeError) as error:
+            what = f"the name cannot be resolved ({error})."
+            raise ExchangeError("host_down", what) from error
+        for address in found:
+            left = min(CONNECT_S, limits.deadline - time.monotonic())
             if left <= 0:
                 break
             try:
-                link = create_connection((address, place.port), timeout=left)
-            except OSError as found:
-                error = found
-                continue
-            if target.scheme == "https":
-                link = _secure(link, target.host, deadline=deadline, tls=tls)
-            return cls(link, target, address)
-        raise ExchangeError("host_down", f"cannot be reached ({error or 'no time left'}).")
+                return _Stream(socket.create_connection((address, port), timeout=left))
+            except OSError as error:
+                problem = str(error)
+        raise ExchangeError("host_down", f"cannot be reached ({problem}).")
 
-    def ask(self, target: Target, headers: Iterable[tuple[str, str]], *, deadline: float) -> Answer:
-        """Send a request, and read the answer's headers; raises ``ExchangeError``."""
-        self._deadline, self.is_reusable = deadline, False
-        lines = [f"GET {target.path} HTTP/1.1", f"Host: {target.authority}"]
-        lines += [f"{name}: {value}" for name, value in headers]
-        request = "\r\n".join([*lines, "", ""]).encode("latin-1")
-        with _told():
-            self._link.settimeout(max(0.001, deadline - time.monotonic()))
-            self._link.sendall(request)
-            response = _Response(self, method="GET")  # type: ignore[arg-type] # see makefile
-            response.begin()
-            _check_head(response)
-        return Answer(response, self)
 
-    def makefile(self, _: str) -> IO[bytes]:
-        """What ``HTTPResponse`` reads from."""
-        return io.BufferedReader(_TimedStream(self._link, lambda: self._deadline))
+class Connections:
+    """The connections of a crawl: one a host at a time; safe for threads."""
 
-    @property
-    def is_open(self) -> bool:
-        """Whether the server has kept it; what it says unasked ends it, too."""
-        poll = select.poll()
-        poll.register(self._link, select.POLLIN)
-        return not poll.poll(0)
+    def __init__(self, *, resolver: Resolver, tls: ssl.SSLContext) -> None:
+        self._pool = httpcore2.ConnectionPool(
+            ssl_context=tls,
+            max_connections=None,
+            max_keepalive_connections=MAX_IDLE,
+            keepalive_expiry=MAX_IDLE_S,
+            network_backend=_CheckedNetwork(resolver),
+        )
 
     def close(self) -> None:
-        """End it."""
-        self.is_reusable = False
-        self._link.close()
+        """Close what is idle."""
+        self._pool.close()
+
+    def get(
+        self,
+        target: Target,
+        headers: Mapping[str, str],
+        *,
+        allow: tuple[str, ...],
+        deadline: float,
+        max_bytes: Callable[[Response], int],
+    ) -> Response:
+        """Ask for an address; raises ``ExchangeError``.
+
+        ``max_bytes`` sees an answer without its body, and says how much of that may be read, or
+        raises; ``deadline`` is of ``time.monotonic``; ``allow`` are private addresses.
+        """
+        named = {"Host": target.authority, **headers}
+        url = httpcore2.URL(
+            scheme=target.scheme.encode(),
+            host=target.host.encode(),
+            port=target.port,
+            target=target.path.encode(),
+        )
+        pairs = [(name.encode(), value.encode("latin-1")) for name, value in named.items()]
+        limits = _Limits(allow, deadline)
+        body = bytearray()
+        token = _limits.set(limits)
+        try:
+            answer = self._pool.handle_request(httpcore2.Request("GET", url, headers=pairs))
+            try:
+                head = _head(answer)
+                _read_body(answer, body, max_bytes=max_bytes(head))
+            finally:
+                answer.close()
+        except (OSError, ValueError, httpcore2.ProtocolError) as error:
+            raise _explained(error, limits, n_bytes=len(body)) from error
+        finally:
+            _limits.reset(token)
+        return replace(head, body=bytes(body))
 
 
-def _check_head(response: HTTPResponse) -> None:
-    """Raise ``HTTPException`` where headers were not read: one of them may reserve the page."""
-    if response.status < 200:
-        raise HTTPException(f"status {response.status}")
-    if any(isinstance(defect, _ENDS_HEADERS) for defect in response.headers.defects):
-        raise HTTPException("a line among the headers is none")
-    if sum(len(name) + len(value) + 4 for name, value in response.headers.items()) > MAX_HEADERS:
-        raise HTTPException(f"more than {MAX_HEADERS:,} bytes of headers")
+def _head(answer: httpcore2.Response) -> Response:
+    """Raise ``ValueError`` for an answer that is none."""
+    if answer.status < 200:
+        raise ValueError(f"status {answer.status}")
+    if sum(len(name) + len(value) + 4 for name, value in answer.headers) > MAX_HEADERS:
+        raise ValueError(f"more than {MAX_HEADERS:,} bytes of headers")
+    address = answer.extensions["network_stream"].get_extra_info("server_addr")
+    return Response(
+        status=answer.status,
+        reason=answer.extensions["reason_phrase"].decode("latin-1"),
+        version=answer.extensions["http_version"].decode("latin-1").removeprefix("HTTP/"),
+        headers=tuple(
+            (name.decode("latin-1"), " ".join(value.decode("latin-1").split()))
+            for name, value in answer.headers
+        ),
+        address=address[0],
+    )
 
 
-def _secure(link: socket, host: str, *, deadline: float, tls: ssl.SSLContext) -> socket:
-    """Speak TLS with the host by its name, and check that it is it."""
-    try:
-        with _told():
-            link.settimeout(max(0.001, deadline - time.monotonic()))
-            return tls.wrap_socket(link, server_hostname=host, suppress_ragged_eofs=False)
-    except BaseException:
-        link.close()
-        raise
+def _read_body(answer: httpcore2.Response, body: bytearray, *, max_bytes: int) -> None:
+    for name, value in () if answer.status in {204, 304} else answer.headers:
+        if name.lower() == b"content-length" and int(value) > max_bytes:
+            raise ExchangeError("too_large", f"announces {int(value):,} bytes.")
+    for chunk in answer.iter_stream():
+        body += chunk
+        if len(body) > max_bytes:
+            what = f"has more than {max_bytes:,} bytes."
+            raise ExchangeError("too_large", what, n_bytes=len(body))
+
+
+def _explained(error: Exception, limits: _Limits, *, n_bytes: int) -> ExchangeError:
+    """Say in our words what went wrong on the way."""
+    if isinstance(error, TimeoutError):
+        what = f"did not end in time ({n_bytes:,} bytes came)."
+        return ExchangeError("timeout", what, n_bytes=n_bytes)
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return ExchangeError("certificate", f"{error.verify_message}.")
+    said = f"{type(error).__name__} {str(error)[:100]}"
+    if isinstance(error, OSError) or limits.is_ended:
+        return ExchangeError("host_down", f"the connection broke: {said}", n_bytes=n_bytes)
+    return ExchangeError("bad_answer", f"no HTTP that can be read: {said}", n_bytes=n_bytes)

@@ -5,7 +5,6 @@ that cannot be had (5xx, 429, no connection) forbids all, unless one of the last
 archive. A tdmrep.json that cannot be had reserves nothing.
 """
 
-from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from threading import Lock
@@ -14,17 +13,11 @@ from urllib.parse import urljoin
 
 from corpora.crawl.reservations import Decision, TdmRules, parse_tdmrep, strictest
 from corpora.crawl.robots import MAX_REDIRECTS, Robots, closed, parse_robots
-from corpora.crawl.types import Fetched, Kind, Refused, SitePolicy
+from corpora.crawl.types import Fetched, Refused, Request, SitePolicy
 from corpora.crawl.urls import BadUrlError, Target, parse_url
 
-RULES: tuple[Kind, ...] = ("robots", "tdmrep")
-"""The kinds that are asked for to know what may be asked."""
-KEPT_S = 24 * 3600.0
-"""Seconds that rules hold (RFC 9309, 2.4); then they are asked for again."""
 _LOOK_S = 3600.0
-"""Seconds after which the archive is asked how old they are."""
-Ask = Callable[["Errand", Robots], Fetched | Refused]
-"""Asks for an address at the pace of a robots.txt."""
+"""Seconds after which the archive is asked how old rules are."""
 ROBOTS = "/robots.txt"
 TDMREP = "/.well-known/tdmrep.json"
 _UNTOUCHED = frozenset(
@@ -34,21 +27,11 @@ _UNTOUCHED = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Errand:
-    """What is asked for, as what, for whom."""
-
-    target: Target
-    kind: Kind
-    depth: int
-    site: SitePolicy
-
-
-@dataclass(frozen=True, slots=True)
 class HostRules:
     """What may be asked of a host, and what it reserves."""
 
     robots: Robots
-    tdm: TdmRules
+    tdm: TdmRules = TdmRules()
     refused: Refused | None = None
     """Why nothing of the host can be had at all."""
 
@@ -58,59 +41,60 @@ class HostRules:
         return strictest([told, self.tdm.decide(target.path.partition("?")[0])])
 
 
+@dataclass
 class Hosts:
-    """Fetches and keeps the rules; safe for threads. ``stale`` finds a robots.txt from before."""
+    """Fetches and keeps the rules; safe for threads."""
 
-    def __init__(
-        self, ask: Ask, stale: Callable[[str], bytes | None], now: Callable[[], float]
-    ) -> None:
-        self._ask, self._stale, self._now = ask, stale, now
+    ask: Callable[[Request, Robots], Fetched | Refused]
+    """Asks for an address at the pace of a robots.txt."""
+    stale: Callable[[str], bytes | None]
+    """Finds a robots.txt from before."""
+    now: Callable[[], float]
+
+    def __post_init__(self) -> None:
+        """Know nothing yet."""
         self._known: dict[str, tuple[HostRules, float]] = {}
-        self._locks: defaultdict[str, Lock] = defaultdict(Lock)
-        self._lock = Lock()
+        self._locks: dict[str, Lock] = {}
 
     def rules(self, target: Target, site: SitePolicy) -> HostRules:
         """The rules for an address; asks for them where they are not known."""
-        with self._lock:
-            lock = self._locks[target.origin]
-        with lock:
+        with self._locks.setdefault(target.origin, Lock()):
             found, since = self._known.get(target.origin, (None, 0.0))
-            if found is None or self._now() - since > _LOOK_S:
+            if found is None or self.now() - since > _LOOK_S:
                 found = self._fetch(target, site)
                 if found.refused is None:
-                    self._known[target.origin] = found, self._now()
+                    self._known[target.origin] = found, self.now()
             return found
 
     def _fetch(self, target: Target, site: SitePolicy) -> HostRules:
-        errand = Errand(replace(target, path=ROBOTS), "robots", 0, site)
-        answer = self._follow(errand, Robots("", ""))
-        robots = self._read_robots(answer, errand.target.url)
-        tdm = TdmRules()
-        errand = Errand(replace(target, path=TDMREP), "tdmrep", 0, site)
+        request = Request(replace(target, path=ROBOTS), "robots", 0, site)
+        answer = self._follow(request, Robots("", ""))
+        robots = self._read_robots(answer, request.target.url)
         if _is_all(answer):
-            return HostRules(robots, tdm, answer)
-        if robots.allows(errand.target.url) and robots.delay <= site.max_delay:
-            answer = self._follow(errand, robots)
+            return HostRules(robots, refused=answer)
+        request = Request(replace(target, path=TDMREP), "tdmrep", 0, site)
+        if robots.allows(request.target.url) and robots.delay <= site.max_delay:
+            answer = self._follow(request, robots)
             if _is_all(answer):
-                return HostRules(robots, tdm, answer)
+                return HostRules(robots, refused=answer)
             if isinstance(answer, Fetched) and answer.status == 200:
-                tdm = parse_tdmrep(answer.body)
-        return HostRules(robots, tdm)
+                return HostRules(robots, parse_tdmrep(answer.body))
+        return HostRules(robots)
 
-    def _follow(self, errand: Errand, robots: Robots) -> Fetched | Refused | None:
+    def _follow(self, request: Request, robots: Robots) -> Fetched | Refused | None:
         """Ask, and go where redirects lead; None where they lead on and on, or nowhere."""
         for _ in range(MAX_REDIRECTS + 1):
-            answer = self._ask(errand, robots)
+            answer = self.ask(request, robots)
             if isinstance(answer, Refused) or not 300 <= answer.status < 400:
                 return answer
-            location = answer.header("location") or ""
             try:
-                target = parse_url(urljoin(errand.target.url, location))
+                location = answer.header("location") or ""
+                target = parse_url(urljoin(request.target.url, location))
             except (BadUrlError, ValueError):
                 return None
-            if errand.kind == "tdmrep" and not _may_follow(errand.target, target, robots):
+            if request.kind == "tdmrep" and not _may_follow(request.target, target, robots):
                 return None
-            errand = replace(errand, target=target)
+            request = replace(request, target=target)
         return None
 
     def _read_robots(self, answer: Fetched | Refused | None, url: str) -> Robots:
@@ -122,7 +106,7 @@ class Hosts:
             if 200 <= answer.status < 500 and answer.status != 429:
                 return parse_robots(b"", told=f"no robots.txt ({answer.status})")
         what = answer.reason if isinstance(answer, Refused) else str(answer.status)
-        old = self._stale(url)
+        old = self.stale(url)
         if old is not None:
             return parse_robots(old, told=f"robots.txt of the day before ({what})")
         return closed(f"robots.txt cannot be had ({what})")

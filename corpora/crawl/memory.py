@@ -6,12 +6,12 @@ from typing import cast
 
 from corpora.crawl.archive import Archive
 from corpora.crawl.archive_index import Entry
-from corpora.crawl.hosts import KEPT_S, RULES
-from corpora.crawl.types import Fetched, Kind, Reason, Refused, SitePolicy
+from corpora.crawl.types import RULES, Fetched, Kind, Reason, Refused, Request
 from corpora.crawl.urls import Target
 from corpora.warc.http import Answer, BodyError, unpack_body
-from corpora.warc.writer import Response
 
+KEPT_S = 24 * 3600.0
+"""Seconds that rules hold (RFC 9309, 2.4); then they are asked for again."""
 LASTING = (200, 301, 308, 410)
 """Statuses after which a page is asked for in no session again: it is there, moved or gone for
 ever."""
@@ -33,48 +33,51 @@ class Memory:
     def __init__(self, archive: Archive, now: Callable[[], float]) -> None:
         self._archive, self._now = archive, now
 
-    def recall(self, target: Target, kind: Kind, site: SitePolicy) -> Fetched | Refused | None:
+    def recall(self, request: Request) -> Fetched | Refused | None:
         """What came of an address: in this session, or, of a page, in any; None to ask."""
-        entry = self._archive.find(target.url)
+        kind, site = request.kind, request.site
+        entry = self._newest(request.target)
         if entry is not None and _serves(entry, kind):
             is_over = kind in RULES and self._now() - entry.ended > KEPT_S
-            is_known = entry.is_final or entry.attempt >= site.tries
-            return self._answer(entry, site) if is_known and not is_over else None
-        if kind == "page":
-            entry = self._archive.find_answer(target.url, LASTING)
-            if entry is not None and _serves(entry, kind):
-                return self._answer(entry, site)
-        return None
-
-    def n_tried(self, target: Target) -> int:
-        """How often an address was tried in vain in this session, that may be tried again."""
-        entry = self._archive.find(target.url)
-        return entry.attempt if entry is not None and not entry.is_final else 0
-
-    def before(self, target: Target, kind: Kind) -> Entry | None:
-        """The answer of before that a conditional request can be made for."""
-        entry = self._archive.find_answer(target.url, (200,))
-        if entry is None or not _serves(entry, kind):
+            if is_over or not (entry.is_final or entry.attempt >= site.tries):
+                return None
+        else:
+            entry = self._answer_of(request, LASTING) if kind == "page" else None
+        if entry is None:
             return None
-        return entry if entry.can_be_asked_whether_changed else None
-
-    def stale(self, url: str, *, since: float) -> bytes | None:
-        """The body of the last answer with status 200, if it was true after a time."""
-        entry = self._archive.find_answer(url, (200,))
-        if entry is None or max(entry.ended, self._archive.confirmed(url)) < since:
-            return None
-        try:
-            return unpack_body(self._archive.read(entry), max_bytes=1 << 24)
-        except BodyError:
-            return None
-
-    def _answer(self, entry: Entry, site: SitePolicy) -> Fetched | Refused:
         if entry.type == "metadata":
             reason = cast("Reason", entry.refused)  # we wrote it
             return Refused(entry.url, reason, entry.detail, from_archive=True)
         found = self._archive.find_body(entry)
         max_bytes = max(site.max_page_bytes, found.n_bytes)
         return to_fetched(self._archive.read(found), found, max_bytes=max_bytes)
+
+    def _newest(self, target: Target) -> Entry | None:
+        return self._archive.index.newest(target.url, session=self._archive.session)
+
+    def _answer_of(self, request: Request, statuses: tuple[int, ...]) -> Entry | None:
+        entry = self._archive.index.newest_answer(request.target.url, statuses)
+        return entry if entry and _serves(entry, request.kind) else None
+
+    def n_tried(self, target: Target) -> int:
+        """How often an address was tried in vain in this session, that may be tried again."""
+        entry = self._newest(target)
+        return entry.attempt if entry is not None and not entry.is_final else 0
+
+    def before(self, request: Request) -> Entry | None:
+        """The answer of before that a conditional request can be made for."""
+        entry = self._answer_of(request, (200,))
+        return entry if entry and entry.can_be_asked_whether_changed else None
+
+    def stale(self, url: str, *, since: float) -> bytes | None:
+        """The body of the last answer with status 200, if it was true after a time."""
+        entry = self._archive.index.newest_answer(url, (200,))
+        if entry is None or max(entry.ended, self._archive.index.confirmed(url)) < since:
+            return None
+        try:
+            return unpack_body(self._archive.read(entry), max_bytes=1 << 24)
+        except BodyError:
+            return None
 
 
 def _serves(entry: Entry, kind: Kind) -> bool:
@@ -94,10 +97,3 @@ def fetched(answer: Answer, url: str, *, max_bytes: int) -> Fetched:
     body = unpack_body(answer, max_bytes=max_bytes)
     headers = tuple(pair for pair in answer.headers if pair[0] not in _ABOUT_PACKING)
     return Fetched(url, answer.status, headers, body, from_archive=False)
-
-
-def parsed(response: Response) -> Answer:
-    """An answer that came just now, as one that is read from an archive."""
-    headers = ((name.lower(), value) for name, value in response.headers)
-    kept = tuple(pair for pair in headers if pair[0] != "transfer-encoding")
-    return Answer(response.status, kept, response.body)

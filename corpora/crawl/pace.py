@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
-from threading import Event, Lock
+from threading import Event
 
 from corpora.crawl.archive_index import Entry
 
@@ -67,21 +67,6 @@ class HostPace:
         if self.n_failed >= max_failures:
             return f"{self.n_failed} addresses in a row could not be had"
         return ""
-
-
-class Pace:
-    """The hosts of a session."""
-
-    def __init__(self, *, all_asked: float = float("-inf")) -> None:
-        """``all_asked``: every host may have been asked then, by a process that was killed."""
-        self._all_asked = all_asked
-        self._hosts: dict[str, HostPace] = {}
-        self._lock = Lock()
-
-    def of(self, host: str) -> HostPace:
-        """What is known of a host."""
-        with self._lock:
-            return self._hosts.setdefault(host, HostPace(last=self._all_asked))
 
 
 def retry_after(headers: Iterable[tuple[str, str]], *, now: float) -> float | None:

@@ -118,7 +118,7 @@ class _Crawl:
             await self._find("recursive", site, tally=tally, door=door)
         tally.ended = tally.ended or ("interrupted" if self.is_stopping else "done")
         tally.seconds = round(time.monotonic() - start, 1)
-        used = self.fetcher.used(site.policy)
+        used = self.fetcher.bounds(site.policy).used
         tally.session_pages, tally.session_bytes = used.pages, used.bytes
 
     async def _find(self, name: str, site: Site, *, tally: SiteTally, door: "Door") -> None:

@@ -1,9 +1,10 @@
 """What finders ask the fetcher for, and what they get: a page, or why there is none."""
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 from corpora.crawl.addresses import parse_networks
+from corpora.crawl.urls import Target
 from corpora.errors import UsageError
 from corpora.warc.contact import check_contact
 
@@ -11,6 +12,8 @@ Kind = Literal["page", "list", "feed", "sitemap", "robots", "tdmrep"]
 """What an address is asked for as. A ``page`` is never asked for again, in no session; the others
 are, once in each session, and then whether they have changed. ``robots`` and ``tdmrep`` are asked
 for by the fetcher itself."""
+RULES: tuple[Kind, ...] = ("robots", "tdmrep")
+"""The kinds that are asked for to know what may be asked."""
 Reason = Literal[
     "bad_url",  # no address of http or https, a password in it, a port that is not the site's
     "foreign_host",  # of no host of the site
@@ -30,7 +33,6 @@ Reason = Literal[
     "host_left",  # failed too often in a row, or asks for a pause beyond the site's patience
     "stopped",  # the fetcher was told to stop
 ]
-REASONS: tuple[Reason, ...] = get_args(Reason)
 ANY_ADDRESS = ("0.0.0.0/0", "::/0")
 """For ``allow_private``: all of them."""
 
@@ -92,6 +94,16 @@ class SitePolicy:
         for name in ("page_seconds", "max_seconds"):
             if not 0 < getattr(self, name) < float("inf"):
                 raise UsageError(f"{self.name}: {name} must be above 0.")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked for, as what, for whom; ``depth``: links from the front page."""
+
+    target: Target
+    kind: Kind
+    depth: int
+    site: SitePolicy
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from corpora.warc.http import Answer
+
 _NO_TEXT = re.compile(r"[\x00-\x1f\x7f]+")
 _LONGEST = 4096
 _HTTP = "application/http;msgtype=response"
@@ -54,14 +56,10 @@ class Asked:
 
     def fields(self) -> dict[str, str]:
         """As they stand in the record."""
+        names = ("session", "site", "kind", "depth", "robots", "mining")
         return {
-            "Onoma-Session": self.session,
-            "Onoma-Site": self.site,
-            "Onoma-Kind": self.kind,
-            "Onoma-Depth": str(self.depth),
+            **{f"Onoma-{name.title()}": str(getattr(self, name)) for name in names},
             "Onoma-Attempt": f"{self.attempt}/{self.tries}",
-            "Onoma-Robots": self.robots,
-            "Onoma-Mining": self.mining,
             "Onoma-Seconds": f"{self.seconds:.3f}",
             "Onoma-Elapsed": f"{self.elapsed:.3f}",
             "Onoma-Bytes": str(self.n_bytes),
@@ -99,6 +97,12 @@ class Response:
     body: bytes = b""
     """Packed, if the server packed it; without chunks."""
     address: str = ""
+
+    def answer(self) -> Answer:
+        """As it is read from an archive."""
+        headers = ((name.lower(), value) for name, value in self.headers)
+        kept = tuple(pair for pair in headers if pair[0] != "transfer-encoding")
+        return Answer(self.status, kept, self.body)
 
 
 def date_of(seconds: float) -> str:

@@ -6,7 +6,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from corpora.crawl.addresses import PrivateAddressError, find_place, is_public, may_ask, resolve
+from corpora.crawl.addresses import (
+    PrivateAddressError,
+    checked_addresses,
+    is_public,
+    may_ask,
+    resolve,
+)
 from corpora.crawl.types import ANY_ADDRESS, SitePolicy
 from corpora.crawl.urls import BadUrlError, parse_url
 from corpora.errors import UsageError
@@ -77,21 +83,21 @@ def test_what_names_no_host_cannot_be_allowed(text):
 def test_a_private_address_that_is_not_named_is_refused_in_whatever_order(address):
     for found in (["8.8.8.8", str(address)], [str(address), "8.8.8.8"]):
         with pytest.raises(PrivateAddressError, match="allow_private"):
-            find_place("a.example", 80, allow=(), resolver=lambda *_, found=found: found)
+            checked_addresses("a.example", 80, allow=(), resolver=lambda *_, found=found: found)
 
 
 def test_one_address_may_be_allowed_and_its_neighbour_not():
     allow = ("127.0.0.1",)
 
-    assert find_place("a", 80, allow=allow, resolver=lambda *_: ["127.0.0.1"]).addresses
+    assert checked_addresses("a", 80, allow=allow, resolver=lambda *_: ["127.0.0.1"])
     with pytest.raises(PrivateAddressError):
-        find_place("a", 80, allow=allow, resolver=lambda *_: ["127.0.0.2"])
+        checked_addresses("a", 80, allow=allow, resolver=lambda *_: ["127.0.0.2"])
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.1", "2130706433", "0x7f.1", "017700000001"])
 def test_whatever_this_machine_is_called_it_is_found_out(host):
     with pytest.raises(PrivateAddressError):
-        find_place(host, 80, allow=(), resolver=resolve)
+        checked_addresses(host, 80, allow=(), resolver=resolve)
 
 
 @pytest.mark.parametrize(

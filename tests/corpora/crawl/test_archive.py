@@ -74,7 +74,7 @@ def write(folder, *records, **more):
 def every(folder):
     """What the table says, without where it is."""
     with opened(folder) as archive:
-        return archive.entries("s1"), archive.repaired
+        return list(archive.index.of_session("s1")), archive.repaired
 
 
 def many(n=5):
@@ -322,9 +322,9 @@ def test_sessions_have_files_of_their_own(folder):
     write(folder, page("/b", session="s2"), session="s2")
 
     with opened(folder) as archive:
-        assert archive.sessions() == ["s1", "s2"]
-        assert archive.find("https://a.example/b") is None
-        assert archive.find_answer("https://a.example/b", (200,)).session == "s2"
+        assert [e.url[-1] for s in ("s1", "s2") for e in archive.index.of_session(s)] == ["a", "b"]
+        assert archive.index.newest("https://a.example/b", session="s1") is None
+        assert archive.index.newest_answer("https://a.example/b", (200,)).session == "s2"
 
 
 def test_what_a_site_used_is_known_again(folder):
@@ -332,8 +332,8 @@ def test_what_a_site_used_is_known_again(folder):
     write(folder, *records)
 
     with opened(folder) as archive:
-        assert archive.used("a") == Used(pages=1, bytes=300, seconds=7.0)
-        assert archive.used("none") == Used()
+        assert archive.index.used("s1", "a") == Used(pages=1, bytes=300, seconds=7.0)
+        assert archive.index.used("s1", "none") == Used()
 
 
 def test_a_full_disk_leaves_no_half_record(folder, monkeypatch):

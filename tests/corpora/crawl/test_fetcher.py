@@ -209,7 +209,7 @@ def test_bounds_hold_for_all_parts_of_a_session(tmp_path, bound, reason, n_pages
         found = []
         for number in range(6):
             with crawling(tmp_path, server, clock=clock, **bound) as crawl:
-                bounds = crawl.fetcher._bounds(crawl.site)
+                bounds = crawl.fetcher.bounds(crawl.site)
                 bounds._clock = clock.now
                 answer = crawl.get(f"/{number}")
                 found.append(answer.status if isinstance(answer, Fetched) else answer.reason)
