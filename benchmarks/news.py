@@ -37,7 +37,7 @@ from corpora.datasets.shards import ShardWriter
 from corpora.news.comparing import compare_all, signature_batch, signature_row
 from corpora.news.decoding import decode
 from corpora.news.extraction import EXTRACTORS, extract
-from corpora.runs.build import Scratch
+from corpora.runs.work_directory import WorkDirectory
 from corpora.warc.archives import Damaged, read_archive
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -252,7 +252,7 @@ def doubles(arguments: argparse.Namespace) -> None:
 
 def write_articles(folder: Path, n: int, share: float) -> tuple[list[str], dict[int, int]]:
     """Write articles and signatures as the pipeline does; returns texts and planted pairs."""
-    scratch = Scratch(folder)
+    scratch = WorkDirectory(folder)
     for dataset in ("articles", "signatures", "revisits"):
         scratch.shard(dataset, 0).parent.mkdir(parents=True)
     texts, planted, originals = [], {}, []
@@ -291,7 +291,7 @@ def write_articles(folder: Path, n: int, share: float) -> tuple[list[str], dict[
 
 def find(arguments: argparse.Namespace) -> None:
     """Find the doubles in a folder, and print them."""
-    scratch = Scratch(arguments.folder)
+    scratch = WorkDirectory(arguments.folder)
     _, found, _ = compare_all(scratch, [], threshold=arguments.threshold)
     print(json.dumps([(int(row["id"]), int(row["twin"])) for row in found]))
 

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from corpora.document import ORIGINS
 from corpora.errors import CorpusError, UsageError
-from corpora.runs.build import Build, Scratch
+from corpora.runs.build import Build
 from corpora.runs.plan import InputFile, Plan, Stage, Unit, describe_file, fingerprint_of
+from corpora.runs.work_directory import WorkDirectory
 from pipelines.graph import Phase, Run
 from pipelines.options import CommonOptions, option
 from pipelines.run import run
@@ -275,7 +276,7 @@ PHASES = (Phase(sample, "sample", merge), Phase(make))
 
 def _kept_tokenizer(folder: Path | str) -> Path:
     """Where a run keeps its tokenizer."""
-    return Scratch(Path(folder)).tables / "tokenizer"
+    return WorkDirectory(folder).tables / "tokenizer"
 
 
 def _named(prefix: str, files: Mapping[str, InputFile]) -> list[InputFile]:

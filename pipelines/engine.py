@@ -30,7 +30,7 @@ def jobs_of(phases: Sequence[Phase], build: Build) -> list[Job]:
         if pending:
             build.merge_receipt(stage).unlink(missing_ok=True)
         if not build.is_merged(stage):
-            build.scratch.tables.mkdir(exist_ok=True)
+            build.work.tables.mkdir(exist_ok=True)
             jobs.append((phase.merge, [Unit(MERGED, (), {}, {})]))
     return jobs
 

@@ -11,8 +11,8 @@ from corpora.datasets.rows import row_of
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import ShardWriter
 from corpora.document import Document, Rejected
-from corpora.runs.build import Scratch
 from corpora.runs.receipts import Accounting, Receipt, sorted_counts, write_receipt
+from corpora.runs.work_directory import WorkDirectory
 from pipelines.outcomes import Counts, Filtered, Passed, Rows, Written, Yield
 
 MERGED = -1
@@ -42,7 +42,7 @@ class UnitWriter:
         self._has_tables = bool(stage) and (is_alone or number == MERGED)
         self._tally = _Tally()
         self._stack = ExitStack()
-        scratch = Scratch(folder)
+        scratch = WorkDirectory(folder)
         try:
             self._writers = {
                 dataset: self._stack.enter_context(
@@ -73,7 +73,7 @@ class UnitWriter:
             rejected=tally.rows,
             notes=tally.notes,
             reused=sorted_counts(tally.reused),
-            tables=Scratch(self._folder).hashes_of_tables() if self._has_tables else {},
+            tables=WorkDirectory(self._folder).hashes_of_tables() if self._has_tables else {},
         )
         name = "merged" if self._number == MERGED else f"{self._number:05d}"
         write_receipt(self._folder / "receipts" / self._stage / f"{name}.json", receipt)

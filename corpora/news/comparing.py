@@ -16,7 +16,7 @@ from corpora.datasets.shards import read_batch, read_batches
 from corpora.hashing.shingles import fingerprint, shingles_of, signature, words_of
 from corpora.news.near_doubles import Item, find_doubles
 from corpora.news.page_metadata import moment
-from corpora.runs.build import Scratch
+from corpora.runs.work_directory import WorkDirectory
 
 EXACT, NEAR, REVISIT = "exact", "near", "revisit"
 SIGNED = ("id", "url", "timestamp", "text", "metadata")
@@ -52,7 +52,7 @@ def signatures_of(documents: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def compare_all(
-    scratch: Scratch, previous: Sequence[Path], *, threshold: float
+    scratch: WorkDirectory, previous: Sequence[Path], *, threshold: float
 ) -> tuple[pa.RecordBatch, list[Row], list[Row]]:
     """Find doubles and revisits: a batch of ``news_doubles``, and the rows of both."""
     comparison = Comparison.of(scratch, previous=previous)
@@ -108,7 +108,7 @@ class Comparison:
     """Of the numbers of the articles of each shard."""
 
     @classmethod
-    def of(cls, scratch: Scratch, *, previous: Sequence[Path]) -> "Comparison":
+    def of(cls, scratch: WorkDirectory, *, previous: Sequence[Path]) -> "Comparison":
         """Read the signatures of all units, and of earlier datasets."""
         comparison = cls()
         for unit, texts in enumerate(scratch.shards("articles")):
@@ -152,7 +152,7 @@ class Comparison:
         row = self.rows[number]
         return {"twin": row["id"], "twin_url": row["url"]}
 
-    def revisits(self, scratch: Scratch, *, gone: Sequence[Row]) -> Iterator[Row]:
+    def revisits(self, scratch: WorkDirectory, *, gone: Sequence[Row]) -> Iterator[Row]:
         """Find the articles that records of revisits repeat: by digest, or else by address.
 
         A revisit of which none is there gives a row without a twin.

@@ -31,61 +31,19 @@ from corpora.datasets.shards import (
 )
 from corpora.errors import CorpusError
 from corpora.runs.journal import names_of_runs, published_files, read_journal, read_run, sealed
-from corpora.runs.plan import Plan, Stage, Unit, shard_name
+from corpora.runs.plan import Plan, Stage, Unit
 from corpora.runs.receipts import Accounting, Receipt, read_receipt, total_of
 from corpora.runs.record_errors import INTERNAL_ERROR
+from corpora.runs.work_directory import COUNTS, WorkDirectory
 from corpora.system.files import inside, is_plain, is_temporary, locked, refuse_links, take_away
 from corpora.system.threads import map_in_order
 
 LOCK = ".lock"
 BUILD = ".build"
 PIECES = "pieces"  # inside it: what planning made of inputs that cannot be entered in the middle
-COUNTS = "shards.json"  # how many shards each intermediate dataset will have
 JOURNAL = "published.json"  # every file that runs have put into this folder, or were about to
 _OF_DATASET = ("rejected.jsonl", "dataset.json")  # beside its shards
 _BUILD_NAME = re.compile(r"[0-9a-f]{16}")
-
-
-class Scratch:
-    """Where units find what earlier stages made."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    @property
-    def tables(self) -> Path:
-        """Folder for what is merged between stages."""
-        return self.folder / "tables"
-
-    def hashes_of_tables(self) -> dict[str, str]:
-        """Path in the folder of tables to SHA-256, of all files there."""
-        files = (path for path in sorted(self.tables.rglob("*")) if path.is_file())
-        named = ((path.relative_to(self.tables).as_posix(), path) for path in files)
-        return {name: sha256_of(path) for name, path in named if is_plain(name)}
-
-    @property
-    def carried(self) -> Path:
-        """Folder for files from elsewhere that the run needs until it is done."""
-        return self.folder / "carried"
-
-    def shard(self, dataset: str, number: int) -> Path:
-        """The shard that a unit of an earlier stage made."""
-        return self.folder / "shards" / dataset / shard_name(number)
-
-    def receipt(self, stage: str, number: int) -> Path:
-        """The receipt of a unit of an earlier stage."""
-        return self.folder / "receipts" / stage / f"{number:05d}.json"
-
-    def shards(self, dataset: str) -> list[Path]:
-        """All shards of an intermediate dataset, in order.
-
-        The plan says which they are: a listing of a network file system may lack the newest.
-        """
-        counts = _read_counts(self.folder)
-        if dataset in counts:
-            return [self.shard(dataset, number) for number in range(counts[dataset])]
-        found = (self.folder / "shards" / dataset).glob("shard-*.arrow")
-        return sorted(found, key=lambda path: (len(path.name), path.name))  # of any number
 
 
 class Build:
@@ -96,7 +54,7 @@ class Build:
         self.folder = output / BUILD / plan.fingerprint[:16]
         self.receipts = self.folder / "receipts"
         self.side = self.folder / "side"
-        self.scratch = Scratch(self.folder)
+        self.work = WorkDirectory(self.folder)
         self._right: dict[tuple[str, Shard], Path] = {}  # whose hash was checked in this run
 
     def prepare(self) -> None:
@@ -187,7 +145,7 @@ class Build:
 
     def receipt_path(self, unit: Unit, stage: Stage | None = None) -> Path:
         """Where the receipt of a unit lies."""
-        return self.scratch.receipt(stage.name if stage else "", unit.number)
+        return self.work.receipt(stage.name if stage else "", unit.number)
 
     def is_published(self) -> bool:
         """Whether every file of this plan is in place with its hash."""
@@ -240,13 +198,13 @@ class Build:
         return (
             receipt is not None
             and receipt.fingerprint == self.plan.fingerprint
-            and self.scratch.tables.exists()
+            and self.work.tables.exists()
             and self._has_tables(receipt)
         )
 
     def _has_tables(self, receipt: Receipt) -> bool:
         return all(
-            is_plain(name) and _has_hash(self.scratch.tables / name, sha256)
+            is_plain(name) and _has_hash(self.work.tables / name, sha256)
             for name, sha256 in receipt.tables.items()
         )
 
@@ -459,10 +417,3 @@ def _has_hash(path: Path, sha256: str) -> bool:
         return sha256_of(path) == sha256
     except OSError:  # no file, or none that can be read
         return False
-
-
-def _read_counts(folder: Path) -> dict[str, int]:
-    try:
-        return dict(json.loads((folder / COUNTS).read_text(encoding="utf-8")))
-    except FileNotFoundError:
-        return {}

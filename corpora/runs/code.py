@@ -16,7 +16,7 @@ _ROOT = Path(__file__).resolve().parents[2]
 _DRIVERS = frozenset(
     f"{name}.py"
     for name in (
-        *(f"corpora/{name}" for name in ("arguments", "interrupts")),
+        *(f"corpora/{name}" for name in ("system/arguments", "system/interrupts")),
         *(f"pipelines/{name}" for name in ("carried", "engine", "in_memory", "on_beam", "options")),
         *(f"pipelines/{name}" for name in ("picture", "processes", "progress", "run")),
     )

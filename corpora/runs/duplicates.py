@@ -12,13 +12,13 @@ from corpora.datasets.repeated_ids import equal_among, hashes_of_ids
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import read_batches, write_json
 from corpora.document import Rejected
-from corpora.runs.build import Scratch
+from corpora.runs.work_directory import WorkDirectory
 from corpora.system.parsing import read_json
 
 _FOUND = {"pages": "pages", "found_redirects": "redirects"}
 
 
-def find_doubles(scratch: Scratch) -> Iterator[Rejected]:
+def find_doubles(scratch: WorkDirectory) -> Iterator[Rejected]:
     """Note the rows whose id was met before; yields a rejection for each document among them.
 
     Keeps 8 bytes a page, and while it sorts them 8 more.
@@ -63,7 +63,7 @@ def _rejected(id: str, source: str) -> Rejected:
 class DuplicateRows:
     """The rows of a unit that ``find_doubles`` noted."""
 
-    def __init__(self, scratch: Scratch, number: int) -> None:
+    def __init__(self, scratch: WorkDirectory, number: int) -> None:
         self._scratch, self._number = scratch, number
         self._noted: dict[str, list[int]] = {}
         self._n_seen: Counter[str] = Counter()
@@ -83,5 +83,5 @@ class DuplicateRows:
         )
 
 
-def _file(scratch: Scratch, dataset: str) -> Path:
+def _file(scratch: WorkDirectory, dataset: str) -> Path:
     return scratch.tables / f"doubles-{dataset}.json"

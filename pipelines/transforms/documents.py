@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,9 +10,9 @@ import pyarrow.compute as pc
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import read_batches
 from corpora.errors import CorpusError
-from corpora.runs.build import Scratch
 from corpora.runs.plan import Unit
 from corpora.runs.receipts import read_receipt
+from corpora.runs.work_directory import WorkDirectory
 from pipelines.transforms.elements import PerUnit, ReadUnits
 
 
@@ -53,7 +52,7 @@ class DropRejected(PerUnit[pa.RecordBatch, pa.RecordBatch]):
 
     def start(self, unit: Unit) -> None:
         """Read which they are."""
-        path = Scratch(Path(self.folder)).receipt(self.stage, unit.number)
+        path = WorkDirectory(self.folder).receipt(self.stage, unit.number)
         receipt = read_receipt(path)
         if receipt is None:
             raise CorpusError(f"{path}: is missing or damaged. Run the same command again.")

@@ -6,7 +6,6 @@ Transforms with a ``folder`` read and write the tables of the run in it.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -30,9 +29,9 @@ from corpora.entities.counts import MentionCounter, PartTotals, Sums, batches_of
 from corpora.entities.exports import read_equivalents
 from corpora.entities.vocabulary import read_vocab
 from corpora.matching.form_table import FormTable, build_form_table
-from corpora.runs.build import Scratch
 from corpora.runs.plan import InputFile, Unit
 from corpora.runs.record_errors import read_rows
+from corpora.runs.work_directory import WorkDirectory
 from corpora.wikipedia.redirects import RedirectTable, build_table
 from pipelines.outcomes import Counts, Rows
 from pipelines.transforms.elements import Merge, PerUnit, ReadUnits
@@ -68,7 +67,7 @@ class IndexEquivalents(Merge[Counts]):
 
     def merge(self) -> Iterator[Counts]:
         """Build it."""
-        scratch = Scratch(Path(self.folder))
+        scratch = WorkDirectory(self.folder)
         [path] = scratch.shards("equivalents")
         batches = read_batches(path, SCHEMAS["entity_equivalents"])
         summary = build_table(scratch.tables / EQUIVALENTS, batches)
@@ -98,7 +97,7 @@ class CountEntities(PerUnit[pa.RecordBatch, Rows | Counts | Rejected]):
         """Open the table of equivalents."""
         merged = None
         if self.equivalents is not None:
-            merged = RedirectTable(Scratch(Path(self.equivalents)).tables / EQUIVALENTS)
+            merged = RedirectTable(WorkDirectory(self.equivalents).tables / EQUIVALENTS)
         self._counter = MentionCounter(self.origins, equivalents=merged)
 
     def process(self, batch: pa.RecordBatch) -> Iterator[Counts | Rejected]:
@@ -229,7 +228,7 @@ class LinkForms(PerUnit[Rows, Rows | Counts]):
 
     def finish(self) -> Iterator[Rows | Counts]:
         """Give the sums."""
-        vocab = read_vocab(Scratch(Path(self.folder)).shards("chosen"))
+        vocab = read_vocab(WorkDirectory(self.folder).shards("chosen"))
         slices = Slices(len(vocab), self.n_parts)
         forms, aliases = link_forms(self._counts.table(), vocab, slices=slices)
         yield from _rows("forms", forms, schema="forms")
@@ -248,7 +247,7 @@ class IndexForms(Merge[Counts]):
 
     def merge(self) -> Iterable[Counts]:
         """Build it."""
-        scratch = Scratch(Path(self.folder))
+        scratch = WorkDirectory(self.folder)
         build_form_table(scratch.tables / FORMS, read_forms(scratch.shards("forms")))
         return ()
 
@@ -269,7 +268,7 @@ class FindForms(PerUnit[pa.RecordBatch, Rows | Counts]):
 
     def start(self, unit: Unit) -> None:  # noqa: ARG002 - forms are those of all
         """Open the table of ``IndexForms``."""
-        scratch = Scratch(Path(self.folder))
+        scratch = WorkDirectory(self.folder)
         n_forms = first_numbers(scratch.shards("forms"))[-1]
         self._counter = OccurrenceCounter(n_forms, origins=self.origins)
         self._table = FormTable(scratch.tables / FORMS)
@@ -300,7 +299,7 @@ class SumOccurrences(Merge[Counts]):
 
     def merge(self) -> Iterator[Counts]:
         """Write a number for each form."""
-        scratch = Scratch(Path(self.folder))
+        scratch = WorkDirectory(self.folder)
         n_forms = first_numbers(scratch.shards("forms"))[-1]
         unlinked = sum_occurrences(scratch.shards("occurrences"), n_forms)
         np.save(scratch.tables / OCCURRENCES, unlinked)
@@ -320,7 +319,7 @@ class ReadEntities(ReadUnits[pa.Table]):
 
     def read(self, unit: Unit) -> Iterator[pa.Table]:
         """Read a slice."""
-        rows = read_vocab(Scratch(Path(self.folder)).shards("chosen"))
+        rows = read_vocab(WorkDirectory(self.folder).shards("chosen"))
         size = Slices(len(rows), self.n_parts).size
         yield rows.slice(unit.number * size, size)
 
@@ -343,7 +342,7 @@ class AddAliases(PerUnit[pa.Table, Rows]):
 
     def process(self, entities: pa.Table) -> Iterator[Rows]:
         """Add what ``LinkForms`` and ``SumOccurrences`` wrote."""
-        scratch = Scratch(Path(self.folder))
+        scratch = WorkDirectory(self.folder)
         unlinked = None
         if self.with_link_probability:
             unlinked = read_occurrences(scratch.tables / OCCURRENCES, scratch.shards("forms"))

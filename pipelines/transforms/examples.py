@@ -13,9 +13,9 @@ from corpora.entities.vocabulary import EntityVocab
 from corpora.examples.losses import Listing
 from corpora.examples.maker import UNSPLIT, WRITTEN, ExampleMaker, Rules, in_chunks
 from corpora.examples.validation import ShareRange, merge, threshold
-from corpora.runs.build import Scratch
 from corpora.runs.plan import InputFile, Unit
 from corpora.runs.record_errors import read_rows
+from corpora.runs.work_directory import WorkDirectory
 from corpora.system.parsing import read_json
 from corpora.tokenization.tokenizers import Tokenizer
 from pipelines.outcomes import Counts, Filtered, Outcome, Rows, Written, Yield
@@ -62,7 +62,7 @@ class MergeShares(Merge[Counts]):
 
     def merge(self) -> Iterator[Counts]:
         """Write the lowest and the highest of all."""
-        scratch = Scratch(Path(self.folder))
+        scratch = WorkDirectory(self.folder)
         write_json(scratch.tables / SHARES, merge(scratch.shards("shares")))
         yield Counts()
 
@@ -118,7 +118,7 @@ class MakeExamples(PerUnit[pa.RecordBatch, Yield]):
         """Open what is needed; raises ``InputChangedError`` where the vocabulary has changed."""
         for file in self.vocab_files:
             file.check()
-        extremes = read_json(Scratch(Path(self.folder)).tables / SHARES)
+        extremes = read_json(WorkDirectory(self.folder).tables / SHARES)
         rules = replace(self.rules, held_out=threshold(self.rules.held_out, extremes))
         opened = _opened(self.tokenizer, self.vocab, tuple(self.vocab_files))
         self._maker, self._listing = ExampleMaker(*opened, rules), Listing()

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from pathlib import Path
 
 import pyarrow as pa
 
@@ -20,9 +19,9 @@ from corpora.matching.form_dictionary import (
     read_meanings,
     read_meanings_file,
 )
-from corpora.runs.build import Scratch
 from corpora.runs.plan import InputFile, Unit
 from corpora.runs.record_errors import read_rows
+from corpora.runs.work_directory import WorkDirectory
 from pipelines.outcomes import Counts, Rows, Yield
 from pipelines.transforms.elements import PerUnit, ReadUnits, Work
 
@@ -204,6 +203,6 @@ class _AddMentions:
 
 @lru_cache(maxsize=1)  # a worker opens them once, and not for each unit
 def _forms_of(folder: str, matching: Matching, group_column: str | None) -> FormsByGroup:
-    scratch = Scratch(Path(folder))
+    scratch = WorkDirectory(folder)
     chosen, groups = (scratch.shard(name, 0) for name in ("chosen", "groups"))
     return FormsByGroup.open(chosen, groups, matching=matching, column=group_column)

@@ -7,7 +7,6 @@ where all workers map them into memory.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 
 import pyarrow as pa
 
@@ -31,9 +30,9 @@ from corpora.lexicon.tables import (
     write_strings,
     write_vocabulary,
 )
-from corpora.runs.build import Scratch
 from corpora.runs.plan import InputFile, Unit
 from corpora.runs.record_errors import read_rows
+from corpora.runs.work_directory import WorkDirectory
 from pipelines.outcomes import Counts, Rows, Yield
 from pipelines.transforms.elements import Merge, PerUnit, ReadUnits, Work
 
@@ -102,7 +101,7 @@ class NumberSymbols(Merge[Rows | Counts]):
 
     def merge(self) -> Iterator[Rows | Counts]:
         """Read the symbols of all slices."""
-        scratch = Scratch(Path(self.folder))
+        scratch = WorkDirectory(self.folder)
         if self.per == "document":
             check_documents(scratch.shards("totals"))
         scratch.tables.mkdir(exist_ok=True)
@@ -165,7 +164,7 @@ class ReadWindows(ReadUnits[Windows]):
         """Read what all slices have of the ranges of a unit."""
         n_ranges = len(_vocabulary(self.folder).edges) + 1
         begin, end = (n_ranges * part // self.n_parts for part in (unit.number, unit.number + 1))
-        paths = Scratch(Path(self.folder)).shards("windows")
+        paths = WorkDirectory(self.folder).shards("windows")
         yield from read_windows(paths, range(begin, end), longest=self.max_length)
 
 
@@ -213,7 +212,7 @@ class JoinStrings(Merge[Counts]):
 
     def merge(self) -> Iterable[Counts]:
         """Write the table."""
-        scratch = Scratch(Path(self.folder))
+        scratch = WorkDirectory(self.folder)
         write_strings(
             scratch.tables,
             scratch.shards("strings"),
@@ -306,7 +305,7 @@ class ReadRanks(ReadUnits[RankedRows]):
     def read(self, unit: Unit) -> Iterator[RankedRows]:
         """Read the part of a unit."""
         yield from read_ranks(
-            Scratch(Path(self.folder)).shard("ranks", 0),
+            WorkDirectory(self.folder).shard("ranks", 0),
             part=(unit.number, self.n_parts),
             n_rows=_strings(self.folder).n_candidates,
         )
@@ -345,9 +344,9 @@ class _MakeLexicon:
 
 @lru_cache(maxsize=1)  # read once by each worker
 def _vocabulary(folder: str) -> Vocabulary:
-    scratch = Scratch(Path(folder))
+    scratch = WorkDirectory(folder)
     return Vocabulary(scratch.tables, tuple(scratch.shards("firsts")))
 
 
 def _strings(folder: str, *, mode: str = "r") -> Strings:
-    return Strings(Scratch(Path(folder)).tables, mode=mode)
+    return Strings(WorkDirectory(folder).tables, mode=mode)

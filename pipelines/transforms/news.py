@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
-from pathlib import Path
 
 import pyarrow as pa
 
@@ -23,9 +22,9 @@ from corpora.news.filters import Thresholds
 from corpora.news.pages import NoPage, Page, Revisit, read_pages, read_saved
 from corpora.news.reading import PageReader, revisit_batch
 from corpora.news.rows import ArticleReader, PageArticle, RowCleaner, with_sentences
-from corpora.runs.build import Scratch
 from corpora.runs.plan import Unit
 from corpora.runs.record_errors import read_record, read_rows
+from corpora.runs.work_directory import WorkDirectory
 from corpora.system.sandbox import Bounds
 from pipelines.outcomes import Counts, Filtered, Passed, Rows, Yield
 from pipelines.transforms.elements import Merge, PerUnit, ReadUnits, Work
@@ -195,7 +194,7 @@ class FindBoilerplate(Merge[Rows | Counts]):
 
     def merge(self) -> Iterator[Rows | Counts]:
         """Count the paragraphs of all units."""
-        paragraphs = Scratch(Path(self.folder)).shards("paragraphs")
+        paragraphs = WorkDirectory(self.folder).shards("paragraphs")
         found = count_shards(paragraphs, min_pages=self.min_pages)
         yield Rows(BOILERPLATE, found)
         yield Counts({"boilerplate.paragraphs": found.num_rows})
@@ -217,7 +216,7 @@ class RemoveBoilerplate(PerUnit[Rows, Rows | Counts]):
 
     def begin(self, unit: Unit) -> Work[Rows, Rows | Counts]:  # noqa: ARG002 - it is that of all
         """Begin a unit."""
-        path = Scratch(Path(self.folder)).shard(BOILERPLATE, 0)
+        path = WorkDirectory(self.folder).shard(BOILERPLATE, 0)
         return _RemoveBoilerplate(RowCleaner(read_boilerplate(path), self.min_characters))
 
 
@@ -337,7 +336,7 @@ class _FindDuplicateArticles:
 
     def finish(self) -> Iterator[Rows | Counts]:
         batch, duplicates, revisits = compare_all(
-            Scratch(Path(self.step.folder)),
+            WorkDirectory(self.step.folder),
             [file.check() for file in self.unit.inputs],
             threshold=self.step.threshold,
         )
@@ -363,7 +362,7 @@ class DropDuplicateArticles(PerUnit[Rows, Rows | Counts]):
 
     def begin(self, unit: Unit) -> Work[Rows, Rows | Counts]:
         """Begin a unit."""
-        path = Scratch(Path(self.folder)).shard(DUPLICATES, 0)
+        path = WorkDirectory(self.folder).shard(DUPLICATES, 0)
         return _DropDuplicateArticles(doubles_of(path, unit.number))
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import read_batches
 from corpora.entities.counts import read_part
-from corpora.runs.build import Scratch
 from corpora.runs.duplicates import DuplicateRows, find_doubles
 from corpora.runs.plan import Unit
+from corpora.runs.work_directory import WorkDirectory
 from pipelines.outcomes import Counts, Rows
 from pipelines.transforms.elements import Merge, PerUnit, ReadUnits
 
@@ -28,7 +28,7 @@ class ReadStage(ReadUnits[Rows]):
 
     def read(self, unit: Unit) -> Iterator[Rows]:
         """Read the shards of a unit."""
-        scratch = Scratch(Path(self.folder))
+        scratch = WorkDirectory(self.folder)
         for dataset, schema in self.datasets.items():
             path = scratch.shard(dataset, unit.number)
             for batch in read_batches(path, SCHEMAS[schema]):
@@ -49,7 +49,7 @@ class ReadPart(ReadUnits[Rows]):
 
     def read(self, unit: Unit) -> Iterator[Rows]:
         """Read the batches of a part."""
-        scratch = Scratch(Path(self.folder))
+        scratch = WorkDirectory(self.folder)
         for dataset in self.datasets:
             for table in read_part(scratch.shards(dataset), unit.number):
                 for batch in table.to_batches():
@@ -76,7 +76,7 @@ class ListShards(ReadUnits[StageShards]):
 
     def read(self, unit: Unit) -> Iterator[StageShards]:  # noqa: ARG002 - they are those of all
         """Name them."""
-        yield StageShards(Scratch(Path(self.folder)).shards(self.dataset))
+        yield StageShards(WorkDirectory(self.folder).shards(self.dataset))
 
 
 @dataclass(kw_only=True, eq=False)
@@ -92,7 +92,7 @@ class FindDuplicates(Merge[Counts]):
 
     def merge(self) -> Iterator[Counts]:
         """Look at all shards."""
-        rejected = list(find_doubles(Scratch(Path(self.folder))))
+        rejected = list(find_doubles(WorkDirectory(self.folder)))
         if self.remedy:
             rejected = [
                 replace(each, message=f"{each.source}: {each.position}: {self.remedy}")
@@ -113,7 +113,7 @@ class DropDuplicates(PerUnit[Rows, Rows]):
 
     def start(self, unit: Unit) -> None:
         """Read which they are."""
-        self._duplicates = DuplicateRows(Scratch(Path(self.folder)), unit.number)
+        self._duplicates = DuplicateRows(WorkDirectory(self.folder), unit.number)
 
     def process(self, rows: Rows) -> Iterator[Rows]:
         """Leave them out."""

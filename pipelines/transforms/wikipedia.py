@@ -13,9 +13,9 @@ from corpora.datasets.canonical import canonical
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import read_batches
 from corpora.document import Rejected
-from corpora.runs.build import Scratch
 from corpora.runs.plan import InputFile, Unit
 from corpora.runs.record_errors import read_record, read_rows
+from corpora.runs.work_directory import WorkDirectory
 from corpora.wikipedia.articles import ArticleReader
 from corpora.wikipedia.dump import read_pages_of
 from corpora.wikipedia.pages import Page
@@ -48,7 +48,7 @@ class ReadDump(ReadUnits[Page | Place | Rejected | Counts]):
 
     def read(self, unit: Unit) -> Iterator[Page | Place | Rejected | Counts]:
         """Read a range."""
-        earlier = earlier_of(unit.settings.get("earlier"), kept=Scratch(Path(self.folder)).carried)
+        earlier = earlier_of(unit.settings.get("earlier"), kept=WorkDirectory(self.folder).carried)
         yield from read_pages_of(
             unit.inputs[0],
             unit.part,
@@ -86,7 +86,7 @@ class ParsePages(PerUnit[Page | Place, Yield]):
             table.read()  # raises where it changed since the plan was made
         reader = reader_of(self.settings, [Path(table.path) for table in self.templates])
         source = unit.inputs[0].name
-        kept = Scratch(Path(self.folder)).carried
+        kept = WorkDirectory(self.folder).carried
         earlier = earlier_of(unit.settings.get("earlier"), kept=kept)
         return _ParsePages(reader, PageRows(reader.documents, source, earlier), source)
 
@@ -165,7 +165,7 @@ class BuildTitleTables(Merge[Counts]):
 
     def merge(self) -> Iterator[Counts]:
         """Read the redirects and meanings of all units."""
-        scratch = Scratch(Path(self.folder))
+        scratch = WorkDirectory(self.folder)
         columns = ("title", "target", "resolved")
         summary = build_table(
             scratch.tables / REDIRECTS,
@@ -208,7 +208,7 @@ class TakeOver(PerUnit[Rows, Rows]):
 
     def begin(self, unit: Unit) -> Work[Rows, Rows]:  # noqa: ARG002 - all keep rows in one folder
         """Begin a unit."""
-        return _TakeOver(TakenRows(Scratch(Path(self.folder)).carried))
+        return _TakeOver(TakenRows(WorkDirectory(self.folder).carried))
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +238,7 @@ class MatchTitles(PerUnit[Rows, Yield]):
 
     def begin(self, unit: Unit) -> Work[Rows, Yield]:  # noqa: ARG002 - tables are those of all
         """Begin a unit."""
-        tables = Scratch(Path(self.folder)).tables
+        tables = WorkDirectory(self.folder).tables
         redirects = RedirectTable(tables / REDIRECTS)
         unmatched = unmatched_in(tables / UNMATCHED, self.settings)
         return _MatchTitles(redirects, resolver_of(self.settings, redirects, unmatched))

@@ -13,8 +13,9 @@ import pytest
 
 from corpora.datasets.shards import sha256_of, temporary_path
 from corpora.errors import CorpusError
-from corpora.runs.build import Scratch, hold
+from corpora.runs.build import hold
 from corpora.runs.plan import version_of_code
+from corpora.runs.work_directory import WorkDirectory
 from pipelines import documents_to_lexicon, tei_to_ner, text_to_documents
 from pipelines.engine import describe
 from pipelines.failures import explain
@@ -108,7 +109,7 @@ def test_shards_of_a_stage_are_those_of_the_plan_whatever_a_folder_lists(tmp_pat
     )
 
     with hold(lexicon.output, documents_to_lexicon.plan(lexicon)) as build:
-        named = Scratch(build.folder).shards("streams")
+        named = WorkDirectory(build.folder).shards("streams")
 
     assert [path.name for path in named] == ["shard-00000.arrow"]
     assert not any(path.exists() for path in named)

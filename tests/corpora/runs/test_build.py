@@ -8,9 +8,10 @@ from corpora.datasets.rows import document_to_row
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import ShardWriter, write_text
 from corpora.errors import CorpusError
-from corpora.runs.build import Scratch, hold
+from corpora.runs.build import hold
 from corpora.runs.plan import Plan, Stage, Unit, shard_name
 from corpora.runs.receipts import Accounting, Receipt, read_receipt, write_receipt
+from corpora.runs.work_directory import WorkDirectory
 from tests.corpora.diff.two_versions import document
 
 UNITS = tuple(Unit(number, (), {}, {}) for number in range(12))
@@ -158,6 +159,6 @@ def test_shards_beyond_five_digits_are_in_the_order_of_their_numbers(tmp_path):
     for number in (100_000, 7, 99_999):
         (tmp_path / "shards" / "found" / shard_name(number)).touch()
 
-    found = Scratch(tmp_path).shards("found")
+    found = WorkDirectory(tmp_path).shards("found")
 
     assert [path.name for path in found] == [shard_name(n) for n in (7, 99_999, 100_000)]
