@@ -6,8 +6,12 @@ import subprocess
 from collections.abc import Callable, Generator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
+# A busy machine may take a second for what takes a millisecond.
+hypothesis.settings.register_profile("onoma", deadline=None)
+hypothesis.settings.load_profile("onoma")
 # Virtual machines may announce AMX and refuse it: an illegal instruction ends the tests.
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")
 ROOT = Path(__file__).resolve().parent.parent

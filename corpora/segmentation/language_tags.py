@@ -22,5 +22,7 @@ def primary_language(tag: str | None) -> str:
 @cache
 def _codes() -> Mapping[str, str]:
     """Other names of a language to its code."""
-    table = tomllib.loads((files("corpora") / "language_codes.toml").read_text("utf-8"))
+    table = tomllib.loads(
+        (files("corpora.segmentation") / "language_codes.toml").read_text("utf-8")
+    )
     return {name: code for code, names in table.items() for name in names}

@@ -172,7 +172,7 @@ def test_only_words_of_a_lexicon_are_filtered(made, tmp_path, capsys, option):
     assert f"{option[0]}: --forms {table} is no lexicon" in capsys.readouterr().err
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.text("天地玄", min_size=1, max_size=4), unique=True),
     st.text("天地玄。", max_size=30),

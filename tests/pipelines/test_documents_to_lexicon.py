@@ -37,7 +37,7 @@ def assert_same(rows, expected, mi):
         assert ("inner" in row["flags"]) == is_inner
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     texts=TEXTS,
     per=st.sampled_from(["document", "group", "all"]),
@@ -69,7 +69,7 @@ def test_the_lexicon_is_that_of_a_dictionary(
     assert_same(rows_of(output), expected, mi)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(texts=st.lists(st.text("กนใาั้ำ๋ 。1", max_size=40), min_size=1, max_size=8))
 def test_marks_stay_with_their_letter_and_counts_are_exact(tmp_path_factory, texts):
     folder = tmp_path_factory.mktemp("thai")
@@ -162,7 +162,7 @@ PIECES = st.lists(st.sampled_from(["ab", "b", "²", "1", "天", " ", "  ", "\n",
 
 
 @given(st.lists(PIECES, min_size=1, max_size=4))
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 def test_a_form_of_words_stands_in_the_text_as_often_as_it_is_counted(tmp_path_factory, texts):
     folder = tmp_path_factory.mktemp("words")
     made = [

@@ -67,7 +67,7 @@ def counted(texts, *, cased):
     return words
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(texts=st.lists(st.text(CHARACTERS, max_size=40), max_size=5), cased=st.booleans())
 def test_words_are_counted_as_the_library_cuts_them(texts, cased):
     counter = WordCounter(cased=cased)
@@ -138,13 +138,13 @@ def joined(cut, pair, merged):
     return result
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(counts=COUNTS)
 def test_pieces_are_those_of_the_naive_algorithm(counts):
     assert learned(counts) == slowly_learned(counts, 120)
 
 
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(counts=COUNTS, order=st.randoms(use_true_random=False))
 def test_pieces_do_not_depend_on_order(counts, order):
     words = list(counts)

@@ -56,7 +56,7 @@ def spoilt(array):
 
 
 @given(st.lists(ROW, min_size=1, max_size=12), st.data())
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 def test_equal_rows_have_equal_bytes_however_they_were_made(rows, data):
     batch = pa.RecordBatch.from_pylist(rows, schema=SCHEMA)
     expected = written(canonical(batch))

@@ -43,13 +43,13 @@ def check(shards):
         assert (found and (found[0], paths.index(found[1]))) == naive(shards)
 
 
-@settings(deadline=None, max_examples=50)  # the time is that of the disk
+@settings(max_examples=50)  # the time is that of the disk
 @given(st.lists(st.lists(IDS, max_size=4), max_size=4))
 def test_first_repeated_id_is_that_of_a_set(shards):
     check(shards)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(st.lists(st.lists(IDS, max_size=4), max_size=4))
 def test_collisions_change_nothing(shards):
     with pytest.MonkeyPatch.context() as patch:

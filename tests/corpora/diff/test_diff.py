@@ -53,7 +53,7 @@ NUMBERED = st.dictionaries(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(NUMBERED, NUMBERED, st.randoms())
 def test_counts_are_those_of_a_comparison_of_dictionaries(tmp_path_factory, old, new, chance):
     order = sorted(new)

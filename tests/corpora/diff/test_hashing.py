@@ -25,7 +25,7 @@ COLUMNS = [
 ]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 @pytest.mark.parametrize(("type", "values"), COLUMNS, ids=lambda x: str(x)[:40])
 def test_hashes_are_equal_exactly_where_values_are(type, values, data):
@@ -38,7 +38,7 @@ def test_hashes_are_equal_exactly_where_values_are(type, values, data):
             assert (hashes[i] == hashes[j]) == (row == other)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.data())
 @pytest.mark.parametrize(("type", "values"), COLUMNS, ids=lambda x: str(x)[:40])
 def test_a_slice_has_the_hashes_of_its_place(type, values, data):

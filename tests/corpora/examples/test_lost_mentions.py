@@ -15,7 +15,7 @@ from tests.corpora.examples.slow_examples import slow_pieces
 from tests.corpora.examples.small_examples import batch_of, make, rules, tokenizer
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(st.lists(documents(), min_size=1, max_size=2), RULES)
 def test_mentions_without_room_are_named_with_what_they_are(vocab, several, how):
     several = {f"d{n}": replace(of, id=f"d{n}") for n, of in enumerate(several)}

@@ -13,7 +13,7 @@ from tests.corpora.examples.slow_examples import slow_examples
 from tests.corpora.examples.small_examples import LISTS, batch_of, tokenizer
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(of=documents(), how=RULES)
 def test_examples_are_those_of_the_slow_way(vocab, of, how):
     expected, lost = slow_examples(of, vocab, how)
@@ -26,7 +26,7 @@ def test_examples_are_those_of_the_slow_way(vocab, of, how):
     assert +Counter(counted) == lost
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(of=documents(), how=RULES)
 def test_every_mention_is_kept_or_lost_for_one_reason(vocab, of, how):
     counters = ExampleMaker(tokenizer(), vocab, how).make(batch_of(of)).counters
@@ -35,7 +35,7 @@ def test_every_mention_is_kept_or_lost_for_one_reason(vocab, of, how):
     assert counters["mentions.read"] == len(of.mentions) == counters["mentions.kept"] + lost
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(of=documents(), how=RULES)
 def test_only_examples_with_mentions_leaves_out_the_others(vocab, of, how):
     all_, some = (
@@ -50,7 +50,7 @@ def test_only_examples_with_mentions_leaves_out_the_others(vocab, of, how):
     assert some.counters["pieces"] + some.counters["pieces.left_out"] == all_.counters["pieces"]
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(st.lists(documents(), max_size=4), RULES)
 def test_documents_do_not_depend_on_their_neighbours(vocab, several, how):
     several = [replace(of, id=f"d{n}") for n, of in enumerate(several)]

@@ -19,7 +19,7 @@ def table_of(folder, *parts):
     return FormTable(folder)
 
 
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 @given(
     FORMS, st.lists(st.text(LETTERS, max_size=40), max_size=4), st.sampled_from(["de", "ko", None])
 )

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from corpora.document import Sentence
@@ -48,7 +48,6 @@ def forms_of(rows):
     return forms
 
 
-@settings(deadline=None)
 @given(sentences(), sentences(), st.sampled_from([1, 3, gazetteer.AT_ONCE]))
 def test_gazetteer_equals_matching_token_by_token(train, other, at_once):
     forms = forms_of(train)
@@ -107,7 +106,6 @@ def test_matches_that_hang_together_take_linear_time():
     assert times[1] < 12 * times[0] + 0.1
 
 
-@settings(deadline=None)
 @given(sentences(), sentences(), sentences())
 def test_leaks_conflicts_and_forms_equal_sets_of_tuples(train, dev, test):
     splits = {"train": train, "dev": dev, "test": test}
@@ -136,7 +134,6 @@ def test_leaks_conflicts_and_forms_equal_sets_of_tuples(train, dev, test):
     assert {form.form: dict(form.labels) for form in health.ambiguous} == ambiguous
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 12), st.integers(1, 4)), max_size=12))
 def test_leftmost_longest_equals_walking_from_left_to_right(spans):
     ordered = sorted({(start, start + n) for start, n in spans}, key=lambda s: (s[0], -s[1]))
@@ -148,7 +145,6 @@ def test_leftmost_longest_equals_walking_from_left_to_right(spans):
     assert [(starts[i], ends[i]) for i in kept] == [(m.start, m.end) for m in expected]
 
 
-@settings(deadline=None)
 @given(st.lists(st.text(max_size=4), max_size=30))
 def test_strings_have_one_hash_if_and_only_if_they_are_equal(strings):
     hashes = hash_strings(pa.array(strings, pa.string())).tolist()
@@ -157,7 +153,6 @@ def test_strings_have_one_hash_if_and_only_if_they_are_equal(strings):
     assert hash_strings(pa.array(["x", *strings], pa.string())[1:]).tolist() == hashes
 
 
-@settings(deadline=None)
 @given(st.lists(st.sampled_from("ab"), max_size=12))
 def test_runs_have_one_hash_if_and_only_if_they_are_equal(strings):
     n = len(strings)

@@ -26,9 +26,7 @@ from corpora.ner.sentence_rows import RowMaker
 from corpora.tagging import to_iob2
 
 SCHEMA = SCHEMAS["ner"].columns
-same_folder = settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60
-)
+same_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 ANY_TEXT = st.text(
     st.characters(exclude_characters="\0", exclude_categories=("Cs",)), min_size=1, max_size=5
 )

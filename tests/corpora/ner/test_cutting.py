@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from corpora.ner.columns import Tags
@@ -32,7 +32,6 @@ def found(rows):
     return Found(tokens=pa.array(tokens, pa.string()), begins=begins, tags=tags, places=places)
 
 
-@settings(deadline=None)
 @given(ROWS, st.integers(1, 12))
 def test_cuts_are_outside_of_entities_and_rows_short(rows, most):
     sentences = found(rows)

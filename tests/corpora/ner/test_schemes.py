@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from seqeval.metrics.sequence_labeling import get_entities
 
@@ -61,7 +61,6 @@ def to_iob1(tags):
     ]
 
 
-@settings(deadline=None)
 @given(legal())
 def test_legal_iob2_stays_as_it_is(sentences):
     tags, begins = tags_of(sentences)
@@ -73,7 +72,6 @@ def test_legal_iob2_stays_as_it_is(sentences):
     assert not normal.problems
 
 
-@settings(deadline=None)
 @given(legal())
 def test_iob1_means_the_same_spans(sentences):
     tags, begins = tags_of([to_iob1(sentence) for sentence in sentences])
@@ -85,7 +83,6 @@ def test_iob1_means_the_same_spans(sentences):
 
 
 @pytest.mark.parametrize("letters", ["BIES", "BMES", "BILU", "BMEW"])
-@settings(deadline=None)
 @given(sentences=legal())
 def test_schemes_with_ends_come_back(letters, sentences):
     tags, begins = tags_of(sentences)
@@ -97,7 +94,6 @@ def test_schemes_with_ends_come_back(letters, sentences):
     assert not back.is_illegal.any()
 
 
-@settings(deadline=None)
 @given(legal())
 def test_iobes_equals_seqeval(sentences):
     tags, begins = tags_of(sentences)
@@ -109,7 +105,6 @@ def test_iobes_equals_seqeval(sentences):
         assert get_entities(ours) == spans
 
 
-@settings(deadline=None)
 @given(ANY)
 def test_repair_of_iob2_is_the_lenient_reading(sentences):
     tags, begins = tags_of(sentences)
@@ -121,7 +116,6 @@ def test_repair_of_iob2_is_the_lenient_reading(sentences):
     assert normal.problems.get("tags.stray", 0) == sum(map(count_stray, sentences))
 
 
-@settings(deadline=None)
 @given(st.lists(MIXED, max_size=4), st.sampled_from(["iob1", "iob2", "iobes"]))
 def test_repaired_tags_are_legal_and_as_many_tokens_tagged(sentences, scheme):
     tags, begins = tags_of(sentences)
@@ -134,7 +128,6 @@ def test_repaired_tags_are_legal_and_as_many_tokens_tagged(sentences, scheme):
         assert [tag[2:] for tag in after] == [tag[2:] for tag in before]
 
 
-@settings(deadline=None)
 @given(ANY)
 def test_spans_are_those_that_are_read_token_by_token(sentences):
     tags, begins = tags_of(sentences)

@@ -22,7 +22,7 @@ from tests.corpora.news.archive_samples import (
 )
 
 BLOCKS = st.lists(st.binary(max_size=2_000), min_size=1, max_size=12)
-FEW = settings(max_examples=25, deadline=None)
+FEW = settings(max_examples=25)
 
 
 def archive(folder, data, name="a.warc"):

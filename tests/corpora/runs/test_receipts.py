@@ -1,7 +1,7 @@
 import json
 from dataclasses import asdict
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from corpora.datasets.shards import Shard
@@ -25,7 +25,6 @@ RECEIPTS = st.builds(
 )
 
 
-@settings(deadline=None)
 @given(RECEIPTS)
 def test_receipt_is_written_as_its_dictionary_with_a_hash_and_read_again(tmp_path_factory, receipt):
     path = tmp_path_factory.mktemp("receipts") / "00000.json"

@@ -44,7 +44,7 @@ def test_a_tag_means_the_shortest_code_of_its_language(tag, code):
 
 
 def test_every_table_is_found_by_every_name_of_its_language():
-    text = (files("corpora") / "language_codes.toml").read_text("utf-8")
+    text = (files("corpora.segmentation") / "language_codes.toml").read_text("utf-8")
     names = [name for some in tomllib.loads(text).values() for name in some]
 
     assert len(names) == len(set(names))

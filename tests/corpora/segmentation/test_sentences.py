@@ -192,7 +192,7 @@ def test_mistakes_in_a_table_are_errors(toml, message):
 
 @pytest.mark.parametrize("lang", ["de", "da", "en", "fr"])
 def test_shipped_tables_repeat_and_contradict_nothing(lang):
-    text = (files("corpora") / "languages" / f"{lang}.toml").read_text("utf-8")
+    text = (files("corpora.segmentation") / "languages" / f"{lang}.toml").read_text("utf-8")
 
     table = read_table(text, source=lang)
 
@@ -243,7 +243,7 @@ def test_a_dash_at_the_end_of_a_text_begins_no_sentence(text):
     assert found[-1].end == len(text.rstrip())
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(cases())
 def test_sentences_cover_the_paragraph_and_cut_no_name(case):
     lang, text, within, names = case
@@ -259,7 +259,7 @@ def test_sentences_cover_the_paragraph_and_cut_no_name(case):
         assert len(touched) <= 1
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(cases())
 def test_words_cover_the_sentence_and_respect_cuts(case):
     lang, text, within, names = case
@@ -274,7 +274,7 @@ def test_words_cover_the_sentence_and_respect_cuts(case):
     assert found == segmenter(lang).words(text, within, cuts=list(cuts))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(TEXTS, st.sampled_from(LANGUAGES))
 def test_what_stands_around_a_paragraph_does_not_matter_to_its_words(text, lang):
     alone = segmenter(lang).words(text, Span(0, len(text)))
@@ -318,7 +318,6 @@ def test_split_takes_line_breaks_inside_a_paragraph_for_spaces():
     ]
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.text(alphabet="abRSI. 19", max_size=12), max_size=12), st.sampled_from(LANGUAGES)
 )

@@ -166,7 +166,6 @@ def is_beyond_placing(data):
 
 MANY = settings(
     max_examples=150,
-    deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 PROOF_FAILED = {

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from corpora.text.documents import DocumentMaker
@@ -17,7 +17,6 @@ def rows(records, **options):
     return maker.documents.batch().to_pylist(), reasons, maker.counters
 
 
-@settings(deadline=None)
 @given(
     text=st.text(st.characters(codec="utf-8")).filter(lambda text: text[:1] != "\ufeff"),
     encoding=st.sampled_from(["utf-8", "utf-16-le", "utf-16-be", "utf-32-le", "gb18030"]),

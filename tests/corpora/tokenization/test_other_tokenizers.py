@@ -72,7 +72,7 @@ def test_other_tokenizers_give_the_same_pieces_from_disk(tmp_path, make):
 
 
 @pytest.mark.parametrize("make", [byte_level, unigram])
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(texts=st.lists(st.text(CHARACTERS, max_size=20) | st.sampled_from(SENTENCES), max_size=3))
 def test_pieces_of_other_tokenizers_begin_at_no_space(make, texts):
     tokenizer = Tokenizer(make(), name="other")

@@ -15,7 +15,7 @@ from tests.corpora.small_bert import KINDS, TEXTS, VOCAB, bert, rows_of
 
 
 @KINDS
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(texts=TEXTS)
 def test_pieces_are_those_of_bert_written_slowly(cased, strip_accents, texts):
     tokenizer = bert(cased, strip_accents)
@@ -29,7 +29,7 @@ def test_pieces_are_those_of_bert_written_slowly(cased, strip_accents, texts):
     ]
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(batches=st.lists(TEXTS, max_size=4))
 def test_the_table_changes_nothing(batches):
     tokenizer = bert(cased=False, strip_accents=None)

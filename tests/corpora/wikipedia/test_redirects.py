@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from corpora.errors import CorpusError, DamagedDatasetError
@@ -80,7 +80,6 @@ def check(pairs, titles):
         assert all(flag for flag, title in zip(named, titles, strict=True) if title in dict(pairs))
 
 
-@settings(deadline=None)  # the time is that of the disk
 @given(REDIRECTS, st.lists(TITLE, max_size=9))
 def test_table_equals_a_dictionary(pairs, others):
     check(pairs, [*TITLES, *LONG, *others, *(title for pair in pairs for title in pair)])
@@ -93,7 +92,6 @@ def test_hardly_any_other_title_may_be_that_of_a_redirect(tmp_path):
     assert RedirectTable(tmp_path).may_have(others, skip=len("wiki:")).sum() < 5
 
 
-@settings(deadline=None)
 @given(REDIRECTS)
 def test_collisions_change_nothing(pairs):
     with pytest.MonkeyPatch.context() as patch:
@@ -102,7 +100,6 @@ def test_collisions_change_nothing(pairs):
         check(pairs, [*TITLES, *LONG])
 
 
-@settings(deadline=None)
 @given(st.permutations(range(40)), st.integers(0, 39))
 def test_long_chains_are_counted_whatever_their_order(order, back):
     links = chain(*map(str, range(40)), str(back))

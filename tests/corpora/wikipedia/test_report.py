@@ -38,7 +38,7 @@ def naive(shards):
     return len({name for name, origin in every if origin == "link"}), len({n for n, _ in every})
 
 
-@settings(deadline=None, max_examples=50)  # the time is that of the disk
+@settings(max_examples=50)  # the time is that of the disk
 @given(st.lists(st.lists(MENTIONS, max_size=3), max_size=4))
 def test_entities_are_counted_as_sets_count_them(shards):
     with tempfile.TemporaryDirectory() as folder:

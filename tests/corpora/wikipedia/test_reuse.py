@@ -69,7 +69,7 @@ TABLES = st.tuples(REDIRECTS, st.sets(st.sampled_from((*TITLES[:2], "y", "P0")),
 
 
 @given(st.lists(st.lists(NAMES, max_size=4), min_size=1, max_size=6), TABLES, TABLES, st.data())
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_rows_taken_over_become_what_they_would_be(tmp_path_factory, links, before, after, data):
     folder = tmp_path_factory.mktemp("tables")
     raw = documents([(f"P{number}", of) for number, of in enumerate(links)])

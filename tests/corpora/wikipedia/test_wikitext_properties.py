@@ -123,7 +123,7 @@ def _problems_of_links(page: PageText) -> Iterator[str]:
 
 @pytest.mark.parametrize("lang", LANGUAGES)
 def test_any_markup_gives_text_with_right_offsets_and_a_ledger_that_adds_up(lang):
-    @settings(max_examples=1000, deadline=None)
+    @settings(max_examples=1000)
     @given(MARKUP)
     def check(pieces):
         source = "".join(pieces)
@@ -135,7 +135,7 @@ def test_any_markup_gives_text_with_right_offsets_and_a_ledger_that_adds_up(lang
     check()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(NEVER_JOINED)
 def test_no_link_is_created_where_nothing_is_rendered_or_dropped(pieces):
     source = "".join(pieces)
@@ -146,7 +146,7 @@ def test_no_link_is_created_where_nothing_is_rendered_or_dropped(pieces):
     assert problems(source, page) == []
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(MARKUP)
 def test_the_same_wikitext_gives_the_same_page(pieces):
     source = "".join(pieces)

@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from corpora.datasets.schemas import SCHEMAS
@@ -146,7 +146,6 @@ def test_the_floor_of_the_sturm_set_is_reached_by_the_features(realdata):
     assert card.scores["dev"].f1 > 0.75
 
 
-@settings(deadline=None)
 @given(SETS, WORDS)
 def test_what_was_saved_finds_the_same(tmp_path_factory, train, words):
     train, folder = sentences(train), tmp_path_factory.mktemp("gazetteer")

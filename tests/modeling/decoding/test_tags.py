@@ -50,7 +50,7 @@ def valid_paths(head, scores, *, temperature=1.0):
     return [TAGSET.decode(path) for path in paths], found.softmax(0)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     st.sampled_from(PAIRS),
     st.lists(st.integers(0, 12), max_size=5),

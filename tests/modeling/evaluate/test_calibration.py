@@ -2,7 +2,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from corpora.errors import CorpusError
@@ -25,7 +25,6 @@ def slowly(pairs, n_bins):
     return total
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 64), st.booleans()), max_size=30))
 def test_expected_calibration_error_is_its_definition(pairs):
     pairs = [(n / 64, right) for n, right in pairs]  # exact, as are the borders of 8 bins
@@ -35,7 +34,6 @@ def test_expected_calibration_error_is_its_definition(pairs):
     assert found == pytest.approx(slowly(pairs, 8))
 
 
-@settings(deadline=None)
 @given(PAIRS)
 def test_bins_hold_all_predictions(pairs):
     found = calibrate([p for p, _ in pairs], [right for _, right in pairs])
@@ -46,7 +44,6 @@ def test_bins_hold_all_predictions(pairs):
     assert all(one.low - 1e-9 <= one.probability <= one.high + 1e-9 for one in filled)
 
 
-@settings(deadline=None)
 @given(PAIRS)
 def test_brier_is_the_mean_square(pairs):
     found = calibrate([p for p, _ in pairs], [right for _, right in pairs])
@@ -85,7 +82,6 @@ def test_a_span_is_right_with_both_ends_and_the_label():
     assert found.ece == pytest.approx((0.8 + 0.4) / 2)
 
 
-@settings(deadline=None)
 @given(tagged_sentences())
 def test_labels_share_the_spans(tagged):
     found, by_label = calibrate_spans(tagged)

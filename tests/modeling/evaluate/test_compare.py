@@ -34,7 +34,6 @@ def runs():
     return first, another(first, 4)
 
 
-@settings(deadline=None)
 @given(FLAGS)
 def test_correlation_of_errors_is_that_of_matthews(pairs):
     first, second = (np.array(column) for column in zip(*pairs, strict=True))
@@ -48,7 +47,6 @@ def test_correlation_of_errors_is_that_of_matthews(pairs):
     assert found is None if constant else found == pytest.approx(expected)
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from("OPL"), st.sampled_from("OPL")), min_size=1, max_size=40))
 def test_kappa_is_cohens(pairs):
     first, second = (np.array(column) for column in zip(*pairs, strict=True))
@@ -125,7 +123,7 @@ def test_numbers_are_those_of_the_runs(runs):
     assert words.both_right + words.only_first + words.only_second + words.both_wrong == n_words
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(0, 100))
 def test_sentences_that_one_has_right_are_named(seed):
     first = random_run(random.Random(seed), 10)

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from seqeval.metrics import classification_report
 from seqeval.scheme import IOB2
@@ -50,7 +50,6 @@ def has_mention(tags):
     return any(tag[0] == "B" for row in tags for tag in row)
 
 
-@settings(deadline=None)
 @given(tagged_sentences())
 def test_strict_counts_equal_seqeval_with_the_scheme_iob2(tagged):
     gold, predicted = [one.sentence.tags for one in tagged], [one.tags for one in tagged]
@@ -62,7 +61,6 @@ def test_strict_counts_equal_seqeval_with_the_scheme_iob2(tagged):
     assert_equals(counts, seqeval_report(tagged, mode="strict", scheme=IOB2))
 
 
-@settings(deadline=None)
 @given(tagged_sentences())
 def test_lenient_counts_equal_seqeval_by_default(tagged):
     if all(tag == "O" for one in tagged for tag in (*one.sentence.tags, *one.tags)):
@@ -73,7 +71,6 @@ def test_lenient_counts_equal_seqeval_by_default(tagged):
     assert_equals(counts, seqeval_report(tagged))
 
 
-@settings(deadline=None)
 @given(tagged_sentences())
 def test_word_counts_equal_looking_at_every_word(tagged):
     counts = count_words(tagged, LABELS)
@@ -86,7 +83,6 @@ def test_word_counts_equal_looking_at_every_word(tagged):
             assert counts.rows[number, place].tolist() == expected
 
 
-@settings(deadline=None)
 @given(tagged_sentences())
 def test_the_quick_f1_is_that_of_the_counts(tagged):
     assert strict_f1(tagged) == score(count_strict(tagged, LABELS).micro().sum(axis=0)).f1
@@ -99,7 +95,6 @@ def test_lenient_and_strict_differ_where_a_span_begins_with_i():
     assert score(count_lenient(tagged).micro()[0]).f1 == 1
 
 
-@settings(deadline=None)
 @given(tagged_sentences())
 def test_without_tags_lenient_scores_read_those_of_the_spans(tagged):
     bare = [Tagged(sentence=one.sentence, spans=one.spans) for one in tagged]
@@ -118,7 +113,6 @@ def test_labels_that_nobody_asked_for_count_as_well():
     assert counts.micro(without=("date", "tool")).tolist() == [[1, 1, 1]]
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(0, 9), min_size=3, max_size=3))
 def test_f1_is_the_harmonic_mean_or_0(row):
     correct, *ends = row

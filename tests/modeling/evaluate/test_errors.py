@@ -2,7 +2,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from modeling.evaluate.errors import (
     COLUMNS,
@@ -21,7 +21,6 @@ def kinds_of(tagged):
     return Counter(found.kind for found in find_errors(tagged))
 
 
-@settings(deadline=None)
 @given(tagged_sentences())
 def test_every_gold_and_every_predicted_span_is_one_finding(tagged):
     findings = find_errors(tagged)
@@ -35,7 +34,6 @@ def test_every_gold_and_every_predicted_span_is_one_finding(tagged):
         assert sorted(predicted, key=lambda span: span.start) == list(one.spans)
 
 
-@settings(deadline=None)
 @given(tagged_sentences())
 def test_kinds_add_up_to_the_strict_counts(tagged):
     kinds = kinds_of(tagged)
@@ -50,7 +48,6 @@ def test_kinds_add_up_to_the_strict_counts(tagged):
     ]
 
 
-@settings(deadline=None)
 @given(tagged_sentences())
 def test_kinds_of_labels_add_up_to_their_gold(tagged):
     counts = count_strict(tagged, LABELS)
@@ -62,7 +59,6 @@ def test_kinds_of_labels_add_up_to_their_gold(tagged):
         assert kinds["correct"] + kinds["spurious"] <= counts.rows[:, place, PREDICTED].sum()
 
 
-@settings(deadline=None)
 @given(tagged_sentences())
 def test_exchanging_gold_and_predicted_exchanges_missing_and_spurious(tagged):
     other = kinds_of([make_tagged(one.tags, one.sentence.tags) for one in tagged])
@@ -73,7 +69,6 @@ def test_exchanging_gold_and_predicted_exchanges_missing_and_spurious(tagged):
     assert {names.get(kind, kind): n for kind, n in kinds.items()} == dict(other)
 
 
-@settings(deadline=None)
 @given(tagged_sentences())
 def test_no_two_spans_that_are_left_share_a_word(tagged):
     for one in tagged:
@@ -106,7 +101,6 @@ def test_kinds_are_what_they_are_called(gold, predicted, kinds):
     assert [one.kind for one in found] == kinds
 
 
-@settings(deadline=None)
 @given(tagged_sentences())
 def test_confusion_counts_every_word(tagged):
     confusion = confuse(tagged, LABELS)
@@ -122,7 +116,6 @@ def test_confusion_counts_every_word(tagged):
     assert np.sum(confusion.counts) == sum(len(one.tags) for one in tagged)
 
 
-@settings(deadline=None)
 @given(tagged_sentences())
 def test_the_list_has_a_line_for_each_error(tagged):
     findings = find_errors(tagged)

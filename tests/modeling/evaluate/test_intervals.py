@@ -2,7 +2,7 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from modeling.evaluate import intervals
@@ -93,7 +93,6 @@ def test_without_replicates_there_is_no_interval():
     assert subtract(drawn[""], drawn[""], units).p is None
 
 
-@settings(deadline=None)
 @given(tagged_sentences())
 def test_micro_and_macro_follow_from_the_labels_in_every_replicate(tagged):
     counts = count_strict(tagged, LABELS)
@@ -179,7 +178,6 @@ def test_p_counts_the_run_itself():
     assert difference.p == (1 + 1) / (1 + 4)
 
 
-@settings(deadline=None)
 @given(st.floats(0, 1), st.integers(1, 10_000))
 def test_normal_interval_lies_around_f1_and_shrinks_with_the_root_of_mentions(f1, n):
     low, high = normal_interval(f1, n)

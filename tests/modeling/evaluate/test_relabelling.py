@@ -1,11 +1,10 @@
-from hypothesis import given, settings
+from hypothesis import given
 
 from modeling.evaluate.relabelling import relabel, relabel_sentence, to_label_map
 from modeling.taggers.counts import count_strict, score
 from tests.modeling.evaluate.samples import LABELS, tagged_sentences, written
 
 
-@settings(deadline=None)
 @given(tagged_sentences())
 def test_leaving_a_label_out_is_scoring_without_it(tagged):
     found = relabel(tagged, to_label_map({"PER": None}))
@@ -14,7 +13,6 @@ def test_leaving_a_label_out_is_scoring_without_it(tagged):
     assert count_strict(found.tagged, LABELS).micro().tolist() == without.tolist()
 
 
-@settings(deadline=None)
 @given(tagged_sentences())
 def test_other_names_for_labels_change_no_score(tagged):
     names = {"PER": "pers", "LOC": "place"}

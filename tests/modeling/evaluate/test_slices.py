@@ -3,7 +3,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from corpora.ner.conll import read_conll
 from corpora.ner.health import examine
@@ -16,7 +16,6 @@ def sentences(tagged):
     return [one.sentence for one in tagged]
 
 
-@settings(deadline=None)
 @given(tagged_sentences(), tagged_sentences())
 def test_mentions_seen_with_their_label_with_another_and_unseen_are_all(tagged, train):
     both, form_only, new, form, not_both = by_mention(tagged, Known.of(sentences(train)))
@@ -26,7 +25,6 @@ def test_mentions_seen_with_their_label_with_another_and_unseen_are_all(tagged, 
     assert np.array_equal(both.rows + not_both.rows, count_strict(tagged).micro())
 
 
-@settings(deadline=None)
 @given(tagged_sentences(), tagged_sentences())
 def test_what_is_right_is_right_in_its_part(tagged, train):
     parts = by_mention(tagged, Known.of(sentences(train)))
@@ -60,7 +58,6 @@ def test_what_is_seen_is_what_the_card_of_the_data_set_says(seed):
     assert [part.sentences for part in parts] == [40 - leaked[1], leaked[1], leaked[6]]
 
 
-@settings(deadline=None)
 @given(tagged_sentences(), tagged_sentences())
 def test_sentences_in_train_and_the_rest_are_all(tagged, train):
     rows = count_strict(tagged, LABELS).micro()
@@ -72,7 +69,6 @@ def test_sentences_in_train_and_the_rest_are_all(tagged, train):
     assert long.sentences <= leaked.sentences
 
 
-@settings(deadline=None)
 @given(tagged_sentences(max_sentences=30))
 def test_lengths_cut_the_sentences_in_equal_parts_by_their_words(tagged):
     rows = np.eye(3, dtype=np.int64)[[len(one.tags) % 3 for one in tagged]]

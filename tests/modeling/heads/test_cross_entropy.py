@@ -24,7 +24,7 @@ def plain(features, weight, bias, labels):
     return functional.cross_entropy(logits, labels, reduction="sum")
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(st.integers(0, 9), st.integers(1, 7), st.integers(1, 60))
 def test_loss_and_gradients_are_those_of_all_logits_at_once(n_targets, n_classes, chunk):
     features, weight, bias, labels = draw(n_targets, n_classes)

@@ -103,7 +103,7 @@ def test_class_weights_are_of_classes_and_not_of_tags(kind):
         build_token_head(kind, width=4, tagset=TAGSET, class_weights=torch.ones(5))
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.lists(st.lists(st.tuples(st.integers(0, 2), st.integers(1, 3)), max_size=4), max_size=4))
 def test_starts_and_ends_are_those_of_the_spans(sentences):
     """A sentence is a list of (what: LOC, PER or outside; how many words)."""

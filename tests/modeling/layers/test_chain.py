@@ -94,7 +94,7 @@ def test_log_partition_and_its_gradient_are_of_the_sum_over_all_paths(change, sc
     )
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(
     lengths=st.lists(st.integers(0, 4), max_size=4),
     n_tags=st.sampled_from([1, 3, 5]),
@@ -129,7 +129,7 @@ def test_scaled_sums_are_those_of_logarithms_in_long_sentences(scale):
     )
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.integers(0, 2**16))
 def test_scaled_sums_are_those_of_logarithms_as_far_as_they_are_used(seed):
     """Potentials are ± 62, so that steps part by 248, of at most 250."""
@@ -186,7 +186,7 @@ def test_constrained_viterbi_is_the_best_valid_path():
         assert best[sentence, :length].tolist() == list(winner)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(st.integers(0, 2**16), st.sampled_from([1.0, 1e4, 1e6]))
 def test_constrained_viterbi_is_valid_whatever_the_potentials(seed, scale):
     chain = draw([30, 30], scale=scale, dtype=torch.float32, seed=seed)

@@ -31,9 +31,7 @@ def test_relative_attention_is_the_formula(oracle, lengths, clip):
     oracle.assert_same(layer, x, actual=actual, expected=expected)
 
 
-@settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     lengths=st.lists(st.integers(0, 60), min_size=1, max_size=3),
     clip=st.integers(1, 40),

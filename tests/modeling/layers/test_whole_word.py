@@ -45,9 +45,7 @@ def test_whole_word_attention_is_the_formula(oracle, window, clip):
     oracle.assert_same(layer, x, actual=actual, expected=expected)
 
 
-@settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     words=st.lists(st.lists(st.integers(1, 4), min_size=1, max_size=30), min_size=1, max_size=3),
     window=st.integers(0, 20),

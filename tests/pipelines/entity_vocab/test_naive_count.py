@@ -17,7 +17,7 @@ from tests.pipelines.entity_vocab.made_vocabularies import build, rows_of
 from tests.pipelines.entity_vocab.naive_vocabulary import ORIGINS, count_naively, many_documents
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     documents=many_documents(),
     n_shards=st.integers(1, 3),

@@ -95,9 +95,7 @@ def dumps(draw):
 
 
 @given(st.lists(dumps(), min_size=2, max_size=3), st.sampled_from(["article", "off"]))
-@settings(
-    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_refresh_of_any_wiki_is_a_full_rebuild(tmp_path_factory, wikis, augment):
     folder = tmp_path_factory.mktemp("any")
     old = folder / "old"
