@@ -1,8 +1,13 @@
 """Errors that a user can act on: each message says where, what, and what to do."""
 
+from typing import ClassVar
+
 
 class CorpusError(Exception):
     """Something about the input, the options or the disk is not as it must be."""
+
+    exit_status: ClassVar[int] = 1
+    """Of a command that it ends."""
 
 
 class InvalidDocumentError(CorpusError):
@@ -30,4 +35,6 @@ class TooManyRejectsError(CorpusError):
 
 
 class UsageError(CorpusError):
-    """An option, a pattern or a file of settings is wrong; ends with exit status 2."""
+    """An option, a pattern or a file of settings is wrong."""
+
+    exit_status = 2

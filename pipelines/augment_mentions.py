@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from corpora.errors import UsageError
-from corpora.runs.plan import InputFile, Plan, Stage, Unit, describe_file
+from corpora.runs.plan import InputFile, Plan, Stage, Unit, describe_file, unit_for_each
 from pipelines.graph import Phase, Run
 from pipelines.options import CommonOptions, option
 from pipelines.run import run
@@ -37,7 +37,6 @@ class Options(CommonOptions):
     """What ``augment_mentions`` asks for."""
 
     forms: Path = option(
-        type=Path,
         metavar="DIR|FILE",
         help="what to look for: an entity vocabulary, a lexicon, or lines of form, entity and, if "
         "they are known, prior and link probability, with tabs between",
@@ -49,30 +48,22 @@ class Options(CommonOptions):
     )
     min_link_prob: float = option(
         0.05,
-        type=float,
         metavar="SHARE",
         help="of the places where a form stands, those that must be mentions (default: 0.05)",
     )
     min_prior: float = option(
         0.5,
-        type=float,
         metavar="SHARE",
         help="of a form's mentions, those that must mean the same entity (default: 0.5)",
     )
     right: Literal["word", "prefix"] = option(
         "word",
-        choices=("word", "prefix"),
         help="a form ends where a word ends, or may be its beginning (windmill|s; only the form "
         "becomes a mention)",
     )
-    match_case: bool = option(
-        False,  # noqa: FBT003 - the default of a flag
-        action="store_true",
-        help="upper and lower case count",
-    )
+    match_case: bool = option(default=False, help="upper and lower case count")
     overlap: Literal["leftmost_longest", "longest_cover"] = option(
         "leftmost_longest",
-        choices=("leftmost_longest", "longest_cover"),
         help="of forms that overlap: the leftmost, and there the longest (default), or those whose "
         "squared lengths have the largest sum",
     )
@@ -97,18 +88,13 @@ class Options(CommonOptions):
         "--words says)",
     )
     max_rank: int | None = option(
-        None,
-        type=int,
-        metavar="N",
-        help="the best N of each lexicon (default: as --words says)",
+        None, help="the best N of each lexicon (default: as --words says)"
     )
     min_score: float | None = option(
-        None, type=float, metavar="SCORE", help="words of a lexicon with at least that score"
+        None, metavar="SCORE", help="words of a lexicon with at least that score"
     )
     origin: Literal["lexicon", "title_match"] = option(
-        "lexicon",
-        choices=("lexicon", "title_match"),
-        help="of the mentions that are added (default: lexicon)",
+        "lexicon", help="of the mentions that are added (default: lexicon)"
     )
     lang: str | None = option(
         None, metavar="TAG", help="whose rules for words and case apply, if not as the input says"
@@ -141,9 +127,9 @@ def plan(options: Options) -> Plan:
         pipeline="augment_mentions",
         datasets=DATASETS,
         parameters=settings | {"limit": options.limit, "exclude": list(options.exclude)},
-        units=tuple(Unit(number, (file,), {}, {}) for number, file in enumerate(files)),
+        units=unit_for_each(files),
         auxiliary=forms,
-        stages=(Stage("choose", (Unit(0, (), {}, {}),), chosen),),
+        stages=(Stage("choose", (Unit(0),), chosen),),
     )
 
 

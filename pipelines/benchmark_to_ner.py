@@ -62,36 +62,27 @@ class Options(CommonOptions):
     )
     split_of: tuple[str, ...] = option(
         (),
-        nargs="+",
-        action="extend",
         metavar="FILE=SPLIT",
         help="train, dev or test; FILE may be a pattern (default: as the name says, or train)",
     )
     split: Literal["file", "document", "sentence"] = option(
         "file",
-        choices=("file", "document", "sentence"),
         help="what goes whole to one side: files, as their names or --split-of say; documents or "
         "sentences by hash, as --ratios say, but for the files of --split-of",
     )
     ratios: str = option(
         "80/10/10", metavar="A/B/C", help="train/dev/test, with --split (default: 80/10/10)"
     )
-    seed: int = option(1, type=int, metavar="N", help="of --split (default: 1)")
+    seed: int = option(1, help="of --split (default: 1)")
     illegal: Literal["repair", "reject"] = option(
-        "repair",
-        choices=("repair", "reject"),
-        help="what becomes of tags that their scheme does not allow (default: repair)",
+        "repair", help="what becomes of tags that their scheme does not allow (default: repair)"
     )
     labels: str | None = option(
         None, metavar="NAME|FILE", help="a map of labels: ler-coarse, per-loc-org … or a TOML file"
     )
-    max_tokens: int = option(
-        0, type=int, metavar="N", help="cut longer sentences, never inside an entity (default: no)"
-    )
+    max_tokens: int = option(0, help="cut longer sentences, never inside an entity (default: no)")
     dictionary: tuple[str, ...] = option(
         (),
-        nargs="+",
-        action="extend",
         metavar="FILE",
         help="entity dictionaries in blocks of 14 or 3 lines, written as forms.tsv",
     )

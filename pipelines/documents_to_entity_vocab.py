@@ -17,9 +17,19 @@ from typing import Any
 from corpora.document import ORIGINS
 from corpora.errors import UsageError
 from corpora.runs.build import Build
-from corpora.runs.plan import InputFile, Plan, Stage, Unit, describe_file
+from corpora.runs.plan import (
+    InputFile,
+    Plan,
+    Stage,
+    Unit,
+    describe_file,
+    named,
+    unit_for_each,
+    units_without_input,
+)
+from corpora.system.arguments import check
 from pipelines.graph import Phase, Run
-from pipelines.options import CommonOptions, option
+from pipelines.options import CommonOptions, option, origins_of
 from pipelines.run import run
 
 ABOUT = __doc__
@@ -40,12 +50,8 @@ class Options(CommonOptions):
         metavar="ORIGIN",
         help=f"of the mentions that count: {', '.join(sorted(ORIGINS))} (default: link, as LUKE)",
     )
-    min_count: int = option(
-        1, type=int, metavar="N", help="mentions that an entity needs (default: 1)"
-    )
-    max_size: int = option(
-        1_000_000, type=int, metavar="N", help="entities at most (default: 1000000)"
-    )
+    min_count: int = option(1, help="mentions that an entity needs (default: 1)", at_least=1)
+    max_size: int = option(1_000_000, help="entities at most (default: 1000000)", at_least=1)
     existing: str = option(
         "auto",
         choices=("auto", "pages", "any"),
@@ -53,22 +59,17 @@ class Options(CommonOptions):
         "pages are in the input (default)",
     )
     max_aliases: int | None = option(
-        None, type=int, metavar="N", help="forms of an entity that are kept (default: all)"
+        None, help="forms of an entity that are kept (default: all)", at_least=1
     )
     link_probability: str = option(
         "on", choices=("on", "off"), help="count where forms stand unlinked; reads all text again"
     )
-    previous: Path | None = option(
-        None, type=Path, metavar="DIR", help="a vocabulary whose ids are kept"
-    )
+    previous: Path | None = option(None, metavar="DIR", help="a vocabulary whose ids are kept")
     compact: bool = option(
-        False,  # noqa: FBT003 - the default of a flag
-        action="store_true",
-        help="with --previous: give new ids, without holes and without retired rows",
+        default=False, help="with --previous: give new ids, without holes and without retired rows"
     )
     equivalents: Path | None = option(
         None,
-        type=Path,
         metavar="FILE",
         help="lines of entities that are the same, with tabs between; the first names them",
     )
@@ -81,12 +82,12 @@ def plan(options: Options) -> Plan:
     _check(options)
     files = find_shards(options.input, "documents", exclude=options.exclude)[: options.limit]
     n_parts = max(1, -(-sum(file.size for file in files) // PART_BYTES))
-    parts = tuple(Unit(number, (), {}, {}) for number in range(n_parts))
+    parts = units_without_input(n_parts)
     return Plan(
         pipeline="documents_to_entity_vocab",
         datasets=DATASETS,
         parameters={
-            "origins": _origins(options),
+            "origins": origins_of(options.origins),
             "min_count": options.min_count,
             "max_size": options.max_size,
             "existing": options.existing,
@@ -102,19 +103,8 @@ def plan(options: Options) -> Plan:
     )
 
 
-def _origins(options: Options) -> list[str]:
-    """The origins that count; several may stand in one word, with commas between."""
-    origins = {origin for word in options.origins for origin in word.split(",")}
-    if unknown := sorted(origins - ORIGINS):
-        raise UsageError(f"--origins {', '.join(unknown)}: there are {', '.join(sorted(ORIGINS))}.")
-    return sorted(origins)
-
-
 def _check(options: Options) -> None:
-    for name in ("min_count", "max_size", "max_aliases"):
-        value = getattr(options, name)
-        if value is not None and value < 1:
-            raise UsageError(f"--{name.replace('_', '-')} {value}: must be at least 1.")
+    check(options)
     if options.compact and not options.previous:
         raise UsageError("--compact gives new ids to a --previous vocabulary; there is none.")
     if options.previous and options.previous.resolve() == options.output.resolve():
@@ -122,23 +112,21 @@ def _check(options: Options) -> None:
 
 
 def _auxiliary(options: Options) -> dict[str, InputFile]:
-    from corpora.datasets.shards import open_dataset
+    from corpora.runs.dataset_inputs import describe_shards
 
     files = {}
     if options.equivalents:
         files[EQUIVALENTS] = describe_file(EQUIVALENTS, options.equivalents)
     if options.previous:
-        for shard in open_dataset(options.previous, "entities").shards:
-            name = f"{PREVIOUS}{shard.name}"
-            files[name] = describe_file(name, options.previous / shard.name)
+        files |= describe_shards(options.previous, "entities", prefix=PREVIOUS)
     return files
 
 
 def _stages(
     files: Sequence[InputFile], options: Options, *, parts: tuple[Unit, ...]
 ) -> Iterator[Stage]:
-    readers = tuple(Unit(number, (file,), {}, {}) for number, file in enumerate(files))
-    one = (Unit(0, (), {}, {}),)
+    readers = unit_for_each(files)
+    one = (Unit(0),)
     if options.equivalents:
         yield Stage("equivalents", one, {"equivalents": "entity_equivalents"})
     yield Stage("count", readers, {"counts": "entity_counts", "pages": "entity_pages"})
@@ -180,7 +168,7 @@ def count(units: Any, options: Options, run: Run) -> Any:
         units
         | ReadDocuments(columns=("id", "group", "title", "text", "mentions"))
         | CountEntities(
-            origins=_origins(options),
+            origins=origins_of(options.origins),
             equivalents=run.folder if options.equivalents else None,
             n_parts=run.n_units["merge"],
             are_read_again=options.link_probability == "on",
@@ -198,7 +186,7 @@ def merge(units: Any, options: Options, run: Run) -> Any:
         units
         | ReadPart(folder=run.folder, datasets=("counts", "pages"))
         | SumEntities(
-            origins=_origins(options),
+            origins=origins_of(options.origins),
             max_aliases=options.max_aliases,
             n_parts=run.n_units["link"],
         )
@@ -217,7 +205,7 @@ def choose(units: Any, options: Options, run: Run) -> Any:
         units
         | ListShards(folder=run.folder, dataset="totals")
         | ChooseEntities(rules=rules)
-        | NumberEntities(previous=_previous(run.auxiliary), compact=options.compact)
+        | NumberEntities(previous=named(PREVIOUS, run.auxiliary), compact=options.compact)
         | run.write_shards("choose")
     )
 
@@ -255,7 +243,7 @@ def find(units: Any, options: Options, run: Run) -> Any:
         units
         | ReadDocuments(columns=("id", "lang", "text", "mentions"))
         | DropRejected(folder=run.folder, stage="count")
-        | FindForms(folder=run.folder, origins=_origins(options))
+        | FindForms(folder=run.folder, origins=origins_of(options.origins))
         | run.write_shards("find")
     )
 
@@ -291,11 +279,6 @@ PHASES = (
 )
 
 
-def _previous(auxiliary: Mapping[str, InputFile]) -> list[InputFile]:
-    """The shards of an earlier vocabulary."""
-    return [file for name, file in auxiliary.items() if name.startswith(PREVIOUS)]
-
-
 def write_side_files(build: Build) -> None:
     """Write the exports, the coverage and the report, from the finished shards alone."""
     from corpora.datasets.shards import write_text
@@ -314,7 +297,7 @@ def write_side_files(build: Build) -> None:
     write_text(build.side / "coverage.tsv", exports.coverage_lines(build.counters))
     text = exports.report(build.counters, build.plan.parameters, exports.read_rows(shards))
     write_text(build.side / "report.md", [text])
-    if previous := _previous(build.plan.auxiliary):
+    if previous := named(PREVIOUS, build.plan.auxiliary):
         listed = changes(read_vocab(shards), read_vocab(file.check() for file in previous))
         write_text(build.side / "changes.tsv", exports.change_lines(listed))
 

@@ -18,10 +18,19 @@ from typing import TYPE_CHECKING, Any
 from corpora.document import ORIGINS
 from corpora.errors import CorpusError, UsageError
 from corpora.runs.build import Build
-from corpora.runs.plan import InputFile, Plan, Stage, Unit, describe_file, fingerprint_of
+from corpora.runs.plan import (
+    InputFile,
+    Plan,
+    Stage,
+    describe_file,
+    fingerprint_of,
+    named,
+    unit_for_each,
+)
 from corpora.runs.work_directory import WorkDirectory
+from corpora.system.arguments import check
 from pipelines.graph import Phase, Run
-from pipelines.options import CommonOptions, option
+from pipelines.options import CommonOptions, option, origins_of
 from pipelines.run import run
 
 if TYPE_CHECKING:
@@ -46,7 +55,7 @@ class Options(CommonOptions):
     """What ``documents_to_examples`` asks for."""
 
     tokenizer: Path = option(
-        type=Path, metavar="DIR|FILE", help="a tokenizer's folder, tokenizer.json or vocab.txt"
+        metavar="DIR|FILE", help="a tokenizer's folder, tokenizer.json or vocab.txt"
     )
     tokenizer_cased: str = option(
         "auto",
@@ -55,29 +64,23 @@ class Options(CommonOptions):
         "show)",
     )
     entity_vocab: Path | None = option(
-        None, type=Path, metavar="DIR", help="the entities that have an id (default: no entities)"
+        None, metavar="DIR", help="the entities that have an id (default: no entities)"
     )
     max_length: int = option(
         512,
-        type=int,
-        metavar="N",
         help="pieces of an example with [CLS] and [SEP], for which two are kept free (default: "
         "512)",
     )
     max_entities: int = option(
         128,
-        type=int,
-        metavar="N",
         help="of an example; one that would have more ends before that sentence (default: 128)",
+        at_least=1,
     )
     max_mention_pieces: int = option(
-        30, type=int, metavar="N", help="a longer mention is no entity (default: 30)"
+        30, help="a longer mention is no entity (default: 30)", at_least=1
     )
     min_sentence_pieces: int = option(
-        1,
-        type=int,
-        metavar="N",
-        help="shorter sentences are left out; LUKE and DaLUKE: 5 (default: 1)",
+        1, help="shorter sentences are left out; LUKE and DaLUKE: 5 (default: 1)", at_least=1
     )
     origins: tuple[str, ...] = option(
         tuple(sorted(ORIGINS - {"prediction"})),
@@ -94,23 +97,17 @@ class Options(CommonOptions):
     )
     min_entity_count: int = option(
         1,
-        type=int,
-        metavar="N",
         help="by the vocabulary's counts; rarer ones are unknown, ids stay (default: 1)",
+        at_least=1,
     )
-    only_with_mentions: bool = option(
-        False,  # noqa: FBT003 - the default of a flag
-        action="store_true",
-        help="leave out examples without an entity",
-    )
+    only_with_mentions: bool = option(default=False, help="leave out examples without an entity")
     held_out: float = option(
         0.01,
-        type=float,
         metavar="SHARE",
         help="of the documents, those held out to evaluate on, at least one of several (default: "
         "0.01)",
     )
-    seed: int = option(1, type=int, metavar="N", help="of what is held out (default: 1)")
+    seed: int = option(1, help="of what is held out (default: 1)")
 
 
 def plan(options: Options) -> Plan:
@@ -136,13 +133,13 @@ def plan(options: Options) -> Plan:
         )
     }
     parameters |= {
-        "origins": _origins(options),
+        "origins": origins_of(options.origins),
         "tokenizer_sha256": tokenizer.sha256,
         "tokenizer_size": tokenizer.size,
         "tokenizers": version("tokenizers"),
         **_identity(options.entity_vocab),
     }
-    units = tuple(Unit(number, (file,), {}, {}) for number, file in enumerate(files))
+    units = unit_for_each(files)
     return Plan(
         pipeline="documents_to_examples",
         datasets=DATASETS,
@@ -154,15 +151,7 @@ def plan(options: Options) -> Plan:
 
 
 def _check(options: Options) -> None:
-    for name in (
-        "max_entities",
-        "max_mention_pieces",
-        "min_sentence_pieces",
-        "min_entity_count",
-    ):
-        if getattr(options, name) < 1:
-            value = getattr(options, name)
-            raise UsageError(f"--{name.replace('_', '-')} {value}: must be at least 1.")
+    check(options)
     if options.max_length <= _SPECIAL_PIECES:
         raise UsageError(
             f"--max-length {options.max_length}: must be more than {_SPECIAL_PIECES}, for [CLS] "
@@ -182,14 +171,6 @@ def _check(options: Options) -> None:
         )
 
 
-def _origins(options: Options) -> list[str]:
-    """The origins that become entities; several may stand in one word, with commas between."""
-    origins = {origin for word in options.origins for origin in word.split(",")}
-    if unknown := sorted(origins - ORIGINS):
-        raise UsageError(f"--origins {', '.join(unknown)}: there are {', '.join(sorted(ORIGINS))}.")
-    return sorted(origins)
-
-
 def _identity(vocab: Path | None) -> dict[str, Any]:
     """The ids of a vocabulary, and the hash of its shards."""
     from corpora.datasets.shards import open_dataset
@@ -202,7 +183,7 @@ def _identity(vocab: Path | None) -> dict[str, Any]:
 
 
 def _auxiliary(options: Options) -> dict[str, InputFile]:
-    from corpora.datasets.shards import open_dataset
+    from corpora.runs.dataset_inputs import describe_shards
 
     files = {}
     is_file = options.tokenizer.is_file()
@@ -211,9 +192,7 @@ def _auxiliary(options: Options) -> dict[str, InputFile]:
         if (folder / name).is_file():
             files[f"{TOKENIZER}{name}"] = describe_file(f"{TOKENIZER}{name}", folder / name)
     if options.entity_vocab:
-        for shard in open_dataset(options.entity_vocab, "entities").shards:
-            name = f"{VOCAB}{shard.name}"
-            files[name] = describe_file(name, options.entity_vocab / shard.name)
+        files |= describe_shards(options.entity_vocab, "entities", prefix=VOCAB)
     return files
 
 
@@ -244,7 +223,7 @@ def merge(units: Any, options: Options, run: Run) -> Any:
             path=options.tokenizer.absolute(),
             into=_kept_tokenizer(run.folder),
             cased=_CASED[options.tokenizer_cased],
-            files=_named(TOKENIZER, run.auxiliary),
+            files=named(TOKENIZER, run.auxiliary),
         )
         | run.write_nothing("sample")
     )
@@ -265,7 +244,7 @@ def make(units: Any, options: Options, run: Run) -> Any:
             tokenizer=_kept_tokenizer(run.folder),
             rules=_rules(options),
             vocab=vocab.absolute() if vocab else None,
-            vocab_files=_named(VOCAB, run.auxiliary),
+            vocab_files=named(VOCAB, run.auxiliary),
         )
         | run.write_shards()
     )
@@ -279,16 +258,12 @@ def _kept_tokenizer(folder: Path | str) -> Path:
     return WorkDirectory(folder).tables / "tokenizer"
 
 
-def _named(prefix: str, files: Mapping[str, InputFile]) -> list[InputFile]:
-    return [file for name, file in files.items() if name.startswith(prefix)]
-
-
 def _rules(options: Options) -> "Rules":
     from corpora.examples.maker import Rules
     from corpora.examples.mentions import MentionRules
 
     mentions = MentionRules(
-        origins=tuple(_origins(options)),
+        origins=tuple(origins_of(options.origins)),
         keep_unknown=options.unknown_entities == "keep",
         min_entity_count=options.min_entity_count,
         max_pieces=options.max_mention_pieces,
@@ -323,13 +298,13 @@ def write_side_files(build: Build) -> None:
     )
     n_documents = {split: int(counts[0]) for split, counts in summary.by_split.items()}
     _check_splits(n_documents, held_out=parameters["held_out"])
-    named = [note for receipt in build.finished for note in receipt.notes]
-    text = example_report.report(summary, build.counters, parameters, named=named)
+    lost = [note for receipt in build.finished for note in receipt.notes]
+    text = example_report.report(summary, build.counters, parameters, named=lost)
     write_text(build.side / "report.md", [text])
-    if named:
-        write_text(build.side / example_losses.FILE, example_losses.to_tsv(named))
+    if lost:
+        write_text(build.side / example_losses.FILE, example_losses.to_tsv(lost))
     if parameters["n_entities"]:
-        shards = [file.check() for file in _named(VOCAB, build.plan.auxiliary)]
+        shards = [file.check() for file in named(VOCAB, build.plan.auxiliary)]
         example_report.write_entities(build.side / "_entities.ipc", shards, summary.train)
     Tokenizer.open(_kept_tokenizer(build.folder)).save(build.side)
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from corpora.errors import CorpusError, UsageError
 from corpora.runs.build import Build
-from corpora.runs.plan import InputFile, Plan, Stage, Unit, describe_file
+from corpora.runs.plan import InputFile, Plan, Stage, Unit, describe_file, units_without_input
 from pipelines.graph import Phase, Run
 from pipelines.options import CommonOptions, option
 from pipelines.run import run
@@ -50,12 +50,8 @@ class Options(CommonOptions):
         help="what words are made of: characters, or in languages with spaces, words (default: as "
         "the first document shows)",
     )
-    max_length: int = option(
-        4, type=int, metavar="N", help="symbols of the longest candidate (default: 4)"
-    )
-    min_count: int = option(
-        5, type=int, metavar="N", help="how often a candidate must occur (default: 5)"
-    )
+    max_length: int = option(4, help="symbols of the longest candidate (default: 4)")
+    min_count: int = option(5, help="how often a candidate must occur (default: 5)")
     mi: str = option(
         "adjacent",
         choices=("adjacent", "weakest"),
@@ -91,7 +87,7 @@ class Options(CommonOptions):
         "compound function)",
     )
     top: float = option(
-        0.5, type=float, metavar="SHARE", help="of the ranked, those that are words (default: 0.5)"
+        0.5, metavar="SHARE", help="of the ranked, those that are words (default: 0.5)"
     )
 
 
@@ -194,7 +190,7 @@ def _stages(files: Sequence[InputFile], *, n_parts: int) -> Iterator[Stage]:
 
 def _units(n: int) -> tuple[Unit, ...]:
     """Units that read what earlier stages made, and no input."""
-    return tuple(Unit(number, (), {}, {}) for number in range(n))
+    return units_without_input(n)
 
 
 def _slices(files: Sequence[InputFile]) -> Iterator[tuple[InputFile, dict[str, int]]]:

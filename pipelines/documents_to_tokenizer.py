@@ -9,13 +9,14 @@ Examples:
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from corpora.errors import UsageError
 from corpora.runs.build import Build
-from corpora.runs.plan import InputFile, Plan, Stage, Unit
+from corpora.runs.plan import InputFile, Plan, Stage, Unit, unit_for_each, units_without_input
+from corpora.system.arguments import check
 from pipelines.graph import Phase, Run
 from pipelines.options import CommonOptions, option
 from pipelines.run import run
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 ABOUT = __doc__
 DATASETS = {"": "pieces"}
+MIN_SIZE = 256
+"""So that special pieces, letters and digits have room, as first and as other characters."""
 PART_BYTES = 1 << 30
 """Of shards of documents whose words are merged at once."""
 
@@ -34,34 +37,25 @@ class Options(CommonOptions):
     """What ``documents_to_tokenizer`` asks for."""
 
     size: int = option(
-        30_000, type=int, metavar="N", help="pieces at most, special ones too (default: 30000)"
+        30_000, help="pieces at most, special ones too (default: 30000)", at_least=MIN_SIZE
     )
     cased: bool = option(
-        False,  # noqa: FBT003 - the default of a flag
-        action="store_true",
+        default=False,
         help="keep capitals (default: text is lower-cased; accents and umlauts stay in any case)",
     )
-    characters: bool = option(
-        False,  # noqa: FBT003 - the default of a flag
-        action="store_true",
-        help="every character is a piece: nothing is merged",
-    )
+    characters: bool = option(default=False, help="every character is a piece: nothing is merged")
     coverage: float = option(
         0.99999,
-        type=float,
         metavar="SHARE",
         help="of all characters, the share that pieces must cover; words with others are unknown "
         "(default: 0.99999; --characters takes as many as --size allows)",
     )
-    min_count: int = option(
-        1, type=int, metavar="N", help="learn from words seen N times (default: 1)"
-    )
+    min_count: int = option(1, help="learn from words seen N times (default: 1)", at_least=1)
     max_words: int = option(
         2_000_000,
-        type=int,
-        metavar="N",
         help="learn from the N most frequent words at most: 1.5 kB of memory each (default: "
         "2000000); report.md says how often a word must be seen for that",
+        at_least=1,
     )
 
 
@@ -80,7 +74,7 @@ def plan(options: Options) -> Plan:
             "exclude": list(options.exclude),
             "tokenizers": version("tokenizers"),
         },
-        units=(Unit(0, (), {}, {}),),
+        units=(Unit(0),),
         stages=tuple(_stages(files)),
     )
 
@@ -88,33 +82,19 @@ def plan(options: Options) -> Plan:
 def _rules(options: Options) -> "Rules":
     from corpora.tokenization.learning import Rules
 
-    return Rules(
-        size=options.size,
-        cased=options.cased,
-        characters=options.characters,
-        coverage=options.coverage,
-        min_count=options.min_count,
-        max_words=options.max_words,
-    )
+    return Rules(**{field.name: getattr(options, field.name) for field in fields(Rules)})
 
 
 def _check(options: Options) -> None:
-    from corpora.tokenization.learning import MIN_SIZE
-
-    if options.size < MIN_SIZE:
-        raise UsageError(f"--size {options.size}: must be at least {MIN_SIZE}.")
-    if options.min_count < 1:
-        raise UsageError(f"--min-count {options.min_count}: must be at least 1.")
-    if options.max_words < 1:
-        raise UsageError(f"--max-words {options.max_words}: must be at least 1.")
+    check(options)
     if not 0 < options.coverage <= 1:  # nan, too
         raise UsageError(f"--coverage {options.coverage}: must be above 0, and at most 1.")
 
 
 def _stages(files: Sequence[InputFile]) -> Iterator[Stage]:
     n_parts = max(1, -(-sum(file.size for file in files) // PART_BYTES))
-    readers = tuple(Unit(number, (file,), {}, {}) for number, file in enumerate(files))
-    parts = tuple(Unit(number, (), {}, {}) for number in range(n_parts))
+    readers = unit_for_each(files)
+    parts = units_without_input(n_parts)
     yield Stage("count", readers, {"counts": "word_counts"})
     yield Stage("merge", parts, {"totals": "word_totals"})
 

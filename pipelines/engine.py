@@ -31,7 +31,7 @@ def jobs_of(phases: Sequence[Phase], build: Build) -> list[Job]:
             build.merge_receipt(stage).unlink(missing_ok=True)
         if not build.is_merged(stage):
             build.work.tables.mkdir(exist_ok=True)
-            jobs.append((phase.merge, [Unit(MERGED, (), {}, {})]))
+            jobs.append((phase.merge, [Unit(MERGED)]))
     return jobs
 
 

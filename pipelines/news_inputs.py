@@ -128,7 +128,7 @@ def earlier_units(previous: Sequence[str]) -> Iterator[Unit]:
     except UsageError as error:
         raise UsageError(str(error).replace("--input", "--previous")) from error
     for number, shard in enumerate(shards):
-        yield Unit(number, (shard,), {}, {})
+        yield Unit(number, (shard,))
 
 
 def library_versions() -> dict[str, str]:

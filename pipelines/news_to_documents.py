@@ -49,31 +49,20 @@ class Options(CommonOptions):
     input: tuple[str, ...] = ()
     """Not asked for: there are ``sites``, ``warc`` and ``html``."""
     sites: Path | None = option(
-        None,
-        type=Path,
-        metavar="FILE",
-        help="sites (TOML, see docs/news.md) that are crawled first, politely",
+        None, metavar="FILE", help="sites (TOML, see docs/news.md) that are crawled first, politely"
     )
     archive: Path | None = option(
         None,
-        type=Path,
         metavar="DIR",
         help="what the crawl keeps; fetched once, never again (default: OUTPUT-crawl)",
     )
     allow_private: bool = option(
-        default=False,
-        action="store_true",
-        help="crawl addresses of private networks and of this machine, too",
+        default=False, help="crawl addresses of private networks and of this machine, too"
     )
-    warc: tuple[str, ...] = option(
-        (), nargs="+", action="extend", metavar="PATTERN", help="web archives: WARC or ARC"
-    )
-    html: tuple[str, ...] = option(
-        (), nargs="+", action="extend", metavar="PATTERN", help="saved pages, packed or not"
-    )
+    warc: tuple[str, ...] = option((), metavar="PATTERN", help="web archives: WARC or ARC")
+    html: tuple[str, ...] = option((), metavar="PATTERN", help="saved pages, packed or not")
     urls: Path | None = option(
         None,
-        type=Path,
         metavar="FILE",
         help="table (TSV) of saved pages: file, url, date (when it was fetched), more to keep",
     )
@@ -85,39 +74,27 @@ class Options(CommonOptions):
     lang: tuple[str, ...] = option(
         (), nargs="+", metavar="TAG", help="languages that are kept: de da zh … (default: all)"
     )
-    min_characters: int = option(
-        200, type=int, metavar="N", help="a shorter article is left out (default: 200)"
-    )
+    min_characters: int = option(200, help="a shorter article is left out (default: 200)")
     max_non_letters: float = option(
-        0.25, type=float, metavar="SHARE", help="of digits and symbols (default: 0.25)"
+        0.25, metavar="SHARE", help="of digits and symbols (default: 0.25)"
     )
     max_links: float = option(
-        0.5, type=float, metavar="SHARE", help="of text in links; beyond, it is a list (0.5)"
+        0.5, metavar="SHARE", help="of text in links; beyond, it is a list (0.5)"
     )
     stub_characters: int = option(
         1_500,
-        type=int,
-        metavar="N",
         help="a page that says that it is not free is left out if it is shorter (1500; 0: never)",
     )
     boilerplate_pages: int = option(
-        5,
-        type=int,
-        metavar="N",
-        help="a paragraph on so many pages of a site is no text (default: 5; 0: never)",
+        5, help="a paragraph on so many pages of a site is no text (default: 5; 0: never)"
     )
     near_doubles: float = option(
         0.8,
-        type=float,
         metavar="JACCARD",
         help="from which on two articles say the same (default: 0.8; above 1: exact ones only)",
     )
     previous: tuple[str, ...] = option(
-        (),
-        nargs="+",
-        action="extend",
-        metavar="DIR",
-        help="datasets of documents whose articles are not taken again",
+        (), metavar="DIR", help="datasets of documents whose articles are not taken again"
     )
     reserved: str = option(
         "drop",
@@ -126,11 +103,9 @@ class Options(CommonOptions):
     )
     license: str | None = option(None, metavar="SPDX", help="of pages that do not say")
     max_page_size: float = option(
-        10.0, type=float, metavar="MB", help="a larger page is rejected (default: 10)"
+        10.0, metavar="MB", help="a larger page is rejected (default: 10)"
     )
-    max_seconds: float = option(
-        10.0, type=float, metavar="S", help="of the processor for a page (default: 10)"
-    )
+    max_seconds: float = option(10.0, metavar="S", help="of the processor for a page (default: 10)")
 
     @property
     def max_page_bytes(self) -> int:
@@ -150,7 +125,7 @@ def plan(options: Options) -> Plan:
     else:
         patterns = archives_of(options)
         units = list(archive_units(patterns, options, range_bytes=RANGE_BYTES))
-    plain = tuple(Unit(unit.number, (), {}, {}) for unit in units)
+    plain = tuple(Unit(unit.number) for unit in units)
     more = {
         "limit": options.limit,
         "exclude": list(options.exclude),
@@ -173,10 +148,10 @@ def _later_stages(units: tuple[Unit, ...], options: Options) -> tuple[Stage, ...
     earlier = tuple(earlier_units(options.previous))
     shards = tuple(file for unit in earlier for file in unit.inputs)
     return (
-        Stage("count", (Unit(0, (), {}, {}),), {"boilerplate": "news_boilerplate"}),
+        Stage("count", (Unit(0),), {"boilerplate": "news_boilerplate"}),
         Stage("clean", units, CLEANED),
         Stage("look_back", earlier, {"previous": "news_signatures"}),
-        Stage("compare", (Unit(0, shards, {}, {}),), {"doubles": "news_doubles"}),
+        Stage("compare", (Unit(0, shards),), {"doubles": "news_doubles"}),
     )
 
 

@@ -5,7 +5,6 @@ for them only when there is an option that the pipeline itself does not know.
 """
 
 import argparse
-import dataclasses
 import logging
 import re
 import sys
@@ -13,18 +12,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
+from corpora.document import ORIGINS
 from corpora.errors import UsageError
-from corpora.system.arguments import ArgumentParser
+from corpora.system.arguments import add_options, make_parser, option, values_of
+
+__all__ = ["CommonOptions", "option", "origins_of", "parse_options"]
 
 T = TypeVar("T", bound="CommonOptions")
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # a Path has one slash where gs:// has two
-
-
-def option(default: Any = dataclasses.MISSING, *, help: str, **settings: Any) -> Any:
-    """Declare a field of ``Options``; ``settings`` go to ``argparse``."""
-    return dataclasses.field(default=default, metadata={"help": help, **settings})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,32 +29,22 @@ class CommonOptions:
     """What every pipeline asks for."""
 
     input: tuple[str, ...] = option(
-        nargs="+",
-        action="extend",
-        metavar="PATTERN",
-        help="files, folders or patterns (quote these)",
+        metavar="PATTERN", help="files, folders or patterns (quote these)"
     )
-    output: Path = option(type=Path, metavar="DIR", help="the folder that is made")
+    output: Path = option(metavar="DIR", help="the folder that is made")
     exclude: tuple[str, ...] = option(
-        (),
-        nargs="+",
-        action="extend",
-        metavar="PATTERN",
-        help="inputs to leave out, by relative name",
+        (), metavar="PATTERN", help="inputs to leave out, by relative name"
     )
-    limit: int | None = option(None, type=int, metavar="N", help="only the first N inputs")
-    workers: int = option(1, type=int, metavar="N", help="processes (default: 1)")
+    limit: int | None = option(None, help="only the first N inputs")
+    workers: int = option(1, help="processes (default: 1)")
     max_reject_rate: float = option(
         0.01,
-        type=float,
         metavar="SHARE",
         help="stop when more than this share of the records, and more than ten, are rejected "
         "(default: 0.01)",
     )
     show_graph: bool = option(
-        False,  # noqa: FBT003 - the default of a flag
-        action="store_true",
-        help="print the graph of transforms as Mermaid, and run nothing",
+        default=False, help="print the graph of transforms as Mermaid, and run nothing"
     )
     beam: tuple[str, ...] = ()
     """Options that are Beam's."""
@@ -83,32 +70,28 @@ class CommonOptions:
 
 def parse_options(kind: type[T], argv: Sequence[str] | None, *, name: str, about: str) -> T:
     """Read the command line into ``kind``; ends the process with status 2 where it is wrong."""
-    description, _, epilog = about.partition("\n\n")
-    parser = ArgumentParser(
-        prog=f"python -m {name}",
-        description=description,
-        epilog=epilog,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    for field in dataclasses.fields(kind):
-        if field.metadata:
-            _add(parser, field)
-    given = sys.argv[1:] if argv is None else argv
-    values, unknown = parser.parse_known_args(given)
-    settings: dict[str, Any] = {
-        key: tuple(value) if isinstance(value, list) else value
-        for key, value in vars(values).items()
-        if value is not None  # the field's own default stands
-    }
+    parser = make_parser(name, about)
+    add_options(parser, kind)
+    values, unknown = parser.parse_known_args(sys.argv[1:] if argv is None else argv)
     try:
         if not find_spec("apache_beam"):
             raise UsageError("Apache Beam is not installed: pip install 'onoma[pipelines]'.")
-        options = kind(**settings, beam=_beam_options(unknown))
+        options = kind(**values_of(values), beam=_beam_options(unknown))
         _check_runner(options)
         return options
     except UsageError as error:
         parser.error(str(error))
+
+
+def origins_of(words: Sequence[str]) -> list[str]:
+    """The origins that are named, sorted; several may stand in one word, with commas between.
+
+    Raises ``UsageError`` for one that there is not.
+    """
+    origins = {origin for word in words for origin in word.split(",")}
+    if unknown := sorted(origins - ORIGINS):
+        raise UsageError(f"--origins {', '.join(unknown)}: there are {', '.join(sorted(ORIGINS))}.")
+    return sorted(origins)
 
 
 def _check_runner(options: CommonOptions) -> None:
@@ -120,11 +103,6 @@ def _check_runner(options: CommonOptions) -> None:
             f"{' '.join(options.beam)}: of Beam, which runs nothing without a --runner "
             "(PortableRunner, FlinkRunner …)"
         )
-
-
-def _add(parser: argparse.ArgumentParser, field: "dataclasses.Field[Any]") -> None:
-    required = field.default is dataclasses.MISSING
-    parser.add_argument(f"--{field.name.replace('_', '-')}", required=required, **field.metadata)
 
 
 def _beam_options(unknown: Sequence[str]) -> tuple[str, ...]:

@@ -39,7 +39,7 @@ def _graphs(phases: Sequence[Phase]) -> Iterator[tuple[str, Graph]]:
 def _steps(graph: Graph, options: CommonOptions, run: Run) -> list[str]:
     """The names of the steps of a graph, in order."""
     p: Any = beam.Pipeline(options=PipelineOptions(["--runner=FnApiRunner"]))
-    units = p | "units" >> beam.Create([Unit(0, (), {}, {})], reshuffle=False)
+    units = p | "units" >> beam.Create([Unit(0)], reshuffle=False)
     graph(units, options, run)
     [root] = p.transforms_stack
     return [str(part.full_label) for part in root.parts]

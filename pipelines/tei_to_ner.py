@@ -48,12 +48,12 @@ class Options(CommonOptions):
         "80/10/10", metavar="A/B/C", help="train/dev/test by hash (default: 80/10/10)"
     )
     split_file: Path | None = option(
-        None, type=Path, metavar="FILE", help="lines 'document TAB split' instead of --ratios"
+        None, metavar="FILE", help="lines 'document TAB split' instead of --ratios"
     )
-    seed: int = option(1, type=int, metavar="N", help="of the split (default: 1)")
+    seed: int = option(1, help="of the split (default: 1)")
     nested: Nested = option("outer", choices=NESTED, help="which of nested names are tagged")
     max_file_size: float = option(
-        50.0, type=float, metavar="MB", help="a larger file is rejected (default: 50)"
+        50.0, metavar="MB", help="a larger file is rejected (default: 50)"
     )
 
     @property

@@ -21,7 +21,16 @@ from typing import Any
 
 from corpora.document import Rejected
 from corpora.errors import UsageError
-from corpora.runs.plan import InputFile, Plan, Stage, Unit, describe_files, find_inputs, make_units
+from corpora.runs.plan import (
+    InputFile,
+    Plan,
+    Stage,
+    Unit,
+    describe_files,
+    find_inputs,
+    make_units,
+    units_without_input,
+)
 from corpora.text.characters import Normalization
 from pipelines.graph import Phase, Run
 from pipelines.options import CommonOptions, option
@@ -58,9 +67,7 @@ class Options(CommonOptions):
         metavar="REGEX",
         help="all files are plain text, and a document begins with each line where this is found",
     )
-    split_blank: int | None = option(
-        None, type=int, metavar="N", help="… after N or more blank lines; 0: with each line"
-    )
+    split_blank: int | None = option(None, help="… after N or more blank lines; 0: with each line")
     paragraphs: str = option(
         "auto",
         choices=("auto", "line", "blank"),
@@ -75,16 +82,12 @@ class Options(CommonOptions):
     )
     field: tuple[str, ...] = option(
         (),
-        nargs="+",
-        action="extend",
         metavar="COLUMN=FIELD",
         help="all files are JSON Lines: text=body id=key title= lang= url= timestamp= license= … "
         "(default: fields with these names)",
     )
     metadata: tuple[str, ...] = option(
         (),
-        nargs="+",
-        action="extend",
         metavar="FIELD",
         help="fields of JSON Lines, or attributes of <doc …>, to keep; '*' for all others",
     )
@@ -93,16 +96,10 @@ class Options(CommonOptions):
     )
     license: str | None = option(None, metavar="SPDX", help="of the texts that do not say")
     max_file_size: float = option(
-        10_000.0,
-        type=float,
-        metavar="MB",
-        help="a file that is larger, unpacked, is rejected (default: 10000)",
+        10_000.0, metavar="MB", help="a file that is larger, unpacked, is rejected (default: 10000)"
     )
     max_characters: int = option(
-        50_000_000,
-        type=int,
-        metavar="N",
-        help="a document that is longer is rejected (default: 50000000)",
+        50_000_000, help="a document that is longer is rejected (default: 50000000)"
     )
 
 
@@ -119,7 +116,7 @@ def plan(options: Options) -> Plan:
         pipeline="text_to_documents",
         datasets=DATASETS,
         parameters=settings | {"limit": options.limit, "exclude": list(options.exclude)},
-        units=tuple(Unit(number, (), {}, {}) for number in range(len(units))),
+        units=units_without_input(len(units)),
         stages=(Stage("read", tuple(units), FOUND),),
     )
 

@@ -27,6 +27,7 @@ from corpora.runs.plan import (
     describe_file,
     describe_files,
     find_inputs,
+    units_without_input,
 )
 from corpora.system.expat_version import warn_of_old_expat
 from pipelines.graph import Phase, Run
@@ -80,13 +81,11 @@ class Options(CommonOptions):
     )
     reuse: Path | None = option(
         None,
-        type=Path,
         metavar="DIR",
         help="an earlier run: pages that are as they were then are not read again",
     )
     abbreviations: Path | None = option(
         None,
-        type=Path,
         metavar="FILE",
         help="a table of the language's abbreviations (TOML), in place of ours or a learned one",
     )
@@ -94,11 +93,10 @@ class Options(CommonOptions):
     lang: str | None = option(None, metavar="TAG", help="da …, if not as the dump says")
     license: str | None = option(None, metavar="SPDX", help="if not that of Wikipedia")
     max_page_size: float = option(
-        50.0, type=float, metavar="MB", help="a larger page is rejected (default: 50)"
+        50.0, metavar="MB", help="a larger page is rejected (default: 50)"
     )
     allow_truncated: bool = option(
-        False,  # noqa: FBT003 - the default of a flag
-        action="store_true",
+        default=False,
         help="read a dump that ends too early as far as it goes",
     )
 
@@ -161,7 +159,7 @@ def plan(options: Options) -> Plan:
         pipeline="wikipedia_to_documents",
         datasets=DATASETS,
         parameters=settings | {"limit": options.limit, "exclude": list(options.exclude)},
-        units=tuple(Unit(number, (), {}, {}) for number in range(len(parts))),
+        units=units_without_input(len(parts)),
         auxiliary=tables,
         stages=(Stage("extract", extract_units, FOUND),),
     )

@@ -7,24 +7,20 @@ Exit status 3: a measure moved further than it may. What may be is documents (or
 are) -10 %, links_per_page -20 %, rejected x3, unless --fail-if says otherwise.
 """
 
-import argparse
-import io
-import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from corpora.errors import CorpusError, UsageError
-from corpora.system.arguments import ArgumentParser
+from corpora.system.arguments import execute, option, parse
 
 if TYPE_CHECKING:
     from corpora.diff.comparison import Comparison
     from corpora.diff.limits import Limit
 
 N_EXAMPLES = 20
-TOO_FAR = 3
-"""Exit status."""
 LEFT_OUT = "reuse"
 """A dataset of hashes of pages, from which the next run sees what changed; nothing for people."""
 
@@ -67,103 +63,64 @@ def _datasets(folder: Path) -> list[str]:
     return inside
 
 
-def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-    description, _, epilog = (__doc__ or "").partition("\n\n")
-    parser = ArgumentParser(
-        prog="python -m corpora.diff",
-        description=description,
-        epilog=epilog,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    add = parser.add_argument
-    add("old", type=Path, help="a dataset, or a folder with datasets")
-    add("new", type=Path, help="another version of it")
-    add("--html", type=Path, metavar="FILE", help="write a page")
-    add("--json", type=Path, metavar="FILE", help="write all values")
-    add(
-        "--fail-if",
-        nargs="+",
-        action="extend",
-        default=[],
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What is compared, and what is written."""
+
+    old: Path = option(positional=True, help="a dataset, or a folder with datasets")
+    new: Path = option(positional=True, help="another version of it")
+    html: Path | None = option(None, metavar="FILE", help="write a page")
+    json: Path | None = option(None, metavar="FILE", help="write all values")
+    fail_if: tuple[str, ...] = option(
+        (),
         metavar="MEASURE=LIMIT",
         help="as documents=-10%% labels.PER=+50%% rejected=x3 links_per_page=off",
     )
-    add(
-        "--examples",
-        type=int,
-        default=N_EXAMPLES,
-        metavar="N",
-        help=f"rows that are listed of each sort (default: {N_EXAMPLES})",
+    examples: int = option(
+        N_EXAMPLES, help=f"rows that are listed of each sort (default: {N_EXAMPLES})"
     )
-    return parser.parse_args(argv)
+
+
+class TooFarError(CorpusError):
+    """A measure moved further than it may."""
+
+    exit_status = 3
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Compare; returns the exit status."""
-    arguments = _arguments(argv)
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
-    try:
-        found = _run(arguments)
-    except UsageError as error:
-        return _fail(str(error), status=2)
-    except CorpusError as error:
-        return _fail(str(error), status=1)
-    except OSError as error:
-        return _fail(f"{error.filename or arguments.new}: {error.strerror or error}.", status=1)
-    except KeyboardInterrupt:
-        return _fail("interrupted.", status=130)
-    exceeded = [f"{of.name}: {why}" for of in found for why in of.exceeded]
-    if exceeded:
-        return _fail(
-            f"{arguments.new}: moved too far. {'. '.join(exceeded)}. Look at the comparison; allow "
-            "more with --fail-if MEASURE=LIMIT, or MEASURE=off.",
-            status=TOO_FAR,
-        )
-    return 0
+    options = parse(Options, argv, name="corpora.diff", about=__doc__)
+    return execute(lambda: _run(options), path=options.new)
 
 
-def _run(arguments: argparse.Namespace) -> list["Comparison"]:
-    """Compare, and write what is asked for."""
+def _run(options: Options) -> Iterator[str]:
+    """Compare, and write what is asked for; gives the lines of the comparison."""
     from corpora.datasets.shards import write_text
     from corpora.diff.limits import Limit
-    from corpora.diff.page import to_html
-    from corpora.diff.report import to_json, to_words
+    from corpora.diff.report import to_html, to_json, to_words
 
-    if arguments.examples < 0:
+    if options.examples < 0:
         raise UsageError("--examples: must not be negative.")
-    given = [Limit.parse(text) for text in arguments.fail_if]
-    found = compare_all(arguments.old, arguments.new, given=given, n_examples=arguments.examples)
-    if arguments.html:
-        page = to_html(found, old=arguments.old.resolve().name, new=arguments.new.resolve().name)
-        write_text(arguments.html, [page])
-    if arguments.json:
-        write_text(arguments.json, [to_json(found)])
-    _write(to_words(found))
-    _write(f"{name}: only in {arguments.new}" for name in _added(arguments.old, arguments.new))
-    return found
+    old, new = options.old, options.new
+    given = [Limit.parse(text) for text in options.fail_if]
+    found = compare_all(old, new, given=given, n_examples=options.examples)
+    if options.html:
+        write_text(options.html, [to_html(found, old=old.resolve().name, new=new.resolve().name)])
+    if options.json:
+        write_text(options.json, [to_json(found)])
+    yield from to_words(found)
+    yield from (f"{name}: only in {new}" for name in _added(old, new))
+    if exceeded := [f"{of.name}: {why}" for of in found for why in of.exceeded]:
+        raise TooFarError(
+            f"{new}: moved too far. {'. '.join(exceeded)}. Look at the comparison; allow more with "
+            "--fail-if MEASURE=LIMIT, or MEASURE=off."
+        )
 
 
 def _added(old: Path, new: Path) -> list[str]:
     """The datasets of a run that the old one has not: nothing to compare them with."""
     known = _datasets(old)
     return [] if "" in known else [name for name in _datasets(new) if name not in known]
-
-
-def _write(lines: Iterable[str]) -> None:
-    try:
-        for line in lines:
-            sys.stdout.write(f"{line}\n")
-        sys.stdout.flush()
-    except BrokenPipeError:  # whoever reads has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _fail(message: str, *, status: int) -> int:
-    sys.stderr.write(f"error: {message}\n")
-    return status
 
 
 if __name__ == "__main__":

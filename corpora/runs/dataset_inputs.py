@@ -7,7 +7,7 @@ from pathlib import Path
 
 from corpora.datasets.shards import open_dataset
 from corpora.errors import DamagedDatasetError, UsageError
-from corpora.runs.plan import InputFile, describe_files, find_inputs
+from corpora.runs.plan import InputFile, describe_file, describe_files, find_inputs
 
 
 def find_shards(
@@ -32,6 +32,12 @@ def find_shards(
                 "it again: it makes what is damaged anew."
             )
     return files
+
+
+def describe_shards(folder: Path, schema: str, *, prefix: str) -> dict[str, InputFile]:
+    """Describe the shards of a dataset as auxiliary files, whose names begin with ``prefix``."""
+    names = [shard.name for shard in open_dataset(folder, schema).shards]
+    return {prefix + name: describe_file(prefix + name, folder / name) for name in names}
 
 
 def _folders(patterns: Sequence[str], *, inside: str) -> list[Path]:

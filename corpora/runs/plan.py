@@ -67,9 +67,9 @@ class Unit:
     """A piece of work that makes one shard of each dataset."""
 
     number: int
-    inputs: tuple[InputFile, ...]
-    auxiliary: Mapping[str, InputFile]
-    settings: Mapping[str, Any]
+    inputs: tuple[InputFile, ...] = ()
+    auxiliary: Mapping[str, InputFile] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
     """What the pipeline needs to know to do it: plain JSON values."""
     part: Mapping[str, Any] = field(default_factory=dict)
     """Which part of its inputs it takes, where it does not take them whole: plain JSON values."""
@@ -94,6 +94,21 @@ class Unit:
             values["settings"],
             values["part"],
         )
+
+
+def unit_for_each(files: Iterable[InputFile]) -> tuple[Unit, ...]:
+    """Make a unit of each file."""
+    return tuple(Unit(number, (file,)) for number, file in enumerate(files))
+
+
+def units_without_input(n: int) -> tuple[Unit, ...]:
+    """Make units that are told apart by their numbers alone: partitions of what is merged."""
+    return tuple(map(Unit, range(n)))
+
+
+def named(prefix: str, files: Mapping[str, InputFile]) -> list[InputFile]:
+    """Give the auxiliary files whose names begin with a prefix."""
+    return [file for name, file in files.items() if name.startswith(prefix)]
 
 
 def shard_name(number: int) -> str:

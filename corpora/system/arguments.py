@@ -1,11 +1,27 @@
-"""What all commands ask of their arguments."""
+"""Command lines: a frozen dataclass is the table of options, ``parse`` reads it, ``execute`` runs.
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    dataset: Path = option(positional=True, help="what is read")
+    limit: int | None = option(None, help="rows (default: all)", at_least=1)
+
+options = parse(Options, argv, name="corpora.example", about=__doc__)
+"""
 
 import argparse
+import dataclasses
+import io
+import os
 import sys
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
-from corpora.errors import UsageError
+from corpora.errors import CorpusError, UsageError
 from corpora.system.files import check_utf8
+
+T = TypeVar("T")
 
 
 class ArgumentParser(argparse.ArgumentParser):
@@ -19,3 +35,133 @@ class ArgumentParser(argparse.ArgumentParser):
         except UsageError as error:
             self.error(str(error))
         return found
+
+
+def option(
+    default: Any = dataclasses.MISSING,
+    *,
+    help: str,
+    positional: bool = False,
+    group: str = "",
+    one_of: str = "",
+    at_least: int | None = None,
+    **settings: Any,
+) -> Any:
+    """Declare a field of a table of options; one without a default is required.
+
+    Its type says how it is read: ``int``, ``float``, ``Path``, ``bool`` (a flag), ``Literal``
+    (choices), ``tuple`` (one or more); ``settings`` go to ``argparse``, and come before that.
+    ``group`` is a heading of the help. Of the options with the same ``one_of``, exactly one must be
+    given. ``at_least`` is a bound that ``check`` looks at.
+    """
+    of = {"positional": positional, "group": group, "one_of": one_of, "at_least": at_least}
+    return dataclasses.field(default=default, metadata=of | {"settings": {"help": help} | settings})
+
+
+def make_parser(name: str, about: str) -> ArgumentParser:
+    """Make the parser of ``python -m NAME``; what follows the first paragraph stands at the end."""
+    description, _, epilog = about.partition("\n\n")
+    return ArgumentParser(
+        prog=f"python -m {name}",
+        description=description,
+        epilog=epilog,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+
+
+def add_options(parser: argparse.ArgumentParser, kind: type[Any]) -> None:
+    """Add the fields of a table of options to a parser."""
+    hints = get_type_hints(kind)
+    groups: dict[str, Any] = {"": parser}
+    for field in _options(kind):
+        title, one_of = field.metadata["group"], field.metadata["one_of"]
+        if title not in groups:
+            groups[title] = parser.add_argument_group(title)
+        if one_of and one_of not in groups:
+            groups[one_of] = groups[title].add_mutually_exclusive_group(required=True)
+        is_positional = field.metadata["positional"]
+        own = _settings_for(hints[field.name], field.metadata["settings"])
+        if field.default is dataclasses.MISSING and not is_positional and not one_of:
+            own["required"] = True
+        name = field.name if is_positional else f"--{field.name.replace('_', '-')}"
+        groups[one_of or title].add_argument(name, **own)
+
+
+def _settings_for(kind: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+    """What ``argparse`` must know of values of a type, beside what is given."""
+    if get_origin(kind) is UnionType:
+        [kind] = set(get_args(kind)) - {NoneType}
+    inferred: dict[str, Any] = {}
+    if get_origin(kind) is tuple:
+        [kind, _] = get_args(kind)
+        inferred = {} if "nargs" in given else {"nargs": "+", "action": "extend"}
+    if get_origin(kind) is Literal:
+        inferred["choices"] = get_args(kind)
+    elif kind is bool:
+        inferred["action"] = "store_true"
+    elif kind is int:
+        inferred |= {"type": int, "metavar": "N"}
+    elif kind in {float, Path}:
+        inferred["type"] = kind
+    return {**inferred, **given}
+
+
+def _options(kind: Any) -> list["dataclasses.Field[Any]"]:
+    return [field for field in dataclasses.fields(kind) if field.metadata]
+
+
+def values_of(namespace: argparse.Namespace) -> dict[str, Any]:
+    """Give what was parsed; what was not given is left to the default of its field."""
+    return {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in vars(namespace).items()
+        if value is not None
+    }
+
+
+def parse(kind: type[T], argv: Sequence[str] | None, *, name: str, about: str) -> T:
+    """Read a command line; ends the process with status 2 where it is wrong."""
+    parser = make_parser(name, about)
+    add_options(parser, kind)
+    return kind(**values_of(parser.parse_args(argv)))
+
+
+def check(options: Any) -> None:
+    """Raise ``UsageError`` for a number below the bound of its option."""
+    for field in _options(options):
+        value, least = getattr(options, field.name), field.metadata["at_least"]
+        if value is not None and least is not None and value < least:
+            name = field.name.replace("_", "-")
+            raise UsageError(f"--{name} {value}: must be at least {least}.")
+
+
+def execute(
+    command: Callable[[], Iterable[str]], *, path: Path, interrupted: str = "interrupted."
+) -> int:
+    """Do a command and write its lines; returns the exit status, after the message of an error.
+
+    That of a ``CorpusError``; 1 for ``OSError`` (of ``path``, if it names no file), 130 for Ctrl-C.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    try:
+        for line in command():
+            sys.stdout.write(f"{line}\n")
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever reads has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except CorpusError as error:
+        return fail(str(error), status=error.exit_status)
+    except OSError as error:
+        return fail(f"{error.filename or path}: {error.strerror or error}.", status=1)
+    except KeyboardInterrupt:
+        return fail(interrupted, status=130)
+    return 0
+
+
+def fail(message: str, *, status: int) -> int:
+    """Write a message of an error; returns the exit status."""
+    sys.stderr.write(f"error: {message}\n")
+    return status

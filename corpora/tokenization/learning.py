@@ -20,8 +20,6 @@ from corpora.tokenization.subwords import cut_all
 from corpora.tokenization.tokenizers import MAX_WORD, PREFIX, SPECIALS, UNK, Tokenizer, wordpiece
 from corpora.tokenization.word_counts import N_CODES, CharacterCounts, Ints, WordTable
 
-MIN_SIZE = 256
-"""So that special pieces, letters and digits have room, as first and as other characters."""
 N_LISTED = 50
 """Unknown characters that the report names."""
 _ALWAYS = "0123456789abcdefghijklmnopqrstuvwxyz"

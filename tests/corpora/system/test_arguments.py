@@ -1,0 +1,63 @@
+"""Command lines as tables: what a type means, what is refused, and how a command ends."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from corpora.errors import CorpusError, UsageError
+from corpora.system.arguments import check, execute, option, parse
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    source: Path = option(positional=True, help="what is read")
+    names: tuple[str, ...] = option((), help="some")
+    form: Literal["a", "b"] = option("a", help="one of two")
+    n: int | None = option(None, help="how many", at_least=1)
+    is_dry: bool = option(default=False, help="only say so")
+    this: str | None = option(None, help="either", one_of="what", group="Either")
+    that: str | None = option(None, help="or", one_of="what", group="Either")
+
+
+def read(*argv):
+    return parse(Options, ["x", *argv], name="corpora.example", about="What.\n\nexample")
+
+
+def test_types_say_how_options_are_read():
+    found = read("--names", "p", "q", "--names", "r", "--is-dry", "--n", "3", "--that", "t")
+
+    expected = Options(source=Path("x"), names=("p", "q", "r"), is_dry=True, n=3, that="t")
+    assert found == expected
+
+
+@pytest.mark.parametrize(
+    "argv", [["--form", "c", "--this", "t"], [], ["--this", "t", "--that", "t"], ["--na", "p"]]
+)
+def test_what_is_no_option_ends_with_status_2(argv):
+    with pytest.raises(SystemExit, match="2"):
+        read(*argv)
+
+
+def test_number_below_its_bound_is_refused():
+    with pytest.raises(UsageError, match="--n 0: must be at least 1"):
+        check(read("--n", "0", "--this", "t"))
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "message"),
+    [
+        (CorpusError("a: b. Do c."), 1, "error: a: b. Do c.\n"),
+        (UsageError("a: b. Do c."), 2, "error: a: b. Do c.\n"),
+        (OSError(28, "No space left"), 1, "error: out: No space left.\n"),
+        (KeyboardInterrupt(), 130, "error: interrupted.\n"),
+    ],
+)
+def test_error_of_a_command_is_a_message_and_an_exit_status(error, status, message, capsys):
+    def command():
+        yield "begun"
+        raise error
+
+    assert execute(command, path=Path("out")) == status
+    assert capsys.readouterr() == ("begun\n", message)
