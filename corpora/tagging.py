@@ -1,7 +1,7 @@
 """Spans of tokens to tags, one for each token, and back.
 
-IOB2: ``B-x`` opens a span of class ``x``, ``I-x`` goes on with it, ``O`` is outside. Every span
-opens with ``B-``, so two spans that touch stay two.
+IOB2: ``B-x`` opens a span of class ``x``, ``I-x`` continues it, ``O`` is outside. Every span opens
+with ``B-``, so two adjacent spans stay two.
 """
 
 import re
@@ -37,7 +37,7 @@ def to_iob2(spans: Sequence[TokenSpan], n_tokens: int) -> tuple[str, ...]:
 def from_iob2(tags: Sequence[str], *, strict: bool = True) -> list[TokenSpan]:
     """Read the spans off the tags, in order.
 
-    ``I-x`` that does not go on with a span of class ``x`` is no part of any span. With
+    An orphan ``I-x``, which continues no span of class ``x``, is no part of any span. With
     ``strict=False`` it opens one, as the ``conlleval`` script reads it. Raises
     ``InvalidDocumentError`` for what is no IOB2 tag.
     """
@@ -60,22 +60,3 @@ def from_iob2(tags: Sequence[str], *, strict: bool = True) -> list[TokenSpan]:
     if label is not None:
         spans.append(TokenSpan(start=start, end=len(tags), label=label))
     return spans
-
-
-def count_stray(tags: Sequence[str]) -> int:
-    """Count the ``I-x`` that come after neither ``B-x`` nor ``I-x``: IOB2 forbids them."""
-    before = ("O", *tags)
-    return sum(
-        tag[0] == "I" and previous[1:] != tag[1:]
-        for previous, tag in zip(before, tags, strict=False)
-    )
-
-
-def join_touching(spans: Sequence[TokenSpan]) -> list[TokenSpan]:
-    """Make one span of each maximal run of touching spans of one class; ``spans`` are in order."""
-    joined: list[TokenSpan] = []
-    for span in spans:
-        if joined and (joined[-1].end, joined[-1].label) == (span.start, span.label):
-            span = TokenSpan(start=joined.pop().start, end=span.end, label=span.label)  # noqa: PLW2901
-        joined.append(span)
-    return joined

@@ -7,7 +7,7 @@ Examples:
 """
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import islice
@@ -32,7 +32,6 @@ from pipelines.options import CommonOptions, option
 from pipelines.run import run
 
 if TYPE_CHECKING:
-    from corpora.ner.columns import SentenceColumns
     from corpora.ner.layout import Layout
 
 ABOUT = __doc__
@@ -216,39 +215,21 @@ def write_side_files(build: Build) -> None:
         return
     health = examine_columns(_columns_by_split(build))
     notes = _notes(build)
-    write_json(build.side / "card.json", to_json(health) | {"run": notes})
+    write_json(build.side / "card.json", {**to_json(health), "run": notes})
     card = to_markdown(health, title=_title(build), notes=notes)
     write_text(build.side / "card.md", [with_sources(card, sources)])
 
 
 def _columns_by_split(build: Build) -> dict[str, Any]:
     """Open the sentences of each split that has a file, as often as is asked."""
+    from corpora.ner.columns import columns_of_split
+
     shards: dict[str, list[Path]] = {split: [] for split in SPLITS}
     for unit, path in zip(build.plan.units, build.shard_paths(""), strict=True):
         own = build.plan.parameters["splits"][unit.inputs[0].name]
         for split in SPLITS if own == CUT else (own,):
             shards[split].append(path)
-    return {split: partial(_columns, paths, split) for split, paths in shards.items() if paths}
-
-
-def _columns(shards: Iterable[Path], split: str) -> "Iterator[SentenceColumns]":
-    from corpora.ner.columns import ahead
-
-    return ahead(_read_columns(shards, split))
-
-
-def _read_columns(shards: Iterable[Path], split: str) -> "Iterator[SentenceColumns]":
-    import pyarrow.compute as pc
-
-    from corpora.datasets.schemas import SCHEMAS
-    from corpora.datasets.shards import read_batches
-    from corpora.ner.columns import SentenceColumns
-
-    for path in shards:
-        for batch in read_batches(path, SCHEMAS["ner"], columns=("split", "tokens", "tags")):
-            is_own = pc.equal(batch.column("split"), split)
-            all_are = pc.all(is_own, min_count=0).as_py()
-            yield SentenceColumns.of_batch(batch if all_are else batch.filter(is_own))
+    return {split: partial(columns_of_split, own, split) for split, own in shards.items() if own}
 
 
 def _title(build: Build) -> str:

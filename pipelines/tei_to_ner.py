@@ -6,14 +6,13 @@ Examples:
 """
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-from corpora.document import Sentence
 from corpora.errors import UsageError
 from corpora.hashing.sampling import choose_all
 from corpora.hashing.splits import SPLITS, parse_ratios, read_split_file
@@ -30,8 +29,6 @@ ABOUT = __doc__
 DATASETS = {"documents": "documents", "ner": "ner"}
 MAX_FILE_MB = 500
 """The most that ``--max-file-size`` may allow: a batch of texts holds less than 2 GiB."""
-HELD_BYTES = 32 << 20
-"""Of shards whose sentences are kept in memory for the side files; larger ones are read anew."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,49 +124,25 @@ PHASES = (Phase(graph),)
 
 def write_side_files(build: Build) -> None:
     """Write CoNLL, JSON, the splits and the card from the finished shards."""
-    from corpora.datasets.shards import write_json, write_text
+    from corpora.datasets.shards import read_tagged, write_json, write_text
     from corpora.ner.card import to_json, to_markdown
-    from corpora.ner.health import examine
+    from corpora.ner.columns import columns_of_split
+    from corpora.ner.conll import write_conll
+    from corpora.ner.health import examine_columns
     from corpora.ner.json import write_json as write_ner_json
 
     shards = build.shard_paths("ner")
-    sources = _sources(shards)
-    for split, source in sources.items():
-        with (build.side / f"{split}.conll").open("wb") as conll:
-            write_ner_json(_tee_conll(source(), conll), build.side / f"{split}.json")
+    for split in SPLITS:
+        for suffix, write in ((".conll", write_conll), (".json", write_ner_json)):
+            sentences = (s for path in shards for s in read_tagged(path, split=split) if s.tokens)
+            write(sentences, build.side / f"{split}{suffix}")
     if build.plan.parameters["split"] != "sentence":
         chosen = {name: s for unit in build.plan.units for name, s in unit.settings.items()}
         write_text(build.side / "splits.tsv", (f"{name}\t{chosen[name]}\n" for name in chosen))
-    health = examine(sources)
+    health = examine_columns({split: partial(columns_of_split, shards, split) for split in SPLITS})
     title = f"NER data from the edition {build.plan.parameters['edition_name']}"
-    write_json(build.side / "card.json", to_json(health) | {"run": _notes(build)})
+    write_json(build.side / "card.json", {**to_json(health), "run": _notes(build)})
     write_text(build.side / "card.md", [to_markdown(health, title=title, notes=_notes(build))])
-
-
-def _tee_conll(sentences: Iterable[Sentence], file: IO[bytes]) -> Iterator[Sentence]:
-    """Write sentences as CoNLL while they pass."""
-    from corpora.ner.conll import format_conll
-
-    for number, sentence in enumerate(sentences):
-        file.write(format_conll(sentence, is_first=number == 0).encode())
-        yield sentence
-
-
-def _sources(shards: Sequence[Path]) -> dict[str, Callable[[], Iterator[Sentence]]]:
-    """Open the sentences of each split as often as is asked: kept in memory where they are few."""
-    if sum(path.stat().st_size for path in shards) > HELD_BYTES:
-        return {split: partial(_sentences, shards, split) for split in SPLITS}
-    held: dict[str, list[Sentence]] = {split: [] for split in SPLITS}
-    for sentence in _sentences(shards):
-        held[sentence.split].append(sentence)
-    return {split: held[split].__iter__ for split in SPLITS}
-
-
-def _sentences(shards: Sequence[Path], split: str | None = None) -> Iterator[Sentence]:
-    """Read the sentences of a split, or of all, that have a token."""
-    from corpora.datasets.shards import read_tagged
-
-    return (s for path in shards for s in read_tagged(path, split=split) if s.tokens)
 
 
 def _notes(build: Build) -> dict[str, str]:

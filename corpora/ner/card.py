@@ -3,14 +3,17 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Any
+from typing import TypeVar
 
 from corpora.matching.sequences import Score
 
 MAX_ROWS = 10
 """Forms that the Markdown lists; the JSON has all."""
+_NOTHING = "Not measured: there is no train, or nothing beside it."
 
-NOTHING_TO_COMPARE = "Not measured: there is no train, or nothing beside it."
+
+def _ratio(part: int, whole: int) -> float:
+    return part / whole if whole else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,11 +27,11 @@ class SplitCounts:
     entities: Mapping[str, int]
     """B- tags, which is strict IOB2 spans, by class."""
     runs: Mapping[str, int]
-    """The same with touching spans of one class joined."""
-    touching: int
+    """The same with adjacent spans of one class joined."""
+    adjacent: int
     """B- tags directly after a token of the same class."""
-    stray: int
-    """I- tags that go on with nothing: illegal in IOB2."""
+    orphans: int
+    """I- tags with nothing before them: illegal in IOB2."""
     one_token: int
     """Sentences of one token."""
     longest: int
@@ -48,14 +51,14 @@ class Leak:
     """With the same tokens and the same tags."""
 
     @property
-    def share(self) -> float:
-        """Share of the sentences that are leaked."""
-        return _divide(self.leaked, self.sentences)
+    def ratio(self) -> float:
+        """Ratio of the sentences that are leaked."""
+        return _ratio(self.leaked, self.sentences)
 
     @property
-    def share_with_tags(self) -> float:
-        """Share of the sentences that are leaked with their tags."""
-        return _divide(self.leaked_with_tags, self.sentences)
+    def ratio_with_tags(self) -> float:
+        """Ratio of the sentences that are leaked with their tags."""
+        return _ratio(self.leaked_with_tags, self.sentences)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,24 +72,24 @@ class Seen:
     """… of a mention of train with the same label."""
 
     @property
-    def share(self) -> float:
-        """Share of the mentions whose form was seen."""
-        return _divide(self.seen, self.mentions)
+    def ratio(self) -> float:
+        """Ratio of the mentions whose form was seen."""
+        return _ratio(self.seen, self.mentions)
 
     @property
-    def share_with_label(self) -> float:
-        """Share of the mentions whose form was seen with their label."""
-        return _divide(self.seen_with_label, self.mentions)
+    def ratio_with_label(self) -> float:
+        """Ratio of the mentions whose form was seen with their label."""
+        return _ratio(self.seen_with_label, self.mentions)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GazetteerFloor:
-    """What is scored by looking up the mentions of train, with no model at all."""
+class Gazetteer:
+    """What the baseline scores: the mentions of train are looked up, with no model at all."""
 
     forms: int
     """Distinct forms in train."""
     threshold: float | None
-    """A form is used if it is a mention in at least this share of its occurrences in train."""
+    """A form is used if at least this ratio of its occurrences in train are mentions."""
     scores: Mapping[str, Score]
     """By split, with this threshold; with all forms where dev has no mention to choose it on."""
     scores_of_all_names: Mapping[str, Score]
@@ -139,7 +142,7 @@ class Health:
     splits: Mapping[str, SplitCounts]
     leaks: tuple[Leak, ...]
     seen: tuple[Seen, ...]
-    gazetteer: GazetteerFloor | None
+    gazetteer: Gazetteer | None
     conflicts: Conflicts
     spellings: tuple[tuple[str, ...], ...]
     """Labels that seem to be one label, written in several ways."""
@@ -154,83 +157,77 @@ class Health:
         return sorted(total, key=lambda name: (-total[name], name))
 
 
-def to_json(value: Any) -> Any:
-    """Return dataclasses as dicts of fields and properties, unrounded; tuples as lists."""
+Row = TypeVar("Row", Leak, Seen)
+
+
+def to_json(health: Health) -> dict[str, object]:
+    """Return the card as dicts of fields and properties, unrounded; tuples as lists."""
+    return {field.name: _to_json(getattr(health, field.name)) for field in fields(health)} | {
+        "classes": health.classes
+    }
+
+
+def _to_json(value: object) -> object:
     if is_dataclass(value):
         names = [field.name for field in fields(value)]
         names += [name for name, each in vars(type(value)).items() if isinstance(each, property)]
-        return {name: to_json(getattr(value, name)) for name in names}
+        return {name: _to_json(getattr(value, name)) for name in names}
     if isinstance(value, Mapping):
-        return {key: to_json(each) for key, each in value.items()}
+        return {key: _to_json(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [to_json(each) for each in value]
+        return [_to_json(each) for each in value]
     return value
 
 
 def list_findings(health: Health) -> list[str]:
     """Say what a user must know, the most important first."""
-    leaks = [leak for leak in health.leaks if leak.min_tokens == 4 and leak.leaked]
-    seen = [row for row in health.seen if row.seen]
-    return [
-        *_find_broken(health),
-        *_find_floor(health),
-        *_find_shares(leaks, "sentences of four tokens or more stand verbatim in train."),
-        *_find_contradictions(health),
-        *_find_shares(seen, "mentions are names that train has too."),
-    ]
+    return list(_findings(health))
 
 
-def _find_broken(health: Health) -> Iterator[str]:
-    for split, row in health.splits.items():
-        if not row.sentences:
-            yield f"The split {split} is empty."
-    stray = sum(row.stray for row in health.splits.values())
-    if stray:
-        yield f"Tags that are illegal in IOB2 (I- that goes on with nothing): {stray:,}."
+def _findings(health: Health) -> Iterator[str]:
+    rows = health.splits.values()
+    yield from (f"The split {n} is empty." for n, row in health.splits.items() if not row.sentences)
+    if n := sum(row.orphans for row in rows):
+        yield f"Tags that are illegal in IOB2 (I- with nothing before it): {n:,}."
     for group in health.spellings:
         yield f"The labels {', '.join(group)} seem to be one label, written in several ways."
-
-
-def _find_floor(health: Health) -> Iterator[str]:
-    scores = health.gazetteer.scores if health.gazetteer is not None else {}
+    scores = health.gazetteer.scores if health.gazetteer else {}
     for split in [split for split in _order(scores) if scores[split].gold][:1]:
         yield (
             f"Looking up the names of train scores {scores[split].f1:.3f} F1 on {split}: a model "
             "that scores below has learned nothing about new names."
         )
-
-
-def _find_shares(rows: Sequence[Any], what: str) -> Iterator[str]:
-    shares = (f"{_percent(row.share)} of the {row.split}" for row in _by_split(rows))
-    if rows:
-        yield f"{' and '.join(shares)} {what}"
-
-
-def _find_contradictions(health: Health) -> Iterator[str]:
-    if health.conflicts.sentences:
+    if leaks := [leak for leak in health.leaks if leak.min_tokens == 4 and leak.leaked]:
+        yield f"{_ratios(leaks)} sentences of four tokens or more stand verbatim in train."
+    if n := health.conflicts.sentences:
+        copies = health.conflicts.copies
+        yield f"Distinct sentences that are tagged in more than one way: {n:,} ({copies:,} copies)."
+    if n := sum(row.adjacent for row in rows):
         yield (
-            f"Distinct sentences that are tagged in more than one way: "
-            f"{health.conflicts.sentences:,} ({health.conflicts.copies:,} copies)."
+            f"Entities directly after one of the same class: {n:,}. Where one name was cut in two, "
+            "this inflates the counts."
         )
-    touching = sum(row.touching for row in health.splits.values())
-    if touching:
-        yield (
-            f"Entities directly after one of the same class: {touching:,}. Where one name was cut "
-            "in two, this inflates the counts."
-        )
+    if seen := [row for row in health.seen if row.seen]:
+        yield f"{_ratios(seen)} mentions are names that train has too."
+
+
+def _ratios(rows: Sequence[Row]) -> str:
+    return " and ".join(f"{_percent(row.ratio)} of the {row.split}" for row in _by_split(rows))
 
 
 def to_markdown(
     health: Health, *, title: str, notes: Mapping[str, str] | Sequence[str] = ()
 ) -> str:
     """Write the card; ``notes`` (source, licence, …) stand under the title."""
+    if isinstance(notes, Mapping):
+        notes = [_bullets(f"**{name}:** {note}" for name, note in notes.items())] if notes else []
     sections = [
-        [f"# {title}", *_show_notes(notes)],
+        [f"# {title}", *notes],
         ["## In short", _bullets(list_findings(health) or ["Nothing stands out."])],
         ["## Counts", *_show_counts(health)],
         ["## Leaks", *_show_leaks(health.leaks)],
         ["## Names that train has seen", *_show_seen(health.seen)],
-        ["## What a list of names scores", *_show_gazetteer(health.gazetteer)],
+        ["## What a gazetteer scores", *_show_gazetteer(health.gazetteer)],
         ["## One sentence, several taggings", *_show_conflicts(health.conflicts)],
         ["## One name, several labels", *_show_ambiguous(health.ambiguous)],
         ["## Labels and tags", *_show_tags(health)],
@@ -238,28 +235,22 @@ def to_markdown(
     return "\n\n".join(block for section in sections for block in section) + "\n"
 
 
-def _show_notes(notes: Mapping[str, str] | Sequence[str]) -> list[str]:
-    if isinstance(notes, Mapping):
-        return [_bullets(f"**{name}:** {note}" for name, note in notes.items())] if notes else []
-    return list(notes)
-
-
 def _show_counts(health: Health) -> list[str]:
     columns = _order(health.splits)
     rows = [health.splits[column] for column in columns]
     lines: list[list[object]] = []
     for name in health.classes:
-        n_entities = [row.entities.get(name, 0) for row in rows]
+        counts = [row.entities.get(name, 0) for row in rows]
         n_runs = sum(row.runs.get(name, 0) for row in rows)
-        lines.append([_code(name), sum(n_entities), *n_entities, n_runs])
+        lines.append([_code(name), sum(counts), *counts, n_runs])
     for name in ("not_tagged", "sentences", "tokens"):
-        numbers = [getattr(row, name) for row in rows]
-        lines.append([name.replace("_", " "), sum(numbers), *numbers, ""])
+        counts = [getattr(row, name) for row in rows]
+        lines.append([name.replace("_", " "), sum(counts), *counts, ""])
     about = (
-        "An entity is a `B-` tag, which is a span of strict IOB2; the last column counts touching "
+        "An entity is a `B-` tag, which is a span of strict IOB2; the last column counts adjacent "
         "spans of one class as one. *Not tagged* are tokens with the tag `O`."
     )
-    return [about, _table(["", "all", *columns, "all, touching joined"], lines)]
+    return [about, table(["", "all", *columns, "all, adjacent joined"], lines)]
 
 
 def _show_leaks(leaks: Sequence[Leak]) -> list[str]:
@@ -267,31 +258,45 @@ def _show_leaks(leaks: Sequence[Leak]) -> list[str]:
         "Sentences that stand token by token in train. A model can have learned them by heart: "
         "score the others separately. Short ones (headings, dates, greetings) recur by nature."
     )
-    head = ["split", "sentences of", "number", "in train", "share", "with the same tags", "share"]
-    rows = []
-    for leak in _by_split(leaks):
-        size = "any length" if leak.min_tokens <= 1 else f"{leak.min_tokens} tokens or more"
-        row = [leak.split, size, leak.sentences, leak.leaked, _percent(leak.share)]
-        rows.append([*row, leak.leaked_with_tags, _percent(leak.share_with_tags)])
-    return [about, _table(head, rows)] if rows else [NOTHING_TO_COMPARE]
+    head = ["split", "sentences of", "number", "in train", "ratio", "with the same tags", "ratio"]
+    rows = [
+        [
+            leak.split,
+            "any length" if leak.min_tokens <= 1 else f"{leak.min_tokens} tokens or more",
+            leak.sentences,
+            leak.leaked,
+            _percent(leak.ratio),
+            leak.leaked_with_tags,
+            _percent(leak.ratio_with_tags),
+        ]
+        for leak in _by_split(leaks)
+    ]
+    return [about, table(head, rows)] if rows else [_NOTHING]
 
 
-def _show_seen(rows: Sequence[Seen]) -> list[str]:
+def _show_seen(seen: Sequence[Seen]) -> list[str]:
     about = (
-        "Mentions whose tokens are exactly those of some mention in train. The higher the share, "
+        "Mentions whose tokens are exactly those of some mention in train. The higher the ratio, "
         "the less a score says about names that are new."
     )
-    head = ["split", "mentions", "seen in train", "share", "with the same label", "share"]
-    lines = []
-    for row in _by_split(rows):
-        shares = _percent(row.share), _percent(row.share_with_label)
-        lines.append([row.split, row.mentions, row.seen, shares[0], row.seen_with_label, shares[1]])
-    return [about, _table(head, lines)] if rows else [NOTHING_TO_COMPARE]
+    head = ["split", "mentions", "seen in train", "ratio", "with the same label", "ratio"]
+    rows = [
+        [
+            row.split,
+            row.mentions,
+            row.seen,
+            _percent(row.ratio),
+            row.seen_with_label,
+            _percent(row.ratio_with_label),
+        ]
+        for row in _by_split(seen)
+    ]
+    return [about, table(head, rows)] if rows else [_NOTHING]
 
 
-def _show_gazetteer(gazetteer: GazetteerFloor | None) -> list[str]:
+def _show_gazetteer(gazetteer: Gazetteer | None) -> list[str]:
     if gazetteer is None:
-        return [NOTHING_TO_COMPARE]
+        return [_NOTHING]
     used = {"all names": gazetteer.scores_of_all_names}
     if gazetteer.threshold is not None:
         chosen = f"names in at least {gazetteer.threshold:.2f} of their occurrences (best on dev)"
@@ -302,11 +307,11 @@ def _show_gazetteer(gazetteer: GazetteerFloor | None) -> list[str]:
         "learned nothing about new names. Scores are strict (both ends and the label), micro."
     )
     rows = [
-        [name, split, *(f"{x:.4f}" for x in (score.precision, score.recall, score.f1))]
+        [name, split, *(f"{x:.4f}" for x in (s.precision, s.recall, s.f1))]
         for name, scores in used.items()
-        for split, score in ((split, scores[split]) for split in _order(scores))
+        for split, s in ((split, scores[split]) for split in _order(scores))
     ]
-    return [about, _table(["used", "split", "precision", "recall", "F1"], rows)]
+    return [about, table(["used", "split", "precision", "recall", "F1"], rows)]
 
 
 def _show_conflicts(conflicts: Conflicts) -> list[str]:
@@ -319,7 +324,7 @@ def _show_conflicts(conflicts: Conflicts) -> list[str]:
         f"{conflicts.only_across:,} only between splits. From the sentence alone no model can "
         "tell which way was meant. For example:"
     )
-    return [about, _bullets(_show_conflict(example) for example in conflicts.examples)]
+    return [about, _bullets(map(_show_conflict, conflicts.examples))]
 
 
 def _show_conflict(conflict: Conflict) -> str:
@@ -347,23 +352,25 @@ def _show_ambiguous(forms: Sequence[AmbiguousForm]) -> list[str]:
 
 
 def _show_tags(health: Health) -> list[str]:
-    rows = [(name, health.splits[name]) for name in _order(health.splits)]
-    spellings = [", ".join(_code(label) for label in group) for group in health.spellings]
     about = (
-        "*Illegal* is an `I-` tag that goes on with nothing: strict IOB2 reads no span there. "
-        "*Touching* is a `B-` directly after a token of its class: two names side by side, or one "
-        "that was cut in two and now counts twice."
+        "*Illegal* is an orphan `I-` tag, with nothing of its class before it: strict IOB2 reads "
+        "no span there. *Adjacent* is a `B-` directly after a token of its class: two names side "
+        "by side, or one that was cut in two and now counts twice."
     )
-    head = ["split", "illegal", "touching", "sentences of one token", "tokens of the longest"]
-    lines = [[name, row.stray, row.touching, row.one_token, row.longest] for name, row in rows]
+    head = ["split", "illegal", "adjacent", "sentences of one token", "tokens of the longest"]
+    rows = [(name, health.splits[name]) for name in _order(health.splits)]
+    lines = [[name, r.orphans, r.adjacent, r.one_token, r.longest] for name, r in rows]
+    spellings = [", ".join(map(_code, group)) for group in health.spellings]
     same = f"Labels that seem to be one: {'; '.join(spellings) or 'none'}."
-    return [about, _table(head, lines), same]
+    return [about, table(head, lines), same]
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    lines = [head, ["---"] + ["---:"] * (len(head) - 1), *rows]
+def table(head: Sequence[str], rows: Iterable[Sequence[object]], *, n_words: int = 1) -> str:
+    """Write a table, whose first ``n_words`` columns are set to the left."""
+    rule = ["---"] * n_words + ["---:"] * (len(head) - n_words)
     return "\n".join(
-        "| " + " | ".join(str(cell).replace("|", r"\|") for cell in line) + " |" for line in lines
+        "| " + " | ".join(str(cell).replace("|", r"\|") for cell in line) + " |"
+        for line in (head, rule, *rows)
     )
 
 
@@ -379,19 +386,14 @@ def _code(text: str, *, limit: int = 120) -> str:
 
 def _order(splits: Iterable[str]) -> list[str]:
     """Sort as in published tables: train, test, dev, then others as they come."""
-    known = ("train", "test", "dev")
-    names = list(splits)
-    return [name for name in known if name in names] + [n for n in names if n not in known]
+    known = ["train", "test", "dev"]
+    return sorted(splits, key=lambda name: known.index(name) if name in known else len(known))
 
 
-def _by_split(rows: Sequence[Any]) -> list[Any]:
+def _by_split(rows: Sequence[Row]) -> list[Row]:
     order = _order(dict.fromkeys(row.split for row in rows))
     return sorted(rows, key=lambda row: order.index(row.split))
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
-
-
-def _divide(part: int, whole: int) -> float:
-    return part / whole if whole else 0.0
+def _percent(ratio: float) -> str:
+    return f"{100 * ratio:.1f} %"

@@ -1,6 +1,6 @@
 """Sentences as columns: their tokens in a row, a code for each tag, and where sentences begin.
 
-Shapes: N sentences, T tokens of all of them.
+Shapes: N sentences, T tokens of all of them, S spans.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -8,13 +8,19 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, islice
+from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import read_batches
 from corpora.document import Sentence
+from corpora.errors import InvalidDocumentError
+from corpora.tagging import IOB2_TAG
 
 Indices = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]
@@ -23,7 +29,7 @@ Flags = npt.NDArray[np.bool_]
 Item = TypeVar("Item")
 
 AT_ONCE = 4096
-"""Sentences that are made columns at once."""
+"""Sentences that become columns at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +45,12 @@ class Tags:
         encoded = values.dictionary_encode()
         return cls(np.asarray(encoded.indices), tuple(encoded.dictionary.to_pylist()))
 
-    def where(self, kept: Flags) -> "Tags":
-        """The tags of some of the tokens."""
+    def where(self, kept: Flags | slice) -> "Tags":
+        """Return the tags of some of the tokens."""
         return Tags(self.codes[kept], self.names)
 
     def strings(self) -> pa.StringArray:
-        """The tags themselves."""
+        """Return the tags themselves."""
         return pa.array(self.names, pa.string()).take(pa.array(self.codes))
 
 
@@ -71,33 +77,29 @@ class SentenceColumns:
     @classmethod
     def of_sentences(cls, sentences: Sequence[Sentence]) -> "SentenceColumns":
         """Put sentences behind one another."""
-        lengths = np.fromiter((len(s.tokens) for s in sentences), np.int64, len(sentences))
-        tokens, tags = (
-            pa.array(list(chain.from_iterable(rows)), pa.string())
-            for rows in ([s.tokens for s in sentences], [s.tags for s in sentences])
-        )
-        return cls(tokens, np.concatenate([[0], np.cumsum(lengths)]), tags)
+        begins = np.cumsum([0, *(len(sentence.tokens) for sentence in sentences)])
+        tokens = chain.from_iterable(sentence.tokens for sentence in sentences)
+        tags = chain.from_iterable(sentence.tags for sentence in sentences)
+        return cls(pa.array(tokens, pa.string()), begins, pa.array(tags, pa.string()))
 
     def __len__(self) -> int:
         return len(self.begins) - 1
 
-    def tokens_of(self, number: int) -> tuple[str, ...]:
-        """The tokens of a sentence."""
-        begin, end = self.begins[number], self.begins[number + 1]
-        return tuple(self.tokens[begin:end].to_pylist())
+    def tokens_of(self, index: int) -> tuple[str, ...]:
+        """Return the tokens of a sentence."""
+        return tuple(self.tokens[self.begins[index] : self.begins[index + 1]].to_pylist())
 
-    def tags_of(self, number: int) -> tuple[str, ...]:
-        """The tags of a sentence."""
-        codes = self.tags.codes[self.begins[number] : self.begins[number + 1]]
-        return tuple(self.tags.names[code] for code in codes)
+    def tags_of(self, index: int) -> tuple[str, ...]:
+        """Return the tags of a sentence."""
+        return tuple(self.tag_strings[self.begins[index] : self.begins[index + 1]].to_pylist())
 
 
 def begins_of(lists: pa.ListArray) -> Indices:
-    """Where the lists of an array begin in what ``flatten`` makes of them, and where the last ends.
+    """Find where each list begins in ``lists.flatten()``, and where the last ends.
 
     ``lists`` may be a slice; a null is an empty list.
     """
-    lengths = pa.compute.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False)
+    lengths = pc.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False)
     return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
 
 
@@ -108,6 +110,20 @@ def to_columns(sentences: Iterable[Sentence]) -> Iterator[SentenceColumns]:
         yield SentenceColumns.of_sentences(some)
 
 
+def _rows_of_split(shards: Iterable[Path], split: str) -> Iterator[pa.RecordBatch]:
+    """Read the tokens and tags of the sentences of a split that have a token."""
+    for path in shards:
+        for batch in read_batches(path, SCHEMAS["ner"], columns=("split", "tokens", "tags")):
+            lengths = pc.list_value_length(batch.column("tokens"))
+            kept = pc.and_(pc.equal(batch.column("split"), split), pc.greater(lengths, 0))
+            yield batch if pc.all(kept, min_count=0).as_py() else batch.filter(kept)
+
+
+def columns_of_split(shards: Iterable[Path], split: str) -> Iterator[SentenceColumns]:
+    """Read the sentences of a split, in a thread, ahead of their use."""
+    return ahead(map(SentenceColumns.of_batch, _rows_of_split(shards, split)))
+
+
 def ahead(source: Iterator[Item]) -> Iterator[Item]:
     """Make the next item in a thread while this one is used: Arrow and NumPy let others work."""
     with ThreadPoolExecutor(max_workers=1) as pool:
@@ -115,3 +131,64 @@ def ahead(source: Iterator[Item]) -> Iterator[Item]:
         while (item := coming.result()) is not None:
             coming = pool.submit(next, source, None)
             yield item
+
+
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """Spans of a batch of sentences, and tags that are in none."""
+
+    starts: Indices  # (S,), tokens of the batch
+    ends: Indices  # (S,), half-open
+    labels: Codes
+    """(S,): an index into ``label_names``."""
+    label_names: tuple[str, ...]
+    is_adjacent: Flags
+    """(S,): whether a span begins where one of the same label ends."""
+    n_orphans: int
+    """``I-x`` after neither ``B-x`` nor ``I-x``."""
+
+
+def find_spans(sentences: SentenceColumns) -> Spans:
+    """Find the spans, in order, strictly, as ``corpora.tagging.from_iob2`` does.
+
+    Raises ``InvalidDocumentError`` for what is no IOB2 tag.
+    """
+    opens, labels, names = _read_names(sentences.tags)
+    codes = sentences.tags.codes
+    label, is_open = labels[codes], opens[codes]  # (T,); label -1 is outside
+    before = shifted(label, sentences.begins)
+    continues = ~is_open & (label >= 0) & (label == before)
+    runs = np.flatnonzero(~continues)  # every token begins one, or continues it
+    ends = np.append(runs, len(codes))[1:]
+    is_span = is_open[runs]
+    starts, ends = runs[is_span], ends[is_span]
+    last = np.full(len(codes) + 1, -1, np.int32)
+    last[ends] = label[starts]  # of the span that ends here
+    last[sentences.begins] = -1
+    return Spans(
+        starts=starts,
+        ends=ends,
+        labels=label[starts],
+        label_names=names,
+        is_adjacent=last[starts] == label[starts],
+        n_orphans=int(np.count_nonzero(~is_open & (label >= 0) & ~continues)),
+    )
+
+
+def _read_names(tags: Tags) -> tuple[Flags, Codes, tuple[str, ...]]:
+    """Tell whether each tag opens a span, and its label (-1: outside); the names of labels."""
+    for name in tags.names:
+        if not IOB2_TAG.fullmatch(name):
+            raise InvalidDocumentError(f"{name!r} is none of O, B-x, I-x")
+    labels = {name: n for n, name in enumerate(dict.fromkeys(t[2:] for t in tags.names if t[1:]))}
+    opens = np.array([name[0] == "B" for name in tags.names], bool)
+    indices = np.array([labels.get(name[2:], -1) for name in tags.names], np.int32)
+    return opens, indices, tuple(labels)
+
+
+def shifted(values: Codes, begins: Indices) -> Codes:
+    """Return what the token before has; -1 where a sentence begins."""
+    before = np.empty_like(values)
+    before[1:] = values[:-1]
+    before[begins[:-1][np.diff(begins) > 0]] = -1
+    return before

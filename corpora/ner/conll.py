@@ -33,14 +33,39 @@ def read_conll(path: Path, *, split: str) -> Iterator[Sentence]:
             rows.append(row)
         elif rows:
             count += 1
-            yield _make_sentence(rows, name=path.name, number=count, split=split)
+            tokens, tags = zip(*rows, strict=True)
+            yield Sentence(
+                id=f"{path.name}#{count}",
+                document_id=path.name,
+                split=split,
+                tokens=tokens,
+                tags=tags,
+            )
             rows = []
-    if rows:
-        yield _make_sentence(rows, name=path.name, number=count + 1, split=split)
+
+
+def _read_rows(path: Path) -> Iterator[tuple[str, str] | None]:
+    """Yield a pair for each line that holds one, None for an empty line and at the end."""
+    with path.open("rb") as file:
+        for number, raw in enumerate(file, start=1):
+            if raw == b"\n":
+                yield None
+                continue
+            try:
+                line = raw.decode().removesuffix("\n")
+            except UnicodeDecodeError as error:
+                raise MalformedConllError(
+                    f"{path}:{number}: not UTF-8 ({error.reason}). Convert the file to UTF-8."
+                ) from error
+            match = _LINE.fullmatch(line)
+            if match is None or (number == 1 and line[0] == "\ufeff"):
+                raise MalformedConllError(f"{path}:{number}: {_explain(line)}")
+            yield match[1], match[2]
+    yield None
 
 
 def write_conll(sentences: Iterable[Sentence], path: Path) -> int:
-    """Write sentences and say how many.
+    """Write sentences; returns how many.
 
     Raises ``MalformedConllError`` for what could not be read back.
     """
@@ -68,45 +93,20 @@ def format_conll(sentence: Sentence, *, is_first: bool = False) -> str:
     return f"{before}{block}\n\n"
 
 
-def _read_rows(path: Path) -> Iterator[tuple[str, str] | None]:
-    """Yield a pair for each line that holds one, None for an empty line."""
-    with path.open("rb") as file:
-        for number, raw in enumerate(file, start=1):
-            if raw == b"\n":
-                yield None
-                continue
-            try:
-                line = raw.decode().removesuffix("\n")
-            except UnicodeDecodeError as error:
-                raise MalformedConllError(
-                    f"{path}:{number}: not UTF-8 ({error.reason}). Convert the file to UTF-8."
-                ) from error
-            match = _LINE.fullmatch(line)
-            if match is None or (number == 1 and line[0] == "\ufeff"):
-                raise MalformedConllError(f"{path}:{number}: {_explain(line)}")
-            yield match[1], match[2]
-
-
 def _explain(line: str) -> str:
     """Say what is wrong with a line, and what to do."""
     if line.endswith("\r"):
         return "the line ends in CR LF. Convert the file to LF line ends."
     if line.startswith("\ufeff"):
         return "the file begins with a byte order mark. Save it as UTF-8 without one."
-    columns = line.split(" ")
-    if len(columns) != 2:
+    token, *tags = line.split(" ")
+    if len(tags) != 1:
         return (
-            f"{len(columns)} columns in {line[:80]!r}, not two. "
+            f"{len(tags) + 1} columns in {line[:80]!r}, not two. "
             "Write each line as the token, one space, the tag."
         )
-    token, tag = columns
     if not token:
-        return f"the token before {tag!r} is empty. Remove the line or give the token."
-    if not IOB2_TAG.fullmatch(tag):
-        return f"{tag!r} is no IOB2 tag. Use O, B-label or I-label."
+        return f"the token before {tags[0]!r} is empty. Remove the line or give the token."
+    if not IOB2_TAG.fullmatch(tags[0]):
+        return f"{tags[0]!r} is no IOB2 tag. Use O, B-label or I-label."
     return f"the token {token!r} holds whitespace. Split it or replace the whitespace."
-
-
-def _make_sentence(rows: list[tuple[str, str]], *, name: str, number: int, split: str) -> Sentence:
-    tokens, tags = zip(*rows, strict=True)
-    return Sentence(id=f"{name}#{number}", document_id=name, split=split, tokens=tokens, tags=tags)

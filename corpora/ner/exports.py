@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from corpora.errors import CorpusError
 from corpora.ner.columns import Tags, begins_of
-from corpora.ner.marks import DOCSTART
+from corpora.ner.readers import DOCSTART
 from corpora.ner.schemes import normalise, to_scheme
 
 LETTERS = {"iobes": "BIES", "bmes": "BMES"}

@@ -1,31 +1,26 @@
-"""The tagger that looks up the mentions of train, and what it scores; by arrays.
+"""Gazetteer: the tagger that looks up the mentions of train, and what it scores; by arrays.
 
-The same as ``learn_names`` and ``score_names`` of ``corpora.matching.sequences``, which do it
-token by token.
 Shapes: F forms, T tokens of a batch, M matches in it.
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from corpora.hashing.tokens import Hashes, Runs, hash_strings, hash_windows
 from corpora.matching.sequences import LEVELS, Score
-from corpora.ner.columns import Codes, Flags, Indices, SentenceColumns
-from corpora.ner.forms import FormTable
-from corpora.ner.sentence_hashes import places_in
-from corpora.ner.spans import find_spans
-from corpora.ner.tally import Labels
+from corpora.ner.columns import Codes, Flags, Indices, SentenceColumns, find_spans
+from corpora.ner.tally import FormTable, Labels, changes, places_in
 
 AT_ONCE = 1 << 20
 """Candidates that are looked up at once, of some 170 bytes each."""
 
 
-@dataclass(frozen=True, slots=True)
-class Matches:
+class Matches(NamedTuple):
     """Where forms stand in a batch, overlapping or not: by start, the longer first."""
 
     starts: Indices  # (M,)
@@ -38,42 +33,40 @@ class Lookup:
 
     def __init__(self, hashes: Hashes, heads: Hashes, lengths: Codes) -> None:
         self._hashes = hashes  # (F,), sorted
-        single = lengths == 1
-        self._single = _Sieve(hashes[single])
-        self._single_forms = np.flatnonzero(single)
-        long_heads, long_lengths = heads[~single], lengths[~single]
-        order = np.lexsort((long_lengths, long_heads))
-        pairs = np.stack([long_heads[order], long_lengths[order].astype(np.uint64)], axis=1)
-        keep = np.ones(len(pairs), bool)
-        keep[1:] = (pairs[1:] != pairs[:-1]).any(axis=1)
-        different_heads, self._begins = np.unique(pairs[keep, 0], return_index=True)
-        self._begins = np.append(self._begins, np.count_nonzero(keep))
-        self._lengths = pairs[keep, 1].astype(np.int64)
-        self._head_sieve = _Sieve(different_heads)
+        self._single_forms = np.flatnonzero(lengths == 1)
+        self._single = _Sieve(hashes[self._single_forms])
+        order = np.lexsort((lengths, heads))
+        order = order[lengths[order] > 1]
+        heads, lengths = heads[order], lengths[order]
+        is_new = changes(heads) | changes(lengths)
+        heads, self._lengths = heads[is_new], lengths[is_new].astype(np.int64)
+        begins = np.flatnonzero(changes(heads))
+        self._begins = np.append(begins, len(heads))  # of the lengths that a head has
+        self._head_sieve = _Sieve(heads[begins])
 
     def find(self, sentences: SentenceColumns) -> Matches:
         """Find every form wherever its tokens stand in a row, within a sentence."""
-        parts = [(part.starts, part.ends, part.forms) for part in self.find_parts(sentences)]
-        return Matches(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+        parts = zip(*self.find_parts(sentences), strict=True)
+        return Matches(*map(np.concatenate, parts))
 
     def find_parts(self, sentences: SentenceColumns) -> Iterator[Matches]:
         """Find the same in parts, at least one: of nested forms there are more than tokens.
 
         All matches of a part begin before those of the next.
         """
-        for starts, ends, forms in self._find(sentences):
-            order = np.lexsort((-ends, starts))
-            yield Matches(starts[order], ends[order], forms[order])
+        for found in self._find(sentences):
+            order = np.lexsort((-found.ends, found.starts))
+            yield Matches(*(column[order] for column in found))
 
     def count(self, sentences: SentenceColumns) -> Indices:
         """(F,): how often each form stands somewhere."""
         counts = np.zeros(len(self._hashes), np.int64)
-        for _, _, forms in self._find(sentences):
-            counts += np.bincount(forms, minlength=len(counts))
+        for found in self._find(sentences):
+            counts += np.bincount(found.forms, minlength=len(counts))
         return counts
 
-    def _find(self, sentences: SentenceColumns) -> Iterator[tuple[Indices, Indices, Indices]]:
-        """Starts, ends and forms of the matches; those of a part in no order."""
+    def _find(self, sentences: SentenceColumns) -> Iterator[Matches]:
+        """Find the matches; those of a part are in no order."""
         tokens = hash_strings(sentences.tokens)
         runs, begins = Runs(tokens), sentences.begins
         ones, single_forms = self._single.find(hash_windows(tokens, 1))
@@ -86,7 +79,7 @@ class Lookup:
             is_form = forms >= 0
             stop = pairs[heads.stop] if heads.stop < len(pairs) else len(tokens)
             single = slice(n_done, int(np.searchsorted(ones, stop)))
-            yield (
+            yield Matches(
                 np.concatenate([ones[single], starts[is_form]]),
                 np.concatenate([ones[single] + 1, ends[is_form]]),
                 np.concatenate([self._single_forms[single_forms[single]], forms[is_form]]),
@@ -113,7 +106,7 @@ def _parts(counts: Indices) -> Iterator[slice]:
 
 
 class _Sieve:
-    """Whether a hash is among some: a table of bits lets most others fall through."""
+    """Looks hashes up among some: a table of bits lets most others fall through."""
 
     def __init__(self, hashes: Hashes) -> None:
         bits = min(max(int(8 * len(hashes)).bit_length(), 10), 26)
@@ -123,7 +116,7 @@ class _Sieve:
         self._table[hashes >> self._shift] = True
 
     def find(self, values: Hashes) -> tuple[Indices, Indices]:
-        """Where those are that are among them, and which they are."""
+        """Find those that are among them: their places, and which they are."""
         maybe = np.flatnonzero(self._table[values >> self._shift])
         rows = places_in(values[maybe], self._hashes)
         is_right = rows >= 0
@@ -167,10 +160,7 @@ def _most_frequent(forms: FormTable, labels: Labels) -> Indices:
     order = np.lexsort(
         (ranks[forms.labels] if len(ranks) else forms.labels, -forms.counts, forms.hashes)
     )
-    ordered = forms.hashes[order]
-    firsts = np.ones(len(ordered), bool)
-    firsts[1:] = ordered[1:] != ordered[:-1]
-    return order[firsts]
+    return order[changes(forms.hashes[order])]
 
 
 def score(names: Names, source: Iterable[SentenceColumns], labels: Labels) -> list[Score]:
@@ -211,7 +201,7 @@ def _score(names: Names, labels: Labels, sentences: SentenceColumns) -> npt.NDAr
 def _right(
     matches: Matches, names: Names, *, spans_of: tuple[Indices, Indices], labels: Codes
 ) -> Flags:
-    """Whether there is a span with the ends and the label of each match."""
+    """Tell whether there is a span with the ends and the label of each match."""
     starts, ends = spans_of
     if not len(starts):
         return np.zeros(len(matches.starts), bool)
@@ -224,9 +214,9 @@ def _right(
 
 
 def leftmost_longest(starts: Indices, ends: Indices) -> Indices:
-    """Places of the matches that are kept, from left to right, each after the end of the last.
+    """Find the matches that are kept, from left to right, each after the end of the last.
 
-    They are ordered by start, the longer first.
+    Matches are ordered by start, the longer first.
     """
     nexts: list[int] = np.searchsorted(starts, ends).tolist()
     kept = []

@@ -1,21 +1,31 @@
-"""NER data as one JSON array: sentences, each a list of ``[token, tag]``.
+"""NER data as JSON: one array of sentences of ``[token, tag]``; CLUENER's lines of text with spans.
 
-ASCII-escaped and on one line, byte for byte what ``json.dump`` of the whole writes. Both ways
-hold one sentence at a time, and a few MiB of text.
+Written ASCII-escaped and on one line, byte for byte what ``json.dump`` of the whole writes. Writing
+and ``read_json`` hold one sentence at a time, and a few MiB of text. CLUENER's spans are ``[start,
+last]`` of characters, both inside; nested ones make a second level.
 """
 
 import json
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from io import StringIO
 from json.encoder import encode_basestring_ascii as _quote
 from pathlib import Path
 from typing import TextIO
 
-from corpora.document import Sentence
+import numpy as np
+import pyarrow as pa
+
+from corpora.document import Rejected, Sentence, TokenSpan
 from corpora.errors import CorpusError
-from corpora.tagging import IOB2_TAG
+from corpora.ner.columns import Tags
+from corpora.ner.found import Found, Origin
+from corpora.ner.schemes import READABLE
+from corpora.tagging import IOB2_TAG, to_iob2
 
 _CHUNK = 1 << 20
 _LONGEST = 16 << 20  # characters of one sentence, so that a broken file cannot fill the memory
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class MalformedJsonError(CorpusError):
@@ -30,7 +40,11 @@ def read_json(path: Path, *, split: str) -> Iterator[Sentence]:
     try:
         with path.open(encoding="utf-8") as file:
             for number, sample in enumerate(read_items(file, where=str(path)), start=1):
-                rows = _check_sample(sample, where=f"{path}: sentence {number}")
+                where = f"{path}: sentence {number}"
+                if not isinstance(sample, list):
+                    shown = str(sample)[:80]
+                    raise MalformedJsonError(f"{where}: {shown!r} is no array of [token, tag].")
+                rows = [_pair(pair, f"{where}, token {n}") for n, pair in enumerate(sample, 1)]
                 yield Sentence(
                     id=f"{path.name}#{number}",
                     document_id=path.name,
@@ -44,52 +58,56 @@ def read_json(path: Path, *, split: str) -> Iterator[Sentence]:
         ) from error
 
 
-def write_json(sentences: Iterable[Sentence], path: Path) -> int:
-    """Write sentences as a stream and say how many."""
-    count = 0
+def _pair(pair: object, where: str) -> tuple[str, str]:
+    match pair:
+        case [str(token), str(tag)]:
+            pass
+        case _:
+            raise MalformedJsonError(f"{where}: {str(pair)[:80]!r}. Write [token, tag].")
+    if not token:
+        raise MalformedJsonError(f"{where}: the token is empty. Remove the pair or give it.")
+    if not IOB2_TAG.fullmatch(tag):
+        raise MalformedJsonError(f"{where}: {tag!r} is no IOB2 tag. Use O, B-label or I-label.")
+    if _SURROGATE.search(token + tag):
+        raise MalformedJsonError(f"{where}: {pair!r} holds half a character. Repair the escape.")
+    return token, tag
+
+
+def write_json(sentences: Iterable[Sentence], path: Path) -> None:
+    """Write sentences as a stream, in half the time of ``json.dumps``."""
     with path.open("w", encoding="ascii", newline="") as file:
         file.write("[")
-        for sentence in sentences:
-            file.write((", " if count else "") + _format_sentence(sentence))
-            count += 1
+        for number, sentence in enumerate(sentences):
+            tokens, tags = map(_quote, sentence.tokens), map(_quote, sentence.tags)
+            pairs = [f"[{token}, {tag}]" for token, tag in zip(tokens, tags, strict=True)]
+            file.write(f"{', ' if number else ''}[{', '.join(pairs)}]")
         file.write("]")
-    return count
-
-
-def _format_sentence(sentence: Sentence) -> str:
-    """Write what ``json.dumps`` of the pairs writes, in half its time."""
-    tokens, tags = map(_quote, sentence.tokens), map(_quote, sentence.tags)
-    pairs = [f"[{token}, {tag}]" for token, tag in zip(tokens, tags, strict=True)]
-    return f"[{', '.join(pairs)}]"
 
 
 def read_items(file: TextIO, *, where: str) -> Iterator[object]:
-    """Yield the items of the one array in ``file``."""
+    """Yield the items of the one array in ``file``; raises ``MalformedJsonError``."""
     text = _Window(file, where=where)
     if text.peek() != "[":
         raise text.error("no JSON array")
     text.skip()
-    if text.peek() == "]":
-        text.skip()
-    else:
-        while True:
-            yield text.take_value()
-            mark = text.peek()
-            if mark not in {",", "]"}:
-                raise text.error("neither comma nor closing bracket after a sentence")
+    mark = text.peek()
+    while mark != "]":
+        yield text.take_value()
+        mark = text.peek()
+        if mark not in {",", "]"}:
+            raise text.error("neither comma nor closing bracket after a sentence")
+        if mark == ",":
             text.skip()
-            if mark == "]":
-                break
+    text.skip()
     if text.peek():
         raise text.error("something follows the end of the array")
 
 
 class _Window:
-    """The part of a file that is being parsed."""
+    """The text of a file that is being parsed."""
 
     def __init__(self, file: TextIO, *, where: str) -> None:
-        self._file = file
-        self._where = where
+        self._file, self._where = file, where
         self._buffer = ""
         self._position = 0  # in the buffer
         self._dropped = 0  # characters of the file before the buffer
@@ -135,30 +153,143 @@ class _Window:
 
     def _fill(self) -> bool:
         more = self._file.read(max(_CHUNK, len(self._buffer) - self._position))
-        if not more:
-            return False
         self._dropped += self._position
-        self._buffer = self._buffer[self._position :] + more
-        self._position = 0
-        return True
+        self._buffer, self._position = self._buffer[self._position :] + more, 0
+        return bool(more)
 
 
-def _check_sample(sample: object, *, where: str) -> list[tuple[str, str]]:
-    if not isinstance(sample, list):
-        raise MalformedJsonError(f"{where}: {str(sample)[:80]!r} is no array of [token, tag].")
-    return [_check_pair(pair, where=f"{where}, token {n}") for n, pair in enumerate(sample, 1)]
+_Row = tuple[str, str, str]
+"""A token, its tag and its inner tag, or ``_``."""
 
 
-def _check_pair(pair: object, *, where: str) -> tuple[str, str]:
+class _BadRecordError(Exception):
+    """A record that cannot be used: the reason that is counted, and what is wrong."""
+
+
+def _found(sentences: Sequence[tuple[int, Sequence[_Row]]], rejected: Sequence[Rejected]) -> Found:
+    """Put sentences together, each with its place."""
+    rows = [(*row, place) for place, sentence in sentences for row in sentence]
+    tokens, tags, inner, places = zip(*rows, strict=True) if rows else ((), (), (), ())
+    return Found(
+        tokens=pa.array(tokens, pa.string()),
+        begins=np.cumsum([0, *(len(sentence) for _, sentence in sentences)]),
+        tags=Tags.of(pa.array(tags, pa.string())),
+        inner=Tags.of(pa.array(inner, pa.string())) if {*inner} - {"_"} else None,
+        places=np.array(places, np.int64),
+        rejected=rejected,
+    )
+
+
+def read_cluener(data: bytes, origin: Origin, *, first_line: int = 1) -> Found:
+    """Read lines ``{"text": …, "label": {class: {surface: [[start, last], …]}}}``."""
+    sentences, rejected = [], []
+    for number, raw in enumerate(data.split(b"\n"), first_line):
+        try:
+            if raw.strip():
+                sentences.append((number, _parse_line(raw)))
+        except _BadRecordError as error:
+            reason, problem = error.args
+            what = f"{problem}. The line is left out; fix it."
+            excerpt = raw[:400].decode("utf-8", "replace")
+            rejected.append(origin.reject(number, reason, what=what, excerpt=excerpt))
+    return _found(sentences, rejected)
+
+
+def _parse_line(raw: bytes) -> list[_Row]:
+    try:
+        record = json.loads(raw)
+    except UnicodeDecodeError as error:
+        raise _BadRecordError("not_utf8", "bytes that are not UTF-8") from error
+    except (ValueError, RecursionError) as error:
+        raise _BadRecordError("malformed_json", f"no JSON ({error})") from error
+    match record:
+        case {"text": str(text), "label": dict(labels)} if text:
+            pass
+        case {"text": str(), "label": dict()}:
+            raise _BadRecordError("empty_token", "an empty text")
+        case _:
+            raise _BadRecordError("no_label", 'no object with "text" and "label"')
+    _check_characters(text)
+    outer, inner = _levels(sorted(_spans(text, labels), key=lambda s: (s.start, -s.end, s.label)))
+    inner_tags = to_iob2(inner, len(text)) if inner else "_" * len(text)
+    return list(zip(text, to_iob2(outer, len(text)), inner_tags, strict=True))
+
+
+def _check_characters(text: str) -> None:
+    if _SURROGATE.search(text):
+        raise _BadRecordError("not_utf8", "half a character (\\ud800 …)")
+    if "\0" in text:
+        raise _BadRecordError("nul", "a NUL character")
+
+
+def _spans(text: str, labels: Mapping[str, object]) -> Iterator[TokenSpan]:
+    """Yield the spans of a text; their surface must be what stands there."""
+    for label, surfaces in labels.items():
+        if not label or not label.isprintable() or " " in label or not isinstance(surfaces, dict):
+            raise _BadRecordError("bad_label", f"{label!r} is no label with spans")
+        for surface, places in surfaces.items():
+            for place in places if isinstance(places, list) else [places]:
+                match place:
+                    case [int(start), int(last)] if 0 <= start <= last < len(text):
+                        here = text[start : last + 1]
+                    case _:
+                        raise _BadRecordError("bad_span", f"{place!r} is no [start, last] in it")
+                if here != surface:
+                    what = f"{surface!r} is {here!r} at {place} (ends are inclusive)"
+                    raise _BadRecordError("bad_span", what)
+                yield TokenSpan(start=start, end=last + 1, label=label)
+
+
+def _levels(spans: Iterable[TokenSpan]) -> tuple[list[TokenSpan], list[TokenSpan]]:
+    """Put each span on the outer level, or on the inner one where it would overlap there."""
+    levels: tuple[list[TokenSpan], list[TokenSpan]] = ([], [])
+    for span in spans:
+        level = next((one for one in levels if not one or one[-1].end <= span.start), None)
+        if level is None:
+            raise _BadRecordError("third_level", f"{span.label}: a third span at one place")
+        level.append(span)
+    return levels
+
+
+def read_sentence_array(data: bytes, origin: Origin) -> Found:
+    """Read one array of sentences, each of ``[token, tag]`` or ``[token, tag, inner tag]``."""
+    sentences, rejected = [], []
+    number = 0
+    try:
+        items = read_items(StringIO(data.decode()), where=origin.source)
+        for number, sample in enumerate(items, 1):
+            try:
+                sentences.append((number, _parse_sample(sample)))
+            except _BadRecordError as error:
+                reason, problem = error.args
+                what = f"{problem}. The sentence is left out; fix it."
+                rejected.append(origin.reject(number, reason, what=what, excerpt=str(sample)))
+    except UnicodeDecodeError as error:
+        what = f"byte {error.start} is not UTF-8. Fix it."
+        rejected.append(origin.reject(number + 1, "not_utf8", what=what))
+    except MalformedJsonError as error:
+        what = f"the rest of the file cannot be read: {error}"
+        rejected.append(origin.reject(number + 1, "malformed_json", what=what))
+    return _found(sentences, rejected)
+
+
+def _parse_sample(sample: object) -> list[_Row]:
+    if not isinstance(sample, list) or not sample:
+        raise _BadRecordError("empty_token", f"{str(sample)[:80]!r} has no [token, tag]")
+    return [_row(pair) for pair in sample]
+
+
+def _row(pair: object) -> _Row:
     match pair:
         case [str(token), str(tag)]:
+            inner = "_"
+        case [str(token), str(tag), str(inner)]:
             pass
         case _:
-            raise MalformedJsonError(f"{where}: {str(pair)[:80]!r}. Write [token, tag].")
+            raise _BadRecordError("columns", f"{str(pair)[:80]!r} is no [token, tag]")
     if not token:
-        raise MalformedJsonError(f"{where}: the token is empty. Remove the pair or give it.")
-    if not IOB2_TAG.fullmatch(tag):
-        raise MalformedJsonError(f"{where}: {tag!r} is no IOB2 tag. Use O, B-label or I-label.")
-    if any("\ud800" <= character <= "\udfff" for character in token + tag):
-        raise MalformedJsonError(f"{where}: {pair!r} holds half a character. Repair the escape.")
-    return token, tag
+        raise _BadRecordError("empty_token", f"no token before {tag!r}")
+    if not READABLE.fullmatch(tag) or not (inner == "_" or READABLE.fullmatch(inner)):
+        raise _BadRecordError("bad_tag", f"{tag!r}, {inner!r}: no tags that can be read")
+    _check_characters(token + tag + inner)
+    return token, tag, inner

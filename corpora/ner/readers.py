@@ -1,25 +1,299 @@
-"""From the bytes of a NER file to the sentences in it: the reader that fits its layout."""
+"""From the bytes of a NER file to the sentences in it: a token a line, by Arrow's string functions.
 
-from corpora.ner.column_text import read_column_text
-from corpora.ner.found import Found, Origin
-from corpora.ner.json_text import read_cluener, read_sentence_array
-from corpora.ner.layout import Layout
-from corpora.ner.running_text import read_running_text
+A sentence with a line that cannot be read is rejected with that line; the others are kept. Shapes:
+L lines, T lines that should hold a token, N sentences.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from corpora.document import Rejected
+from corpora.ner.columns import Flags, Indices, Tags
+from corpora.ner.found import Found, Origin, any_of
+from corpora.ner.json import read_cluener, read_sentence_array
+from corpora.ner.layout import BLANKS, SPACE, TAB, Layout
+from corpora.ner.schemes import READABLE, continues
 
 BOM = b"\xef\xbb\xbf"
+TITLE, DOCSTART, HEADER = "<title>", "-DOCSTART-", "TOKEN\t"
+_NAMES = {TAB: "a tab", SPACE: "one space", BLANKS: "blanks"}
+_DOCUMENT = re.compile(r"#\s*(?:newdoc id|[\w.-]+:document_id)\s*=\s*(.*\S)\s*")
+_SOURCE = re.compile(
+    r"#\t([^\t]*[^\s])\s*(?:\t.*)?"
+)  # GermEval: where a sentence is from, and when
 
 
 def read_text(data: bytes, layout: Layout, origin: Origin, *, first_line: int = 1) -> Found:
-    """Read UTF-8 of any format but Parquet; a part of a file begins with its ``first_line``."""
+    """Read UTF-8 of any format but Parquet; ``first_line`` is the index of its first line, from 1.
+
+    The data hold whole sentences of a file, or all of it.
+    """
     has_bom = first_line == 1 and data.startswith(BOM)
     data = data.removeprefix(BOM) if has_bom else data
-    if layout.format == "europeana":
-        found = read_running_text(data, layout, origin, first_line=first_line)
-    elif layout.format == "cluener":
-        found = read_cluener(data, origin, first_line=first_line)
-    elif layout.format == "json":
-        found = read_sentence_array(data, origin)
-    else:
-        found = read_column_text(data, layout, origin, first_line=first_line)
+    match layout.format:
+        case "europeana":
+            found = _read_running_text(data, layout, origin, first_line=first_line)
+        case "cluener":
+            found = read_cluener(data, origin, first_line=first_line)
+        case "json":
+            found = read_sentence_array(data, origin)
+        case _:
+            found = _read_columns(data, layout, origin, first_line=first_line)
     found.counters["byte_order_marks"] += has_bom
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Lines:
+    """The lines of a file, and which of them hold no token: document marks, comments, headers."""
+
+    texts: pa.LargeStringArray  # (L,)
+    not_utf8: Indices
+    is_token: Flags  # (L,)
+    ends_sentence: Flags
+    """(L,): whether a sentence ends before a line."""
+    documents: dict[int, str]
+    """Lines that name a document, in order; an empty name: it has none."""
+
+
+def _read_columns(data: bytes, layout: Layout, origin: Origin, *, first_line: int) -> Found:
+    counters: Counter[str] = Counter()
+    lines = _read_lines(data, layout, counters)
+    rows = _Rows(lines, layout, counters)
+    begins = rows.begins(lines)
+    is_bad = any_of(rows.problems > 0, begins)
+    lengths = np.diff(begins)
+    kept = np.repeat(~is_bad, lengths)
+    firsts = rows.at[begins[:-1][~is_bad]]
+    documents = _documents(lines, firsts, source=origin.source, first_line=first_line)
+    counters["documents"] += len({*documents} - {None})
+    if layout.has_comments:  # who counts lines without # misses these
+        n = pc.sum(pc.starts_with(rows.texts.filter(pa.array(kept)), "#")).as_py()
+        counters["tokens.with # first"] += n or 0
+    return Found(
+        tokens=rows.tokens.filter(pa.array(kept)).cast(pa.string()),
+        begins=np.append(0, np.cumsum(lengths[~is_bad])),
+        tags=rows.tags.where(kept),
+        inner=rows.inner.where(kept) if rows.inner else None,
+        places=rows.at[kept] + first_line,
+        documents=documents,
+        rejected=[
+            rows.reject(begins[index : index + 2], origin, first_line=first_line)
+            for index in np.flatnonzero(is_bad).tolist()
+        ],
+        counters=counters,
+    )
+
+
+def _read_lines(data: bytes, layout: Layout, counters: Counter[str]) -> _Lines:
+    """Cut data at line feeds, and find the lines that hold no token."""
+    if n := data.count(b"\r\n"):
+        counters["line_ends.crlf"] += n
+        data = data.replace(b"\r\n", b"\n")
+    if layout.separator == BLANKS:  # one space between columns
+        data = re.sub(rb"(?m)^ | $", b"", re.sub(rb"[ \t]+", b" ", data))
+    not_utf8: list[int] = []
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        not_utf8 = [n for n, line in enumerate(data.split(b"\n")) if not _is_utf8(line)]
+        text = data.decode("utf-8", "replace")
+    texts = pc.split_pattern(pa.array([text.removesuffix("\n")], pa.large_string()), "\n").flatten()
+    is_blank = _numpy(pc.equal(pc.ascii_trim(texts, " \t"), ""))
+    is_token, ends_sentence = ~is_blank, is_blank.copy()
+    documents: dict[int, str] = {}
+    for line, shown in _beginning(texts, "#") if layout.has_comments else ():
+        if layout.is_numbered or not _is_row(shown, layout):
+            is_token[line] = False
+            counters["lines.comment"] += 1
+            if match := _DOCUMENT.fullmatch(shown) or _SOURCE.fullmatch(shown):
+                documents[line] = match[1]
+    for mark in (DOCSTART, TITLE, HEADER):
+        for line, shown in _beginning(texts, mark):
+            if _is_mark(shown, mark, layout):
+                is_token[line], ends_sentence[line] = False, True
+                if mark != HEADER:
+                    documents[line] = shown.removeprefix(TITLE).strip() if mark == TITLE else ""
+    return _Lines(texts, np.array(not_utf8, np.int64), is_token, ends_sentence, documents)
+
+
+def _beginning(texts: pa.LargeStringArray, mark: str) -> Iterator[tuple[int, str]]:
+    """Yield the lines that begin so, each with its index."""
+    for line in np.flatnonzero(_numpy(pc.starts_with(texts, mark))).tolist():
+        yield line, _shown(texts[line].as_py())
+
+
+def _shown(line: str) -> str:
+    return line.replace("\0", "\N{SYMBOL FOR NULL}")
+
+
+def _is_row(line: str, layout: Layout) -> bool:
+    """Tell whether a line that begins like a comment is the row of a token."""
+    cells = line.split(layout.separator or SPACE)
+    return len(cells) == layout.n_columns and bool(READABLE.fullmatch(cells[layout.tag]))
+
+
+def _is_mark(line: str, mark: str, layout: Layout) -> bool:
+    if mark == HEADER:
+        return layout.format == "hipe" and "\tNE-" in line
+    if mark == TITLE:
+        return layout.format == "titles"
+    return line[len(mark) :].strip() == "" or line[len(mark)].isspace()
+
+
+class _Rows:
+    """The lines that should hold a token, in columns, and the first problem of each."""
+
+    def __init__(self, lines: _Lines, layout: Layout, counters: Counter[str]) -> None:
+        self.layout, separator = layout, layout.separator or SPACE
+        self.at = np.flatnonzero(lines.is_token)  # (T,), lines
+        self.texts = lines.texts.take(pa.array(self.at))
+        if layout.is_numbered:  # CoNLL-U: a contraction, a word that is not written
+            is_word = ~_matches(self.texts, rf"^[0-9]+[-.][0-9]+(?:{separator}|$)")
+            counters["lines.no_token"] += int(np.count_nonzero(~is_word))
+            self.at, self.texts = self.at[is_word], self.texts.filter(pa.array(is_word))
+        self.n_columns = _numpy(pc.count_substring(self.texts, separator)) + 1
+        self.problems = np.zeros(len(self.at), np.int8)
+        """(T,): an index into ``kinds``; 0 for none."""
+        self.kinds = [("", "")]
+        """Reasons, and what is wrong."""
+        is_ragged = self.n_columns != layout.n_columns
+        self._flag("columns", "", is_ragged)
+        self._flag("nul", "a NUL byte", _numpy(pc.match_substring(self.texts, "\0")))
+        self._flag("not_utf8", "bytes that are not UTF-8", np.isin(self.at, lines.not_utf8))
+        blank = separator * (layout.n_columns - 1)
+        rows = pc.if_else(pa.array(is_ragged), blank, self.texts)
+        self.cells = pc.split_pattern(rows, separator)  # (T,) lists
+        self.tokens = self._tokens()
+        self.tags = self._tags(layout.tag)
+        self.inner = None if layout.inner is None else self._tags(layout.inner)
+
+    def _flag(self, reason: str, what: str, where: Flags) -> None:
+        self.problems[where & (self.problems == 0)] = len(self.kinds)
+        self.kinds.append((reason, what))
+
+    def _tokens(self) -> pa.LargeStringArray:
+        """Take off what is no part of a token: a language before, a digit after it."""
+        layout, tokens = self.layout, pc.list_element(self.cells, self.layout.token)
+        if layout.is_numbered:
+            is_number = _matches(pc.list_element(self.cells, 0), "^[0-9]+$")
+            self._flag("columns", "no number in the first column", ~is_number)
+        if layout.prefix:
+            has_prefix = _numpy(pc.starts_with(tokens, layout.prefix))
+            self._flag("prefix", f"no {layout.prefix!r} before the token", ~has_prefix)
+            tokens = pc.utf8_slice_codeunits(tokens, len(layout.prefix))
+        if layout.has_digits:
+            self._flag("digit", "no digit after the token", ~_matches(tokens, "[0-9]$"))
+            tokens = pc.utf8_slice_codeunits(tokens, 0, -1)
+        self._flag("empty_token", "no token", _numpy(pc.equal(tokens, "")))
+        return tokens
+
+    def _tags(self, column: int) -> Tags:
+        """Encode the tags of a column; ``O`` where a line has a problem."""
+        cells = pc.list_element(self.cells, column)
+        tags = Tags.of(pc.if_else(pa.array(self.problems > 0), "O", cells))
+        blank = "_" if column == self.layout.inner else ""
+        unreadable = [not READABLE.fullmatch(name) and name != blank for name in tags.names]
+        self._flag("bad_tag", "no tag that can be read", np.array(unreadable, bool)[tags.codes])
+        return tags
+
+    def begins(self, lines: _Lines) -> Indices:
+        """(N + 1,): which row is the first of each sentence."""
+        sentence = np.cumsum(lines.ends_sentence)[self.at]
+        is_first = np.append(True, sentence[1:] != sentence[:-1])[: len(self.at)]
+        if self.layout.misc is not None and len(self.at):
+            misc = pc.list_element(self.cells, self.layout.misc)
+            is_last = _numpy(pc.match_substring(misc, "EndOfSentence"))
+            is_first[1:] |= is_last[:-1] & ~continues(self.tags)[1:]
+        return np.append(np.flatnonzero(is_first), len(self.at))
+
+    def reject(self, sentence: Indices, origin: Origin, *, first_line: int) -> Rejected:
+        """Say what is wrong with the first bad line of a sentence."""
+        row = int(sentence[0] + np.flatnonzero(self.problems[sentence[0] : sentence[1]])[0])
+        reason, what = self.kinds[self.problems[row]]
+        between, n = _NAMES[self.layout.separator], self.layout.n_columns
+        what = what or f"{self.n_columns[row]} columns with {between} between, not {n},"
+        text = _shown(self.texts[row].as_py())
+        what = f"{what} in {text[:80]!r}. The sentence is left out; fix the line."
+        return origin.reject(int(self.at[row]) + first_line, reason, what=what, excerpt=text)
+
+
+def _documents(
+    lines: _Lines, firsts: Indices, *, source: str, first_line: int
+) -> tuple[str | None, ...]:
+    """(N,): the document that was named last before each sentence."""
+    if not lines.documents:
+        return ()
+    named = sorted(lines.documents)
+    names = [lines.documents[line] or f"{source}:{line + first_line}" for line in named]
+    return tuple([None, *names][n] for n in np.searchsorted(np.array(named), firsts).tolist())
+
+
+def _read_running_text(data: bytes, layout: Layout, origin: Origin, *, first_line: int) -> Found:
+    """Read newspaper pages by OCR: columns without sentence breaks.
+
+    The tag stands after the last blank; before it is the token, with blanks in it as they are. A
+    line is a record, since sentences are long; one that holds no tag is rejected alone. ``#``
+    begins a comment.
+    """
+    counters = Counter({"line_ends.crlf": data.count(b"\r\n")})
+    rows: list[tuple[str, str, int]] = []
+    begins: list[int] = []
+    rejected: list[Rejected] = []
+    is_new = True
+    for place, raw in enumerate(data.replace(b"\r\n", b"\n").split(b"\n"), first_line):
+        line = raw.decode("utf-8", "replace").rstrip(" \t")
+        token, _, tag = line.rpartition(layout.separator or SPACE)
+        token = token.strip(" \t")
+        if not line:
+            is_new = True
+        elif layout.has_comments and line.startswith("#") and not READABLE.fullmatch(tag):
+            counters["lines.comment"] += 1
+        elif problem := _problem(raw, token):
+            what = f"{problem[1]} in {line[:80]!r}. The line is left out; fix it."
+            rejected.append(origin.reject(place, problem[0], what=what, excerpt=line))
+        else:
+            begins += [len(rows)] * is_new
+            is_new = False
+            rows.append((token, tag, place))
+    if layout.has_comments:  # who counts lines without # misses these
+        counters["tokens.with # first"] += sum(token[0] == "#" for token, _, _ in rows)
+    counters["tokens.with blanks"] += sum(" " in token for token, _, _ in rows)
+    return Found(
+        tokens=pa.array([token for token, _, _ in rows], pa.string()),
+        begins=np.array([*begins, len(rows)], np.int64),
+        tags=Tags.of(pa.array([tag for _, tag, _ in rows], pa.string())),
+        places=np.array([place for _, _, place in rows], np.int64),
+        rejected=rejected,
+        counters=+counters,
+    )
+
+
+def _problem(raw: bytes, token: str) -> tuple[str, str] | None:
+    if b"\0" in raw:
+        return "nul", "a NUL byte"
+    if not _is_utf8(raw):
+        return "not_utf8", "bytes that are not UTF-8"
+    return None if token else ("columns", "no token and tag")
+
+
+def _is_utf8(line: bytes) -> bool:
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _numpy(flags: pa.Array) -> Flags:
+    return np.asarray(flags.to_numpy(zero_copy_only=False))
+
+
+def _matches(strings: pa.LargeStringArray, pattern: str) -> Flags:
+    return _numpy(pc.match_substring_regex(strings, pattern))

@@ -1,19 +1,19 @@
 """Tags of any scheme to IOB2, by arrays; what is illegal is marked, and repaired.
 
-A tag is ``O``, or a letter, ``-`` or ``_``, and a label. ``B`` begins an entity, ``I`` and ``M`` go
-on with it, ``E`` and ``L`` end it, ``S``, ``U`` and ``W`` are one of a single token. In IOB1 ``I``
+A tag is ``O``, or a letter, ``-`` or ``_``, and a label. ``B`` begins an entity, ``I`` and ``M``
+continue it, ``E`` and ``L`` end it, ``S``, ``U`` and ``W`` are one of a single token. In IOB1 ``I``
 begins an entity, too, and ``B`` stands only between two of one label (Ramshaw and Marcus 1995;
 Tjong Kim Sang and Veenstra 1999). Shapes: N sentences, T tokens.
 """
 
 import re
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from corpora.ner.columns import Codes, Flags, Indices, Tags
-from corpora.ner.spans import shifted
+from corpora.ner.columns import Codes, Flags, Indices, Tags, shifted
 
 READABLE = re.compile(r"O|[BIMESLUW][-_]\S+")
 _ODD = re.compile(r"[BIMESLUW][.:=]\S+")  # B.PER
@@ -37,135 +37,109 @@ class Normal:
     is_source_opening: Flags
     """(T,): does so in the source too, by the rules of its scheme."""
     problems: dict[str, int]
-    """How many tokens of which kind of repair: ``tags.stray`` …"""
+    """How many tokens of which kind of repair: ``tags.orphan`` …"""
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
-    """Names of tags, read: one row each."""
+class _Read(NamedTuple):
+    """Tags that were read."""
 
-    kinds: Kinds
-    labels: Codes  # -1: outside
-    label_names: tuple[str, ...]
-    is_odd: Flags
-    is_unreadable: Flags
-    has_underscore: Flags
+    kind: Kinds  # (T,)
+    label: Codes  # (T,), -1: outside
+    labels: tuple[str, ...]
+    is_odd: Flags  # (T,), B.PER
+    is_unreadable: Flags  # (T,)
+    has_underscore: Flags  # (T,)
 
 
-def _read(names: tuple[str, ...]) -> _Read:
+def _read(tags: Tags) -> _Read:
     labels: dict[str, int] = {}
-    kinds, numbers = np.zeros(len(names), np.int8), np.full(len(names), -1, np.int32)
-    odd, unreadable, underscore = np.zeros((3, len(names)), bool)
-    for code, name in enumerate(names):
-        odd[code] = bool(_ODD.fullmatch(name))
-        if not READABLE.fullmatch(name) and not odd[code]:
-            unreadable[code] = name != "_"
-            continue
-        kinds[code] = _LETTERS[name[0]]
-        if name != "O":
-            numbers[code] = labels.setdefault(name[2:], len(labels))
-            underscore[code] = name[1] == "_"
-    return _Read(kinds, numbers, tuple(labels), odd, unreadable, underscore)
+    rows = []
+    for name in tags.names:
+        is_odd = bool(_ODD.fullmatch(name))
+        is_tag = is_odd or bool(READABLE.fullmatch(name))
+        has_label = is_tag and name != "O"
+        rows.append((
+            _LETTERS[name[0]] if is_tag else OUTSIDE,
+            labels.setdefault(name[2:], len(labels)) if has_label else -1,
+            is_odd,
+            not is_tag and name != "_",
+            has_label and name[1] == "_",
+        ))  # fmt: skip
+    kinds, of_names, odd, unreadable, underscore = np.array(rows, np.int32).reshape(-1, 5).T
+    codes = tags.codes
+    return _Read(
+        kinds.astype(np.int8)[codes],
+        of_names[codes],
+        tuple(labels),
+        odd.astype(bool)[codes],
+        unreadable.astype(bool)[codes],
+        underscore.astype(bool)[codes],
+    )
 
 
 def normalise(tags: Tags, begins: Indices, scheme: str) -> Normal:
     """Rewrite tags as IOB2.
 
-    ``I`` or ``E`` that go on with nothing begin an entity (as ``conlleval`` reads them), an entity
-    that IOBES leaves open ends where its tokens do, ``B.PER`` is ``B-PER``, and a tag that cannot
-    be read is ``O``; each is illegal, and counted.
+    An orphan ``I`` or ``E`` begins an entity (as ``conlleval`` reads it), an entity that IOBES
+    leaves open ends where its tokens do, ``B.PER`` is ``B-PER``, and a tag that cannot be read is
+    ``O``; each is illegal, and counted.
     """
-    read = _read(tags.names)
-    kind, label = read.kinds[tags.codes], read.labels[tags.codes]  # (T,)
-    goes_on = ((kind == INSIDE) | (kind == END)) & _is_open_before(kind, label, begins)
-    opens = (label >= 0) & ~goes_on
-    is_letter = _letters(scheme)[kind]
-    stray = opens & ((kind == INSIDE) | (kind == END)) & (scheme != "iob1")
-    unclosed = _unclosed(kind, goes_on, label) if scheme == "iobes" else np.zeros_like(opens)
-    odd, unreadable = read.is_odd[tags.codes], read.is_unreadable[tags.codes]
-    foreign = ~is_letter & (label >= 0) & ~stray
+    kind, label, labels, odd, unreadable, has_underscore = _read(tags)
+    is_inner = (kind == INSIDE) | (kind == END)
+    continues = is_inner & _is_open_before(kind, label, begins)
+    opens = (label >= 0) & ~continues
+    orphan = opens & is_inner & (scheme != "iob1")
+    unclosed = np.zeros_like(opens)
+    if scheme == "iobes":
+        is_last = np.append(~continues[1:], True)[: len(kind)]
+        unclosed = ((kind == BEGIN) | (kind == INSIDE)) & is_last & (label >= 0)
+    is_foreign = (kind >= END) & (label >= 0) & ~orphan & (scheme != "iobes")
+    problems = {
+        "tags.orphan": orphan,
+        "tags.unclosed": unclosed,
+        "tags.misspelled": odd,
+        "tags.unreadable": unreadable,
+        "tags.of another scheme": is_foreign,
+        "tags.with underscore": has_underscore,
+    }
+    codes = np.where(label < 0, 0, 2 * label + 2 - opens).astype(np.int32)
     return Normal(
-        tags=Tags(_codes(opens, label), _names(read.label_names)),
-        is_illegal=stray | unclosed | odd | unreadable | foreign,
+        tags=Tags(codes, ("O", *(f"{letter}-{name}" for name in labels for letter in "BI"))),
+        is_illegal=orphan | unclosed | odd | unreadable | is_foreign,
         opens=opens,
-        is_source_opening=opens & ~stray & ~odd,
-        problems={
-            name: int(np.count_nonzero(flags))
-            for name, flags in (
-                ("tags.stray", stray),
-                ("tags.unclosed", unclosed),
-                ("tags.misspelled", odd),
-                ("tags.unreadable", unreadable),
-                ("tags.of another scheme", foreign),
-                ("tags.with underscore", read.has_underscore[tags.codes]),
-            )
-            if flags.any()
-        },
+        is_source_opening=opens & ~orphan & ~odd,
+        problems={name: int(flags.sum()) for name, flags in problems.items() if flags.any()},
     )
-
-
-def _letters(scheme: str) -> Flags:
-    """Which kinds a scheme has."""
-    allowed = np.ones(5, bool)
-    if scheme != "iobes":
-        allowed[[END, SINGLE]] = False
-    return allowed
 
 
 def _is_open_before(kind: Kinds, label: Codes, begins: Indices) -> Flags:
     """(T,): whether the token before has the same label, and its entity has not ended."""
     is_open = (kind == BEGIN) | (kind == INSIDE)
-    before = shifted(np.where(is_open, label, -1).astype(np.int32), begins)
-    return np.asarray(before == label)
-
-
-def _unclosed(kind: Kinds, goes_on: Flags, label: Codes) -> Flags:
-    """(T,): the last token of an entity that should go on."""
-    ends = np.ones(len(kind), bool)
-    ends[:-1] = ~goes_on[1:]
-    unclosed: Flags = ((kind == BEGIN) | (kind == INSIDE)) & ends & (label >= 0)
-    return unclosed
-
-
-def _codes(opens: Flags, label: Codes) -> Codes:
-    """Codes of IOB2 tags: O, then B and I of each label."""
-    codes = np.where(label < 0, 0, 2 * label + 2 - opens)
-    return codes.astype(np.int32)
-
-
-def _names(labels: tuple[str, ...]) -> tuple[str, ...]:
-    return ("O", *(f"{letter}-{label}" for label in labels for letter in "BI"))
+    return np.asarray(shifted(np.where(is_open, label, -1).astype(np.int32), begins) == label)
 
 
 def continues(tags: Tags) -> Flags:
-    """(T,): whether a tag goes on with the entity of the token before, sentences aside."""
-    read = _read(tags.names)
-    kind, label = read.kinds[tags.codes], read.labels[tags.codes]
-    inside: Flags = (kind == INSIDE) | (kind == END)
-    return inside & _is_open_before(kind, label, np.array([0, len(kind)]))
+    """(T,): whether a tag continues the entity of the token before, sentences aside."""
+    kind, label, *_ = _read(tags)
+    is_inner: Flags = (kind == INSIDE) | (kind == END)
+    return is_inner & _is_open_before(kind, label, np.array([0, len(kind)]))
 
 
 def detect_scheme(tags: Tags, begins: Indices) -> str:
     """Tell IOBES by what ends most entities, IOB1 from IOB2 by what begins them."""
-    read = _read(tags.names)
-    kind, label = read.kinds[tags.codes], read.labels[tags.codes]
-    n_closing = np.count_nonzero((kind == END) | (kind == SINGLE))
+    kind, label, *_ = _read(tags)
+    n_closing = np.count_nonzero(kind >= END)
     if 2 * n_closing > np.count_nonzero((kind == BEGIN) | (kind == SINGLE)):
         return "iobes"
-    before = shifted(label, begins)
-    by_inside = np.count_nonzero((kind == INSIDE) & (before != label))
-    by_begin = np.count_nonzero((kind == BEGIN) & (before != label))
+    is_first = shifted(label, begins) != label
+    by_inside, by_begin = (np.count_nonzero((kind == k) & is_first) for k in (INSIDE, BEGIN))
     return "iob1" if by_inside > by_begin else "iob2"
 
 
 def to_scheme(tags: Tags, *, letters: str) -> Tags:
     """Rewrite legal IOB2 tags; ``letters`` are those of the first, inner, last and only token."""
-    read = _read(tags.names)
-    kind, label = read.kinds[tags.codes], read.labels[tags.codes]
-    goes_on = kind == INSIDE
-    last = np.ones(len(kind), bool)
-    last[:-1] = ~goes_on[1:]
-    form = np.where(kind == BEGIN, np.where(last, 3, 0), np.where(last, 2, 1))
+    kind, label, labels, *_ = _read(tags)
+    is_last = np.append(kind[1:] != INSIDE, True)[: len(kind)]
+    form = np.where(kind == BEGIN, np.where(is_last, 3, 0), np.where(is_last, 2, 1))
     codes = np.where(label < 0, 0, 1 + 4 * label + form).astype(np.int32)
-    names = ("O", *(f"{letter}-{name}" for name in read.label_names for letter in letters))
-    return Tags(codes, names)
+    return Tags(codes, ("O", *(f"{letter}-{name}" for name in labels for letter in letters)))

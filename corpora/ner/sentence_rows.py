@@ -1,83 +1,29 @@
 """From sentences as they were found to rows of a ``ner`` dataset.
 
 Tags become IOB2, labels are mapped, long sentences cut; what was done is counted. Shapes: N
-sentences, T tokens of all of them.
+sentences, R rows (more than sentences where these were cut), T tokens of all of them.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from corpora.datasets.schemas import SCHEMAS
 from corpora.document import Rejected
 from corpora.ner.columns import Flags, Indices, Tags
-from corpora.ner.cutting import cut_long
 from corpora.ner.found import Found, Origin, any_of
 from corpora.ner.labels import LabelMap
 from corpora.ner.layout import Layout
-from corpora.ner.schemes import Normal, normalise
+from corpora.ner.schemes import normalise
 
 ROWS_PER_BATCH = 4096
 _SCHEMA = SCHEMAS["ner"].columns
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RowMaker:
-    """How sentences become rows."""
-
-    split: str
-    illegal: str = "repair"
-    """``repair`` or ``reject`` sentences whose tags their scheme does not allow."""
-    labels: LabelMap | None = None
-    max_tokens: int = 0
-    """Longer sentences are cut; 0: none is."""
-
-    def make(self, found: Found, layout: Layout, origin: Origin) -> "Made":
-        """Make rows of what was found in a file, or a part of it."""
-        rejected = list(found.rejected)
-        if self.illegal == "reject":
-            keep = _without_lines if layout.format == "europeana" else _without_sentences
-            found, more = keep(found, layout, origin)
-            rejected += more
-        counters = +found.counters
-        n_records = len(found.tokens) if layout.format == "europeana" else len(found)
-        counters.update({"sentences": len(found), "tokens": len(found.tokens)})
-        counters["sentences.of more than 1000 tokens"] += _count_long(found)
-        outer, inner = self._levels(found, layout, counters)
-        begins, shifts = cut_long(found, [outer, *([inner] if inner else [])], self.max_tokens)
-        if cut := int(np.count_nonzero(shifts)):
-            counters["sentences.pieces of long ones"] += cut
-        rows = _Rows(
-            found=found,
-            begins=begins,
-            shifts=shifts,
-            tags=outer,
-            inner=inner,
-            split=self.split,
-            prefix=f"{origin.source}{layout.mark}",
-            source=origin.source,
-        )
-        return Made(n_records, rows.batches(), rejected, +counters)
-
-    def _levels(
-        self, found: Found, layout: Layout, counters: Counter[str]
-    ) -> tuple[Tags, Tags | None]:
-        normal = normalise(found.tags, found.begins, layout.scheme)
-        _count(normal, counters, level="entities")
-        outer = self._mapped(normal, counters)
-        if found.inner is None:
-            return outer, None
-        second = normalise(found.inner, found.begins, layout.scheme)
-        _count(second, counters, level="inner entities")
-        return outer, self._mapped(second, counters)
-
-    def _mapped(self, normal: Normal, counters: Counter[str]) -> Tags:
-        if self.labels is None:
-            return normal.tags
-        return self.labels.apply(normal.tags, normal.opens, counters)
+_ENDS = pa.array([*".!?…;。！？；．"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,23 +37,70 @@ class Made:
     counters: Counter[str] = field(default_factory=Counter)
 
 
-def _count_long(found: Found) -> int:
-    """Sentences that are hardly sentences: are empty lines missing?"""
-    return int(np.count_nonzero(np.diff(found.begins) > 1000))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowMaker:
+    """How sentences become rows."""
 
+    split: str
+    illegal: str = "repair"
+    """``repair`` or ``reject`` sentences whose tags their scheme does not allow."""
+    labels: LabelMap | None = None
+    max_tokens: int = 0
+    """Longer sentences are cut; 0: none is."""
 
-def _count(normal: Normal, counters: Counter[str], *, level: str) -> None:
-    """Count entities as the source has them, and those that a repair made."""
-    counters.update(normal.problems)
-    for flags, what in (
-        (normal.is_source_opening, level),
-        (normal.opens & ~normal.is_source_opening, f"{level} by repair"),
-    ):
-        counts = np.bincount(normal.tags.codes[flags], minlength=len(normal.tags.names))
-        for name, n in zip(normal.tags.names, counts.tolist(), strict=True):
-            if n:
-                counters[what] += n
-                counters[f"{what}/{name[2:]}"] += n
+    def make(self, found: Found, layout: Layout, origin: Origin) -> Made:
+        """Make rows of what was found in a file, or a part of it."""
+        rejected = list(found.rejected)
+        is_running = layout.format == "europeana"
+        if self.illegal == "reject":
+            keep = _without_lines if is_running else _without_sentences
+            found, more = keep(found, layout, origin)
+            rejected += more
+        counters = +found.counters
+        counters["sentences"] += len(found)
+        counters["tokens"] += len(found.tokens)
+        # are empty lines missing?
+        counters["sentences.of more than 1000 tokens"] += int((np.diff(found.begins) > 1000).sum())
+        level = partial(self._level, found=found, layout=layout, counters=counters)
+        outer = level(found.tags, what="entities")
+        inner = found.inner and level(found.inner, what="inner entities")
+        begins, shifts = cut_long(found, [outer, *([inner] if inner else [])], self.max_tokens)
+        counters["sentences.pieces of long ones"] += int(np.count_nonzero(shifts))
+        sentences = np.searchsorted(found.begins, begins[:-1], side="right") - 1
+        n = len(sentences)
+        columns = {
+            "id": _ids(found, sentences, shifts, prefix=f"{origin.source}{layout.mark}"),
+            "document_id": _documents(found, sentences, source=origin.source),
+            "split": pa.array([self.split] * n, pa.string()),
+            "tokens": _lists(found.tokens, begins),
+            "tags": _lists(outer.strings(), begins),
+            "inner_tags": _inner(found, inner, begins),
+            "token_starts": _token_starts(found, sentences, begins),
+        }
+        arrays = [columns[name].cast(_SCHEMA.field(name).type) for name in _SCHEMA.names]
+        rows = pa.RecordBatch.from_arrays(arrays, schema=_SCHEMA)
+        batches = (rows.slice(start, ROWS_PER_BATCH) for start in range(0, n, ROWS_PER_BATCH))
+        n_records = len(found.tokens) if is_running else len(found)
+        return Made(n_records, batches, rejected, +counters)
+
+    def _level(
+        self, tags: Tags, found: Found, layout: Layout, *, counters: Counter[str], what: str
+    ) -> Tags:
+        """Make IOB2 of tags, and map their labels; count entities as the source has them."""
+        normal = normalise(tags, found.begins, layout.scheme)
+        counters.update(normal.problems)
+        names = normal.tags.names
+        for flags, kind in (
+            (normal.is_source_opening, what),
+            (normal.opens & ~normal.is_source_opening, f"{what} by repair"),
+        ):
+            counts = np.bincount(normal.tags.codes[flags], minlength=len(names)).tolist()
+            counters[kind] += sum(counts)
+            named = zip(names, counts, strict=True)
+            counters.update({f"{kind}/{tag[2:]}": n for tag, n in named if n})
+        if self.labels is None:
+            return normal.tags
+        return self.labels.apply(normal.tags, normal.opens, counters)
 
 
 def _without_sentences(
@@ -115,23 +108,32 @@ def _without_sentences(
 ) -> tuple[Found, list[Rejected]]:
     """Leave out the sentences that have an illegal tag."""
     is_illegal = _illegal(found, layout)
-    bad = any_of(is_illegal, found.begins)
+    is_bad = any_of(is_illegal, found.begins)
     rejected = []
-    for number in np.flatnonzero(bad).tolist():
-        begin, end = found.begins[number : number + 2]
+    for begin, end in zip(found.begins[:-1][is_bad], found.begins[1:][is_bad], strict=True):
         token = int(begin + np.flatnonzero(is_illegal[begin:end])[0])
         rejected.append(_reject(found, token, origin, what="The sentence is left out"))
-    return (found, []) if not rejected else (_keep(found, ~bad), rejected)
+    if not rejected:
+        return found, []
+    lengths, rows = np.diff(found.begins), np.flatnonzero(~is_bad).tolist()
+    kept = replace(
+        _filtered(found, np.repeat(~is_bad, lengths)),
+        begins=np.append(0, np.cumsum(lengths[rows])),
+        documents=[found.documents[row] for row in rows] if found.documents else (),
+        ids=[found.ids[row] for row in rows] if found.ids else (),
+        token_starts=found.token_starts and found.token_starts.take(pa.array(rows)),
+    )
+    return kept, rejected
 
 
 def _without_lines(found: Found, layout: Layout, origin: Origin) -> tuple[Found, list[Rejected]]:
-    """Leave out the lines that have an illegal tag, and those that go on with them."""
+    """Leave out the lines that have an illegal tag, and those that continue them."""
     rejected: list[Rejected] = []
-    while (bad := _illegal(found, layout)).any():
-        tokens = np.flatnonzero(bad).tolist()
+    while (is_bad := _illegal(found, layout)).any():
+        tokens = np.flatnonzero(is_bad).tolist()
         rejected += [_reject(found, t, origin, what="The line is left out") for t in tokens]
-        before = np.concatenate([[0], np.cumsum(~bad)])
-        found = replace(_filtered(found, ~bad), begins=np.unique(before[found.begins]))
+        before = np.append(0, np.cumsum(~is_bad))
+        found = replace(_filtered(found, ~is_bad), begins=np.unique(before[found.begins]))
     return found, rejected
 
 
@@ -149,117 +151,104 @@ def _reject(found: Found, token: int, origin: Origin, *, what: str) -> Rejected:
     return origin.reject(
         int(found.places[token]),
         "illegal_tags",
-        what=f"{tag}{inner} at {text!r} is not what the tags before allow. {what}; mend it, or "
+        what=f"{tag}{inner} at {text!r} is not what the tags before allow. {what}; fix it, or "
         "have it repaired with --illegal repair.",
         excerpt=f"{text} {tag}",
     )
 
 
-def _keep(found: Found, kept: Flags) -> Found:
-    """The sentences with a flag."""
-    lengths = np.diff(found.begins)
-    rows = np.flatnonzero(kept).tolist()
-    starts = None if found.token_starts is None else found.token_starts.take(pa.array(rows))
-    return replace(
-        _filtered(found, np.repeat(kept, lengths)),
-        begins=np.concatenate([[0], np.cumsum(lengths[kept])]),
-        documents=[found.documents[row] for row in rows] if found.documents else (),
-        ids=[found.ids[row] for row in rows] if found.ids else (),
-        token_starts=starts,
-    )
-
-
 def _filtered(found: Found, kept: Flags) -> Found:
-    """The tokens with a flag; sentences are left to the caller."""
+    """Keep the tokens with a flag; sentences are left to the caller."""
     return replace(
         found,
         tokens=found.tokens.filter(pa.array(kept)),
         tags=found.tags.where(kept),
-        inner=None if found.inner is None else found.inner.where(kept),
+        inner=found.inner and found.inner.where(kept),
         places=found.places[kept],
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Rows:
-    """Rows that are ready but for their names."""
+def cut_long(found: Found, levels: Sequence[Tags], max_tokens: int) -> tuple[Indices, Indices]:
+    """Cut long sentences: after a full stop where there is one, never inside an entity.
 
-    found: Found
-    begins: Indices  # (R + 1,): rows; more than sentences where these were cut
-    shifts: Indices  # (R,): tokens of the same sentence before the row
-    tags: Tags
-    inner: Tags | None
-    split: str
-    prefix: str
-    """Of ids, before the line or the number."""
-    source: str
-
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """Make batches of rows."""
-        n = len(self.begins) - 1
-        for start in range(0, n, ROWS_PER_BATCH):
-            yield self._batch(start, min(start + ROWS_PER_BATCH, n))
-
-    def _batch(self, start: int, end: int) -> pa.RecordBatch:
-        begins = self.begins[start : end + 1]
-        sentences = np.searchsorted(self.found.begins, begins[:-1], side="right") - 1
-        columns = {
-            "id": self._ids(sentences, self.shifts[start:end]),
-            "document_id": self._documents(sentences),
-            "split": pa.array([self.split] * (end - start), pa.string()),
-            "tokens": _lists(self.found.tokens, begins),
-            "tags": _lists(_strings(self.tags, begins), begins),
-            "inner_tags": self._inner(begins),
-            "token_starts": self._starts(begins, sentences),
-        }
-        arrays = [columns[name].cast(_SCHEMA.field(name).type) for name in _SCHEMA.names]
-        return pa.RecordBatch.from_arrays(arrays, schema=_SCHEMA)
-
-    def _ids(self, sentences: Indices, shifts: Indices) -> pa.Array:
-        if self.found.ids:
-            ids = [self.found.ids[sentence] for sentence in sentences.tolist()]
-        else:
-            first = self.found.begins[sentences]
-            ids = [f"{self.prefix}{n}" for n in self.found.places[first].tolist()]
-        pairs = zip(ids, shifts.tolist(), strict=True)
-        return pa.array([f"{id}+{shift}" if shift else id for id, shift in pairs], pa.string())
-
-    def _documents(self, sentences: Indices) -> pa.Array:
-        if not self.found.documents:
-            return pa.array([self.source] * len(sentences), pa.string())
-        names = [self.found.documents[sentence] for sentence in sentences.tolist()]
-        return pa.array([name or self.source for name in names], pa.string())
-
-    def _inner(self, begins: Indices) -> pa.Array:
-        """The second level; null where a sentence has none."""
-        n = len(begins) - 1
-        found = self.found.inner
-        if self.inner is None or found is None:
-            return pa.nulls(n, _SCHEMA.field("inner_tags").type)
-        part = slice(begins[0], begins[-1])
-        is_blank = np.array([name == "_" for name in found.names], bool)[found.codes[part]]
-        has_some = any_of(~is_blank, begins - begins[0])
-        lists = _lists(_strings(self.inner, begins), begins)
-        return pa.compute.if_else(pa.array(has_some), lists, pa.scalar(None, lists.type))
-
-    def _starts(self, begins: Indices, sentences: Indices) -> pa.Array:
-        starts = self.found.token_starts
-        if starts is None:
-            return pa.nulls(len(begins) - 1, _SCHEMA.field("token_starts").type)
-        rows = starts.take(pa.array(sentences)).to_pylist()
-        places = begins[:-1] - self.found.begins[sentences]
-        cut = zip(rows, places.tolist(), np.diff(begins).tolist(), strict=True)
-        parts = [None if row is None else row[place : place + n] for row, place, n in cut]
-        return pa.array(parts, _SCHEMA.field("token_starts").type)
+    Returns where rows begin (R + 1,), and how many tokens of the same sentence are before each
+    (R,). A row has at most ``max_tokens``, unless a single entity has more; 0 cuts nothing.
+    """
+    is_long = np.diff(found.begins) > max_tokens
+    if not max_tokens or not is_long.any():
+        return found.begins, np.zeros(len(found), np.int64)
+    may_cut = np.ones(len(found.tokens), bool)
+    for tags in levels:
+        may_cut &= np.array([name[0] != "I" for name in tags.names], bool)[tags.codes]
+    after_stop = np.append(False, np.asarray(pc.is_in(found.tokens, _ENDS))[:-1]) & may_cut
+    begins: list[int] = []
+    for begin, end, long in zip(found.begins[:-1], found.begins[1:], is_long, strict=True):
+        begins.append(begin)
+        if long:
+            stops, places = (
+                begin + np.flatnonzero(flags[begin:end]) for flags in (after_stop, may_cut)
+            )
+            begins += _cuts(stops, places, begin=begin, end=end, max_tokens=max_tokens)
+    cut = np.array([*begins, found.begins[-1]], np.int64)
+    sentences = np.searchsorted(found.begins, cut[:-1], side="right") - 1
+    return cut, cut[:-1] - found.begins[sentences]
 
 
-def _strings(tags: Tags, begins: Indices) -> pa.StringArray:
-    return Tags(tags.codes[begins[0] : begins[-1]], tags.names).strings()
+def _cuts(
+    after_stop: Indices, may_cut: Indices, *, begin: int, end: int, max_tokens: int
+) -> Iterator[int]:
+    """Yield the tokens before which a sentence is cut."""
+    while end - begin > max_tokens:
+        place = _last(after_stop, begin + max_tokens // 2, begin + max_tokens)
+        place = place or _last(may_cut, begin, begin + max_tokens)
+        if not place:  # one entity is longer than that
+            later = may_cut[may_cut > begin]
+            if not len(later):
+                return
+            place = int(later[0])
+        yield place
+        begin = place
+
+
+def _last(places: Indices, after: int, until: int) -> int:
+    """Find the last place that is above ``after`` and at most ``until``; 0 if there is none."""
+    row = int(np.searchsorted(places, until, side="right")) - 1
+    return int(places[row]) if row >= 0 and places[row] > after else 0
+
+
+def _ids(found: Found, sentences: Indices, shifts: Indices, *, prefix: str) -> pa.Array:
+    if found.ids:
+        ids = [found.ids[sentence] for sentence in sentences]
+    else:
+        ids = [f"{prefix}{n}" for n in found.places[found.begins[sentences]].tolist()]
+    pairs = zip(ids, shifts.tolist(), strict=True)
+    return pa.array([f"{id}+{shift}" if shift else id for id, shift in pairs], pa.string())
+
+
+def _documents(found: Found, sentences: Indices, *, source: str) -> pa.Array:
+    names = [name or source for name in found.documents or [source] * len(found)]
+    return pa.array([names[sentence] for sentence in sentences], pa.string())
+
+
+def _inner(found: Found, inner: Tags | None, begins: Indices) -> pa.Array:
+    """Make the second level; null where a sentence has none."""
+    if inner is None or found.inner is None:
+        return pa.nulls(len(begins) - 1, _SCHEMA.field("inner_tags").type)
+    is_tag = np.array([name != "_" for name in found.inner.names], bool)[found.inner.codes]
+    lists = _lists(inner.strings(), begins)
+    has_some = pa.array(any_of(is_tag, begins))
+    return pc.if_else(has_some, lists, pa.scalar(None, lists.type))
+
+
+def _token_starts(found: Found, sentences: Indices, begins: Indices) -> pa.Array:
+    kind = _SCHEMA.field("token_starts").type
+    if found.token_starts is None:
+        return pa.nulls(len(sentences), kind)
+    rows = found.token_starts.take(pa.array(sentences)).to_pylist()
+    shifts = begins[:-1] - found.begins[sentences]
+    cut = zip(rows, shifts.tolist(), np.diff(begins).tolist(), strict=True)
+    return pa.array([row and row[shift : shift + n] for row, shift, n in cut], kind)
 
 
 def _lists(values: pa.StringArray, begins: Indices) -> pa.ListArray:
-    """Cut values into lists; they begin where the first list does, or hold what is before, too."""
-    if len(values) != begins[-1] - begins[0]:
-        values = values[int(begins[0]) : int(begins[-1])]
-    offsets = pa.array((begins - begins[0]).astype(np.int32))
-    return pa.ListArray.from_arrays(offsets, values)
+    return pa.ListArray.from_arrays(pa.array(begins, pa.int32()), values)

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from corpora.ner.card import table
+
 PREFIX = "source/"
 HEAD = (
     "file", "split", "format", "scheme", "documents", "sentences", "tokens", "entities",
@@ -85,11 +87,7 @@ def to_tsv(sources: Iterable[Source]) -> Iterator[str]:
 
 def with_sources(card: str, sources: Sequence[Source]) -> str:
     """Add the files to a card."""
-    rows = [["", *HEAD[1:]], ["---"] * 4 + ["---:"] * 7, *([*_row(s)] for s in sources)]
-    rows[0][0] = "file"
-    table = "\n".join(
-        "| " + " | ".join(cell.replace("|", r"\|") for cell in row) + " |" for row in rows
-    )
+    files = table(["file", *HEAD[1:]], map(_row, sources), n_words=4)
     about = (
         "Counted as the file has it, before labels are mapped: an entity is a tag that opens one "
         "by the scheme of the file. *By repair* are those that an illegal tag opens (`I-` after "
@@ -100,4 +98,4 @@ def with_sources(card: str, sources: Sequence[Source]) -> str:
         + ", ".join(f"{label} {count:,}" for label, count in source.labels().items())
         for source in sources
     )
-    return f"{card}\n## Files\n\n{about}\n\n{table}\n\nEntities by label:\n\n{labels}\n"
+    return f"{card}\n## Files\n\n{about}\n\n{files}\n\nEntities by label:\n\n{labels}\n"

@@ -1,121 +1,256 @@
-"""What is counted of a split for its card, in one pass over columns."""
+"""What is counted of a split for its card, in one pass over columns.
+
+Kept are 17 bytes for each sentence, and about 100 for each pair of mention form and label.
+"""
 
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from corpora.hashing.tokens import Hashes, Runs, hash_strings, mix
 from corpora.ner.card import SplitCounts
-from corpora.ner.columns import Codes, SentenceColumns
-from corpora.ner.forms import Forms
-from corpora.ner.sentence_hashes import SentenceHashes
-from corpora.ner.spans import Spans, find_spans
+from corpora.ner.columns import Codes, Flags, Indices, SentenceColumns, Spans, find_spans
+
+BUCKETS = 16
+"""Comparisons go through sentence hashes in so many buckets, by their highest bits: hardly more
+memory is needed while they are compared."""
+_SHIFT = np.uint64(60)
+_PENDING = 1 << 18
+_ARRAYS = ("hashes", "labels", "counts", "first", "heads", "lengths")
+Lengths = npt.NDArray[np.uint8]
 
 
 class Labels:
-    """Numbers of labels, the same in all splits."""
+    """Ids of labels, the same in all splits."""
 
     def __init__(self) -> None:
-        self._numbers: dict[str, int] = {}
+        self._ids: dict[str, int] = {}
 
     def number(self, names: Iterable[str]) -> Codes:
-        """The number of each name; new ones get the next."""
-        numbers = [self._numbers.setdefault(name, len(self._numbers)) for name in names]
-        return np.array(numbers, np.int32)
+        """Return the id of each name; new ones get the next."""
+        return np.array([self._ids.setdefault(name, len(self._ids)) for name in names], np.int32)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names, by number."""
-        return tuple(self._numbers)
+        """The names, by id."""
+        return tuple(self._ids)
+
+
+@dataclass(frozen=True, slots=True)
+class FormTable:
+    """Pairs of mention form and label, F of them, by hash and label."""
+
+    hashes: Hashes  # (F,), sorted
+    labels: Codes  # (F,), ids of ``Labels``
+    counts: Indices  # (F,)
+    first: Indices
+    """(F,): the lower, the earlier the pair was met."""
+    heads: Hashes
+    """(F,): hashes of the first two tokens, or of the only one."""
+    lengths: Codes  # (F,), in tokens
+    texts: pa.StringArray
+    """(F,): the tokens with spaces between."""
+
+    @classmethod
+    def merge(cls, tables: Sequence["FormTable"]) -> "FormTable":
+        """Make one table of several; what was met first (``first``) is the same in all."""
+        hashes, labels, counts, first, *rest = (
+            np.concatenate([getattr(table, name) for table in tables]) for name in _ARRAYS
+        )
+        order = np.lexsort((first, labels, hashes))
+        is_first = changes(hashes[order]) | changes(labels[order])
+        places = np.flatnonzero(is_first)
+        chosen = order[places]
+        texts = pa.concat_arrays([table.texts for table in tables]).take(pa.array(chosen))
+        summed = np.add.reduceat(counts[order], places) if len(places) else counts
+        heads, lengths = (values[chosen] for values in rest)
+        return cls(hashes[chosen], labels[chosen], summed, first[chosen], heads, lengths, texts)
+
+    @classmethod
+    def of_splits(cls, tables: Iterable["FormTable"]) -> "FormTable":
+        """Make one table of those of several splits; what an earlier one has was met first."""
+        shifted, n_before = [], 0
+        for table in tables:
+            shifted.append(replace(table, first=table.first + n_before))
+            n_before += int(table.counts.sum())
+        return cls.merge(shifted)
+
+    def ambiguous(self) -> Iterator[slice]:
+        """Yield the rows of each form that has more than one label."""
+        borders = np.append(np.flatnonzero(changes(self.hashes)), len(self.hashes))
+        for row in np.flatnonzero(np.diff(borders) > 1):
+            yield slice(int(borders[row]), int(borders[row + 1]))
+
+
+def changes(values: Hashes | Codes) -> Flags:
+    """Tell whether each value differs from the one before; the first does."""
+    flags = np.ones(len(values), bool)
+    flags[1:] = values[1:] != values[:-1]
+    return flags
+
+
+class Forms:
+    """Mention forms that are being counted."""
+
+    def __init__(self) -> None:
+        nothing = SentenceColumns.of_sentences([])
+        self._pending = [_forms(nothing, find_spans(nothing), Runs(np.zeros(0, np.uint64)))]
+        self._n_pending = self._n_added = 0
+
+    def add(self, table: FormTable) -> None:
+        """Count the spans of a batch, a row each."""
+        self._pending.append(FormTable.merge([replace(table, first=table.first + self._n_added)]))
+        self._n_added += len(table.hashes)
+        self._n_pending += len(self._pending[-1].hashes)
+        if self._n_pending > _PENDING + len(self._pending[0].hashes) // 2:
+            self.table()
+
+    def table(self) -> FormTable:
+        """Return all that was counted."""
+        self._pending, self._n_pending = [FormTable.merge(self._pending)], 0
+        return self._pending[0]
+
+
+def _forms(sentences: SentenceColumns, spans: Spans, tokens: Runs) -> FormTable:
+    """Make a row of each span; labels are those of the batch."""
+    starts, lengths = spans.starts, spans.ends - spans.starts
+    borders = np.append(0, np.cumsum(lengths))
+    within = np.arange(borders[-1]) - np.repeat(borders[:-1], lengths)
+    words = sentences.tokens.take(pa.array(np.repeat(starts, lengths) + within))
+    lists = pa.ListArray.from_arrays(pa.array(borders, pa.int32()), words)
+    return FormTable(
+        hashes=tokens.hash(starts, spans.ends),
+        labels=spans.labels,
+        counts=np.ones(len(starts), np.int64),
+        first=np.arange(len(starts)),
+        heads=tokens.hash(starts, np.minimum(starts + 2, spans.ends)),
+        lengths=lengths.astype(np.int32),
+        texts=pc.binary_join(lists, " "),
+    )
 
 
 class Tally:
-    """What is kept of a split: 17 bytes a sentence, and the forms of its mentions."""
+    """What is kept of a split."""
 
     def __init__(self, labels: Labels) -> None:
         self._labels = labels
-        self.tags: Counter[str] = Counter()
-        self.runs: Counter[str] = Counter()
-        self.n_stray = self.n_touching = 0
-        self.sentences = SentenceHashes()
+        self._tags: Counter[str] = Counter()
+        self._runs: Counter[str] = Counter()
+        self._n_orphans = self._n_adjacent = self._longest = self._n_single = 0
+        self.texts: list[Hashes] = []
+        """Hashes of the tokens of each sentence, in reading order."""
+        self._labelled: list[Hashes] = []  # … of tokens and tags
+        self._lengths: list[Lengths] = []  # at most 255
         self.forms = Forms()
 
-    def add(self, measured: "_Measured") -> None:
+    def add(self, sentences: SentenceColumns) -> None:
         """Count a batch of sentences."""
-        sentences, spans = measured.sentences, measured.spans
-        self.sentences.add(measured.texts, measured.labelled, np.diff(sentences.begins))
-        self._count(sentences)
-        self.n_stray += spans.n_stray
-        self.n_touching += int(np.count_nonzero(spans.is_touching))
-        self._add_spans(sentences, spans, tokens=measured.tokens)
-
-    def _count(self, sentences: SentenceColumns) -> None:
-        tags = sentences.tags
-        counts = np.bincount(tags.codes, minlength=len(tags.names)).tolist()
-        self.tags.update(dict(zip(tags.names, counts, strict=True)))
-
-    def _add_spans(self, sentences: SentenceColumns, spans: Spans, *, tokens: Runs) -> None:
-        first_of_runs = spans.labels[~spans.is_touching]
-        counts = np.bincount(first_of_runs, minlength=len(spans.label_names)).tolist()
-        self.runs.update(dict(zip(spans.label_names, counts, strict=True)))
-        labels = self._labels.number(spans.label_names)[spans.labels]
-        self.forms.add(sentences, spans, labels, tokens=tokens)
+        tokens, tags, begins = hash_strings(sentences.tokens), sentences.tags, sentences.begins
+        runs, names = Runs(tokens), hash_strings(pa.array(tags.names, pa.string()))
+        lengths = np.diff(begins)
+        self.texts.append(runs.hash(begins[:-1], begins[1:]))
+        labelled = Runs(mix(tokens ^ names[tags.codes]))
+        self._labelled.append(labelled.hash(begins[:-1], begins[1:]))
+        self._lengths.append(np.minimum(lengths, 255).astype(np.uint8))
+        self._n_single += int(np.count_nonzero(lengths == 1))
+        self._longest = max(self._longest, int(lengths.max(initial=0)))
+        self._tags.update(_counted(tags.codes, tags.names))
+        spans = find_spans(sentences)
+        self._n_orphans += spans.n_orphans
+        self._n_adjacent += int(np.count_nonzero(spans.is_adjacent))
+        self._runs.update(_counted(spans.labels[~spans.is_adjacent], spans.label_names))
+        ids = self._labels.number(spans.label_names)
+        forms = _forms(sentences, spans, runs)
+        self.forms.add(replace(forms, labels=ids[spans.labels]))
 
     @property
     def labels(self) -> set[str]:
         """The labels that occur."""
-        return {tag[2:] for tag, count in self.tags.items() if tag != "O" and count}
+        return {tag[2:] for tag, count in self._tags.items() if tag != "O" and count}
 
     def count(self) -> SplitCounts:
         """Freeze the numbers that go into the card."""
         labels = sorted(self.labels)
         return SplitCounts(
-            sentences=len(self.sentences),
-            tokens=self.sentences.n_tokens,
-            not_tagged=self.tags["O"],
-            entities={label: self.tags[f"B-{label}"] for label in labels},
-            runs={label: self.runs[label] for label in labels},
-            touching=self.n_touching,
-            stray=self.n_stray,
-            one_token=self.sentences.n_single,
-            longest=self.sentences.longest,
+            sentences=sum(map(len, self.texts)),
+            tokens=self._tags.total(),
+            not_tagged=self._tags["O"],
+            entities={label: self._tags[f"B-{label}"] for label in labels},
+            runs={label: self._runs[label] for label in labels},
+            adjacent=self._n_adjacent,
+            orphans=self._n_orphans,
+            one_token=self._n_single,
+            longest=self._longest,
         )
+
+    def bucket(self, index: int) -> tuple[Hashes, Hashes, Lengths]:
+        """Return texts, labelled and lengths of the sentences of a bucket, in reading order."""
+        rows = [np.flatnonzero(texts >> _SHIFT == index) for texts in self.texts]
+        batches = zip(self.texts, self._labelled, self._lengths, rows, strict=True)
+        own = [(texts[i], labelled[i], lengths[i]) for texts, labelled, lengths, i in batches]
+        nothing = np.zeros(0, np.uint64), np.zeros(0, np.uint64), np.zeros(0, np.uint8)
+        texts, labelled, lengths = zip(nothing, *own, strict=True)
+        return np.concatenate(texts), np.concatenate(labelled), np.concatenate(lengths)
+
+
+def _counted(codes: Codes, names: Sequence[str]) -> dict[str, int]:
+    return dict(zip(names, np.bincount(codes, minlength=len(names)).tolist(), strict=True))
 
 
 def tally(source: Iterable[SentenceColumns], labels: Labels) -> Tally:
     """Count all batches of a split."""
     counted = Tally(labels)
     for sentences in source:
-        counted.add(_measure(sentences))
+        counted.add(sentences)
     return counted
 
 
-@dataclass(frozen=True, slots=True)
-class _Measured:
-    """A batch of sentences, and what is found out about it alone."""
+def find_leaks(
+    train: Tally, other: Tally, *, min_tokens: Sequence[int]
+) -> list[tuple[int, int, int]]:
+    """Count sentences, those that stand in train, and those that do with their tags.
 
-    sentences: SentenceColumns
-    tokens: Runs
-    texts: Hashes
-    """(N,): of the tokens of each sentence."""
-    labelled: Hashes
-    """(N,): of its tokens and tags."""
-    spans: Spans
+    One triple for each of ``min_tokens``, over the sentences that have at least so many.
+    """
+    counts = np.zeros((len(min_tokens), 3), np.int64)
+    for index in range(BUCKETS):
+        texts, labelled, lengths = other.bucket(index)
+        train_texts, train_labelled, _ = train.bucket(index)
+        leaked = is_in(texts, np.sort(train_texts))
+        with_tags = is_in(labelled, np.sort(train_labelled)) & leaked
+        for row, least in enumerate(min_tokens):
+            long = lengths >= least
+            counts[row] += [long.sum(), (leaked & long).sum(), (with_tags & long).sum()]
+    return [(int(n), int(leaked), int(tagged)) for n, leaked, tagged in counts]
 
 
-def _measure(sentences: SentenceColumns) -> _Measured:
-    tokens = hash_strings(sentences.tokens)
-    starts, ends = sentences.begins[:-1], sentences.begins[1:]
-    runs = Runs(tokens)
-    names = hash_strings(pa.array(sentences.tags.names, pa.string()))
-    labelled = Runs(mix(tokens ^ names[sentences.tags.codes]))
-    return _Measured(
-        sentences,
-        runs,
-        runs.hash(starts, ends),
-        labelled.hash(starts, ends),
-        find_spans(sentences),
-    )
+def find_conflicting(splits: Sequence[Tally]) -> Hashes:
+    """Return the hashes, sorted, of the sentences that have more than one sequence of tags."""
+    found = []
+    for index in range(BUCKETS):
+        buckets = [split.bucket(index) for split in splits]
+        texts, labelled = (np.concatenate([bucket[i] for bucket in buckets]) for i in (0, 1))
+        order = np.argsort(texts)
+        texts, labelled = texts[order], labelled[order]
+        found.append(np.unique(texts[~changes(texts) & changes(labelled)]))
+    return np.concatenate(found)
+
+
+def is_in(values: Hashes, ordered: Hashes) -> Flags:
+    """Tell whether each value stands in an array that is sorted."""
+    return np.asarray(places_in(values, ordered) >= 0)
+
+
+def places_in(values: Hashes, ordered: Hashes) -> Indices:
+    """Find where each value stands in an array that is sorted; -1 where it does not."""
+    if not len(ordered):
+        return np.full(len(values), -1, np.int64)
+    places = np.searchsorted(ordered, values)
+    places[places == len(ordered)] = 0
+    places[ordered[places] != values] = -1
+    return places

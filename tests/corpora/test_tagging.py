@@ -9,7 +9,8 @@ from seqeval.scheme import IOB2
 from corpora.document import TokenSpan
 from corpora.errors import InvalidDocumentError
 from corpora.matching.sequences import Score
-from corpora.tagging import count_stray, from_iob2, join_touching, to_iob2
+from corpora.tagging import from_iob2, to_iob2
+from tests.corpora.spans_of_tags import count_orphans, join_adjacent
 
 TAGS = st.lists(st.sampled_from(["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]), min_size=1, max_size=9)
 
@@ -38,7 +39,7 @@ def test_tags_of_spans_read_alike_strictly_and_leniently(spans):
     tags = to_iob2(spans, 12)
 
     assert from_iob2(tags, strict=False) == spans
-    assert count_stray(tags) == 0
+    assert count_orphans(tags) == 0
 
 
 @given(st.lists(st.tuples(TAGS, TAGS), min_size=1, max_size=5))
@@ -68,7 +69,7 @@ def test_touching_spans_of_one_class_stay_two():
 def test_touching_spans_of_one_class_can_be_joined():
     spans = [span(0, 1, "PER"), span(1, 3, "PER"), span(3, 4, "LOC"), span(5, 6, "LOC")]
 
-    assert join_touching(spans) == [span(0, 3, "PER"), span(3, 4, "LOC"), span(5, 6, "LOC")]
+    assert join_adjacent(spans) == [span(0, 3, "PER"), span(3, 4, "LOC"), span(5, 6, "LOC")]
 
 
 @pytest.mark.parametrize(
@@ -85,7 +86,7 @@ def test_stray_inside_tag_opens_a_span_only_leniently(tags, strict, lenient):
 
 
 def test_stray_inside_tags_are_counted():
-    assert count_stray(["I-PER", "I-PER", "B-LOC", "I-LOC", "I-PER", "O", "I-LOC"]) == 3
+    assert count_orphans(["I-PER", "I-PER", "B-LOC", "I-LOC", "I-PER", "O", "I-LOC"]) == 3
 
 
 @pytest.mark.parametrize(

@@ -219,7 +219,7 @@ def test_stray_tag_in_a_real_file_is_repaired_or_rejected(realdata, tmp_path, il
     opened = sum(tag.startswith("B-") for row in dataset.rows() for tag in row["tags"])
     if illegal == "repair":
         assert opened == 1951 + 984 + 884
-        assert dataset.description["counters"]["tags.stray"] == 1
+        assert dataset.description["counters"]["tags.orphan"] == 1
     else:
         [rejected] = (tmp_path / "out/rejected.jsonl").read_text("utf-8").splitlines()
         assert json.loads(rejected)["position"] == f"line {line}"

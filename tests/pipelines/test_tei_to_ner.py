@@ -241,14 +241,6 @@ def test_edition_with_a_typo_ends_with_status_2_and_the_line(tmp_path, capsys):
     assert "mine.toml:2: unknown key 'labls'" in capsys.readouterr().err
 
 
-def test_sets_too_large_for_memory_give_the_same_files(built, tmp_path, monkeypatch):
-    monkeypatch.setattr("pipelines.tei_to_ner.HELD_BYTES", 0)
-
-    assert run(tmp_path / "out") == 0
-
-    assert files_of(tmp_path / "out") == files_of(built)
-
-
 def test_without_beam_a_run_says_what_to_install(monkeypatch, tmp_path, capsys):
     monkeypatch.setitem(sys.modules, "apache_beam", None)
 

@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corpora.ner.columns import Tags
-from corpora.ner.cutting import cut_long
 from corpora.ner.found import Found, Origin
 from corpora.ner.layout import Layout
-from corpora.ner.sentence_rows import RowMaker
+from corpora.ner.sentence_rows import RowMaker, cut_long
 
 ROWS = st.lists(
     st.lists(

@@ -76,7 +76,7 @@ def test_stray_tag_is_repaired_and_counted(tmp_path):
     rows, made = read(tmp_path, TWO, "in O\nJena I-LOC\nWest I-LOC\n\n")
 
     assert rows[10]["tags"] == ["O", "B-LOC", "I-LOC"]
-    assert made.counters["tags.stray"] == made.counters["entities by repair/LOC"] == 1
+    assert made.counters["tags.orphan"] == made.counters["entities by repair/LOC"] == 1
     assert made.counters["entities/LOC"] == 20
 
 

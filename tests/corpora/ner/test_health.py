@@ -9,9 +9,10 @@ import pytest
 
 from corpora.document import Sentence
 from corpora.errors import UsageError
+from corpora.health import main
 from corpora.ner.card import list_findings, to_json, to_markdown
 from corpora.ner.conll import read_conll, write_conll
-from corpora.ner.health import examine, main
+from corpora.ner.health import examine
 
 ROOT = Path(__file__).resolve().parents[3]
 COLUMNS = ("all", "train", "test", "dev")
@@ -128,7 +129,7 @@ def test_leaks_of_the_published_splits(arendt, sturm):
         for leak in health.leaks
     }
 
-    assert leaks["Arendt", "test", 4].share == pytest.approx(0.176, abs=5e-4)
+    assert leaks["Arendt", "test", 4].ratio == pytest.approx(0.176, abs=5e-4)
     assert leaks["Arendt", "test", 1].leaked_with_tags == 234
     assert leaks["Arendt", "test", 6].leaked_with_tags == 92
     assert leaks["Arendt", "dev", 1].leaked_with_tags == 234
@@ -164,7 +165,7 @@ def test_json_is_the_same_numbers_unrounded(small):
     card = json.loads(json.dumps(to_json(small)))
 
     assert card["splits"]["train"]["entities"] == {"LOC": 3, "PER": 1, "date": 2}
-    assert card["leaks"][0]["share"] == 0.5
+    assert card["leaks"][0]["ratio"] == 0.5
     assert card["seen"][1]["split"] == "test"
     assert card["gazetteer"]["scores"]["test"]["f1"] == small.gazetteer.scores["test"].f1
 
@@ -242,7 +243,7 @@ def test_illegal_and_touching_tags_are_counted():
 
     counts = health.splits["train"]
 
-    assert (counts.stray, counts.touching, counts.one_token, counts.longest) == (2, 1, 1, 4)
+    assert (counts.orphans, counts.adjacent, counts.one_token, counts.longest) == (2, 1, 1, 4)
     assert counts.entities == {"X": 3, "Y": 1}
     assert counts.runs == {"X": 2, "Y": 1}
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from seqeval.metrics.sequence_labeling import get_entities
 
 from corpora.document import TokenSpan
-from corpora.ner.columns import SentenceColumns, Tags
+from corpora.ner.columns import SentenceColumns, Tags, find_spans
 from corpora.ner.schemes import detect_scheme, normalise, to_scheme
-from corpora.ner.spans import find_spans
-from corpora.tagging import count_stray, from_iob2, join_touching, to_iob2
+from corpora.tagging import from_iob2, to_iob2
+from tests.corpora.spans_of_tags import count_orphans, join_adjacent
 
 LABELS = st.sampled_from(["PER", "LOC", "a-b_c"])
 ANY = st.lists(
@@ -113,7 +113,7 @@ def test_repair_of_iob2_is_the_lenient_reading(sentences):
 
     expected = [list(to_iob2(from_iob2(s, strict=False), len(s))) for s in sentences]
     assert strings(normal.tags, begins) == expected
-    assert normal.problems.get("tags.stray", 0) == sum(map(count_stray, sentences))
+    assert normal.problems.get("tags.orphan", 0) == sum(map(count_orphans, sentences))
 
 
 @given(st.lists(MIXED, max_size=4), st.sampled_from(["iob1", "iob2", "iobes"]))
@@ -123,7 +123,7 @@ def test_repaired_tags_are_legal_and_as_many_tokens_tagged(sentences, scheme):
     normal = normalise(tags, begins, scheme)
 
     repaired = strings(normal.tags, begins)
-    assert sum(map(count_stray, repaired)) == 0
+    assert sum(map(count_orphans, repaired)) == 0
     for before, after in zip(sentences, repaired, strict=True):
         assert [tag[2:] for tag in after] == [tag[2:] for tag in before]
 
@@ -143,10 +143,10 @@ def test_spans_are_those_that_are_read_token_by_token(sentences):
         for begin, sentence in zip(begins.tolist(), sentences, strict=False)
         for s in from_iob2(sentence)
     ]
-    n_runs = sum(len(join_touching(from_iob2(sentence))) for sentence in sentences)
+    n_runs = sum(len(join_adjacent(from_iob2(sentence))) for sentence in sentences)
     assert list(found) == expected
-    assert len(expected) - int(spans.is_touching.sum()) == n_runs
-    assert spans.n_stray == sum(map(count_stray, sentences))
+    assert len(expected) - int(spans.is_adjacent.sum()) == n_runs
+    assert spans.n_orphans == sum(map(count_orphans, sentences))
 
 
 @pytest.mark.parametrize(
@@ -170,14 +170,14 @@ def test_scheme_is_told_by_what_begins_and_ends_most_entities(tags, scheme):
 @pytest.mark.parametrize(
     ("tags", "scheme", "repaired", "problem"),
     [
-        ("B-A I-B", "iob2", "B-A B-B", "tags.stray"),
+        ("B-A I-B", "iob2", "B-A B-B", "tags.orphan"),
         ("B_A I_A", "iob2", "B-A I-A", "tags.with underscore"),
         ("B.A I-A", "iob2", "B-A I-A", "tags.misspelled"),
         ("B-A v I-A", "iob2", "B-A O B-A", "tags.unreadable"),
         ("B-A E-A", "iob2", "B-A I-A", "tags.of another scheme"),
         ("B-A M-A O", "iobes", "B-A I-A O", "tags.unclosed"),
         ("B-A E-B", "iobes", "B-A B-B", "tags.unclosed"),
-        ("E-A E-A", "iobes", "B-A B-A", "tags.stray"),
+        ("E-A E-A", "iobes", "B-A B-A", "tags.orphan"),
     ],
 )
 def test_what_a_scheme_does_not_allow_is_repaired_and_counted(tags, scheme, repaired, problem):

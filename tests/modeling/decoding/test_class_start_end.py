@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpora.tagging import count_stray
 from modeling.data.tagset import TagSet
 from modeling.decoding.class_start_end import ClassStartEnd, class_start_end
+from tests.corpora.spans_of_tags import count_orphans
 
 TAGSET = TagSet(("X", "Y"))
 N, X, Y = np.eye(3)  # no name, and two labels
@@ -103,4 +103,4 @@ def test_tags_are_valid(sentence, as_published):
     tags = decode(*sentence, as_published=as_published).split()
 
     assert len(tags) == len(sentence[1])
-    assert count_stray(tags) == 0
+    assert count_orphans(tags) == 0

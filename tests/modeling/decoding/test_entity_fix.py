@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from corpora.document import TokenSpan
-from corpora.tagging import count_stray, from_iob2
+from corpora.tagging import from_iob2
 from modeling.data.tagset import TagSet
 from modeling.decoding.entity_fix import entity_fix
+from tests.corpora.spans_of_tags import count_orphans
 
 TAGSET = TagSet(("X", "Y", "Z"))
 some_tags = arrays.arrays(
@@ -62,7 +63,7 @@ def test_all_words_at_once_are_the_rule_word_by_word(tags):
 
     for row, found in zip(tags, fixed, strict=True):
         assert TAGSET.decode(found) == literal(TAGSET.decode(row))
-        assert count_stray(TAGSET.decode(found)) == 0
+        assert count_orphans(TAGSET.decode(found)) == 0
 
 
 @given(some_tags)

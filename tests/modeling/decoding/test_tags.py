@@ -7,13 +7,14 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from corpora.tagging import count_stray, from_iob2, to_iob2
+from corpora.tagging import from_iob2, to_iob2
 from modeling.data.batch import Layout
 from modeling.data.tagset import TagSet
 from modeling.decoding import decode, word_probabilities
 from modeling.heads.tagging import build_token_head
 from modeling.layers.chain import Chain, score, viterbi
 from modeling.tagging_config import DECODERS
+from tests.corpora.spans_of_tags import count_orphans
 
 TAGSET = TagSet(("LOC", "PER"))
 KINDS = ["softmax", "cse", "crf", "crf_ner"]
@@ -41,7 +42,7 @@ def valid_paths(head, scores, *, temperature=1.0):
     length = len(scores)
     chain = head.chain(scores.double(), Layout.of([length]), temperature)
     every = itertools.product(range(len(TAGSET)), repeat=length)
-    paths = [path for path in every if not count_stray(TAGSET.decode(path))]
+    paths = [path for path in every if not count_orphans(TAGSET.decode(path))]
     paths = [path for path in paths if not path or TAGSET.begins[path[0]]]
     emissions = chain.emissions.expand(len(paths), -1, -1)
     lengths = torch.full((len(paths),), length)
@@ -114,7 +115,7 @@ def test_free_reads_strict_spans_off_the_best_path_valid_or_not(kind):
     found = decode(head, scores, Layout.of(lengths), decoder="free", tagset=TAGSET)
 
     best = [TAGSET.decode(path) for path in viterbi(head.chain(scores, Layout.of(lengths)))]
-    assert sum(map(count_stray, best)) > 0
+    assert sum(map(count_orphans, best)) > 0
     for spans, tags in zip(found, best, strict=True):
         assert [(s.start, s.end, s.label) for s in spans] == [
             (s.start, s.end, s.label) for s in from_iob2(tags)
