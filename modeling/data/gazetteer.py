@@ -25,9 +25,8 @@ from corpora.document import Sentence
 from corpora.errors import CorpusError
 from corpora.hashing.tokens import Runs, hash_strings
 from corpora.matching.sequences import LEVELS
-from corpora.ner.columns import Indices
+from corpora.ner.columns import Indices, find_spans
 from corpora.ner.gazetteer import Names
-from corpora.ner.columns import find_spans
 from corpora.system.parsing import parse_json
 from modeling.data.masking import ranges
 from modeling.data.name_lookup import (
