@@ -7,7 +7,6 @@ occurrences, word boundaries or not, and only those in question are looked at.
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from math import isqrt
 
 from corpora.matching.surface_forms import (
     Right,
@@ -28,6 +27,7 @@ _PARTS = frozenset({"", *" \n.,;:!?()[]/'\"-"})
 _LETTER = re.compile(r"[^\W\d_]")
 _WORD = re.compile(r"\w+")
 _OPENING = 300  # characters in which a page names its subject
+_HEAD = 8  # characters of forms that are compared to see whether many may begin in one place
 
 
 def page_forms(
@@ -86,7 +86,7 @@ def _spelled(titles: Iterable[str], *, lang: str | None) -> Iterator[tuple[str, 
 
 def spelled_as_linked(
     text: str,
-    matches: Iterable[tuple[int, int, str]],
+    matches: Sequence[tuple[int, int, str]],
     links: Sequence[tuple[tuple[int, int], str | None]],
     *,
     own: str | None,
@@ -98,22 +98,27 @@ def spelled_as_linked(
     where its opening has it small: ``windmill``, but not ``bill`` for ``Bill``. ``links`` are spans
     and titles.
     """
-    kept = []
-    linked: set[tuple[str, str | None]] | None = None
-    small: set[str | None] = set()
-    for match in matches:
-        start, end, title = match
-        surface = text[start:end]
-        if not title.startswith(surface) and surface.upper() != surface.lower():
-            if linked is None:  # once, and for most pages
-                linked = {(text[begin:stop], t) for (begin, stop), t in links}
-                small = {t for shown, t in linked if shown[:1].islower()}
-                small |= {own} if own and _small_first(own) in text[:_OPENING] else set()
-            is_first_small = title in small and title[1:].startswith(surface[1:])
-            if not is_first_small and (surface, title) not in linked:
-                continue
-        kept.append(match)
-    return kept
+    surfaces = [text[start:end] for start, end, _ in matches]
+    odd = {
+        title
+        for surface, (_, _, title) in zip(surfaces, matches, strict=True)
+        if not title.startswith(surface) and surface.upper() != surface.lower()
+    }
+    if not odd:
+        return list(matches)
+    linked = {(text[begin:stop], title) for (begin, stop), title in links if title in odd}
+    small = {title for shown, title in linked if shown[:1].islower()}
+    if own in odd and _small_first(own) in text[:_OPENING]:
+        small.add(own)
+    return [
+        match
+        for surface, match in zip(surfaces, matches, strict=True)
+        if (title := match[2]) not in odd
+        or title.startswith(surface)
+        or surface.upper() == surface.lower()
+        or (title in small and title[1:].startswith(surface[1:]))
+        or (surface, title) in linked
+    ]
 
 
 def _small_first(title: str) -> str:
@@ -136,6 +141,8 @@ def match_titles(
     the spans in ``occupied`` (in reading order; they may nest) and ends as ``right`` says. Forms
     are as ``page_forms`` makes them; one that spans a newline is never found.
     """
+    from ahocorasick_rs import AhoCorasick, Implementation
+
     if not forms:
         return []
     names = list(forms)
@@ -144,19 +151,26 @@ def match_titles(
     if _may_be_too_many(parts, names):
         matcher = SurfaceMatcher(names, lang=lang, right=right)
         return [(start, end, forms[names[n]]) for start, end, n in matcher.find(text, occupied)]
-    found: list[tuple[int, int, str]] = []
+    # The contiguous automaton is made in no more time than the plain one, and searches faster.
+    automaton = AhoCorasick(
+        names, implementation=Implementation.ContiguousNFA, store_patterns=False
+    )
+    matches: list[tuple[int, int, str]] = []
     last = 0
-    for start, minus_end, number in _occurrences(free, parts, names):
-        end = -minus_end
-        if start < last:
-            continue
-        is_plain = text[start - 1 : start] in _PARTS and text[start].isalnum()
-        if not is_plain and not begins_word(text, start):
-            continue
-        if text[end : end + 1] in _PARTS or ends_word(text, end, right=right, lang=lang):
-            found.append((start, end, forms[names[number]]))
-            last = end
-    return found
+    for begin, stop in parts:
+        found = automaton.find_matches_as_indexes(free[begin:stop], overlapping=True)
+        # From left to right, the longer first.
+        for start, minus_end, number in sorted([(begin + s, -begin - e, n) for n, s, e in found]):
+            end = -minus_end
+            if start < last:
+                continue
+            is_plain = text[start - 1 : start] in _PARTS and text[start].isalnum()
+            if not is_plain and not begins_word(text, start):
+                continue
+            if text[end : end + 1] in _PARTS or ends_word(text, end, right=right, lang=lang):
+                matches.append((start, end, forms[names[number]]))
+                last = end
+    return matches
 
 
 def _free(folded: str, occupied: Sequence[tuple[int, int]]) -> str:
@@ -176,10 +190,11 @@ def _may_be_too_many(parts: Sequence[tuple[int, int]], forms: Sequence[str]) -> 
     """Whether more than ``MAX_OCCURRENCES`` may stand in a part: these are all held at once.
 
     As many begin in one place as there are forms each of which begins with the one before. That is
-    counted only where the number of forms and their lengths leave it open.
+    counted only where enough forms have the same first characters.
     """
     longest = max((end - begin for begin, end in parts), default=0)
-    most = min(len(forms), isqrt(2 * sum(map(len, forms))) + 1)
+    alike = Counter([form[:_HEAD] for form in forms])
+    most = max(alike.values()) + _HEAD
     return longest * most > MAX_OCCURRENCES and longest * _nested(forms) > MAX_OCCURRENCES
 
 
@@ -193,18 +208,3 @@ def _nested(forms: Sequence[str]) -> int:
         chain.append(form)
         deepest = max(deepest, len(chain))
     return deepest
-
-
-def _occurrences(
-    folded: str, parts: Sequence[tuple[int, int]], forms: Sequence[str]
-) -> Iterator[tuple[int, int, int]]:
-    """All occurrences of all forms: start, end with a minus, number; the longer first."""
-    from ahocorasick_rs import AhoCorasick, Implementation
-
-    # The contiguous automaton is made in no more time than the plain one, and searches faster.
-    automaton = AhoCorasick(
-        forms, implementation=Implementation.ContiguousNFA, store_patterns=False
-    )
-    for begin, stop in parts:
-        found = automaton.find_matches_as_indexes(folded[begin:stop], overlapping=True)
-        yield from sorted([(begin + start, -begin - end, number) for number, start, end in found])

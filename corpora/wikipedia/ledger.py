@@ -131,6 +131,8 @@ def _digits(text: str) -> tuple[int, list[int] | list[str]]:
     A number that is lost changes both, unless the same digits are won elsewhere on the page. Where
     digits of other scripts may stand: how many numbers, and which.
     """
+    if not text:
+        return 0, []
     if text.isascii():
         codes: npt.NDArray[Any] = np.frombuffer(text.encode(), np.uint8)
     else:
