@@ -10,16 +10,15 @@ and a run.json with the SHA-256 of each file; all commands that read a run read 
 the current one, modeling.evaluate --against … --fail-if-worse finds out before.
 """
 
-import argparse
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from corpora.errors import CorpusError, UsageError
-from corpora.system.arguments import ArgumentParser
+from corpora.errors import UsageError
+from modeling.command import option, start
 
-ABOUT = __doc__
 KIND = "model"
 """Of ``run.json``: a run without datasets."""
 
@@ -74,38 +73,30 @@ def _files(run: Path, evaluation: Path | None) -> Mapping[str, Path]:
     return files
 
 
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What is asked for."""
+
+    run: Path = option(
+        positional=True,
+        metavar="RUN",
+        help="a finished run of modeling.pretrain or .finetune",
+    )
+    shelf: Path = option(positional=True, metavar="STORE/NAME", help="where versions of it lie")
+    version: str | None = option(None, help="as 20261101 (default: from the hashes of the files)")
+    evaluation: Path | None = option(None, metavar="DIR", help="(default: RUN/evaluation)")
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Read the command line and publish; 0, or 1 for an error, or 2 for a wrong command."""
-    description, _, epilog = ABOUT.partition("\n\n")
-    parser = ArgumentParser(
-        prog="python -m modeling.publish",
-        description=description,
-        epilog=epilog,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    add = parser.add_argument
-    add("run", type=Path, metavar="RUN", help="a finished run of modeling.pretrain or .finetune")
-    add("shelf", type=Path, metavar="STORE/NAME")
-    add("--version", help="as 20261101 (default: from the hashes of the files)")
-    add("--evaluation", type=Path, metavar="DIR", help="(default: RUN/evaluation)")
-    arguments = parser.parse_args(argv)
-    from modeling.config import ConfigError  # noqa: PLC0415 - for --help
 
-    try:
+    def work(options: Options) -> None:
         made = publish(
-            arguments.run,
-            arguments.shelf,
-            version=arguments.version,
-            evaluation=arguments.evaluation,
+            options.run, options.shelf, version=options.version, evaluation=options.evaluation
         )
-    except UsageError as error:
-        parser.error(str(error))
-    except (CorpusError, ConfigError) as error:
-        sys.stderr.write(f"{type(error).__name__}: {error}\n")
-        return 1
-    sys.stdout.write(f"{made} is current\n")
-    return 0
+        sys.stdout.write(f"{made} is current\n")
+
+    return start(Options, argv, work, name="publish", about=__doc__)
 
 
 if __name__ == "__main__":

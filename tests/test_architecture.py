@@ -48,7 +48,7 @@ COMMANDS = {"health", "shards"}  # two lines each: what they start lies in a roo
 
 
 MODELING_COMMANDS = (
-    *("options", "pages", "training", "pretrain", "taggers", "predict", "finetune", "evaluate"),
+    *("command", "pages", "training", "pretrain", "taggers", "predict", "finetune", "evaluate"),
     *("inspect", "report", "export", "publish"),
 )
 """Rooms of ``modeling`` that train and use models: each imports only from those before it, and from

@@ -16,9 +16,8 @@ from corpora.document import Document, Mention, reading_order
 from corpora.errors import CorpusError, UsageError
 from corpora.tei.edition import Edition
 from corpora.tei.provenance import Model
-from corpora.tei.reader import read_tei
 from corpora.tei.style import template
-from corpora.tei.writer import DEFAULT_OPTIONS, Skipped, WriteOptions, Written, write_predictions
+from corpora.tei.writer import DEFAULT_OPTIONS, Skipped, TeiFile, WriteOptions, Written
 
 COLUMNS = (
     "file", "document", "start", "end", "text", "label", "entity", "probability", "accept",
@@ -166,11 +165,10 @@ def apply_candidates(
 ) -> Written:
     """Write what was accepted for a file, where the text is still what the list says.
 
-    Raises what ``write_predictions`` raises; a label without an element with the line of the list.
+    Raises what ``TeiFile`` raises; a label without an element with the line of the list.
     """
-    texts = {
-        t.document.id: t.document.text for t in read_tei(data, edition, name=name) if t.document
-    }
+    file = TeiFile.read(data, edition, name=name)
+    texts = {document.id: document.text for document in file.documents}
     wanted: dict[str, list[Mention]] = {}
     skipped = list(_not_applicable(candidates, texts))
     out = {id(one.mention) for one in skipped}
@@ -181,7 +179,7 @@ def apply_candidates(
             except UsageError as error:
                 raise UsageError(f"{candidate.where}: {error}") from error
             wanted.setdefault(candidate.document, []).append(candidate.mention)
-    written = write_predictions(data, edition, wanted, name=name, model=model, options=options)
+    written = file.write(wanted, model=model, options=options)
     counters = written.counters + Counter(f"skipped: {one.reason}" for one in skipped)
     return Written(written.data, written.written, counters, [*skipped, *written.skipped])
 

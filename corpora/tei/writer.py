@@ -16,13 +16,14 @@ from corpora.tei.edition import Edition
 from corpora.tei.existing import Names
 from corpora.tei.fragments import Fragment, Fragmenter, Unplaceable
 from corpora.tei.markup import Added, Failure, compose
-from corpora.tei.places import read_source
+from corpora.tei.places import Places, read_source
 from corpora.tei.proof import prove
 from corpora.tei.provenance import Model
+from corpora.tei.reader import TeiText
 from corpora.tei.source import Edit, Source
 from corpora.tei.standoff import Target, pointer_to
 from corpora.tei.style import check_labels, reference
-from corpora.tei.undo import undo
+from corpora.tei.undo import undo_source
 
 Existing = Literal["keep", "only-new", "replace-predicted"]
 Crossing = Literal["split", "standOff"]
@@ -77,6 +78,47 @@ class Written:
     skipped: list[Skipped]
 
 
+@dataclass(frozen=True, slots=True)
+class TeiFile:
+    """A file that was read: its documents, and where each of their characters stands in it."""
+
+    source: Source
+    edition: Edition
+    texts: list[tuple[TeiText, Places]]
+
+    @classmethod
+    def read(cls, data: bytes, edition: Edition, *, name: str) -> "TeiFile":
+        """Read a file; raises ``XmlError`` for one that is not read."""
+        source = Source(data, name=name)
+        return cls(source, edition, read_source(source, edition))
+
+    @property
+    def documents(self) -> list[Document]:
+        """Those that have text, as ``read_tei`` gives them."""
+        return [text.document for text, _ in self.texts if text.document]
+
+    def write(
+        self,
+        mentions_by_document: Mapping[str, Sequence[Mention]],
+        *,
+        model: Model,
+        options: WriteOptions = DEFAULT_OPTIONS,
+    ) -> Written:
+        """Write mentions, which count the characters of the documents.
+
+        Raises ``UsageError`` for a label without an element, and ``UnprovenError`` where nothing
+        could be added to the file so that it can be taken out.
+        """
+        for mentions in mentions_by_document.values():
+            check_labels(mentions, self.edition)
+        file = self
+        if options.existing == "replace-predicted":
+            file = self.read(undo_source(self.source), self.edition, name=self.source.name)
+        return _Writer(file.source, self.edition, model, options).write(
+            file.texts, mentions_by_document
+        )
+
+
 def write_predictions(
     data: bytes,
     edition: Edition,
@@ -86,16 +128,9 @@ def write_predictions(
     model: Model,
     options: WriteOptions = DEFAULT_OPTIONS,
 ) -> Written:
-    """Write mentions, which count the characters of the text of ``read_tei``, into a file.
-
-    Raises ``XmlError`` for a file that is not read, ``UsageError`` for a label without an element,
-    and ``UnprovenError`` where nothing could be added to the file so that it can be taken out.
-    """
-    for mentions in mentions_by_document.values():
-        check_labels(mentions, edition)
-    if options.existing == "replace-predicted":
-        data = undo(data, name=name)
-    return _Writer(Source(data, name=name), edition, model, options).write(mentions_by_document)
+    """Read a file, and write mentions into it; raises what ``TeiFile`` does."""
+    file = TeiFile.read(data, edition, name=name)
+    return file.write(mentions_by_document, model=model, options=options)
 
 
 @dataclass(slots=True)
@@ -110,10 +145,13 @@ class _Writer:
     proven: bytes = b""
     skipped: list[Skipped] = field(default_factory=list)
 
-    def write(self, mentions_by_document: Mapping[str, Sequence[Mention]]) -> Written:
+    def write(
+        self,
+        texts: Iterable[tuple[TeiText, Places]],
+        mentions_by_document: Mapping[str, Sequence[Mention]],
+    ) -> Written:
         """Place, compose and prove; what fails is skipped."""
         self.proven = self.source.data
-        texts = read_source(self.source, self.edition)
         placed: list[Added] = []
         waiting = dict(mentions_by_document)
         for text, places in texts:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -30,57 +30,38 @@ from modeling.taggers.folders import (
 )
 from modeling.taggers.tagger import Tagger
 
+if TYPE_CHECKING:
+    from modeling.evaluate.__main__ import Options
+
 
 class WorseError(CorpusError):
     """A run is worse than another, and not by chance."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """What is asked for."""
-
-    run: Path
-    ner: Path
-    split: str = "test"
-    output: Path | None = None
-    decoder: str | None = None
-    """One or several, with commas."""
-    every_setting: bool = False
-    without: tuple[str, ...] = ()
-    labels: str | None = None
-    train: Path | None = None
-    against: Path | None = None
-    fail_if_worse: bool = False
-    """Than ``against``: raise ``WorseError`` when all is written."""
-    seed: int = 1
-    replicates: int = 1000
-    batch_size: int = 32
-
-
-def run(request: Request) -> Iterator[str]:
+def run(options: "Options") -> Iterator[str]:
     """Score, write, and say what came of it in lines.
 
     Raises ``WorseError`` where that is asked for, when all is written.
     """
-    if request.fail_if_worse and request.against is None:
+    if options.fail_if_worse and options.against is None:
         raise UsageError("--fail-if-worse needs --against: worse than which run?")
-    data = NerData.open(request.ner)
-    train = data if request.train is None else NerData.open(request.train)
-    labels = None if request.labels is None else load_label_map(label_map_path(request.labels))
-    scorer = _Scorer(request, data, train, labels)
-    find = find_taggers if request.every_setting else best_taggers
-    taggers = find(request.run)
-    decoders = (request.decoder or "").split(",")
+    data = NerData.open(options.ner)
+    train = data if options.train is None else NerData.open(options.train)
+    labels = None if options.labels is None else load_label_map(label_map_path(options.labels))
+    scorer = _Scorer(options, data, train, labels)
+    find = find_taggers if options.every_setting else best_taggers
+    taggers = find(options.run)
+    decoders = (options.decoder or "").split(",")
     _check_decoders(taggers, [decoder for decoder in decoders if decoder])
-    output = request.output or request.run / "evaluation" / f"{data.name}-{request.split}"
+    output = options.output or options.run / "evaluation" / f"{data.name}-{options.split}"
     for setting in dict.fromkeys(tagger.setting for tagger in taggers):
         own = [tagger for tagger in taggers if tagger.setting == setting]
         for decoder in decoders:
-            parts = [setting if request.every_setting else "", decoder]
+            parts = [setting if options.every_setting else "", decoder]
             folder = output.joinpath(*(part for part in parts if part))
             yield from scorer.report(own, folder, decoder=decoder or None)
-    if request.against is not None:
-        yield from scorer.compare(taggers, best_taggers(request.against), output)
+    if options.against is not None:
+        yield from scorer.compare(taggers, best_taggers(options.against), output)
 
 
 def _check_decoders(taggers: Sequence[TaggerFolder], decoders: Sequence[str]) -> None:
@@ -92,7 +73,7 @@ def _check_decoders(taggers: Sequence[TaggerFolder], decoders: Sequence[str]) ->
 
 @dataclass(frozen=True)
 class _Scorer:
-    request: Request
+    options: "Options"
     data: NerData
     train: NerData
     labels: LabelMap | None
@@ -103,7 +84,7 @@ class _Scorer:
         """Score the taggers of one setting, and write a report of all."""
         found = {t.name.split("/")[-1] or "tagger": self._tag(t, decoder) for t in taggers}
         if len({bool(own.fold) for own in found.values()}) > 1:
-            raise CorpusError(f"{self.request.run}: some taggers are of folds, and some are not.")
+            raise CorpusError(f"{self.options.run}: some taggers are of folds, and some are not.")
         if all(own.fold for own in found.values()):
             found = _joined(list(found.values()))
         evaluations = {name: self._evaluate(own) for name, own in found.items()}
@@ -112,7 +93,7 @@ class _Scorer:
         write_report(
             evaluations,
             folder,
-            title=f"{_name(self.request.run)} on {name}, {self._split(found)}",
+            title=f"{_name(self.options.run)} on {name}, {self._split(found)}",
             settings=self._settings(manifest, decoder=decoder, found=found),
             notes=self._notes(found),
         )
@@ -123,16 +104,16 @@ class _Scorer:
         yield f"made  {folder} (report.md, report.html, errors.tsv, predictions.jsonl)"
 
     def _split(self, found: Mapping[str, "_Found"]) -> str:
-        return "folds" if any(own.fold for own in found.values()) else self.request.split
+        return "folds" if any(own.fold for own in found.values()) else self.options.split
 
     def _tag(self, found: TaggerFolder, decoder: str | None) -> "_Found":
         tagger = Tagger.load(found.path, device="cuda" if torch.cuda.is_available() else "cpu")
-        tagger.decoder, tagger.batch_size = decoder, self.request.batch_size
+        tagger.decoder, tagger.batch_size = decoder, self.options.batch_size
         manifest = read_manifest(found.path)
         fold = Fold(**manifest["fold"]) if manifest.get("fold") else None
         train, sentences = self._sentences(manifest, fold)
         if not sentences:
-            raise CorpusError(f"{self.data.path}: no sentence of the split {self.request.split!r}.")
+            raise CorpusError(f"{self.data.path}: no sentence of the split {self.options.split!r}.")
         return _Found(
             tagged=tagger.tag(sentences),
             train=train,
@@ -150,16 +131,16 @@ class _Scorer:
         """What was trained on (nothing, where that is not known), and what is scored."""
         if fold is None:
             train = self._trained_on(manifest) if self._knows_train(manifest) else []
-            return train, self.data.split(self.request.split)
+            return train, self.data.split(self.options.split)
         if manifest["examples"][:1] != [self.data.identity]:
             raise UsageError(
-                f"--ner {self.data.path}: the folds of {self.request.run} are of another dataset."
+                f"--ner {self.data.path}: the folds of {self.options.run} are of another dataset."
             )
         return self.data.fold(fold)
 
     def _knows_train(self, manifest: Mapping[str, Any]) -> bool:
         """Whether the tagger's own training sentences are at hand, or others were asked for."""
-        is_asked_for = self.request.train is not None
+        is_asked_for = self.options.train is not None
         return is_asked_for or manifest["examples"][:1] == [self.train.identity]
 
     def _trained_on(self, manifest: Mapping[str, Any]) -> list[Sentence]:
@@ -183,9 +164,9 @@ class _Scorer:
             labels=names,
             train=train or None,
             dev=dev,
-            without=self.request.without,
-            seed=self.request.seed,
-            replicates=self.request.replicates,
+            without=self.options.without,
+            seed=self.options.seed,
+            replicates=self.options.replicates,
         )
 
     def _settings(
@@ -199,7 +180,7 @@ class _Scorer:
             "trained_on": manifest.get("data", {}).get("ner"),
             "recipe": manifest.get("recipe"),
             "encoder": (manifest.get("init_from") or {}).get("name"),
-            "label_map": self.request.labels,
+            "label_map": self.options.labels,
             "head": manifest["config"]["head"],
             "gazetteer": manifest["config"]["gazetteer"],
             "data": manifest["config"]["data"],
@@ -220,7 +201,7 @@ class _Scorer:
             ):
                 told = ", ".join(f"{change}: {n:,}" for change, n in sorted(counts.items()))
                 notes.append(
-                    f"{name}: {side} labels changed by {self.request.labels}: {told or 'none'}"
+                    f"{name}: {side} labels changed by {self.options.labels}: {told or 'none'}"
                 )
             if not own.fold and not self._knows_train(own.manifest):
                 trained_on = own.manifest.get("data", {}).get("ner")
@@ -241,18 +222,18 @@ class _Scorer:
     ) -> Iterator[str]:
         """Two runs, the first seed of each, on the same sentences; of folds all."""
         ours, theirs = (self._mapped(self._first_of(taggers)) for taggers in (first, second))
-        assert self.request.against is not None  # noqa: S101 - or nobody asks
+        assert self.options.against is not None  # noqa: S101 - or nobody asks
         comparison = compare(
-            ours, theirs, seed=self.request.seed, replicates=self.request.replicates
+            ours, theirs, seed=self.options.seed, replicates=self.options.replicates
         )
-        names = _told_apart(self.request.run, self.request.against)
+        names = _told_apart(self.options.run, self.options.against)
         folder = output / f"against-{names[1].replace('/', '-')}"
         folder.mkdir(parents=True, exist_ok=True)
         write_text(folder / "comparison.md", [comparison.to_markdown(names=names)])
         write_json(folder / "comparison.json", comparison.to_json())
         yield f"made  {folder} (comparison.md, comparison.json)"
-        if self.request.fail_if_worse and comparison.is_worse:
-            raise WorseError(f"{self.request.run}: {comparison.describe_fall(names[1])}")
+        if self.options.fail_if_worse and comparison.is_worse:
+            raise WorseError(f"{self.options.run}: {comparison.describe_fall(names[1])}")
 
     def _first_of(self, taggers: Sequence[TaggerFolder]) -> "_Found":
         found = self._tag(taggers[0], None)

@@ -8,11 +8,14 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from corpora.errors import CorpusError
 from corpora.system.parsing import parse_json, read_json
 from modeling.pages import Block, Heading, Items, Listing, Table, Text, to_markdown
+
+if TYPE_CHECKING:
+    from modeling.export.__main__ import Options
 
 FILE: Final = "README.md"
 MANIFEST: Final = "run.json"
@@ -29,18 +32,6 @@ Names that the training data has are found more often than new ones, and kinds o
 lacks are not found at all.
 
 Not for decisions about people: the data says who is mentioned, not who someone is."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class About:
-    """What only a person can say."""
-
-    name: str
-    licence: str = ""
-    """Of the model, as an SPDX id."""
-    data_licence: str = ""
-    language: str = ""
-    """BCP 47 tags with commas."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,19 +89,19 @@ def _made_with(manifest: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def write_card(model: Model, about: About, folder: Path) -> None:
+def write_card(model: Model, options: "Options", folder: Path) -> None:
     """Write ``README.md`` with the front matter that model hubs read."""
-    text = f"{_front(model, about)}\n{to_markdown(list(_blocks(model, about)))}"
+    text = f"{_front(model, options)}\n{to_markdown(list(_blocks(model, options)))}"
     (folder / FILE).write_text(text, encoding="utf-8", newline="\n")
 
 
-def _front(model: Model, about: About) -> str:
+def _front(model: Model, options: "Options") -> str:
     """YAML; its strings are written as JSON, which is YAML."""
     lines: dict[str, Any] = {"library_name": model.library}
-    if about.language:
-        lines["language"] = [tag.strip() for tag in about.language.split(",")]
-    if about.licence:
-        lines["license"] = about.licence.lower()
+    if options.language:
+        lines["language"] = [tag.strip() for tag in options.language.split(",")]
+    if options.licence:
+        lines["license"] = options.licence.lower()
     lines["tags"] = ["onoma"]
     if model.labels:
         lines["pipeline_tag"] = "token-classification"
@@ -119,8 +110,8 @@ def _front(model: Model, about: About) -> str:
     return f"---\n{''.join(body)}---\n"
 
 
-def _blocks(model: Model, about: About) -> Iterator[Block]:
-    yield Heading(about.name, 1)
+def _blocks(model: Model, options: "Options") -> Iterator[Block]:
+    yield Heading(options.title, 1)
     yield Text(f"{model.what} {model.n_parameters:,} parameters.")
     yield Heading("Use")
     yield Listing("\n".join(model.usage))
@@ -130,7 +121,7 @@ def _blocks(model: Model, about: About) -> Iterator[Block]:
         yield Heading("Labels")
         yield Text(", ".join(model.labels))
     yield Heading("Data")
-    yield Items(list(_data(model, about)))
+    yield Items(list(_data(model, options)))
     yield Heading("Training")
     yield Items(list(_training(model.manifest)))
     if config := model.manifest.get("config"):
@@ -142,10 +133,10 @@ def _blocks(model: Model, about: About) -> Iterator[Block]:
         yield Text("To find names in running text, for editions, catalogues and research.")
         yield Items(_LIMITS.split("\n\n"))
     yield Heading("Licence")
-    yield Text(f"Of the model: {about.licence or _UNKNOWN}.")
+    yield Text(f"Of the model: {options.licence or _UNKNOWN}.")
 
 
-def _data(model: Model, about: About) -> Iterator[str]:
+def _data(model: Model, options: "Options") -> Iterator[str]:
     manifest, data = model.manifest, model.manifest.get("data", {})
     yield f"Trained on: {data.get('ner') or _examples(manifest) or _UNKNOWN}"
     for identity in manifest.get("examples") or ():
@@ -155,7 +146,7 @@ def _data(model: Model, about: About) -> Iterator[str]:
     for split in ("train", "dev"):
         if counts := data.get(split):
             yield f"{split}: " + ", ".join(f"{n:,} {name}" for name, n in counts.items() if n)
-    yield f"Licence of the data: {about.data_licence or _UNKNOWN}"
+    yield f"Licence of the data: {options.data_licence or _UNKNOWN}"
 
 
 def _examples(manifest: Mapping[str, Any]) -> str:

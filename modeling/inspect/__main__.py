@@ -10,123 +10,104 @@ Examples:
 Writes a page, inspection.html, each picture as PNG, and points.tsv with what they show.
 """
 
-import argparse
-import logging
-import os
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from corpora.errors import CorpusError, UsageError
-from corpora.system.arguments import ArgumentParser
+from modeling.command import counts, option, start
 
-ABOUT = __doc__
+_SPANS, _ATTENTION = "vectors of spans", "attention"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What is asked for."""
+
+    run: Path = option(positional=True, metavar="RUN", help="whatever modeling.Encoder.load opens")
+    output: Path = option(metavar="DIR", help="where the pictures go")
+    plot: tuple[Literal["pca", "tsne", "umap"], ...] = option(
+        (),
+        nargs="+",
+        choices=("pca", "tsne", "umap"),
+        group=_SPANS,
+        help="principal components, t-SNE (needs scikit-learn), UMAP (needs umap-learn)",
+    )
+    ner: Path | None = option(
+        None, metavar="DIR", group=_SPANS, help="a dataset of tagged sentences"
+    )
+    split: str = option(
+        "dev", choices=("train", "dev", "test"), group=_SPANS, help="(default: dev)"
+    )
+    spans: Literal["names", "all"] = option(
+        "names",
+        choices=("names", "all"),
+        group=_SPANS,
+        help="those that are tagged, or all runs of words (default: names)",
+    )
+    max_words: int = option(
+        8, type=int, metavar="N", group=_SPANS, help="of a span of all (default: 8)"
+    )
+    sample: int = option(2000, type=int, metavar="N", group=_SPANS, help="drawn at random; 0: all")
+    seed: int = option(
+        1, type=int, metavar="N", group=_SPANS, help="of that, and of maps (default: 1)"
+    )
+    parts: Literal["both", "words", "entities", "mean"] | None = option(
+        None,
+        choices=("both", "words", "entities", "mean"),
+        group=_SPANS,
+        help="[first; last; entity], the first two, the last, or the mean of all pieces (default: "
+        "both where the encoder reads entities, else words)",
+    )
+    neighbours: float = option(
+        30.0,
+        type=float,
+        metavar="N",
+        group=_SPANS,
+        help="perplexity of t-SNE, neighbours of UMAP (default: 30)",
+    )
+    attention: str | None = option(
+        None, metavar="TEXT", group=_ATTENTION, help="a sentence: where the heads look"
+    )
+    layers: tuple[int, ...] = option(
+        (), type=counts, metavar="N,N", group=_ATTENTION, help="(default: all)"
+    )
+    heads: tuple[int, ...] = option(
+        (), type=counts, metavar="N,N", group=_ATTENTION, help="(default: all)"
+    )
+    entities: str = option(
+        "",
+        metavar="START:END,…",
+        group=_ATTENTION,
+        help="characters that are masked entities",
+    )
+    lang: str | None = option(
+        None, metavar="TAG", group=_ATTENTION, help="whose rules for words apply"
+    )
+
+    def __post_init__(self) -> None:
+        """Raise ``UsageError`` for a command that asks for nothing, or not for enough."""
+        if not self.plot and self.attention is None:
+            raise UsageError("nothing is asked for: --plot pca, or --attention TEXT")
+        if self.plot and self.ner is None:
+            raise UsageError("--plot needs --ner, the dataset whose spans are drawn")
+        if self.ner is not None and not self.ner.is_dir():
+            raise CorpusError(f"--ner {self.ner}: no such folder.")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Read the command line and draw; 0, or 1 for an error, or 2 for a wrong command."""
-    parser = make_parser()
-    arguments = parser.parse_args(argv)
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
+    return start(Options, argv, _inspect, name="inspect", about=__doc__, errors=(ValueError,))
+
+
+def _inspect(options: Options) -> None:
     # torch takes seconds to load: after the options are known to be right
-    from corpora.document import Span  # noqa: PLC0415
-    from modeling.config import ConfigError  # noqa: PLC0415
-    from modeling.inspect import commands  # noqa: PLC0415
-    from modeling.models.weights import WeightsError  # noqa: PLC0415
-    from modeling.predict.masked import parse_spans  # noqa: PLC0415
+    from modeling.inspect.page import run  # noqa: PLC0415
 
-    try:
-        request = commands.Request(
-            run=arguments.run,
-            output=arguments.output,
-            plots=arguments.plot,
-            ner=arguments.ner,
-            split=arguments.split,
-            which=arguments.spans,
-            sample=arguments.sample,
-            seed=arguments.seed,
-            parts=arguments.parts,
-            max_words=arguments.max_words,
-            neighbours=arguments.neighbours,
-            attention=arguments.attention,
-            layers=arguments.layers,
-            heads=arguments.heads,
-            mentions=[Span(*pair) for pair in parse_spans(arguments.entities)],
-            lang=arguments.lang,
-        )
-        commands.check(request)
-        for line in commands.run(request):
-            sys.stdout.write(f"{line}\n")
-    except UsageError as error:
-        parser.error(str(error))
-    except (CorpusError, ConfigError, WeightsError, ValueError, OSError) as error:
-        sys.stderr.write(f"{type(error).__name__}: {error}\n")
-        return 1
-    return 0
-
-
-def make_parser() -> argparse.ArgumentParser:
-    """The options."""
-    description, _, epilog = ABOUT.partition("\n\n")
-    parser = ArgumentParser(
-        prog="python -m modeling.inspect",
-        description=description,
-        epilog=epilog,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    add = parser.add_argument
-    add("run", type=Path, metavar="RUN", help="whatever modeling.Encoder.load opens")
-    add("--output", type=Path, required=True, metavar="DIR", help="where the pictures go")
-    _add_spans(parser.add_argument_group("vectors of spans"))
-    group = parser.add_argument_group("attention")
-    add = group.add_argument
-    add("--attention", metavar="TEXT", help="a sentence: where the heads look")
-    add("--layers", type=_numbers, default=(), metavar="N,N", help="(default: all)")
-    add("--heads", type=_numbers, default=(), metavar="N,N", help="(default: all)")
-    add("--entities", default="", metavar="START:END,…", help="characters that are masked entities")
-    add("--lang", metavar="TAG", help="whose rules for words apply")
-    return parser
-
-
-def _add_spans(group: argparse._ArgumentGroup) -> None:
-    add = group.add_argument
-    add(
-        "--plot",
-        nargs="+",
-        choices=("pca", "tsne", "umap"),
-        default=[],
-        help="principal components, t-SNE (needs scikit-learn), UMAP (needs umap-learn)",
-    )
-    add("--ner", type=Path, metavar="DIR", help="a dataset of tagged sentences")
-    add("--split", default="dev", choices=("train", "dev", "test"), help="(default: dev)")
-    add(
-        "--spans",
-        choices=("names", "all"),
-        default="names",
-        help="those that are tagged, or all runs of words (default: names)",
-    )
-    add("--max-words", type=int, default=8, metavar="N", help="of a span of all (default: 8)")
-    add("--sample", type=int, default=2000, metavar="N", help="drawn at random; 0: all")
-    add("--seed", type=int, default=1, metavar="N", help="of that, and of maps (default: 1)")
-    add(
-        "--parts",
-        choices=("both", "words", "entities", "mean"),
-        help="[first; last; entity], the first two, the last, or the mean of all pieces (default: "
-        "both where the encoder reads entities, else words)",
-    )
-    add(
-        "--neighbours",
-        type=float,
-        default=30.0,
-        metavar="N",
-        help="perplexity of t-SNE, neighbours of UMAP (default: 30)",
-    )
-
-
-def _numbers(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.split(","))
+    for line in run(options):
+        sys.stdout.write(f"{line}\n")
 
 
 if __name__ == "__main__":

@@ -9,13 +9,14 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from corpora.errors import CorpusError
 from modeling.config import EncoderConfig
 
 FILE: Final = "model.safetensors"
 _SHOWN: Final = 8  # names in a message
 
 
-class WeightsError(ValueError):
+class WeightsError(CorpusError, ValueError):
     """Weights are missing, unexpected, damaged, or of another shape."""
 
 

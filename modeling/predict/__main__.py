@@ -15,199 +15,177 @@ A TEI file comes back with nothing changed but the new names: this is proved for
 it is written (docs/enriching.md).
 """
 
-import argparse
-import logging
-import os
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Literal
 
-from corpora.errors import CorpusError, UsageError
-from corpora.system.arguments import ArgumentParser
-from modeling.options import count, positive
+from corpora.errors import UsageError
+from modeling.command import count, option, positive, start
 
-ABOUT = __doc__
-_WHAT = ("text", "conll", "documents", "tei", "masked")
+_TEI, _INPUT = "TEI", "input"
+_INPUTS = ("text", "conll", "documents", "tei", "masked")
+_TAGGED = _INPUTS[:4]
 _FOR = {
+    **dict.fromkeys(("existing", "crossing", "schema", "candidates", "apply", "undo"), ("tei",)),
+    **dict.fromkeys(("entities", "top"), ("masked",)),
+    **dict.fromkeys(("labels", "threshold", "decoder"), _TAGGED),
     "edition": ("tei", "text"),
-    "existing": ("tei",),
-    "crossing": ("tei",),
-    "schema": ("tei",),
-    "candidates": ("tei",),
-    "apply": ("tei",),
-    "undo": ("tei",),
-    "entities": ("masked",),
-    "top": ("masked",),
     "lang": ("text",),
     "format": ("text", "conll"),
-    "labels": ("text", "conll", "documents", "tei"),
-    "threshold": ("text", "conll", "documents", "tei"),
-    "decoder": ("text", "conll", "documents", "tei"),
 }
 """Options, and the inputs that they say something of."""
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Read the command line and predict; 0, or 1 for an error, or 2 for a wrong command."""
-    parser = make_parser()
-    arguments = parser.parse_args(argv)
-    if problem := _problem(arguments):
-        parser.error(problem)
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
-    from modeling.config import ConfigError  # noqa: PLC0415 - for --help
-    from modeling.predict import commands  # noqa: PLC0415
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What is asked for."""
 
-    what = _what(arguments)
-    try:
-        getattr(commands, f"predict_{what}")(arguments)
-    except UsageError as error:
-        parser.error(str(error))
-    except (CorpusError, ConfigError, ValueError, OSError) as error:
-        sys.stderr.write(f"{type(error).__name__}: {error}\n")
-        return 1
-    except KeyboardInterrupt:
-        sys.stderr.write("\nStopped. The same command goes on with what is not written yet.\n")
-        return 130
-    return 0
-
-
-def make_parser() -> argparse.ArgumentParser:
-    """The options."""
-    description, _, epilog = ABOUT.partition("\n\n")
-    parser = ArgumentParser(
-        prog="python -m modeling.predict",
-        description=description,
-        epilog=epilog,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    add = parser.add_argument
-    add(
-        "model",
+    model: Path | None = option(
+        None,
+        positional=True,
         nargs="?",
-        type=Path,
         metavar="RUN",
         help="a run of modeling.finetune, or a tagger of one",
     )
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--text", metavar="FILE", help="plain text, - for standard input")
-    what.add_argument(
-        "--conll", type=Path, metavar="FILE", help="a word a line, a blank line after each sentence"
+    text: str = option(None, one_of=_INPUT, metavar="FILE", help="plain text, - for standard input")
+    conll: Path = option(
+        None,
+        one_of=_INPUT,
+        metavar="FILE",
+        help="a word a line, a blank line after each sentence",
     )
-    what.add_argument("--documents", type=Path, metavar="DIR", help="a dataset of documents")
-    what.add_argument("--tei", nargs="+", metavar="FILE", help="TEI files, or patterns in quotes")
-    what.add_argument(
-        "--masked", metavar="TEXT", help="text with [MASK], for a run of modeling.pretrain"
+    documents: Path = option(None, one_of=_INPUT, metavar="DIR", help="a dataset of documents")
+    tei: tuple[str, ...] = option(
+        None, one_of=_INPUT, nargs="+", metavar="FILE", help="TEI files, or patterns in quotes"
     )
-    add(
-        "--output",
-        type=Path,
-        metavar="PATH",
-        help="where to; text and CoNLL: standard output if left out",
+    masked: str = option(
+        None,
+        one_of=_INPUT,
+        metavar="TEXT",
+        help="text with [MASK], for a run of modeling.pretrain",
     )
-    add(
-        "--format",
+    output: Path = option(
+        None, metavar="PATH", help="where to; text and CoNLL: standard output if left out"
+    )
+    format: Literal["conll", "json", "jsonl", "tei", "tsv"] = option(
+        "tsv",
         choices=("conll", "json", "jsonl", "tei", "tsv"),
-        default="tsv",
         help="of what is found in text and CoNLL; tei (a new file, in the elements of --edition) "
         "of text alone",
     )
-    add(
-        "--labels",
+    labels: str | None = option(
+        None,
         metavar="NAME|FILE",
         help="a map of labels, as benchmark_to_ner has it: what the tagger finds under other names",
     )
-    add("--threshold", type=float, default=0.0, metavar="P", help="least probability of a name")
-    add("--decoder", metavar="NAME", help="another than the tagger's own, as viterbi")
-    add("--lang", metavar="TAG", help="whose rules for sentences and words apply to --text")
-    add("--batch-size", type=positive, default=32, metavar="N", help="sentences at once")
-    add("--threads", type=count, default=0, metavar="N", help="of torch, on a CPU")
-    _add_tei(parser.add_argument_group("TEI"))
-    add(
-        "--entities",
-        default="",
+    threshold: float = option(0.0, type=float, metavar="P", help="least probability of a name")
+    decoder: str | None = option(
+        None, metavar="NAME", help="another than the tagger's own, as viterbi"
+    )
+    lang: str | None = option(
+        None, metavar="TAG", help="whose rules for sentences and words apply to --text"
+    )
+    batch_size: int = option(32, type=positive, metavar="N", help="sentences at once")
+    threads: int = option(0, type=count, metavar="N", help="of torch, on a CPU")
+    edition: str | None = option(
+        None,
+        metavar="NAME",
+        group=_TEI,
+        help="how the edition is read and written: a shipped one, or a TOML file",
+    )
+    existing: Literal["keep", "only-new", "replace-predicted"] = option(
+        "keep",
+        choices=("keep", "only-new", "replace-predicted"),
+        group=_TEI,
+        help="names that are there already",
+    )
+    crossing: Literal["split", "standOff"] = option(
+        "split",
+        choices=("split", "standOff"),
+        group=_TEI,
+        help="names that cross an element's boundary",
+    )
+    schema: Path | None = option(
+        None, metavar="FILE", group=_TEI, help="a RelaxNG schema that the result must fit"
+    )
+    candidates: Path | None = option(
+        None,
+        metavar="TSV",
+        group=_TEI,
+        help="write what is found into a list to be reviewed, and no file",
+    )
+    apply: Path | None = option(
+        None, metavar="TSV", group=_TEI, help="write the names of a reviewed list"
+    )
+    undo: bool = option(
+        default=False,
+        group=_TEI,
+        help="take out what was added, and give the original bytes back",
+    )
+    entities: str = option(
+        "",
         metavar="START:END,…",
         help="with --masked: spans of masked entities, in characters",
     )
-    add("--top", type=positive, default=5, metavar="K", help="with --masked: how many are shown")
-    return parser
+    top: int = option(5, type=positive, metavar="K", help="with --masked: how many are shown")
+
+    @property
+    def input(self) -> str:
+        """The name of what is read."""
+        return next(name for name in _INPUTS if getattr(self, name) is not None)
+
+    def __post_init__(self) -> None:
+        """Raise ``UsageError`` for options that do not go together."""
+        if problem := self._problem():
+            raise UsageError(problem)
+
+    def _problem(self) -> str:
+        if self.model is None and not (self.undo or self.apply):
+            return "name a run: python -m modeling.predict RUN …"
+        for field in fields(self):
+            kinds = _FOR.get(field.name, _INPUTS)
+            if self.input not in kinds and getattr(self, field.name) != field.default:
+                return f"--{field.name} is for {' and '.join(f'--{kind}' for kind in kinds)}"
+        if self.undo + bool(self.apply) + bool(self.candidates) > 1:
+            return "one of --candidates, --apply and --undo at a time"
+        if self.candidates and self.output:
+            return "--candidates writes a list and no file: leave --output out"
+        if self.apply and self.labels:
+            return "--labels is for --candidates: the labels of a list are written as they are"
+        if self.format == "tei" and not self.text:
+            return "--format tei is for --text; TEI files are read by --tei"
+        if self.edition and self.text and self.format != "tei":
+            return "--edition is for --tei, or --text with --format tei"
+        if self.tei and not (self.edition or self.undo):
+            return "--tei needs --edition: a shipped one (--edition tei), or a TOML file"
+        if self.tei and not (self.output or self.candidates):
+            return "--tei needs --output, a folder for the files (or --candidates)"
+        if self.documents and not self.output:
+            return "--documents needs --output, the dataset to write"
+        if not 0 <= self.threshold <= 1:
+            return f"--threshold {self.threshold}: a probability, from 0 to 1"
+        return ""
 
 
-def _add_tei(group: argparse._ArgumentGroup) -> None:
-    add = group.add_argument
-    add(
-        "--edition",
-        metavar="NAME",
-        help="how the edition is read and written: a shipped one, or a TOML file",
+def main(argv: Sequence[str] | None = None) -> int:
+    """Read the command line and predict; 0, or 1 for an error, or 2 for a wrong command."""
+
+    def predict(options: Options) -> None:
+        from modeling.predict import commands  # noqa: PLC0415 - for --help
+
+        getattr(commands, f"predict_{options.input}")(options)
+
+    return start(
+        Options,
+        argv,
+        predict,
+        name="predict",
+        about=__doc__,
+        resumes=" with what is not written yet",
+        errors=(ValueError,),
     )
-    add(
-        "--existing",
-        choices=("keep", "only-new", "replace-predicted"),
-        default="keep",
-        help="names that are there already",
-    )
-    add(
-        "--crossing",
-        choices=("split", "standOff"),
-        default="split",
-        help="names that cross an element's boundary",
-    )
-    add("--schema", type=Path, metavar="FILE", help="a RelaxNG schema that the result must fit")
-    add(
-        "--candidates",
-        type=Path,
-        metavar="TSV",
-        help="write what is found into a list to be reviewed, and no file",
-    )
-    add("--apply", type=Path, metavar="TSV", help="write the names of a reviewed list")
-    add(
-        "--undo",
-        action="store_true",
-        help="take out what was added, and give the original bytes back",
-    )
-
-
-def _what(arguments: argparse.Namespace) -> str:
-    return next(name for name in _WHAT if getattr(arguments, name) is not None)
-
-
-def _misplaced(arguments: argparse.Namespace) -> str:
-    """Which option would do nothing, or nothing."""
-    what, default = _what(arguments), make_parser().get_default
-    for name, kinds in _FOR.items():
-        if what not in kinds and getattr(arguments, name) != default(name):
-            return f"--{name} is for {' and '.join(f'--{kind}' for kind in kinds)}"
-    if arguments.undo + bool(arguments.apply) + bool(arguments.candidates) > 1:
-        return "one of --candidates, --apply and --undo at a time"
-    if arguments.candidates and arguments.output:
-        return "--candidates writes a list and no file: leave --output out"
-    if arguments.apply and arguments.labels:
-        return "--labels is for --candidates: the labels of a list are written as they are"
-    return ""
-
-
-def _problem(arguments: argparse.Namespace) -> str:
-    """What is wrong with the command, or nothing."""
-    has_model = arguments.model is not None
-    needs_model = not (arguments.undo or arguments.apply)
-    if needs_model and not has_model:
-        return "name a run: python -m modeling.predict RUN …"
-    if problem := _misplaced(arguments):
-        return problem
-    if arguments.format == "tei" and not arguments.text:
-        return "--format tei is for --text; TEI files are read by --tei"
-    if arguments.edition and arguments.text and arguments.format != "tei":
-        return "--edition is for --tei, or --text with --format tei"
-    if arguments.tei and not (arguments.edition or arguments.undo):
-        return "--tei needs --edition: a shipped one (--edition tei), or a TOML file"
-    if arguments.tei and not (arguments.output or arguments.candidates):
-        return "--tei needs --output, a folder for the files (or --candidates)"
-    if arguments.documents and not arguments.output:
-        return "--documents needs --output, the dataset to write"
-    if not 0 <= arguments.threshold <= 1:
-        return f"--threshold {arguments.threshold}: a probability, from 0 to 1"
-    return ""
 
 
 if __name__ == "__main__":

@@ -1,65 +1,76 @@
 """One function for each input of ``python -m modeling.predict``."""
 
-import argparse
+import json
 import logging
 import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 import torch
 
+from corpora.datasets.rows import sentence_from_row
+from corpora.document import Document, Mention, Rejected, Sentence, TokenSpan
 from corpora.errors import CorpusError
+from corpora.ner.conll import format_conll
+from corpora.ner.detection import Overrides
+from corpora.ner.files import MAX_BYTES, Part, describe, read_file
 from corpora.ner.labels import label_map_path, load_label_map
+from corpora.ner.sentence_rows import RowMaker
 from corpora.system.expat_version import warn_of_old_expat
+from corpora.tagging import to_iob2
 from corpora.tei.edition import edition_path, load_edition
 from corpora.text.detection import detect
 from corpora.text.encodings import decode
 from corpora.text.opening import TextError, read_chunks
+from modeling.data.predictions import Tagged
 from modeling.decoding import check_decoder
-from modeling.predict.formats import format_mentions, format_tagged
-from modeling.predict.plain_tei import text_with_names
-from modeling.predict.words import read_sentences
+from modeling.predict import tei
 from modeling.taggers.tagger import Tagger, document_of
 
+if TYPE_CHECKING:
+    from modeling.predict.__main__ import Options
+
 log = logging.getLogger(__name__)
-_MAX_TEXT = 100_000_000  # bytes of a text that is tagged at once
-_ENCODING = {"not_text", "invalid_bytes", "unknown_encoding"}  # reasons of ``TextError``
+_MAX_TEXT: Final = 100_000_000  # bytes of a text that is tagged at once
+_ENCODING: Final = {"not_text", "invalid_bytes", "unknown_encoding"}  # reasons of ``TextError``
+_BLANKS: Final = " \t"
 
 
-def _load(arguments: argparse.Namespace) -> Tagger:
-    if arguments.threads:
-        torch.set_num_threads(arguments.threads)
+def _load(options: "Options") -> Tagger:
+    if options.threads:
+        torch.set_num_threads(options.threads)
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    tagger = Tagger.load(arguments.model, device=device)
-    if arguments.decoder:
-        check_decoder(tagger.model.config.head.kind, arguments.decoder)
-    tagger.decoder, tagger.batch_size = arguments.decoder, arguments.batch_size
-    if arguments.labels:
-        tagger.label_map = load_label_map(label_map_path(arguments.labels))
+    assert options.model is not None  # noqa: S101 - the command line asks for it
+    tagger = Tagger.load(options.model, device=device)
+    if options.decoder:
+        check_decoder(tagger.model.config.head.kind, options.decoder)
+    tagger.decoder, tagger.batch_size = options.decoder, options.batch_size
+    if options.labels:
+        tagger.label_map = load_label_map(label_map_path(options.labels))
     return tagger
 
 
-def predict_text(arguments: argparse.Namespace) -> None:
+def predict_text(options: "Options") -> None:
     """Tag a text, or standard input."""
-    text = _read_text(arguments.text)
-    document = document_of(text, lang=arguments.lang)
-    tagger = _load(arguments)
-    if arguments.format == "tei":
-        edition = load_edition(edition_path(arguments.edition or "tei"))
-        threshold = arguments.threshold
-        _write([text_with_names(document, tagger, edition, threshold=threshold)], arguments.output)
-        return
-    if arguments.format in {"conll", "json"}:
-        tagged = tagger.tag_document(document, threshold=arguments.threshold)
-        _write(format_tagged(tagged, arguments.format), arguments.output)
-        return
-    found = tagger.annotate(document, threshold=arguments.threshold)
-    _write(format_mentions(found, arguments.format), arguments.output)
+    document = document_of(_read_text(options.text), lang=options.lang)
+    tagger, form, threshold = _load(options), options.format, options.threshold
+    if form == "tei":
+        edition = load_edition(edition_path(options.edition or "tei"))
+        text = tei.text_with_names(document, tagger, edition, threshold=threshold)
+        lines: Iterable[str] = [text]
+    elif form in {"conll", "json"}:
+        lines = format_tagged(tagger.tag_document(document, threshold=threshold), form)
+    else:
+        lines = format_mentions(tagger.annotate(document, threshold=threshold), form)
+    _write(lines, options.output)
 
 
 def _read_text(name: str) -> str:
-    """A file, packed or not, or standard input, in any of the usual encodings."""
+    """Read a file, packed or not, or standard input, in any of the usual encodings."""
     counters = Counter[str]()
     given = [sys.stdin.buffer.read()] if name == "-" else []
 
@@ -73,73 +84,144 @@ def _read_text(name: str) -> str:
             raise
         said = str(error).rpartition(". ")[0]  # the last sentence names options of a pipeline
         raise CorpusError(f"{said}. Save it as UTF-8.") from error
-    if counters["bytes.invalid"]:
-        log.warning(
-            "%s: %d bytes are no text; U+FFFD stands for them", name, counters["bytes.invalid"]
-        )
+    if n := counters["bytes.invalid"]:
+        log.warning("%s: %d bytes are no text; U+FFFD stands for them", name, n)
     return text
 
 
-def predict_conll(arguments: argparse.Namespace) -> None:
+def predict_conll(options: "Options") -> None:
     """Tag the words of a file; its own tags are not looked at."""
-    sentences = read_sentences(arguments.conll)
-    tagged = _load(arguments).tag(sentences, threshold=arguments.threshold)
-    form = "conll" if arguments.format == "tsv" else arguments.format
-    _write(format_tagged(tagged, form), arguments.output)
+    sentences = list(_read_sentences(options.conll))
+    tagged = _load(options).tag(sentences, threshold=options.threshold)
+    form = "conll" if options.format == "tsv" else options.format
+    _write(format_tagged(tagged, form), options.output)
 
 
-def predict_documents(arguments: argparse.Namespace) -> None:
+def predict_documents(options: "Options") -> None:
     """Tag a dataset of documents, and write another."""
     from modeling.predict.documents import annotate_dataset  # noqa: PLC0415
 
     n, counters = annotate_dataset(
-        arguments.documents,
-        arguments.output,
-        tagger=_load(arguments),
-        threshold=arguments.threshold,
+        options.documents, options.output, tagger=_load(options), threshold=options.threshold
     )
-    for name, count in counters.items():
-        sys.stderr.write(f"  {name}: {count:,}\n")
-    sys.stderr.write(f"made  {arguments.output} ({n:,} documents)\n")
-    sys.stderr.write(f"next  python -m corpora.shards show {arguments.output} --limit 1\n")
+    sys.stderr.writelines(f"  {name}: {count:,}\n" for name, count in counters.items())
+    sys.stderr.write(f"made  {options.output} ({n:,} documents)\n")
+    sys.stderr.write(f"next  python -m corpora.shards show {options.output} --limit 1\n")
 
 
-def predict_tei(arguments: argparse.Namespace) -> None:
+def predict_tei(options: "Options") -> None:
     """Write names into TEI files, take them out again, or list them for review."""
     warn_of_old_expat()
-    from modeling.predict.tei import apply_list, enrich, list_candidates, undo_all  # noqa: PLC0415
-
-    if arguments.undo:
-        report = undo_all(arguments)
-    elif arguments.apply:
-        report = apply_list(arguments)
-    elif arguments.candidates:
-        report = list_candidates(arguments, _load(arguments))
+    if options.undo:
+        report = tei.undo_all(options)
+    elif options.apply:
+        report = tei.apply_list(options)
+    elif options.candidates:
+        report = tei.list_candidates(options, _load(options))
     else:
-        report = enrich(arguments, _load(arguments))
+        report = tei.enrich(options, _load(options))
     sys.stderr.write(report)
 
 
-def predict_masked(arguments: argparse.Namespace) -> None:
+def predict_masked(options: "Options") -> None:
     """Say what most likely stands behind each [MASK]."""
     from modeling.predict.masked import Guesser, parse_spans  # noqa: PLC0415
 
-    guesser = Guesser.load(arguments.model)
-    spans = parse_spans(arguments.entities)
-    _write(guesser.tell(arguments.masked, spans, top=arguments.top), arguments.output)
+    assert options.model is not None  # noqa: S101 - the command line asks for it
+    guesser, spans = Guesser.load(options.model), parse_spans(options.entities)
+    _write(guesser.describe(options.masked, spans, top=options.top), options.output)
 
 
 def _write(lines: Iterable[str], output: Path | None) -> None:
-    """To a file, which appears when it is whole, or to standard output; all, or nothing."""
-    made = list(lines)
+    """Write to a file, which appears when it is whole, or to standard output; all, or nothing."""
+    made = "".join(lines)
     if output is None:
-        sys.stdout.writelines(made)
-        return
-    if output.is_dir():
+        sys.stdout.write(made)
+    elif output.is_dir():
         raise CorpusError(f"--output {output}: is a folder; name a file.")
-    output.parent.mkdir(parents=True, exist_ok=True)
-    temporary = output.with_name(f".{output.name}.partial")
-    temporary.unlink(missing_ok=True)  # of a process that was killed
-    with temporary.open("x", encoding="utf-8", newline="\n") as stream:
-        stream.writelines(made)
-    temporary.rename(output)
+    else:
+        tei.write_whole(output, made.encode())
+
+
+def format_mentions(document: Document, form: str) -> Iterator[str]:
+    """Give the mentions of a text as lines: ``tsv`` with a header, or ``jsonl``, an object each."""
+    if form == "tsv":
+        yield "start\tend\tlabel\tprobability\ttext\n"
+    for mention in document.mentions:
+        surface = document.text[mention.start : mention.end]
+        if form == "tsv":
+            score, shown = f"{mention.score:.4f}", json.dumps(surface, ensure_ascii=False)[1:-1]
+            yield f"{mention.start}\t{mention.end}\t{mention.label}\t{score}\t{shown}\n"
+        else:
+            yield json.dumps(_values(mention, mention.score, surface), ensure_ascii=False) + "\n"
+
+
+def format_tagged(tagged: Iterable[Tagged], form: str) -> Iterator[str]:
+    """Give sentences with the tags that were found, as lines.
+
+    ``conll``: ``word tag``; ``json``: lists of pairs, as ``tei_to_ner`` writes them; ``jsonl``: an
+    object each, with the probabilities of the spans.
+    """
+    lines: list[str] = []
+    for one in tagged:
+        words = one.sentence.tokens
+        tags = to_iob2(one.spans, len(words))
+        if form == "conll":
+            yield format_conll(replace(one.sentence, tags=tags), is_first=not lines)
+        spans = [_values(s, s.probability, " ".join(words[s.start : s.end])) for s in one.spans]
+        values = {"id": one.sentence.id, "tokens": words, "spans": spans}
+        line = list(zip(words, tags, strict=True)) if form == "json" else values
+        lines.append(json.dumps(line, ensure_ascii=False))
+    if form == "json":
+        yield "[\n" + ",\n".join(lines) + "\n]\n" if lines else "[]\n"
+    elif form == "jsonl":
+        yield from (f"{line}\n" for line in lines)
+
+
+def _values(span: Mention | TokenSpan, probability: float | None, text: str) -> dict[str, object]:
+    place = {"start": span.start, "end": span.end, "label": span.label}
+    return {**place, "probability": probability, "text": text}
+
+
+def _read_sentences(path: Path) -> Iterator[Sentence]:
+    """Read a file in any form that ``benchmark_to_ner`` knows, or of words alone.
+
+    Raises ``CorpusError`` that says what cannot be read; no sentence is left out.
+    """
+    if _has_words_alone(path):
+        yield from _read_words(path)
+        return
+    layout = describe(path, name=path.name, said=Overrides(None, None, None, None))
+    maker = RowMaker(split="test")
+    for found, origin in read_file(path, layout, name=path.name, part=Part()):
+        if isinstance(found, Rejected):
+            raise CorpusError(found.message)
+        made = maker.make(found, layout, origin)
+        if made.rejected:
+            raise CorpusError(made.rejected[0].message)
+        for batch in made.batches:
+            yield from map(sentence_from_row, batch.to_pylist())
+
+
+def _lines(path: Path) -> Iterator[str]:
+    def read() -> Iterator[bytes]:
+        return read_chunks(path, name=path.name, max_bytes=MAX_BYTES)
+
+    text = "".join(decode(read(), detect(read, name=path.name), Counter()))
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return (line.strip(_BLANKS) for line in lines)
+
+
+def _has_words_alone(path: Path) -> bool:
+    """Say whether no line has columns; other white space, as in ``10 000``, is part of a word."""
+    if path.read_bytes()[:4] == b"PAR1":
+        return False
+    return not any(blank in line for line in _lines(path) for blank in _BLANKS)
+
+
+def _read_words(path: Path) -> Iterator[Sentence]:
+    blocks = groupby(_lines(path), key=bool)
+    words = (tuple(block) for is_sentence, block in blocks if is_sentence)
+    for number, tokens in enumerate(words, 1):
+        id, tags = f"{path.name}#{number}", ("O",) * len(tokens)
+        yield Sentence(id=id, document_id=path.name, split="test", tokens=tokens, tags=tags)

@@ -120,8 +120,8 @@ class Guesser:
             means.append(logits.float().log_softmax(1).mean(0))
         return torch.stack(means)
 
-    def tell(self, text: str, spans: Sequence[tuple[int, int]], *, top: int) -> Iterator[str]:
-        """Both, as lines."""
+    def describe(self, text: str, spans: Sequence[tuple[int, int]], *, top: int) -> Iterator[str]:
+        """Guess pieces and entities, as lines."""
         guesses = self.pieces(text, top=top) if self._mask in text or not spans else []
         for guess in [*guesses, *(self.guess_entities(text, spans, top=top) if spans else ())]:
             yield f"{guess.start}:{guess.end} {text[guess.start : guess.end]}\n"

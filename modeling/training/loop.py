@@ -17,14 +17,15 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from corpora.errors import CorpusError
+from modeling.command import Termination
 from modeling.data.batch import Batch
 from modeling.training.optimizer import Optimizer
 from modeling.training.schedules import Schedule
-from modeling.training.termination import Termination
 from modeling.training.world import World
 
 
-class DivergedError(Exception):
+class DivergedError(CorpusError):
     """A loss or a gradient is not a finite number."""
 
     def __init__(self, message: str, *, step: int, ids: Sequence[str]) -> None:

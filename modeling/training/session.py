@@ -13,6 +13,7 @@ from torch import Tensor
 from corpora.datasets.shards import write_json
 from corpora.runs.build import sync_file
 from corpora.system.parsing import read_json
+from modeling.command import Terminated, Termination
 from modeling.config import ConfigError, PretrainConfig
 from modeling.data.batch import Batch
 from modeling.models.costs import batch_flops, count_parameters
@@ -39,7 +40,6 @@ from modeling.training.run_folder import RunFolder
 from modeling.training.run_log import Display, Recorder
 from modeling.training.schedules import build_schedule
 from modeling.training.sources import ENTITIES, Sources, complete, open_sources
-from modeling.training.termination import Terminated, Termination
 from modeling.training.validation import Evaluation, evaluate, unigram, without_mentions
 from modeling.training.weights import Distances, histograms
 from modeling.training.world import World

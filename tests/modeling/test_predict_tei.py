@@ -137,3 +137,52 @@ def test_an_error_of_ours_in_one_file_rejects_it_and_no_other(letter, monkeypatc
     [row] = (tmp_path / "out" / "rejected.jsonl").read_text("utf-8").splitlines()
     assert json.loads(row)["reason"] == "internal_error"
     assert (tmp_path / "out" / "a.xml").exists()
+
+
+def test_what_a_person_has_worked_on_is_never_overwritten(
+    tagger_run, letter, labels, tmp_path, capsys
+):
+    out = tmp_path / "out"
+    command = (tagger_run, "--tei", letter, *TEI_OPTIONS, labels, "--output", out)
+    assert predict(*command) == 0
+    assert predict(*command) == 0  # the same bytes are no work of a person
+    edited = (out / "a.xml").read_bytes().replace(b"viel", b"sehr viel")
+    (out / "a.xml").write_bytes(edited)
+
+    with pytest.raises(SystemExit):
+        predict(*command)
+
+    assert "somebody may have worked on it" in capsys.readouterr().err
+    assert (out / "a.xml").read_bytes() == edited
+
+
+def test_a_reviewed_list_is_never_overwritten(tagger_run, letter, labels, tmp_path, capsys):
+    tsv = tmp_path / "c.tsv"
+    command = (tagger_run, "--tei", letter, *TEI_OPTIONS, labels, "--candidates", tsv)
+    assert predict(*command) == 0
+    reviewed = tsv.read_text() + "\n"
+    tsv.write_text(reviewed)
+
+    with pytest.raises(SystemExit):
+        predict(*command)
+
+    assert "somebody may have worked on it" in capsys.readouterr().err
+    assert tsv.read_text() == reviewed
+
+
+def test_a_file_is_parsed_once_to_be_tagged_and_written(
+    tagger_run, letter, labels, tmp_path, monkeypatch
+):
+    read = []
+    source = predicting.TeiFile.read.__func__.__globals__["Source"]
+
+    def counted(data, *, name):
+        read.append(data)
+        return source(data, name=name)
+
+    monkeypatch.setattr("corpora.tei.writer.Source", counted)
+
+    options = (*TEI_OPTIONS, labels, "--output", tmp_path / "out")
+    assert predict(tagger_run, "--tei", letter, *options) == 0
+
+    assert read == [TEI.encode()]

@@ -3,7 +3,7 @@ import signal
 
 import pytest
 
-from modeling.training.termination import Terminated, Termination
+from modeling.command import Terminated, Termination
 
 
 def test_sigterm_is_told_at_once():

@@ -4,9 +4,8 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from torch import nn
 
@@ -16,15 +15,7 @@ from corpora.system.files import take_away
 from corpora.tokenization.tokenizers import Tokenizer
 from modeling.config import ConfigError
 from modeling.export import usage
-from modeling.export.card import (
-    FILE,
-    MANIFEST,
-    About,
-    Model,
-    read_evaluations,
-    read_manifest,
-    write_card,
-)
+from modeling.export.card import FILE, MANIFEST, Model, read_evaluations, read_manifest, write_card
 from modeling.export.onnx_model import Scorer, chain_of, export_onnx, scorer_of
 from modeling.huggingface import export, read_pretrained
 from modeling.huggingface.exporting import depends_on_spaces, save_tokenizer
@@ -35,31 +26,28 @@ from modeling.taggers.archive import files_in, pack
 from modeling.taggers.folders import CONFIG, find_model, find_tagger, has_tagger
 from modeling.training.sources import ENTITIES, read_entities
 
-Form = Literal["huggingface", "onnx"]
+if TYPE_CHECKING:
+    from modeling.export.__main__ import Options
+
 _PARENTS = 3  # folders above a tagger in which its run may be
 
 
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """What is asked for."""
+def run(options: "Options") -> Iterator[str]:
+    """Write the folder or the file, and say what came of it in lines.
 
-    model: Path
-    output: Path | None = None
-    archive: Path | None = None
-    form: Form = "huggingface"
-    has_heads: bool = True
-    about: About
-
-
-def run(request: Request) -> Iterator[str]:
-    """Write the folder or the file, and say what came of it in lines."""
-    tell = _export_tagger if has_tagger(request.model) else _export_pretrained
-    if request.archive is not None:
-        yield from _write_archive(request)
-    elif request.output is not None:
-        with _appearing(request.output) as folder:
-            lines = tell(request, folder, request.output)
-        yield f"made {request.output}"
+    Raises ``ConfigError`` for options that do not go together.
+    """
+    if options.without_heads and (options.archive or options.to == "onnx"):
+        raise ConfigError("--without-heads is for --to huggingface; ONNX is the encoder alone.")
+    if options.without_heads and has_tagger(options.model):
+        raise ConfigError("--without-heads is for runs of modeling.pretrain.")
+    tell = _export_tagger if has_tagger(options.model) else _export_pretrained
+    if options.archive is not None:
+        yield from _write_archive(options)
+    elif options.output is not None:
+        with _appearing(options.output) as folder:
+            lines = tell(options, folder, options.output)
+        yield f"made {options.output}"
         yield from lines
 
 
@@ -75,11 +63,11 @@ def _appearing(output: Path) -> Iterator[Path]:
         shutil.rmtree(partial, ignore_errors=True)
 
 
-def _export_tagger(request: Request, folder: Path, output: Path) -> list[str]:
-    found = find_tagger(request.model)
+def _export_tagger(options: "Options", folder: Path, output: Path) -> list[str]:
+    found = find_tagger(options.model)
     model = TaggingModel.load(found.path).eval()
     config, path, name = model.config, str(output), output.name
-    if request.form == "onnx":
+    if options.to == "onnx":
         scorer = scorer_of(model)
         worst = export_onnx(scorer, folder, chain_of(model))
         save_tokenizer(Tokenizer.open(found.path), folder)
@@ -94,15 +82,15 @@ def _export_tagger(request: Request, folder: Path, output: Path) -> list[str]:
         notes = [*notes, usage.SPACES]
     if config.data.context != "none":
         notes = [*notes, usage.WITHOUT_CONTEXT]
-    card = _card_of_tagger(request, model, code=code, library=library, notes=notes)
-    write_card(card, request.about, folder)
+    card = _card_of_tagger(options, model, code=code, library=library, notes=notes)
+    write_card(card, options, folder)
     return [f"next {loads}"]
 
 
 def _card_of_tagger(
-    request: Request, model: TaggingModel, *, code: str, library: str, notes: Sequence[str] = ()
+    options: "Options", model: TaggingModel, *, code: str, library: str, notes: Sequence[str] = ()
 ) -> Model:
-    found = find_tagger(request.model)
+    found = find_tagger(options.model)
     manifest, config = read_manifest(found.path), model.config
     begun = (manifest.get("init_from") or {}).get("name")
     encoder = f"the encoder {begun}" if begun else "an encoder"
@@ -114,7 +102,7 @@ def _card_of_tagger(
         n_parameters=_count(model),
         manifest=manifest,
         labels=config.labels,
-        evaluations=read_evaluations(_run_of(request.model), found.name, manifest),
+        evaluations=read_evaluations(_run_of(options.model), found.name, manifest),
         library=library,
         notes=notes,
     )
@@ -127,25 +115,25 @@ def _run_of(path: Path) -> Path:
     return next((folder for folder in above if (folder / "evaluation").is_dir()), path)
 
 
-def _export_pretrained(request: Request, folder: Path, output: Path) -> list[str]:
-    source = find_model(request.model)
-    if request.form == "onnx":
+def _export_pretrained(options: "Options", folder: Path, output: Path) -> list[str]:
+    source = find_model(options.model)
+    if options.to == "onnx":
         given = read_pretrained(source)
         scorer = Scorer(given.build().eval().encoder, None, n_features=0)
         export_onnx(scorer, folder)
         save_tokenizer(Tokenizer.open(source), folder)
         code = usage.of_onnx(output.name, with_words="words" in scorer.inputs)
-        write_card(_card_of_encoder(source, scorer, code, "onnx"), request.about, folder)
+        write_card(_card_of_encoder(source, scorer, code, "onnx"), options, folder)
         return [f"next onnxruntime.InferenceSession({str(output / 'model.onnx')!r})"]
     model = PretrainingModel.load(source)
-    export(model, folder, source, has_heads=request.has_heads)
+    export(model, folder, source, has_heads=(not options.without_heads))
     if model.config.encoder.n_entities and (source / ENTITIES).is_file():
         names = tokenizer_vocabulary(read_entities(source / ENTITIES).to_pylist())
         write_json(folder / "entity_vocab.json", names)
-    loader = "AutoModelForMaskedLM" if request.has_heads else "AutoModel"
+    loader = "AutoModelForMaskedLM" if (not options.without_heads) else "AutoModel"
     load = f"transformers.{loader}.from_pretrained"
     code = f"import transformers\n\nmodel = {load}({output.name!r})"
-    write_card(_card_of_encoder(source, model, code, "transformers"), request.about, folder)
+    write_card(_card_of_encoder(source, model, code, "transformers"), options, folder)
     return [f"next {load}({str(output)!r})"]
 
 
@@ -165,22 +153,22 @@ def _count(model: nn.Module) -> int:
     return sum(parameter.numel() for parameter in model.parameters())
 
 
-def _write_archive(request: Request) -> Iterator[str]:
-    assert request.archive is not None  # noqa: S101 - or nobody asks
-    archive = request.archive
-    if has_tagger(request.model):
-        folder = find_tagger(request.model).path
+def _write_archive(options: "Options") -> Iterator[str]:
+    assert options.archive is not None  # noqa: S101 - or nobody asks
+    archive = options.archive
+    if has_tagger(options.model):
+        folder = find_tagger(options.model).path
         files = files_in(folder)
         tagger = TaggingModel.load(folder)
-        code = usage.ARCHIVED_TAGGER.format(path=f"{request.about.name}.onoma")
-        card, who = _card_of_tagger(request, tagger, code=code, library="onoma"), "Tagger"
+        code = usage.ARCHIVED_TAGGER.format(path=f"{options.title}.onoma")
+        card, who = _card_of_tagger(options, tagger, code=code, library="onoma"), "Tagger"
     else:
-        folder = find_model(request.model)
+        folder = find_model(options.model)
         files, who = _files_of_encoder(folder), "Encoder"
-        code = usage.ARCHIVED_ENCODER.format(path=f"{request.about.name}.onoma")
+        code = usage.ARCHIVED_ENCODER.format(path=f"{options.title}.onoma")
         card = _card_of_encoder(folder, read_pretrained(folder).build(), code, "onoma")
     with tempfile.TemporaryDirectory() as temporary:
-        write_card(card, request.about, Path(temporary))
+        write_card(card, options, Path(temporary))
         pack({**files, FILE: Path(temporary) / FILE}, archive)
     yield f"made {archive} ({archive.stat().st_size:,} bytes)"
     yield f"next modeling.{who}.load({str(archive)!r})"
@@ -192,11 +180,3 @@ def _files_of_encoder(folder: Path) -> dict[str, Path]:
     patterns: Any = ("model*.safetensors*", "pytorch_model*.bin*", "vocab.*", "merges.txt")
     names |= {file.name for pattern in patterns for file in folder.glob(pattern)}
     return {name: folder / name for name in names if (folder / name).is_file()}
-
-
-def check(request: Request) -> None:
-    """Raise ``ConfigError`` for options that do not go together."""
-    if not request.has_heads and (request.archive or request.form == "onnx"):
-        raise ConfigError("--without-heads is for --to huggingface; ONNX is the encoder alone.")
-    if not request.has_heads and has_tagger(request.model):
-        raise ConfigError("--without-heads is for runs of modeling.pretrain.")

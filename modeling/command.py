@@ -1,0 +1,160 @@
+"""What all commands do: read their options, end at a signal, and turn errors into exit statuses."""
+
+import argparse
+import dataclasses
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, TypeVar, get_args
+
+from corpora.errors import CorpusError, UsageError
+from corpora.system.arguments import ArgumentParser
+from modeling.config import ConfigError
+
+T = TypeVar("T")
+EXIT_STATUS: Final = 128 + signal.SIGTERM
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM came; what Ctrl-C would end in an orderly way ends likewise."""
+
+
+class Termination:
+    """Listen to SIGTERM: raise ``Terminated`` at once, or, while ``deferred``, let others do so."""
+
+    def __init__(self) -> None:
+        self.is_asked = False
+        self._is_deferred = False
+
+    @contextmanager
+    def heard(self) -> Iterator[None]:
+        """Listen to SIGTERM; in the main thread only."""
+        earlier = signal.signal(signal.SIGTERM, self._hear)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGTERM, earlier)
+
+    @contextmanager
+    def deferred(self) -> Iterator[None]:
+        """Only take note inside; the caller looks at ``is_asked`` again and again."""
+        self._is_deferred = True
+        try:
+            yield
+        finally:
+            self._is_deferred = False
+
+    def _hear(self, *_: object) -> None:
+        self.is_asked = True
+        if not self._is_deferred:
+            raise Terminated
+
+
+def option(default: Any = dataclasses.MISSING, *, help: str, **settings: Any) -> Any:
+    """Declare a field of a command's options; ``settings`` go to ``argparse``.
+
+    But for ``positional``, ``group`` (its title) and ``one_of`` (a title: exactly one is given).
+    """
+    return dataclasses.field(default=default, metadata={"help": help, **settings})
+
+
+def start(
+    kind: type[T],
+    argv: Sequence[str] | None,
+    work: Callable[[T], int | None],
+    *,
+    name: str,
+    about: str,
+    resumes: str = "",
+    errors: tuple[type[Exception], ...] = (),
+) -> int:
+    """Read the command line into ``kind``, a frozen dataclass, and do the ``work``.
+
+    Returns its status, or 0; 1 for an error, 130 for Ctrl-C, 143 for SIGTERM. Ends the process
+    with status 2 where the command is wrong. ``resumes`` says where a stopped run resumes;
+    ``errors`` are expected besides those of all commands.
+    """
+    parser = _make_parser(kind, name=name, about=about)
+    values = vars(parser.parse_args(argv)).items()
+    given = {k: tuple(v) if isinstance(v, list) else v for k, v in values if v is not None}
+    # Before torch is loaded: where another job runs, threads that spin take its time and ours.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
+    expected: tuple[type[Exception], ...] = (CorpusError, ConfigError, OSError, *errors)
+    try:
+        return work(kind(**given)) or 0
+    except UsageError as error:
+        parser.error(str(error))
+    except expected as error:
+        sys.stderr.write(f"{type(error).__name__}: {error}\n")
+        return 1
+    except KeyboardInterrupt as end:
+        is_asked = isinstance(end, Terminated)
+        by = " by SIGTERM" if is_asked else ""
+        sys.stderr.write(f"\nStopped{by}. The same command resumes{resumes}.\n")
+        return EXIT_STATUS if is_asked else 130
+
+
+def _make_parser(kind: type[Any], *, name: str, about: str) -> argparse.ArgumentParser:
+    description, _, epilog = about.partition("\n\n")
+    parser = ArgumentParser(
+        prog=f"python -m modeling.{name}",
+        description=description,
+        epilog=epilog,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    groups: dict[str, Any] = {"": parser}
+    for field in dataclasses.fields(kind):
+        settings = dict(field.metadata)
+        title, exclusive = settings.pop("group", ""), settings.pop("one_of", "")
+        if title not in groups:
+            groups[title] = parser.add_argument_group(title)
+        if exclusive and exclusive not in groups:
+            groups[exclusive] = groups[title].add_mutually_exclusive_group(required=True)
+        if field.default is False:
+            settings["action"] = "store_true"
+        elif Path in {field.type, *get_args(field.type)}:
+            settings["type"] = Path
+        is_positional = settings.pop("positional", False)
+        if not is_positional and not exclusive:
+            settings["required"] = field.default is dataclasses.MISSING
+        flag = field.name if is_positional else f"--{field.name.replace('_', '-')}"
+        groups[exclusive or title].add_argument(flag, **settings)
+    return parser
+
+
+def check_given(options: object, *names: str) -> None:
+    """Raise ``UsageError`` for the first option that is needed, but was not given."""
+    for name in names:
+        if not getattr(options, name):
+            raise UsageError(f"{'a recipe' if name == 'recipe' else '--' + name} is needed")
+
+
+def count(text: str) -> int:
+    """0, 1, 2 …; ``ArgumentTypeError`` for what is none."""
+    return _number(text, least=0)
+
+
+def positive(text: str) -> int:
+    """1, 2, 3 …; ``ArgumentTypeError`` for what is none."""
+    return _number(text, least=1)
+
+
+def _number(text: str, *, least: int) -> int:
+    if not (text.isascii() and text.isdigit() and int(text) >= least):
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number, {least} or more")
+    return int(text)
+
+
+def counts(text: str) -> tuple[int, ...]:
+    """``0,1,2``; ``ArgumentTypeError`` for what is none."""
+    try:
+        return tuple(count(part.strip()) for part in text.split(","))
+    except argparse.ArgumentTypeError:
+        message = f"{text!r}: numbers from 0 on, with commas between"
+        raise argparse.ArgumentTypeError(message) from None

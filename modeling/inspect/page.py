@@ -1,0 +1,126 @@
+"""What ``python -m modeling.inspect`` does: pictures, what they are made of, and a page of both."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from corpora.datasets.shards import write_json, write_text
+from corpora.document import Span
+from corpora.errors import UsageError
+from modeling.data.sentences import SentenceSet
+from modeling.inspect import pictures
+from modeling.inspect.attention import attention_maps
+from modeling.inspect.geometry import Numbers, embed, find_components
+from modeling.inspect.samples import Drawn, draw_spans, read_vectors
+from modeling.pages import Block, Heading, Picture, Table, Text, to_html
+from modeling.predict.encoder import Encoder
+from modeling.predict.masked import parse_spans
+
+if TYPE_CHECKING:
+    from modeling.inspect.__main__ import Options
+
+_TITLES: Final = {"pca": "First two components", "tsne": "t-SNE", "umap": "UMAP"}
+_LISTED: Final = 10
+"""Components in the table."""
+
+
+def run(options: "Options") -> Iterator[str]:
+    """Write the pictures and the page, and say what came of it in lines."""
+    encoder = Encoder.load(options.run, device="cuda" if torch.cuda.is_available() else "cpu")
+    options.output.mkdir(parents=True, exist_ok=True)
+    blocks: list[Block] = [Heading(f"Inside {options.run.name}", 1)]
+    if options.plot:
+        blocks += _show_spans(options, encoder)
+    if options.attention is not None:
+        blocks += _show_attention(options, encoder)
+    write_text(options.output / "inspection.html", [to_html(blocks)])
+    n = sum(isinstance(block, Picture) for block in blocks)
+    yield f"made {options.output} (inspection.html, {n} pictures)"
+
+
+def _show_spans(options: "Options", encoder: Encoder) -> Iterator[Block]:
+    assert options.ner is not None  # noqa: S101 - checked with the command
+    sentences = SentenceSet.open(options.ner, options.split)
+    sample = draw_spans(
+        sentences,
+        which=options.spans,
+        size=options.sample,
+        seed=options.seed,
+        max_words=options.max_words,
+    )
+    vectors = read_vectors(encoder, sample.spans, parts=options.parts)
+    components = find_components(vectors)
+    labels = [one.span.label for one in sample.spans]
+    n_words = [one.n_words for one in sample.spans]
+    yield Heading("Spans")
+    yield Text(
+        f"{len(sample.spans):,} of {sample.n:,} spans ({options.spans}) of "
+        f"{options.ner.name}, {options.split}, drawn with seed {options.seed}; vectors of "
+        f"{vectors.shape[1]:,} numbers."
+    )
+    shares = components.shares
+    rows = [
+        [str(place + 1), f"{shares[place]:.4f}", f"{shares[: place + 1].sum():.4f}"]
+        for place in range(min(_LISTED, len(shares)))
+    ]
+    yield Table([["component", "share of the variance", "together"], *rows])
+    yield _picture(pictures.draw_variances(components), "variances", options.output)
+    planes: dict[str, Numbers] = {}
+    for method in options.plot:
+        if method == "pca":
+            yield _picture(pictures.draw_crossed(components, labels), "components", options.output)
+            plane = components.points[:, :2]
+        else:
+            plane = embed(components, method, seed=options.seed, neighbours=options.neighbours)
+        if plane.shape[1] == 2:
+            planes[method] = plane
+            figure = pictures.draw_plane(plane, labels, n_words, title=_TITLES[method])
+            yield _picture(figure, method, options.output)
+    write_text(options.output / "points.tsv", _points(sample.spans, planes))
+    told: dict[str, Any] = {
+        "spans": len(labels),
+        "of": sample.n,
+        "seed": options.seed,
+        "which": options.spans,
+    }
+    told |= {"width": vectors.shape[1], "variance": components.total}
+    write_json(options.output / "spans.json", told | {"shares": shares.tolist()})
+
+
+def _points(spans: Sequence[Drawn], planes: Mapping[str, Numbers]) -> Iterator[str]:
+    """A line for each span: where it stands, what it is, and where it lies in each plane."""
+    axes = [f"{method}_{axis}" for method in planes for axis in "xy"]
+    yield "\t".join(["sentence", "start", "end", "label", "text", *axes]) + "\n"
+    for number, one in enumerate(spans):
+        where = [f"{value:.5f}" for plane in planes.values() for value in plane[number]]
+        span, text = one.span, " ".join(one.text.split())
+        cells = [one.sentence.id, str(span.start), str(span.end), span.label, text, *where]
+        yield "\t".join(cells) + "\n"
+
+
+def _show_attention(options: "Options", encoder: Encoder) -> Iterator[Block]:
+    assert options.attention is not None  # noqa: S101 - or nobody asks
+    n_layers, n_heads = encoder.config.n_layers, encoder.config.n_heads
+    layers = _chosen(options.layers, n_layers, "--layers")
+    heads = _chosen(options.heads, n_heads, "--heads")
+    yield Heading("Attention")
+    yield Text(options.attention)
+    mentions = [Span(*pair) for pair in parse_spans(options.entities)]
+    maps = attention_maps(encoder, options.attention, mentions, lang=options.lang)
+    for found in maps:
+        if found.layer in layers:
+            name = f"attention-layer-{found.layer}-{found.what}"
+            yield _picture(pictures.draw_attention(found, heads), name, options.output)
+
+
+def _chosen(numbers: Sequence[int], n: int, option: str) -> Sequence[int]:
+    if wrong := [number for number in numbers if not 1 <= number <= n]:
+        raise UsageError(f"{option} {wrong[0]}: there are 1 to {n}.")
+    return numbers or range(1, n + 1)
+
+
+def _picture(figure: Any, name: str, folder: Path) -> Picture:
+    pictures.save(figure, folder / f"{name}.png")
+    return Picture(pictures.svg(figure, name))
