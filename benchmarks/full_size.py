@@ -1,14 +1,15 @@
-"""The whole chain on a wiki of any size: time, memory, room and shards of each step, and growth.
+"""The whole chain at any size: time, memory, room and shards of each step, and growth.
 
     python -m benchmarks.full_size --articles 5000 --folder build/full-size
     python -m benchmarks.full_size --articles 500000 --folder build/full-size
     python -m benchmarks.full_size --articles 3000000 --steps documents vocabulary tokenizer
+    python -m benchmarks.full_size --kind tei --size 100000        # files; warc, chinese, conll: MB
     python -m benchmarks.full_size --folder build/full-size --table > table.md
 
-Makes a synthetic dump (``synthetic_wiki.py``), and runs the steps of ``--steps`` in their order,
-each a command of its own with two workers. What a step took becomes a line of
-``FOLDER/results.jsonl``, and a step with a line there is not run again: after a kill, a failure or
-a full disk the same command resumes. To run a step again, take its line away.
+Makes a synthetic dump (``synthetic_wiki.py``) or files (``synthetic_files.py``), and runs the steps
+of ``--steps`` in their order, each a command of its own with two workers. What a step took becomes
+a line of ``FOLDER/results.jsonl``, and a step with a line there is not run again: after a kill, a
+failure or a full disk the same command resumes. To run a step again, take its line away.
 
 Before anything starts, the room on disk that the steps need is reckoned from ``ROOM``; a folder
 that no later step reads is deleted at once. ``--table`` prints all lines as tables: each step at
@@ -159,6 +160,78 @@ WIKIPEDIA = (
         ("refreshed",), "store", 100, 4_050,
     ),
 )  # fmt: skip
+
+
+def files_of(kind: str) -> Step:
+    """The step that writes the files of a kind."""
+
+    def command(at: Path, size: int) -> list[str]:
+        options = ["--size", str(size), "--output", f"{at}/files"]
+        return module("benchmarks.synthetic_files", kind, *options)
+
+    room = {"tei": 6e3, "warc": 0.6e6, "chinese": 1e6, "conll": 1e6, "examples": 0}[kind]
+    return Step("files", command, (), "files", room, room)
+
+
+KINDS = {
+    "wikipedia": WIKIPEDIA,
+    "tei": (
+        files_of("tei"),
+        Step(
+            "ner",
+            of("tei_to_ner", "--input", "{at}/files/*/*.xml", "--edition",
+               str(ROOT / "tests/data/letters/edition.toml"), "--output", "{at}/ner"),
+            ("files",), "ner", 20_000, 10_000,
+        ),
+    ),
+    "warc": (
+        files_of("warc"),
+        Step(
+            "articles",
+            of("news_to_documents", "--warc", "{at}/files/*.warc.gz", "--output", "{at}/articles"),
+            ("files",), "articles", 1e6, 0.4e6,
+        ),
+    ),
+    "chinese": (
+        files_of("chinese"),
+        Step(
+            "documents",
+            of("text_to_documents", "--input", "{at}/files/*.txt", "--lang", "zh",
+               "--output", "{at}/documents"),
+            ("files",), "documents", 2e6, 1e6,
+        ),
+        Step(
+            "lexicon",
+            of("documents_to_lexicon", "--input", "{at}/documents", "--known", "none",
+               "--output", "{at}/lexicon"),
+            ("documents",), "lexicon", 8e6, 0.2e6,
+        ),
+        Step(
+            "matching",
+            of("augment_mentions", "--input", "{at}/documents", "--forms", "{at}/lexicon",
+               "--output", "{at}/matched"),
+            ("documents", "lexicon"), "matched", 2e6, 1e6,
+        ),
+    ),
+    "conll": (
+        files_of("conll"),
+        Step(
+            "ner",
+            of("benchmark_to_ner", "--input", "{at}/files", "--output", "{at}/ner"),
+            ("files",), "ner", 1e6, 0.5e6,
+        ),
+    ),
+    "examples": (
+        files_of("examples"),
+        Step(
+            "pre-training",
+            of("modeling.pretrain", "daluke_small", "--examples", "{at}/files",
+               "--output", "{at}/run", "--set", *PRETRAINING),
+            ("files",), "run", 0, 0,
+        ),
+    ),
+}  # fmt: skip
+"""What is run, by kind; the size counts articles, files, or MB."""
 LEAST = 300e6
 """Bytes that the steps take however small the wiki is."""
 
@@ -297,8 +370,9 @@ def look_up_redirects(at: Path) -> None:
 def main() -> None:
     """Run the steps, or print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0], allow_abbrev=False)
-    parser.add_argument("--articles", type=int, dest="size", metavar="N",
-                        help="of the wiki")  # fmt: skip
+    parser.add_argument("--kind", choices=KINDS, default="wikipedia")
+    parser.add_argument("--articles", "--size", type=int, dest="size", metavar="N",
+                        help="articles of the wiki; files of tei; MB of the others")  # fmt: skip
     parser.add_argument("--folder", type=Path, default=Path("build/full-size"), metavar="DIR")
     parser.add_argument(
         "--steps", nargs="+", metavar="NAME", help="and those that make what they read"
@@ -314,9 +388,9 @@ def main() -> None:
         print("\n".join(tables(read_results(arguments.folder))))
         return
     if not arguments.size:
-        parser.error("--articles N says how large the wiki is")
-    steps = chosen(WIKIPEDIA, arguments.steps, error=parser.error)
-    run_steps("wikipedia", arguments.size, arguments.folder, steps=steps, room=arguments.room)
+        parser.error("--size N says how many articles, files, or MB")
+    steps = chosen(KINDS[arguments.kind], arguments.steps, error=parser.error)
+    run_steps(arguments.kind, arguments.size, arguments.folder, steps=steps, room=arguments.room)
 
 
 def chosen(steps: Sequence[Step], names: Sequence[str] | None, *, error: Any) -> list[Step]:
