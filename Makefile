@@ -3,6 +3,7 @@
 # make check   ruff, mypy and the tests
 # make lock    find versions of all that make installs, and write them down
 # make flink   run pipelines on a Flink cluster of this machine, and compare (docs/scale.md)
+# make spark   the same on Spark
 # make airflow Airflow on the samples, at http://localhost:8080 (docs/airflow.md)
 PYTHON ?= python3
 VENV := .venv
@@ -15,7 +16,7 @@ LOCK := build/lock/bin
 COMPILE := --universal --python-version 3.11 --fork-strategy fewest --no-annotate --no-header --quiet
 DUMP := tests/data/wikipedia/kleinwiki-20261101-pages-articles.xml
 
-.PHONY: demo airflow flink test check install install-dev lock format lint types clean help
+.PHONY: demo airflow flink flink-smoke spark test check install install-dev lock format lint types clean help
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -103,9 +104,12 @@ $(AIRFLOW)/installed: dags/constraints.txt
 airflow: install $(AIRFLOW)/installed
 	$(AIRFLOW)/bin/python dags/samples/start.py
 
-# Java 17 and Maven are needed; what they and pip bring goes to build/flink, 250 MB.
-flink: install-dev
-	$(BIN)/python -m benchmarks.flink build/flink
+# Java 17 and Maven are needed. A jar of each engine stays in build/engines: 160 MB, 310 MB.
+flink spark: install-dev
+	$(BIN)/python -m benchmarks.engines $@ build/engines
+
+flink-smoke: install-dev
+	$(BIN)/python -m benchmarks.engines flink build/engines --copies 20 --smoke
 
 test: install-dev $(AIRFLOW)/installed
 	$(BIN)/python -m pytest -n 2 --dist loadfile

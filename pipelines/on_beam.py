@@ -1,20 +1,19 @@
 """Graphs on any of Beam's runners (``--runner``): one job, each phase after the one before."""
 
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions, PortableOptions
 
-from corpora.datasets.shards import write_text
 from corpora.errors import UsageError
-from corpora.runs.plan import Unit
 from pipelines.engine import Job
 from pipelines.graph import Graph, Run
 from pipelines.in_memory import make_pipeline
 from pipelines.options import CommonOptions
+from pipelines.transforms.units import ListUnits
 
 _A_YEAR = 365 * 24 * 3600  # Beam's own service reports on a job no longer than the time-out, 60 s
 
@@ -25,15 +24,9 @@ def run_jobs(jobs: Sequence[Job], options: CommonOptions, run: Run) -> None:
     p = make_pipeline(beam_options(options.beam), folder=folder)
     before = p | "Begin" >> beam.Create([0])
     for number, (graph, units) in enumerate(jobs):
-        path = folder / f"units-{number}.jsonl"
-        write_text(path, (f"{unit.to_json()}\n" for unit in units))
-        before = (
-            p
-            | f"List units {number}" >> beam.Create([str(path)])
-            | f"Read units {number}" >> beam.FlatMap(_read_units, beam.pvalue.AsList(before))
-            | f"Spread units {number}" >> beam.Reshuffle()  # without it one worker gets them all
-            | f"Phase {number}" >> _Apply(graph, options, run)
-        )
+        listed = ListUnits(units=units, path=folder / f"units-{number}.jsonl", after=before)
+        phase = _Apply(graph, options, run)
+        before = p | f"Units {number}" >> listed | f"Phase {number}" >> phase
     _finish(p)
 
 
@@ -46,12 +39,6 @@ class _Apply(beam.PTransform):
 
     def expand(self, pcoll: Any) -> Any:
         return self._graph(pcoll, self._options, self._run)
-
-
-def _read_units(path: str, _: Sequence[int]) -> Iterator[Unit]:
-    """Read the units; the side input makes this wait until what comes before is done."""
-    with Path(path).open(encoding="utf-8") as lines:
-        yield from map(Unit.from_json, lines)
 
 
 def _finish(p: Any) -> None:

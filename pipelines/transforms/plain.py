@@ -68,11 +68,11 @@ class MatchForms(beam.PTransform):
 
 class _MatchForms(beam.DoFn):
     def __init__(self, step: MatchForms) -> None:
-        self._step = step
+        self._step, self._vocab = step, Path(step.vocab).absolute()
 
     def setup(self) -> None:
         step = self._step
-        dataset = open_dataset(step.vocab, "entities")
+        dataset = open_dataset(self._vocab, "entities")
         meanings = read_meanings(dataset.path / shard.name for shard in dataset.shards)
         gate = Gate(min_link_probability=step.min_link_probability, min_prior=step.min_prior)
         chosen, _ = choose_forms(meanings, gate=gate, ignore_case=False, lang=step.lang)
@@ -97,7 +97,7 @@ class WriteDocuments(beam.PTransform):
 
     def expand(self, pcoll: Any) -> Any:
         """Apply it."""
-        folder = Path(self.output)
+        folder = Path(self.output).absolute()
         if folder.exists():
             raise CorpusError(f"{folder}: is there already. Choose another folder.")
         return (

@@ -29,6 +29,7 @@ from corpora.wikipedia.unmatched import build_unmatched
 from corpora.wikipedia.wikiextractor import ExtractorError
 from pipelines.outcomes import Counts, Filtered, Passed, Rows, Yield
 from pipelines.transforms.elements import Merge, PerUnit, ReadUnits, Work
+from pipelines.transforms.units import ListUnits
 
 BATCH_CHARACTERS = 1 << 20
 REDIRECTS, UNMATCHED = "redirects", "unmatched"
@@ -287,13 +288,15 @@ class ReadWikipedia(beam.PTransform):
         from pipelines.transforms.plain import ToDocuments
         from pipelines.wikipedia_to_documents import Options, plan
 
-        options = Options(input=(self.dump,), output=Path(self.folder))
+        folder = Path(self.folder).absolute()
+        folder.mkdir(parents=True, exist_ok=True)
+        options = Options(input=(self.dump,), output=folder)
         planned = plan(options)
         [stage] = planned.stages
         return (
             pbegin
-            | "Ranges" >> beam.Create(stage.units)
-            | ReadDump(max_page_bytes=options.max_page_bytes, folder=self.folder)
-            | ParsePages(settings=planned.parameters, folder=self.folder)
+            | "Ranges" >> ListUnits(units=stage.units, path=folder / "ranges.jsonl")
+            | ReadDump(max_page_bytes=options.max_page_bytes, folder=str(folder))
+            | ParsePages(settings=planned.parameters, folder=str(folder))
             | ToDocuments()
         )

@@ -2,6 +2,7 @@
 
 import runpy
 import shutil
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -137,6 +138,7 @@ def test_pipeline_of_a_stranger_runs_as_the_docs_have_it(tmp_path, monkeypatch):
     program = PAGES.partition("```python\n")[2].partition("```")[0]
     (tmp_path / "mine.py").write_text(program, "utf-8")
 
+    monkeypatch.setattr(sys, "argv", ["mine.py"])
     runpy.run_path("mine.py")
 
     ours = {each.id: each for each in open_dataset("build/wiki/documents").records()}

@@ -1,0 +1,292 @@
+"""Run pipelines on a cluster of Flink or Spark, and compare every byte with runs without it.
+
+    python -m benchmarks.engines flink build/engines --copies 60
+    python -m benchmarks.engines spark build/engines --smoke
+
+Master, workers with their Python processes, and Beam's job service are processes on loopback
+(``benchmarks/clusters.py``). TEI, the small wiki COPIES times over, its vocabulary, a lexicon and
+news must give the same bytes as here, and the pipeline of docs/pipelines.md the same documents;
+Wikipedia is then done again while a worker of the engine is killed. ``--smoke`` runs TEI, Wikipedia
+and the pipeline of the docs on two workers. Nothing is left of it but the jar of the engine.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+from benchmarks.clusters import (
+    MODULES,
+    ROOT,
+    SECONDS,
+    Cluster,
+    package,
+    running,
+    wait_for,
+)
+from corpora.datasets.shards import open_dataset
+
+DATA = ROOT / "tests" / "data"
+SAMPLE = DATA / "wikipedia" / "kleinwiki-20261101-pages-articles.xml"
+
+
+def launch(command: Sequence[str], *, temporary: Path) -> subprocess.Popen[str]:
+    """Start the launcher of a pipeline; units of Wikipedia are small, so that there are many."""
+    module, *options = command
+    small = "p.RANGE_BYTES = (100_000, 100_000); " if module == "wikipedia_to_documents" else ""
+    program = f"import sys; import pipelines.{module} as p; {small}sys.exit(p.main(sys.argv[1:]))"
+    return python("-c", program, *options, temporary=temporary)
+
+
+def python(*arguments: str, temporary: Path, cwd: Path = ROOT) -> subprocess.Popen[str]:
+    """Start Python."""
+    return subprocess.Popen(
+        [sys.executable, *arguments],
+        cwd=cwd,
+        env=os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": str(temporary)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
+    """Wait for a launcher; its status and what it said."""
+    try:
+        said, _ = process.communicate(timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise
+    return process.returncode, said
+
+
+def files_of(output: Path) -> dict[str, bytes]:
+    """Every published file with its bytes."""
+    paths = (path for path in sorted(output.rglob("*")) if path.is_file())
+    return {
+        str(path.relative_to(output)): path.read_bytes()
+        for path in paths
+        if ".build" not in path.parts and path.name != ".lock"
+    }
+
+
+def repeat(copies: int, file: Path) -> None:
+    """Write the small wiki many times over, with other ids and titles."""
+    head, *pages = re.split(r"(?=<page>)", SAMPLE.read_text("utf-8"))
+    pages[-1], tail = re.split(r"(?=</mediawiki>)", pages[-1])
+    with file.open("w", encoding="utf-8") as out:
+        out.write(head)
+        for copy in range(copies):
+            for page in pages:
+                renamed = page.replace("</title>", f" {copy}</title>", 1)
+                out.write(re.sub(r"<id>(\d+)", rf"<id>{copy}0\1", renamed, count=1))
+        out.write(tail)
+
+
+def commands(dump: Path, local: Path) -> dict[str, list[str]]:
+    """What is run, in an order in which each has its input."""
+    news = DATA / "news"
+    return {
+        "tei": ["tei_to_ner", "--input", f"{DATA}/letters/*.xml"],
+        "wikipedia": ["wikipedia_to_documents", "--input", str(dump)],
+        "vocabulary": ["documents_to_entity_vocab", "--input", f"{local}/wikipedia/documents"],
+        "lexicon": ["documents_to_lexicon", "--input", f"{local}/text", "--known", "none"],
+        "news": [
+            *("news_to_documents", "--html", f"{news}/*.html*"),
+            *("--urls", f"{news}/urls.tsv"),
+        ],
+    }
+
+
+def memory_below(pid: int) -> Iterator[tuple[str, int]]:
+    """Give the name of a process and of all below it, and the most that each took, in MB."""
+    process = Path(f"/proc/{pid}")
+    try:
+        status = (process / "status").read_text()
+        children = [path.read_text().split() for path in process.glob("task/*/children")]
+    except OSError:
+        return  # it has ended
+    found = re.search(r"Name:\s+(\w+).*VmHWM:\s+(\d+)", status, re.DOTALL)
+    if found:
+        yield found[1], int(found[2]) // 1024
+    for child in chain.from_iterable(children):
+        yield from memory_below(int(child))
+
+
+@dataclass
+class Runs:
+    """What is run on a cluster, and compared."""
+
+    cluster: Cluster
+    work: Path
+    """Inputs and outputs; those of runs without a cluster in ``local``, by name."""
+
+    def run_here(self, name: str, command: Sequence[str]) -> None:
+        """Run a pipeline without the cluster."""
+        output = ("--output", str(self.work / "local" / name))
+        status, said = ended(launch((*command, *output), temporary=self._temporary))
+        if status:
+            raise SystemExit(f"{name}, without a cluster: {said}")
+
+    @property
+    def _temporary(self) -> Path:
+        return self.cluster.services.temporary
+
+    def _submit(self, command: Sequence[str], output: Path) -> subprocess.Popen[str]:
+        command = (*command, "--output", str(output), *self._options())
+        return launch(command, temporary=self._temporary)
+
+    def _options(self) -> tuple[str, ...]:
+        return (*self.cluster.options, f"--parallelism={len(self.cluster.workers)}")
+
+    def run(self, name: str, command: Sequence[str]) -> None:
+        """Run a pipeline, compare, and print a row of the table."""
+        n_workers = len(self.cluster.workers)
+        output = self.work / f"{name}-{n_workers}"
+        begin = time.monotonic()
+        process = self._submit(command, output)
+        most: Counter[str] = Counter()
+        while process.poll() is None and time.monotonic() < begin + SECONDS:
+            for worker in self.cluster.workers:
+                for kind, megabytes in memory_below(worker.pid):
+                    most[kind] = max(most[kind], megabytes)
+            time.sleep(0.2)
+        result = ended(process)
+        seconds = time.monotonic() - begin
+        self._compare(name, output, result)
+        inside = self.cluster.engine.seconds()
+        row = (name, n_workers, f"{inside:.1f}", f"{seconds:.1f}", most["java"], most["python"])
+        print("| " + " | ".join(map(str, row)) + " |", flush=True)
+
+    def _compare(self, name: str, output: Path, result: tuple[int, str]) -> None:
+        status, said = result
+        expected = files_of(self.work / "local" / name.partition(",")[0])
+        if status or files_of(output) != expected:
+            raise SystemExit(f"{name}: not the same as without a cluster\n{said}")
+
+    def run_as_a_stranger(self) -> None:
+        """Run the pipeline of docs/pipelines.md as it stands there, here and on the cluster."""
+        program = (ROOT / "docs" / "pipelines.md").read_text("utf-8")
+        program = program.partition("```python\n")[2].partition("```")[0]
+        documents = []
+        for name, options in (("here", ()), ("there", self._options())):
+            folder = self.work / "stranger" / name
+            (folder / "build").mkdir(parents=True)
+            (folder / "mine.py").write_text(program, "utf-8")
+            (folder / SAMPLE.name).symlink_to(self.work / SAMPLE.name)
+            (folder / "build" / "vocab").symlink_to(self.work / "local" / "vocabulary")
+            started = python("mine.py", *options, temporary=self._temporary, cwd=folder)
+            status, said = ended(started)
+            if status:
+                raise SystemExit(f"the pipeline of the docs, {name}: {said}")
+            made = open_dataset(folder / "build" / "mine").records()
+            documents.append(sorted(made, key=lambda document: document.id))
+        if not documents[0] or documents[0] != documents[1]:
+            raise SystemExit("the pipeline of the docs: not the same as without a cluster")
+        print(f"the pipeline of docs/pipelines.md: the same {len(documents[0])} documents")
+
+    def kill(self, command: Sequence[str]) -> None:
+        """Kill a worker in the middle; where the job fails, run the same again with another."""
+        output = self.work / "killed"
+        process = self._submit(command, output)
+        wait_for(lambda: len(receipts(output)) >= 3 or process.poll() is not None, "units are done")
+        self.cluster.kill_worker()
+        n_done = len(receipts(output))
+        n_units = len(receipts(self.work / "local" / "wikipedia"))
+        if process.poll() is not None:
+            raise SystemExit(f"killed: too late, after {n_done} units\n{ended(process)[1]}")
+        status, said = ended(process)
+        if not status:
+            self._compare("wikipedia, killed", output, (status, said))
+            print(f"killed after {n_done} of {n_units} units: the others did its units")
+            return
+        done = receipts(output)
+        print(f"killed after {len(done)} of {n_units} units: {said.splitlines()[-1][:200]}")
+        self.cluster.add_worker()
+        self._compare("wikipedia, run again", output, ended(self._submit(command, output)))
+        kept = sum(receipts(output).get(name) == time_ for name, time_ in done.items())
+        print(f"run again: the same bytes; {kept} of {len(done)} units were kept")
+
+
+def receipts(output: Path) -> dict[str, int]:
+    """The receipts of units of Wikipedia, and when each was written."""
+    paths = output.glob(".build/*/receipts/extract/0*.json")
+    return {path.name: path.stat().st_mtime_ns for path in paths}
+
+
+def check(name: str, folder: Path, *, copies: int, is_smoke: bool) -> None:
+    """Run all of it."""
+    jar = package(name, folder)
+    work = folder / name / "work"
+    shutil.rmtree(work, ignore_errors=True)
+    (work / "local").mkdir(parents=True)
+    dump = work / SAMPLE.name
+    repeat(copies, dump)
+    todo = commands(dump, work / "local")
+    with running(name, jar, work / "cluster") as cluster:
+        runs = Runs(cluster, work)
+        if is_smoke:
+            smoke(runs, todo)
+        else:
+            measure(runs, todo)
+    shutil.rmtree(work)
+
+
+def smoke(runs: Runs, todo: dict[str, list[str]]) -> None:
+    """Run what tells soonest whether all of it fits together."""
+    for name in ("tei", "wikipedia", "vocabulary"):
+        runs.run_here(name, todo[name])
+    begin_table(runs, n_workers=2)
+    for name in ("tei", "wikipedia"):
+        runs.run(name, todo[name])
+    runs.run_as_a_stranger()
+
+
+def measure(runs: Runs, todo: dict[str, list[str]]) -> None:
+    """Run all, with one worker and two, and kill one."""
+    story = ("--input", str(DATA / "text" / "wulingzhen.txt"), "--lang", "zh", "--group", "story")
+    for name, command in ({"text": ["text_to_documents", *story]} | todo).items():
+        runs.run_here(name, command)
+    begin_table(runs, n_workers=1)
+    for name in ("tei", "wikipedia"):  # the first loads the classes of Beam
+        runs.run(name, todo[name])
+    runs.cluster.add_worker()
+    for name, command in todo.items():
+        runs.run(name, command)
+    runs.run_as_a_stranger()
+    runs.kill(todo["wikipedia"])
+
+
+def begin_table(runs: Runs, *, n_workers: int) -> None:
+    """Start workers, and print the head of the table."""
+    for _ in range(n_workers):
+        runs.cluster.add_worker()
+    print("| run | workers | s in the engine | s in all | Java, MB | Python, MB |")
+    print("| --- | ---: | ---: | ---: | ---: | ---: |", flush=True)
+
+
+def main() -> None:
+    """Read the options."""
+    parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
+    parser.add_argument("engine", choices=MODULES)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--copies", type=int, default=60, help="of the small wiki")
+    parser.add_argument("--smoke", action="store_true", help="only what tells soonest")
+    arguments = parser.parse_args()
+    missing = [tool for tool in ("java", "mvn", "setpriv") if shutil.which(tool) is None]
+    if missing:
+        raise SystemExit(f"{', '.join(missing)}: not found. Install a JDK 17, Maven, util-linux.")
+    folder = arguments.folder.resolve()
+    check(arguments.engine, folder, copies=arguments.copies, is_smoke=arguments.smoke)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,43 @@
+"""Where the units of a graph come from."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+
+from corpora.datasets.shards import write_text
+from corpora.runs.plan import Unit
+
+
+@dataclass(kw_only=True, eq=False)
+class ListUnits(beam.PTransform):
+    """Give units to all workers, by a file that lists them: a job is as small with 100,000 units.
+
+    The root of a pipeline -> ``PCollection[Unit]``.
+    """
+
+    units: Iterable[Unit]
+    path: Path
+    """Of the file, which is written when the graph is made; all workers see it."""
+    after: Any = None
+    """A ``PCollection`` that must be complete before."""
+
+    def expand(self, pbegin: Any) -> Any:
+        """Apply it."""
+        path = self.path.absolute()
+        write_text(path, (f"{unit.to_json()}\n" for unit in self.units))
+        waits = [] if self.after is None else [beam.pvalue.AsList(self.after)]
+        return (
+            pbegin
+            | "List" >> beam.Create([str(path)])
+            | "Read" >> beam.FlatMap(_read_units, *waits)
+            | "Spread" >> beam.Reshuffle()  # without it one worker gets them all
+        )
+
+
+def _read_units(path: str, *_: Any) -> Iterator[Unit]:
+    """Read the units; the side input makes this wait until what comes before is done."""
+    with Path(path).open(encoding="utf-8") as lines:
+        yield from map(Unit.from_json, lines)
