@@ -316,12 +316,12 @@ def _members(auxiliary: Mapping[str, InputFile], vocab: Sequence[Path]) -> dict[
 def next_steps(options: Options) -> list[str]:
     """What to look at, and what to type next."""
     from corpora.datasets.shards import read_description
-    from corpora.entities.exports import told_of_pages
+    from corpora.entities.exports import warn_of_missing_pages
 
     output = options.output
-    told = told_of_pages(read_description(output)["counters"])
+    warning = warn_of_missing_pages(read_description(output)["counters"])
     return [
-        *([f"WARNING {told}"] if told else []),
+        *([f"WARNING {warning}"] if warning else []),
         f"made  {output} (dataset); {output}/entity_vocab.jsonl, .json, .tsv",
         f"read  {output}/report.md: what other sizes and minimum counts would keep",
         f"next  python -m corpora.shards verify {output}",

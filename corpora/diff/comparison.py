@@ -33,7 +33,7 @@ class Drift:
     new: int | float
 
     @property
-    def share(self) -> float | None:
+    def ratio(self) -> float | None:
         """How much it rose (or fell, below 0), of what it was; None where it was nothing."""
         return (self.new - self.old) / self.old if self.old else None
 

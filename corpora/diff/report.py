@@ -1,33 +1,18 @@
 """A comparison in words, for a terminal and a log, as JSON, and as one page without scripts."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from html import escape
 
 from corpora.diff.comparison import Comparison, Drift
+from corpora.reports import html_list, html_page, html_table
 
 FATES = ("added", "removed", "renamed", "changed", "same")
 _STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem;
-  color: #1a1a1a; background: #fff; }
-h1 { font-size: 1.5rem; } h2 { font-size: 1.2rem; margin-top: 2.5rem; }
-h3 { font-size: 1rem; margin-bottom: .3rem; }
-code { font-size: .9em; }
-table { border-collapse: collapse; margin: .5rem 0; }
-th, td { padding: .15rem .8rem .15rem 0; text-align: left; border-bottom: 1px solid #ddd; }
-td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; }
-.tiles { display: flex; flex-wrap: wrap; gap: .8rem; }
-.tile { border: 1px solid #ddd; border-radius: .4rem; padding: .4rem .9rem; }
-.tile b { display: block; font-size: 1.3rem; font-variant-numeric: tabular-nums; }
 .far { border-left: .3rem solid #b3261e; background: #fdecea; padding: .4rem .9rem; }
 .good { border-left: .3rem solid #2e7d32; background: #edf7ed; padding: .4rem .9rem; }
-tr.still td { color: #777; }
-summary { cursor: pointer; }
-@media (prefers-color-scheme: dark) {
-  body { color: #e6e6e6; background: #161616; } th, td, .tile { border-color: #444; }
-  .far { background: #3b1512; } .good { background: #12301a; } tr.still td { color: #999; }
-}
+@media (prefers-color-scheme: dark) { .far { background: #3b1512; } .good { background: #12301a; } }
 """
 
 
@@ -40,12 +25,13 @@ def to_words(comparisons: Sequence[Comparison]) -> Iterator[str]:
         if differing:
             yield f"  changed in: {differing}"
         for fate, shown in of.examples.items():
-            yield from (f"  {fate}: {one_line(example)}" for example in shown)
+            yield from (f"  {fate}: {_one_line(example)}" for example in shown)
             if left := of.counts[fate] - len(shown):
                 yield f"  {fate}: … {left:,} more" if shown else f"  {fate}: {left:,}, not listed"
         for drift in of.drift:
             if not drift.name.startswith("counters.") and drift.old != drift.new:
-                yield f"  {drift.name}: {number(drift.old)} → {number(drift.new)} {percent(drift)}"
+                change = f"({_percent(drift)})"
+                yield f"  {drift.name}: {_number(drift.old)} → {_number(drift.new)} {change}"
         yield from (f"  TOO FAR: {why}" for why in of.exceeded)
 
 
@@ -58,82 +44,53 @@ def to_json(comparisons: Sequence[Comparison]) -> str:
     return json.dumps({"datasets": values}, ensure_ascii=False, indent=1) + "\n"
 
 
-def number(value: float) -> str:
-    """A count with commas, a rate with four digits."""
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
-
-
-def percent(drift: Drift) -> str:
-    """How much a measure moved, of what it was."""
-    return "(new)" if drift.share is None else f"({drift.share:+.1%})"
-
-
-def one_line(text: str) -> str:
-    """Without line breaks and control characters, which titles should not have."""
-    return "".join(character if character.isprintable() else " " for character in text)
-
-
 def to_html(comparisons: Sequence[Comparison], *, old: str, new: str) -> str:
     """Write the page; ``old`` and ``new`` are what the two versions are called."""
-    title = f"{old} → {new}"
     exceeded = [f"{of.name}: {why}" for of in comparisons for why in of.exceeded]
-    verdict = (
-        "".join(f'<p class="far">Too far: {escape(why)}.</p>' for why in exceeded)
-        or '<p class="good">Nothing moved further than it may.</p>'
-    )
-    body = "".join("".join(_section(of)) for of in comparisons)
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
-        f"<h1>{escape(title)}</h1>\n{verdict}\n{body}</body>\n</html>\n"
-    )
+    verdict = [f'<p class="far">Too far: {escape(why)}.</p>\n' for why in exceeded]
+    verdict = verdict or ['<p class="good">Nothing moved further than it may.</p>\n']
+    sections = [part for of in comparisons for part in _section(of)]
+    return html_page(f"{old} → {new}", "".join(verdict + sections), style=_STYLE)
 
 
 def _section(of: Comparison) -> Iterator[str]:
     yield f"<h2>{escape(of.name)} <small>({escape(of.schema)})</small></h2>\n"
     yield f"<p><code>{escape(of.old[:16])}</code> → <code>{escape(of.new[:16])}</code></p>\n"
-    yield '<div class="tiles">\n'
-    for fate in FATES:
-        yield f'<div class="tile"><b>{of.counts[fate]:,}</b>{fate}</div>\n'
-    yield "</div>\n"
-    if any(of.changed_columns.values()):
-        rows = ((escape(name), f"{n:,}") for name, n in of.changed_columns.items() if n)
-        yield from ("<h3>Changed in</h3>\n", *_table(("columns", "rows"), rows))
+    yield html_table(("rows", ""), ((fate, of.counts[fate]) for fate in FATES))
+    if changed := [item for item in of.changed_columns.items() if item[1]]:
+        yield "<h3>Changed in</h3>\n" + html_table(("columns", "rows"), changed)
     for fate, shown in of.examples.items():
-        yield from _examples(fate, shown, of.counts[fate])
+        if n := of.counts[fate]:
+            more = [f"… {n - len(shown):,} more"] if n > len(shown) else []
+            yield _details(f"{n:,} {fate}", html_list([*shown, *more]))
     yield "<h3>Counts and rates</h3>\n"
-    yield from _drift([d for d in of.drift if not d.name.startswith("counters.")])
+    yield _drift(d for d in of.drift if not d.name.startswith("counters."))
     if counters := [d for d in of.drift if d.name.startswith("counters.")]:
-        yield "<details><summary>Counters</summary>\n"
-        yield from _drift(counters)
-        yield "</details>\n"
+        yield _details("Counters", _drift(counters))
 
 
-def _examples(fate: str, shown: Sequence[str], n: int) -> Iterator[str]:
-    if not n:
-        return
-    yield f"<details><summary>{n:,} {fate}</summary>\n<ul>\n"
-    yield from (f"<li>{escape(one_line(example))}</li>\n" for example in shown)
-    if n > len(shown):
-        yield f"<li>… {n - len(shown):,} more</li>\n"
-    yield "</ul>\n</details>\n"
+def _details(summary: str, body: str) -> str:
+    return f"<details><summary>{escape(summary)}</summary>\n{body}</details>\n"
 
 
-def _drift(drifts: Sequence[Drift]) -> Iterator[str]:
-    yield '<table>\n<tr><th></th><th class="n">old</th><th class="n">new</th>'
-    yield '<th class="n">change</th></tr>\n'
-    for drift in drifts:
-        is_still = drift.old == drift.new
-        yield '<tr class="still">' if is_still else "<tr>"
-        yield f"<td>{escape(one_line(drift.name))}</td>"
-        yield f'<td class="n">{number(drift.old)}</td><td class="n">{number(drift.new)}</td>'
-        yield f'<td class="n">{"" if is_still else percent(drift).strip("()")}</td></tr>\n'
-    yield "</table>\n"
+def _drift(drifts: Iterable[Drift]) -> str:
+    rows = (
+        (d.name, _number(d.old), _number(d.new), "" if d.old == d.new else _percent(d))
+        for d in drifts
+    )
+    return html_table(("", "old", "new", "change"), rows)
 
 
-def _table(heads: tuple[str, str], rows: Iterator[tuple[str, str]]) -> Iterator[str]:
-    yield f'<table>\n<tr><th>{heads[0]}</th><th class="n">{heads[1]}</th></tr>\n'
-    for name, value in rows:
-        yield f'<tr><td>{name}</td><td class="n">{value}</td></tr>\n'
-    yield "</table>\n"
+def _number(value: float) -> str:
+    """A count with commas, a rate with four digits."""
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
+
+
+def _percent(drift: Drift) -> str:
+    """How much a measure moved, of what it was."""
+    return "new" if drift.ratio is None else f"{drift.ratio:+.1%}"
+
+
+def _one_line(text: str) -> str:
+    """Without line breaks and control characters, which titles should not have."""
+    return "".join(character if character.isprintable() else " " for character in text)

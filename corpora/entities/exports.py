@@ -15,11 +15,12 @@ from corpora.datasets.shards import read_batches
 from corpora.entities.choice import MIN_COUNTS, SIZES, Change
 from corpora.entities.vocabulary import MASK2, SPECIAL, language_of, split_entities
 from corpora.errors import CorpusError
+from corpora.reports import markdown_table
 
 _COLUMNS = ("id", "entity", "title", "count", "retired")
 _LISTED = 20
 _MANY = 0.3
-"""Share of mentions without a page from which on it is told; red links are seldom more."""
+"""Fraction of mentions without a page from which on a warning is given; red links: fewer."""
 
 
 class Row(NamedTuple):
@@ -130,9 +131,9 @@ def change_lines(listed: Iterable[Change]) -> Iterator[str]:
 
 def coverage_lines(counters: Mapping[str, int]) -> Iterator[str]:
     """``coverage.tsv``: what each size and each minimum count would keep."""
-    yield "rule\tvalue\tentities\tmentions\tshare\n"
-    for rule, value, n_entities, n_mentions, share in _coverage(counters):
-        yield f"{rule}\t{value}\t{n_entities}\t{n_mentions}\t{share:.6f}\n"
+    yield "rule\tvalue\tentities\tmentions\tfraction\n"
+    for rule, value, n_entities, n_mentions, ratio in _coverage(counters):
+        yield f"{rule}\t{value}\t{n_entities}\t{n_mentions}\t{ratio:.6f}\n"
 
 
 def _coverage(counters: Mapping[str, int]) -> Iterator[tuple[str, str, int, int, float]]:
@@ -148,44 +149,42 @@ def _coverage(counters: Mapping[str, int]) -> Iterator[tuple[str, str, int, int,
 
 def report(counters: Mapping[str, int], parameters: Mapping[str, Any], rows: Iterable[Row]) -> str:
     """``report.md``: what was counted, what was kept, and what other limits would keep."""
-    lines = ["# Entity vocabulary", "", "| option | value |", "| --- | --- |"]
-    lines += [f"| {name} | {_shown(value)} |" for name, value in parameters.items()]
-    lines += ["", "| what | number |", "| --- | ---: |"]
-    shown = {name: count for name, count in counters.items() if "/" not in name}
-    lines += [f"| {name} | {count:,} |" for name, count in shown.items()]
-    if told := told_of_pages(counters):
-        lines += ["", f"**{told}**"]
-    lines += ["", "## What each size and each minimum count keeps", ""]
-    lines += [
-        "| rule | entities | mentions | share of the counted |",
-        "| --- | ---: | ---: | ---: |",
-    ]
-    for rule, value, n_entities, n_mentions, share in _coverage(counters):
-        at = f"{int(value):,}" if value.isdigit() else value
-        lines.append(f"| {rule} {at} | {n_entities:,} | {n_mentions:,} | {share:.1%} |")
-    lines += ["", "## The most frequent", "", "| id | entity | mentions |", "| ---: | --- | ---: |"]
+    options = (
+        (name, ", ".join(map(str, value)) if isinstance(value, list) else str(value))
+        for name, value in parameters.items()
+    )
+    counted = ((name, count) for name, count in counters.items() if "/" not in name)
+    coverage = (
+        (f"{rule} {int(value):,}" if value.isdigit() else f"{rule} {value}", *n, f"{ratio:.1%}")
+        for rule, value, *n, ratio in _coverage(counters)
+    )
     mentioned = (row for row in rows if row.n_mentions)
     first = heapq.nsmallest(_LISTED, mentioned, key=lambda row: (-row.n_mentions, row.title))
-    lines += [f"| {row.id} | {_shown(row.entity)} | {row.n_mentions:,} |" for row in first]
+    listed = ((str(row.id), row.entity, row.n_mentions) for row in first)
+    warning = warn_of_missing_pages(counters)
+    lines = [
+        *("# Entity vocabulary", "", *markdown_table(("option", "value"), options, align="ll")),
+        *("", *markdown_table(("what", "number"), counted)),
+        *(("", f"**{warning}**") if warning else ()),
+        *("", "## What each size and each minimum count keeps", ""),
+        *markdown_table(("rule", "entities", "mentions", "fraction of the counted"), coverage),
+        *("", "## The most frequent", ""),
+        *markdown_table(("id", "entity", "mentions"), listed, align="rlr"),
+    ]
     return "\n".join([*lines, ""])
 
 
-def told_of_pages(counters: Mapping[str, int]) -> str:
-    """Say that many mentions lead to pages that the input does not have, and what to do."""
+def warn_of_missing_pages(counters: Mapping[str, int]) -> str:
+    """Warn that many mentions lead to pages that the input does not have, and what to do."""
     n_dropped = counters.get("mentions.of_no_page", 0)
-    share = n_dropped / max(counters.get("mentions.counted", 0), 1)
-    if share < _MANY:
+    fraction = n_dropped / max(counters.get("mentions.counted", 0), 1)
+    if fraction < _MANY:
         return ""
     return (
-        f"{n_dropped:,} mentions ({share:.0%} of the counted) lead to pages that are not in the "
+        f"{n_dropped:,} mentions ({fraction:.0%} of the counted) lead to pages that are not in the "
         "input, and count for nothing. If the input is a part of a wiki only, keep them with "
         "--existing any; a complete wiki has red links only there."
     )
-
-
-def _shown(value: Any) -> str:
-    text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-    return " ".join(text.split()).replace("|", "\\|")
 
 
 def read_equivalents(path: Path) -> pa.Table:

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from corpora.datasets.columns import Mentions
 from corpora.examples.mentions import LOSSES, NAMED, EntityRow
+from corpora.reports import markdown_table
 
 LISTED: Final = 100
 """Mentions that are named for each reason and each shard of documents."""
@@ -98,15 +99,8 @@ def section(named: Sequence[Mapping[str, str | int]], counters: Mapping[str, int
         if listed:
             n = counters[f"mentions.{reason}"]
             yield from ("", f"`{reason}`, {LOSSES[reason]}: {n:,}, of which {len(listed):,} named.")
-            yield from (
-                "",
-                "| document | from | to | pieces | |",
-                "| --- | ---: | ---: | ---: | --- |",
-            )
-            yield from map(_row, listed[:SHOWN])
+            columns = ("document", "start", "end", "pieces", "text")
+            rows = ([str(mention[name]) for name in columns] for mention in listed[:SHOWN])
+            head = ("document", "from", "to", "pieces", "text")
+            yield from ("", *markdown_table(head, rows, align="lrrrl"))
     yield ""
-
-
-def _row(mention: Mapping[str, str | int]) -> str:
-    cells = [mention[name] for name in ("document", "start", "end", "pieces", "text")]
-    return "| " + " | ".join(str(cell).replace("|", r"\|") for cell in cells) + " |"

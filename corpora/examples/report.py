@@ -16,6 +16,7 @@ from corpora.entities.vocabulary import SPECIAL
 from corpora.examples.losses import section
 from corpora.examples.maker import HELD_OUT, TRAIN
 from corpora.examples.mentions import LOSSES
+from corpora.reports import markdown_table
 
 Counts = npt.NDArray[np.int64]
 _BARS = 16  # of the histogram of lengths
@@ -125,35 +126,22 @@ def report(
         section(named, counters),
         _numbers(counters),
     )
-    return "\n".join(line for section in sections for line in section)
+    return "\n".join(line for lines in sections for line in lines)
 
 
 def _options(parameters: Mapping[str, Any]) -> Iterator[str]:
-    yield from ("# Examples", "", *_head("option", "value"))
-    for name, value in parameters.items():
-        shown = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-        yield f"| {name} | {shown} |"
-    yield ""
-
-
-def _head(*names: str) -> list[str]:
-    """The head of a table; all columns but the first hold numbers."""
-    return [f"| {' | '.join(names)} |", f"| --- |{' ---: |' * (len(names) - 1)}"]
-
-
-def _row(name: str, values: Sequence[int]) -> str:
-    return f"| {name} | {' | '.join(f'{value:,}' for value in values)} |"
+    lists = {n: ", ".join(map(str, v)) for n, v in parameters.items() if isinstance(v, list)}
+    rows = ((name, lists.get(name, str(value))) for name, value in parameters.items())
+    yield from ("# Examples", "", *markdown_table(("option", "value"), rows), "")
 
 
 def _amounts(summary: Summary, counters: Mapping[str, int]) -> Iterator[str]:
-    yield from ("## What was made", "")
-    yield from _head("split", "documents", "examples", "pieces", "entities")
-    for split, counts in summary.by_split.items():
-        yield _row(split, counts.tolist())
+    head = ("split", "documents", "examples", "pieces", "entities")
+    rows = ((split, *counts) for split, counts in summary.by_split.items())
+    yield from ("## What was made", "", *markdown_table(head, rows), "")
     n_pieces, n_examples = counters.get("pieces", 0), counters.get("examples", 0)
     fill = n_pieces / max(n_examples * summary.length, 1)
     n_words, n_unknown = counters.get("words", 0), counters.get("pieces.unknown", 0)
-    yield ""
     yield (
         f"- Examples are filled to {fill:.1%}: {n_pieces:,} pieces in {n_examples:,} examples of "
         f"at most {summary.length:,}."
@@ -178,18 +166,16 @@ def _bar_chart(summary: Summary) -> Iterator[str]:
 
 def _entities(summary: Summary, counters: Mapping[str, int]) -> Iterator[str]:
     n_kept, n_examples = counters.get("mentions.kept", 0), max(counters.get("examples", 0), 1)
-    yield from ("## Entities", "")
-    yield f"{n_kept:,}, or {n_kept / n_examples:.2f} an example."
-    yield from ("", *_head("entities of an example", "examples"))
-    for low, high in pairwise(_MENTIONS):
-        name = f"{low}" if high == low + 1 else f"{low} to {high - 1}"
-        yield _row(name, [int(summary.mentions[low:high].sum())])
-    yield _row(f"{_MENTIONS[-1]} and more", [int(summary.mentions[_MENTIONS[-1] :].sum())])
-    yield from ("", *_head("origin", "entities"))
-    for name, n in counters.items():
-        if name.startswith("mentions.kept/"):
-            yield _row(name.partition("/")[2], [n])
-    yield ""
+    yield from ("## Entities", "", f"{n_kept:,}, or {n_kept / n_examples:.2f} an example.", "")
+    classes = [
+        (f"{low}" if high == low + 1 else f"{low} to {high - 1}", summary.mentions[low:high].sum())
+        for low, high in pairwise(_MENTIONS)
+    ]
+    classes.append((f"{_MENTIONS[-1]} and more", summary.mentions[_MENTIONS[-1] :].sum()))
+    yield from (*markdown_table(("entities of an example", "examples"), classes), "")
+    kept = ((name, n) for name, n in counters.items() if name.startswith("mentions.kept/"))
+    origins = ((name.partition("/")[2], n) for name, n in kept)
+    yield from (*markdown_table(("origin", "entities"), origins), "")
 
 
 def _augmentation(summary: Summary, parameters: Mapping[str, Any]) -> Iterator[str]:
@@ -198,39 +184,28 @@ def _augmentation(summary: Summary, parameters: Mapping[str, Any]) -> Iterator[s
     if n_entities < 0:
         return
     by_links, by_all = (
-        {
-            "pieces": counts[1],
-            "entities that occur": np.count_nonzero(ids[len(SPECIAL) :]),
-            "annotations": ids.sum(),
-            "examples": counts[0],
-        }
+        (counts[1], np.count_nonzero(ids[len(SPECIAL) :]), ids.sum(), counts[0])
         for counts, ids in ((summary.with_links, summary.links), (summary.with_any, summary.all))
     )
-    yield from ("## Links only, and all", "")
-    yield from _head("", "links only", "all", "difference")
-    for name, before in by_links.items():
-        after = by_all[name]
-        share = (after - before) / max(before, 1)
-        yield f"| {name} | {before:,} | {after:,} | {share:+.1%} |"
-    yield from (
-        "",
-        "Examples without an annotation of the kind, and their pieces, are not counted.",
-        f"The vocabulary has {n_entities:,} entities.",
-        "",
+    names = ("pieces", "entities that occur", "annotations", "examples")
+    rows = (
+        (name, before, after, f"{(after - before) / max(before, 1):+.1%}")
+        for name, before, after in zip(names, by_links, by_all, strict=True)
     )
+    yield from ("## Links only, and all", "")
+    yield from (*markdown_table(("", "links only", "all", "difference"), rows), "")
+    yield "Examples without an annotation of the kind, and their pieces, are not counted."
+    yield from (f"The vocabulary has {n_entities:,} entities.", "")
 
 
 def _losses(counters: Mapping[str, int]) -> Iterator[str]:
     read, kept = (counters.get(f"mentions.{name}", 0) for name in ("read", "kept"))
     lost = {name: counters.get(f"mentions.{name}", 0) for name in LOSSES}
-    yield from ("## What became of the mentions", "", *_head("", "mentions"))
-    yield _row("**of the documents**", [read])
-    yield _row("entities of examples", [kept])
-    for name, why in LOSSES.items():
-        if lost[name]:
-            yield _row(f"`{name}`: {why}", [lost[name]])
+    rows = [("**of the documents**", read), ("entities of examples", kept)]
+    rows += [(f"`{name}`: {why}", lost[name]) for name, why in LOSSES.items() if lost[name]]
+    yield from ("## What became of the mentions", "", *markdown_table(("", "mentions"), rows), "")
     adds_up = read == kept + sum(lost.values())
-    yield from ("", "This adds up." if adds_up else "**This does not add up: please report it.**")
+    yield "This adds up." if adds_up else "**This does not add up: please report it.**"
     yield (
         f"Of the kept, {counters.get('mentions.unknown', 0):,} are `[UNK]`, and "
         f"{counters.get('mentions.widened', 0):,} are wider than in the text, for they begin or "
@@ -240,8 +215,5 @@ def _losses(counters: Mapping[str, int]) -> Iterator[str]:
 
 
 def _numbers(counters: Mapping[str, int]) -> Iterator[str]:
-    yield from ("## All numbers", "", *_head("", "number"))
-    for name, n in counters.items():
-        if not name.startswith("mentions."):
-            yield _row(f"`{name}`", [n])
-    yield ""
+    rows = ((f"`{n}`", count) for n, count in counters.items() if not n.startswith("mentions."))
+    yield from ("## All numbers", "", *markdown_table(("", "number"), rows), "")

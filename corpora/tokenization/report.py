@@ -4,20 +4,22 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
+from corpora.reports import markdown_table
+
 
 def report(counters: Mapping[str, int], parameters: Mapping[str, Any]) -> str:
     """``report.md``, from the counters that the pipeline left."""
     kind = "characters" if parameters["characters"] else "WordPiece"
     case = "cased" if parameters["cased"] else "lower-cased"
     n_words, n_characters = counters["words"], counters["characters"]
-    unknown = _share(counters["characters.unknown"], n_characters)
-    rows = {
+    unknown = _of_all(counters["characters.unknown"], n_characters)
+    rows: dict[str, str] = {
         "size": f"{counters['pieces']:,} of at most {parameters['size']:,}",
         "kind": f"{kind}, {case}, accents kept",
         "words": f"{n_words:,}; {counters['words.distinct']:,} distinct",
         "pieces per word": f"{counters['words.pieces'] / n_words:.4f}",
-        "words kept whole": _share(counters["words.whole"], n_words),
-        "words that are `[UNK]`": _share(counters["words.unknown"], n_words),
+        "words kept whole": _of_all(counters["words.whole"], n_words),
+        "words that are `[UNK]`": _of_all(counters["words.unknown"], n_words),
         "of these, longer than 100 characters": f"{counters['words.too_long']:,}",
         "characters": f"{n_characters:,}; {counters['characters.distinct']:,} distinct",
         "unknown characters": f"{unknown}; {counters['characters.unknown_distinct']:,} distinct",
@@ -28,11 +30,11 @@ def report(counters: Mapping[str, int], parameters: Mapping[str, Any]) -> str:
         name += "not learned from"
         rows[name] = f"{counters['words.rare']:,}"
     lines = ["# Tokenizer", "", "What it makes of the documents that it was learned from.", ""]
-    lines += ["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows.items())]
+    lines += markdown_table(("", ""), rows.items(), align="ll")
     return "\n".join(lines + _unknown(counters)) + "\n"
 
 
-def _share(part: int, whole: int) -> str:
+def _of_all(part: int, whole: int) -> str:
     return f"{part:,} ({part / whole:.4%})"
 
 
@@ -42,9 +44,10 @@ def _unknown(counters: Mapping[str, int]) -> list[str]:
     if not found:
         return []
     head = f"The {len(found)} most frequent of them:" if len(found) > 1 else "It is:"
-    lines = ["", "## Unknown characters", "", head, "", "| | | name | times |", "|---|---|---|---|"]
+    rows = []
     for code, n in sorted(found.items(), key=lambda item: (-item[1], int(item[0][1:], 16))):
         character = chr(int(code[1:], 16))
         shown = character if character.isprintable() and character != "|" else ""
-        lines.append(f"| {shown} | U{code} | {unicodedata.name(character, '')} | {n:,} |")
-    return lines
+        rows.append((shown, f"U{code}", unicodedata.name(character, ""), n))
+    table = markdown_table(("", "", "name", "times"), rows, align="lllr")
+    return ["", "## Unknown characters", "", head, "", *table]
