@@ -1,30 +1,24 @@
 """Wikipedia: a new dump each month, its documents, entity vocabulary and examples."""
 
 import json
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
-from airflow.sdk import Param, dag, task, task_group
+from airflow.sdk import Param, task_group
 from airflow.sdk.exceptions import AirflowSkipException
 
-from onoma_refresh.commands import StoppedError, run
-from onoma_refresh.results import describe_version
+from onoma_refresh.job import Job, StoppedError, given, step
 from onoma_refresh.schedule import (
     CORPORA,
-    DEFAULTS,
     JOB,
-    SETTINGS,
     check_version,
     checked,
     chosen,
-    load_settings,
     names_of,
-    version_of,
+    refresh_dag,
     whole,
 )
 from onoma_refresh.settings import NAME, shelves_of_wiki
-from onoma_refresh.tidying import prune, remove_dumps, remove_work
 
 NEWEST = "latest-complete"
 """A date of a dump."""
@@ -49,12 +43,22 @@ Tasks may be killed at any moment; what is tried again goes on. See `docs/airflo
 """
 
 
-@task
-def plan(*, params: dict[str, Any], dag_run: Any) -> list[dict[str, Any]]:
+class Plan(TypedDict):
+    """What is made of a wiki."""
+
+    wiki: str
+    version: str
+    work: str
+    previous: dict[str, str]
+    """The versions that are current, by part."""
+
+
+@step()
+def plan(job: Job) -> list[Plan]:
     """Say what is made of which wiki: one plan for each."""
-    settings = load_settings(params)
-    version = checked(params, "version", NAME) or version_of(dag_run)
-    names = chosen(settings.wikis, params["wikis"], table="wiki")
+    settings = job.settings
+    version = checked(job.params, "version", NAME) or job.version()
+    names = chosen(settings.wikis, job.params["wikis"], table="wiki")
     for name in names:
         check_version(settings, list(shelves_of_wiki(name).values()), version)
     return [
@@ -72,213 +76,152 @@ def plan(*, params: dict[str, Any], dag_run: Any) -> list[dict[str, Any]]:
     ]
 
 
-@task(execution_timeout=JOB)
-def download(plan: dict[str, Any], *, params: dict[str, Any]) -> list[str]:
+@step(JOB)
+def download(job: Job, plan: Plan) -> list[str]:
     """Fetch the newest complete dump, or that of a date; returns its files.
 
     Which one it was is written down: the same run never takes a newer one.
     """
-    settings = load_settings(params)
-    wiki = settings.wikis[plan["wiki"]]
-    dumps = settings.work / "dumps"
-    pin = settings.work / "pins" / f"{plan['wiki']}-{plan['version']}.json"
-    date = checked(params, "date", DATE)
+    wiki, work = job.settings.wikis[plan["wiki"]], job.settings.work
+    pin = work / "pins" / f"{plan['wiki']}-{plan['version']}.json"
+    date = checked(job.params, "date", DATE)
     if date == NEWEST and pin.exists():
         date = json.loads(pin.read_text(encoding="utf-8"))["date"]
-    mirror = ["--mirror", wiki.mirror] if wiki.mirror else []
-    lines = run(
-        settings,
+    options = ("--contact", wiki.contact, "--date", date, *given("--mirror", wiki.mirror))
+    lines = job.run(
         "corpora.wikipedia.download",
-        *(wiki.name, "--output", dumps, "--contact", wiki.contact, "--date", date),
-        *(*mirror, *wiki.download),
+        *(wiki.name, "--output", work / "dumps", *options, *wiki.download),
     )
     [made] = [line for line in lines if line.startswith("made  ")]
     lock = Path(made.removeprefix("made  ").partition(".lock.json")[0] + ".lock.json")
     about = json.loads(lock.read_text(encoding="utf-8"))
     pin.parent.mkdir(parents=True, exist_ok=True)
     pin.write_text(json.dumps({"date": about["date"]}), encoding="utf-8")
-    return [str(dumps / file["name"]) for file in about["files"]]
+    return [str(work / "dumps" / file["name"]) for file in about["files"]]
 
 
-@task(execution_timeout=JOB)
-def documents(plan: dict[str, Any], files: list[str], *, params: dict[str, Any]) -> str:
+@step(JOB)
+def documents(job: Job, plan: Plan, files: list[str]) -> str:
     """Make documents of the dump."""
-    settings = load_settings(params)
-    output = Path(plan["work"]) / "documents"
     previous = plan["previous"].get("documents")
     has_hashes = previous and (Path(previous) / "reuse").is_dir()
-    run(
-        settings,
+    return job.make(
         "pipelines.wikipedia_to_documents",
-        *("--input", *files, "--output", output, *settings.wikis[plan["wiki"]].documents),
-        *(("--reuse", previous) if has_hashes else ()),
-        output=output,
+        f"{plan['work']}/documents",
+        *("--input", *files, *job.settings.wikis[plan["wiki"]].documents),
+        *given("--reuse", previous if has_hashes else None),
     )
-    return str(output)
 
 
-@task(execution_timeout=JOB)
-def compare(plan: dict[str, Any], documents: str, *, params: dict[str, Any]) -> str:
+@step(JOB)
+def compare(job: Job, plan: Plan, documents: str) -> str:
     """Compare with the current version; stop where it moved too far, or not at all."""
-    settings = load_settings(params)
     previous = plan["previous"].get("documents")
     if not previous:
         return documents
-    if _is_same(plan, documents) and not params["rebuild"]:
-        remove_work(settings, Path(plan["work"]))
+    work, limits = plan["work"], job.settings.wikis[plan["wiki"]].limits
+    if _is_same(plan, documents) and not job.params["rebuild"]:
+        job.remove_work(work)
         raise AirflowSkipException(f"{documents}: the same as {previous}, which is current.")
-    work = Path(plan["work"])
-    limits = settings.wikis[plan["wiki"]].limits
+    files = ("--html", f"{work}/diff.html", "--json", f"{work}/diff.json")
     try:
-        run(
-            settings,
-            "corpora.diff",
-            *(previous, documents, "--html", work / "diff.html", "--json", work / "diff.json"),
-            *(("--fail-if", *limits) if limits else ()),
-        )
+        job.run("corpora.diff", previous, documents, *files, *given("--fail-if", *limits))
     except StoppedError:
-        if not params["accept_drift"]:
+        if not job.params["accept_drift"]:
             raise
     return documents
 
 
-def _is_same(plan: dict[str, Any], documents: str) -> bool:
+def _is_same(plan: Plan, documents: str) -> bool:
     """Whether these documents are current, and so is all that was made of them."""
-    current = [plan["previous"].get(part) for part in ("documents", "vocabulary", "examples")]
+    current = [plan["previous"].get(part, "") for part in ("documents", "vocabulary", "examples")]
     if not all(current) or len({Path(folder).name for folder in current}) > 1:
         return False
     runs = [json.loads((Path(f) / "run.json").read_bytes()) for f in (current[0], documents)]
     return all(runs[0][key] == runs[1][key] for key in ("fingerprint", "files"))
 
 
-@task(execution_timeout=JOB)
-def vocabulary(plan: dict[str, Any], documents: str, *, params: dict[str, Any]) -> str:
+@step(JOB)
+def vocabulary(job: Job, plan: Plan, documents: str) -> str:
     """Count entities; those that were known keep their ids."""
-    settings = load_settings(params)
-    output = Path(plan["work"]) / "vocabulary"
-    previous = plan["previous"].get("vocabulary")
-    run(
-        settings,
+    return job.make(
         "pipelines.documents_to_entity_vocab",
-        *("--input", Path(documents) / "documents", "--output", output),
-        *(("--previous", previous) if previous else ()),
-        *settings.wikis[plan["wiki"]].vocabulary,
-        output=output,
+        f"{plan['work']}/vocabulary",
+        *("--input", f"{documents}/documents"),
+        *given("--previous", plan["previous"].get("vocabulary")),
+        *job.settings.wikis[plan["wiki"]].vocabulary,
     )
-    return str(output)
 
 
-@task(execution_timeout=JOB)
-def tokenizer(plan: dict[str, Any], documents: str, *, params: dict[str, Any]) -> str:
+@step(JOB)
+def tokenizer(job: Job, plan: Plan, documents: str) -> str:
     """The tokenizer of the settings, or the current one; or else learn one."""
-    settings = load_settings(params)
-    wiki = settings.wikis[plan["wiki"]]
-    if wiki.tokenizer:
-        return str(wiki.tokenizer)
-    if "tokenizer" in plan["previous"]:
-        return str(plan["previous"]["tokenizer"])
-    output = Path(plan["work"]) / "tokenizer"
-    run(
-        settings,
+    wiki = job.settings.wikis[plan["wiki"]]
+    if there := wiki.tokenizer or plan["previous"].get("tokenizer"):
+        return str(there)
+    return job.make(
         "pipelines.documents_to_tokenizer",
-        *("--input", Path(documents) / "documents", "--output", output, *wiki.learn_tokenizer),
-        output=output,
+        f"{plan['work']}/tokenizer",
+        *("--input", f"{documents}/documents", *wiki.learn_tokenizer),
     )
-    return str(output)
 
 
-@task(execution_timeout=JOB)
-def examples(
-    plan: dict[str, Any],
-    documents: str,
-    *,
-    tokenizer: str,
-    vocabulary: str,
-    params: dict[str, Any],
-) -> str:
-    """Make the examples that encoders learn from."""
-    settings = load_settings(params)
-    output = Path(plan["work"]) / "examples"
-    run(
-        settings,
+@step(JOB)
+def examples(job: Job, plan: Plan, documents: str, *made: str) -> str:
+    """Make the examples that encoders learn from; ``made`` are tokenizer and vocabulary."""
+    tokenizer, vocabulary = made
+    return job.make(
         "pipelines.documents_to_examples",
-        *("--input", Path(documents) / "documents", "--output", output),
+        f"{plan['work']}/examples",
+        *("--input", f"{documents}/documents"),
         *("--tokenizer", tokenizer, "--entity-vocab", vocabulary),
-        *settings.wikis[plan["wiki"]].examples,
-        output=output,
+        *job.settings.wikis[plan["wiki"]].examples,
     )
-    return str(output)
 
 
-@task(outlets=[CORPORA], execution_timeout=JOB)
-def publish(
-    plan: dict[str, Any],
-    made: dict[str, str],
-    *,
-    params: dict[str, Any],
-    outlet_events: Any,
-) -> dict[str, Any]:
+@step(JOB, outlets=[CORPORA])
+def publish(job: Job, plan: Plan, made: dict[str, str]) -> dict[str, Any]:
     """Verify and publish, the examples last; tell the asset."""
-    settings = load_settings(params)
     shelves = shelves_of_wiki(plan["wiki"])
-    told = {}
-    for part in ("documents", "tokenizer", "vocabulary", "examples"):
-        if Path(made[part]).parent != Path(plan["work"]):
-            continue  # a tokenizer that was there before
-        shelf = settings.shelf(shelves[part])
-        run(
-            settings,
-            "corpora.store",
-            "publish",
-            made[part],
-            shelf,
-            "--version",
-            plan["version"],
-        )
-        told[part] = describe_version(shelf / plan["version"])
-    outlet_events[CORPORA].extra = {"wiki": plan["wiki"], **told}
+    told = {
+        part: job.publish(made[part], shelves[part], plan["version"])
+        for part in ("documents", "tokenizer", "vocabulary", "examples")
+        if made[part].startswith(f"{plan['work']}/")  # or else a tokenizer that was there before
+    }
+    job.tell(CORPORA, wiki=plan["wiki"], **told)
     return told
 
 
-@task
-def tidy(plan: dict[str, Any], *, params: dict[str, Any]) -> None:
+@step()
+def tidy(job: Job, plan: Plan) -> None:
     """Remove versions and dumps that nobody needs, and the folder of this run."""
-    settings = load_settings(params)
-    prune(settings, list(shelves_of_wiki(plan["wiki"]).values()))
-    remove_dumps(settings, plan["wiki"])
-    remove_work(settings, Path(plan["work"]))
+    job.prune(*shelves_of_wiki(plan["wiki"]).values())
+    job.remove_dumps(plan["wiki"])
+    job.remove_work(plan["work"])
 
 
 @task_group
-def refresh(plan: dict[str, Any]) -> None:
+def refresh(plan: Plan) -> None:
     """All that is made of one wiki."""
     made = documents(plan, download(plan))
     compared = compare(plan, made)
     vocab = vocabulary(plan, compared)
-    pieces = tokenizer(plan, compared)
-    packed = examples(plan, compared, tokenizer=pieces, vocabulary=vocab)
+    learned = tokenizer(plan, compared)
+    packed = examples(plan, compared, learned, vocab)
     published = publish(
         plan,
-        {"documents": made, "vocabulary": vocab, "tokenizer": pieces, "examples": packed},
+        {"documents": made, "vocabulary": vocab, "tokenizer": learned, "examples": packed},
     )
     published >> tidy(plan)
 
 
-@dag(
+@refresh_dag(
+    DOC,
     schedule="0 3 8 * *",  # by then most runs that began on the 1st are done
-    start_date=datetime(2026, 1, 1, tzinfo=UTC),
-    catchup=False,
-    max_active_runs=1,
-    default_args=DEFAULTS,
-    doc_md=DOC,
-    tags=["onoma"],
     params={
         "wikis": names_of("wikis"),
         "date": Param(
-            NEWEST,
-            type="string",
-            pattern=whole(DATE),
-            description="of the dump, as 20261101",
+            NEWEST, type="string", pattern=whole(DATE), description="of the dump, as 20261101"
         ),
         "version": Param(
             default=None,
@@ -292,7 +235,6 @@ def refresh(plan: dict[str, Any]) -> None:
         "rebuild": Param(
             default=False, type="boolean", description="go on though the documents have not changed"
         ),
-        "settings": SETTINGS,
     },
 )
 def corpus_refresh() -> None:

@@ -1,30 +1,24 @@
-"""TEI editions: when one has changed, its NER data and its tagger are made anew."""
+"""TEI editions: when one has changed, its NER data and its tagger are made again."""
 
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
-from airflow.sdk import Param, dag, task, task_group
+from airflow.sdk import Param, task_group
 from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 
-from onoma_refresh import changes, tagging
-from onoma_refresh.commands import StoppedError, run
-from onoma_refresh.results import describe_version
+from onoma_refresh import changes
+from onoma_refresh.job import MODEL, Job, StoppedError, step
 from onoma_refresh.schedule import (
-    DEFAULTS,
     EDITIONS,
     JOB,
-    SETTINGS,
     TAGGERS,
     TRAIN,
     TRAINING,
     chosen,
-    load_settings,
     names_of,
-    version_of,
+    refresh_dag,
 )
 from onoma_refresh.settings import Settings
-from onoma_refresh.tidying import prune, remove_work
 
 DOC = """\
 ### For each `[[edition]]` of the settings
@@ -44,27 +38,38 @@ The version is the date and the beginning of the hash. See `docs/airflow.md`.
 """
 
 
-@task
-def editions(*, params: dict[str, Any]) -> list[str]:
+class Plan(TypedDict):
+    """What is made of an edition."""
+
+    edition: str
+    state: str
+    """A hash of its files and options."""
+    version: str
+    work: str
+    encoder: str
+    """A folder; empty: no tagger."""
+
+
+@step()
+def editions(job: Job) -> list[str]:
     """Which editions are looked at."""
-    settings = load_settings(params)
-    return chosen(settings.editions, params["editions"], table="edition")
+    return chosen(job.settings.editions, job.params["editions"], table="edition")
 
 
-@task
-def look(name: str, *, params: dict[str, Any], dag_run: Any) -> dict[str, Any]:
-    """Say what is made anew of an edition; skip it where it has not changed."""
-    settings = load_settings(params)
+@step()
+def look(job: Job, name: str) -> Plan:
+    """Say what is made again of an edition; skip it where it has not changed."""
+    settings = job.settings
     edition = settings.editions[name]
     if edition.checkout:
         changes.pull(edition.checkout)
     state = changes.state_of(settings, edition)
-    if changes.was_seen(settings, name, state) and not params["force"]:
+    if changes.was_seen(settings, name, state) and not job.params["force"]:
         raise AirflowSkipException(f"{name}: has not changed.")
     return {
         "edition": name,
         "state": state,
-        "version": f"{version_of(dag_run)}-{state[:8]}",
+        "version": f"{job.version()}-{state[:8]}",
         "work": str(settings.work / f"{name}-edition" / state[:12]),
         "encoder": _encoder(settings, edition.model),
     }
@@ -80,80 +85,62 @@ def _encoder(settings: Settings, model: str) -> str:
     return str(current)
 
 
-@task(execution_timeout=JOB)
-def ner(plan: dict[str, Any], *, params: dict[str, Any]) -> str:
+@step(JOB)
+def ner(job: Job, plan: Plan) -> str:
     """Make NER data of the TEI files."""
-    settings = load_settings(params)
-    edition = settings.editions[plan["edition"]]
-    output = Path(plan["work"]) / edition.name
-    run(
-        settings,
+    edition = job.settings.editions[plan["edition"]]
+    return job.make(
         "pipelines.tei_to_ner",
-        *("--input", *edition.input, "--edition", edition.edition, "--output", output),
-        *edition.ner,
-        output=output,
+        f"{plan['work']}/{edition.name}",
+        *("--input", *edition.input, "--edition", edition.edition, *edition.ner),
     )
-    return str(output)
 
 
-@task(pool=TRAINING, execution_timeout=TRAIN)
-def finetune(plan: dict[str, Any], ner: str, *, params: dict[str, Any]) -> str:
+@step(TRAIN, pool=TRAINING)
+def finetune(job: Job, plan: Plan, ner: str) -> str:
     """Train a tagger; none, where the settings name no model."""
-    settings = load_settings(params)
     if not plan["encoder"]:
         return ""
-    output = Path(plan["work"]) / "tagger"
-    edition = settings.editions[plan["edition"]]
-    tagging.finetune(settings, edition, ner=f"{ner}/ner", encoder=plan["encoder"], output=output)
-    return str(output)
+    edition, output = job.settings.editions[plan["edition"]], Path(plan["work"]) / "tagger"
+    return job.finetune(edition, output, ner=f"{ner}/ner", encoder=plan["encoder"])
 
 
-@task(pool=TRAINING, execution_timeout=JOB)
-def evaluate(plan: dict[str, Any], ner: str, tagger: str, *, params: dict[str, Any]) -> None:
-    """Score it; stop where it is worse than the current one."""
+@step(JOB, pool=TRAINING)
+def evaluate(job: Job, plan: Plan, *made: str) -> None:
+    """Score a tagger on NER data; stop where it is worse than the current one."""
+    ner, tagger = made
     if not tagger:
         return
-    settings = load_settings(params)
-    edition = settings.editions[plan["edition"]]
+    edition = job.settings.editions[plan["edition"]]
     try:
-        tagging.evaluate(settings, edition, ner=f"{ner}/ner", tagger=tagger)
+        job.evaluate(edition, ner=f"{ner}/ner", tagger=tagger)
     except StoppedError:
-        changes.mark_seen(settings, edition.name, plan["state"], outcome="refused")
+        changes.mark_seen(job.settings, edition.name, plan["state"], outcome="refused")
         raise
 
 
-@task(outlets=[EDITIONS])
-def publish_ner(
-    plan: dict[str, Any], ner: str, *, params: dict[str, Any], outlet_events: Any
-) -> None:
+@step(outlets=[EDITIONS])
+def publish_ner(job: Job, plan: Plan, ner: str) -> None:
     """Verify and publish the NER data; tell the asset."""
-    settings = load_settings(params)
-    shelf = settings.shelf(f"{plan['edition']}-ner")
-    run(settings, "corpora.store", "publish", ner, shelf, "--version", plan["version"])
-    told = describe_version(shelf / plan["version"])
-    outlet_events[EDITIONS].extra = {"edition": plan["edition"], **told}
+    told = job.publish(ner, f"{plan['edition']}-ner", plan["version"])
+    job.tell(EDITIONS, edition=plan["edition"], **told)
 
 
-@task(outlets=[TAGGERS])
-def publish_tagger(
-    plan: dict[str, Any], tagger: str, *, params: dict[str, Any], outlet_events: Any
-) -> None:
+@step(outlets=[TAGGERS])
+def publish_tagger(job: Job, plan: Plan, tagger: str) -> None:
     """Verify and publish the tagger with its scores; tell the asset."""
     if not tagger:
         raise AirflowSkipException(f"{plan['edition']}: the settings name no model.")
-    settings = load_settings(params)
-    shelf = f"{plan['edition']}-tagger"
-    told = tagging.publish_model(settings, tagger, shelf, version=plan["version"])
-    outlet_events[TAGGERS].extra = {"edition": plan["edition"], **told}
+    told = job.publish(tagger, f"{plan['edition']}-tagger", plan["version"], by=MODEL)
+    job.tell(TAGGERS, edition=plan["edition"], **told)
 
 
-@task(trigger_rule="none_failed_min_one_success")
-def tidy(plan: dict[str, Any], *, params: dict[str, Any]) -> None:
+@step(trigger_rule="none_failed_min_one_success")
+def tidy(job: Job, plan: Plan) -> None:
     """Note that this state is published; remove what nobody needs."""
-    settings = load_settings(params)
-    changes.mark_seen(settings, plan["edition"], plan["state"], outcome="published")
-    prune(settings, [f"{plan['edition']}-ner", f"{plan['edition']}-tagger"])
-    remove_work(settings, Path(plan["work"]))
+    changes.mark_seen(job.settings, plan["edition"], plan["state"], outcome="published")
+    job.prune(f"{plan['edition']}-ner", f"{plan['edition']}-tagger")
+    job.remove_work(plan["work"])
 
 
 @task_group
@@ -167,18 +154,12 @@ def refresh(name: str) -> None:
     scored >> published >> tidy(plan)
 
 
-@dag(
+@refresh_dag(
+    DOC,
     schedule="@hourly",
-    start_date=datetime(2026, 1, 1, tzinfo=UTC),
-    catchup=False,
-    max_active_runs=1,
-    default_args=DEFAULTS,
-    doc_md=DOC,
-    tags=["onoma"],
     params={
         "editions": names_of("editions"),
         "force": Param(default=False, type="boolean", description="also where nothing has changed"),
-        "settings": SETTINGS,
     },
 )
 def editions_refresh() -> None:

@@ -1,31 +1,25 @@
 """Encoders: when a corpus is new they go on learning, and are published if taggers stay as good."""
 
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
-from airflow.sdk import dag, task, task_group
+from airflow.sdk import task_group
 from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 
-from onoma_refresh import tagging
-from onoma_refresh.commands import run
+from onoma_refresh.job import MODEL, Job, given, step
 from onoma_refresh.schedule import (
     CORPORA,
-    DEFAULTS,
     ENCODERS,
     JOB,
-    SETTINGS,
     TAGGERS,
     TRAIN,
     TRAINING,
     check_version,
     chosen,
-    load_settings,
     names_of,
-    version_of,
+    refresh_dag,
 )
 from onoma_refresh.settings import Model, Settings
-from onoma_refresh.tidying import prune, remove_work
 
 DOC = """\
 ### For each `[[model]]` of the settings whose corpus is new
@@ -45,130 +39,110 @@ See `docs/airflow.md`.
 """
 
 
-@task
-def plan(
-    *, params: dict[str, Any], dag_run: Any, triggering_asset_events: Any
-) -> list[dict[str, Any]]:
+class Plan(TypedDict):
+    """How a model goes on learning."""
+
+    model: str
+    version: str
+    work: str
+    examples: str
+    """A folder; empty: those that are current when it begins."""
+    init_from: str
+    """A folder; empty: nothing."""
+
+
+@step()
+def plan(job: Job) -> list[Plan]:
     """Say which models go on learning: one plan for each."""
-    settings = load_settings(params)
-    events = triggering_asset_events.get(CORPORA, []) if triggering_asset_events else []
+    settings = job.settings
+    events = (job.context["triggering_asset_events"] or {}).get(CORPORA, [])
     wikis = {event.extra.get("wiki") for event in events}
     names = [
         name
-        for name in chosen(settings.models, params["models"], table="model")
+        for name in chosen(settings.models, job.params["models"], table="model")
         if not wikis or settings.models[name].wiki in wikis
     ]
     if not names:
         raise AirflowSkipException(f"no [[model]] learns from {', '.join(sorted(wikis))}.")
-    version = version_of(dag_run, "%Y%m%dT%H%M")
+    version = job.version("%Y%m%dT%H%M")
     for name in names:
         check_version(settings, [f"{name}-encoder"], version)
     return [_plan(settings, settings.models[name], version) for name in names]
 
 
-def _plan(settings: Settings, model: Model, version: str) -> dict[str, Any]:
-    examples = settings.current(f"{model.wiki}-examples")
+def _plan(settings: Settings, model: Model, version: str) -> Plan:
     encoder = settings.current(f"{model.name}-encoder")
     init_from = encoder / "final" if encoder else model.init_from
     return {
         "model": model.name,
         "version": version,
         "work": str(settings.work / f"{model.name}-model" / version),
-        "examples": str(examples) if examples else None,
-        "init_from": str(init_from) if init_from else None,
+        "examples": str(settings.current(f"{model.wiki}-examples") or ""),
+        "init_from": str(init_from or ""),
     }
 
 
-@task(pool=TRAINING, execution_timeout=TRAIN)
-def pretrain(plan: dict[str, Any], *, params: dict[str, Any]) -> str:
-    """Go on learning; a retry goes on from the last checkpoint."""
-    settings = load_settings(params)
-    model = settings.models[plan["model"]]
-    examples = plan["examples"] or settings.current(f"{model.wiki}-examples")
+@step(TRAIN, pool=TRAINING)
+def pretrain(job: Job, plan: Plan) -> str:
+    """Go on learning; a retry resumes from the last checkpoint."""
+    model = job.settings.models[plan["model"]]
+    examples = plan["examples"] or job.settings.current(f"{model.wiki}-examples")
     if not examples:
         raise AirflowException(f"{model.wiki}: no examples. Run corpus_refresh first.")
-    output = Path(plan["work"]) / model.name
-    run(
-        settings,
-        "modeling.pretrain",
-        *(model.recipe, "--examples", examples, "--output", output),
-        *(("--init-from", plan["init_from"]) if plan["init_from"] else ()),
-        *model.pretrain,
-    )
-    return str(output)
+    options = ("--examples", examples, *given("--init-from", plan["init_from"]), *model.pretrain)
+    return job.make("modeling.pretrain", f"{plan['work']}/{model.name}", model.recipe, *options)
 
 
-@task(pool=TRAINING, execution_timeout=TRAIN)
-def finetune(
-    plan: dict[str, Any], encoder: str, *, params: dict[str, Any]
-) -> dict[str, str] | None:
+@step(TRAIN, pool=TRAINING)
+def finetune(job: Job, plan: Plan, encoder: str) -> dict[str, str] | None:
     """Train a tagger of the edition; none, where it has no NER data.
 
     On what is current now: pre-training may have taken days. Returns the folders of both.
     """
-    settings = load_settings(params)
-    name = settings.models[plan["model"]].edition
-    ner = settings.current(f"{name}-ner") if name else None
-    if not ner:
+    name = job.settings.models[plan["model"]].edition
+    current = job.settings.current(f"{name}-ner") if name else None
+    if not current:
         return None
-    output = Path(plan["work"]) / "tagger" / ner.name
-    edition = settings.editions[name]
-    tagging.finetune(settings, edition, ner=str(ner / "ner"), encoder=encoder, output=output)
-    return {"tagger": str(output), "ner": str(ner / "ner")}
+    output, ner = Path(plan["work"]) / "tagger" / current.name, str(current / "ner")
+    tagger = job.finetune(job.settings.editions[name], output, ner=ner, encoder=encoder)
+    return {"tagger": tagger, "ner": ner}
 
 
-@task(pool=TRAINING, execution_timeout=JOB)
-def evaluate(
-    plan: dict[str, Any], trained: dict[str, str] | None, *, params: dict[str, Any]
-) -> None:
+@step(JOB, pool=TRAINING)
+def evaluate(job: Job, plan: Plan, trained: dict[str, str] | None) -> None:
     """Score it; stop where it is worse than the current one."""
-    if not trained:
-        return
-    settings = load_settings(params)
-    edition = settings.editions[settings.models[plan["model"]].edition]
-    tagging.evaluate(settings, edition, **trained)
+    if trained:
+        edition = job.settings.models[plan["model"]].edition
+        job.evaluate(job.settings.editions[edition], **trained)
 
 
-@task(outlets=[ENCODERS])
-def publish_encoder(
-    plan: dict[str, Any], encoder: str, *, params: dict[str, Any], outlet_events: Any
-) -> None:
+@step(outlets=[ENCODERS])
+def publish_encoder(job: Job, plan: Plan, encoder: str) -> None:
     """Verify and publish the encoder; tell the asset."""
-    settings = load_settings(params)
-    shelf = f"{plan['model']}-encoder"
-    told = tagging.publish_model(settings, encoder, shelf, version=plan["version"])
-    outlet_events[ENCODERS].extra = {"model": plan["model"], **told}
+    told = job.publish(encoder, f"{plan['model']}-encoder", plan["version"], by=MODEL)
+    job.tell(ENCODERS, model=plan["model"], **told)
 
 
-@task(outlets=[TAGGERS])
-def publish_tagger(
-    plan: dict[str, Any],
-    trained: dict[str, str] | None,
-    *,
-    params: dict[str, Any],
-    outlet_events: Any,
-) -> None:
+@step(outlets=[TAGGERS])
+def publish_tagger(job: Job, plan: Plan, trained: dict[str, str] | None) -> None:
     """Verify and publish the tagger that judged it; tell the asset."""
     if not trained:
         raise AirflowSkipException(f"{plan['model']}: no edition with NER data.")
-    settings = load_settings(params)
-    edition = settings.models[plan["model"]].edition
-    shelf = f"{edition}-tagger"
-    told = tagging.publish_model(settings, trained["tagger"], shelf, version=plan["version"])
-    outlet_events[TAGGERS].extra = {"edition": edition, **told}
+    edition = job.settings.models[plan["model"]].edition
+    told = job.publish(trained["tagger"], f"{edition}-tagger", plan["version"], by=MODEL)
+    job.tell(TAGGERS, edition=edition, **told)
 
 
-@task(trigger_rule="none_failed_min_one_success")
-def tidy(plan: dict[str, Any], *, params: dict[str, Any]) -> None:
+@step(trigger_rule="none_failed_min_one_success")
+def tidy(job: Job, plan: Plan) -> None:
     """Remove what nobody needs, and the folder of this run."""
-    settings = load_settings(params)
-    edition = settings.models[plan["model"]].edition
-    prune(settings, [f"{plan['model']}-encoder", *([f"{edition}-tagger"] if edition else [])])
-    remove_work(settings, Path(plan["work"]))
+    edition = job.settings.models[plan["model"]].edition
+    job.prune(f"{plan['model']}-encoder", *([f"{edition}-tagger"] if edition else []))
+    job.remove_work(plan["work"])
 
 
 @task_group
-def refresh(plan: dict[str, Any]) -> None:
+def refresh(plan: Plan) -> None:
     """All that is made of one model."""
     encoder = pretrain(plan)
     trained = finetune(plan, encoder)
@@ -177,16 +151,11 @@ def refresh(plan: dict[str, Any]) -> None:
     scored >> published >> tidy(plan)
 
 
-@dag(
+@refresh_dag(
+    DOC,
     schedule=[CORPORA],
-    start_date=datetime(2026, 1, 1, tzinfo=UTC),
-    catchup=False,
-    max_active_runs=1,
+    params={"models": names_of("models")},
     is_paused_upon_creation=False,  # without a [[model]] it does nothing
-    default_args=DEFAULTS,
-    doc_md=DOC,
-    tags=["onoma"],
-    params={"models": names_of("models"), "settings": SETTINGS},
 )
 def model_refresh() -> None:
     """Examples to encoder to tagger, for each model whose corpus is new."""

@@ -9,7 +9,7 @@ from typing import Any
 
 
 def describe_version(version: Path) -> dict[str, Any]:
-    """Fingerprint and totals of what a store has published; for the event of an asset."""
+    """Fingerprint and totals (of a tagger, its score) of what was published, for its asset."""
     datasets = {}
     for file in [version / "dataset.json", *sorted(version.glob("*/dataset.json"))]:
         if file.is_file():
@@ -17,12 +17,17 @@ def describe_version(version: Path) -> dict[str, Any]:
             name = "" if file.parent == version else file.parent.name
             datasets[name or about["schema"]] = about
     run = json.loads((version / "run.json").read_text(encoding="utf-8"))
+    totals = {name: _totals(about) for name, about in datasets.items()}
+    scores = version / "evaluation" / "evaluation.json"
+    if scores.is_file():
+        evaluation = json.loads(scores.read_text(encoding="utf-8"))
+        totals = {"strict_f1": evaluation["scores"]["strict_f1"]["mean"]}
     return {
         "version": version.name,
         "path": str(version),
         "fingerprint": run["fingerprint"],
         "bytes": sum((version / name).stat().st_size for name in run["files"]),
-        "totals": {name: _totals(about) for name, about in datasets.items()},
+        "totals": totals,
     }
 
 

@@ -5,11 +5,11 @@ import os
 import re
 import subprocess
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from airflow.sdk import Asset, Param
+from airflow.sdk import Asset, Param, dag
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from onoma_refresh.environment import without_airflow
@@ -108,6 +108,21 @@ def _read(params: Mapping[str, Any]) -> Settings:
         return read(beside(Path(owners), params["settings"]))
     except SettingsError as error:
         raise AirflowFailException(str(error)) from error
+
+
+def refresh_dag(doc: str, *, schedule: Any, params: Mapping[str, Any], **more: Any) -> Any:
+    """Make a DAG that runs once at a time, with what all of them have."""
+    return dag(
+        schedule=schedule,
+        start_date=datetime(2026, 1, 1, tzinfo=UTC),
+        catchup=False,
+        max_active_runs=1,
+        default_args=DEFAULTS,
+        doc_md=doc,
+        tags=["onoma"],
+        params={**params, "settings": SETTINGS},
+        **more,
+    )
 
 
 def whole(pattern: str) -> str:

@@ -1,0 +1,203 @@
+"""What a task does: run ``python -m …`` in the environment that the settings name, publish, tidy.
+
+A command that was stopped or killed is run again by Airflow, and resumes: that is the contract of
+every command here. What trying again cannot fix ends the task at once.
+"""
+
+import json
+import logging
+import shutil
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from airflow.sdk import Asset, task
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
+
+from onoma_refresh.environment import environment_of, interpreter
+from onoma_refresh.results import describe_rejects, describe_version
+from onoma_refresh.schedule import JOBS, SHORT, load_settings, version_of
+from onoma_refresh.settings import Edition, Settings
+
+log = logging.getLogger(__name__)
+LEASH = Path(__file__).with_name("leash.py")
+WRONG_COMMAND, TOO_FAR = 2, 3
+"""Exit statuses: options that cannot be; a limit of drift or scores was passed."""
+MODEL = ("modeling.publish",)
+_LAST_LINES = 8
+
+
+class StoppedError(AirflowFailException):
+    """A command passed a limit that must not be passed (exit status 3)."""
+
+
+def step(limit: timedelta = SHORT, *, pool: str = JOBS, **more: Any) -> Callable[..., Any]:
+    """Make a task of a function of a ``Job`` and what earlier tasks made."""
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        def do(*made: Any, **context: Any) -> Any:
+            return function(Job(load_settings(context["params"]), context), *made)
+
+        do.__name__, do.__doc__ = function.__name__, function.__doc__
+        return task(execution_timeout=limit, pool=pool, **more)(do)
+
+    return decorate
+
+
+def given(name: str, *values: object) -> list[object]:
+    """Write an option, or nothing where there are no values."""
+    return [name, *values] if any(values) else []
+
+
+@dataclass(frozen=True)
+class Job:
+    """A task of a run."""
+
+    settings: Settings
+    context: Mapping[str, Any]
+    """Airflow's."""
+
+    @property
+    def params(self) -> Mapping[str, Any]:
+        """The parameters of the run."""
+        params: Mapping[str, Any] = self.context["params"]
+        return params
+
+    def version(self, form: str = "%Y%m%d") -> str:
+        """Name what the run publishes, by its date."""
+        return version_of(self.context["dag_run"], form)
+
+    def run(self, module: str, *arguments: object, output: Path | None = None) -> list[str]:
+        """Run ``python -m MODULE ARGUMENTS``; returns the lines that it wrote.
+
+        ``output``: a folder whose rejects are logged where it fails. Raises ``StoppedError`` for
+        exit status 3, ``AirflowFailException`` where options are wrong, ``AirflowException`` for
+        the rest, which Airflow tries again.
+        """
+        settings = self.settings
+        command = [interpreter(settings), "-m", module, *map(str, arguments)]
+        log.info("%s", " ".join(command))
+        status, lines = stream(
+            command, folder=settings.folder, environment=environment_of(settings)
+        )
+        if not status:
+            return lines
+        last = "\n".join(lines[-_LAST_LINES:])
+        parts = [f"{module}: exit status {status}.", last, *describe_rejects(output)]
+        message = "\n".join(part for part in parts if part)
+        if status == TOO_FAR:
+            raise StoppedError(message)
+        raise (AirflowFailException if status == WRONG_COMMAND else AirflowException)(message)
+
+    def make(self, module: str, output: str | Path, *arguments: object) -> str:
+        """Run a command that makes a folder; returns the folder."""
+        self.run(module, *arguments, "--output", output, output=Path(output))
+        return str(output)
+
+    def finetune(self, edition: Edition, output: Path, *, ner: str, encoder: str) -> str:
+        """Fine-tune an encoder on NER data; resumes where it was stopped."""
+        options = ("--ner", ner, "--model", encoder, *edition.finetune)
+        return self.make("modeling.finetune", output, edition.recipe, *options)
+
+    def evaluate(self, edition: Edition, *, ner: str, tagger: str) -> None:
+        """Score a tagger; ``StoppedError`` where it is worse than the current one, not by chance.
+
+        That which is current now: while this one was trained, another run may have published a
+        better.
+        """
+        against = self.settings.current(f"{edition.name}-tagger")
+        self.run(
+            "modeling.evaluate",
+            *(tagger, "--ner", ner, "--output", Path(tagger) / "evaluation"),
+            *(given("--against", against, "--fail-if-worse") if against else ()),
+            *edition.evaluate,
+        )
+
+    def publish(
+        self,
+        made: str,
+        shelf: str,
+        version: str,
+        *,
+        by: Sequence[str] = ("corpora.store", "publish"),
+    ) -> dict[str, Any]:
+        """Verify and publish datasets, or a model; returns what their asset is told."""
+        folder = self.settings.shelf(shelf)
+        self.run(*by, made, folder, "--version", version)
+        return describe_version(folder / version)
+
+    def tell(self, asset: Asset, **extra: Any) -> None:
+        """Say what was published, in the event of an asset."""
+        self.context["outlet_events"][asset].extra = extra
+
+    def prune(self, *shelves: str) -> None:
+        """Keep the last versions of each shelf, and what any published model was made from.
+
+        Of models that is the encoder that a tagger began with; not what an encoder began with, or
+        else all of them would stay for ever.
+        """
+        settings = self.settings
+        encoders = [f"{name}-encoder" for name in settings.models]
+        taggers = [f"{name}-tagger" for name in settings.editions]
+        for shelf in shelves:
+            if settings.current(shelf):
+                by = (
+                    [] if shelf in taggers else taggers if shelf in encoders else encoders + taggers
+                )
+                needed = _versions(settings.shelf(name) for name in by)
+                options = ["--keep", settings.keep, *given("--keep-for", *needed)]
+                self.run("corpora.store", "prune", settings.shelf(shelf), *options)
+
+    def remove_dumps(self, wiki: str) -> None:
+        """Keep the last dumps of a wiki: the files that the locks of older ones name go."""
+        locks = sorted((self.settings.work / "dumps").glob(f"{wiki}-????????.lock.json"))
+        for lock in locks[: -self.settings.keep]:
+            for file in json.loads(lock.read_text(encoding="utf-8"))["files"]:
+                (lock.parent / Path(file["name"]).name).unlink(missing_ok=True)
+            lock.unlink()
+
+    def remove_work(self, folder: str) -> None:
+        """Remove the folder in which a run worked; what it published are files of their own."""
+        if self.settings.work not in Path(folder).parents:
+            raise ValueError(f"{folder}: not in {self.settings.work}.")
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _versions(shelves: Iterable[Path]) -> list[Path]:
+    folders = (folder for shelf in shelves for folder in sorted(shelf.glob("[!.]*/")))
+    return [folder for folder in folders if (folder / "run.json").is_file()]
+
+
+def stream(
+    command: Sequence[str], *, folder: Path, environment: Mapping[str, str]
+) -> tuple[int, list[str]]:
+    """Run a command on the leash of this process; returns its exit status and its last lines."""
+    process = subprocess.Popen(
+        [sys.executable, "-I", str(LEASH), *command],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        cwd=folder,
+        env=dict(environment),
+        text=True,
+        encoding="utf-8",
+        errors="replace",
+        start_new_session=True,  # what ends the task's own group must not end the leash before
+    )
+    assert process.stdin  # noqa: S101 - for mypy
+    assert process.stdout  # noqa: S101
+    lines: deque[str] = deque(maxlen=1000)
+    try:
+        for line in process.stdout:
+            lines.append(line.rstrip("\n"))
+            log.info("%s", lines[-1])
+    finally:
+        process.stdin.close()  # of a task that is stopped or timed out: ends the command
+        process.stdout.close()
+        status = process.wait()
+    return status, list(lines)
