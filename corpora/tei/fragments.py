@@ -124,13 +124,14 @@ class Fragmenter:
         The others stand outside these names, and the reader puts together what stands in the same.
         """
         start, end, around = fragment
+        is_name = False
         while around.parent and not around.parent.is_expanded and not self._is_block(around):
             if not (self._opens(around, start) and self._closes(around, end)):
                 break
-            is_name = self._is_name(around)
+            is_name = is_name or self._is_name(around)
             start, end, around = around.start, around.end, around.parent
             if is_name and _allows_names(around):
-                fragment = Fragment(start, end, around)
+                fragment, is_name = Fragment(start, end, around), False
         return fragment
 
     def _start_in(self, around: Node, place: Place) -> int | None:
@@ -250,13 +251,9 @@ def _grouped(letters: Sequence[_Letter], keys: Sequence[object]) -> list[list[_L
 
 
 def _common(first: Node, second: Node) -> Node:
-    """The innermost node around both."""
-    while first is not second:
-        if first.depth >= second.depth and first.parent:
-            first = first.parent
-        elif second.parent:
-            second = second.parent
-    return first
+    """Find the innermost node around both."""
+    around = set(map(id, first.chain()))
+    return next(node for node in second.chain() if id(node) in around)
 
 
 def _child(around: Node, node: Node) -> Node:

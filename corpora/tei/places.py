@@ -2,7 +2,7 @@
 
 from array import array
 from bisect import bisect_left
-from functools import cached_property, partial
+from functools import cached_property
 from typing import NamedTuple
 
 from corpora.tei.edition import Edition
@@ -12,6 +12,7 @@ from corpora.tei.source import Node, PlacedText, Source
 from corpora.tei.xml import Element
 
 _MADE = -1
+_ELEMENTS = -2  # less the index of the element
 
 
 class Place(NamedTuple):
@@ -26,7 +27,7 @@ class PlacedLayout(Layout):
     """A layout that remembers where each character comes from.
 
     ``origins`` has, for each character of the text, its offset in the stream of the source;
-    -1 for characters that were made; and ``-2 - number`` for those that an element stands for.
+    -1 for characters that were made; and -2 less its index for those that an element stands for.
     """
 
     __slots__ = ("origins", "source")
@@ -60,8 +61,8 @@ class PlacedLayout(Layout):
     def append_sign(self, sign: str, element: Element) -> None:
         """Add characters that an empty element stands for."""
         super().append_sign(sign, element)
-        number = self.source.number_of[id(element)]
-        self._align(array("q", [-2 - number] * len(sign)))
+        origin = _ELEMENTS - self.source.number_of[id(element)]
+        self._align(array("q", [origin] * len(sign)))
 
     def _align(self, added: "array[int]") -> None:
         """Put origins at the end; what came before them without any was made."""
@@ -92,20 +93,13 @@ class Places:
             return Place(source.starts[origin], source.ends[origin], source.node_of(origin))
         if origin == _MADE:
             return None
-        node = self.source.nodes[-2 - origin]
+        node = self.source.nodes[_ELEMENTS - origin]
         around = next(n for n in node.chain() if n is not node and not n.is_expanded)
         return Place(node.start, node.end, around)
 
     def offset(self, index: int) -> int | None:
         """The offset of a character in the stream of the source; None where it has none."""
         return origin if (origin := self._origins[index]) >= 0 else None
-
-    def bytes_of(self, index: int) -> tuple[int, int] | None:
-        """The bytes of the file that stand for a character; several may share them."""
-        place = self[index]
-        if place is None:
-            return None
-        return self.source.byte_at(place.start), self.source.byte_at(place.end)
 
     @cached_property
     def atoms(self) -> dict[int, tuple[int, int]]:
@@ -115,38 +109,26 @@ class Places:
         """
         atoms: dict[int, tuple[int, int]] = {}
         for index, origin in enumerate(self._origins):
-            if origin == _MADE:
-                continue
-            if origin >= 0:
-                start = self.source.starts[origin]
-                if self.source.text[start] != "&":
-                    continue
-            else:
-                start = self.source.nodes[-2 - origin].start
-            first, _ = atoms.get(start, (index, index))
-            atoms[start] = (first, index)
+            start = self._start(origin)
+            if origin <= _ELEMENTS or (origin >= 0 and self.source.text[start] == "&"):
+                first, _ = atoms.get(start, (index, index))
+                atoms[start] = (first, index)
         return atoms
+
+    def _start(self, origin: int) -> int:
+        """Find where a character that was read is written; -1 where it was made."""
+        if origin >= 0:
+            return self.source.starts[origin]
+        return self.source.nodes[_ELEMENTS - origin].start if origin != _MADE else -1
 
     @cached_property
     def _starts(self) -> "array[int]":
-        starts = self.source.starts
-        every = [starts[o] if o >= 0 else self.source.nodes[-2 - o].start for o in self._read()]
-        return array("q", sorted(every))
-
-    def _read(self) -> list[int]:
-        return [origin for origin in self._origins if origin != _MADE]
+        return array("q", sorted(map(self._start, self._origins)))
 
     def any_between(self, start: int, end: int) -> bool:
         """Whether characters of the document are written there."""
         found = bisect_left(self._starts, start)
         return found < len(self._starts) and self._starts[found] < end
-
-
-def read_tei_with_places(
-    data: bytes, edition: Edition, *, name: str
-) -> list[tuple[TeiText, Places]]:
-    """Read a file as ``read_tei`` does, and say where each character of the text stands in it."""
-    return read_source(Source(data, name=name), edition)
 
 
 def read_source(source: Source, edition: Edition) -> list[tuple[TeiText, Places]]:
@@ -158,8 +140,7 @@ def read_source(source: Source, edition: Edition) -> list[tuple[TeiText, Places]
         return layouts[-1]
 
     texts = read_tree(source.root, edition, name=source.name, layout=layout)
-    place = partial(Places, source)
     return [
-        (text, place(layout.origins, text.document.text if text.document else ""))
+        (text, Places(source, layout.origins, text.document.text if text.document else ""))
         for text, layout in zip(texts, layouts, strict=True)
     ]

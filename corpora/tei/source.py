@@ -1,8 +1,8 @@
 """A file's characters, and where each element and each character of its text stands among them.
 
-``parse_xml`` says what a file means; this says where it is written, so that a writer can edit the
-bytes and leave all others as they are. Positions count the characters of the decoded file, without
-a byte order mark; ``splice`` turns them into bytes.
+The tree of ``corpora.tei.xml`` says what a file means; this says where it is written, so that a
+writer can edit the bytes and leave all others as they are. Positions count the characters of the
+decoded file, without a byte order mark; ``splice`` turns them into bytes.
 """
 
 import codecs
@@ -10,10 +10,10 @@ import re
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
-from xml.parsers import expat
 
-from corpora.tei.xml import Element, XmlError, parse_xml
+from corpora.tei.xml import Element, TreeParser, XmlError, check_is_xml, parse_xml
 
 _DECLARED = re.compile(rb"<\?xml[^>]*?\sencoding\s*=\s*[\"']([\w.:-]+)[\"']")
 _TAG = re.compile(r"<[^\"'>]*(?:(?:\"[^\"]*\"|'[^']*')[^\"'>]*)*>")
@@ -36,35 +36,28 @@ class PlacedText(str):
     offset: int
 
 
+@dataclass(slots=True, eq=False)
 class Node:
-    """An element (or a CDATA section, without an ``element``) and where its tags stand."""
+    """An element, or a CDATA section, and where its tags stand."""
 
-    __slots__ = (
-        "content_end",
-        "content_start",
-        "depth",
-        "element",
-        "end",
-        "first",
-        "is_expanded",
-        "last",
-        "number",
-        "parent",
-        "start",
-    )
+    element: Element | None
+    """None for a CDATA section."""
+    parent: "Node | None"
+    start: int
+    content_start: int
+    number: int = -1
+    """The index among the elements of the file."""
+    content_end: int = 0
+    end: int = 0
+    first: int = 0
+    """Its text in the stream, half-open."""
+    last: int = 0
+    is_expanded: bool = False
+    """Whether it stands in the expansion of an entity: its place is the reference then."""
 
-    def __init__(self, parent: "Node | None", start: int, content_start: int) -> None:
-        self.element: Element | None = None
-        self.parent = parent
-        self.depth: int = parent.depth + 1 if parent else 0
-        self.number = -1
-        """Among the elements of the file."""
-        self.start, self.content_start = start, content_start
-        self.content_end = self.end = content_start
-        self.first = self.last = 0
-        """Its text in the stream, half-open."""
-        self.is_expanded = False
-        """Whether it stands in the expansion of an entity: its place is the reference then."""
+    def __post_init__(self) -> None:
+        """An empty tag ends where its start does."""
+        self.content_end = self.end = self.content_start
 
     @property
     def name(self) -> str:
@@ -77,7 +70,7 @@ class Node:
         return self.content_start == self.end
 
     def chain(self) -> "Iterator[Node]":
-        """The node and its ancestors, the root last."""
+        """Yield the node and its ancestors, the root last."""
         node: Node | None = self
         while node is not None:
             yield node
@@ -85,82 +78,59 @@ class Node:
 
 
 class Source:
-    """A file that was parsed twice: for what it means, and for where it is written."""
+    """A file that was parsed for what it means, and for where it is written.
+
+    Raises ``XmlError`` where it is no XML that is read.
+    """
 
     def __init__(self, data: bytes, *, name: str) -> None:
-        self.root = parse_xml(data, name=name)
+        check_is_xml(data, name=name)
         self.data, self.name = data, name
-        self.encoding, self.n_mark = _encoding(data)
         try:
+            self.encoding, self.n_mark = _encoding(data)
             self.text = data[self.n_mark :].decode(self.encoding)
-        except (LookupError, UnicodeError) as error:  # expat read it: cannot be
+        except (LookupError, UnicodeError) as error:
+            parse_xml(data, name=name)  # says it better
             message = f"{name}: unreadable encoding ({error}). Save the file as UTF-8."
             raise XmlError("encoding", message) from error
-        scan = _Scan(self.text)
-        self.nodes: list[Node] = scan.nodes
+        parser = _PlacingParser(self)
+        self.root = parser.parse()
+        self.nodes = parser.nodes
         """Elements in the order of their start tags."""
-        self.stream = "".join(scan.pieces)
+        self.number_of = {id(node.element): node.number for node in self.nodes}
+        """By the identity of the element."""
+        self.stream = "".join(parser.pieces)
         """All character data."""
-        self.starts, self.ends = scan.starts, scan.ends
+        self.starts, self.ends = parser.starts, parser.ends
         """Where each character of the stream is written; several may come from one reference."""
-        self._runs, self._run_nodes = scan.runs, scan.run_nodes
-        self._attach()
-
-    def _attach(self) -> None:
-        """Tell the nodes their elements, and the tree its places."""
-        self.number_of: dict[int, int] = {}  # by the identity of the element
-        offset = 0
-        waiting = iter(self.nodes)
-
-        def walk(element: Element) -> None:
-            nonlocal offset
-            node = next(waiting)
-            node.element = element
-            self.number_of[id(element)] = node.number
-            for position, child in enumerate(element.children):
-                if isinstance(child, Element):
-                    walk(child)
-                else:
-                    text = PlacedText(child)
-                    text.offset = offset
-                    element.children[position] = text
-                    offset += len(child)
-
-        walk(self.root)
-        assert offset == len(self.stream), "two parses of the same bytes differ"  # noqa: S101
+        self._runs, self._run_nodes = parser.runs, parser.run_nodes
 
     def node_of(self, offset: int) -> Node:
-        """The innermost node around a character of the stream whose tags are in the file."""
+        """Find the innermost node around a character of the stream whose tags are in the file."""
         return self._run_nodes[bisect_right(self._runs, offset) - 1]
 
     def offset_at(self, position: int) -> int:
-        """The first character of the stream that is written at this position or after it."""
+        """Find the first character of the stream that is written at this position or after it."""
         return bisect_left(self.starts, position)
 
-    def byte_at(self, position: int) -> int:
-        """The byte of the file at which a character begins."""
-        return next(self.bytes_at([position]))
-
     def bytes_at(self, positions: Iterable[int]) -> Iterator[int]:
-        """The bytes at which characters begin; the positions ascend."""
+        """Find the bytes at which characters begin; the positions ascend."""
         before, byte = 0, self.n_mark
         for position in positions:
-            byte += self._width(before, position)
+            if self.encoding in _VARIABLE_WIDTH:
+                byte += len(self.text[before:position].encode(self.encoding))
+            else:
+                byte += position - before
             before = position
             yield byte
 
-    def _width(self, start: int, end: int) -> int:
-        if self.encoding not in _VARIABLE_WIDTH:
-            return end - start
-        return len(self.text[start:end].encode(self.encoding))
-
     def prefix(self, node: Node) -> str:
-        """The namespace prefix of an element as it is written, with its colon, or nothing."""
+        """Return the namespace prefix of an element as written, with its colon, or nothing."""
         found = re.match(r"<([^\s:/>]+:)?", self.text[node.start : node.content_start])
         return (found and found[1]) or ""
 
     def splice(self, edits: Iterable[Edit]) -> bytes:
-        """The file with edits, which are in order and do not overlap; all other bytes stay."""
+        """Apply edits, which are in order and do not overlap; all other bytes stay."""
         edits = list(edits)
         places = list(self.bytes_at(place for start, end, _ in edits for place in (start, end)))
         pieces: list[bytes] = []
@@ -171,71 +141,53 @@ class Source:
         return b"".join([*pieces, self.data[position:]])
 
     def encode(self, markup: str) -> bytes:
-        """Markup in the encoding of the file; what that lacks becomes character references."""
+        """Encode markup as the file is; what that lacks becomes character references."""
         return markup.encode(self.encoding, "xmlcharrefreplace")
 
 
-def _encoding(data: bytes) -> tuple[str, int]:
-    """The encoding that expat reads the file in, and the length of its byte order mark."""
-    for mark, encoding in (
-        (codecs.BOM_UTF8, "utf-8"),
-        (codecs.BOM_UTF16_LE, "utf-16-le"),
-        (codecs.BOM_UTF16_BE, "utf-16-be"),
-    ):
-        if data.startswith(mark):
-            return encoding, len(mark)
-    if data[:2] in {b"<\0", b"\0<"}:
-        return ("utf-16-le" if data[0] else "utf-16-be"), 0
-    declared = _DECLARED.match(data)
-    name = declared[1].decode("ascii") if declared else "utf-8"
-    return codecs.lookup(name).name, 0
+class _PlacingParser(TreeParser):
+    """Builds the tree of a file, and notes where it is written."""
 
-
-class _Scan:
-    """One pass of expat for places alone; ``parse_xml`` has read the file and its bounds hold."""
-
-    def __init__(self, text: str) -> None:
-        self.text, self.utf8 = text, text.encode("utf-8", "surrogatepass")
+    def __init__(self, source: Source) -> None:
+        super().__init__(source.data, source.name)
+        self.text, self.encoding = source.text, source.encoding
         self.nodes: list[Node] = []
         self.pieces: list[str] = []
         self.starts, self.ends = array("q"), array("q")
-        self.runs, self.run_nodes = array("q"), list[Node]()
-        self._length = 0
-        self._open: list[Node] = []  # elements and CDATA sections
+        self.runs: list[int] = []  # where runs of text in one node begin in the stream
+        self.run_nodes: list[Node] = []
+        self._length = self._n_in_tree = 0  # characters of the stream; pieces that are in the tree
+        self._open: list[Node] = []
         self._written: list[Node] = []  # those of them that have tags in the file
-        self._byte = self._position = 0
-        self._is_ascii = len(self.utf8) == len(text)
+        self._byte, self._position = source.n_mark, 0
+        self._is_fixed_width = len(source.text) == len(source.data) - source.n_mark
         self._in_cdata = False
-        parser = self._expat = expat.ParserCreate("utf-8")
-        parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
-        parser.StartElementHandler = self._start
-        parser.EndElementHandler = self._end
-        parser.CharacterDataHandler = self._characters
-        parser.StartCdataSectionHandler = self._start_cdata
-        parser.EndCdataSectionHandler = self._end_cdata
-        parser.Parse(self.utf8, True)  # noqa: FBT003 - expat knows no keywords
-        del self._expat  # its handlers refer to this object
+        self.expat.buffer_text = False
+        self.expat.StartCdataSectionHandler = self._start_cdata
+        self.expat.EndCdataSectionHandler = self._end_cdata
 
     def _here(self) -> int:
-        """The position of the event; within the expansion of an entity, that of its reference."""
-        byte = self._expat.CurrentByteIndex
-        if self._is_ascii:
-            return byte
-        self._position += len(self.utf8[self._byte : byte].decode("utf-8", "surrogatepass"))
+        """Find the position of the event; in the expansion of an entity, that of its reference."""
+        byte = self.expat.CurrentByteIndex
+        passed = self.data[self._byte : byte]
+        self._position += len(passed if self._is_fixed_width else passed.decode(self.encoding))
         self._byte = byte
         return self._position
 
-    def _start(self, _: str, __: dict[str, str]) -> None:
+    def _start(self, qualified: str, attributes: dict[str, str]) -> None:
+        self._put_text()
+        super()._start(qualified, attributes)
         here = self._here()
-        parent = self._open[-1] if self._open else None
-        if self.text[here] == "&":
-            node = Node(parent, here, self._reference_end(here))
-            node.is_expanded = True
+        is_expanded = self.text[here] == "&"
+        if is_expanded:
+            content_start = self._reference_end(here)
         else:
             tag = _TAG.match(self.text, here)
             assert tag is not None  # noqa: S101 - expat found a tag here
-            node = Node(parent, here, tag.end())
-        node.number = len(self.nodes)
+            content_start = tag.end()
+        parent = self._open[-1] if self._open else None
+        node = Node(self.stack[-1], parent, here, content_start)
+        node.number, node.is_expanded = len(self.nodes), is_expanded
         self.nodes.append(node)
         self._push(node)
 
@@ -252,17 +204,18 @@ class _Scan:
             self._written.pop()
         return node
 
-    def _end(self, _: str) -> None:
-        here = self._here()
-        node = self._pop()
-        if node.is_expanded or self.text[node.content_start - 2] == "/":
-            return  # an empty tag, whose end is that of its start
-        node.content_end, node.end = here, self.text.index(">", here) + 1
+    def _end(self, qualified: str) -> None:
+        self._put_text()
+        super()._end(qualified)
+        here, node = self._here(), self._pop()
+        is_empty = self.text[node.content_start - 2] == "/"  # its end is that of its start
+        if not node.is_expanded and not is_empty:
+            node.content_end, node.end = here, self.text.index(">", here) + 1
 
     def _start_cdata(self) -> None:
         here = self._here()
         if self.text[here] == "<":
-            self._push(Node(self._written[-1], here, here + len(_CDATA)))
+            self._push(Node(None, self._written[-1], here, here + len(_CDATA)))
             self._in_cdata = True
 
     def _end_cdata(self) -> None:
@@ -273,8 +226,8 @@ class _Scan:
             self._in_cdata = False
 
     def _characters(self, text: str) -> None:
-        here = self._here()
-        size = len(text)
+        self._count(len(text))
+        here, size = self._here(), len(text)
         if not self.runs or self.run_nodes[-1] is not self._written[-1]:
             self.runs.append(self._length)
             self.run_nodes.append(self._written[-1])
@@ -290,5 +243,29 @@ class _Scan:
         self.pieces.append(text)
         self._length += size
 
+    def _put_text(self) -> None:
+        """Put the text since the last tag into the tree."""
+        if self._n_in_tree < len(self.pieces):
+            text = PlacedText("".join(self.pieces[self._n_in_tree :]))
+            text.offset = self._length - len(text)
+            self.stack[-1].children.append(text)
+            self._n_in_tree = len(self.pieces)
+
     def _reference_end(self, here: int) -> int:
         return self.text.index(";", here) + 1
+
+
+def _encoding(data: bytes) -> tuple[str, int]:
+    """Tell the encoding that expat reads the file in, and the length of its byte order mark."""
+    for mark, encoding in (
+        (codecs.BOM_UTF8, "utf-8"),
+        (codecs.BOM_UTF16_LE, "utf-16-le"),
+        (codecs.BOM_UTF16_BE, "utf-16-be"),
+    ):
+        if data.startswith(mark):
+            return encoding, len(mark)
+    if data[:2] in {b"<\0", b"\0<"}:
+        return ("utf-16-le" if data[0] else "utf-16-be"), 0
+    declared = _DECLARED.match(data)
+    name = declared[1].decode("ascii") if declared else "utf-8"
+    return codecs.lookup(name).name, 0

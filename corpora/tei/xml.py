@@ -6,6 +6,7 @@ expanded under a bound, and size and depth are bounded.
 
 import codecs
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 from xml.parsers import expat
 
@@ -52,17 +53,15 @@ class Element:
 
     def text(self) -> str:
         """All text in it, white space normalised."""
-        pieces: list[str] = []
-        _collect(self, pieces)
-        return " ".join("".join(pieces).split())
+        return " ".join("".join(self.strings()).split())
 
-
-def _collect(element: Element, pieces: list[str]) -> None:
-    for child in element.children:
-        if isinstance(child, str):
-            pieces.append(child)
-        else:
-            _collect(child, pieces)
+    def strings(self) -> "Iterator[str]":
+        """Yield all text in it, as it stands."""
+        for child in self.children:
+            if isinstance(child, str):
+                yield child
+            else:
+                yield from child.strings()
 
 
 class XmlError(CorpusError):
@@ -73,7 +72,7 @@ class XmlError(CorpusError):
         self.reason, self.position, self.excerpt = reason, position, excerpt
 
 
-class _Parser:
+class TreeParser:
     """One parse: handlers that build the tree, and the bounds."""
 
     def __init__(self, data: bytes, name: str) -> None:
@@ -100,18 +99,19 @@ class _Parser:
         parser.EntityDeclHandler = self._declaration
 
     def parse(self) -> Element:
+        """Parse the file, once; raises ``XmlError``."""
         try:
             self.expat.Parse(self.data, True)  # noqa: FBT003 - expat knows no keywords
+            if self.has_outer_declarations:
+                self._check_attributes()
+            if self.root is None:  # cannot be: expat refuses a document without an element
+                raise self._error("malformed_xml", "no element", _REPAIR)
         except expat.ExpatError as error:
             raise self._explain(error) from error
-        except (LookupError, UnicodeError) as error:  # an encoding that Python does not know
+        except (LookupError, ValueError) as error:  # unknown to Python; or to pyexpat: multi-byte
             raise self._error("encoding", f"unreadable encoding ({error})", _SAVE_UTF8) from error
-        except ValueError as error:  # pyexpat: "multi-byte encodings are not supported"
-            raise self._error("encoding", f"unreadable encoding ({error})", _SAVE_UTF8) from error
-        if self.has_outer_declarations:
-            self._check_attributes()
-        if self.root is None:  # cannot be: expat refuses a document without an element
-            raise self._error("malformed_xml", "no element", _REPAIR)
+        finally:
+            del self.expat  # its handlers refer to the parser: without the cycle all is freed
         return self.root
 
     def _start(self, qualified: str, attributes: dict[str, str]) -> None:
@@ -253,11 +253,7 @@ def _entity_at(data: bytes, index: int) -> str:
 def parse_xml(data: bytes, *, name: str) -> Element:
     """Parse a file; raises ``XmlError`` with file, line, column and what to do."""
     check_is_xml(data, name=name)
-    parser = _Parser(data, name)
-    try:
-        return parser.parse()
-    finally:
-        del parser.expat  # its handlers refer to the parser: without the cycle all is freed at once
+    return TreeParser(data, name).parse()
 
 
 def check_is_xml(data: bytes, *, name: str) -> None:

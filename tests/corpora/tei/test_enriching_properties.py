@@ -13,11 +13,10 @@ from lxml import etree
 
 from corpora.document import Mention
 from corpora.tei.edition import load_edition
-from corpora.tei.places import read_tei_with_places
 from corpora.tei.provenance import Model
 from corpora.tei.reader import read_tei
 from corpora.tei.undo import undo
-from corpora.tei.writer import WriteOptions, write_predictions
+from corpora.tei.writer import TeiFile, WriteOptions, write_predictions
 
 MODEL = Model(id="onoma-test", name="test", version="1", sha256="00ff", desc='says "A & B" <ok>')
 OTHER = Model(id="onoma-other", name="other", version="2", sha256="11ee")
@@ -184,7 +183,7 @@ PROOF_FAILED = {
 def test_every_character_has_the_place_it_was_read_from(data):
     plain = read_tei(data, EDITIONS["nasty"], name="x.xml")
 
-    placed = read_tei_with_places(data, EDITIONS["nasty"], name="x.xml")
+    placed = TeiFile.read(data, EDITIONS["nasty"], name="x.xml").texts
 
     assert [text for text, _ in placed] == plain
     for text, places in placed:

@@ -3,7 +3,7 @@
 import pytest
 
 from corpora.tei.edition import edition_path, load_edition
-from corpora.tei.places import read_tei_with_places
+from corpora.tei.writer import TeiFile
 
 BODY = "<p>Ä &amp;\r\n  <hi>x</hi>&who;-<lb break='no'/>y<![CDATA[<z]]></p>"
 FILE = (
@@ -12,15 +12,21 @@ FILE = (
 )
 
 
+def bytes_of(places, index):
+    """Where the bytes of a character begin and end."""
+    place = places[index]
+    return place and (*places.source.bytes_at((place.start, place.end)),)
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-be", "iso-8859-1"])
 def test_each_character_knows_its_bytes(encoding):
     data = FILE.format(encoding=encoding.removesuffix("-sig").removesuffix("-be")).encode(encoding)
     edition = load_edition(edition_path("tei"))
 
-    [(text, places)] = read_tei_with_places(data, edition, name="x")
+    [(text, places)] = TeiFile.read(data, edition, name="x").texts
 
     plain = {"utf-8-sig": "utf-8", "utf-16": "utf-16-le"}.get(encoding, encoding)
-    spans = [places.bytes_of(index) for index in range(len(places))]
+    spans = [bytes_of(places, index) for index in range(len(places))]
     written = [span and data[slice(*span)].decode(plain) for span in spans]
     assert text.document.text == "Ä & xaby<z\né"
     expected = ["Ä", None, "&amp;", None, "x", "&who;", "&who;", "y", "<", "z", None, "é"]
@@ -32,7 +38,7 @@ def test_characters_that_one_element_stands_for_share_its_place(tmp_path):
     path.write_text('[characters]\n"c[@n=\'3\']" = "..."\n')
     data = b"<TEI><text><p>a<c n='3'/></p></text></TEI>"
 
-    [(text, places)] = read_tei_with_places(data, load_edition(path), name="x")
+    [(text, places)] = TeiFile.read(data, load_edition(path), name="x").texts
 
     assert text.document.text == "a..."
-    assert [data[slice(*places.bytes_of(i))] for i in range(4)] == [b"a", *[b"<c n='3'/>"] * 3]
+    assert [data[slice(*bytes_of(places, i))] for i in range(4)] == [b"a", *[b"<c n='3'/>"] * 3]

@@ -39,6 +39,14 @@ PLACES = {
             '<persName xml:id="onoma-1.2" prev="#onoma-1.1">ethe</persName> kam</p>'
         ),
     ),
+    "around a word that is a name, where no name may stand in the word": (
+        "<p>Goe</p><p><w><persName ref='#g'>the</persName></w></p>",
+        (
+            '<p><persName xml:id="onoma-1.1" next="#onoma-1.2">Goe</persName></p>'
+            '<p><persName xml:id="onoma-1.2" prev="#onoma-1.1">'
+            "<w><persName ref='#g'>the</persName></w></persName></p>"
+        ),
+    ),
     "with all markup inside": (
         "<p>Go<!-- ' --><?x y?><pb n='1'/><lb break='no'/>ethe</p>",
         "<p><persName>Go<!-- ' --><?x y?><pb n='1'/><lb break='no'/>ethe</persName></p>",
