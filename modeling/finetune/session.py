@@ -13,12 +13,9 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import torch
-from torch import Tensor
 
 from corpora.datasets.shards import write_json
 from corpora.errors import CorpusError
-from corpora.runs.build import sync_file, sync_folder
-from corpora.system.files import take_away
 from modeling.config import EncoderConfig
 from modeling.data.predictions import Tagged
 from modeling.finetune.data import NerData, TrialData, check_sentences, looked_up
@@ -29,17 +26,8 @@ from modeling.taggers.entities import open_entities
 from modeling.taggers.folders import Base
 from modeling.taggers.tagger import TEMPERATURE_BOUNDS, calibrate, tag
 from modeling.tagging_config import FinetuneConfig, TaggerConfig
-from modeling.training.checkpoints import (
-    Checkpoint,
-    Contents,
-    load_tensors,
-    load_weights,
-    newest,
-    prune,
-    save_tensors,
-    weights_of,
-    write_checkpoint,
-)
+from modeling.training.checkpoints import Checkpoint, load_weights, newest
+from modeling.training.core import Core, appearing
 from modeling.training.loop import Conditions, train
 from modeling.training.metrics import Window
 from modeling.training.optimizer import Optimizer
@@ -95,7 +83,7 @@ def _split(data: NerData, job: Job) -> str:
 
 
 def _claim(folder: RunFolder, settings: dict[str, Any], *, is_forced: bool) -> None:
-    """Claim a folder; a forced trial begins anew where its settings are others.
+    """Claim a folder; a forced trial begins again where its settings are others.
 
     Raises ``OtherRunError`` that names what differs, unless forced.
     """
@@ -104,7 +92,7 @@ def _claim(folder: RunFolder, settings: dict[str, Any], *, is_forced: bool) -> N
         raise OtherRunError(
             f"{folder.path}: holds a tagger with other settings:\n  "
             + "\n  ".join(differing)
-            + "\nChoose another --output, or begin anew with --force."
+            + "\nChoose another --output, or begin again with --force."
         )
     if differing:
         for path in (folder.final, folder.checkpoints):
@@ -152,17 +140,19 @@ class _Progress:
     """Epochs since then."""
 
 
-class _Session:
+class _Session(Core):
     """One trial."""
+
+    model: TaggingModel
 
     def __init__(
         self, trial: Trial, data: NerData, base: Base, *, folder: RunFolder, display: Display
     ) -> None:
-        self.config: FinetuneConfig = trial.config
-        self.folder, self.base, self.display = folder, base, display
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        training = self.config.training
-        self.conditions = Conditions(World(device=device), training.seed, training.precision)
+        training = trial.config.training
+        conditions = Conditions(World(device=device), training.seed, training.precision)
+        super().__init__(folder, conditions, display)
+        self.config, self.base = trial.config, base
         entities = open_entities(self.config.data.entities, base)
         encoder = encoder_for(
             base.config,
@@ -181,18 +171,16 @@ class _Session:
         )
         self.model = TaggingModel.from_config(tagger, class_weights=self.data.class_weights())
         self.progress = _Progress()
-        self.optimizer: Optimizer
-        self.recorder: Recorder
 
     def run(self) -> None:
-        """Begin or go on, train to the end, and write the tagger."""
+        """Begin or resume, train to the end, and write the tagger."""
         if self.folder.final.is_dir():
             self._clean()
             self.display.say(f"is finished: {self.folder.final}")
             return
         checkpoint = newest(self.folder.checkpoints)
         take_encoder(self.model, self.base.folder)
-        self.model.to(self.conditions.world.device)
+        self.model.to(self.world.device)
         frozen = [n for n, _ in self.model.named_parameters() if n.startswith("encoder.")]
         self.optimizer = Optimizer(
             self.model,
@@ -200,7 +188,7 @@ class _Session:
             frozen=frozen if self.config.training.freeze_encoder else (),
         )
         if checkpoint is not None:
-            self._go_on(checkpoint)
+            self._resume(checkpoint)
         self.display.max_steps = self._n_steps
         self.recorder = Recorder(
             self.folder, self.display, after=self.progress.step if checkpoint else -1
@@ -224,12 +212,10 @@ class _Session:
             return True
         return self.progress.step >= self._n_steps
 
-    def _go_on(self, checkpoint: Checkpoint) -> None:
+    def _resume(self, checkpoint: Checkpoint) -> None:
         self.progress = _Progress(**checkpoint.values("progress.json"))
-        load_weights(self.model, checkpoint.tensors("model.safetensors"))
-        self.optimizer.load_state(checkpoint.tensors("optimizer.safetensors"))
-        self.optimizer.load_average(checkpoint.tensors("ema.safetensors"))
-        self.display.say(f"goes on after epoch {self.progress.epoch} ({checkpoint.path})")
+        self.resume(checkpoint)
+        self.display.say(f"resumes after epoch {self.progress.epoch} ({checkpoint.path})")
 
     def _train_epoch(self) -> None:
         progress, window = self.progress, Window()
@@ -253,63 +239,36 @@ class _Session:
         progress.epoch += 1
         self._record("train", {"epoch": progress.epoch, "lr": rate} | window.line(_WEIGHTS))
         self._evaluate()
-        self._save()
+        values = {"progress.json": asdict(progress)}
+        self.save_checkpoint(progress.step, values, keep=1)
 
     def _evaluate(self) -> None:
         """Score on dev, with averaged weights where they are kept; keep the best."""
         progress = self.progress
         if not self.data.dev:
             return
-        own = self._average_in()
-        f1 = strict_f1(self._tag_dev())
-        progress.n_worse = 0 if f1 > progress.best else progress.n_worse + 1
-        if f1 > progress.best or f1 == progress.best == 0.0:  # of those without a hit, the last
-            progress.best, progress.best_epoch = f1, progress.epoch
-            self._keep_best()
-        if own is not None:
-            load_weights(self.model, own)
+        with self.averaged():
+            f1 = strict_f1(self._tag_dev())
+            progress.n_worse = 0 if f1 > progress.best else progress.n_worse + 1
+            if f1 > progress.best or f1 == progress.best == 0.0:  # without a hit, the last
+                progress.best, progress.best_epoch = f1, progress.epoch
+                self.keep_best()
         self._record("dev", {"epoch": progress.epoch, "strict_f1": f1})
 
     def _tag_dev(self) -> list[Tagged]:
         batches, sentences = self.data.dev_batches(), self.data.dev or ()
         return tag(self.model, batches, sentences, conditions=self.conditions)
 
-    def _average_in(self) -> dict[str, Tensor] | None:
-        """Take the averaged weights, where there are some; returns the model's own."""
-        if self.optimizer.average is None:
-            return None
-        own = {name: tensor.clone() for name, tensor in weights_of(self.model).items()}
-        load_weights(self.model, own | self.optimizer.average)
-        return own
-
-    def _keep_best(self) -> None:
-        temporary = self.folder.best.with_suffix(".partial")
-        save_tensors(temporary, weights_of(self.model))
-        sync_file(temporary)
-        temporary.rename(self.folder.best)
-
-    def _save(self) -> None:
-        """Write a checkpoint, from which the next epoch may begin."""
-        tensors: dict[str, Mapping[str, Tensor]] = {
-            "model.safetensors": weights_of(self.model),
-            "optimizer.safetensors": self.optimizer.state(),
-        }
-        if self.optimizer.average is not None:
-            tensors["ema.safetensors"] = self.optimizer.average
-        contents = Contents(tensors, {"progress.json": asdict(self.progress)})
-        write_checkpoint(self.folder.checkpoints, self.progress.step, contents)
-        prune(self.folder.checkpoints, keep=1)
-
     def _record(self, kind: str, values: dict[str, Any]) -> None:
-        self.recorder.record({"kind": kind, "step": self.progress.step} | values)
+        self.record(kind, values, step=self.progress.step)
 
     def _finish(self) -> None:
         """Write the tagger to ``final``: calibrated, with what its scores on dev were."""
-        if self.config.training.choose == "best":
-            load_weights(self.model, load_tensors(self.folder.best, self.conditions.world.device))
-        else:
-            self._average_in()
         is_best = self.config.training.choose == "best"
+        if is_best:
+            self.take_best()
+        elif self.optimizer.average is not None:
+            load_weights(self.model, self.copy_weights() | self.optimizer.average)
         scores: dict[str, Any] = {
             "epoch": self.progress.best_epoch if is_best else self.progress.epoch,
             "too_long": self.data.too_long(),
@@ -333,20 +292,12 @@ class _Session:
             shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
 
     def _publish(self, scores: Mapping[str, Any]) -> None:
-        """Write ``final`` under another name, and rename it."""
-        final = self.folder.final
-        temporary = final.with_name(f".{final.name}.partial")
-        take_away(temporary)
-        self.model.save(temporary)
-        self.data.save(temporary)
-        settings = self.folder.read_settings()
-        write_json(temporary / "run.json", settings | {"dev": scores, "data": self.data.describe()})
-        for path in temporary.rglob("*"):
-            if path.is_file():
-                sync_file(path)
-        sync_folder(temporary)
-        temporary.rename(final)
-        sync_folder(final.parent)
+        """Write ``final``, which appears when it is whole."""
+        settings = self.folder.read_settings() | {"dev": scores, "data": self.data.describe()}
+        with appearing(self.folder.final) as temporary:
+            self.model.save(temporary)
+            self.data.save(temporary)
+            write_json(temporary / "run.json", settings)
 
 
 def _at_the_bound(temperature: float) -> str:

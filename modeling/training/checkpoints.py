@@ -67,7 +67,7 @@ def write_checkpoint(folder: Path, step: int, contents: Contents) -> Checkpoint:
     take_away(temporary)
     temporary.mkdir(parents=True)
     for name, tensors in contents.tensors.items():
-        save_tensors(temporary / name, tensors)
+        write_tensors(temporary / name, tensors)
     for name, value in contents.values.items():
         write_json(temporary / name, value)
     for name, source in contents.files.items():
@@ -78,11 +78,6 @@ def write_checkpoint(folder: Path, step: int, contents: Contents) -> Checkpoint:
     temporary.rename(final)
     sync_folder(folder)
     return Checkpoint(final, step)
-
-
-def save_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
-    """Write safetensors, of tensors on any device."""
-    write_tensors(path, tensors)
 
 
 def load_tensors(path: Path, device: torch.device) -> dict[str, Tensor]:

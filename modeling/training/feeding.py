@@ -29,8 +29,8 @@ class Feed:
     def __init__(self, config: PretrainConfig, sources: Sources, world: World) -> None:
         self.config, self.sources, self.world = config, sources, world
         self._sets = [ExampleSet(path, "train") for path in sources.paths]
-        held_out = [ExampleSet(path, "held_out") for path in sources.paths]
-        self._held_out = [examples for examples in held_out if len(examples)]
+        of_all = [ExampleSet(path, "held_out") for path in sources.paths]
+        self._validation_sets = [examples for examples in of_all if len(examples)]
         self._pieces = PieceIds.of(sources.tokenizer)
         self.proposal = self._proposal()
         scope = config.heads.entity_scope
@@ -46,7 +46,7 @@ class Feed:
             rank=world.rank,
             world=world.size,
         )
-        self._own = self._evaluation(world) if self._held_out else None
+        self._own = self._evaluation(world) if self._validation_sets else None
         if self._own is None:
             log.warning(
                 "No held-out examples: nothing is evaluated. Make examples of two or more "
@@ -54,7 +54,7 @@ class Feed:
             )
 
     @property
-    def has_held_out(self) -> bool:
+    def has_validation(self) -> bool:
         """Whether there are held-out examples."""
         return self._own is not None
 
@@ -63,19 +63,19 @@ class Feed:
         is_cuda = self.world.device.type == "cuda"
         return self.batches.steps(first - 1, self.config.training.max_steps, pin=is_cuda)
 
-    def held_out(self) -> Iterable[Batch]:
+    def validation(self) -> Iterable[Batch]:
         """The held-out batches of this process."""
         return self._own or ()
 
-    def held_out_of_all(self) -> Iterable[Batch]:
+    def validation_of_all(self) -> Iterable[Batch]:
         """The held-out batches of all processes."""
-        return self._evaluation(World()) if self._held_out else ()
+        return self._evaluation(World()) if self._validation_sets else ()
 
     def check_pairs(self) -> None:
         """Warn where all held-out pairs have the same label, so that all are easy to predict."""
         if self.config.data.pairs == "none":
             return
-        of_pairs = [(b.targets or {}).get("pairs") for b in self.held_out_of_all()]
+        of_pairs = [(b.targets or {}).get("pairs") for b in self.validation_of_all()]
         labels = {label for each in of_pairs if each is not None for label in each.labels.tolist()}
         if len(labels) < 2:
             what = f"all have the label {labels.pop()}" if labels else "are none"
@@ -88,7 +88,7 @@ class Feed:
     def _evaluation(self, world: World) -> Evaluation:
         return Evaluation(
             self.config,
-            self._held_out,
+            self._validation_sets,
             self._pieces,
             scopes=self._scopes,
             rank=world.rank,

@@ -125,9 +125,9 @@ def _check_length(config: PretrainConfig) -> None:
         )
 
 
-def check_examples(config: PretrainConfig, sources: Sources, *, has_held_out: bool) -> None:
+def check_examples(config: PretrainConfig, sources: Sources, *, has_validation: bool) -> None:
     """Raise ``ConfigError`` for settings that need what the examples have not."""
-    if config.training.patience and not has_held_out:
+    if config.training.patience and not has_validation:
         raise ConfigError(
             f"training.patience={config.training.patience} waits for a better held-out loss, but "
             "no example is held out: make examples with documents_to_examples --held-out, or "

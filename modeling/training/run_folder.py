@@ -1,12 +1,12 @@
-"""The folder of a run: whose it is, and whether a command may go on in it.
+"""The folder of a run: whose it is, and whether a command may resume in it.
 
 settings.json           settings, examples, processes, versions
 metrics.jsonl           what was measured, a line each
 start.safetensors       the weights before the first step
 histograms.json         of the weights at the start and at the end
 tokenizer/              that of the examples
-checkpoints/step-…      to go on from; each is a model as final/ is, too
-best.safetensors        the weights with the lowest held-out loss, with training.patience
+checkpoints/step-…      to resume from; each is a model as final/ is, too
+best.safetensors        the weights with the lowest validation loss, with training.patience
 final/                  the trained model: config.json, model.safetensors, tokenizer, entities
 average/                the same with averaged weights, with optimizer.ema
 """
@@ -15,7 +15,6 @@ import fcntl
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -40,61 +39,16 @@ class OtherRunError(CorpusError):
     """A folder holds a run with other settings, examples or processes."""
 
 
-@dataclass(frozen=True, slots=True)
 class RunFolder:
     """Where the files of a run lie."""
 
-    path: Path
-
-    @property
-    def settings(self) -> Path:
-        """What the run is."""
-        return self.path / "settings.json"
-
-    @property
-    def metrics(self) -> Path:
-        """What was measured."""
-        return self.path / "metrics.jsonl"
-
-    @property
-    def start(self) -> Path:
-        """The weights before the first step."""
-        return self.path / "start.safetensors"
-
-    @property
-    def histograms(self) -> Path:
-        """Of the weights, at the start and at the end."""
-        return self.path / "histograms.json"
-
-    @property
-    def tensorboard(self) -> Path:
-        """The folder for TensorBoard."""
-        return self.path / "tensorboard"
-
-    @property
-    def checkpoints(self) -> Path:
-        """The folder of checkpoints."""
-        return self.path / "checkpoints"
-
-    @property
-    def best(self) -> Path:
-        """The weights that did best on held-out examples; kept where training may end early."""
-        return self.path / "best.safetensors"
-
-    @property
-    def tokenizer(self) -> Path:
-        """The folder of the examples' tokenizer."""
-        return self.path / "tokenizer"
-
-    @property
-    def average(self) -> Path:
-        """The folder of the trained model with averaged weights."""
-        return self.path / "average"
-
-    @property
-    def final(self) -> Path:
-        """The folder of the trained model."""
-        return self.path / "final"
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.settings, self.metrics = path / "settings.json", path / "metrics.jsonl"
+        self.start, self.best = path / "start.safetensors", path / "best.safetensors"
+        self.histograms, self.tensorboard = path / "histograms.json", path / "tensorboard"
+        self.checkpoints, self.tokenizer = path / "checkpoints", path / "tokenizer"
+        self.final, self.average = path / "final", path / "average"
 
     @contextmanager
     def hold(self) -> Iterator[None]:
@@ -121,7 +75,7 @@ class RunFolder:
                 raise OtherRunError(
                     f"{self.path}: holds a run with other settings:\n  "
                     + "\n  ".join(differing)
-                    + "\nChoose another --output, or go on all the same with --force."
+                    + "\nChoose another --output, or resume all the same with --force."
                 )
         write_json(self.settings, settings)
 
@@ -132,7 +86,7 @@ class RunFolder:
         except (OSError, ValueError, TypeError) as error:
             raise CorpusError(
                 f"{self.settings}: not readable ({error}), but there are checkpoints. Choose "
-                "another --output, or go on all the same with --force."
+                "another --output, or resume all the same with --force."
             ) from error
 
 

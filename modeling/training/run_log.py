@@ -1,4 +1,4 @@
-"""Where a run tells what was measured: ``metrics.jsonl``, TensorBoard, and the terminal."""
+"""Log what was measured: ``metrics.jsonl``, TensorBoard, and the terminal."""
 
 import json
 import logging
@@ -19,23 +19,23 @@ log = logging.getLogger(__name__)
 
 
 class Recorder:
-    """Tells lines everywhere."""
+    """Logs lines everywhere."""
 
     def __init__(
         self, folder: RunFolder, display: "Display", *, after: int, is_silent: bool = False
     ) -> None:
-        """Go on after a step (−1: from the beginning); ``is_silent``: another process tells."""
+        """Resume after a step (−1: from the beginning); ``is_silent``: another process logs."""
         self._display, self._is_silent = display, is_silent
         if is_silent:
             return
         self._file = MetricsFile(folder.metrics)
-        self._file.go_on(after)
+        self._file.resume(after)
         if after < 0:
             shutil.rmtree(folder.tensorboard, ignore_errors=True)
         self._board = Board(folder.tensorboard, after=after)
 
     def record(self, line: Line) -> None:
-        """Tell a line, which has at least ``kind`` and ``step``."""
+        """Log a line, which has at least ``kind`` and ``step``."""
         if not self._is_silent:
             self._file.write(line)
             self._board.write(line)
@@ -53,7 +53,7 @@ class MetricsFile:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def go_on(self, step: int) -> None:
+    def resume(self, step: int) -> None:
         """Remove the lines that will be written again: those after a step, and of the end.
 
         After step −1 is everything.
@@ -135,22 +135,21 @@ class Display:
 
     def show(self, line: Line) -> None:
         """Show a line of the metrics; the lines of training replace each other in a terminal."""
-        if self.is_silent:
-            return
         text = self._text(line)
         if self._is_terminal and line["kind"] == "train":
             columns = shutil.get_terminal_size().columns
-            self.stream.write(f"\r{text[: columns - 1]}\033[K")
+            self._write(f"\r{text[: columns - 1]}\033[K")
         else:
-            self.stream.write(f"\r{text}\033[K\n" if self._is_terminal else f"{text}\n")
-        self.stream.flush()
+            self.say(text)
 
     def say(self, text: str) -> None:
         """Show a sentence."""
-        if self.is_silent:
-            return
-        self.stream.write(f"\r{text}\033[K\n" if self._is_terminal else f"{text}\n")
-        self.stream.flush()
+        self._write(f"\r{text}\033[K\n" if self._is_terminal else f"{text}\n")
+
+    def _write(self, text: str) -> None:
+        if not self.is_silent:
+            self.stream.write(text)
+            self.stream.flush()
 
     def _text(self, line: Line) -> str:
         parts = [f"step {line['step']:,}/{self.max_steps:,}"]
@@ -169,7 +168,7 @@ class Display:
         if line.get("strict_f1") is not None:
             parts.append(f"strict F1 {line['strict_f1']:.4f}")
         if "lr" in line:
-            parts.append(f"rate {line['lr']:.2e}")
+            parts.append(f"lr {line['lr']:.2e}")
         if "pieces_per_second" in line:
             parts.append(f"{line['pieces_per_second']:,.0f} pieces/s")
             parts.append(f"{self._left(line['step'])} left")

@@ -1,9 +1,11 @@
 """A pre-training run from the first step, or from the last checkpoint, to the trained model."""
 
 import logging
+import math
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,24 +20,14 @@ from modeling.config import ConfigError, PretrainConfig
 from modeling.data.batch import Batch
 from modeling.models.costs import batch_flops, count_parameters
 from modeling.models.pretraining import CONFIG_FILE, PretrainingModel
-from modeling.training.checkpoints import (
-    Checkpoint,
-    Contents,
-    load_tensors,
-    load_weights,
-    newest,
-    prune,
-    save_tensors,
-    weights_of,
-    write_checkpoint,
-)
+from modeling.models.weights import write_tensors
+from modeling.training.checkpoints import Checkpoint, load_tensors, newest, weights_of
+from modeling.training.core import Core, appearing
 from modeling.training.feeding import Feed
 from modeling.training.jobs import Job, check_examples, check_job, settings_of, take_weights
 from modeling.training.loop import Conditions, DivergedError, Step, train
-from modeling.training.metrics import Clock, Line, peak_flops
+from modeling.training.metrics import Clock, Line, Window, peak_flops
 from modeling.training.optimizer import Optimizer
-from modeling.training.progress import Progress
-from modeling.training.publishing import publish
 from modeling.training.run_folder import RunFolder
 from modeling.training.run_log import Display, Recorder
 from modeling.training.schedules import build_schedule
@@ -50,7 +42,7 @@ log = logging.getLogger(__name__)
 def pretrain(
     job: Job, world: World, display: Display, *, termination: Termination | None = None
 ) -> Path:
-    """Train, or go on; returns the folder of the trained model.
+    """Train, or resume; returns the folder of the trained model.
 
     Raises ``CorpusError`` or ``ConfigError`` for what does not fit, ``DivergedError``, and, where
     ``termination`` asks for the end, ``Terminated``, after a checkpoint was written.
@@ -81,8 +73,36 @@ def pretrain(
         return session.run()
 
 
-class Session:
+@dataclass
+class Progress:
+    """Where a run stands, besides its weights."""
+
+    step: int = 0
+    """Steps that were made."""
+    best: float = math.inf
+    """Lowest validation loss."""
+    n_worse: int = 0
+    """Evaluations since then."""
+    transferred: list[str] = field(default_factory=list)
+    """Parameters that came from another model."""
+    window: Window = field(default_factory=Window)
+
+    def to_json(self) -> dict[str, Any]:
+        """For a checkpoint."""
+        best = None if math.isinf(self.best) else self.best
+        return vars(self) | {"best": best, "window": self.window.to_json()}
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> "Progress":
+        """The reverse of ``to_json``."""
+        best = math.inf if values["best"] is None else values["best"]
+        return cls(**values | {"best": best, "window": Window.from_json(values["window"])})
+
+
+class Session(Core):
     """One run in one process."""
+
+    model: PretrainingModel
 
     def __init__(
         self,
@@ -95,34 +115,29 @@ class Session:
         conditions: Conditions,
         display: Display,
     ) -> None:
-        training, world = config.training, conditions.world
-        self.config, self.sources, self.settings = config, sources, settings
-        self.folder, self.base, self.world, self.display = folder, base, world, display
-        self.conditions = conditions
+        super().__init__(folder, conditions, display)
+        self.config, self.sources, self.settings, self.base = config, sources, settings, base
         self.weights = config.heads.weights
         self.schedule = build_schedule(config)
-        self.feed = Feed(config, sources, world)
-        check_examples(config, sources, has_held_out=self.feed.has_held_out)
-        if world.device.type == "cuda":
-            torch.use_deterministic_algorithms(training.deterministic)
-        torch.manual_seed(training.seed)
+        self.feed = Feed(config, sources, self.world)
+        check_examples(config, sources, has_validation=self.feed.has_validation)
+        if self.world.device.type == "cuda":
+            torch.use_deterministic_algorithms(config.training.deterministic)
+        torch.manual_seed(config.training.seed)
         self.model = PretrainingModel.from_config(config)
-        self.progress = Progress()
-        self.clock = Clock()
-        self.peak = peak_flops(world.device, training.precision)
-        self.optimizer: Optimizer
+        self.progress, self.clock = Progress(), Clock()
+        self.peak = peak_flops(self.world.device, config.training.precision)
         self.distances: Distances
-        self.recorder: Recorder
 
     def run(self) -> Path:
-        """Begin or go on, and train to the end."""
+        """Begin or resume, and train to the end."""
         checkpoint = newest(self.folder.checkpoints) if self.world.is_first else None
         step = self.world.agree(-1 if checkpoint is None else checkpoint.step)
         if step < 0:
             self._begin()
         else:
             path = self.folder.checkpoints / f"step-{step:06d}"
-            self._go_on(checkpoint or Checkpoint(path, step))
+            self._resume(checkpoint or Checkpoint(path, step))
         if self.config.training.compile:
             self.model.compile(dynamic=True)
         try:
@@ -137,36 +152,34 @@ class Session:
         if self.base is not None:
             self.progress.transferred = take_weights(self.model, self.base, self.sources)
         self.model.to(self.world.device)
-        weights = {name: tensor.clone() for name, tensor in weights_of(self.model).items()}
+        weights = self.copy_weights()
         if self.world.is_first:
-            save_tensors(self.folder.start, weights)
+            write_tensors(self.folder.start, weights)
             sync_file(self.folder.start)
             made = histograms(weights, self.progress.transferred)
             write_json(self.folder.histograms, {"start": made})
             self.sources.tokenizer.save(self.folder.tokenizer)
         self._set_up(weights, after=-1)
         self._record("model", self._description())
-        if self.feed.has_held_out:
+        if self.feed.has_validation:
             if self.world.is_first:
-                baseline = unigram(self.feed.held_out_of_all(), self.feed.counts())
+                baseline = unigram(self.feed.validation_of_all(), self.feed.counts())
                 self._record("unigram", baseline.to_json())
                 self.feed.check_pairs()
             if self.base is not None:
-                batches = map(without_mentions, self.feed.held_out())
+                batches = map(without_mentions, self.feed.validation())
                 self._record("base", self._evaluate(batches).to_json())
         self._evaluate_and_note()
 
-    def _go_on(self, checkpoint: Checkpoint) -> None:
+    def _resume(self, checkpoint: Checkpoint) -> None:
         """Take everything from a checkpoint."""
         self.progress = Progress.from_json(checkpoint.values("progress.json"))
         self.model.to(self.world.device)
         start = load_tensors(self.folder.start, self.world.device) if self.world.is_first else {}
         self._set_up(start, after=self.progress.step)
-        load_weights(self.model, checkpoint.tensors("model.safetensors"))
-        self.optimizer.load_state(checkpoint.tensors("optimizer.safetensors"))
-        self.optimizer.load_average(checkpoint.tensors("ema.safetensors"))
+        self.resume(checkpoint)
         if self.world.is_first:
-            self.display.say(f"goes on after step {self.progress.step:,} ({checkpoint.path})")
+            self.display.say(f"resumes after step {self.progress.step:,} ({checkpoint.path})")
             then, now = checkpoint.values("settings.json")["versions"], self.settings["versions"]
             if then != now:
                 log.warning("%s there, %s here: last digits may differ.", then, now)
@@ -264,17 +277,17 @@ class Session:
 
     def _evaluate_and_note(self) -> None:
         """Evaluate on held-out examples, and see whether it went better than ever."""
-        if not self.feed.has_held_out:
+        if not self.feed.has_validation:
             return
         self._read()
         self.clock.stop()
-        evaluation = self._evaluate(self.feed.held_out())
+        evaluation = self._evaluate(self.feed.validation())
         self._record("evaluation", evaluation.to_json())
         loss, progress = evaluation.weighted(self.weights), self.progress
         if loss < progress.best:
             progress.best, progress.n_worse = loss, 0
             if self.config.training.patience and self.world.is_first:
-                self._save_best()
+                self.keep_best()
         else:
             progress.n_worse += 1
         self.clock.go()
@@ -300,25 +313,19 @@ class Session:
         self._read()
         self.clock.stop()
         if self.world.is_first:
-            training, optimizer = self.config.training, self.optimizer
-            tensors = {
-                "model.safetensors": weights_of(self.model),
-                "optimizer.safetensors": optimizer.state(),
+            values = {
+                "progress.json": self.progress.to_json(),
+                "settings.json": self.settings,
+                "optimizer.json": self.optimizer.settings(),
+                CONFIG_FILE: self.config.to_json(),
             }
-            if optimizer.average is not None:
-                tensors["ema.safetensors"] = optimizer.average
-            contents = Contents(
-                tensors=tensors,
-                values={
-                    "progress.json": self.progress.to_json(),
-                    "settings.json": self.settings,
-                    "optimizer.json": optimizer.settings(),
-                    CONFIG_FILE: self.config.to_json(),
-                },
+            self.save_checkpoint(
+                self.progress.step,
+                values,
+                keep=self.config.training.keep,
+                keep_every=self.config.training.keep_every,
                 files=self._belongings(),
             )
-            write_checkpoint(self.folder.checkpoints, self.progress.step, contents)
-            prune(self.folder.checkpoints, keep=training.keep, keep_every=training.keep_every)
         self.clock.go()
 
     def _belongings(self) -> dict[str, Path]:
@@ -328,15 +335,8 @@ class Session:
             files[ENTITIES] = self.sources.entities_file
         return files
 
-    def _save_best(self) -> None:
-        """Keep the weights that did best on held-out examples."""
-        temporary = self.folder.best.with_name(".best.partial")
-        save_tensors(temporary, weights_of(self.model))
-        sync_file(temporary)
-        temporary.rename(self.folder.best)
-
     def _record(self, kind: str, values: Line) -> None:
-        self.recorder.record({"kind": kind, "step": self.progress.step} | values)
+        self.record(kind, values, step=self.progress.step)
 
     def _description(self) -> Line:
         """How large the model is, and what a piece costs."""
@@ -357,18 +357,16 @@ class Session:
         if final.is_dir():
             self.display.say(f"is finished: {final}")
             return final
-        weights = {name: tensor.clone() for name, tensor in weights_of(self.model).items()}
-        if self.optimizer.average is not None:
-            load_weights(self.model, weights | self.optimizer.average)
-            if self.feed.has_held_out:
-                self._record("average", self._evaluate(self.feed.held_out()).to_json())
-            self._publish(self.folder.average)
+        with self.averaged() as is_averaged:
+            if is_averaged:
+                if self.feed.has_validation:
+                    self._record("average", self._evaluate(self.feed.validation()).to_json())
+                self._publish(self.folder.average)
         if self.config.training.patience and self.folder.best.exists():
-            weights = load_tensors(self.folder.best, self.world.device)
-        load_weights(self.model, weights)
+            self.take_best()
         if self.world.is_first:
             start = read_json(self.folder.histograms)["start"]
-            end = histograms(weights, self.progress.transferred)
+            end = histograms(weights_of(self.model), self.progress.transferred)
             write_json(self.folder.histograms, {"start": start, "end": end})
         self._publish(final)
         return final
@@ -377,3 +375,18 @@ class Session:
         if self.world.is_first:
             publish(self.model, folder, sources=self.sources, settings=self.settings)
             self.display.say(f"made {folder}")
+
+
+def publish(
+    model: PretrainingModel, folder: Path, *, sources: Sources, settings: Mapping[str, Any]
+) -> None:
+    """Write weights, settings, tokenizer and entities; the folder appears when it is whole.
+
+    Besides it has ``run.json``: recipe, examples, versions.
+    """
+    with appearing(folder) as temporary:
+        model.save(temporary)
+        sources.tokenizer.save(temporary)
+        write_json(temporary / "run.json", settings)
+        if sources.entities_file is not None:
+            shutil.copyfile(sources.entities_file, temporary / ENTITIES)

@@ -275,7 +275,7 @@ def test_forced_a_run_begins_anew_where_it_is_another_one(tmp_path, ner, bases, 
     small = ["training.train_size=20"]
     finetune(run, ner, bases / "plain", epochs=1, settings=small)
     assert finetune(run, ner, bases / "plain", "cse_small", epochs=1, settings=small) == 1
-    assert "begin anew with --force" in capsys.readouterr().err
+    assert "begin again with --force" in capsys.readouterr().err
     (run / "seed-1" / "settings.json").write_text("{")
 
     from modeling.finetune.__main__ import main

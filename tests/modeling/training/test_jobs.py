@@ -13,9 +13,8 @@ from modeling.models.pretraining import PretrainingModel
 from modeling.models.weights import WeightsError
 from modeling.recipes import change, recipe
 from modeling.training.jobs import Job, take_weights
-from modeling.training.publishing import publish
 from modeling.training.run_log import Display
-from modeling.training.session import pretrain
+from modeling.training.session import pretrain, publish
 from modeling.training.sources import complete, open_sources
 from modeling.training.world import World
 

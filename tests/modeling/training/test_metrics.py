@@ -99,7 +99,7 @@ def test_going_on_removes_later_lines_and_a_cut_one(tmp_path):
     with file.path.open("a") as stream:
         stream.write('{"kind": "tra')
 
-    file.go_on(2)
+    file.resume(2)
 
     assert [line["step"] for line in read_metrics(file.path)] == [1, 2]
 
@@ -144,7 +144,7 @@ def test_in_a_terminal_lines_of_training_replace_each_other():
     display.show(LINE)
 
     seen = [text.removesuffix("\033[K") for text in stream.getvalue().split("\r")]
-    assert seen[1:3] == [f"step {n}/1,000 · pieces 2.000 · rate 1.00e-03" for n in (10, 20)]
+    assert seen[1:3] == [f"step {n}/1,000 · pieces 2.000 · lr 1.00e-03" for n in (10, 20)]
     assert seen[3].endswith("pieces top-1 25.0%\033[K\n")
 
 

@@ -5,10 +5,13 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from corpora.datasets.shards import sha256_of, write_json
+from corpora.errors import CorpusError
 from modeling.data.examples import ExampleSet
 from modeling.export.__main__ import main as export
 from modeling.models.costs import batch_flops, flops_per_piece
 from modeling.models.pretraining import PretrainingModel
+from modeling.models.weights import write_tensors
 from modeling.recipes import change, recipe
 from modeling.training import session
 from modeling.training.feeding import Feed
@@ -361,3 +364,19 @@ def test_what_a_run_costs_is_told(run, examples, monkeypatch):
     )
     per_piece = sum(expected) / sum(line["pieces_per_second"] * line["seconds"] for line in lines)
     assert model["flops_per_piece"] == pytest.approx(per_piece, rel=0.1)
+
+
+@pytest.mark.parametrize("name", ["model", "optimizer"])
+def test_a_checkpoint_with_numbers_that_are_not_finite_is_not_resumed(run, tmp_path, name):
+    with pytest.raises(Stopped):
+        run(stop_at=7)
+    path = tmp_path / "run" / "checkpoints" / "step-000005"
+    tensors = load_file(path / f"{name}.safetensors")
+    next(tensor for tensor in tensors.values() if tensor.ndim).view(-1)[0] = float("nan")
+    write_tensors(path / f"{name}.safetensors", tensors)
+    manifest = json.loads((path / "checkpoint.json").read_text())
+    manifest["files"][f"{name}.safetensors"] = sha256_of(path / f"{name}.safetensors")
+    write_json(path / "checkpoint.json", manifest)
+
+    with pytest.raises(CorpusError, match=r"step-000005: .* not finite"):
+        run()

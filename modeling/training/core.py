@@ -1,0 +1,122 @@
+"""What pre-training and fine-tuning share: weights kept, resumed, averaged, published."""
+
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor, nn
+
+from corpora.errors import CorpusError
+from corpora.runs.build import sync_file, sync_folder
+from corpora.system.files import take_away
+from modeling.models.weights import write_tensors
+from modeling.training.checkpoints import (
+    Checkpoint,
+    Contents,
+    load_tensors,
+    load_weights,
+    prune,
+    weights_of,
+    write_checkpoint,
+)
+from modeling.training.loop import Conditions
+from modeling.training.metrics import Line
+from modeling.training.optimizer import Optimizer
+from modeling.training.run_folder import RunFolder
+from modeling.training.run_log import Display, Recorder
+
+
+class Core:
+    """A model that is trained in a folder, in one process."""
+
+    model: nn.Module
+    optimizer: Optimizer
+    recorder: Recorder
+    step: int
+
+    def __init__(self, folder: RunFolder, conditions: Conditions, display: Display) -> None:
+        self.folder, self.conditions, self.display = folder, conditions, display
+        self.world = conditions.world
+
+    def record(self, kind: str, values: Line, *, step: int) -> None:
+        """Log what was measured after a step."""
+        self.recorder.record({"kind": kind, "step": step} | values)
+
+    def resume(self, checkpoint: Checkpoint) -> None:
+        """Take weights and the optimizer's state; ``CorpusError`` for numbers that are none."""
+        weights = checkpoint.tensors("model.safetensors")
+        state = checkpoint.tensors("optimizer.safetensors")
+        average = checkpoint.tensors("ema.safetensors")
+        steps = {name for name in state if name.endswith(".step")}  # may be infinite on purpose
+        for name, tensor in [*weights.items(), *state.items(), *average.items()]:
+            if name not in steps and not tensor.isfinite().all():
+                raise CorpusError(
+                    f"{checkpoint.path}: {name} holds numbers that are not finite: training has "
+                    "diverged before it was written. Remove this checkpoint, to resume from the "
+                    "one before; or begin again with a lower optimizer.lr, or optimizer.clip."
+                )
+        load_weights(self.model, weights)
+        self.optimizer.load_state(state)
+        self.optimizer.load_average(average)
+
+    def save_checkpoint(
+        self,
+        step: int,
+        values: Mapping[str, Any],
+        *,
+        keep: int,
+        keep_every: int = 0,
+        files: Mapping[str, Path] | None = None,
+    ) -> None:
+        """Write a checkpoint to resume from, and remove old ones."""
+        tensors: dict[str, Mapping[str, Tensor]] = {
+            "model.safetensors": weights_of(self.model),
+            "optimizer.safetensors": self.optimizer.state(),
+        }
+        if self.optimizer.average is not None:
+            tensors["ema.safetensors"] = self.optimizer.average
+        write_checkpoint(self.folder.checkpoints, step, Contents(tensors, values, files or {}))
+        prune(self.folder.checkpoints, keep=keep, keep_every=keep_every)
+
+    def copy_weights(self) -> dict[str, Tensor]:
+        """Copy the weights as they are now."""
+        return {name: tensor.clone() for name, tensor in weights_of(self.model).items()}
+
+    def keep_best(self) -> None:
+        """Keep the weights as they are now as the best."""
+        temporary = self.folder.best.with_name(".best.partial")
+        write_tensors(temporary, weights_of(self.model))
+        sync_file(temporary)
+        temporary.rename(self.folder.best)
+
+    def take_best(self) -> None:
+        """Take the weights that were kept as the best."""
+        load_weights(self.model, load_tensors(self.folder.best, self.world.device))
+
+    @contextmanager
+    def averaged(self) -> Iterator[bool]:
+        """Have the averaged weights inside, where there are some."""
+        if self.optimizer.average is None:
+            yield False
+            return
+        own = self.copy_weights()
+        load_weights(self.model, own | self.optimizer.average)
+        yield True
+        load_weights(self.model, own)
+
+
+@contextmanager
+def appearing(folder: Path) -> Iterator[Path]:
+    """Give a folder to fill; it has its name, in place of an older one, when all is on the disk."""
+    temporary = folder.with_name(f".{folder.name}.partial")
+    take_away(temporary)
+    yield temporary
+    for path in temporary.rglob("*"):
+        if path.is_file():
+            sync_file(path)
+    sync_folder(temporary)
+    shutil.rmtree(folder, ignore_errors=True)
+    temporary.rename(folder)
+    sync_folder(folder.parent)
