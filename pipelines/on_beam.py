@@ -19,7 +19,12 @@ _A_YEAR = 365 * 24 * 3600  # Beam's own service reports on a job no longer than 
 
 
 def run_jobs(jobs: Sequence[Job], options: CommonOptions, run: Run) -> None:
-    """Do graphs, each after the one before; units travel as a file, whatever their number."""
+    """Do graphs, each after the one before."""
+    _finish(make_job(jobs, options, run))
+
+
+def make_job(jobs: Sequence[Job], options: CommonOptions, run: Run) -> Any:
+    """Make the pipeline of graphs; units travel as a file, whatever their number."""
     folder = Path(run.folder) / "carried"
     p = make_pipeline(beam_options(options.beam), folder=folder)
     before = p | "Begin" >> beam.Create([0])
@@ -27,7 +32,7 @@ def run_jobs(jobs: Sequence[Job], options: CommonOptions, run: Run) -> None:
         listed = ListUnits(units=units, path=folder / f"units-{number}.jsonl", after=before)
         phase = _Apply(graph, options, run)
         before = p | f"Units {number}" >> listed | f"Phase {number}" >> phase
-    _finish(p)
+    return p
 
 
 class _Apply(beam.PTransform):
