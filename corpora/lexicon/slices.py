@@ -31,7 +31,7 @@ COLUMNS = {
 """Of documents, by what the symbols are."""
 
 
-def texts_of(batch: pa.RecordBatch, *, per: str) -> list[Text]:
+def _texts_of(batch: pa.RecordBatch, *, per: str) -> list[Text]:
     """What is read of a batch of documents; those of one ``per`` are counted together."""
     names = batch.column("id" if per == "document" else "group").to_pylist()
     scopes = [""] * len(names) if per == "all" else names
@@ -48,16 +48,16 @@ def texts_of(batch: pa.RecordBatch, *, per: str) -> list[Text]:
 class SliceCounter:
     """Counts the symbols of a slice of the documents, and how many strings there are."""
 
-    def __init__(self, kind: Kind, *, longest: int) -> None:
-        self._kind, self._longest = kind, longest
+    def __init__(self, kind: Kind, *, per: str, longest: int) -> None:
+        self._kind, self._per, self._longest = kind, per, longest
         self._symbols: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self._totals: Counter[tuple[str, int]] = Counter()
         self.counters: Counter[str] = Counter()
 
-    def add(self, texts: Sequence[Text]) -> pa.RecordBatch:
-        """Count some texts too; their stream."""
-        make = character_stream if self._kind == "characters" else word_stream
-        stream = make(texts)
+    def add(self, documents: pa.RecordBatch) -> pa.RecordBatch:
+        """Count some documents, too; returns their stream."""
+        texts = _texts_of(documents, per=self._per)
+        stream = character_stream(texts) if self._kind == "characters" else word_stream(texts)
         batch = _stream_batch(stream)  # nothing is counted before all that may raise is done
         self._totals.update((text.scope, 0) for text in texts)
         begin = 0

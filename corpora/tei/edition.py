@@ -4,7 +4,7 @@ See ``editions/tei.toml`` for every key with its default, and ``docs/editions.md
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from importlib.resources import files
@@ -32,63 +32,43 @@ class Role(Enum):
     WORD = "word"
 
 
-class Patterns:
-    """A list of patterns, quick to ask."""
-
-    def __init__(self, patterns: Iterable[Pattern] = ()) -> None:
-        self.patterns = tuple(patterns)
-        self._plain = {p.last.name for p in self.patterns if p.is_plain}  # the name decides
-        self._by_name: dict[str, list[Pattern]] = {}
-        for pattern in self.patterns:
-            self._by_name.setdefault(pattern.last.name, []).append(pattern)
-
-    def may_match(self, name: str) -> bool:
-        """Whether one of them could fit an element of that name."""
-        return name in self._by_name or "*" in self._by_name
-
-    def for_name(self, name: str) -> "Patterns":
-        """Those that could fit an element of that name."""
-        return Patterns(p for p in self.patterns if p.last.name in (name, "*"))
-
-    def match(self, node: Node, ancestors: Sequence[Node]) -> bool:
-        """Whether one of them fits."""
-        if node.name in self._plain or "*" in self._plain:
-            return True
-        for name in (node.name, "*"):
-            for pattern in self._by_name.get(name, ()):
-                if pattern.matches(node, ancestors):
-                    return True
-        return False
+Patterns = tuple[Pattern, ...]
 
 
-class _Meaning(NamedTuple):
-    role: Role | None
-    label: str | None
-    is_name: bool
+class Meaning(NamedTuple):
+    """What an element means."""
+
+    role: Role | None = None
+    """What it does to the text; None: nothing."""
+    label: str | None = None
+    is_name: bool = False
+    """Whether it names something, with a label or without."""
+    is_asked_for: bool = False
+    """Whether some label asks for elements of its name: one that fits none is counted."""
 
 
-class _Candidates:
+class _Rules:
     """The patterns that elements of one name could fit, and what was found for those met."""
 
-    def __init__(
-        self,
-        roles: Sequence[tuple[Role, Patterns]],
-        labels: Sequence[tuple[str | None, Patterns]],
-    ) -> None:
-        self._roles, self._labels = roles, labels
-        every = [pattern for _, some in (*roles, *labels) for pattern in some.patterns]
-        self._look_above = any(pattern.before for pattern in every)
-        self._attributes = sorted(
-            {p.attribute for pattern in every for p in pattern.last.predicates}
-        )
-        self._known: dict[tuple[str | None, ...], _Meaning] = {}
+    def __init__(self, edition: "Edition", name: str) -> None:
+        def own(patterns: Patterns) -> Patterns:
+            return tuple(p for p in patterns if p.last.name in (name, "*"))
 
-    def meaning(self, element: Node, ancestors: Sequence[Node]) -> _Meaning:
-        """What the element means; looked up where its name and attributes decide."""
+        labels = [*edition.labels.items(), (None, edition.unlabelled)]
+        self._roles = [(role, own(edition.roles.get(role, ()))) for role in Role]
+        self._labels = [(label, own(patterns)) for label, patterns in labels]
+        labelled = [p for patterns in edition.labels.values() for p in patterns]
+        self._is_asked_for = any(pattern.last.name == name for pattern in labelled)
+        every = [p for _, patterns in (*self._roles, *self._labels) for p in patterns]
+        self._look_above = any(pattern.before for pattern in every)
+        self._attributes = {p.attribute for pattern in every for p in pattern.last.predicates}
+        self._known: dict[tuple[str | None, ...], Meaning] = {}
+
+    def meaning(self, element: Node, ancestors: Sequence[Node]) -> Meaning:
+        """Find what an element means; looked up where its name and attributes decide."""
         if self._look_above:
             return self._find(element, ancestors)
-        get = element.attributes.get
-        values = tuple([get(name) for name in self._attributes])
+        values = tuple(map(element.attributes.get, self._attributes))
         meaning = self._known.get(values)
         if meaning is None:
             meaning = self._find(element, ancestors)
@@ -96,13 +76,13 @@ class _Candidates:
                 self._known[values] = meaning
         return meaning
 
-    def _find(self, element: Node, ancestors: Sequence[Node]) -> _Meaning:
-        fits = (role for role, patterns in self._roles if patterns.match(element, ancestors))
-        role = next(fits, None)
-        for label, patterns in self._labels:
-            if patterns.match(element, ancestors):
-                return _Meaning(role, label, is_name=True)
-        return _Meaning(role, None, is_name=False)
+    def _find(self, element: Node, ancestors: Sequence[Node]) -> Meaning:
+        def fits(patterns: Patterns) -> bool:
+            return any(pattern.matches(element, ancestors) for pattern in patterns)
+
+        role = next((role for role, patterns in self._roles if fits(patterns)), None)
+        labels = [label for label, patterns in self._labels if fits(patterns)]
+        return Meaning(role, next(iter(labels), None), bool(labels), self._is_asked_for)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,23 +96,14 @@ class Edition:
     """Children of ``TEI`` that hold the text."""
     labels: Mapping[str, Patterns] = field(default_factory=dict)
     """Label to the elements that have it; the first that fits decides."""
-    unlabelled: Patterns = field(default_factory=Patterns)
+    unlabelled: Patterns = ()
     """Elements that name something without a class: mentions without a label."""
-    asked_for: frozenset[str] = frozenset()
-    """Names of elements that some label asks for: one that fits none is counted."""
-    leave_out: Patterns = field(default_factory=Patterns)
-    parts: Patterns = field(default_factory=Patterns)
-    """Elements that become parts of their own at the end of the document."""
-    choose: Mapping[str, tuple[Pattern, ...]] = field(default_factory=dict)
+    roles: Mapping[Role, Patterns] = field(default_factory=dict)
+    """What elements do to the text."""
+    choose: Mapping[str, Patterns] = field(default_factory=dict)
     """Element to those of its children that are read, the best first."""
     characters: tuple[tuple[Pattern, str], ...] = ()
     """Empty elements that stand for characters."""
-    word: Patterns = field(default_factory=Patterns)
-    """Empty elements that stand for white space, unless ``@break='no'``."""
-    join: Patterns = field(default_factory=Patterns)
-    """Elements after which the word goes on: a hyphen at a line end, a break inside a word."""
-    line: Patterns = field(default_factory=Patterns)
-    paragraph: Patterns = field(default_factory=Patterns)
     line_end_hyphens: str | None = None
     """``keep`` or ``remove`` those that no markup explains; None: as is usual in the language."""
     entity: tuple[str, ...] = ("key", "ref")
@@ -142,32 +113,13 @@ class Edition:
     write: Mapping[str, Template] = field(default_factory=dict)
     """Label to the element that a predicted name becomes, where the edition says so."""
 
-    _candidates: dict[str, "_Candidates"] = field(default_factory=dict, compare=False, repr=False)
+    _rules: dict[str, _Rules] = field(default_factory=dict, compare=False, repr=False)
 
-    def role(self, element: Node, ancestors: Sequence[Node]) -> Role | None:
-        """What an element does to the text; None where it does nothing."""
-        return self._candidates_for(element.name).meaning(element, ancestors).role
-
-    def label(self, element: Node, ancestors: Sequence[Node]) -> tuple[str | None, bool]:
-        """The label of an element, and whether it is a name at all."""
-        meaning = self._candidates_for(element.name).meaning(element, ancestors)
-        return meaning.label, meaning.is_name
-
-    def _candidates_for(self, name: str) -> "_Candidates":
-        """The patterns that an element of this name could fit; remembered, there are few names."""
-        if (found := self._candidates.get(name)) is None:
-            labels = [*self.labels.items(), (None, self.unlabelled)]
-            roles = [(role, getattr(self, role.value)) for role in Role]
-            found = self._candidates[name] = _Candidates(
-                [(role, some.for_name(name)) for role, some in roles if some.may_match(name)],
-                [(label, some.for_name(name)) for label, some in labels if some.may_match(name)],
-            )
-        return found
-
-    @property
-    def signs(self) -> list[str]:
-        """The characters that empty elements stand for."""
-        return [sign for _, sign in self.characters]
+    def meaning(self, element: Node, ancestors: Sequence[Node]) -> Meaning:
+        """Find what an element means; the rules for its name are remembered, there are few."""
+        if (rules := self._rules.get(element.name)) is None:
+            rules = self._rules[element.name] = _Rules(self, element.name)
+        return rules.meaning(element, ancestors)
 
 
 # What a file may hold: a string, a list of strings, or a table of these ("*": any key).
@@ -314,21 +266,17 @@ def _extend_list(parent: list[str], child: list[str], *, source: _Source) -> lis
 
 
 def _build(tables: Mapping[str, Any], source: _Source, *, default_name: str) -> Edition:
-    text, breaks = tables.get("text", {}), tables.get("breaks", {})
-    entities = tables.get("entities", {})
-    lists = {**text, **breaks}
-    compiled = {role.value: Patterns(_compile(lists.get(role.value, []), source)) for role in Role}
-    labels = {label: Patterns(_compile(items, source)) for label, items in tables["labels"].items()}
-    names = {pattern.last.name for some in labels.values() for pattern in some.patterns}
+    breaks, entities = tables.get("breaks", {}), tables.get("entities", {})
+    lists = {**tables.get("text", {}), **breaks}
     edition = Edition(
         name=tables.get("name", default_name),
         lang=tables.get("lang"),
         content=tuple(name.lower() for name in tables.get("content", ["text"])),
-        labels=labels,
-        unlabelled=Patterns(_compile(tables.get("unlabelled", []), source)),
-        asked_for=frozenset(names - {"*"}),
+        labels={label: _compile(items, source) for label, items in tables["labels"].items()},
+        unlabelled=_compile(tables.get("unlabelled", []), source),
+        roles={role: _compile(lists.get(role.value, []), source) for role in Role},
         choose={
-            _plain_name(name, source): tuple(_compile(items, source))
+            _plain_name(name, source): _compile(items, source)
             for name, items in tables.get("choose", {}).items()
         },
         characters=tuple(
@@ -338,16 +286,10 @@ def _build(tables: Mapping[str, Any], source: _Source, *, default_name: str) -> 
         line_end_hyphens=breaks.get("line_end_hyphens"),
         entity=tuple(entities.get("attributes", ())),
         spaces=entities.get("spaces", {}),
-        leave_out=compiled["leave_out"],
-        parts=compiled["parts"],
-        word=compiled["word"],
-        join=compiled["join"],
-        line=compiled["line"],
-        paragraph=compiled["paragraph"],
-        write=_templates(tables.get("write", {}), source),
+        write={label: _template(text, source) for label, text in tables.get("write", {}).items()},
     )
     for label, template in edition.write.items():
-        read, _ = edition.label(Element(template.name, dict(template.attributes), 0), ())
+        read = edition.meaning(Element.of(template), ()).label
         if read != label:
             raise source.error(
                 label, f"[write] {label}: the element is read as {read or 'no name'}"
@@ -355,33 +297,28 @@ def _build(tables: Mapping[str, Any], source: _Source, *, default_name: str) -> 
     return edition
 
 
-def _templates(items: Mapping[str, str], source: _Source) -> dict[str, Template]:
-    """The elements that names become; each must say exactly what to write."""
-    templates = {}
-    for label, text in items.items():
-        [pattern] = _compile([text], source)
-        template = template_of(text)
-        if template is None:
-            example = "write rs or rs[@type='person']"
-            raise source.error(
-                text, f"[write] {pattern.text!r} does not say what to write; {example}"
-            )
-        templates[label] = template
-    return templates
+def _template(text: str, source: _Source) -> Template:
+    """Read the element that names become; it must say exactly what to write."""
+    _compile([text], source)
+    template = template_of(text)
+    if template is None:
+        example = "write rs or rs[@type='person']"
+        raise source.error(text, f"[write] {text!r} does not say what to write; {example}")
+    return template
 
 
 def _plain_name(name: str, source: _Source) -> str:
-    """The name of an element, without conditions."""
+    """Return the name of an element, without conditions."""
     if not re.fullmatch(r"[^\W\d][\w.-]*", name):
         raise source.error(name, f"[choose] {name!r} must be the name of an element alone")
     return name.lower()
 
 
-def _compile(items: list[str], source: _Source) -> list[Pattern]:
+def _compile(items: Sequence[str], source: _Source) -> Patterns:
     patterns = []
     for item in items:
         try:
             patterns.append(parse_pattern(item))
         except UsageError as error:
             raise source.error(item, str(error)) from None
-    return patterns
+    return tuple(patterns)

@@ -14,11 +14,10 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from corpora.document import Span
-from corpora.tei.edition import Edition, Role
+from corpora.tei.edition import Edition, Meaning, Role
 from corpora.tei.layout import XML_SPACE
 from corpora.tei.places import Place, Places
 from corpora.tei.source import Node, Source
-from corpora.tei.xml import Element
 
 
 class _Content(NamedTuple):
@@ -60,7 +59,7 @@ class Fragmenter:
     def __init__(self, source: Source, places: Places, edition: Edition) -> None:
         self.source, self.places, self.edition = source, places, edition
         self._node_starts = [node.start for node in source.nodes]
-        self._roles: dict[int, Role | None] = {}
+        self._meanings: dict[int, Meaning] = {}
 
     def fragments(self, span: Span, text: str) -> list[Fragment]:
         """The fragments of a name in the order of the text; raises ``Unplaceable``."""
@@ -216,25 +215,24 @@ class Fragmenter:
         return self._role(node) in {Role.PARAGRAPH, Role.LINE} or node.name in _content().blocks
 
     def _is_name(self, node: Node) -> bool:
-        return node.element is not None and self.edition.label(node.element, _above(node))[1]
+        return self._meaning(node).is_name
 
     def _role(self, node: Node) -> Role | None:
+        return self._meaning(node).role
+
+    def _meaning(self, node: Node) -> Meaning:
         if node.element is None:
-            return None
-        if node.number not in self._roles:
-            self._roles[node.number] = self.edition.role(node.element, _above(node))
-        return self._roles[node.number]
+            return Meaning()
+        if node.number not in self._meanings:
+            above = [n.element for n in node.chain() if n.element and n is not node]
+            self._meanings[node.number] = self.edition.meaning(node.element, above[::-1])
+        return self._meanings[node.number]
 
 
 def _allows_names(node: Node) -> bool:
     return not (
         node.element is None or node.name.startswith("{") or node.name in _content().no_name_in
     )
-
-
-def _above(node: Node) -> list[Element]:
-    """The elements around a node, the root first."""
-    return [n.element for n in node.chain() if n.element and n is not node][::-1]
 
 
 def _below(node: Node | None, around: Node) -> Iterator[Node]:

@@ -171,7 +171,7 @@ class _Reader:
         return []
 
     def _element(self, element: Element) -> None:
-        match self.edition.role(element, self.ancestors):
+        match self.edition.meaning(element, self.ancestors).role:
             case None:
                 self._inside(element)
                 if element.name == _INCLUDE:
@@ -206,10 +206,10 @@ class _Reader:
         preserve = self.preserve
         if space := element.attributes.get("xml:space"):
             self.preserve = space == "preserve"
-        label, is_name = self.edition.label(element, self.ancestors)
-        if not is_name and element.name in self.edition.asked_for:
+        meaning = self.edition.meaning(element, self.ancestors)
+        if meaning.is_asked_for and not meaning.is_name:
             self.counters[f"without a label: {_tag(element)}"] += 1
-        place = self.layout.open_name() if is_name else None
+        place = self.layout.open_name() if meaning.is_name else None
         if element.children:
             self._children(element)
         elif character := self._character(element):
@@ -217,7 +217,7 @@ class _Reader:
             self.counters["characters written for empty elements"] += len(character)
         if place is not None:
             self.layout.close_name(place)
-            self.names.append(_Name(element, label, place, self.part))
+            self.names.append(_Name(element, meaning.label, place, self.part))
         self.preserve = preserve
 
     def _character(self, element: Element) -> str:

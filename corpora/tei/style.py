@@ -41,9 +41,9 @@ def template(edition: Edition, label: str) -> Template:
             f"edition {edition.name}: has no label {label!r}, only {known}. "
             "Add it to [labels], or predict with a model that was trained on this edition."
         )
-    for pattern in edition.labels[label].patterns:
+    for pattern in edition.labels[label]:
         found = template_of(pattern.text)
-        if found and edition.label(Element(found.name, dict(found.attributes), 0), ())[0] == label:
+        if found and edition.meaning(Element.of(found), ()).label == label:
             return found
     raise UsageError(
         f"edition {edition.name}: no pattern of the label {label!r} says which element to write. "

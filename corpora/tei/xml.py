@@ -11,6 +11,7 @@ from functools import lru_cache
 from xml.parsers import expat
 
 from corpora.errors import CorpusError
+from corpora.tei.patterns import Template
 
 MAX_DEPTH = 200
 MAX_EXPANSION = 1 << 20
@@ -37,6 +38,11 @@ class Element:
         self.byte = byte
         """Where its start tag begins in the file."""
         self.children: list[Element | str] = []
+
+    @classmethod
+    def of(cls, template: Template) -> "Element":
+        """Make an element that is in no file."""
+        return cls(template.name, dict(template.attributes), 0)
 
     def find(self, name: str) -> "Element | None":
         """The first element of that name (in lower case) among its descendants."""

@@ -20,7 +20,6 @@ from corpora.lexicon.slices import (
     StringCounter,
     WindowDealer,
     read_windows,
-    texts_of,
 )
 from corpora.lexicon.streams import Kind
 from corpora.lexicon.tables import (
@@ -34,7 +33,7 @@ from corpora.runs.plan import InputFile, Unit
 from corpora.runs.record_errors import read_rows
 from corpora.runs.work_directory import WorkDirectory
 from pipelines.outcomes import Counts, Rows, Yield
-from pipelines.transforms.elements import Merge, PerUnit, ReadUnits, Work
+from pipelines.transforms.elements import Merge, PerUnit, ReadUnits
 
 
 @dataclass(kw_only=True, eq=False)
@@ -55,33 +54,25 @@ class CountSymbols(PerUnit[pa.RecordBatch, Yield]):
     """How often a candidate must occur."""
     takes = pa.RecordBatch
 
-    def begin(self, unit: Unit) -> Work[pa.RecordBatch, Yield]:  # noqa: ARG002 - all are alike
+    def start(self, unit: Unit) -> None:  # noqa: ARG002 - all are alike
         """Begin a slice."""
-        return _CountSymbols(self, SliceCounter(self.symbols, longest=self.max_length))
-
-
-@dataclass(frozen=True, slots=True)
-class _CountSymbols:
-    step: CountSymbols
-    counter: SliceCounter
+        self._counter = SliceCounter(self.symbols, per=self.per, longest=self.max_length)
 
     def process(self, documents: pa.RecordBatch) -> Iterator[Yield]:
-        for rows, stream in read_rows(documents, self._add):
+        """Count some documents, too."""
+        for rows, stream in read_rows(documents, self._counter.add):
             if isinstance(stream, Rejected):
                 yield stream
             else:
                 yield Rows("streams", stream)
                 yield Counts(read=rows.num_rows, written=rows.num_rows)
 
-    def _add(self, documents: pa.RecordBatch) -> pa.RecordBatch:
-        return self.counter.add(texts_of(documents, per=self.step.per))
-
     def finish(self) -> Iterator[Yield]:
-        is_whole = self.step.per == "document"  # no other slice has more of its scopes
-        min_count = self.step.min_count if is_whole else 1
-        yield Rows("symbols", self.counter.symbols(min_count=min_count))
-        yield Rows("totals", self.counter.totals())
-        yield Counts(self.counter.counters)
+        """Give the counts."""
+        is_whole = self.per == "document"  # no other slice has more of its scopes
+        yield Rows("symbols", self._counter.symbols(min_count=self.min_count if is_whole else 1))
+        yield Rows("totals", self._counter.totals())
+        yield Counts(self._counter.counters)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -101,15 +92,15 @@ class NumberSymbols(Merge[Rows | Counts]):
 
     def merge(self) -> Iterator[Rows | Counts]:
         """Read the symbols of all slices."""
-        scratch = WorkDirectory(self.folder)
+        work = WorkDirectory(self.folder)
         if self.per == "document":
-            check_documents(scratch.shards("totals"))
-        scratch.tables.mkdir(exist_ok=True)
+            check_documents(work.shards("totals"))
+        work.tables.mkdir(exist_ok=True)
         firsts = write_vocabulary(
-            scratch.tables,
-            scratch.shards("streams"),
-            symbols=scratch.shards("symbols"),
-            totals=scratch.shards("totals"),
+            work.tables,
+            work.shards("streams"),
+            symbols=work.shards("symbols"),
+            totals=work.shards("totals"),
             min_count=self.min_count,
         )
         yield from (Rows("firsts", batch) for batch in firsts.batches())
@@ -129,21 +120,18 @@ class DealWindows(PerUnit[Rows, Rows]):
     """Symbols of the longest candidate."""
     takes = Rows
 
-    def begin(self, unit: Unit) -> Work[Rows, Rows]:  # noqa: ARG002 - all are alike
+    def start(self, unit: Unit) -> None:  # noqa: ARG002 - all are alike
         """Begin a slice."""
-        return _DealWindows(WindowDealer(_vocabulary(self.folder), longest=self.max_length))
-
-
-@dataclass(frozen=True, slots=True)
-class _DealWindows:
-    dealer: WindowDealer
+        self._dealer = WindowDealer(_vocabulary(self.folder), longest=self.max_length)
 
     def process(self, streams: Rows) -> tuple[()]:
-        self.dealer.add(streams.batch)
+        """Deal out the windows of some streams."""
+        self._dealer.add(streams.batch)
         return ()
 
     def finish(self) -> Iterator[Rows]:
-        yield from (Rows("windows", batch) for batch in self.dealer.batches())
+        """Give the windows, range by range."""
+        return (Rows("windows", batch) for batch in self._dealer.batches())
 
 
 @dataclass(kw_only=True, eq=False)
@@ -181,21 +169,14 @@ class CountStrings(PerUnit[Windows, Rows]):
     """How often a candidate must occur."""
     takes = Windows
 
-    def begin(self, unit: Unit) -> Work[Windows, Rows]:  # noqa: ARG002 - all are alike
+    def start(self, unit: Unit) -> None:  # noqa: ARG002 - all are alike
         """Begin a part of the ranges."""
         n_symbols = _vocabulary(self.folder).firsts.n_symbols
-        return _CountStrings(StringCounter(n_symbols=n_symbols, min_count=self.min_count))
-
-
-@dataclass(frozen=True, slots=True)
-class _CountStrings:
-    counter: StringCounter
+        self._counter = StringCounter(n_symbols=n_symbols, min_count=self.min_count)
 
     def process(self, windows: Windows) -> Iterator[Rows]:
-        yield from (Rows("strings", batch) for batch in self.counter.add(windows))
-
-    def finish(self) -> tuple[()]:
-        return ()
+        """Count the strings of a range."""
+        return (Rows("strings", batch) for batch in self._counter.add(windows))
 
 
 @dataclass(kw_only=True, eq=False)
@@ -212,10 +193,10 @@ class JoinStrings(Merge[Counts]):
 
     def merge(self) -> Iterable[Counts]:
         """Write the table."""
-        scratch = WorkDirectory(self.folder)
+        work = WorkDirectory(self.folder)
         write_strings(
-            scratch.tables,
-            scratch.shards("strings"),
+            work.tables,
+            work.shards("strings"),
             _vocabulary(self.folder),
             min_count=self.min_count,
         )
@@ -324,28 +305,19 @@ class MakeLexicon(PerUnit[RankedRows, Rows]):
     """Whether there is more than one lexicon."""
     takes = RankedRows
 
-    def begin(self, unit: Unit) -> Work[RankedRows, Rows]:  # noqa: ARG002 - all are alike
+    def start(self, unit: Unit) -> None:  # noqa: ARG002 - all are alike
         """Begin a part."""
-        forms = Forms(_strings(self.folder), _vocabulary(self.folder))
-        return _MakeLexicon(forms, self.has_groups)
-
-
-@dataclass(frozen=True, slots=True)
-class _MakeLexicon:
-    forms: Forms
-    has_groups: bool
+        self._forms = Forms(_strings(self.folder), _vocabulary(self.folder))
 
     def process(self, ranked: RankedRows) -> Iterator[Rows]:
-        yield Rows("", lexicon_rows(self.forms, ranked, has_groups=self.has_groups))
-
-    def finish(self) -> tuple[()]:
-        return ()
+        """Make some rows."""
+        yield Rows("", lexicon_rows(self._forms, ranked, has_groups=self.has_groups))
 
 
 @lru_cache(maxsize=1)  # read once by each worker
 def _vocabulary(folder: str) -> Vocabulary:
-    scratch = WorkDirectory(folder)
-    return Vocabulary(scratch.tables, tuple(scratch.shards("firsts")))
+    work = WorkDirectory(folder)
+    return Vocabulary(work.tables, tuple(work.shards("firsts")))
 
 
 def _strings(folder: str, *, mode: str = "r") -> Strings:

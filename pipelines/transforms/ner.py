@@ -17,7 +17,7 @@ from corpora.ner.sources import with_counts_of_source
 from corpora.runs.plan import InputFile, Unit
 from corpora.runs.record_errors import read_file_records
 from pipelines.outcomes import Counts, Rows
-from pipelines.transforms.elements import PerRecord, PerUnit, ReadUnits, Work
+from pipelines.transforms.elements import PerRecord, PerUnit, ReadUnits
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,23 +118,14 @@ class DivideSentences(PerUnit[Rows, Rows]):
     """Of files that are not divided, by their names; none is in a unit with others."""
     takes = Rows
 
-    def begin(self, unit: Unit) -> Work[Rows, Rows]:
-        """Begin a unit."""
-        return _DivideSentences(self, is_divided=unit.inputs[0].name not in self.splits)
-
-
-@dataclass(frozen=True, slots=True)
-class _DivideSentences:
-    step: DivideSentences
-    is_divided: bool
+    def start(self, unit: Unit) -> None:
+        """Tell whether the files of a unit are divided."""
+        self._is_divided = unit.inputs[0].name not in self.splits
 
     def process(self, rows: Rows) -> Iterator[Rows]:
-        if not self.is_divided:
-            yield rows
-            return
-        column = "document_id" if self.step.by == "document" else "id"
-        divided = with_splits(rows.batch, by=column, ratios=self.step.ratios, seed=self.step.seed)
-        yield Rows(rows.dataset, divided)
-
-    def finish(self) -> tuple[()]:
-        return ()
+        """Divide rows."""
+        if self._is_divided:
+            column = "document_id" if self.by == "document" else "id"
+            batch = with_splits(rows.batch, by=column, ratios=self.ratios, seed=self.seed)
+            rows = Rows(rows.dataset, batch)
+        yield rows

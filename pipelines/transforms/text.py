@@ -14,7 +14,7 @@ from corpora.text.documents import DocumentMaker
 from corpora.text.reader import Settings, read_unit
 from corpora.text.records import Record
 from pipelines.outcomes import Counts, Filtered, Passed, Rows, Yield
-from pipelines.transforms.elements import PerUnit, ReadUnits, Work
+from pipelines.transforms.elements import PerUnit, ReadUnits
 
 BATCH_CHARACTERS = 1 << 20
 
@@ -62,25 +62,20 @@ class MakeDocuments(PerUnit[TextRecord, Yield]):
     """The name of the folder that all files share."""
     takes = TextRecord
 
-    def begin(self, unit: Unit) -> Work[TextRecord, Yield]:  # noqa: ARG002 - all are alike
+    def start(self, unit: Unit) -> None:  # noqa: ARG002 - all are alike
         """Begin a unit."""
-        maker = DocumentMaker(
+        self._maker = DocumentMaker(
             lang=self.lang,
             license=self.license,
             paragraphs=self.paragraphs,
             normalization=self.normalization,
         )
-        return _MakeDocuments(self, maker)
-
-
-@dataclass(frozen=True, slots=True)
-class _MakeDocuments:
-    step: MakeDocuments
-    maker: DocumentMaker
 
     def process(self, of: TextRecord) -> Iterator[Yield]:
+        """Make a document of a record."""
+        group = self.group or Path(of.source).parent.name or self.folder or "text"
         reason = read_record(
-            partial(self.maker.add, of.record, source=of.source, group=self._group(of.source)),
+            partial(self._maker.add, of.record, source=of.source, group=group),
             source=of.source,
             position=f"document {of.record.id}",
             excerpt=of.record.text,
@@ -89,12 +84,10 @@ class _MakeDocuments:
             yield reason
         else:
             yield Filtered(of.source, reason) if reason else Passed()
-        if self.maker.documents.n_characters >= BATCH_CHARACTERS:
-            yield Rows("pages", self.maker.documents.batch())
+        if self._maker.documents.n_characters >= BATCH_CHARACTERS:
+            yield Rows("pages", self._maker.documents.batch())
 
     def finish(self) -> Iterator[Yield]:
-        yield Rows("pages", self.maker.documents.batch())
-        yield Counts(self.maker.counters)
-
-    def _group(self, source: str) -> str:
-        return self.step.group or Path(source).parent.name or self.step.folder or "text"
+        """Give the last documents."""
+        yield Rows("pages", self._maker.documents.batch())
+        yield Counts(self._maker.counters)
