@@ -23,11 +23,15 @@ import torch
 from torch import Tensor, nn
 
 from modeling.data.batch import Layout, Rows, Words
-from modeling.layers.attention import EntityAwareAttention, SelfAttention
-from modeling.layers.encoder import EncoderLayer, FeedForward
-from modeling.layers.groups import from_heads, to_heads
-from modeling.layers.relative import RelativeSelfAttention
-from modeling.layers.whole_word import WholeWordAttention
+from modeling.layers.attention import (
+    EntityAwareAttention,
+    RelativeSelfAttention,
+    SelfAttention,
+    WholeWordAttention,
+    from_heads,
+    to_heads,
+)
+from modeling.layers.transformer import EncoderLayer, FeedForward
 
 WIDTH, N_HEADS, INNER, CLIP, WINDOW = 512, 8, 2_048, 16, 5
 SIZES = {"width": WIDTH, "n_heads": N_HEADS}

@@ -29,7 +29,7 @@ from modeling.config import (
 )
 from modeling.data.batches import Batches
 from modeling.data.examples import ExampleSet
-from modeling.data.masking import PieceIds
+from modeling.data.texts import PieceIds
 
 LUKE = MaskingConfig()
 NEISS = MaskingConfig(budget="bernoulli")

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 from torchcrf import CRF
 
-from modeling.layers.chain import Chain, log_partition, score, viterbi
+from modeling.layers.crf import Chain, log_partition, score, viterbi
 
 
 class Case:

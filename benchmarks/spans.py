@@ -36,15 +36,13 @@ from torch import Tensor
 from corpora.document import Sentence
 from corpora.entities.vocabulary import MASK
 from corpora.tokenization.tokenizers import SPECIALS, Tokenizer, wordpiece
-from modeling.data.sentence_batch import SentenceBatch
-from modeling.data.sentence_collator import SentenceCollator
-from modeling.data.sentence_encoder import SentenceEncoder
-from modeling.data.sentence_order import batches_by_length
+from modeling.data.batch import SentenceBatch
+from modeling.data.sentence_batches import SentenceCollator, batches_by_length
+from modeling.data.sentences import SentenceEncoder
 from modeling.decoding.spans import decode_spans
-from modeling.heads.spans import SpanHead
 from modeling.huggingface import read_pretrained
-from modeling.models.encoder import TextEncoder
-from modeling.models.span_chunks import CHUNK
+from modeling.models.spans import CHUNK, SpanHead
+from modeling.models.text_encoder import TextEncoder
 
 LABELS = ("LOC", "MISC", "ORG", "PER")
 MAX_PIECES = 16

@@ -27,7 +27,8 @@ from corpora.tokenization.tokenizers import Tokenizer
 from modeling.data.tagset import TagSet
 from modeling.finetune.data import NerData
 from modeling.huggingface import read_pretrained
-from modeling.models.tagging import TaggingModel, encoder_for, encoder_weights
+from modeling.huggingface.transfer import encoder_for, encoder_weights
+from modeling.models.tagging import TaggingModel
 from modeling.taggers.tagger import Tagger
 from modeling.tagging_config import HeadConfig, SentencesConfig, TaggerConfig
 

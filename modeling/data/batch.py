@@ -1,11 +1,16 @@
 """What goes into a model: the rows of all examples one after the other, without padding.
 
-Shapes: B examples, T pieces of all examples together, W words together, E mentions together,
-C pieces that know an entity, M and K targets among pieces and mentions, R = T + E rows that a layer
-sees, N the longest sequence.
-
 Layers work on rows. Only where positions meet, in attention, are they padded to (B, N), and only
-as far as the longest sequence of the batch; ``Layout`` knows where each row stands.
+as far as the longest sequence of the batch; ``Layout`` says where each row stands.
+
+A sentence to be tagged is one window of subwords if it fits; a longer one is several that overlap.
+Each word is read in one window, the one in which it stands furthest from the edges, so that heads
+and decoders see whole sentences, whatever the encoder's length.
+
+Shapes: B examples or windows, T subwords of all together, W words together, E mentions together,
+C subwords that know an entity, M and K targets among subwords and mentions, R = T + E rows that a
+layer sees, N the longest sequence; S sentences, Q subwords of their words (each counted once),
+G features, P candidate spans.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,7 +19,15 @@ from typing import Any, Self
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
+
+
+def ranges(starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Write out ranges one after the other: starts (2, 7), sizes (2, 3) are 2 3 7 8 9."""
+    ends = np.cumsum(sizes)
+    total = int(ends[-1]) if len(ends) else 0
+    return np.repeat(starts - (ends - sizes), sizes) + np.arange(total)
 
 
 class Movable:
@@ -113,7 +126,7 @@ class Layout(Movable):
 
 @dataclass(frozen=True, slots=True)
 class Words(Movable):
-    """The words of a batch; each special piece is a word of its own."""
+    """The words of a batch; each special subword is a word of its own."""
 
     layout: Layout
     """Of W rows, one for each word."""
@@ -121,6 +134,17 @@ class Words(Movable):
     """(T,) int64: the row of the word that each piece belongs to."""
     n_pieces: Tensor
     """(W,) int64: pieces of each word, at least 1."""
+
+    @classmethod
+    def of(cls, starts: NDArray[np.int64], pieces: Layout) -> Self:
+        """Take the rows at which words begin, (W,) ascending."""
+        n_pieces = np.diff(starts, append=len(pieces.index))
+        n_words = np.bincount(pieces.sequences.numpy()[starts], minlength=pieces.n_sequences)
+        return cls(
+            layout=Layout.of(n_words),
+            of_piece=torch.from_numpy(np.repeat(np.arange(len(starts)), n_pieces)),
+            n_pieces=torch.from_numpy(n_pieces),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +170,22 @@ class Rows(Movable):
     known: Known | None = None
     """Set by an encoder whose pieces know entities, from ``Batch.piece_entities``."""
 
+    @classmethod
+    def with_mentions(
+        cls, pieces: Layout, sequences: NDArray[np.int64], words: Words | None = None
+    ) -> Self:
+        """Lay out E mentions, of these ``sequences`` (ascending), after the pieces of each."""
+        n, lengths = pieces.n_sequences, np.bincount(pieces.sequences, minlength=pieces.n_sequences)
+        counts = np.bincount(sequences, minlength=n)
+        entities = Layout.of(counts)
+        together = Layout.placed(
+            np.concatenate([pieces.sequences, sequences]),
+            np.concatenate([pieces.positions, lengths[sequences] + entities.positions.numpy()]),
+            longest=int((lengths + counts).max()),
+            n=n,
+        )
+        return cls(pieces, together, words=words, entities=entities)
+
 
 @dataclass(frozen=True, slots=True)
 class Mentions(Movable):
@@ -158,6 +198,17 @@ class Mentions(Movable):
     the other ([CLS] is position 0)."""
     offsets: Tensor
     """(E,) int64: where the positions of each mention begin; for ``embedding_bag``."""
+
+    @classmethod
+    def of(
+        cls, entities: NDArray[np.int64], firsts: NDArray[np.int64], sizes: NDArray[np.int64]
+    ) -> Self:
+        """Take the position of the first piece of each mention, and how many it has."""
+        return cls(
+            entities=torch.from_numpy(entities),
+            positions=torch.from_numpy(ranges(firsts, sizes)),
+            offsets=torch.from_numpy(np.cumsum(sizes) - sizes),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +253,20 @@ class Targets(Movable):
     """(M,) int64: of how many ids, all but the label, the negatives of each target were drawn."""
     choices: Choices | None = None
 
+    @classmethod
+    def of(
+        cls,
+        rows: NDArray[np.int64],
+        labels: NDArray[np.int64],
+        negatives: NDArray[np.int64] | None = None,
+        *,
+        n_others: NDArray[np.int64] | None = None,
+        choices: Choices | None = None,
+    ) -> Self:
+        """Take arrays."""
+        drawn, others = (None if x is None else torch.from_numpy(x) for x in (negatives, n_others))
+        return cls(torch.from_numpy(rows), torch.from_numpy(labels), drawn, others, choices)
+
 
 @dataclass(frozen=True, slots=True)
 class Batch(Movable):
@@ -220,9 +285,110 @@ class Batch(Movable):
     """By objective: ``pieces``, ``entities``, ``piece_entities``, ``pairs``; one without a target
     is absent."""
     counts: dict[str, int] = field(default_factory=dict)
-    """What was cut or left out when it was made (``modeling/data/views.py``), by name."""
+    """What was cut or left out when it was made (``modeling/data/texts.py``), by name."""
 
     @property
     def n_targets(self) -> dict[str, int]:
         """How many predictions count, by objective."""
         return {name: len(targets.labels) for name, targets in (self.targets or {}).items()}
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceBatch(Movable):
+    """Sentences to be tagged, with gold tags or without; the training loop takes it as a batch."""
+
+    ids: tuple[str, ...]
+    """(S,) of the sentences, for messages."""
+    inputs: Batch
+    """The windows; its ``ids`` are those of their sentences."""
+    words: Layout
+    """Of W rows: the words of S sentences."""
+    word_pieces: Tensor
+    """(Q,) int64: the rows of ``inputs.pieces`` of each word, one word after the other."""
+    word_offsets: Tensor
+    """(W,) int64: where the rows of each word begin in ``word_pieces``; each has at least one."""
+    windows: Tensor
+    """(W,) int64: the sequence of ``inputs`` in which each word is read."""
+    features: Tensor | None = None
+    """(W, G) float32, of a gazetteer; None: there is none."""
+    tags: Tensor | None = None
+    """(W,) int64 gold tags (``TagSet``); None: unknown."""
+    spans: "SpanBatch | None" = None
+    """Candidates, for a span head."""
+
+    @property
+    def pieces(self) -> Tensor:
+        """(T,) of all windows."""
+        return self.inputs.pieces
+
+    @property
+    def n_targets(self) -> dict[str, int]:
+        """Words that are tagged: what losses are divided by, whatever the head."""
+        return {} if self.tags is None else {"tags": len(self.tags)}
+
+
+@dataclass(frozen=True, slots=True)
+class SpanBatch(Movable):
+    """P candidate spans, sentence by sentence; each lies in one window (of ``inputs``)."""
+
+    sentences: Tensor
+    """(P,) int64: the sentence of each, ascending."""
+    starts: Tensor
+    """(P,) int64: its first word, counted in the sentence."""
+    ends: Tensor
+    """(P,) int64: after its last word."""
+    windows: Tensor
+    """(P,) int64: the sequence of ``inputs`` that it is read in."""
+    first_pieces: Tensor
+    """(P,) int64: the row of ``inputs.pieces`` of its first piece."""
+    last_pieces: Tensor
+    """(P,) int64: of its last piece; all pieces between belong to it."""
+    labels: Tensor | None = None
+    """(P,) int64: 0 for no span, 1 + the id of its label; None: unknown."""
+
+
+_EMPTY = torch.empty(0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Parcel:
+    """Batches of int64 and bool tensors on their way to another process, as one array.
+
+    A step may be hundreds of tensors. Sent one by one, each would take a file descriptor and a
+    piece of shared memory, of which there may be few; every index and id of a batch fits 32 bits.
+    """
+
+    numbers: NDArray[np.int32]
+    """All values, one tensor after the other."""
+    kinds: tuple[tuple[bool, torch.Size], ...]
+    """Of each tensor: whether it is bool, and its shape."""
+    batches: tuple[Batch, ...]
+    """With empty tensors."""
+
+    @classmethod
+    def pack(cls, batches: Sequence[Batch]) -> Self:
+        """Pack; the batches stay as they are."""
+        tensors: list[Tensor] = []
+
+        def take(tensor: Tensor) -> Tensor:
+            tensors.append(tensor)
+            return _EMPTY
+
+        empty = tuple(batch.map(take) for batch in batches)
+        kinds = tuple((tensor.dtype == torch.bool, tensor.shape) for tensor in tensors)
+        arrays = [tensor.flatten().numpy().astype(np.int32) for tensor in tensors]
+        return cls(np.concatenate([np.zeros(0, np.int32), *arrays]), kinds, empty)
+
+    def unpack(self, *, pin: bool = False) -> list[Batch]:
+        """Unpack; all numbers are views of one tensor. Pinned, a GPU copies without waiting."""
+        numbers = torch.from_numpy(self.numbers).long()
+        numbers = numbers.pin_memory() if pin else numbers
+        values = iter(torch.split(numbers, [shape.numel() for _, shape in self.kinds]))
+        kinds = iter(self.kinds)
+
+        def take(_: Tensor) -> Tensor:
+            value, (is_bool, shape) = next(values), next(kinds)
+            value = value.bool() if is_bool else value
+            return (value.pin_memory() if pin and is_bool else value).view(shape)
+
+        return [batch.map(take) for batch in self.batches]

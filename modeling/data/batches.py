@@ -1,19 +1,23 @@
 """Batches for training and evaluation: the same bytes whoever makes them, and wherever one begins.
 
 A step is a list of micro-batches. Which examples it has, how they are shown and masked, follows
-from the number of the step, the settings and the datasets alone: to go on at a step, ask for it.
-The examples of a step are ordered by length before they are dealt to the devices and cut into
-micro-batches, for rows of like length need little padding in attention.
+from the number of the step, the settings and the datasets alone: to resume at a step, ask for it.
+No order is stored: within an epoch the examples follow a permutation that is computed place by
+place (``rng.permuted``). The examples of a step are ordered by length before they are dealt to
+the devices and cut into micro-batches, for rows of like length need little padding in attention.
+
+Shapes: B examples, T rows of subwords, W words, E mentions, n examples of a step, S sets.
 """
 
 import multiprocessing
 import os
 import signal
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from threading import Thread
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import torch
@@ -22,20 +26,238 @@ from torch.utils.data import DataLoader, Dataset
 
 from corpora.entities.vocabulary import MASK
 from corpora.errors import CorpusError
-from modeling.config import MaskingConfig, PretrainConfig
-from modeling.data.batch import Batch
-from modeling.data.chance import Chance, Integers, Stream, key_of
-from modeling.data.collator import Collator
+from modeling.config import ConfigError, MaskingConfig, PretrainConfig
+from modeling.data.batch import Batch, Layout, Mentions, Parcel, Rows, Targets, Words
+from modeling.data.chance import Chance, Integers, Stream, as_uniform, key_of, permuted
+from modeling.data.entities import Scopes, Spreader
 from modeling.data.examples import ExampleSet
-from modeling.data.masking import EVALUATION, Masker, PieceIds
-from modeling.data.negatives import Negatives
-from modeling.data.order import Chosen, Epochs, Mixture, Order
-from modeling.data.pairs import Viewer, viewer_of
-from modeling.data.parcels import Parcel
-from modeling.data.piece_entities import Spreader
-from modeling.data.scopes import Scopes
+from modeling.data.masking import EVALUATION, Masker
+from modeling.data.texts import PieceIds, Text, View, Viewer, viewer_of
 
+BLOCK: Final = 1_000
+"""Examples in which the weights of mixed sets are kept exactly: they count in thousandths."""
 _EVALUATION_SEED: Final = 0
+
+
+class Chosen(NamedTuple):
+    """The examples of a step."""
+
+    sets: Integers
+    """(n,) which set each is of."""
+    numbers: Integers
+    """(n,) its index in the set."""
+    epochs: Integers
+    """(n,) how often the set was gone through before."""
+
+    def take(self, which: slice | Integers) -> "Chosen":
+        """Some of them, in this order."""
+        return Chosen(*(column[which] for column in self))
+
+
+class Epochs:
+    """All sets as one: each example once an epoch; the last step of an epoch may be short."""
+
+    def __init__(self, sizes: Sequence[int], *, batch_size: int, seed: int) -> None:
+        self._starts = np.cumsum([0, *sizes])
+        self.n_examples = int(self._starts[-1])
+        self.batch_size, self.seed = batch_size, seed
+        self.steps = -(-self.n_examples // batch_size)
+        """Of an epoch."""
+
+    def step(self, number: int) -> Chosen:
+        """Of a step, from 0."""
+        epoch, step = divmod(number, self.steps)
+        first = step * self.batch_size
+        places = np.arange(first, min(first + self.batch_size, self.n_examples))
+        places = permuted(places, self.n_examples, key_of(self.seed, Stream.SHUFFLE, epoch))
+        sets = np.searchsorted(self._starts, places, side="right") - 1
+        return Chosen(sets, places - self._starts[sets], np.full(len(places), epoch))
+
+
+class Mixture:
+    """Sets by weight, endless: each goes through its own epochs.
+
+    Of each thousand examples in a row a set gives its ratio, in thousandths, rounded, at least
+    one; which of the thousand they are is a permutation. A set hands out its examples in the order
+    of that permutation, so that within a thousand an epoch's end may precede the last examples of
+    the epoch before.
+    """
+
+    def __init__(
+        self, sizes: Sequence[int], weights: Sequence[float], *, batch_size: int, seed: int
+    ) -> None:
+        if len(weights) != len(sizes):
+            raise ConfigError(
+                f"data.weights: {len(weights)} for {len(sizes)} datasets; give one each."
+            )
+        if min(weights) <= 0 or len(weights) > BLOCK:
+            raise ConfigError("data.weights: must be above 0; leave out a dataset that has none.")
+        self.sizes = np.array(sizes)
+        self.shares = _thousandths(np.array(weights, np.float64))
+        """(S,) of a thousand examples, those of each set."""
+        self._starts = np.cumsum(self.shares) - self.shares
+        self.batch_size, self.seed = batch_size, seed
+        self.steps = -(-int(self.sizes.sum()) // batch_size)
+        """In which as many examples are taken as there are."""
+
+    def step(self, number: int) -> Chosen:
+        """Of a step, from 0."""
+        places = np.arange(self.batch_size) + number * self.batch_size
+        blocks, places = np.divmod(places, BLOCK)
+        slots = permuted(places, BLOCK, key_of(self.seed, Stream.SET, blocks))
+        sets = np.searchsorted(self._starts, slots, side="right") - 1
+        turns = blocks * self.shares[sets] + slots - self._starts[sets]
+        epochs, places = np.divmod(turns, self.sizes[sets])
+        numbers = np.empty_like(places)
+        for of in np.unique(sets):
+            here = sets == of
+            keys = key_of(self.seed, Stream.SHUFFLE, epochs[here], int(of))
+            numbers[here] = permuted(places[here], int(self.sizes[of]), keys)
+        return Chosen(sets, numbers, epochs)
+
+
+def _thousandths(weights: NDArray[np.float64]) -> Integers:
+    """Split a thousand by largest remainder; at least 1 each, taken from the largest."""
+    exact = weights / weights.sum() * BLOCK
+    shares: Integers = np.floor(exact + 1e-9).astype(np.int64)
+    shares[np.argsort(shares - exact, kind="stable")[: BLOCK - int(shares.sum())]] += 1
+    while not shares.all():
+        shares[np.argmin(shares)] += 1
+        shares[np.argmax(shares)] -= 1
+    return shares
+
+
+def proposal_of(
+    counts: NDArray[np.int64] | NDArray[np.float64], *, power: float = 0.75
+) -> NDArray[np.float64]:
+    """Probabilities to draw entities by: their counts, flattened by a power (0: all alike).
+
+    Special and retired entities, whose count is 0, are never drawn. The power is that of Mikolov
+    et al., "Distributed representations of words and phrases and their compositionality", 2013,
+    section 2.2.
+    """
+    weights: NDArray[np.float64] = counts.astype(np.float64)
+    weights[weights > 0] **= power
+    weights[: MASK + 1] = 0
+    weights /= weights.sum()
+    return weights
+
+
+class Negatives:
+    """Entity ids that a sampled softmax compares with, drawn with replacement."""
+
+    def __init__(self, n: int, proposal: NDArray[np.float64]) -> None:
+        self.n = n
+        self._ends = np.cumsum(proposal)
+        self._ends /= self._ends[-1]
+
+    def of_step(self, number: int, *, seed: int) -> Integers:
+        """(n,) ids; the same on every device and for every micro-batch."""
+        keys = key_of(seed, Stream.NEGATIVE, number, np.arange(self.n))
+        return np.searchsorted(self._ends, as_uniform(keys), side="right")
+
+
+class Collator:
+    """Makes batches of views.
+
+    Args:
+        masker: draws the masks.
+        n_entities: rows of the model's entity vocabulary; 0: batches have no mentions.
+        with_words: whether the model needs to know the words.
+        with_segments: whether it needs to know first and second text.
+        spread: gives entities to the subwords of mentions; None: mentions are rows of their own.
+    """
+
+    def __init__(
+        self,
+        masker: Masker,
+        *,
+        n_entities: int = 0,
+        with_words: bool = False,
+        with_segments: bool = False,
+        spread: Spreader | None = None,
+    ) -> None:
+        self.masker, self.n_entities, self.spread = masker, n_entities, spread
+        self.with_words, self.with_segments = with_words, with_segments
+        masks_mentions = masker.config.unit == "entity"
+        self._n_entities = n_entities if n_entities or masks_mentions else None
+
+    def __call__(
+        self, views: Sequence[View], chance: Chance, negatives: Integers | None = None
+    ) -> Batch:
+        """Make a batch of one view or more; ``chance`` has their numbers, in this order.
+
+        Raises ``CorpusError`` that names the example where a row is not valid.
+        """
+        text = Text.of(views, self.masker.pieces, n_entities=self._n_entities)
+        pieces = Layout.of(text.lengths)
+        words = Words.of(text.word_starts, pieces) if self.with_words else None
+        rows = Rows(pieces, together=pieces, words=words)
+        mentions = chosen = known = None
+        labelled = [(row, view.label) for row, view in enumerate(views) if view.label is not None]
+        targets = {"pairs": Targets.of(*np.array(labelled, np.int64).reshape(-1, 2).T.copy())}
+        if self.n_entities and len(text.entities) and self.spread is None:
+            chosen, replaced = self.masker.replace_entities(
+                text.entities, text.mention_sequences, chance, n_entities=self.n_entities
+            )
+            sizes = text.mention_ends - text.mention_starts
+            mentions = Mentions.of(replaced, text.positions[text.mention_starts], sizes)
+            rows = Rows.with_mentions(pieces, text.mention_sequences, words)
+            targets["entities"] = Targets.of(chosen, text.entities[chosen], negatives)
+        masked = self.masker.mask_text(text, chance, chosen)
+        if self.spread is not None:
+            documents = [part.example.document_id for view in views for part in view.parts]
+            known, asked = self.spread(
+                text, masked.rows, chance, documents=documents, negatives=negatives
+            )
+            targets |= {} if asked is None else {"piece_entities": asked}
+        targets = {"pieces": Targets.of(masked.rows, masked.labels), **targets}
+        counts: Counter[str] = Counter()
+        for view in views:
+            counts.update(view.count())
+        return Batch(
+            ids=tuple(view.example.id for view in views),
+            pieces=torch.from_numpy(masked.pieces),
+            rows=rows,
+            segments=torch.from_numpy(text.segments) if self.with_segments else None,
+            mentions=mentions,
+            piece_entities=known,
+            targets={name: target for name, target in targets.items() if len(target.labels)},
+            counts=dict(counts),
+        )
+
+
+class _Maker(NamedTuple):
+    """Makes batches of examples that were chosen."""
+
+    sets: Sequence[ExampleSet]
+    viewer: Viewer
+    collator: Collator
+    micro_batch_size: int
+
+    def by_length(self, chosen: Chosen) -> Chosen:
+        """The longest first: a device that cannot hold them says so at once."""
+        lengths = np.empty(len(chosen.numbers), np.int64)
+        for number, examples in enumerate(self.sets):
+            here = chosen.sets == number
+            lengths[here] = examples.lengths[chosen.numbers[here]]
+        return chosen.take(np.argsort(-lengths, kind="stable"))
+
+    def make(
+        self, chosen: Chosen, *, seed: int, negatives: Integers | None = None
+    ) -> Iterator[Batch]:
+        """Cut into micro-batches, in this order."""
+        for first in range(0, len(chosen.numbers), self.micro_batch_size):
+            own = chosen.take(slice(first, first + self.micro_batch_size))
+            sets = [self.sets[number] for number in own.sets.tolist()]
+            examples = [of[n] for of, n in zip(sets, own.numbers.tolist(), strict=True)]
+            hashes = np.array([example.hash for example in examples], np.uint64)
+            chance = Chance.of(hashes, seed=seed, epochs=own.epochs)
+            try:
+                yield self.collator(self.viewer(examples, sets, chance), chance, negatives)
+            except CorpusError as error:
+                names = ", ".join(sorted({str(of.path) for of in sets}))
+                raise CorpusError(f"{names}: {error}") from error
 
 
 class Batches:
@@ -67,7 +289,7 @@ class Batches:
         self._order = _order_of(config, sets)
         data = config.data
         viewer = viewer_of(data.pairs, data.max_length, swap_pairs=data.swap_pairs)
-        collator = collator_of(config, config.masking, pieces, scopes=scopes)
+        collator = _collator_of(config, config.masking, pieces, scopes=scopes)
         self._maker = _Maker(sets, viewer, collator, config.training.micro_batch_size)
         n_negatives = config.masking.n_negatives if draws_negatives(config) else 0
         if proposal is None:
@@ -82,7 +304,7 @@ class Batches:
     def batch(self, step: int) -> list[Batch]:
         """The micro-batches of a step; none where a short last step leaves none to this device."""
         chosen = self._maker.by_length(self._order.step(step))
-        own = Chosen(*(column[self.rank :: self.world] for column in chosen))
+        own = chosen.take(slice(self.rank, None, self.world))
         negatives = self._negatives.of_step(step, seed=self.seed) if self._negatives else None
         return list(self._maker.make(own, seed=self.seed, negatives=negatives))
 
@@ -136,18 +358,17 @@ class Evaluation:
         world: int = 1,
     ) -> None:
         _check_any(sets)
-        collator = collator_of(config, EVALUATION, pieces, scopes=scopes)
-        size, max_length = config.training.micro_batch_size, config.data.max_length
-        self._texts = _Maker(sets, viewer_of("none", max_length), collator, size)
+        collator = _collator_of(config, EVALUATION, pieces, scopes=scopes)
+        size, data = config.training.micro_batch_size, config.data
+        self._texts = _Maker(sets, viewer_of("none", data.max_length), collator, size)
         self._pairs = None
-        if config.data.pairs != "none":
-            swap_pairs = config.data.swap_pairs
-            viewer = viewer_of(config.data.pairs, max_length, swap_pairs=swap_pairs)
+        if data.pairs != "none":
+            viewer = viewer_of(data.pairs, data.max_length, swap_pairs=data.swap_pairs)
             self._pairs = _Maker(sets, viewer, collator, size)
         chosen = self._texts.by_length(_first_by_hash(sets, config.training.evaluate_examples))
         self.n_examples = len(chosen.numbers)
         """Of all devices."""
-        self._chosen = Chosen(*(column[rank::world] for column in chosen))
+        self._chosen = chosen.take(slice(rank, None, world))
 
     def __iter__(self) -> Iterator[Batch]:
         yield from self._texts.make(self._chosen, seed=_EVALUATION_SEED)
@@ -164,15 +385,19 @@ def draws_negatives(config: PretrainConfig) -> bool:
     return config.masking.n_negatives > 0 and ("entities" in weights or is_of_pieces)
 
 
-def collator_of(
-    config: PretrainConfig,
-    masking: MaskingConfig,
-    pieces: PieceIds,
-    *,
-    scopes: Scopes | None = None,
+def _collator_of(
+    config: PretrainConfig, masking: MaskingConfig, pieces: PieceIds, *, scopes: Scopes | None
 ) -> Collator:
-    """The collator for a model: nothing is masked that it is not trained to predict."""
+    """Make the collator for a model: nothing is masked that it is not trained to predict."""
     encoder, weights = config.encoder, config.heads.weights
+    spread = None
+    if encoder.entities == "pieces":
+        spread = Spreader(  # entities are hidden only where subwords are masked: and predicted
+            is_hiding=masking.hide_entity_when_masked and "pieces" in weights,
+            is_predicting="piece_entities" in weights,
+            scopes=scopes,
+            n_negatives=masking.n_negatives,
+        )
     masking = replace(
         masking,
         share=masking.share if "pieces" in weights else 0.0,
@@ -183,22 +408,11 @@ def collator_of(
         n_entities=encoder.n_entities,
         with_words=encoder.attention.startswith("whole_word"),
         with_segments=config.data.pairs != "none" and encoder.n_segments > 0,
-        spread=_spreader_of(config, masking, scopes) if encoder.entities == "pieces" else None,
+        spread=spread,
     )
 
 
-def _spreader_of(config: PretrainConfig, masking: MaskingConfig, scopes: Scopes | None) -> Spreader:
-    """Entities are hidden only where pieces are masked: where these are predicted, too."""
-    weights = config.heads.weights
-    return Spreader(
-        is_hiding=masking.hide_entity_when_masked and "pieces" in weights,
-        is_predicting="piece_entities" in weights,
-        scopes=scopes,
-        n_negatives=masking.n_negatives,
-    )
-
-
-def _order_of(config: PretrainConfig, sets: Sequence[ExampleSet]) -> Order:
+def _order_of(config: PretrainConfig, sets: Sequence[ExampleSet]) -> Epochs | Mixture:
     _check_any(sets)
     sizes, training = [len(examples) for examples in sets], config.training
     if not config.data.weights:
@@ -224,44 +438,6 @@ def _first_by_hash(sets: Sequence[ExampleSet], n: int) -> Chosen:
     numbers = np.concatenate([np.arange(len(examples)) for examples in sets])
     order = np.argsort(key_of(Stream.EVALUATION, hashes), kind="stable")[: n or None]
     return Chosen(of_set[order], numbers[order], np.zeros(len(order), np.int64))
-
-
-@dataclass(frozen=True, slots=True)
-class _Maker:
-    """Makes batches of examples that were chosen."""
-
-    sets: Sequence[ExampleSet]
-    viewer: Viewer
-    collator: Collator
-    micro_batch_size: int
-
-    def by_length(self, chosen: Chosen) -> Chosen:
-        """The longest first: a device that cannot hold them says so at once."""
-        lengths = np.empty(len(chosen.numbers), np.int64)
-        for number, examples in enumerate(self.sets):
-            here = chosen.sets == number
-            lengths[here] = examples.lengths[chosen.numbers[here]]
-        order = np.argsort(-lengths, kind="stable")
-        return Chosen(*(column[order] for column in chosen))
-
-    def make(
-        self, chosen: Chosen, *, seed: int, negatives: Integers | None = None
-    ) -> Iterator[Batch]:
-        """Cut into micro-batches, in this order."""
-        for first in range(0, len(chosen.numbers), self.micro_batch_size):
-            part = slice(first, first + self.micro_batch_size)
-            yield self._batch(Chosen(*(column[part] for column in chosen)), seed, negatives)
-
-    def _batch(self, chosen: Chosen, seed: int, negatives: Integers | None) -> Batch:
-        sets = [self.sets[number] for number in chosen.sets.tolist()]
-        examples = [of[number] for of, number in zip(sets, chosen.numbers.tolist(), strict=True)]
-        hashes = np.array([example.hash for example in examples], np.uint64)
-        chance = Chance.of(hashes, seed=seed, epochs=chosen.epochs)
-        try:
-            return self.collator(self.viewer(examples, sets, chance), chance, negatives)
-        except CorpusError as error:
-            names = ", ".join(sorted({str(of.path) for of in sets}))
-            raise CorpusError(f"{names}: {error}") from error
 
 
 class _Parcels(Dataset[Parcel | CorpusError]):

@@ -1,16 +1,24 @@
-"""A gazetteer: names with classes and levels, that are looked up as features of words.
+"""Gazetteers: names that are looked up in sentences, and what is found given as features of words.
 
-The class of a name is a label, or ``entity`` where labels are not known. The features of a word
-(``LookedUp``) say, for each of ``1 + len(THRESHOLDS)`` thresholds, whether a name of each class
-begins there or goes on; the first threshold is the gazetteer's own, that scores best. Forms must
-stand as they are written, upper and lower case too.
+The class of a name is a label, or ``entity`` where labels are not known. A name has a *level*: in
+how many twentieths of its occurrences it is a mention (``corpora.matching.sequences``). Found at a
+threshold are, of the names with at least this level, the leftmost, and there the longest. The
+features of a word (``LookedUp``) say, for each of ``1 + len(THRESHOLDS)`` thresholds, whether a
+name of each class begins there or continues; the first threshold is the gazetteer's own, that
+scores best. Forms must stand as they are written, upper and lower case too.
 
-Shapes: F forms, L classes, W words, G = 2 L (1 + len(THRESHOLDS)) + 1 features.
+``EntityLookup`` finds the forms of entities in the same way.
+
+Shapes: F forms, L classes, N sentences, W words, C tags (``TagSet``), V thresholds, Q subwords,
+G = 2 L (1 + len(THRESHOLDS)) + 1 features.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Final, Self
 
@@ -22,95 +30,122 @@ from numpy.typing import NDArray
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import open_dataset, read_batches
 from corpora.document import Sentence
+from corpora.entities.vocabulary import split_entities
 from corpora.errors import CorpusError
+from corpora.hashing.sampling import share
 from corpora.hashing.tokens import Runs, hash_strings
 from corpora.matching.sequences import LEVELS
-from corpora.ner.columns import Indices, find_spans
-from corpora.ner.gazetteer import Names
+from corpora.ner.columns import Indices, SentenceColumns, begins_of, find_spans
+from corpora.ner.gazetteer import Lookup, Matches, Names, learn, leftmost_longest
+from corpora.ner.tally import Labels, tally
 from corpora.system.parsing import parse_json
-from modeling.data.masking import ranges
-from modeling.data.name_lookup import (
-    LookedUp,
-    by_hash,
-    find,
-    names_of,
-    parts_of,
-    tag,
-    tagged_columns,
-    word_columns,
-)
-from modeling.data.tagset import TagSet
+from modeling.data.batch import ranges
+from modeling.data.sentences import EncodedSentences, SentenceSet
+from modeling.data.tagset import TagSet, gold_spans
+
+TagCodes = NDArray[np.int16]
 
 THRESHOLDS: Final = (0, 5, 10, 15, 20)
 """Levels, in twentieths, besides a gazetteer's own."""
 FILE: Final = "gazetteer.arrow"
+ENTITY_FILE: Final = "entity_forms.arrow"
 ENTITY: Final = "entity"
+SCALE: Final = 20.0
+"""Of features. AdamW moves every weight of a head by about its learning rate in a step, and a state
+has hundreds of numbers: with the learning rates of fine-tuning, 5e-5, a few flags of 1 would be
+learned too late to count."""
+_ALL: Final = tuple(range(LEVELS + 1))
 _SCHEMA: Final = pa.schema(
     [("form", pa.list_(pa.string())), ("label", pa.int32()), ("level", pa.int32())]
 )
+_ENTITY_SCHEMA: Final = pa.schema(
+    [("form", pa.string()), ("entity", pa.string()), ("id", pa.int64())]
+)
+_BORDERS: Final = re.compile("[/:]")
+_HAN: Final = "\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd"
+_PARTS: Final = re.compile(rf"[{_HAN}]|(?:(?![{_HAN}])\w)+|[^\w\s]")
 
 
-class Gazetteer:
-    """Names, ready to be looked up; about 40 bytes a form, and its text.
+@dataclass(frozen=True, slots=True, eq=False)
+class LookedUp:
+    """What was found in the words of some sentences, one sentence after the other.
 
-    Args:
-        forms: (F,) lists of words; of equal ones that with the highest level counts, or the first.
-        labels: (F,) indices into ``classes``.
-        levels: (F,) 0 to 20.
-        classes: in the order of their ids.
-        level: the threshold of its own.
-        by_parts: whether words and forms are cut into runs of letters, and other characters one by
-            one, before they are compared, so that it does not matter how the sentences were cut;
-            a name still begins and ends with a word.
+    The features of a word are, for each threshold and each tag but O, ``SCALE`` where the word has
+    it, and at last ``SCALE`` where it has none at any threshold; else 0.
     """
 
-    def __init__(
-        self,
-        forms: pa.ListArray,
-        labels: Indices,
-        levels: Indices,
-        *,
-        classes: tuple[str, ...],
-        level: int = 0,
-        by_parts: bool = False,
-    ) -> None:
-        self.forms, self.labels, self.levels = forms, labels, levels
-        self.classes, self.level, self.by_parts = classes, level, by_parts
+    tags: TagCodes
+    """(W, V) at each threshold the tag of each word; the first is the gazetteer's own."""
+    n_tags: int
+    """C."""
+
+    def __len__(self) -> int:
+        return len(self.tags)
+
+    @property
+    def n_features(self) -> int:
+        """G."""
+        n_thresholds: int = self.tags.shape[1]
+        return n_thresholds * (self.n_tags - 1) + 1
+
+    def rows(self, words: Indices) -> NDArray[np.float32]:
+        """(n, G) the features of some words."""
+        tags = self.tags[words].astype(np.int64)
+        features = np.zeros((len(tags), self.n_features), np.float32)
+        rows, thresholds = np.nonzero(tags)
+        features[rows, thresholds * (self.n_tags - 1) + tags[rows, thresholds] - 1] = SCALE
+        features[~tags.any(axis=1), -1] = SCALE
+        return features
+
+
+@dataclass(frozen=True, eq=False)
+class Gazetteer:
+    """Names, ready to be looked up; about 40 bytes a form, and its text."""
+
+    forms: pa.ListArray
+    """(F,) lists of words; of equal ones that with the highest level counts, or the first."""
+    labels: Indices
+    """(F,) indices into ``classes``."""
+    levels: Indices
+    """(F,) 0 to 20."""
+    classes: tuple[str, ...]
+    """In the order of their ids."""
+    level: int = 0
+    """The threshold of its own."""
+    by_parts: bool = False
+    """Whether words and forms are cut into runs of letters, and other characters one by one, before
+    they are compared, so that it does not matter how the sentences were cut; a name still begins
+    and ends with a word."""
 
     @classmethod
     def learn(cls, sentences: Sequence[Sentence], tagset: TagSet, *, level: int = 0) -> Self:
         """Take the mentions of sentences, each with its most frequent label (ties: by name)."""
-        columns = [tagged_columns(sentences, tagset)]
-        names = names_of(columns, tagset)
-        spans = find_spans(columns[0])
-        hashes = Runs(hash_strings(columns[0].tokens)).hash(spans.starts, spans.ends)
+        columns = _columns(sentences, tagset)
+        names = _names_of([columns], tagset)
+        spans = find_spans(columns)
+        hashes = Runs(hash_strings(columns.tokens)).hash(spans.starts, spans.ends)
         _, firsts = np.unique(hashes, return_index=True)
         starts, sizes = spans.starts[firsts], (spans.ends - spans.starts)[firsts]
-        tokens = columns[0].tokens.take(pa.array(ranges(starts, sizes)))
-        forms = pa.ListArray.from_arrays(
-            pa.array(np.concatenate([[0], np.cumsum(sizes)]), pa.int32()), tokens
-        )
+        tokens = columns.tokens.take(pa.array(ranges(starts, sizes)))
+        begins = pa.array(np.concatenate([[0], np.cumsum(sizes)]), pa.int32())
+        forms = pa.ListArray.from_arrays(begins, tokens)
         labels, levels = names.labels.astype(np.int64), names.levels.astype(np.int64)
-        return cls(forms, labels, levels, classes=tagset.labels, level=level)
+        return cls(forms, labels, levels, tagset.labels, level)
 
     @classmethod
     def from_file(cls, path: Path | str) -> Self:
         """Read lines ``form TAB label [TAB reliability]``, the last from 0 to 1 (none: 1).
 
-        Raises ``CorpusError`` for what is no such line, or where there is none.
+        Raises ``CorpusError`` for other lines, or where there is none.
         """
         rows = list(_read_lines(Path(path)))
         if not rows:
             raise CorpusError(f"{path}: no names. Write a form, a tab and a label on each line.")
-        classes = tuple(sorted({label for _, label, _ in rows}))
-        ids = {label: id for id, label in enumerate(classes)}
-        return cls(
-            parts_of(pa.array([form for form, _, _ in rows], pa.string())),
-            np.array([ids[label] for _, label, _ in rows], np.int64),
-            np.array([_level(reliability) for _, _, reliability in rows], np.int64),
-            classes=classes,
-            by_parts=True,
-        )
+        forms, labels, reliabilities = zip(*rows, strict=True)
+        classes = tuple(sorted(set(labels)))
+        numbers = np.array([classes.index(label) for label in labels], np.int64)
+        parts = _parts_of(pa.array(forms, pa.string()))
+        return cls(parts, numbers, _levels(reliabilities), classes, by_parts=True)
 
     @classmethod
     def from_entities(cls, path: Path | str) -> Self:
@@ -125,19 +160,9 @@ class Gazetteer:
         table = table.aggregate([("link_probability", "max")])
         if not len(table):
             raise CorpusError(f"{path}: no aliases. Make the vocabulary again, with aliases.")
-        shares = pc.fill_null(table.column("link_probability_max"), 0.0).to_numpy()
-        return cls(
-            parts_of(table.column("form").combine_chunks()),
-            np.zeros(len(table), np.int64),
-            np.array([_level(share) for share in shares.tolist()], np.int64),
-            classes=(ENTITY,),
-            by_parts=True,
-        )
-
-    @property
-    def n_forms(self) -> int:
-        """F, equal ones included."""
-        return len(self.forms)
+        levels = _levels(pc.fill_null(table.column("link_probability_max"), 0.0).to_pylist())
+        parts = _parts_of(table.column("form").combine_chunks())
+        return cls(parts, np.zeros(len(table), np.int64), levels, (ENTITY,), by_parts=True)
 
     @property
     def n_features(self) -> int:
@@ -151,7 +176,7 @@ class Gazetteer:
 
     @cached_property
     def _names(self) -> Names:
-        return by_hash(self.forms, self.labels, self.levels)
+        return _by_hash(self.forms, self.labels, self.levels)
 
     def look_up(
         self, words: Sequence[Sequence[str]], *, thresholds: Sequence[int] | None = None
@@ -160,56 +185,54 @@ class Gazetteer:
 
         Many sentences at once are faster.
         """
-        columns = word_columns(words)
-        matches = find(self._names, columns, by_parts=self.by_parts)
+        columns = _word_columns(words)
+        matches = _find(self._names, columns, by_parts=self.by_parts)
         thresholds = self.thresholds if thresholds is None else thresholds
-        tags = tag(self._names, matches, len(columns.tokens), thresholds=thresholds)
+        tags = _tag(self._names, matches, len(columns.tokens), thresholds=thresholds)
         return LookedUp(tags, 1 + 2 * len(self.classes))
 
-    def features(self, words: Sequence[str]) -> NDArray[np.float32]:
-        """(W, G) of the words of one sentence; ``look_up`` is faster for many."""
-        return self.look_up([words]).rows(np.arange(len(words)))
-
-    def at_level(self, level: int) -> "Gazetteer":
+    def at_level(self, level: int) -> Self:
         """The same with another threshold of its own."""
-        return Gazetteer(
-            self.forms,
-            self.labels,
-            self.levels,
-            classes=self.classes,
-            level=level,
-            by_parts=self.by_parts,
-        )
+        return replace(self, level=level)
 
     def save(self, folder: Path | str) -> None:
         """Write all that is needed to look names up elsewhere: one file."""
         settings = {"classes": self.classes, "level": self.level, "by_parts": self.by_parts}
-        schema = _SCHEMA.with_metadata({"gazetteer": json.dumps(settings)})
         columns = [self.forms, pa.array(self.labels), pa.array(self.levels)]
+        schema = _SCHEMA.with_metadata({"gazetteer": json.dumps(settings)})
         table = pa.Table.from_arrays(columns, names=_SCHEMA.names).cast(schema)
-        options = pa.ipc.IpcWriteOptions(compression="zstd")
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        with pa.ipc.new_file(str(Path(folder) / FILE), schema, options=options) as writer:
-            writer.write_table(table)
+        _write_table(Path(folder) / FILE, table)
 
     @classmethod
     def load(cls, folder: Path | str) -> Self:
         """Read what ``save`` wrote; raises ``CorpusError`` where it is missing or damaged."""
         path = Path(folder) / FILE
         try:
-            with pa.ipc.open_file(str(path)) as reader:
-                table = reader.read_all().combine_chunks()
-            table.validate(full=True)
+            table = _read_table(path)
             settings = parse_json(table.schema.metadata[b"gazetteer"])
-            forms, labels, levels = (table.column(n).combine_chunks() for n in _SCHEMA.names)
             settings["classes"] = tuple(settings["classes"])
-            numbers = (np.asarray(column).astype(np.int64) for column in (labels, levels))
-            return cls(forms, *numbers, **settings)
+            forms, *columns = (table.column(name).combine_chunks() for name in _SCHEMA.names)
+            labels, levels = (np.asarray(column).astype(np.int64) for column in columns)
+            return cls(forms, labels, levels, **settings)
         except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
             raise CorpusError(
                 f"{path}: no gazetteer that can be read ({error}). Copy it again from where the "
                 "tagger was made."
             ) from error
+
+
+def _write_table(path: Path, table: pa.Table) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    with pa.ipc.new_file(str(path), table.schema, options=options) as writer:
+        writer.write_table(table)
+
+
+def _read_table(path: Path) -> pa.Table:
+    with pa.ipc.open_file(str(path)) as reader:
+        table = reader.read_all().combine_chunks()
+    table.validate(full=True)
+    return table
 
 
 def _read_lines(path: Path) -> Iterator[tuple[str, str, float]]:
@@ -252,6 +275,296 @@ def _read_aliases(path: Path) -> pa.Table:
     return pa.table([fields.field(name) for name in names], names=names)
 
 
-def _level(reliability: float) -> int:
+def _levels(reliabilities: Iterable[float]) -> Indices:
     """In twentieths, rounded down; a hair is no step: 0.15 are 3."""
-    return int(LEVELS * reliability + 1e-6)
+    return np.array([int(LEVELS * value + 1e-6) for value in reliabilities], np.int64)
+
+
+def _tag(names: Names, matches: Matches, n_words: int, *, thresholds: Sequence[int]) -> TagCodes:
+    """(W, V) the tags of the names that are found at each threshold."""
+    tags = np.zeros((n_words, len(thresholds)), np.int16)
+    levels = names.levels[matches.forms]
+    for column, threshold in enumerate(thresholds):
+        used = np.flatnonzero(levels >= threshold)
+        kept = used[leftmost_longest(matches.starts[used], matches.ends[used])]
+        begins = 1 + 2 * names.labels[matches.forms[kept]]
+        starts, sizes = matches.starts[kept], matches.ends[kept] - matches.starts[kept]
+        tags[ranges(starts, sizes), column] = np.repeat(begins + 1, sizes)
+        tags[starts, column] = begins
+    return tags
+
+
+def _by_hash(forms: pa.ListArray, labels: Indices, levels: Indices) -> Names:
+    """Forms (F,), lists of words, to be looked up; of equal ones the highest level, or the first.
+
+    Empty forms are left out.
+    """
+    begins = begins_of(forms)
+    tokens = Runs(hash_strings(forms.flatten()))
+    starts, ends = begins[:-1], begins[1:]
+    order = np.argsort(-levels, kind="stable")
+    kept = order[ends[order] > starts[order]]
+    hashes, firsts = np.unique(tokens.hash(starts[kept], ends[kept]), return_index=True)
+    kept = kept[firsts]
+    starts, ends = starts[kept], ends[kept]
+    heads = tokens.hash(starts, np.minimum(starts + 2, ends))
+    lookup = Lookup(hashes, heads, (ends - starts).astype(np.int32))
+    return Names(lookup, labels[kept].astype(np.int32), levels[kept].astype(np.int32))
+
+
+def _find(names: Names, sentences: SentenceColumns, *, by_parts: bool) -> Matches:
+    """Every name wherever it stands, by start, the longer first.
+
+    ``by_parts``: forms are parts of words (``_parts_of``); a name begins and ends with a word.
+    """
+    if not by_parts:
+        return names.lookup.find(sentences)
+    words = sentences.tokens.dictionary_encode()
+    parts = _parts_of(words.dictionary).take(words.indices)
+    begins = begins_of(parts)
+    columns = SentenceColumns(parts.flatten(), begins[sentences.begins], sentences.tag_strings)
+    matches = names.lookup.find(columns)
+    starts = np.searchsorted(begins, matches.starts, side="right") - 1
+    ends = np.searchsorted(begins, matches.ends, side="left")
+    whole = (begins[starts] == matches.starts) & (begins[ends] == matches.ends)
+    return Matches(starts[whole], ends[whole], matches.forms[whole])
+
+
+def _parts_of(texts: pa.StringArray) -> pa.ListArray:
+    """The parts of texts: runs of letters and digits, each Han or Kana character, each other one.
+
+    Whitespace is no part of anything. The parts do not depend on how a text is cut into words.
+    """
+    parts = [_PARTS.findall(text) for text in texts.to_pylist()]
+    return pa.array(parts, pa.list_(pa.string()))
+
+
+def _word_columns(words: Sequence[Sequence[str]]) -> SentenceColumns:
+    """The words of sentences, without tags."""
+    lengths = np.fromiter(map(len, words), np.int64, len(words))
+    tokens = pa.array(list(chain.from_iterable(words)), pa.string())
+    begins = np.concatenate([[0], np.cumsum(lengths)])
+    return SentenceColumns(tokens, begins, pa.nulls(len(tokens), pa.string()))
+
+
+def _columns(sentences: Sequence[Sentence], tagset: TagSet) -> SentenceColumns:
+    """Sentences with the tags that the set has; the others are O."""
+    columns = _word_columns([sentence.tokens for sentence in sentences])
+    tags = pa.array(tagset.tags, pa.string()).take(pa.array(tagset.encode_all(sentences)))
+    return replace(columns, tag_strings=tags)
+
+
+def _names_of(train: Sequence[SentenceColumns], tagset: TagSet) -> Names:
+    """The mentions of tagged sentences as names; labels have the ids of the tag set."""
+    labels = Labels()
+    labels.number(tagset.labels)
+    return learn(tally(train, labels).forms.table(), train, labels)
+
+
+def learn_gazetteer(
+    sentences: Sequence[Sentence], tagset: TagSet, *, folds: int = 10
+) -> tuple[Gazetteer, LookedUp]:
+    """The gazetteer of a training set, and what is found in the set itself, cross-fitted.
+
+    The gazetteer's own threshold is the one whose names, cross-fitted, score best.
+    """
+    found = cross_fitted(sentences, tagset, folds=folds, thresholds=_ALL)
+    level = best_threshold(found, tagset.encode_all(sentences))
+    gazetteer = Gazetteer.learn(sentences, tagset, level=level)
+    return gazetteer, LookedUp(found.tags[:, gazetteer.thresholds], found.n_tags)
+
+
+def with_best_level(
+    gazetteer: Gazetteer, sentences: Sequence[Sentence], tagset: TagSet
+) -> Gazetteer:
+    """A gazetteer that was not learned from these sentences, with the threshold that suits them.
+
+    It is the one that scores best; by the borders of names alone, if it has classes that are no
+    labels.
+    """
+    found = gazetteer.look_up([sentence.tokens for sentence in sentences], thresholds=_ALL)
+    is_labelled = set(gazetteer.classes) <= set(tagset.labels)
+    if is_labelled:
+        begins = [1 + 2 * tagset.labels.index(label) for label in gazetteer.classes]
+        codes = [0, *(code for begin in begins for code in (begin, begin + 1))]
+        found = LookedUp(np.array(codes, np.int16)[found.tags], len(tagset))
+    level = best_threshold(found, tagset.encode_all(sentences), with_labels=is_labelled)
+    return gazetteer.at_level(level)
+
+
+def cross_fitted(
+    sentences: Sequence[Sentence],
+    tagset: TagSet,
+    *,
+    folds: int = 10,
+    thresholds: Sequence[int] = (0, *THRESHOLDS),
+) -> LookedUp:
+    """What is found in each sentence of names that were learned from the other folds.
+
+    Names of the own documents would all be found, and a model would learn to trust the gazetteer as
+    it never may later.
+    """
+    if not isinstance(sentences, SentenceSet):
+        sentences = SentenceSet.of(sentences)
+    of = folds_of(sentences, folds)
+    lengths = np.array([len(sentence.tokens) for sentence in sentences], np.int64)
+    begins = np.cumsum(lengths) - lengths
+    members = [np.flatnonzero(of == fold) for fold in range(int(of.max(initial=-1)) + 1)]
+    columns = [_columns([sentences[n] for n in own.tolist()], tagset) for own in members]
+    tags = np.zeros((int(lengths.sum()), len(thresholds)), np.int16)
+    for fold, own in enumerate(members):
+        names = _names_of(columns[:fold] + columns[fold + 1 :], tagset)
+        matches = _find(names, columns[fold], by_parts=False)
+        found = _tag(names, matches, len(columns[fold].tokens), thresholds=thresholds)
+        tags[ranges(begins[own], lengths[own])] = found
+    return LookedUp(tags, len(tagset))
+
+
+def folds_of(sentences: SentenceSet, folds: int) -> Indices:
+    """(N,) the fold of each sentence: that of its document, or of its block.
+
+    Documents are dealt to the folds in the order of their hashes. Where there is one document
+    only, its sentences are cut into as many blocks as there are folds, for a name is likely to
+    come again in the next sentences, as it would not in another document.
+    """
+    n_documents = int(sentences.documents.max(initial=-1)) + 1
+    if n_documents < 2:
+        return np.arange(len(sentences)) * folds // max(len(sentences), 1)
+    _, firsts = np.unique(sentences.documents, return_index=True)
+    shares = [share(sentences[number].document_id) for number in firsts.tolist()]
+    ranks = np.argsort(np.argsort(shares, kind="stable"), kind="stable")
+    return (ranks % folds)[sentences.documents]
+
+
+def best_threshold(found: LookedUp, gold: Indices, *, with_labels: bool = True) -> int:
+    """Which column of what was found has the best strict F1 (ties: the first).
+
+    Args:
+        found: columns are thresholds.
+        gold: (W,) tags.
+        with_labels: whether a label must be right, too: of the same ids as the gold ones.
+    """
+    n_labels = found.n_tags if with_labels else 1
+
+    def keys(tags: Indices) -> Indices:
+        """A number for each span: of its first and last word, and its label, if there are any."""
+        firsts, lasts = gold_spans(tags)
+        borders: Indices = firsts * (len(tags) + 1) + lasts - firsts
+        return borders * n_labels + tags[firsts] % n_labels
+
+    gold_keys, scores = keys(gold), []
+    for column in found.tags.T.astype(np.int64):
+        own = keys(column)
+        correct = len(np.intersect1d(own, gold_keys, assume_unique=True))
+        scores.append(2 * correct / max(len(own) + len(gold_keys), 1))
+    return int(np.argmax(scores))
+
+
+@dataclass(frozen=True, eq=False)
+class EntityLookup:
+    """Forms with the id of the entity that each means; of equal ones the first counts.
+
+    Maximum entity matching (published systems, C.11): of forms that overlap the leftmost, there the
+    longest; so each word is part of one entity, or of none. Words and forms are compared part by
+    part, so that it does not matter how the sentences were cut.
+
+    An entity is ``SPACE:TITLE``. A document whose id is a space, or begins with one and ``/`` or
+    ``:`` (a chapter of a novel that has a lexicon of its own), knows the forms of this space alone
+    (E-D5); any other knows all.
+    """
+
+    forms: pa.StringArray
+    """(F,)"""
+    entities: pa.StringArray
+    """(F,) names."""
+    ids: Indices
+    """(F,) rows of a model's entity table, above 0."""
+
+    def __len__(self) -> int:
+        return len(self.forms)
+
+    @cached_property
+    def _spaces(self) -> tuple[dict[str, int], Indices]:
+        """The index of each space, and (F,) that of each form."""
+        encoded = split_entities(self.entities)[0].dictionary_encode()
+        numbers = {space: n for n, space in enumerate(encoded.dictionary.to_pylist()) if space}
+        return numbers, np.asarray(encoded.indices).astype(np.int64)
+
+    def _space_of(self, document: str) -> int:
+        """The index of the space that a document has the forms of, −1 for all."""
+        ends = [*(found.start() for found in _BORDERS.finditer(document)), len(document)]
+        known = (self._spaces[0].get(document[:end]) for end in reversed(ends))
+        return next((number for number in known if number is not None), -1)
+
+    @cached_property
+    def _made(self) -> dict[int, Names]:
+        return {}
+
+    def _names(self, space: int) -> Names:
+        """The forms of a space, or all (−1), by hash; labels are their indices."""
+        if space not in self._made:
+            own = np.arange(len(self)) if space < 0 else np.flatnonzero(self._spaces[1] == space)
+            parts = _parts_of(self.forms.take(pa.array(own)))
+            self._made[space] = _by_hash(parts, own, np.zeros(len(own), np.int64))
+        return self._made[space]
+
+    def find(
+        self, words: Sequence[Sequence[str]], documents: Sequence[str] | None = None
+    ) -> Indices:
+        """(W,) the id of each word of these sentences, 0 for none; many at once are faster.
+
+        ``documents`` (N,) are the ids of their documents; None: all forms are looked up in each.
+        """
+        if documents is None:
+            return self._find(words, -1)
+        space_of = {document: self._space_of(document) for document in set(documents)}
+        spaces = np.array([space_of[document] for document in documents], np.int64)
+        sizes = np.array([len(tokens) for tokens in words], np.int64)
+        starts = np.cumsum(sizes) - sizes
+        found = np.zeros(int(sizes.sum()), np.int64)
+        for space in np.unique(spaces).tolist():
+            chosen = np.flatnonzero(spaces == space)
+            own = self._find([words[number] for number in chosen.tolist()], space)
+            found[ranges(starts[chosen], sizes[chosen])] = own
+        return found
+
+    def _find(self, words: Sequence[Sequence[str]], space: int) -> Indices:
+        columns, names = _word_columns(words), self._names(space)
+        found = np.zeros(len(columns.tokens), np.int64)
+        matches = _find(names, columns, by_parts=True)
+        kept = leftmost_longest(matches.starts, matches.ends)
+        starts, sizes = matches.starts[kept], (matches.ends - matches.starts)[kept]
+        ids = self.ids[names.labels[matches.forms[kept]]]
+        found[ranges(starts, sizes)] = np.repeat(ids, sizes)
+        return found
+
+    def of_pieces(self, encoded: EncodedSentences) -> Indices:
+        """(Q,) the id that each subword of a set of sentences has with its word, 0 for none."""
+        sentences = encoded.sentences
+        documents = [sentence.document_id for sentence in sentences]
+        of_words = self.find([sentence.tokens for sentence in sentences], documents)
+        found = np.zeros(len(encoded.pieces), np.int64)
+        sizes = encoded.word_ends - encoded.word_starts
+        found[ranges(encoded.word_starts, sizes)] = np.repeat(of_words, sizes)
+        return found
+
+    def save(self, folder: Path) -> None:
+        """Write all that is needed to look forms up elsewhere: one file."""
+        columns = [self.forms, self.entities, pa.array(self.ids)]
+        _write_table(folder / ENTITY_FILE, pa.Table.from_arrays(columns, schema=_ENTITY_SCHEMA))
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """Read what ``save`` wrote; raises ``CorpusError`` where it is missing or damaged."""
+        path = folder / ENTITY_FILE
+        try:
+            table = _read_table(path)
+            forms, entities, ids = (
+                table.column(name).combine_chunks() for name in _ENTITY_SCHEMA.names
+            )
+            return cls(forms, entities, ids.to_numpy().astype(np.int64))
+        except (pa.ArrowException, OSError, ValueError, KeyError) as error:
+            raise CorpusError(
+                f"{path}: no entities that can be read ({error}). Copy the file again from where "
+                "the tagger was made."
+            ) from error

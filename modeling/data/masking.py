@@ -1,33 +1,25 @@
-"""Which pieces and mentions are to be predicted, and what stands in their place meanwhile.
+"""Which subwords and mentions are to be predicted, and what stands in their place meanwhile.
 
 Follows section C.3 of the published systems, with B-N3, B-N18 and B-D13, for all examples of a
-batch at once. A *unit* is masked as one: a piece, a word, or a mention with its whole words.
-Special pieces are never drawn, [UNK] among them: nothing can be learned by predicting it; neither
+batch at once. A *unit* is masked as one: a subword, a word, or a mention with its whole words.
+Special subwords are never drawn, [UNK] among them: nothing can be learned by predicting it; neither
 are mentions of [PAD] and [UNK]. A mask depends on nothing but the masking, the seed, the epoch and
 the example: not on the batch, its order, or who makes it.
 
-Shapes: B examples, T rows of pieces, U units, M targets.
+Shapes: B examples, T rows of subwords, U units, E mentions, M targets.
 """
 
-import re
 from dataclasses import dataclass
-from typing import Final, Self
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from corpora.entities.vocabulary import MASK
-from corpora.tokenization.tokenizers import Special, Tokenizer
 from modeling.config import ConfigError, MaskingConfig
-from modeling.data.chance import Chance, Integers, Stream, as_below
-from modeling.data.units import (
-    Units,
-    budgets,
-    places_in_groups,
-    visiting_order,
-    within_count,
-    within_pieces,
-)
+from modeling.data.batch import ranges
+from modeling.data.chance import Chance, Integers, Stream, as_below, as_uniform
+from modeling.data.texts import PieceIds, Text
 
 EVALUATION: Final = MaskingConfig(
     unit="word",
@@ -37,54 +29,92 @@ EVALUATION: Final = MaskingConfig(
     random=0.0,
     hide_entity_when_masked=True,
 )
-"""The masking of held-out examples, whatever a model was trained with: 15 % of the pieces by whole
-words, all replaced by [MASK], and the entities of their mentions hidden, so that no score rises by
-copying. Scores of models compare if they read the same examples and as many pieces of them."""
-
-_UNUSED = re.compile(r"[\[<]unused_?\d+[\]>]")
+"""The masking of held-out examples, whatever a model was trained with: 15 % of the subwords by
+whole words, all replaced by [MASK], and the entities of their mentions hidden, so that no score
+rises by copying. Scores of models compare if they read the same examples and as many subwords of
+them."""
+_RANDOM_BITS: Final = np.uint64(43)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PieceIds:
-    """What must be known of the pieces of a tokenizer."""
+class Units:
+    """What is drawn as one, in the order of the text."""
 
-    special: Special
-    is_special: NDArray[np.bool_]
-    """(V,)"""
-    ordinary: Integers
-    """Ids that a random replacement may have: neither special nor unused (B-N18)."""
+    sequences: Integers
+    """(U,)"""
+    starts: Integers
+    """(U,) the first row of each."""
+    sizes: Integers
+    """(U,) rows of each."""
+    are_first: NDArray[np.bool_]
+    """(U,) drawn before the others of their example."""
 
-    @classmethod
-    def of(cls, tokenizer: Tokenizer) -> Self:
-        """Of a tokenizer."""
-        is_special = np.zeros(tokenizer.size, np.bool_)
-        is_special[list(tokenizer.specials)] = True
-        is_ordinary = np.zeros(tokenizer.size, np.bool_)
-        vocab = tokenizer.backend.get_vocab(with_added_tokens=True)
-        is_ordinary[[id for piece, id in vocab.items() if not _UNUSED.fullmatch(piece)]] = True
-        return cls(tokenizer.special, is_special, np.flatnonzero(is_ordinary & ~is_special))
+    def __getitem__(self, which: NDArray[np.bool_] | Integers) -> "Units":
+        return Units(
+            self.sequences[which], self.starts[which], self.sizes[which], self.are_first[which]
+        )
 
     def __len__(self) -> int:
-        """How many ids there are: the largest, plus one."""
-        return len(self.is_special)
+        return len(self.starts)
+
+    def in_random_order(self, bits: NDArray[np.uint64]) -> Integers:
+        """Order them by example, at random in each, those that go first before the others."""
+        groups = self.sequences.astype(np.uint64) * np.uint64(2) + ~self.are_first
+        keys = (groups << _RANDOM_BITS) | (bits >> (np.uint64(64) - _RANDOM_BITS))
+        return np.argsort(keys, kind="stable")
+
+    def within_count(self, order: Integers, limits: Integers) -> NDArray[np.bool_]:
+        """(U,) choose the first of each example, as many as its budget (B,) says."""
+        sequences = self.sequences[order]
+        chosen = np.zeros(len(self), np.bool_)
+        chosen[order[_places_in_groups(sequences) < limits[sequences]]] = True
+        return chosen
+
+    def within_pieces(
+        self, order: Integers, limits: Integers, *, used: Integers
+    ) -> NDArray[np.bool_]:
+        """(U,) choose units as they come, one that is longer than what is left skipped (LUKE).
+
+        Where not one fits, and nothing was ``used``, the shortest is chosen. Each turn of the loop
+        takes units up to the first that is too long, and leaves out all that are: no more turns
+        than there are lengths.
+
+        Args:
+            order: in which they are visited; those that it has not are never chosen.
+            limits: (B,) subwords.
+            used: (B,) of them, before.
+        """
+        chosen = np.zeros(len(self), np.bool_)
+        left = np.maximum(limits - used, 0)
+        waiting = order[self.sizes[order] <= left[self.sequences[order]]]
+        while len(waiting):
+            sequences, sizes = self.sequences[waiting], self.sizes[waiting]
+            before = np.cumsum(sizes) - sizes
+            reached = before - before[np.searchsorted(sequences, sequences)] + sizes
+            fits = reached <= left[sequences]
+            chosen[waiting[fits]] = True
+            taken = np.bincount(sequences[fits], weights=sizes[fits], minlength=len(left))
+            left -= taken.astype(np.int64)
+            waiting = waiting[~fits]
+            waiting = waiting[self.sizes[waiting] <= left[self.sequences[waiting]]]
+        is_without = (limits > 0) & (used == 0)
+        is_without[self.sequences[chosen]] = False
+        candidates = order[is_without[self.sequences[order]]]
+        candidates = candidates[np.lexsort((self.sizes[candidates], self.sequences[candidates]))]
+        chosen[candidates[_places_in_groups(self.sequences[candidates]) == 0]] = True
+        return chosen
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Text:
-    """The pieces of a batch, special ones among them, one sequence after the other."""
+def _places_in_groups(sequences: Integers) -> Integers:
+    """The place of each in its group, from 0; groups stand together."""
+    return np.arange(len(sequences)) - np.searchsorted(sequences, sequences)
 
-    pieces: Integers
-    """(T,)"""
-    sequences: Integers
-    """(T,) the example of each row."""
-    positions: Integers
-    """(T,) the place of each row in its sequence."""
-    word_starts: Integers
-    """(W,) rows at which a word begins, in ascending order; each special piece is one."""
-    mention_starts: Integers
-    """(E,) rows."""
-    mention_ends: Integers
-    """(E,) rows, half-open."""
+
+def _budgets(n: Integers, ratio: float) -> Integers:
+    """``max(1, round(ratio · n))`` of n, none of none, and none at all of no ratio."""
+    if not ratio:
+        return np.zeros_like(n)
+    return np.where(n > 0, np.maximum(1, np.rint(ratio * n)), 0).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -148,12 +178,12 @@ class Masker:
         """Choose mentions: max(1, round(share · n)) of n, none of none."""
         candidates = np.flatnonzero(entities > MASK)
         of = sequences[candidates]
-        counters = places_in_groups(sequences)[candidates]
+        counters = _places_in_groups(sequences)[candidates]
         units = Units(of, counters, np.ones_like(of), np.zeros(len(of), np.bool_))
-        order = visiting_order(units, chance.bits(Stream.ENTITY, of, counters))
+        order = units.in_random_order(chance.bits(Stream.ENTITY, of, counters))
         n = np.bincount(of, minlength=len(chance.keys))
         chosen = np.zeros(len(entities), np.bool_)
-        chosen[candidates] = within_count(units, order, budgets(n, self.config.entity_share))
+        chosen[candidates] = units.within_count(order, _budgets(n, self.config.entity_share))
         return chosen
 
     def replace_entities(
@@ -164,7 +194,7 @@ class Masker:
         Returns the numbers of the chosen, ascending, and all entities as they are then.
         """
         chosen = np.flatnonzero(self.mask_entities(entities, sequences, chance))
-        of, counters = sequences[chosen], places_in_groups(sequences)[chosen]
+        of, counters = sequences[chosen], _places_in_groups(sequences)[chosen]
         share = chance.uniform(Stream.ENTITY_REPLACEMENT, of, counters)
         is_mask = share < self.config.entity_mask
         is_random = ~is_mask & (share < self.config.entity_mask + self.config.entity_random)
@@ -176,11 +206,11 @@ class Masker:
 
     def units(self, text: Text) -> Units:
         """What may be drawn: no unit has a special piece."""
-        starts, are_first = text.word_starts, np.zeros(len(text.word_starts), np.bool_)
+        starts = text.word_starts
         if self.config.unit == "piece":
             starts = np.arange(len(text.pieces))
-            are_first = np.zeros(len(starts), np.bool_)
-        elif self.config.unit == "entity":
+        are_first = np.zeros(len(starts), np.bool_)
+        if self.config.unit == "entity":
             starts, are_first = _mentions_as_words(text)
         sizes = np.diff(starts, append=len(text.pieces))
         units = Units(text.sequences[starts], starts, sizes, are_first)
@@ -196,23 +226,22 @@ class Masker:
         counters = text.positions[units.starts]
         bits = chance.bits(Stream.UNIT, units.sequences, counters)
         if self.config.budget == "bernoulli":
-            return (bits >> np.uint64(11)) * 2.0**-53 < self.config.share
-        order = visiting_order(units, bits)
+            return as_uniform(bits) < self.config.share
+        order = units.in_random_order(bits)
         n_examples = len(chance.keys)
         if self.config.budget == "units":
             n = np.bincount(units.sequences, minlength=n_examples)
-            return within_count(units, order, budgets(n, self.config.share))
+            return units.within_count(order, _budgets(n, self.config.share))
         n = np.bincount(units.sequences, weights=units.sizes, minlength=n_examples)
         used = np.bincount(text.sequences[masked], minlength=n_examples)
         if len(masked):
             order = order[~_overlap(units, masked, n_rows=len(text.pieces))[order]]
-        limits = budgets(n.astype(np.int64), self.config.share)
-        return within_pieces(units, order, limits, used=used)
+        limits = _budgets(n.astype(np.int64), self.config.share)
+        return units.within_pieces(order, limits, used=used)
 
 
 def _check(config: MaskingConfig) -> None:
-    names = ("share", "mask", "random", "entity_share", "entity_mask", "entity_random")
-    for name in names:
+    for name in ("share", "mask", "random", "entity_share", "entity_mask", "entity_random"):
         if not 0 <= getattr(config, name) <= 1:
             raise ConfigError(f"masking.{name} {getattr(config, name)}: must be between 0 and 1.")
     for mask, random in (("mask", "random"), ("entity_mask", "entity_random")):
@@ -227,13 +256,6 @@ def _check(config: MaskingConfig) -> None:
             f"masking.mention_words counts in a budget of pieces, and masking.budget is "
             f"{config.budget}: set masking.budget=pieces, or masking.mention_words=false."
         )
-
-
-def ranges(starts: Integers, sizes: Integers) -> Integers:
-    """Write out ranges one after the other: starts (2, 7), sizes (2, 3) are 2 3 7 8 9."""
-    ends = np.cumsum(sizes)
-    total = int(ends[-1]) if len(ends) else 0
-    return np.repeat(starts - (ends - sizes), sizes) + np.arange(total)
 
 
 def _mentions_as_words(text: Text) -> tuple[Integers, NDArray[np.bool_]]:

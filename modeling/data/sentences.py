@@ -1,31 +1,52 @@
-"""Sentences of ``ner`` datasets, by number, and which of them belong to one document."""
+"""Sentences of ``ner`` datasets, their subwords, and the windows in which these are read.
+
+A *word* here is a token of a ``ner`` row. The words of a sentence are joined by single spaces and
+cut by the tokenizer; a subword belongs to the word in which it starts, or before which, where it
+begins with the space. A word that has no subword then (control characters, the empty string) gets
+one [UNK]. Each sentence is cut alone: where subwords mark spaces, its first word has none before
+it, be it read with context or without.
+
+All subwords of a set stand in one row, the sentences of a document one after the other, so that a
+window is a range of it, context included.
+
+Shapes: N sentences, W words, Q subwords, B windows.
+"""
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
-from typing import Any, Self, overload
+from typing import Any, Final, Literal, Self, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from corpora.datasets.shards import open_dataset, read_tagged, sha256_of
 from corpora.document import Sentence
 from corpora.errors import CorpusError
+from corpora.tokenization.tokenizers import Special, Tokenizer
+from modeling.config import ConfigError
+from modeling.data.batch import ranges
 from modeling.data.chance import Integers
+from modeling.data.tagset import TagSet
+
+Flags = NDArray[np.bool_]
+
+_AT_ONCE: Final = 4096  # sentences that are cut into subwords at once
 
 
 class SentenceSet(Sequence[Sentence]):
-    """Sentences by number, in the order of their datasets, and which document each is of."""
+    """Sentences by index, in the order of their datasets, and which document each is of."""
 
     def __init__(
-        self,
-        sentences: Sequence[Sentence],
-        documents: Integers,
-        identity: Sequence[dict[str, Any]],
+        self, sentences: Sequence[Sentence], names: Sequence[Any], identity: list[dict[str, Any]]
     ) -> None:
         self.sentences = sentences
-        self.documents = documents
-        """(N,) numbers of documents, in the order in which they first come."""
-        self.identity = list(identity)
+        numbers: dict[Any, int] = {}
+        self.documents = np.array([numbers.setdefault(n, len(numbers)) for n in names], np.int64)
+        """(N,) indices of documents, in the order in which their ``names`` first come."""
+        self.identity = identity
         """What was read, for who wants to find the same again."""
 
     @classmethod
@@ -44,7 +65,7 @@ class SentenceSet(Sequence[Sentence]):
             names += [(number, sentence.document_id) for sentence in read]
             sha256 = sha256_of(folder / "dataset.json")
             identity.append({"dataset_sha256": sha256, "split": split, "sentences": len(read)})
-        return cls(sentences, _numbers(names), identity)
+        return cls(sentences, names, identity)
 
     @classmethod
     def of(cls, sentences: Sequence[Sentence]) -> Self:
@@ -53,11 +74,9 @@ class SentenceSet(Sequence[Sentence]):
         for sentence in sentences:
             digest.update(repr((sentence.id, sentence.tokens, sentence.tags)).encode("utf-8"))
         identity = {"sentences": len(sentences), "sentences_sha256": digest.hexdigest()}
-        names = [sentence.document_id for sentence in sentences]
-        return cls(list(sentences), _numbers(names), [identity])
+        return cls(list(sentences), [sentence.document_id for sentence in sentences], [identity])
 
     def __len__(self) -> int:
-        """How many sentences."""
         return len(self.sentences)
 
     @overload
@@ -72,8 +91,7 @@ class SentenceSet(Sequence[Sentence]):
 
 
 def _read(folder: Path, split: str) -> list[Sentence]:
-    dataset = open_dataset(folder, "ner")
-    files = [folder / shard.name for shard in dataset.shards]
+    files = [folder / shard.name for shard in open_dataset(folder, "ner").shards]
     sentences = [sentence for file in files for sentence in read_tagged(file, split=split)]
     if not sentences:
         splits = {sentence.split for file in files for sentence in read_tagged(file)}
@@ -85,7 +103,269 @@ def _read(folder: Path, split: str) -> list[Sentence]:
     return sentences
 
 
-def _numbers(names: Sequence[Any]) -> Integers:
-    """A number for each name; new ones get the next."""
-    numbers: dict[Any, int] = {}
-    return np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int64)
+@dataclass(frozen=True, slots=True, eq=False)
+class Windows:
+    """The windows of all sentences, one sentence after the other, from left to right."""
+
+    begins: Integers
+    """(N + 1,) sentence ``n`` has the windows from ``begins[n]`` to ``begins[n + 1]``."""
+    starts: Integers
+    """(B,) subwords, half-open."""
+    ends: Integers
+    """(B,)"""
+
+    @classmethod
+    def cut(cls, starts: Integers, ends: Integers, *, room: int, overlap: int) -> Self:
+        """Cut sentences, ranges of subwords, into windows of at most ``room`` subwords.
+
+        A sentence that fits is one window, even where it is empty. A longer one is as few as have
+        ``overlap`` subwords in common, at least, with the next; they are of one size, evenly
+        spread. Every run of at most ``overlap + 1`` subwords lies in one of them.
+        """
+        lengths = ends - starts
+        counts = np.maximum(1, -(-(lengths - overlap) // (room - overlap)))
+        counts[lengths <= room] = 1
+        sizes = -(-(lengths + (counts - 1) * overlap) // counts)
+        begins = _offsets(counts)
+        of = np.repeat(np.arange(len(counts)), counts)
+        place = np.arange(len(of)) - begins[of]
+        firsts = starts[of] + place * (lengths - sizes)[of] // np.maximum(counts - 1, 1)[of]
+        return cls(begins, firsts, firsts + sizes[of])
+
+    def with_context(
+        self, starts: Integers, ends: Integers, *, room: int, most: int | None = None
+    ) -> Self:
+        """Add what stands before and after, as far as the document goes (published systems, C.4).
+
+        The side that has less gives what it does not need to the other.
+
+        Args:
+            starts: (N,) where the document of each sentence begins.
+            ends: (N,) where it ends.
+            room: subwords of a window.
+            most: subwords that are added to a window, on both sides together.
+        """
+        of = np.repeat(np.arange(len(starts)), np.diff(self.begins))
+        left, right = self.starts - starts[of], ends[of] - self.ends
+        budget = room - (self.ends - self.starts)
+        if most is not None:
+            budget = np.minimum(budget, most)
+        is_left_less = left < right
+        n_less = np.minimum(np.minimum(left, right), budget // 2)
+        n_more = np.minimum(np.maximum(left, right), budget - n_less)
+        n_left = np.where(is_left_less, n_less, n_more)
+        n_right = np.where(is_left_less, n_more, n_less)
+        return type(self)(self.begins, self.starts - n_left, self.ends + n_right)
+
+    def of_words(self, begins: Integers, starts: Integers, ends: Integers) -> Integers:
+        """(W,) the window in which each word is read.
+
+        Of those that hold its first subword, the one in which it is furthest from both edges; of
+        equals, the first. Only a word that no window holds wholly is cut by its window.
+
+        Args:
+            begins: (N + 1,) words of each sentence.
+            starts: (W,) subwords of each word, half-open.
+            ends: (W,)
+        """
+        counts = np.diff(self.begins)
+        chosen = np.repeat(self.begins[:-1], np.diff(begins))
+        furthest = np.full(len(starts), np.iinfo(np.int64).min)
+        several = np.flatnonzero(counts > 1)
+        of = np.repeat(several, counts[several])
+        for sentence, window in zip(of, ranges(self.begins[several], counts[several]), strict=True):
+            first, last = begins[sentence], begins[sentence + 1]
+            edges = self.starts[window], self.ends[window]
+            held = slice(*(first + np.searchsorted(starts[first:last], edges)))
+            distance = np.minimum(starts[held] - edges[0], edges[1] - ends[held])
+            is_further = distance > furthest[held]
+            furthest[held][is_further] = distance[is_further]
+            chosen[held][is_further] = window
+        return chosen
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EncodedSentences:
+    """The subwords of a set of sentences, and their windows: all that batches are made of."""
+
+    sentences: SentenceSet
+    special: Special
+    pieces: NDArray[np.int32]
+    """(Q,) ids, without special subwords, sentence by sentence; a document's sentences together."""
+    begins_word: Flags
+    """(Q,) whether a subword begins a word of the pre-tokenizer."""
+    word_begins: Integers
+    """(N + 1,) the words of sentence ``n`` are those from ``word_begins[n]``."""
+    word_starts: Integers
+    """(W,) subwords of each word, half-open; at least one."""
+    word_ends: Integers
+    """(W,)"""
+    is_unknown: Flags
+    """(W,) whether the word has no subword of its own, but [UNK]."""
+    windows: Windows
+    word_windows: Integers
+    """(W,) in which each is read."""
+    counts: dict[str, int] = field(default_factory=dict)
+    """``sentences.in_windows``: longer than a window; ``words.unknown``: without a subword of their
+    own; ``words.cut``: longer than a window, or than windows overlap, and read in part."""
+
+    def __len__(self) -> int:
+        return len(self.word_begins) - 1
+
+    @property
+    def n_words(self) -> Integers:
+        """(N,) words of each sentence."""
+        return np.diff(self.word_begins)
+
+    @property
+    def n_windows(self) -> Integers:
+        """(N,) windows of each sentence."""
+        return np.diff(self.windows.begins)
+
+    @property
+    def longest(self) -> Integers:
+        """(N,) subwords of the longest window of each sentence, [CLS] and [SEP] included."""
+        sizes = self.windows.ends - self.windows.starts + 2
+        longest: Integers = np.maximum.reduceat(sizes, self.windows.begins[:-1])
+        return longest
+
+    def tags(self, tagset: TagSet) -> Integers:
+        """(W,) the gold tags of all words; those of unknown labels are O."""
+        return tagset.encode_all(self.sentences)
+
+
+class SentenceEncoder:
+    """Cuts words into subwords, and sentences into windows.
+
+    Args:
+        tokenizer: of the encoder that will read them.
+        max_length: subwords of a window, [CLS] and [SEP] included.
+        overlap: subwords that windows of a sentence share, at least; where that is more than half a
+            window, half a window.
+        context: ``document``: windows are filled with what stands before and after.
+        max_context: subwords of it, on both sides of a window together; 0: as many as fit.
+
+    Raises ``ConfigError`` for a ``max_length`` that leaves no room.
+    """
+
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        *,
+        max_length: int,
+        overlap: int = 64,
+        context: Literal["none", "document"] = "none",
+        max_context: int = 0,
+    ) -> None:
+        self.room = max_length - 2
+        if self.room < 1:
+            raise ConfigError(f"data.max_length={max_length}: [CLS], a piece and [SEP] need 3.")
+        if overlap < 0:
+            raise ConfigError(f"data.overlap={overlap}: windows cannot share less than nothing.")
+        self.tokenizer, self.context = tokenizer, context
+        self.overlap = min(overlap, self.room // 2)
+        self.max_context = max_context or None
+
+    def encode(self, sentences: Sequence[Sentence]) -> EncodedSentences:
+        """Encode a set; other sequences are made one."""
+        if not isinstance(sentences, SentenceSet):
+            sentences = SentenceSet.of(sentences)
+        order = np.argsort(sentences.documents, kind="stable")
+        stored = [sentences[number] for number in order.tolist()]
+        blocks = [
+            _cut(stored[start : start + _AT_ONCE], self.tokenizer)
+            for start in range(0, max(len(stored), 1), _AT_ONCE)
+        ]
+        pieces, begins_word, n_words, n_pieces, unknown = map(
+            np.concatenate, zip(*blocks, strict=True)
+        )
+        places, stored_begins = np.argsort(order, kind="stable"), _offsets(n_words)
+        words, word_begins = (
+            ranges(stored_begins[places], n_words[places]),
+            _offsets(n_words[places]),
+        )
+        borders = _offsets(n_pieces)
+        starts, ends = borders[stored_begins[places]], borders[stored_begins[places + 1]]
+        windows = self._windows(starts, ends, documents=sentences.documents)
+        word_starts, word_ends, is_unknown = borders[:-1][words], borders[1:][words], unknown[words]
+        word_windows = windows.of_words(word_begins, word_starts, word_ends)
+        return EncodedSentences(
+            sentences=sentences,
+            special=self.tokenizer.special,
+            pieces=pieces,
+            begins_word=begins_word,
+            word_begins=word_begins,
+            word_starts=word_starts,
+            word_ends=word_ends,
+            is_unknown=is_unknown,
+            windows=windows,
+            word_windows=word_windows,
+            counts={
+                "sentences.in_windows": int(np.count_nonzero(np.diff(windows.begins) > 1)),
+                "words.unknown": int(np.count_nonzero(is_unknown)),
+                "words.cut": int(np.count_nonzero(word_ends > windows.ends[word_windows])),
+            },
+        )
+
+    def _windows(self, starts: Integers, ends: Integers, *, documents: Integers) -> Windows:
+        windows = Windows.cut(starts, ends, room=self.room, overlap=self.overlap)
+        if self.context == "none" or not len(documents):
+            return windows
+        n = int(documents.max()) + 1
+        firsts, lasts = np.full(n, np.iinfo(np.int64).max), np.zeros(n, np.int64)
+        np.minimum.at(firsts, documents, starts)
+        np.maximum.at(lasts, documents, ends)
+        return windows.with_context(
+            firsts[documents], lasts[documents], room=self.room, most=self.max_context
+        )
+
+
+def _cut(
+    sentences: Sequence[Sentence], tokenizer: Tokenizer
+) -> tuple[NDArray[np.int32], Flags, Integers, Integers, Flags]:
+    """Subwords, which begin a word, words per sentence, subwords per word, unknown words."""
+    n_words = np.array([len(sentence.tokens) for sentence in sentences], np.int64)
+    sizes = np.fromiter(map(len, chain.from_iterable(s.tokens for s in sentences)), np.int64)
+    cut = _encode(sentences, tokenizer)
+    n_cut = np.array([len(pieces) for pieces in cut], np.int64)
+    # All texts as if joined by single spaces, too: words end at `ends`, texts begin at `shifts`.
+    borders, edges = _offsets(sizes + 1), _offsets(n_words)
+    shifts, ends = borders[edges[:-1]], borders[1:] - 1
+    starts = _joined([pieces.starts for pieces in cut]) + np.repeat(shifts, n_cut)
+    words = np.searchsorted(ends, starts, side="right")
+    words = np.maximum.accumulate(np.minimum(words, np.repeat(edges[1:] - 1, n_cut)))
+    counts = np.bincount(words, minlength=len(sizes))
+    n_pieces = np.maximum(counts, 1)
+    at = _offsets(n_pieces)[words] + np.arange(len(words)) - _offsets(counts)[words]
+    ids = np.full(int(n_pieces.sum()), tokenizer.special.unk, np.int32)
+    ids[at] = _joined([pieces.ids for pieces in cut])
+    begins_word = np.ones(len(ids), np.bool_)
+    begins_word[at] = False
+    begun = [pieces.word_starts for pieces in cut]
+    begins_word[at[_joined(begun) + np.repeat(_offsets(n_cut)[:-1], list(map(len, begun)))]] = True
+    return ids, begins_word, n_words, n_pieces, counts == 0
+
+
+def _encode(sentences: Sequence[Sentence], tokenizer: Tokenizer) -> Sequence[Any]:
+    texts = [" ".join(sentence.tokens) for sentence in sentences]
+    try:
+        return tokenizer.encode(texts)
+    except (UnicodeError, CorpusError):  # whatever the library made of it
+        for sentence, text in zip(sentences, texts, strict=True):
+            try:
+                text.encode()
+            except UnicodeError as error:
+                raise CorpusError(
+                    f"{sentence.id}: has half a surrogate pair ({error}). Repair the text, or "
+                    "replace it: text.encode('utf-8', 'replace').decode()."
+                ) from error
+        raise
+
+
+def _joined(columns: Sequence[NDArray[np.int32]]) -> Integers:
+    return np.concatenate([np.zeros(0, np.int32), *columns]).astype(np.int64)
+
+
+def _offsets(sizes: Integers) -> Integers:
+    """Where each begins, and where the last ends."""
+    return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])

@@ -7,10 +7,9 @@ from typing import Any, Final
 from corpora.document import Sentence
 from corpora.tokenization.tokenizers import Tokenizer
 from modeling.config import ConfigError, EncoderConfig
-from modeling.data.candidates import too_long
-from modeling.data.gazetteer import Gazetteer
-from modeling.data.sentence_collator import WordFeatures
-from modeling.data.sentence_encoder import SentenceEncoder
+from modeling.data.gazetteer import Gazetteer, LookedUp
+from modeling.data.sentence_batches import too_long
+from modeling.data.sentences import SentenceEncoder
 from modeling.data.tagset import TagSet
 from modeling.tagging_config import HeadConfig, SentencesConfig, TaggerConfig
 
@@ -69,7 +68,7 @@ def name_too_long(
     return {"spans": len(missed), "some": named}
 
 
-def features_of(sentences: Sequence[Sentence], gazetteer: Gazetteer | None) -> WordFeatures | None:
+def features_of(sentences: Sequence[Sentence], gazetteer: Gazetteer | None) -> LookedUp | None:
     """What a gazetteer, if there is one, says of the words of sentences."""
     if gazetteer is None:
         return None

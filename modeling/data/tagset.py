@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from corpora.document import TokenSpan
+from corpora.document import Sentence, TokenSpan
 from corpora.tagging import from_iob2
 
 Codes = NDArray[np.int64]
@@ -61,6 +61,11 @@ class TagSet:
                 codes[span.start + 1 : span.end] = begin + 1
         return codes
 
+    def encode_all(self, sentences: Iterable[Sentence]) -> Codes:
+        """(W,) the ids of the tags of sentences, one after the other."""
+        rows = [self.encode(sentence.tags) for sentence in sentences]
+        return np.concatenate([np.zeros(0, np.int64), *rows])
+
     def decode(self, codes: Sequence[int] | NDArray[Any]) -> tuple[str, ...]:
         """The tags of ids."""
         return tuple(self.tags[int(code)] for code in codes)
@@ -80,3 +85,11 @@ class TagSet:
         allowed = np.ones(len(self), np.bool_)
         allowed[2::2] = False
         return allowed
+
+
+def gold_spans(tags: Codes) -> tuple[Codes, Codes]:
+    """First and last words of the spans of tags (W,) that are valid IOB2."""
+    firsts = np.flatnonzero(tags % 2 == 1)
+    is_inside: NDArray[np.bool_] = (tags > 0) & (tags % 2 == 0)
+    ends = np.flatnonzero(~np.append(is_inside, False))
+    return firsts, ends[np.searchsorted(ends, firsts, side="right")] - 1

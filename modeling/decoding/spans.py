@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from modeling.data.batch import SpanBatch
 from modeling.data.predictions import PredictedSpan, Prediction
-from modeling.data.sentence_batch import SpanBatch
 
 Indices = NDArray[np.int64]
 Numbers = NDArray[np.float64]

@@ -1,31 +1,114 @@
 """Spans and probabilities from the scores of words.
 
-Whatever the decoder, probabilities are those of the chain without invalid paths: of a span, that it
+Whatever the decoder, probabilities are those of the CRF without invalid paths: of a span, that it
 stands exactly so; of a word, that it has the label. A temperature changes them, and no tag.
 
 Shapes: W words of S sentences together, N words of the longest, K scores, C tags, L labels,
 P spans.
 """
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from modeling.data.batch import Layout
 from modeling.data.predictions import PredictedSpan, Prediction
 from modeling.data.tagset import OUTSIDE, Codes, TagSet
-from modeling.decoding.class_start_end import ClassStartEnd, class_start_end
-from modeling.decoding.entity_fix import entity_fix
 from modeling.heads.tagging import CseHead, TokenHead
-from modeling.layers.chain import (
+from modeling.layers.crf import (
     Chain,
     constrained,
     span_log_probabilities,
     viterbi,
     word_log_marginals,
 )
+
+
+def entity_fix(tags: Codes) -> Codes:
+    """(S, N) -> (S, N): an I- that goes on with nothing takes the label before it, O if none.
+
+    From left to right, each I- after a repaired tag of its own label stays; after O it becomes O,
+    after another label the I- of that; as first word it becomes the B- of its own. So a run of I-
+    follows the tag before the run, whatever its labels. Valid tags stay as they are.
+
+    Scores may rise or fall by it, lenient ones (B-N9: O, I-X, I-X) and strict ones: of B-Z, I-X the
+    strict span is the first word, and afterwards both.
+    """
+    is_inside = (tags != OUTSIDE) & (tags % 2 == 0)
+    fixed = tags - (is_inside & (np.arange(tags.shape[1]) == 0))  # B- is the tag before I-
+    is_inside[:, :1] = False
+    leaders = np.where(is_inside, 0, np.arange(tags.shape[1]))
+    leaders = np.maximum.accumulate(leaders, axis=1)  # where the tag before the run stands
+    led_by = np.take_along_axis(fixed, leaders, axis=1)  # O or a B-
+    going_on = np.where(led_by == OUTSIDE, OUTSIDE, led_by + 1)
+    return np.where(is_inside, going_on, fixed)
+
+
+Floats = NDArray[np.floating[Any]]
+
+_LIKELY = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class ClassStartEnd:
+    """Probabilities of the words of one sentence."""
+
+    classes: Floats
+    """(N, 1 + L): of O and of each label."""
+    starts: Floats
+    """(N,): that a name begins there."""
+    ends: Floats
+    """(N,): that a name ends there."""
+
+
+def class_start_end(sentence: ClassStartEnd, *, as_published: bool = False) -> Codes:
+    """(N,) tags of the names in a sentence.
+
+    A name opens at a likely start and closes at a likely end. An end that nothing opened opens at
+    the best start since the last name; a likely start after an open name closes it at its best end.
+    Its label is the one with the largest sum over its words.
+
+    Two rules differ from the published ones. A start with neither an end nor a start after it is
+    closed at the best end of the rest of the sentence; and a name is dropped where O is more
+    likely, on average over its words, than all labels together. ``as_published``: such a start is
+    dropped; and so is a name if the sum of O is larger than that of its label.
+    """
+    tags = np.zeros(len(sentence.starts), np.int64)
+    for first, last in _bounds(sentence, closes_last=not as_published):
+        sums = sentence.classes[first : last + 1].sum(0)
+        label = int(sums[1:].argmax())
+        of_name = sums[1 + label] if as_published else sums[1:].sum()
+        if of_name > sums[OUTSIDE]:
+            tags[first] = 1 + 2 * label
+            tags[first + 1 : last + 1] = 2 + 2 * label
+    return tags
+
+
+def _bounds(sentence: ClassStartEnd, *, closes_last: bool) -> list[tuple[int, int]]:
+    """First and last word of each candidate; disjoint, in order."""
+    starts, ends = sentence.starts, sentence.ends
+    is_start, is_end = starts > _LIKELY, ends > _LIKELY
+    followed_by_start = np.append(is_start[1:], False)
+    found: list[tuple[int, int]] = []
+    open, free = None, 0  # the first word of the open name; the first one after the last name
+    for word in np.flatnonzero(is_start | is_end | followed_by_start).tolist():
+        if is_start[word] and open is None:
+            open = word
+        if is_end[word]:
+            first = free + int(starts[free : word + 1].argmax()) if open is None else open
+            found.append((first, word))
+        elif open is not None and followed_by_start[word]:
+            found.append((open, open + int(ends[open : word + 1].argmax())))
+        else:
+            continue
+        open, free = None, word + 1
+    if open is not None and closes_last:
+        found.append((open, open + int(ends[open:].argmax())))
+    return found
 
 
 class _Spans(NamedTuple):

@@ -18,8 +18,7 @@ from modeling.export import usage
 from modeling.export.card import FILE, MANIFEST, Model, read_evaluations, read_manifest, write_card
 from modeling.export.onnx_model import Scorer, chain_of, export_onnx, scorer_of
 from modeling.huggingface import export, read_pretrained
-from modeling.huggingface.exporting import depends_on_spaces, save_tokenizer
-from modeling.huggingface.taggers import export_tagger
+from modeling.huggingface.exporting import depends_on_spaces, export_tagger, save_tokenizer
 from modeling.models.pretraining import PretrainingModel
 from modeling.models.tagging import TaggingModel
 from modeling.taggers.archive import files_in, pack

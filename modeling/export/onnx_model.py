@@ -29,16 +29,14 @@ from torch import Tensor, nn
 
 from corpora.errors import CorpusError
 from modeling.config import ConfigError
-from modeling.heads.spans import ByWords, SpanHead
 from modeling.heads.tagging import CrfHead, TokenHead
-from modeling.layers.char_entity import EntityTable
+from modeling.layers.attention import EntityTable, WholeWordAttention
 from modeling.layers.dense import Padded, attend_densely
 from modeling.layers.embeddings import LearnedPositions, SinusoidalPositions
-from modeling.layers.encoder import EncoderLayer
-from modeling.layers.whole_word import WholeWordAttention
-from modeling.models.encoder import TextEncoder
-from modeling.models.evaluating import evaluating
+from modeling.layers.transformer import EncoderLayer
+from modeling.models.spans import FirstScores, SpanHead
 from modeling.models.tagging import TaggingModel
+from modeling.models.text_encoder import TextEncoder, evaluating
 
 FILE: Final = "model.onnx"
 SETTINGS: Final = "onnx.json"
@@ -118,9 +116,9 @@ class Scorer(nn.Module):
 class _WordsOfSpans(nn.Module):
     """The first scores of a span head: what a piece says as the first one, and as the last."""
 
-    def __init__(self, scorer: ByWords) -> None:
+    def __init__(self, scores: FirstScores) -> None:
         super().__init__()
-        self.begin, self.end = scorer.first.begin, scorer.first.end
+        self.begin, self.end = scores.begin, scores.end
 
     def forward(self, states: Tensor) -> Tensor:
         """(B, N, D) -> (B, N, 2 C)."""
@@ -136,13 +134,15 @@ def scorer_of(model: TaggingModel) -> Scorer:
             "--archive."
         )
     if isinstance(head, SpanHead):
-        if not isinstance(head.scorer, ByWords) or head.n_features:
+        if head.scorer.second is not None or head.n_features:
             raise ConfigError(
                 "ONNX: spans are read as entities, or with a gazetteer, which only our code does. "
                 "What works: head.span_features=words without a gazetteer; --archive; or, for "
                 "LUKE, --to huggingface."
             )
-        return Scorer(model.encoder, _WordsOfSpans(head.scorer), n_features=0)
+        return Scorer(
+            model.encoder, _WordsOfSpans(cast(FirstScores, head.scorer.first)), n_features=0
+        )
     if config.head.pooling != "first":
         raise ConfigError(
             f"ONNX: head.pooling={config.head.pooling} reads all pieces of a word; the scores of "

@@ -22,19 +22,16 @@ from corpora.hashing.splits import SPLITS
 from corpora.tagging import from_iob2
 from corpora.tokenization.tokenizers import Tokenizer
 from modeling.config import ConfigError, EncoderConfig
-from modeling.data.cross_fitting import learn_gazetteer, with_best_level
-from modeling.data.gazetteer import Gazetteer
-from modeling.data.name_lookup import LookedUp
-from modeling.data.sentence_batch import SentenceBatch
-from modeling.data.sentence_collator import SentenceCollator, WordFeatures
-from modeling.data.sentence_encoder import SentenceEncoder
-from modeling.data.sentence_order import (
+from modeling.data.batch import SentenceBatch
+from modeling.data.gazetteer import Gazetteer, LookedUp, learn_gazetteer, with_best_level
+from modeling.data.sentence_batches import (
     NumberedBatch,
     SentenceBatches,
+    SentenceCollator,
     batches_by_length,
     first_by_hash,
 )
-from modeling.data.sentences import SentenceSet
+from modeling.data.sentences import SentenceEncoder, SentenceSet
 from modeling.data.tagger_inputs import (
     ENTITIES,
     GAZETTEER,
@@ -194,7 +191,7 @@ class TrialData:
     def _encoder(self) -> SentenceEncoder:
         return sentence_encoder(self.tokenizer, self.window_config)
 
-    def _collator(self, sentences: SentenceSet, features: WordFeatures | None) -> SentenceCollator:
+    def _collator(self, sentences: SentenceSet, features: LookedUp | None) -> SentenceCollator:
         head = self.config.head
         return SentenceCollator(
             self._encoder.encode(sentences),

@@ -20,7 +20,8 @@ from modeling.config import EncoderConfig
 from modeling.data.predictions import Tagged
 from modeling.finetune.data import NerData, TrialData, check_sentences, looked_up
 from modeling.finetune.trials import Trial, write_summary
-from modeling.models.tagging import TaggingModel, encoder_for, take_encoder
+from modeling.huggingface.transfer import encoder_for, take_encoder
+from modeling.models.tagging import TaggingModel
 from modeling.taggers.counts import strict_f1
 from modeling.taggers.entities import open_entities
 from modeling.taggers.folders import Base

@@ -18,10 +18,16 @@ from torch.nn import functional
 
 from modeling.data.batch import Layout
 from modeling.data.tagset import OUTSIDE, TagSet
-from modeling.layers.chain import Chain, log_partition, score
-from modeling.layers.chain_messages import FORBIDDEN
-from modeling.layers.dropout import Dropout
-from modeling.layers.transitions import ChainInit, RuledTransitions, Transitions
+from modeling.layers.crf import (
+    FORBIDDEN,
+    Chain,
+    ChainInit,
+    RuledTransitions,
+    Transitions,
+    log_partition,
+    score,
+)
+from modeling.layers.transformer import Dropout
 
 BoundaryLoss = Literal["bce", "l1", "l2"]
 TokenHeadKind = Literal["softmax", "cse", "crf", "crf_ner"]

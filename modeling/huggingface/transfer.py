@@ -2,17 +2,20 @@
 
 import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+import torch
 from torch import Tensor
 
+from corpora.entities.vocabulary import MASK
 from modeling.config import ConfigError, EncoderConfig
 from modeling.huggingface import names
 from modeling.huggingface.importing import Pretrained, read_pretrained
 from modeling.models.pretraining import PretrainingModel
-from modeling.models.weights import WeightsError, check_weights
+from modeling.models.tagging import TaggingModel
+from modeling.models.weights import WeightsError, check_weights, load_strictly
 
 log = logging.getLogger(__name__)
 _SAME: Final = (
@@ -29,9 +32,15 @@ _SAME: Final = (
     "activation",
 )
 """Settings of an encoder without which its weights mean something else."""
+_ENCODER: Final = "encoder."
+_OF_ENTITIES: Final = "entity_embeddings."
+_ENTITY_TABLE: Final = "entity_embeddings.entities.weight"
+_OF_ENTITY_QUERIES = (".query_to_entities.", ".entity_query_to_words.", ".entity_query.")
+_OF_PIECE_ENTITIES = (_ENTITY_TABLE, ".entity_key.", ".entity_value.", "embeddings.entities.")
+_ENTITY_WIDTH: Final = 64  # of a table that begins here (E-M2)
 _MATRIX: Final = "heads.pieces.matrix.weight"
 _EMBEDDING: Final = "encoder.embeddings.pieces.weight"
-_OF_ENTITIES: Final = (
+_ENTITY_ROWS: Final = (
     "encoder.entity_embeddings.entities.weight",
     "heads.entities.bias",
     "heads.piece_entities.bias",
@@ -73,7 +82,7 @@ def init_from(
     """
     given = read_pretrained(folder)
     parameters = dict(model.named_parameters())
-    others = (*new, *(() if entity_rows is None else _OF_ENTITIES))
+    others = (*new, *(() if entity_rows is None else _ENTITY_ROWS))
     wanted = {name for name in parameters if not name.startswith(others)}
     _check_settings(model.config.encoder, given.config.encoder, wanted=wanted, folder=folder)
     transferred = {
@@ -90,7 +99,10 @@ def init_from(
         transferred=tuple(transferred),
         new=tuple(name for name in parameters if name not in transferred),
         copied=tuple(sorted(copies)),
-        unused=(*given.unused, *_left_over(given, transferred, copies.keys() & set(_OF_ENTITIES))),
+        unused=(
+            *given.unused,
+            *_left_over(given, transferred, copies.keys() & set(_ENTITY_ROWS)),
+        ),
     )
     _tell(transfer, folder)
     return transfer
@@ -102,7 +114,7 @@ def _known_entities(
     """Our parameters with a row for each entity, where the rows of known ones are the folder's."""
     known = rows >= 0
     made: dict[str, Tensor] = {}
-    for name in _OF_ENTITIES:
+    for name in _ENTITY_ROWS:
         if name in parameters and name in given.weights:
             table = given.weights[name]
             if int(rows.max()) >= len(table) or table.shape[1:] != parameters[name].shape[1:]:
@@ -176,3 +188,70 @@ def _tell(transfer: Transfer, folder: Path) -> None:
     for what in ("new", "unused"):
         for name in getattr(transfer, what):
             log.info("%s: %s", what, name)
+
+
+def encoder_for(
+    config: EncoderConfig, *, reads_entities: bool, n_word_entities: int = 0
+) -> EncoderConfig:
+    """The settings of a pre-trained encoder, as a tagger needs it.
+
+    For spans its entities are cut to the special ones, of which [MASK] is every candidate (D-F3);
+    for words they are left out, and entity-aware attention is then plain attention. Where words
+    know entities (``n_word_entities``, the rows of their table), an encoder whose pieces know none
+    learns to: in keys and values, if its attention is plain, or else added to its embeddings.
+    """
+    plain = "plain" if config.attention in {"entity_aware", "char_entity"} else config.attention
+    if n_word_entities:
+        attention = config.attention
+        if config.entities != "pieces":
+            attention = "char_entity" if plain == "plain" else plain
+        return replace(
+            config,
+            attention=attention,
+            entities="pieces",
+            n_entities=n_word_entities,
+            entity_width=config.entity_width if config.n_entities else _ENTITY_WIDTH,
+        )
+    if reads_entities and config.reads_mentions:
+        return replace(config, n_entities=MASK + 1)
+    return replace(config, n_entities=0, entities="mentions", attention=plain)
+
+
+def take_encoder(model: TaggingModel, folder: Path) -> None:
+    """Begin with the encoder of a folder (``read_pretrained``), whatever heads it has.
+
+    Where words know entities, those that the folder has not begin as they are. Raises
+    ``WeightsError`` where the weights are not those of the model's encoder.
+    """
+    weights = encoder_weights(read_pretrained(folder).weights, model.config.encoder)
+    if model.config.encoder.entities == "pieces":
+        weights = _with_new_entities(model.encoder.state_dict(), weights)
+    load_strictly(model.encoder, weights, where=folder)
+
+
+def _with_new_entities(
+    new: Mapping[str, Tensor], weights: Mapping[str, Tensor]
+) -> dict[str, Tensor]:
+    """Weights of an encoder, with new rows after those of its entity table, or a new one."""
+    added = {n: w for n, w in new.items() if any(part in n for part in _OF_PIECE_ENTITIES)}
+    made = {**added, **weights}
+    if _ENTITY_TABLE in weights:
+        table = weights[_ENTITY_TABLE]
+        made[_ENTITY_TABLE] = torch.cat([table, new[_ENTITY_TABLE][len(table) :].to(table)])
+    return made
+
+
+def encoder_weights(weights: Mapping[str, Tensor], config: EncoderConfig) -> dict[str, Tensor]:
+    """Of all weights of a pre-trained model those that such an encoder has, cut as it needs."""
+    taken = {n.removeprefix(_ENCODER): w for n, w in weights.items() if n.startswith(_ENCODER)}
+    if config.reads_mentions:
+        table = taken[_ENTITY_TABLE]
+        return taken | {_ENTITY_TABLE: table[: config.n_entities].clone()}
+    are_left_out = config.entities != "pieces"
+    left_out = (*_OF_ENTITY_QUERIES, *(_OF_PIECE_ENTITIES if are_left_out else ()))
+    return {
+        name: tensor
+        for name, tensor in taken.items()
+        if (not name.startswith(_OF_ENTITIES) or (name == _ENTITY_TABLE and config.n_entities))
+        and not any(part in name for part in left_out)
+    }

@@ -15,7 +15,7 @@ from corpora.entities.vocabulary import MASK, SPECIAL
 from corpora.errors import UsageError
 from modeling.data.batch import Batch, Rows
 from modeling.layers.dense import Padded, attend_densely
-from modeling.models.encoder import TextEncoder
+from modeling.models.text_encoder import TextEncoder
 from modeling.predict.encoder import Encoder, Place
 
 MAX_ROWS: Final = 512

@@ -1,8 +1,10 @@
-"""Self-attention: plain, and entity-aware; and attention of readers, which nobody looks at.
+"""Self-attention: plain, entity-aware, char-entity, relative, to whole words; and of readers.
 
-Shapes: B sequences, N positions, T pieces, E mentions, R = T + E rows, H heads, K width of a head,
-D = H * K; V readers, at most L in a sequence. Layers map rows (R, D) to rows (R, D), without
-residual connection and norm.
+Layers map rows (R, D) to rows (R, D), without residual connection and norm.
+
+Shapes: B sequences, N positions, T subwords, E mentions, R = T + E rows, W words, H heads, K width
+of a head, D = H * K; V readers, at most L in a sequence; C subwords that know an entity, F width of
+an entity's vector; τ clipping distance.
 """
 
 from typing import NamedTuple
@@ -11,9 +13,30 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from modeling.data.batch import Layout, Rows
-from modeling.layers.dropout import drop
-from modeling.layers.groups import checked_heads, from_heads, to_heads
+from modeling.data.batch import Known, Layout, PieceEntities, Rows, Words
+from modeling.layers.scores import relative_attention, window_attention
+from modeling.layers.transformer import drop
+
+
+def checked_heads(width: int, n_heads: int) -> int:
+    """The number of heads; ``ValueError`` if the width is no multiple of it."""
+    if n_heads < 1 or width % n_heads:
+        raise ValueError(
+            f"Attention {width} wide cannot have {n_heads} heads: "
+            "the width must be a multiple of the number of heads."
+        )
+    return n_heads
+
+
+def to_heads(rows: Tensor, layout: Layout, n_heads: int) -> Tensor:
+    """(rows, D) -> (B, H, N, K), zeros where no row stands."""
+    shape = (layout.n_sequences, layout.longest, n_heads, rows.shape[1] // n_heads)
+    return layout.pad(rows).view(shape).transpose(1, 2)
+
+
+def from_heads(padded: Tensor, layout: Layout) -> Tensor:
+    """(B, H, N, K) -> (rows, D); the reverse of ``to_heads``."""
+    return layout.pack(padded.transpose(1, 2).flatten(2))
 
 
 class Memory(NamedTuple):
@@ -222,3 +245,196 @@ def _hidden(layouts: tuple[Layout, ...]) -> Tensor | None:
         everywhere = torch.ones(shape, dtype=torch.bool, device=layout.index.device)
         stands.append(everywhere if layout.attend is None else layout.attend)
     return ~torch.cat(stands, dim=1)
+
+
+def relative_table(clip: int, width: int) -> nn.Parameter:
+    """(2 clip + 1, width), U(-0.05, 0.05) as Keras has it: a vector for each offset.
+
+    ``ValueError`` if ``clip`` is less than 1.
+    """
+    if clip < 1:
+        raise ValueError(f"Relative positions are clipped at 1 or more, not at {clip}.")
+    return nn.Parameter(torch.empty(2 * clip + 1, width).uniform_(-0.05, 0.05))
+
+
+class RelativeSelfAttention(nn.Module):
+    """Attention that knows how far apart two pieces are, up to a distance τ = ``clip``.
+
+    e_ij = q_i . (k_j + a_clip(j - i)) / √K and z_i = Σ_j α_ij (v_j + b_clip(j - i)). The tables
+    ``keys`` a and ``values`` b belong to the layer and are shared by its heads; their middle row is
+    that of offset 0. There is no dropout on the weights, as in NEISS.
+    """
+
+    def __init__(self, *, width: int, n_heads: int, clip: int) -> None:
+        super().__init__()
+        self.n_heads = checked_heads(width, n_heads)
+        self.query = nn.Linear(width, width)
+        self.key = nn.Linear(width, width)
+        self.value = nn.Linear(width, width)
+        self.output = nn.Linear(width, width)
+        self.keys = relative_table(clip, width // n_heads)
+        self.values = relative_table(clip, width // n_heads)
+
+    def forward(self, x: Tensor, rows: Rows) -> Tensor:
+        """(T, D) -> (T, D); the rows are pieces only."""
+        layout = rows.pieces
+        query, key, value = (
+            to_heads(project(x), layout, self.n_heads)
+            for project in (self.query, self.key, self.value)
+        )
+        mixed = relative_attention(
+            query * query.shape[-1] ** -0.5,
+            key,
+            value,
+            keys=self.keys,
+            values=self.values,
+            attend=layout.attend,
+        )
+        return self.output(from_heads(mixed, layout))  # type: ignore[no-any-return]
+
+
+class WindowAttention(nn.Module):
+    """Each piece looks at the pieces at most ``window`` away, itself among them.
+
+    The softmax is over these only (B-N10). With ``clip`` it has relative positions, from tables
+    as ``RelativeSelfAttention`` has; None: no positions.
+    """
+
+    offsets: Tensor
+
+    def __init__(self, *, width: int, n_heads: int, window: int, clip: int | None) -> None:
+        super().__init__()
+        self.n_heads = checked_heads(width, n_heads)
+        self.window = window
+        self.query = nn.Linear(width, width)
+        self.key = nn.Linear(width, width)
+        self.value = nn.Linear(width, width)
+        self.output = nn.Linear(width, width)
+        self.keys: nn.Parameter | None = None
+        self.values: nn.Parameter | None = None
+        if clip is not None:
+            self.keys, self.values = (relative_table(clip, width // n_heads) for _ in range(2))
+            rows = torch.arange(-window, window + 1).clamp(-clip, clip) + clip
+            self.register_buffer("offsets", rows, persistent=False)
+
+    def forward(self, x: Tensor, rows: Rows) -> Tensor:
+        """(T, D) -> (T, D)."""
+        layout = rows.pieces
+        query, key, value = (
+            to_heads(project(x), layout, self.n_heads)
+            for project in (self.query, self.key, self.value)
+        )
+        tables = None
+        if self.keys is not None and self.values is not None:
+            tables = (self.keys[self.offsets], self.values[self.offsets])  # (2ω + 1, K)
+        mixed = window_attention(
+            query * query.shape[-1] ** -0.5,
+            key,
+            value,
+            window=self.window,
+            tables=tables,
+            attend=layout.attend,
+        )
+        return self.output(from_heads(mixed, layout))  # type: ignore[no-any-return]
+
+
+class WholeWordAttention(nn.Module):
+    """All words look at all words, and each piece at the pieces around it; the two are added.
+
+    A word is the mean of its pieces, and each piece gets what its word gets. ``clip``: both have
+    relative positions, of words and of pieces; None: neither has.
+    """
+
+    def __init__(self, *, width: int, n_heads: int, window: int, clip: int | None) -> None:
+        super().__init__()
+        self.words: SelfAttention | RelativeSelfAttention
+        if clip is None:
+            self.words = SelfAttention(width=width, n_heads=n_heads)
+        else:
+            self.words = RelativeSelfAttention(width=width, n_heads=n_heads, clip=clip)
+        self.window = WindowAttention(width=width, n_heads=n_heads, window=window, clip=clip)
+
+    def forward(self, x: Tensor, rows: Rows) -> Tensor:
+        """(T, D) -> (T, D); ``ValueError`` if the rows do not say which words there are."""
+        words = rows.words
+        if words is None:
+            raise ValueError("Whole-word attention needs Rows.words: make the batch with words.")
+        seen = self.words(word_means(x, words), Rows(pieces=words.layout, together=words.layout))
+        return seen.index_select(0, words.of_piece) + self.window(x, rows)  # type: ignore[no-any-return]
+
+
+def word_means(x: Tensor, words: Words) -> Tensor:
+    """(T, D) -> (W, D): the mean of the pieces of each word."""
+    sums = x.new_zeros(len(words.n_pieces), x.shape[1]).index_add(0, words.of_piece, x)
+    return sums / words.n_pieces[:, None]
+
+
+class EntityTable(nn.Module):
+    """A vector for each entity (E-M2); all layers read the same."""
+
+    def __init__(self, *, n_entities: int, entity_width: int) -> None:
+        super().__init__()
+        self.entities = nn.Embedding(n_entities, entity_width)
+
+    def forward(self, of_pieces: PieceEntities) -> Known:
+        """What pieces know: (C,) ids -> (C, F)."""
+        return Known(of_pieces.rows, self.entities(of_pieces.entities))
+
+
+class CharEntityAttention(nn.Module):
+    """Self-attention in which keys and values of a piece are mixed with those of its entity.
+
+    Equation 3: a piece t with the state h_t and the entity vector g_t has the key
+    (1 − λ)(h_t W_k + b_k) + λ g_t W_ek, a piece without an entity h_t W_k + b_k; values alike. With
+    λ = ½ the weight of t is the geometric mean of the weights that the piece alone and the entity
+    alone would have (equation 4). Without any entity this is ``SelfAttention``, whose weights have
+    the same names. (The code of the paper gives pieces without an entity half of row 0: B-E4.)
+    """
+
+    def __init__(
+        self,
+        *,
+        width: int,
+        n_heads: int,
+        entity_width: int,
+        scale: float = 0.5,
+        dropout: float = 0.0,
+    ) -> None:
+        """``scale``: λ, the share of the entity."""
+        super().__init__()
+        self.n_heads = checked_heads(width, n_heads)
+        self.dropout, self.scale = dropout, scale
+        self.query = nn.Linear(width, width)
+        self.key = nn.Linear(width, width)
+        self.value = nn.Linear(width, width)
+        self.output = nn.Linear(width, width)
+        self.entity_key = nn.Linear(entity_width, width, bias=False)
+        self.entity_value = nn.Linear(entity_width, width, bias=False)
+
+    def forward(self, x: Tensor, rows: Rows) -> Tensor:
+        """(T, D) -> (T, D)."""
+        layout, query, key, value = rows.together, self.query(x), self.key(x), self.value(x)
+        if rows.known is not None:
+            shares = self._shares(key, rows.known)
+            key = self._mixed(key, self.entity_key, known=rows.known, shares=shares)
+            value = self._mixed(value, self.entity_value, known=rows.known, shares=shares)
+        query, key, value = (to_heads(part, layout, self.n_heads) for part in (query, key, value))
+        mixed = functional.scaled_dot_product_attention(
+            query,
+            key,
+            value,
+            attn_mask=None if layout.attend is None else layout.attend[:, None, None],
+            dropout_p=self.dropout if self.training else 0.0,
+        )
+        return self.output(from_heads(mixed, layout))  # type: ignore[no-any-return]
+
+    def _shares(self, x: Tensor, known: Known) -> Tensor:
+        """(T, 1): 1 − λ for pieces that know an entity, else 1."""
+        return x.new_ones(len(x), 1).index_fill_(0, known.rows, 1 - self.scale)
+
+    def _mixed(
+        self, projected: Tensor, project: nn.Linear, *, known: Known, shares: Tensor
+    ) -> Tensor:
+        """(T, D), and the vectors of C entities projected -> (T, D)."""
+        of_entities = project(known.vectors).to(projected.dtype)
+        return torch.index_add(projected * shares, 0, known.rows, of_entities, alpha=self.scale)

@@ -12,10 +12,14 @@ from typing import NamedTuple, cast
 import torch
 from torch import Tensor, nn
 
-from modeling.layers.attention import EntityAwareAttention, SelfAttention
-from modeling.layers.char_entity import CharEntityAttention
-from modeling.layers.relative import RelativeSelfAttention
-from modeling.layers.whole_word import WholeWordAttention, WindowAttention
+from modeling.layers.attention import (
+    CharEntityAttention,
+    EntityAwareAttention,
+    RelativeSelfAttention,
+    SelfAttention,
+    WholeWordAttention,
+    WindowAttention,
+)
 
 
 class Padded(NamedTuple):

@@ -1,6 +1,6 @@
-"""What pieces and mentions are before the first layer.
+"""Vectors of subwords and mentions before the first layer; of words after the last.
 
-Shapes: T pieces, E mentions, D width.
+Shapes: T subwords, E mentions, W words, Q subwords of all words, D width.
 """
 
 from typing import Literal
@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from modeling.data.batch import Mentions, Rows
-from modeling.layers.dropout import Dropout
+from modeling.layers.transformer import Dropout
 
 
 class LearnedPositions(nn.Module):
@@ -136,3 +136,22 @@ class EntityEmbeddings(nn.Module):
             mentions.positions, self.positions.weight, mentions.offsets, mode="mean"
         )
         return self.dropout(self.norm(x + places + self.types.weight[0]))  # type: ignore[no-any-return]
+
+
+Pooling = Literal["first", "mean", "max"]
+
+
+def pool_words(
+    pieces: Tensor, word_pieces: Tensor, word_offsets: Tensor, *, pooling: Pooling = "first"
+) -> Tensor:
+    """(T, D) -> (W, D): of each word its first piece, or the mean or the maximum of all.
+
+    ``word_pieces`` (Q,) are the rows of each word, one word after the other, ``word_offsets`` (W,)
+    where those of each word begin; every word has a piece.
+    """
+    if pooling == "first":
+        return pieces.index_select(0, word_pieces.index_select(0, word_offsets))
+    ends = torch.cat([word_offsets[1:], word_offsets.new_tensor([len(word_pieces)])])
+    rows = pieces.index_select(0, word_pieces)  # (Q, D)
+    pooled: Tensor = torch.segment_reduce(rows, pooling, lengths=ends - word_offsets)
+    return pooled

@@ -13,11 +13,21 @@ from torch import Tensor, nn
 from modeling.config import ConfigError, HeadsConfig, PretrainConfig
 from modeling.data.batch import Batch, Targets
 from modeling.heads.cross_entropy import Scores
-from modeling.heads.piece_entities import PieceEntityHead
-from modeling.heads.pretraining import EntityHead, PairHead, Transform, VocabularyHead
-from modeling.models.encoder import Encoded, TextEncoder, build_encoder
-from modeling.models.evaluating import evaluating
-from modeling.models.initialization import Undrawn, initialize
+from modeling.heads.pretraining import (
+    EntityHead,
+    PairHead,
+    PieceEntityHead,
+    Transform,
+    VocabularyHead,
+)
+from modeling.models.text_encoder import (
+    Encoded,
+    TextEncoder,
+    Undrawn,
+    build_encoder,
+    evaluating,
+    initialize,
+)
 from modeling.models.weights import FILE, check_size, load_strictly, load_weights, save_weights
 
 CONFIG_FILE: Final = "config.json"

@@ -3,40 +3,28 @@
 Shapes: S sentences, W words, T pieces, P candidate spans, D width, G features of a gazetteer.
 """
 
-from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple, Self
 
 import torch
 from torch import Tensor, nn
 
-from corpora.entities.vocabulary import MASK
-from modeling.config import ConfigError, EncoderConfig
+from modeling.config import ConfigError
+from modeling.data.batch import SentenceBatch, SpanBatch
 from modeling.data.predictions import Prediction
-from modeling.data.sentence_batch import SentenceBatch, SpanBatch
 from modeling.data.tagset import TagSet
 from modeling.decoding import decode, decode_tags, word_probabilities
 from modeling.decoding.spans import decode_spans
-from modeling.heads.spans import SpanHead, SpanScores
 from modeling.heads.tagging import TokenHead, build_token_head
-from modeling.huggingface import read_pretrained
-from modeling.layers.chain import constrained, log_partition, score
-from modeling.layers.pooling import pool_words
-from modeling.models.encoder import TextEncoder, build_encoder
-from modeling.models.evaluating import evaluating
-from modeling.models.initialization import Undrawn
+from modeling.layers.crf import constrained, log_partition, score
+from modeling.layers.embeddings import pool_words
+from modeling.models.spans import SpanHead, SpanScores
+from modeling.models.text_encoder import TextEncoder, Undrawn, build_encoder, evaluating
 from modeling.models.weights import FILE, check_size, load_strictly, load_weights, save_weights
 from modeling.tagging_config import DECODERS, TaggerConfig
 
 TAGGER_FILE: Final = "tagger.json"
-_ENCODER: Final = "encoder."
-_OF_ENTITIES: Final = "entity_embeddings."
-_ENTITY_TABLE: Final = "entity_embeddings.entities.weight"
-_OF_ENTITY_QUERIES = (".query_to_entities.", ".entity_query_to_words.", ".entity_query.")
-_OF_PIECE_ENTITIES = (_ENTITY_TABLE, ".entity_key.", ".entity_value.", "embeddings.entities.")
 _MAX_SIZE: Final = 1 << 16  # of features, and of spans; more is damage
-_ENTITY_WIDTH: Final = 64  # of a table that begins here (E-M2)
 
 
 class Found(NamedTuple):
@@ -227,70 +215,3 @@ def _build_head(config: TaggerConfig, class_weights: Tensor | None) -> TokenHead
         boundary_weight=head.boundary_weight,
         chain_init=head.chain_init,
     )
-
-
-def encoder_for(
-    config: EncoderConfig, *, reads_entities: bool, n_word_entities: int = 0
-) -> EncoderConfig:
-    """The settings of a pre-trained encoder, as a tagger needs it.
-
-    For spans its entities are cut to the special ones, of which [MASK] is every candidate (D-F3);
-    for words they are left out, and entity-aware attention is then plain attention. Where words
-    know entities (``n_word_entities``, the rows of their table), an encoder whose pieces know none
-    learns to: in keys and values, if its attention is plain, or else added to its embeddings.
-    """
-    plain = "plain" if config.attention in {"entity_aware", "char_entity"} else config.attention
-    if n_word_entities:
-        attention = config.attention
-        if config.entities != "pieces":
-            attention = "char_entity" if plain == "plain" else plain
-        return replace(
-            config,
-            attention=attention,
-            entities="pieces",
-            n_entities=n_word_entities,
-            entity_width=config.entity_width if config.n_entities else _ENTITY_WIDTH,
-        )
-    if reads_entities and config.reads_mentions:
-        return replace(config, n_entities=MASK + 1)
-    return replace(config, n_entities=0, entities="mentions", attention=plain)
-
-
-def take_encoder(model: TaggingModel, folder: Path) -> None:
-    """Begin with the encoder of a folder (``read_pretrained``), whatever heads it has.
-
-    Where words know entities, those that the folder has not begin as they are. Raises
-    ``WeightsError`` where the weights are not those of the model's encoder.
-    """
-    weights = encoder_weights(read_pretrained(folder).weights, model.config.encoder)
-    if model.config.encoder.entities == "pieces":
-        weights = _with_new_entities(model.encoder.state_dict(), weights)
-    load_strictly(model.encoder, weights, where=folder)
-
-
-def _with_new_entities(
-    new: Mapping[str, Tensor], weights: Mapping[str, Tensor]
-) -> dict[str, Tensor]:
-    """Weights of an encoder, with new rows after those of its entity table, or a new one."""
-    added = {n: w for n, w in new.items() if any(part in n for part in _OF_PIECE_ENTITIES)}
-    made = {**added, **weights}
-    if _ENTITY_TABLE in weights:
-        table = weights[_ENTITY_TABLE]
-        made[_ENTITY_TABLE] = torch.cat([table, new[_ENTITY_TABLE][len(table) :].to(table)])
-    return made
-
-
-def encoder_weights(weights: Mapping[str, Tensor], config: EncoderConfig) -> dict[str, Tensor]:
-    """Of all weights of a pre-trained model those that such an encoder has, cut as it needs."""
-    taken = {n.removeprefix(_ENCODER): w for n, w in weights.items() if n.startswith(_ENCODER)}
-    if config.reads_mentions:
-        table = taken[_ENTITY_TABLE]
-        return taken | {_ENTITY_TABLE: table[: config.n_entities].clone()}
-    are_left_out = config.entities != "pieces"
-    left_out = (*_OF_ENTITY_QUERIES, *(_OF_PIECE_ENTITIES if are_left_out else ()))
-    return {
-        name: tensor
-        for name, tensor in taken.items()
-        if (not name.startswith(_OF_ENTITIES) or (name == _ENTITY_TABLE and config.n_entities))
-        and not any(part in name for part in left_out)
-    }

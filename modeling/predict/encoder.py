@@ -25,22 +25,24 @@ from corpora.entities.vocabulary import MASK, SPECIAL
 from corpora.errors import CorpusError
 from corpora.tokenization.tokenizers import Tokenizer
 from modeling.config import ConfigError, EncoderConfig
-from modeling.data.batch import Batch
-from modeling.data.chosen_sentences import Chosen
-from modeling.data.entity_lookup import EntityLookup
-from modeling.data.given_spans import WordSpan, given_spans, whole_text, with_mentions, words_of
-from modeling.data.sentence_batch import SentenceBatch, SpanBatch
-from modeling.data.sentence_collator import SentenceCollator
-from modeling.data.sentence_order import batches_by_length
+from modeling.data.batch import Batch, SentenceBatch, SpanBatch
+from modeling.data.gazetteer import EntityLookup
+from modeling.data.sentence_batches import (
+    Chosen,
+    SentenceCollator,
+    WordSpan,
+    batches_by_length,
+    given_spans,
+    whole_text,
+    with_mentions,
+    words_of,
+)
 from modeling.data.sentences import SentenceSet
 from modeling.data.tagger_inputs import sentence_encoder, window_settings
 from modeling.huggingface import read_pretrained
-from modeling.layers.embeddings import EntityEmbeddings
-from modeling.layers.pooling import Pooling, pool_words
-from modeling.models.encoder import Encoded, TextEncoder, build_encoder
-from modeling.models.initialization import Undrawn
-from modeling.models.span_chunks import read_jointly
-from modeling.models.span_reading import SpanStates, read_alone, remember
+from modeling.layers.embeddings import EntityEmbeddings, Pooling, pool_words
+from modeling.models.spans import SpanStates, read_alone, read_jointly, remember
+from modeling.models.text_encoder import Encoded, TextEncoder, Undrawn, build_encoder
 from modeling.models.weights import load_strictly
 from modeling.taggers.archive import opened
 from modeling.taggers.entities import known_entities

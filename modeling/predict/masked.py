@@ -19,8 +19,8 @@ from corpora.entities.vocabulary import MASK, SPECIAL
 from corpora.errors import CorpusError, UsageError
 from corpora.tokenization.tokenizers import Tokenizer
 from modeling.data.batch import Batch, Layout, Mentions, PieceEntities, Rows, Words
-from modeling.data.entity_lookup import EntityLookup
-from modeling.data.given_spans import whole_text
+from modeling.data.gazetteer import EntityLookup
+from modeling.data.sentence_batches import whole_text
 from modeling.huggingface import read_pretrained
 from modeling.models.pretraining import PretrainingModel
 from modeling.taggers.entities import known_entities

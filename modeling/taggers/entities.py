@@ -19,7 +19,7 @@ from corpora.errors import CorpusError
 from corpora.lexicon.words import SPACE, chosen_words, read_words
 from corpora.matching.form_dictionary import read_meanings, read_meanings_file
 from modeling.config import ConfigError, EncoderConfig
-from modeling.data.entity_lookup import EntityLookup
+from modeling.data.gazetteer import EntityLookup
 from modeling.taggers.folders import Base
 from modeling.training.sources import ENTITIES, read_entities
 

@@ -15,11 +15,9 @@ from corpora.ner.alignment import to_sentences
 from corpora.ner.labels import LabelMap
 from corpora.segmentation.sentences import segmenter
 from corpora.tokenization.tokenizers import Tokenizer
-from modeling.data.entity_lookup import EntityLookup
-from modeling.data.gazetteer import Gazetteer
+from modeling.data.gazetteer import EntityLookup, Gazetteer
 from modeling.data.predictions import Tagged
-from modeling.data.sentence_collator import SentenceCollator
-from modeling.data.sentence_order import NumberedBatch, batches_by_length
+from modeling.data.sentence_batches import NumberedBatch, SentenceCollator, batches_by_length
 from modeling.data.sentences import SentenceSet
 from modeling.data.tagger_inputs import ENTITIES, GAZETTEER, features_of, sentence_encoder
 from modeling.models.tagging import TaggingModel

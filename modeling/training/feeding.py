@@ -8,11 +8,10 @@ from numpy.typing import NDArray
 
 from modeling.config import ConfigError, PretrainConfig
 from modeling.data.batch import Batch
-from modeling.data.batches import Batches, Evaluation, draws_negatives
+from modeling.data.batches import Batches, Evaluation, draws_negatives, proposal_of
+from modeling.data.entities import Scopes
 from modeling.data.examples import ExampleSet
-from modeling.data.masking import PieceIds
-from modeling.data.negatives import proposal_of
-from modeling.data.scopes import Scopes
+from modeling.data.texts import PieceIds
 from modeling.models.costs import flops_per_piece
 from modeling.training.sources import Sources
 from modeling.training.world import World

@@ -12,7 +12,7 @@ from corpora.tokenization.tokenizers import Tokenizer
 from modeling.config import EncoderConfig
 from modeling.inspect.__main__ import main
 from modeling.inspect.attention import attention_maps
-from modeling.models.encoder import build_encoder
+from modeling.models.text_encoder import build_encoder
 from modeling.predict.encoder import Encoder
 
 pytest.importorskip("matplotlib")

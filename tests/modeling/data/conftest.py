@@ -22,8 +22,7 @@ from modeling.config import (
 )
 from modeling.data.chance import Chance
 from modeling.data.examples import Example
-from modeling.data.masking import PieceIds
-from modeling.data.views import Part, View
+from modeling.data.texts import Part, PieceIds, View
 
 UNUSED = ("[unused0]", "[unused1]")
 N_PIECES = 60

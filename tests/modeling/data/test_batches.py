@@ -11,10 +11,9 @@ import torch
 
 from corpora.errors import CorpusError
 from modeling.config import MaskingConfig
-from modeling.data.batch import Batch
+from modeling.data.batch import Batch, Parcel
 from modeling.data.batches import Batches, Evaluation
 from modeling.data.examples import ExampleSet
-from modeling.data.parcels import Parcel
 
 
 @pytest.fixture(scope="module")

@@ -32,7 +32,7 @@ def test_numbers_of_an_example_do_not_depend_on_the_others(seed, hashes):
     numbers = together.bits(Stream.UNIT, np.full(4, 1), counters)
 
     assert numbers.tolist() == alone.bits(Stream.UNIT, np.zeros(4, int), counters).tolist()
-    assert numbers.tolist() == together.one(1).row(Stream.UNIT, 4).tolist()
+    assert numbers.tolist() == together.one(1).table(Stream.UNIT, 4)[0].tolist()
 
 
 def test_a_table_has_the_numbers_of_each_example():
@@ -40,14 +40,18 @@ def test_a_table_has_the_numbers_of_each_example():
 
     table = chance.table(Stream.PAIR, 5)
 
-    rows = [chance.one(number).row(Stream.PAIR, 5).tolist() for number in range(3)]
+    rows = [chance.one(number).table(Stream.PAIR, 5)[0].tolist() for number in range(3)]
     assert table.tolist() == rows
     assert chance.table(Stream.PAIR, 0).shape == (3, 0)
 
 
 def test_seed_epoch_example_stream_and_counter_give_different_numbers():
     numbers = [
-        int(Chance.of(np.array([name], np.uint64), seed=seed, epochs=epoch).row(stream, 2)[counter])
+        int(
+            Chance.of(np.array([name], np.uint64), seed=seed, epochs=epoch).table(stream, 2)[0][
+                counter
+            ]
+        )
         for name in (7, 8)
         for seed in (1, 2)
         for epoch in (0, 1)

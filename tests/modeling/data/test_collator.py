@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from corpora.entities.vocabulary import MASK
 from corpora.errors import CorpusError
 from modeling.config import MaskingConfig
-from modeling.data.collator import Collator
+from modeling.data.batches import Collator
 from modeling.data.masking import Masker
-from modeling.data.views import Part, View
+from modeling.data.texts import Part, View
 
 CLS, SEP = 2, 3
 USUAL = MaskingConfig()

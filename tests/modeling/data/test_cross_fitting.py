@@ -6,15 +6,15 @@ from hypothesis import strategies as st
 from corpora.document import Sentence
 from corpora.ner.conll import read_conll
 from corpora.tagging import from_iob2
-from modeling.data.cross_fitting import (
+from modeling.data.gazetteer import (
+    Gazetteer,
+    LookedUp,
     best_threshold,
     cross_fitted,
     folds_of,
     learn_gazetteer,
     with_best_level,
 )
-from modeling.data.gazetteer import Gazetteer
-from modeling.data.name_lookup import LookedUp
 from modeling.data.sentences import SentenceSet
 from modeling.data.tagset import TagSet
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from corpora.document import Sentence
 from corpora.errors import CorpusError
 from corpora.tokenization.tokenizers import SPECIALS, Tokenizer, wordpiece
-from modeling.data.entity_lookup import EntityLookup
-from modeling.data.sentence_collator import SentenceCollator
-from modeling.data.sentence_encoder import SentenceEncoder
+from modeling.data.gazetteer import EntityLookup
+from modeling.data.sentence_batches import SentenceCollator
+from modeling.data.sentences import SentenceEncoder
 
 
 def lookup_of(forms):

@@ -17,13 +17,19 @@ from corpora.ner.conll import read_conll
 from corpora.ner.health import examine
 from corpora.tagging import from_iob2, to_iob2
 from modeling.data.gazetteer import Gazetteer
-from modeling.data.name_lookup import decided
 from modeling.data.tagset import TagSet
 
 WORDS = st.lists(
     st.tuples(st.sampled_from("abcd"), st.sampled_from(("O", "O", "B-X", "B-Y", "I-X"))), max_size=9
 )
 SETS = st.lists(WORDS, max_size=8)
+
+
+def decided(features, n_tags):
+    """(W, G) features -> (W,) tags at the gazetteer's own threshold."""
+    own = features[:, : n_tags - 1]
+    outside = ~own.any(axis=1, keepdims=True)
+    return np.concatenate([outside, own], axis=1).argmax(axis=1)
 
 
 def sentences(drawn, split="train"):
@@ -88,7 +94,7 @@ def test_features_say_which_names_are_found_at_each_threshold(train, words, leve
     tagset = TagSet.of(row.tags for row in train)
     gazetteer = Gazetteer.learn(train, tagset, level=level)
 
-    features = gazetteer.features(row.tokens)
+    features = gazetteer.look_up([row.tokens]).rows(np.arange(len(row.tokens)))
 
     assert features.shape == (len(row.tokens), gazetteer.n_features)
     names, tagged = slow_names(train), []
@@ -307,7 +313,7 @@ def test_a_vocabulary_without_aliases_is_an_error(tmp_path):
 def test_an_empty_gazetteer_finds_nothing():
     gazetteer = Gazetteer.learn([], TagSet(("PER",)))
 
-    features = gazetteer.features(["Else"])
+    features = gazetteer.look_up([["Else"]]).rows(np.arange(1))
 
     assert features.shape == (1, gazetteer.n_features)
     assert features.any(axis=0).nonzero()[0].tolist() == [gazetteer.n_features - 1]

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from corpora.document import Sentence, Span, TokenSpan
 from corpora.errors import CorpusError
-from modeling.data.given_spans import whole_text, words_of
+from modeling.data.sentence_batches import whole_text, words_of
 from modeling.taggers.tagger import document_of
 
 TEXT = "Peter lebt in Frankfurt am Main.\nErich auch, heißt es."

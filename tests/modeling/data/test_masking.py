@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from modeling.config import ConfigError, MaskingConfig
 from modeling.data.chance import Stream
-from modeling.data.frames import Frame
 from modeling.data.masking import EVALUATION, Masker
+from modeling.data.texts import Text
 
 POLICIES = st.builds(
     MaskingConfig,
@@ -24,7 +24,7 @@ UNK, CLS, SEP, MASK = 1, 2, 3, 4
 def masked(rows, config, pieces, samples, epoch=0):
     """The masker, the text, its chance, and what came out."""
     views = [samples.view(row) for row in rows]
-    text = Frame.of(views, pieces, n_entities=0).text
+    text = Text.of(views, pieces, n_entities=0)
     chance = samples.chance(views, epoch=epoch)
     masker = Masker(config, pieces)
     return masker, text, chance, masker.mask_text(text, chance)
@@ -224,11 +224,11 @@ BESIDE = st.builds(
 def masked_beside(rows, config, pieces, samples):
     """The text, its chance, the mentions that were chosen, and what came out."""
     views = [samples.view(row) for row in rows]
-    frame = Frame.of(views, pieces, n_entities=samples.n_entities)
+    text = Text.of(views, pieces, n_entities=samples.n_entities)
     chance = samples.chance(views)
     masker = Masker(config, pieces)
-    chosen = np.flatnonzero(masker.mask_entities(frame.entities, frame.mention_sequences, chance))
-    return frame.text, chance, chosen, masker.mask_text(frame.text, chance, chosen)
+    chosen = np.flatnonzero(masker.mask_entities(text.entities, text.mention_sequences, chance))
+    return text, chance, chosen, masker.mask_text(text, chance, chosen)
 
 
 def literal_choice_beside(units, bits, taken, config):

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from modeling.data.negatives import Negatives, proposal_of
+from modeling.data.batches import Negatives, proposal_of
 
 COUNTS = np.array([9, 9, 9, 100, 16, 0, 1, 81])
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from modeling.config import ConfigError
-from modeling.data.order import Epochs, Mixture
+from modeling.data.batches import Epochs, Mixture
 
 SIZES = st.lists(st.integers(0, 30), min_size=1, max_size=3).filter(any)
 

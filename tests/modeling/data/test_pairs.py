@@ -7,7 +7,7 @@ from corpora.errors import CorpusError
 from modeling.config import ConfigError
 from modeling.data.chance import Chance
 from modeling.data.examples import ExampleSet
-from modeling.data.pairs import Draws, Sentences, grow, next_sentence, viewer_of
+from modeling.data.texts import Draws, Sentences, grow, next_sentence, viewer_of
 
 
 @pytest.fixture(scope="module")

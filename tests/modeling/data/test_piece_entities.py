@@ -13,14 +13,12 @@ from hypothesis import strategies as st
 from corpora.entities.vocabulary import MASK
 from corpora.errors import CorpusError
 from modeling.config import HeadsConfig, MaskingConfig
-from modeling.data.batches import Batches, Evaluation
+from modeling.data.batches import Batches, Collator, Evaluation
 from modeling.data.chance import key_of
-from modeling.data.collator import Collator
+from modeling.data.entities import Scopes, Spreader, draw_others
 from modeling.data.examples import ExampleSet
 from modeling.data.masking import Masker
-from modeling.data.piece_entities import Spreader
-from modeling.data.scopes import Scopes, draw_others
-from modeling.data.views import Part, View
+from modeling.data.texts import Part, View
 
 MASKING = MaskingConfig(unit="piece", share=0.3)
 

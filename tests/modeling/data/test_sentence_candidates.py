@@ -5,9 +5,8 @@ from hypothesis import strategies as st
 from corpora.document import Sentence, TokenSpan
 from corpora.tagging import from_iob2, to_iob2
 from corpora.tokenization.tokenizers import SPECIALS, Tokenizer, wordpiece
-from modeling.data.candidates import too_long
-from modeling.data.sentence_collator import SentenceCollator
-from modeling.data.sentence_encoder import SentenceEncoder
+from modeling.data.sentence_batches import SentenceCollator, too_long
+from modeling.data.sentences import SentenceEncoder
 from modeling.data.tagset import TagSet
 
 TOKENIZER = Tokenizer(wordpiece([*SPECIALS, "a", "##a"], cased=True), name="t")

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from corpora.document import Sentence
 from corpora.tokenization.tokenizers import SPECIALS, Tokenizer, wordpiece
 from modeling.config import MaskingConfig
+from modeling.data.batches import Collator
 from modeling.data.chance import Chance
-from modeling.data.collator import Collator
 from modeling.data.examples import Example
-from modeling.data.masking import Masker, PieceIds
-from modeling.data.sentence_collator import SentenceCollator
-from modeling.data.sentence_encoder import SentenceEncoder
+from modeling.data.masking import Masker
+from modeling.data.sentence_batches import SentenceCollator
+from modeling.data.sentences import SentenceEncoder
 from modeling.data.tagset import TagSet
-from modeling.data.views import Part, View
+from modeling.data.texts import Part, PieceIds, View
 
 TOKENIZER = Tokenizer(
     wordpiece([*SPECIALS, *"abcd", *(f"##{c}" for c in "abcd")], cased=True), name="t"

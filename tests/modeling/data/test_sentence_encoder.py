@@ -9,7 +9,7 @@ from corpora.document import Sentence
 from corpora.errors import CorpusError
 from corpora.tokenization.tokenizers import SPECIALS, Tokenizer, wordpiece
 from modeling.config import ConfigError
-from modeling.data.sentence_encoder import SentenceEncoder
+from modeling.data.sentences import SentenceEncoder
 
 TEXT = [
     "Else Lasker-Schüler schrieb in Berlin.",

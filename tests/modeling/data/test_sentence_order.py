@@ -6,9 +6,13 @@ from hypothesis import strategies as st
 from corpora.document import Sentence
 from corpora.tokenization.tokenizers import SPECIALS, Tokenizer, wordpiece
 from modeling.config import ConfigError
-from modeling.data.sentence_collator import SentenceCollator
-from modeling.data.sentence_encoder import SentenceEncoder
-from modeling.data.sentence_order import SentenceBatches, batches_by_length, first_by_hash
+from modeling.data.sentence_batches import (
+    SentenceBatches,
+    SentenceCollator,
+    batches_by_length,
+    first_by_hash,
+)
+from modeling.data.sentences import SentenceEncoder
 
 TOKENIZER = Tokenizer(wordpiece([*SPECIALS, "a", "##a"], cased=True), name="t")
 LENGTHS = st.lists(st.integers(0, 60), min_size=1, max_size=25)

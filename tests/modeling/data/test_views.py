@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from modeling.data.chance import Chance
-from modeling.data.views import Part, whole
+from modeling.data.texts import Part, whole
 
 
 def chances(n):

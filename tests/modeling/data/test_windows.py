@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from modeling.data.windows import Windows
+from modeling.data.sentences import Windows
 
 SENTENCES = st.lists(st.lists(st.integers(1, 9), max_size=40), min_size=1, max_size=6)
 """Of each sentence the pieces of its words."""

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from modeling.data.tagset import TagSet
-from modeling.decoding.class_start_end import ClassStartEnd, class_start_end
+from modeling.decoding.tags import ClassStartEnd, class_start_end
 from tests.corpora.spans_of_tags import count_orphans
 
 TAGSET = TagSet(("X", "Y"))

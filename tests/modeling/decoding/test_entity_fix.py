@@ -9,7 +9,7 @@ from hypothesis.extra import numpy as arrays
 from corpora.document import TokenSpan
 from corpora.tagging import from_iob2
 from modeling.data.tagset import TagSet
-from modeling.decoding.entity_fix import entity_fix
+from modeling.decoding.tags import entity_fix
 from tests.corpora.spans_of_tags import count_orphans
 
 TAGSET = TagSet(("X", "Y", "Z"))

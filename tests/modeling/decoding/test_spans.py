@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corpora.tagging import to_iob2
-from modeling.data.sentence_batch import SpanBatch
+from modeling.data.batch import SpanBatch
 from modeling.decoding.spans import decode_spans
 
 LABELS = ("LOC", "PER")

@@ -12,7 +12,7 @@ from modeling.data.batch import Layout
 from modeling.data.tagset import TagSet
 from modeling.decoding import decode, word_probabilities
 from modeling.heads.tagging import build_token_head
-from modeling.layers.chain import Chain, score, viterbi
+from modeling.layers.crf import Chain, score, viterbi
 from modeling.tagging_config import DECODERS
 from tests.corpora.spans_of_tags import count_orphans
 

@@ -12,8 +12,8 @@ from transformers import AutoModelForTokenClassification, AutoTokenizer, pipelin
 from corpora.tokenization.tokenizers import SPECIALS, Tokenizer
 from modeling.data.sentences import SentenceSet
 from modeling.export.__main__ import main
-from modeling.layers.pooling import pool_words
-from modeling.models.span_chunks import CHUNK
+from modeling.layers.embeddings import pool_words
+from modeling.models.spans import CHUNK
 from modeling.models.tagging import TaggingModel
 from modeling.taggers.tagger import Tagger, document_of
 

@@ -10,7 +10,7 @@ from corpora.errors import CorpusError
 from corpora.tokenization.tokenizers import Tokenizer
 from modeling.config import ConfigError, HeadsConfig
 from modeling.data.batch import PieceEntities
-from modeling.data.entity_lookup import EntityLookup
+from modeling.data.gazetteer import EntityLookup
 from modeling.models.pretraining import PretrainingModel
 from modeling.predict.__main__ import main as predict
 from modeling.predict.encoder import Encoder

@@ -12,13 +12,12 @@ from corpora.document import Sentence
 from corpora.entities.vocabulary import MASK
 from corpora.tokenization.tokenizers import SPECIALS, Tokenizer, wordpiece
 from modeling.config import EncoderConfig
-from modeling.data.sentence_collator import SentenceCollator
-from modeling.data.sentence_encoder import SentenceEncoder
+from modeling.data.sentence_batches import SentenceCollator
+from modeling.data.sentences import SentenceEncoder
 from modeling.data.tagset import TagSet
 from modeling.decoding.spans import decode_spans
-from modeling.heads.spans import SpanHead
-from modeling.models.encoder import build_encoder
-from modeling.models.span_reading import read_alone, remember
+from modeling.models.spans import SpanHead, read_alone, remember
+from modeling.models.text_encoder import build_encoder
 
 TAGSET = TagSet(("LOC", "PER"))
 WORDS = [f"w{n}" for n in range(20)]

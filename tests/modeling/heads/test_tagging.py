@@ -14,8 +14,7 @@ from modeling.data.batch import Layout
 from modeling.data.tagset import TagSet
 from modeling.decoding import decode
 from modeling.heads.tagging import CseHead, build_token_head, is_end, is_start
-from modeling.layers.chain import Chain, log_partition, score
-from modeling.layers.transitions import RuledTransitions, Transitions
+from modeling.layers.crf import Chain, RuledTransitions, Transitions, log_partition, score
 from modeling.tagging_config import DECODERS
 
 TAGSET = TagSet(("LOC", "PER"))

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from modeling.data.batch import Layout, Rows, Words
-from modeling.layers import groups, relative_scores, window_scores
+from modeling.layers import scores
 
 WIDTH, N_HEADS = 12, 3
 
@@ -120,8 +120,7 @@ def oracle():
 def grouping(request, monkeypatch):
     """What a CPU does, and what a GPU does, both on the CPU."""
     if request.param == "all sequences at once":
-        for module in (relative_scores, window_scores):
-            monkeypatch.setattr(module, "groups", groups.all_sequences)
+        monkeypatch.setattr(scores, "groups", scores.all_sequences)
 
 
 @pytest.fixture(autouse=True, scope="module")

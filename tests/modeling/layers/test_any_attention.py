@@ -3,10 +3,13 @@
 import pytest
 import torch
 
-from modeling.layers.attention import EntityAwareAttention, SelfAttention
-from modeling.layers.encoder import Encoder, EncoderLayer, FeedForward
-from modeling.layers.relative import RelativeSelfAttention
-from modeling.layers.whole_word import WholeWordAttention
+from modeling.layers.attention import (
+    EntityAwareAttention,
+    RelativeSelfAttention,
+    SelfAttention,
+    WholeWordAttention,
+)
+from modeling.layers.transformer import Encoder, EncoderLayer, FeedForward
 
 KINDS = {
     "plain": (SelfAttention, {}),

@@ -8,20 +8,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from modeling.data.tagset import TagSet
-from modeling.layers.chain import (
+from modeling.layers.crf import (
+    FORBIDDEN,
     Chain,
     constrained,
     log_partition,
+    log_partition_of_logs,
+    messages,
+    messages_of_logs,
     score,
     span_log_probabilities,
     viterbi,
     word_log_marginals,
-)
-from modeling.layers.chain_messages import (
-    FORBIDDEN,
-    log_partition_of_logs,
-    messages,
-    messages_of_logs,
 )
 
 TAGSET = TagSet(("LOC", "PER"))

@@ -6,8 +6,7 @@ import pytest
 import torch
 
 from modeling.data.batch import Known, PieceEntities
-from modeling.layers.attention import SelfAttention
-from modeling.layers.char_entity import CharEntityAttention, EntityTable
+from modeling.layers.attention import CharEntityAttention, EntityTable, SelfAttention
 
 F = 5
 

@@ -7,11 +7,15 @@ import torch
 
 from modeling.data.batch import Known
 from modeling.inspect.attention import padded
-from modeling.layers.attention import EntityAwareAttention, SelfAttention
-from modeling.layers.char_entity import CharEntityAttention
+from modeling.layers.attention import (
+    CharEntityAttention,
+    EntityAwareAttention,
+    RelativeSelfAttention,
+    SelfAttention,
+    WholeWordAttention,
+    WindowAttention,
+)
 from modeling.layers.dense import Padded, attend_densely
-from modeling.layers.relative import RelativeSelfAttention
-from modeling.layers.whole_word import WholeWordAttention, WindowAttention
 
 KINDS = {
     "plain": (SelfAttention, {}),

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from modeling.layers.dropout import Dropout, drop
+from modeling.layers.transformer import Dropout, drop
 
 N = 400_001  # no multiple of four
 

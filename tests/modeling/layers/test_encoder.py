@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from modeling.layers.attention import SelfAttention
-from modeling.layers.encoder import Encoder, EncoderLayer, FeedForward
+from modeling.layers.transformer import Encoder, EncoderLayer, FeedForward
 
 
 def make_layer(oracle, norm, dropout=0.0):

@@ -4,8 +4,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from modeling.layers.relative_scores import relative_attention
-from modeling.layers.window_scores import window_attention
+from modeling.layers.scores import relative_attention, window_attention
 
 pytestmark = pytest.mark.usefixtures("grouping")
 N, WIDTH, CLIP = 150, 16, 4

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from modeling.layers.pooling import pool_words
+from modeling.layers.embeddings import pool_words
 
 WIDTH = 3
 words_of_pieces = st.lists(

@@ -6,9 +6,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from modeling.data.batch import Rows
-from modeling.layers.attention import SelfAttention
-from modeling.layers.relative import RelativeSelfAttention
-from modeling.layers.whole_word import WholeWordAttention, WindowAttention, word_means
+from modeling.layers.attention import (
+    RelativeSelfAttention,
+    SelfAttention,
+    WholeWordAttention,
+    WindowAttention,
+    word_means,
+)
 
 pytestmark = pytest.mark.usefixtures("grouping")
 

@@ -9,8 +9,8 @@ from transformers import BertConfig, BertModel
 from modeling.config import ConfigError, EncoderConfig, HeadsConfig, PretrainConfig
 from modeling.data.batch import PieceEntities
 from modeling.huggingface import init_from
-from modeling.models.encoder import build_encoder
 from modeling.models.pretraining import PretrainingModel
+from modeling.models.text_encoder import build_encoder
 
 CONFIG = EncoderConfig(
     n_pieces=60,

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from modeling.config import ConfigError, EncoderConfig
-from modeling.models.encoder import build_encoder
+from modeling.models.text_encoder import build_encoder
 
 CONFIG = EncoderConfig(
     n_pieces=60,

@@ -9,13 +9,11 @@ import transformers
 
 from corpora.entities.vocabulary import MASK
 from modeling.config import EncoderConfig
-from modeling.data.batch import Batch, Layout, Mentions, Rows
-from modeling.data.sentence_batch import SpanBatch
+from modeling.data.batch import Batch, Layout, Mentions, Rows, SpanBatch
 from modeling.huggingface import read_pretrained
-from modeling.models import span_chunks, span_reading
-from modeling.models.encoder import build_encoder
-from modeling.models.span_chunks import read_jointly
-from modeling.models.span_reading import read_alone, remember
+from modeling.models import spans as reading
+from modeling.models.spans import read_alone, read_jointly, remember
+from modeling.models.text_encoder import build_encoder
 
 LENGTHS = (6, 3, 11, 5)
 SIZES = {
@@ -219,7 +217,7 @@ def test_a_window_alone_is_read_as_in_a_batch():
 def test_many_spans_are_read_in_parts_without_gradients(monkeypatch):
     encoder, inputs, spans = make_encoder(), make_inputs(), all_spans()
     expected = read_all(encoder, inputs, spans)
-    monkeypatch.setattr(span_reading, "_AT_ONCE", 4)
+    monkeypatch.setattr(reading, "_AT_ONCE", 4)
 
     with torch.no_grad():
         states = read_all(encoder, inputs, spans)
@@ -276,11 +274,11 @@ def test_spans_of_one_chunk_are_the_mentions_of_a_batch(samples):
 @pytest.mark.parametrize("size", [1, 3, 5])
 def test_chunks_are_equal_shares_that_are_read_by_themselves(size, monkeypatch):
     encoder, inputs, spans = make_encoder(), make_inputs(), all_spans()
-    monkeypatch.setattr(span_chunks, "CHUNK", size)
+    monkeypatch.setattr(reading, "CHUNK", size)
 
     states = read_jointly(encoder, inputs, spans)
 
-    monkeypatch.setattr(span_chunks, "CHUNK", 128)
+    monkeypatch.setattr(reading, "CHUNK", 128)
     for window in (0, 2, 3):
         own = (spans.windows == window).nonzero()[:, 0]
         n_chunks = -(-len(own) // size)

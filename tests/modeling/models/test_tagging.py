@@ -10,11 +10,12 @@ import transformers
 from corpora.document import Sentence
 from corpora.tokenization.tokenizers import SPECIALS, Tokenizer, wordpiece
 from modeling.config import ConfigError, EncoderConfig, HeadsConfig, PretrainConfig
-from modeling.data.sentence_collator import SentenceCollator
-from modeling.data.sentence_encoder import SentenceEncoder
+from modeling.data.sentence_batches import SentenceCollator
+from modeling.data.sentences import SentenceEncoder
 from modeling.data.tagset import TagSet
+from modeling.huggingface.transfer import encoder_for, take_encoder
 from modeling.models.pretraining import PretrainingModel
-from modeling.models.tagging import TaggingModel, encoder_for, take_encoder
+from modeling.models.tagging import TaggingModel
 from modeling.models.weights import WeightsError
 from modeling.tagging_config import DECODERS, HeadConfig, TaggerConfig
 

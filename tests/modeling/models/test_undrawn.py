@@ -3,8 +3,8 @@
 import torch
 from torch import nn
 
-from modeling.models.initialization import Undrawn, initialize
 from modeling.models.tagging import TaggingModel
+from modeling.models.text_encoder import Undrawn, initialize
 from modeling.taggers.folders import find_tagger
 
 

@@ -1,0 +1,218 @@
+"""Subwords are given the entities of the mentions that they are part of (EntityBERT: A.2, C.12).
+
+Of mentions that share a subword, it knows the longest, of equal ones the first: what maximum entity
+matching would label it with (C.11); one that has an entity goes before one that is [UNK], which is
+read, too, but never predicted.
+
+A *scope* is the entities of a document, or of a group of documents, among which one is told apart:
+those that its examples mention, held-out ones too: of a novel, the words of its lexicon that were
+found in it. 12 bytes for each pair of a scope and an entity.
+
+Shapes: B examples, P parts, T rows of subwords, E mentions, C subwords that know an entity,
+M targets, G scopes, S negatives.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import torch
+
+from corpora.datasets.shards import open_dataset, read_batches
+from corpora.entities.vocabulary import MASK
+from corpora.errors import CorpusError
+from modeling.data.batch import Choices, PieceEntities, Targets, ranges
+from modeling.data.chance import Chance, Integers, Numbers, Stream, permuted
+from modeling.data.texts import Text
+
+ScopeKind = Literal["group", "document"]
+_NAMES = {"group": "group", "document": "document_id"}
+_BITS = 32  # of an entity's id in a pair
+
+
+class Scopes:
+    """The entities of each scope; pickled, it travels to other processes as arrays.
+
+    Args:
+        of_document: the index of each document's scope.
+        pairs: indices of scopes, shifted by 32 bits, and ids of their entities; ascending.
+    """
+
+    def __init__(self, of_document: dict[str, int], pairs: Integers) -> None:
+        self._of_document = of_document
+        self._ids = (pairs & ((1 << _BITS) - 1)).astype(np.int32)
+        n_scopes = max(of_document.values(), default=-1) + 1
+        self._begins = np.searchsorted(pairs, np.arange(n_scopes + 1) << _BITS)
+
+    @classmethod
+    def read(cls, paths: Sequence[Path], kind: ScopeKind) -> Self:
+        """Read which entities the examples of each document, or group, mention.
+
+        Special entities are left out: nothing is learned by telling them apart.
+        """
+        numbers: dict[str, int] = {}
+        of_document: dict[str, int] = {}
+        pairs = [np.zeros(0, np.int64)]
+        columns = ("document_id", "group", "entity_ids")
+        for path in paths:
+            dataset = open_dataset(path, "examples")
+            for shard in dataset.shards:
+                for batch in read_batches(path / shard.name, dataset.schema, columns=columns):
+                    scopes = _number(batch.column(_NAMES[kind]), numbers)
+                    documents = batch.column("document_id").to_pylist()
+                    of_document |= zip(documents, scopes.tolist(), strict=True)
+                    entities = batch.column("entity_ids")
+                    ids = np.asarray(entities.flatten()).astype(np.int64)
+                    of = (scopes[np.asarray(pc.list_parent_indices(entities))] << _BITS) + ids
+                    pairs.append(np.unique(of[ids > MASK]))
+        return cls(of_document, np.unique(np.concatenate(pairs)))
+
+    def numbers(self, documents: Iterable[str]) -> Integers:
+        """The scope of each document; ``CorpusError`` for one that was not read."""
+        try:
+            return np.array([self._of_document[document] for document in documents], np.int64)
+        except KeyError as error:
+            raise CorpusError(
+                f"document {error}: is in no dataset whose scopes were read."
+            ) from None
+
+    def entities(self, scope: int) -> Integers:
+        """The ids of a scope, ascending."""
+        return self._ids[self._begins[scope] : self._begins[scope + 1]].astype(np.int64)
+
+
+def _number(names: pa.StringArray, numbers: dict[str, int]) -> Integers:
+    """The index of each name; new ones get the next."""
+    encoded = names.dictionary_encode()
+    known = [numbers.setdefault(name, len(numbers)) for name in encoded.dictionary.to_pylist()]
+    scopes: Integers = np.array(known, np.int64)[np.asarray(encoded.indices)]
+    return scopes
+
+
+def draw_others(places: Integers, size: int, *, n: int, keys: Numbers) -> Integers:
+    """Draw for each of M labels ``min(n, size - 1)`` other ids of its scope, none twice.
+
+    Args:
+        places: (M,) of the labels among the ids of the scope.
+        size: how many ids the scope has.
+        n: how many are asked for.
+        keys: (M,) random bits of each.
+
+    Returns (M, S) places; all sets are as likely.
+    """
+    n = min(n, size - 1)
+    if not n or not len(places):
+        return np.zeros((len(places), 0), np.int64)
+    drawn = permuted(np.tile(np.arange(n), len(places)), size - 1, np.repeat(keys, n))
+    others = drawn.reshape(len(places), n)
+    return others + (others >= places[:, None])
+
+
+@dataclass(frozen=True, slots=True)
+class Spreader:
+    """Spreads entities over the subwords of a batch, and says which are to be predicted."""
+
+    is_hiding: bool = False
+    """Whether a mention of which a subword is to be predicted is hidden, and only such ones are
+    predicted (``masking.hide_entity_when_masked``)."""
+    is_predicting: bool = True
+    """Whether entities are to be predicted at all."""
+    scopes: Scopes | None = None
+    """Among which entities they are told apart; None: all."""
+    n_negatives: int = 0
+    """Of each target, drawn from its scope; 0: all of it."""
+
+    def __call__(
+        self,
+        text: Text,
+        masked: Integers,
+        chance: Chance,
+        *,
+        documents: Sequence[str],
+        negatives: Integers | None = None,
+    ) -> tuple[PieceEntities | None, Targets | None]:
+        """Make the entities of subwords, and the targets; None where there are none.
+
+        Args:
+            text: of the batch.
+            masked: (K,) rows of subwords that are to be predicted.
+            chance: of its examples.
+            documents: (P,) of which document each part is.
+            negatives: of a softmax over all entities that is sampled.
+        """
+        owners = _owners_of(text)
+        rows = np.flatnonzero(owners >= 0)
+        of_rows = owners[rows]
+        is_hidden = np.zeros(len(text.entities), np.bool_)
+        if self.is_hiding:
+            hidden = owners[masked]
+            is_hidden[hidden[hidden >= 0]] = True
+        shown, entities = ~is_hidden[of_rows], text.entities[of_rows]
+        known = piece_entities(rows[shown], entities[shown])
+        asked = (entities > MASK) & ~shown if self.is_hiding else entities > MASK
+        if not (self.is_predicting and asked.any()):
+            return known, None
+        rows, labels = rows[asked], entities[asked]
+        if self.scopes is None:
+            return known, Targets.of(rows, labels, negatives)
+        numbers = self.scopes.numbers(documents)[text.mention_parts[of_rows[asked]]]
+        order = np.argsort(numbers, kind="stable")
+        rows, labels = rows[order], labels[order]
+        keys = chance.bits(Stream.PIECE_NEGATIVE, text.sequences[rows], text.positions[rows])
+        return known, self._scoped(self.scopes, rows, labels, numbers=numbers[order], keys=keys)
+
+    def _scoped(
+        self, scopes: Scopes, rows: Integers, labels: Integers, *, numbers: Integers, keys: Numbers
+    ) -> Targets:
+        """Targets, by scope: told apart among all of it, or from ``n_negatives`` that are drawn."""
+        chosen, counts = np.unique(numbers, return_counts=True)
+        ends = np.cumsum(counts)[:-1]
+        ids = [scopes.entities(scope) for scope in chosen.tolist()]
+        places = [_places(*each) for each in zip(np.split(labels, ends), ids, strict=True)]
+        sizes = [len(of) for of in ids]
+        if not self.n_negatives:
+            choices = Choices(
+                ids=torch.from_numpy(np.concatenate(ids)),
+                sizes=tuple(sizes),
+                n_targets=tuple(counts.tolist()),
+                places=torch.from_numpy(np.concatenate(places)),
+            )
+            return Targets.of(rows, labels, choices=choices)
+        negatives = np.repeat(labels[:, None], self.n_negatives, axis=1)
+        parts = zip(np.split(negatives, ends), np.split(keys, ends), places, ids, strict=True)
+        for own, own_keys, own_places, of in parts:  # views: negatives are written
+            drawn = draw_others(own_places, len(of), n=self.n_negatives, keys=own_keys)
+            own[:, : drawn.shape[1]] = of[drawn]
+        return Targets.of(rows, labels, negatives, n_others=np.repeat(sizes, counts) - 1)
+
+
+def piece_entities(rows: Integers, entities: Integers) -> PieceEntities | None:
+    """For a batch; None where no subword knows an entity."""
+    if not len(rows):
+        return None
+    return PieceEntities(rows=torch.from_numpy(rows), entities=torch.from_numpy(entities))
+
+
+def _owners_of(text: Text) -> Integers:
+    """(T,) the mention whose entity each subword knows, −1 for none."""
+    sizes = text.mention_ends - text.mention_starts
+    order = np.lexsort((-np.arange(len(sizes)), sizes, text.entities > MASK))  # the last one wins
+    ranks = np.full(len(text.pieces), -1)
+    rows = ranges(text.mention_starts[order], sizes[order])
+    np.maximum.at(ranks, rows, np.repeat(np.arange(len(order)), sizes[order]))
+    owners: Integers = np.append(order, -1)[ranks]
+    return owners
+
+
+def _places(labels: Integers, ids: Integers) -> Integers:
+    places = np.searchsorted(ids, labels)
+    if not len(ids) or (ids[np.minimum(places, len(ids) - 1)] != labels).any():
+        raise CorpusError(
+            "An example mentions an entity that its document did not when scopes were read: the "
+            "dataset was changed meanwhile. Start again."
+        )
+    return places

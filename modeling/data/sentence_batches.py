@@ -1,0 +1,451 @@
+"""Batches of sentences, shuffled to learn from, by length to be tagged; and the spans in them.
+
+Windows of subwords are framed and laid out, and what is known of their words is given with them.
+*Candidates* for a span head (LUKE; published systems, C.4) are all runs of words of a sentence that
+have at most so many subwords, and each word alone, however long it is. A span is read in the window
+of its first word if that holds all of it, or in another one that does. Where windows share fewer
+subwords than a span may have, there may be none: such a run of words is no candidate. ``too_long``
+names the gold spans that are none.
+
+Shapes: N sentences of the set and W words of it; of a batch S sentences, W words, B windows, T rows
+of subwords, [CLS] and [SEP] included, P spans, sentence by sentence.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from corpora.document import Document, Sentence, Span, TokenSpan
+from corpora.errors import CorpusError
+from corpora.segmentation.sentences import segmenter
+from modeling.config import ConfigError
+from modeling.data.batch import (
+    Batch,
+    Layout,
+    Mentions,
+    Rows,
+    SentenceBatch,
+    SpanBatch,
+    Words,
+    ranges,
+)
+from modeling.data.chance import Integers, Stream, hash64, key_of, permuted
+from modeling.data.entities import piece_entities
+from modeling.data.gazetteer import EntityLookup, LookedUp
+from modeling.data.sentences import EncodedSentences
+from modeling.data.tagset import TagSet, gold_spans
+
+WordSpan = tuple[int, int]
+"""Words of a sentence, half-open."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chosen:
+    """Sentences of a batch, their words and windows, and where these stand among the rows."""
+
+    encoded: EncodedSentences
+    numbers: Integers
+    """(S,) of the sentences."""
+    n_words: Integers
+    """(S,)"""
+    words: Integers
+    """(W,) of the set."""
+    sentences: Integers
+    """(B,) of which sentence of the batch each window is."""
+    starts: Integers
+    """(B,) subwords of the set, half-open."""
+    ends: Integers
+    """(B,)"""
+    firsts: Integers
+    """(B,) the row of each window's [CLS]."""
+    word_windows: Integers
+    """(W,) the window of the batch in which each word is read."""
+
+    @classmethod
+    def of(cls, encoded: EncodedSentences, numbers: Integers) -> "Chosen":
+        """Look up sentences by index."""
+        n_words, n_windows = encoded.n_words[numbers], encoded.n_windows[numbers]
+        words = ranges(encoded.word_begins[numbers], n_words)
+        begins = encoded.windows.begins[numbers]
+        windows = ranges(begins, n_windows)
+        shifts = np.cumsum(n_windows) - n_windows - begins
+        starts, ends = encoded.windows.starts[windows], encoded.windows.ends[windows]
+        lengths = ends - starts + 2
+        return cls(
+            encoded=encoded,
+            numbers=numbers,
+            n_words=n_words,
+            words=words,
+            sentences=np.repeat(np.arange(len(numbers)), n_windows),
+            starts=starts,
+            ends=ends,
+            firsts=np.cumsum(lengths) - lengths,
+            word_windows=encoded.word_windows[words] + np.repeat(shifts, n_words),
+        )
+
+    @property
+    def lengths(self) -> Integers:
+        """(B,) rows of each window, [CLS] and [SEP] included."""
+        return self.ends - self.starts + 2
+
+    def rows(self, pieces: Integers, windows: Integers) -> Integers:
+        """The rows of subwords of the set, each in a window of the batch."""
+        return self.firsts[windows] + 1 + pieces - self.starts[windows]
+
+    def locate(self, firsts: Integers, lasts: Integers) -> tuple[Integers, Integers, Integers]:
+        """Subwords of the set (half-open) and window of spans, given by first and last words.
+
+        The window is that of the first word, or where that does not hold the span, a later one.
+        Windows of a sentence are ordered by their starts and ends, so the last one that begins no
+        later than the span is the only other one to ask. Of a word that is longer than a window,
+        what the window holds.
+        """
+        starts = self.encoded.word_starts[self.words[firsts]]
+        ends = self.encoded.word_ends[self.words[lasts]]
+        windows = self.word_windows[firsts]
+        outside = np.flatnonzero(ends > self.ends[windows])
+        while len(outside):
+            nexts = np.minimum(windows[outside] + 1, len(self.starts) - 1)
+            is_other = self.sentences[nexts] == self.sentences[windows[outside]]
+            may_hold = (
+                is_other & (nexts > windows[outside]) & (self.starts[nexts] <= starts[outside])
+            )
+            outside = outside[may_hold]
+            windows[outside] = nexts[may_hold]
+            outside = outside[ends[outside] > self.ends[windows[outside]]]
+        ends = np.where(firsts == lasts, np.minimum(ends, self.ends[windows]), ends)
+        return starts, ends, windows
+
+    def span_batch(
+        self, spans: tuple[Integers, ...], *, sentences: Integers, labels: Integers | None = None
+    ) -> SpanBatch:
+        """Make a batch of spans: first and last words of the batch, and what ``locate`` says."""
+        firsts, lasts, starts, ends, windows = spans
+        before = (np.cumsum(self.n_words) - self.n_words)[sentences]
+        columns = (
+            *(sentences, firsts - before, lasts - before + 1, windows),
+            *(self.rows(starts, windows), self.rows(ends - 1, windows)),
+            *(() if labels is None else (labels,)),
+        )
+        return SpanBatch(*(torch.from_numpy(column) for column in columns))
+
+
+class SentenceCollator:
+    """Makes batches of sentences, by their indices.
+
+    Args:
+        encoded: the sentences.
+        tagset: of the tagger, to give batches the gold tags; None: they have none.
+        features: of a gazetteer; None: there is none.
+        with_words: whether the encoder needs to know the words of its pre-tokenizer.
+        max_span_pieces: of the candidates for a span head; 0: there is no such head.
+        entities: that subwords know, if the encoder's subwords do.
+    """
+
+    def __init__(
+        self,
+        encoded: EncodedSentences,
+        *,
+        tagset: TagSet | None = None,
+        features: LookedUp | None = None,
+        with_words: bool = False,
+        max_span_pieces: int = 0,
+        entities: EntityLookup | None = None,
+    ) -> None:
+        self.encoded, self.tagset, self.features = encoded, tagset, features
+        self.with_words, self.max_span_pieces = with_words, max_span_pieces
+        self._tags = None if tagset is None else encoded.tags(tagset)
+        self._entities = None if entities is None else entities.of_pieces(encoded)
+
+    def __len__(self) -> int:
+        return len(self.encoded)
+
+    def __call__(self, numbers: Sequence[int] | Integers) -> SentenceBatch:
+        """Make a batch of one sentence or more."""
+        encoded = self.encoded
+        chosen = Chosen.of(encoded, np.asarray(numbers, np.int64))
+        names = [encoded.sentences[number].id for number in chosen.numbers.tolist()]
+        words = chosen.words
+        firsts = chosen.rows(encoded.word_starts[words], chosen.word_windows)
+        lasts = np.minimum(encoded.word_ends[words], chosen.ends[chosen.word_windows])
+        sizes = lasts - encoded.word_starts[words]
+        tags = None if self._tags is None else self._tags[words]
+        features = None if self.features is None else self.features.rows(words)
+        most = self.max_span_pieces
+        return SentenceBatch(
+            ids=tuple(names),
+            inputs=self._inputs(chosen, names),
+            words=Layout.of(chosen.n_words),
+            word_pieces=torch.from_numpy(ranges(firsts, sizes)),
+            word_offsets=torch.from_numpy(np.cumsum(sizes) - sizes),
+            windows=torch.from_numpy(chosen.word_windows),
+            features=None if features is None else torch.from_numpy(features),
+            tags=None if tags is None else torch.from_numpy(tags),
+            spans=_candidates(chosen, max_pieces=most, tags=tags) if most else None,
+        )
+
+    def _inputs(self, chosen: Chosen, names: Sequence[str]) -> Batch:
+        encoded, lengths = self.encoded, chosen.lengths
+        inside, shown = ranges(chosen.firsts + 1, lengths - 2), ranges(chosen.starts, lengths - 2)
+        ids = np.full(int(lengths.sum()), encoded.special.cls, np.int64)
+        ids[chosen.firsts + lengths - 1] = encoded.special.sep
+        ids[inside] = encoded.pieces[shown]
+        layout = Layout.of(lengths)
+        words = known = None
+        if self._entities is not None:
+            entities = self._entities[shown]
+            known = piece_entities(inside[entities > 0], entities[entities > 0])
+        if self.with_words:
+            begins = np.ones(len(ids), np.bool_)
+            begins[inside] = encoded.begins_word[shown]
+            begins[chosen.firsts + 1] = True  # a window may cut a word
+            words = Words.of(np.flatnonzero(begins), layout)
+        cut = encoded.word_ends[chosen.words] > chosen.ends[chosen.word_windows]
+        counts = {
+            "words.cut": int(np.count_nonzero(cut)),
+            "words.unknown": int(np.count_nonzero(encoded.is_unknown[chosen.words])),
+        }
+        return Batch(
+            ids=tuple(names[sentence] for sentence in chosen.sentences.tolist()),
+            pieces=torch.from_numpy(ids),
+            rows=Rows(layout, together=layout, words=words),
+            piece_entities=known,
+            counts={name: count for name, count in counts.items() if count},
+        )
+
+
+class SentenceBatches:
+    """The batches of training: each step's follows from its number and the seed alone.
+
+    The sentences follow one permutation after the other, each of all of them. An epoch is one
+    permutation, or so many ``samples``: then the next epoch continues where it ended.
+
+    Args:
+        collator: makes the batches.
+        batch_size: sentences of a step; the last step of an epoch may have fewer.
+        seed: of the permutations.
+        samples: sentences of an epoch; 0: all.
+        numbers: the sentences to learn from; None: all.
+    """
+
+    def __init__(
+        self,
+        collator: SentenceCollator,
+        *,
+        batch_size: int,
+        seed: int,
+        samples: int = 0,
+        numbers: Integers | None = None,
+    ) -> None:
+        self.collator, self.batch_size, self.seed = collator, batch_size, seed
+        self._numbers = np.arange(len(collator)) if numbers is None else np.asarray(numbers)
+        if not len(self._numbers):
+            raise ConfigError("No sentence to learn from: the training set is empty.")
+        self.samples = samples or len(self._numbers)
+        """Sentences of an epoch."""
+        self.steps_per_epoch = -(-self.samples // batch_size)
+
+    def numbers(self, epoch: int) -> Integers:
+        """The sentences of an epoch (from 0), in the order in which they are learned from."""
+        n = len(self._numbers)
+        laps, places = np.divmod(np.arange(self.samples) + epoch * self.samples, n)
+        return self._numbers[permuted(places, n, key_of(self.seed, Stream.SHUFFLE, laps))]
+
+    def epoch(self, epoch: int, first: int = 0) -> Iterator[SentenceBatch]:
+        """The batches of an epoch (from 0), from step ``first`` (from 0) on."""
+        numbers = self.numbers(epoch)
+        for start in range(first * self.batch_size, len(numbers), self.batch_size):
+            yield self.collator(numbers[start : start + self.batch_size])
+
+
+class NumberedBatch(NamedTuple):
+    """A batch, and which sentences are in it."""
+
+    numbers: Integers
+    """(S,)"""
+    batch: SentenceBatch
+
+
+def batches_by_length(
+    collator: SentenceCollator, *, batch_size: int = 32, max_pieces: int = 4096
+) -> Iterator[NumberedBatch]:
+    """All sentences, the longest first, so that little is padded; each once.
+
+    Args:
+        collator: makes the batches.
+        batch_size: sentences of a batch, at most.
+        max_pieces: of a batch, at most, padding included; but a sentence whose windows have more
+            is a batch of its own.
+    """
+    longest, n_windows = collator.encoded.longest, collator.encoded.n_windows
+    order = np.lexsort((np.arange(len(longest)), n_windows, longest))[::-1]
+    start = windows = 0
+    for place, number in enumerate(order.tolist()):  # the first of a batch has the longest window
+        windows += int(n_windows[number])
+        is_full = place - start == batch_size or windows * longest[order[start]] > max_pieces
+        if is_full and place > start:
+            yield NumberedBatch(order[start:place], collator(order[start:place]))
+            start, windows = place, int(n_windows[number])
+    if len(order):
+        yield NumberedBatch(order[start:], collator(order[start:]))
+
+
+def first_by_hash(sentences: Sequence[Sentence], n: int) -> Integers:
+    """The indices of the ``n`` sentences whose ids have the smallest hashes, ascending; 0: all.
+
+    With a larger ``n`` the same sentences are among them.
+    """
+    hashes = np.fromiter((hash64(s.id) for s in sentences), np.uint64, len(sentences))
+    order = np.argsort(key_of(Stream.EVALUATION, hashes), kind="stable")
+    return np.sort(order[: n or None])
+
+
+def _candidates(chosen: Chosen, *, max_pieces: int, tags: Integers | None) -> SpanBatch:
+    """The candidates of a batch, by sentence, first word and length.
+
+    Args:
+        chosen: the sentences.
+        max_pieces: of a span that is longer than a word.
+        tags: (W,) gold tags, valid IOB2, to label them: 0, or 1 + the id of the label.
+    """
+    encoded, n_words = chosen.encoded, chosen.n_words
+    sizes = (encoded.word_ends - encoded.word_starts)[chosen.words]
+    borders, words = np.concatenate([[0], np.cumsum(sizes)]), np.arange(len(sizes))
+    reach = np.searchsorted(borders, borders[:-1] + max_pieces, side="right") - 1
+    counts = np.clip(reach - words, 1, np.repeat(np.cumsum(n_words), n_words) - words)
+    firsts, lasts = np.repeat(words, counts), ranges(words, counts)
+    located = chosen.locate(firsts, lasts)
+    labels = np.zeros(len(firsts), np.int64)
+    if tags is not None:
+        begins, ends = gold_spans(tags)
+        is_short = ends - begins < counts[begins]
+        begins, ends = begins[is_short], ends[is_short]
+        places = (np.cumsum(counts) - counts)[begins] + ends - begins
+        labels[places] = 1 + (tags[begins] - 1) // 2
+    kept = located[1] <= chosen.ends[located[2]]
+    return chosen.span_batch(
+        tuple(column[kept] for column in (firsts, lasts, *located)),
+        sentences=np.repeat(np.arange(len(n_words)), n_words)[firsts[kept]],
+        labels=None if tags is None else labels[kept],
+    )
+
+
+class TooLong(NamedTuple):
+    """A gold span that a span head cannot find."""
+
+    sentence_id: str
+    span: TokenSpan
+    text: str
+    n_pieces: int
+
+
+def too_long(encoded: EncodedSentences, tagset: TagSet, *, max_pieces: int) -> list[TooLong]:
+    """The gold spans of all sentences that are no candidates, in order."""
+    chosen, tags = Chosen.of(encoded, np.arange(len(encoded))), encoded.tags(tagset)
+    firsts, lasts = gold_spans(tags)
+    starts, ends, windows = chosen.locate(firsts, lasts)
+    is_long = (ends - starts > max_pieces) | (ends > chosen.ends[windows])
+    missed = []
+    for index in np.flatnonzero(is_long & (lasts > firsts)).tolist():
+        first, last = int(firsts[index]), int(lasts[index])
+        number = int(np.searchsorted(encoded.word_begins, first, side="right")) - 1
+        sentence, begin = encoded.sentences[number], int(encoded.word_begins[number])
+        label = tagset.labels[(int(tags[first]) - 1) // 2]
+        span = TokenSpan(start=first - begin, end=last - begin + 1, label=label)
+        text = " ".join(sentence.tokens[span.start : span.end])
+        missed.append(TooLong(sentence.id, span, text, int(ends[index] - starts[index])))
+    return missed
+
+
+def whole_text(document: Document, spans: Iterable[Span] = ()) -> Sentence:
+    """All words of a text as one sentence; words are cut where a span begins or ends."""
+    breaker, text = segmenter(document.lang), document.text
+    edges = breaker.edges(text)
+    cuts = sorted({edge for span in spans for edge in (span.start, span.end)})
+    pairs = [
+        pair
+        for sentence in document.sentences
+        for pair in breaker.word_pairs(text, sentence, cuts=cuts, edges=edges)
+    ]
+    return Sentence(
+        id=document.id,
+        document_id=document.id,
+        split="test",
+        tokens=tuple([text[start:end] for start, end in pairs]),
+        tags=("O",) * len(pairs),
+        token_starts=tuple([start for start, _ in pairs]),
+    )
+
+
+def words_of(sentence: Sentence, span: Span | TokenSpan) -> WordSpan:
+    """The words that a span covers, if only in part.
+
+    A ``Span`` counts characters of the text, a ``TokenSpan`` words. Raises ``CorpusError`` where it
+    covers none, or the sentence does not say where its words stand.
+    """
+    n_words = len(sentence.tokens)
+    if isinstance(span, TokenSpan):
+        first, end = span.start, span.end
+    elif sentence.token_starts is None:
+        raise CorpusError(
+            f"{sentence.id}: has no text that characters could be counted in. Give words: "
+            "TokenSpan(start=…, end=…, label='')."
+        )
+    else:
+        starts = sentence.token_starts
+        end = bisect_left(starts, span.end)
+        first = max(0, bisect_right(starts, span.start) - 1)
+        if n_words and starts[first] + len(sentence.tokens[first]) <= span.start:
+            first += 1
+    if not 0 <= first < end <= n_words:
+        raise CorpusError(
+            f"{sentence.id}: the span {span.start}:{span.end} covers no word; there are {n_words}."
+        )
+    return first, end
+
+
+def given_spans(chosen: Chosen, spans: Sequence[Sequence[WordSpan]]) -> SpanBatch:
+    """Make a batch of given spans of each sentence of a batch.
+
+    Raises ``CorpusError`` for one that no window holds, as only long sentences have.
+    """
+    sentences = np.repeat(np.arange(len(spans)), [len(own) for own in spans])
+    starts, ends = np.array(list(chain.from_iterable(spans)), np.int64).reshape(-1, 2).T
+    before = (np.cumsum(chosen.n_words) - chosen.n_words)[sentences]
+    firsts, lasts = before + starts, before + ends - 1
+    located = chosen.locate(firsts, lasts)
+    if len(outside := np.flatnonzero(located[1] > chosen.ends[located[2]])):
+        place = int(outside[0])
+        sentence = chosen.encoded.sentences[int(chosen.numbers[sentences[place]])]
+        raise CorpusError(
+            f"{sentence.id}: words {starts[place]} to {ends[place]} are more than a window of "
+            f"{int(chosen.lengths.max())} pieces holds. Name a shorter span."
+        )
+    return chosen.span_batch((firsts, lasts, *located), sentences=sentences)
+
+
+def with_mentions(
+    inputs: Batch, spans: SpanBatch, entities: NDArray[np.int64]
+) -> tuple[Batch, Tensor]:
+    """Add a mention at each span to the windows, of these entities (P,); also their rows (P,).
+
+    Mentions stand window by window, those of a window in the order of the spans. On the CPU.
+    """
+    windows, layout = spans.windows.numpy(), inputs.rows.pieces
+    order = np.argsort(windows, kind="stable")
+    firsts, lasts = (
+        layout.positions[rows].numpy()[order] for rows in (spans.first_pieces, spans.last_pieces)
+    )
+    batch = replace(
+        inputs,
+        rows=replace(Rows.with_mentions(layout, windows[order]), words=inputs.rows.words),
+        mentions=Mentions.of(entities[order], firsts, lasts - firsts + 1),
+    )
+    return batch, torch.from_numpy(np.argsort(order))

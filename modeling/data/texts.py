@@ -1,0 +1,491 @@
+"""Texts of examples, as a model sees them: whole, a window, or two of a pair; and flat arrays.
+
+An example that is too long shows a window of whole words. For next sentence and sentence order
+prediction (published systems, C.9) it gives two neighbouring sentences, which grow by the sentences
+before the first and after the second, side by coin, as long as both fit; C.9 draws them from a
+whole article, here both stay inside their packed examples. The budget counts each side once
+(B-N14). In *sentence order prediction* the two are swapped half of the time. In *next sentence
+prediction* the second text is, half of the time, one of another document; sides are not swapped
+besides, unless asked for (B-N4).
+
+Inside packed examples C.9's lengths would tell the label: what follows ends where the example is
+full, and what is of another one does not. So the two examples of next sentence prediction are
+treated alike. The same number is drawn for both, each is divided where nearest to so many subwords
+are left, and of either no more is shown than the other has left, to the last whole word. The texts
+that may be the second have then the same length, but for a part of that word, and end alike.
+
+Losses are counted, in ``Batch.counts``, by name:
+
+- ``examples.cut``: longer than the model reads, so that a window was drawn;
+- ``words.cut``: longer than the model reads, so that only a part of the word is shown;
+- ``pairs.single_sentence``: shown as a plain text, for it cannot make a pair;
+- ``pairs.no_partner``: shown as a plain text, for no other document was found;
+- ``pieces.left_out``, ``mentions.left_out``: of the example, but not wholly in what is shown.
+
+Shapes: B examples, P parts (one or two for each), T rows of subwords, W words, E mentions.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
+from typing import Final, Literal, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from corpora.errors import CorpusError
+from corpora.tokenization.tokenizers import Special, Tokenizer
+from modeling.config import ConfigError
+from modeling.data.batch import ranges
+from modeling.data.chance import Chance, Integers, Stream, as_below
+from modeling.data.examples import ADVICE, Example, ExampleSet, Int32s
+
+Viewer = Callable[[Sequence[Example], Sequence[ExampleSet], Chance], list["View"]]
+"""Shows examples, each of the set beside it; the chance has their numbers, in this order."""
+
+EXAMPLES_CUT: Final = "examples.cut"
+WORDS_CUT: Final = "words.cut"
+SINGLE: Final = "pairs.single_sentence"
+ALONE: Final = "pairs.no_partner"
+_TRIES: Final = 64
+_DRAWN: Final = 3
+"""Numbers before the coins."""
+_UNUSED: Final = re.compile(r"[\[<]unused_?\d+[\]>]")
+
+
+class Part(NamedTuple):
+    """Subwords ``start`` to ``end`` of an example, half-open."""
+
+    example: Example
+    start: int
+    end: int
+
+    @property
+    def size(self) -> int:
+        """Number of subwords."""
+        return self.end - self.start
+
+    @property
+    def word_starts(self) -> Int32s:
+        """Where words begin, counted from the part's first subword."""
+        starts = self.example.word_starts
+        if self.size < len(self.example.pieces):
+            first, last = starts.searchsorted((self.start, self.end))
+            starts = starts[first:last] - np.int32(self.start)
+        return starts
+
+    @property
+    def mentions(self) -> tuple[Int32s, Int32s, Int32s]:
+        """Entities, starts and ends of the mentions wholly inside, counted likewise."""
+        example, start, end = self
+        mentions = example.entities, example.entity_starts, example.entity_ends
+        if self.size == len(example.pieces):
+            return mentions
+        inside = (mentions[1] >= start) & (mentions[2] <= end)
+        entities, starts, ends = (column[inside] for column in mentions)
+        return entities, starts - np.int32(start), ends - np.int32(start)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """An example as a model sees it: [CLS] part [SEP], or [CLS] part [SEP] part [SEP]."""
+
+    example: Example
+    """The one that was asked for; its id names the view."""
+    parts: tuple[Part, ...]
+    label: int | None = None
+    """Of a pair: 1 if the second part follows the first, else 0."""
+    notes: tuple[str, ...] = ()
+    """Names to be counted."""
+
+    def count(self) -> Counter[str]:
+        """Count the notes, and what is left out of the example."""
+        own = [part for part in self.parts if part.example is self.example]
+        n_pieces = len(self.example.pieces) - sum(part.size for part in own)
+        counts = Counter(self.notes)
+        if n_pieces > 0:
+            shown = sum(len(part.mentions[0]) for part in own)
+            counts["pieces.left_out"] = n_pieces
+            counts["mentions.left_out"] = len(self.example.entities) - shown
+        return counts
+
+
+def whole(example: Example, room: int, chance: Chance) -> View:
+    """Show an example, or a window of it with whole words where it has more than ``room`` subwords.
+
+    The window begins at a word, no later than the first from which all the rest fits, each with
+    the same chance (N-D6), and ends with the last word that fits. ``chance`` is the example's own.
+    """
+    n = len(example.pieces)
+    if n <= room:
+        return View(example, (Part(example, 0, n),))
+    borders = _word_borders(example)
+    n_starts = int(np.searchsorted(borders[:-1], n - room, side="left")) + 1
+    number = as_below(chance.table(Stream.WINDOW, 1)[0], min(n_starts, len(borders) - 1))[0]
+    part, notes = _head(Part(example, int(borders[number]), n), room)
+    return View(example, (part,), notes=(EXAMPLES_CUT, *notes))
+
+
+def _word_borders(example: Example) -> Integers:
+    """Where words begin, and where the last one ends."""
+    borders = np.append(example.word_starts, len(example.pieces)).astype(np.int64)
+    return borders if borders[0] == 0 else np.insert(borders, 0, 0)
+
+
+def _head(part: Part, room: int) -> tuple[Part, tuple[str, ...]]:
+    """Take the first whole words that fit; of a word that is longer, its first subwords."""
+    if part.size <= room:
+        return part, ()
+    borders, end = _word_borders(part.example), part.start + room
+    border = int(borders[np.searchsorted(borders, end, side="right") - 1])
+    if border > part.start:
+        return part._replace(end=border), ()
+    return part._replace(end=end), (WORDS_CUT,)
+
+
+def _tail(part: Part, room: int) -> tuple[Part, tuple[str, ...]]:
+    """Take the last whole words that fit; of a word that is longer, its last subwords."""
+    if part.size <= room:
+        return part, ()
+    borders, start = _word_borders(part.example), part.end - room
+    border = int(borders[np.searchsorted(borders, start, side="left")])
+    if border < part.end:
+        return part._replace(start=border), ()
+    return part._replace(start=start), (WORDS_CUT,)
+
+
+class Sentences(NamedTuple):
+    """Neighbouring sentences of an example: where each begins, and the last one ends."""
+
+    example: Example
+    borders: list[int]
+
+    @classmethod
+    def of(cls, example: Example) -> Self:
+        """Take all; raises ``CorpusError`` where one is outside the example's subwords."""
+        n, starts = len(example.pieces), example.sentence_starts.tolist()
+        if starts and (min(starts) < 0 or max(starts) >= n):
+            raise CorpusError(f"example {example.id}: has a sentence outside its pieces. {ADVICE}")
+        return cls(example, sorted({0, n, *starts}))
+
+    @property
+    def n(self) -> int:
+        """Number of sentences."""
+        return len(self.borders) - 1
+
+    @property
+    def size(self) -> int:
+        """Subwords of all."""
+        return self.borders[-1] - self.borders[0]
+
+    def split(self, number: int) -> tuple["Sentences", "Sentences"]:
+        """Those before this one; and it and those after it."""
+        before, after = self.borders[: number + 1], self.borders[number:]
+        return Sentences(self.example, before), Sentences(self.example, after)
+
+    def split_near(self, rest: int) -> tuple["Sentences", "Sentences"]:
+        """Split where there are nearest to so many subwords after; the first has a sentence."""
+        distances = [abs(self.borders[-1] - border - rest) for border in self.borders[1:-1]]
+        return self.split(1 + distances.index(min(distances)))
+
+    def limited(self, room: int) -> tuple["Sentences", tuple[str, ...]]:
+        """Take the first whole words that fit; also the notes."""
+        if self.size <= room:
+            return self, ()
+        part, notes = _head(Part(self.example, self.borders[0], self.borders[-1]), room)
+        inner = [border for border in self.borders if border < part.end]
+        return Sentences(self.example, [*inner, part.end]), notes
+
+
+class Draws(NamedTuple):
+    """Random numbers of a pair, of 64 bits, and coins, 0 or 1."""
+
+    label: int
+    first: int
+    swap: int
+    coins: bytes
+
+
+def viewer_of(
+    pairs: Literal["none", "nsp", "sop"], max_length: int, *, swap_pairs: bool = False
+) -> Viewer:
+    """Make what shows examples.
+
+    Args:
+        pairs: which texts are shown together.
+        max_length: subwords with [CLS] and [SEP].
+        swap_pairs: of ``nsp``, whether a coin swaps the two texts, whatever the label (B-N4).
+
+    Raises ``ConfigError`` where there is no room for a text.
+    """
+    if max_length < 5:
+        raise ConfigError(f"data.max_length {max_length}: no room for two pieces; set 5 or more.")
+    if swap_pairs and pairs != "nsp":
+        raise ConfigError(f"data.swap_pairs is for data.pairs=nsp, not {pairs}: set it to false.")
+    return partial(_show, pairs=pairs, max_length=max_length, swap_pairs=swap_pairs)
+
+
+def _show(
+    examples: Sequence[Example],
+    sets: Sequence[ExampleSet],
+    chance: Chance,
+    *,
+    pairs: str,
+    max_length: int,
+    swap_pairs: bool,
+) -> list[View]:
+    """Show two texts, one of them of the example; or one text where no pair is to be made, or can.
+
+    Where no partner is found no coin is tossed: else all pairs that are left would be connected.
+    """
+    alone = [partial(whole, e, max_length - 2, chance.one(n)) for n, e in enumerate(examples)]
+    if pairs == "none":
+        return [view() for view in alone]
+    numbers = chance.table(Stream.PAIR, _DRAWN + 1 + max_length // 64)
+    coins = np.unpackbits(numbers[:, _DRAWN:].view(np.uint8), axis=1)
+    tries = chance.table(Stream.PARTNER, _TRIES if pairs == "nsp" else 0)
+    views = []
+    for place, (example, of) in enumerate(zip(examples, sets, strict=True)):
+        label, first, swap = numbers[place, :_DRAWN].tolist()
+        draws = Draws(label, first, swap, coins[place].tobytes())
+        sentences = Sentences.of(example)
+        if sentences.n < 2:
+            view = alone[place]()
+            view = replace(view, notes=(*view.notes, SINGLE))
+        elif pairs == "sop":
+            view = _sentence_order(sentences, draws, room=max_length - 3)
+        elif partner := _find_partner(of, example, tries[place].tolist()):
+            view = next_sentence(sentences, partner, draws, room=max_length - 3)
+            if swap_pairs and _below(draws.swap, 2):
+                view = replace(view, parts=view.parts[::-1])
+        else:
+            view = alone[place]()
+            view = replace(view, notes=(*view.notes, ALONE))
+        views.append(view)
+    return views
+
+
+def _find_partner(
+    examples: ExampleSet, example: Example, numbers: Iterable[int]
+) -> Sentences | None:
+    """Find an example of another document, with two sentences or more; None after all tries."""
+    for number in numbers:
+        found = _below(number, len(examples))
+        if examples.document_id(found) != example.document_id:
+            partner = Sentences.of(examples[found])
+            if partner.n > 1:
+                return partner
+    return None
+
+
+def _below(number: int, n: int) -> int:
+    """One of 0 … n - 1, as ``chance.as_below`` makes of these 64 bits."""
+    return (number >> 32) * n >> 32
+
+
+def _sentence_order(sentences: Sentences, draws: Draws, *, room: int) -> View:
+    """Show two texts that follow each other, swapped or not; label 0 if swapped, else 1."""
+    before, after = sentences.split(1 + _below(draws.first, sentences.n - 1))
+    parts, notes = _grown(before, after, draws.coins, room=room)
+    label = _below(draws.label, 2)
+    return View(sentences.example, parts if label else parts[::-1], label=label, notes=notes)
+
+
+def next_sentence(sentences: Sentences, partner: Sentences, draws: Draws, *, room: int) -> View:
+    """Show a text and one that follows it, label 1; or, of the partner, one that does not, label 0.
+
+    Args:
+        sentences: of the first text; two or more.
+        partner: of another document, two sentences or more.
+        draws: random numbers.
+        room: subwords of both texts, without special ones.
+    """
+    rest = _below(draws.first, min(sentences.size, partner.size))
+    before, following = sentences.split_near(rest)
+    _, other = partner.split_near(rest)
+    label = _below(draws.label, 2)
+    limit = min(following.size, other.size)
+    after, notes = (following if label else other).limited(limit)
+    parts, cut = _grown(before, after, draws.coins, room=room)
+    return View(sentences.example, parts, label=label, notes=notes + cut)
+
+
+def _grown(
+    before: Sentences, after: Sentences, coins: Sequence[int], *, room: int
+) -> tuple[tuple[Part, Part], tuple[str, ...]]:
+    """Grow texts from the last of the ones before and the first of the ones after; also the notes.
+
+    They grow away from there; or, where already these two are too long, keep what is nearest.
+    """
+    a, b = Part(before.example, *before.borders[-2:]), Part(after.example, *after.borders[:2])
+    if a.size + b.size > room:
+        (a, cut_a), (b, cut_b) = _tail(a, room // 2), _head(b, room // 2)
+        return (a, b), cut_a + cut_b
+    sizes = [[end - start for start, end in pairwise(of.borders)] for of in (before, after)]
+    left = room - a.size - b.size
+    n_before, n_after = grow(sizes[0][-2::-1], sizes[1][1:], room=left, coins=coins)
+    start, end = before.borders[before.n - 1 - n_before], after.borders[1 + n_after]
+    return (a._replace(start=start), b._replace(end=end)), ()
+
+
+def grow(
+    before: Sequence[int], after: Sequence[int], *, room: int, coins: Sequence[int]
+) -> tuple[int, int]:
+    """Say how many sentences to take on each side, given their sizes from the nearest on.
+
+    While both sides are open a coin, 0 or 1, says which grows; ``room`` + 2 coins are enough. A
+    side is closed by a sentence that does not fit, or when it has no more.
+    """
+    sizes, taken = (before, after), [0, 0]
+    is_open = [bool(before), bool(after)]
+    turn = 0
+    while any(is_open):
+        side = coins[turn] if all(is_open) else is_open.index(True)
+        turn += 1
+        size = sizes[side][taken[side]]
+        if size > room:
+            is_open[side] = False
+            continue
+        room -= size
+        taken[side] += 1
+        is_open[side] = taken[side] < len(sizes[side])
+    return taken[0], taken[1]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PieceIds:
+    """Kinds of the subwords of a tokenizer."""
+
+    special: Special
+    is_special: NDArray[np.bool_]
+    """(V,)"""
+    ordinary: Integers
+    """Ids that a random replacement may have: neither special nor unused (B-N18)."""
+
+    @classmethod
+    def of(cls, tokenizer: Tokenizer) -> Self:
+        """Look at the vocabulary."""
+        is_special, is_ordinary = np.zeros((2, tokenizer.size), np.bool_)
+        is_special[list(tokenizer.specials)] = True
+        vocab = tokenizer.backend.get_vocab(with_added_tokens=True)
+        is_ordinary[[id for piece, id in vocab.items() if not _UNUSED.fullmatch(piece)]] = True
+        return cls(tokenizer.special, is_special, np.flatnonzero(is_ordinary & ~is_special))
+
+    def __len__(self) -> int:
+        """Number of ids: the largest, plus one."""
+        return len(self.is_special)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Text:
+    """Views of a batch, one after the other in flat arrays, with [CLS] and [SEP] around parts."""
+
+    pieces: Integers
+    """(T,)"""
+    sequences: Integers
+    """(T,) the example of each row."""
+    positions: Integers
+    """(T,) the place of each row in its sequence."""
+    lengths: Integers
+    """(B,) rows of each sequence."""
+    segments: Integers
+    """(T,) 1 for the second part of a pair and its [SEP], else 0."""
+    word_starts: Integers
+    """(W,) rows at which a word begins, in ascending order; each special subword is one."""
+    entities: Integers
+    """(E,)"""
+    mention_starts: Integers
+    """(E,) rows."""
+    mention_ends: Integers
+    """(E,) rows, half-open."""
+    mention_parts: Integers
+    """(E,) the number of the part, of all views together, that each stands in."""
+
+    @property
+    def mention_sequences(self) -> Integers:
+        """(E,) the sequence of each."""
+        return self.sequences[self.mention_starts]
+
+    @classmethod
+    def of(cls, views: Sequence[View], pieces: PieceIds, *, n_entities: int | None = None) -> Self:
+        """Lay out one view or more.
+
+        Args:
+            views: what is shown.
+            pieces: of the tokenizer.
+            n_entities: of the vocabulary; 0: read mentions, but not what they refer to; None:
+                leave the mentions out.
+
+        Raises ``CorpusError`` that names the example where a row is not valid.
+        """
+        parts = [part for view in views for part in view.parts]
+        of_parts = np.repeat(np.arange(len(views)), [len(view.parts) for view in views])
+        sizes = np.array([part.size for part in parts], np.int64)
+        # Before a part stand all parts before it, a [SEP] for each, and a [CLS] for each view.
+        starts = np.cumsum(sizes) - sizes + np.arange(len(sizes)) + of_parts + 1
+        lengths = np.bincount(of_parts, weights=sizes + 1).astype(np.int64) + 1
+        firsts = np.cumsum(lengths) - lengths
+        sequences = np.repeat(np.arange(len(views)), lengths)
+        ids = np.empty(len(sequences), np.int64)
+        ids[firsts] = pieces.special.cls
+        ids[starts + sizes] = pieces.special.sep
+        ids[ranges(starts, sizes)] = _ids_of(parts, sizes, len(pieces))
+        is_start, segments = np.zeros(len(ids), np.bool_), np.zeros(len(ids), np.int64)
+        for rows in (firsts, starts, starts + sizes, _words_of(parts, starts, sizes)):
+            is_start[rows] = True
+        second = np.flatnonzero(np.diff(of_parts, prepend=-1) == 0)
+        segments[ranges(starts[second], sizes[second] + 1)] = 1
+        nothing = np.zeros(0, np.int64)
+        return cls(
+            ids,
+            sequences,
+            np.arange(len(ids)) - firsts[sequences],
+            lengths,
+            segments,
+            np.flatnonzero(is_start),
+            *(4 * [nothing] if n_entities is None else _mentions_of(parts, starts, n_entities)),
+        )
+
+
+def _ids_of(parts: Sequence[Part], sizes: Integers, n_pieces: int) -> Integers:
+    """The subwords of all parts, checked."""
+    ids = np.concatenate([part.example.pieces[part.start : part.end] for part in parts])
+    if len(ids) and not (ids.min() >= 0 and ids.max() < n_pieces):
+        is_wrong, of = (ids < 0) | (ids >= n_pieces), np.repeat(np.arange(len(parts)), sizes)
+        _check(parts, is_wrong, of, what=f"a piece beyond the {n_pieces}")
+    return ids.astype(np.int64)
+
+
+def _words_of(parts: Sequence[Part], rows: Integers, sizes: Integers) -> Integers:
+    """The rows at which words of parts begin, checked; ``rows`` are those of the parts."""
+    columns = [part.word_starts for part in parts]
+    of = np.repeat(np.arange(len(columns)), [len(column) for column in columns])
+    starts = np.concatenate(columns).astype(np.int64)
+    _check(parts, (starts < 0) | (starts >= sizes[of]), of, what="a word outside its pieces")
+    return rows[of] + starts
+
+
+def _mentions_of(parts: Sequence[Part], rows: Integers, n_entities: int) -> tuple[Integers, ...]:
+    """(E,) the entity, first row, end and part of all mentions, checked."""
+    triples = [part.mentions for part in parts]
+    of = np.repeat(np.arange(len(triples)), [len(triple[0]) for triple in triples])
+    sizes = np.array([part.size for part in parts], np.int64)[of]
+    entities, starts, ends = (
+        np.concatenate(column).astype(np.int64) for column in zip(*triples, strict=True)
+    )
+    is_wrong = (starts < 0) | (starts >= ends) | (ends > sizes)
+    _check(parts, is_wrong, of, what="a mention outside its pieces")
+    if n_entities:
+        is_wrong = (entities < 0) | (entities >= n_entities)
+        _check(parts, is_wrong, of, what=f"an entity beyond the {n_entities} of the model")
+    return entities, rows[of] + starts, rows[of] + ends, of
+
+
+def _check(parts: Sequence[Part], is_wrong: NDArray[np.bool_], of: Integers, *, what: str) -> None:
+    """Name the first example with something wrong; ``of`` is the part of each."""
+    if is_wrong.any():
+        example = parts[int(of[is_wrong.argmax()])].example
+        raise CorpusError(f"example {example.id}: has {what}. {ADVICE}")

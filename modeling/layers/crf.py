@@ -1,0 +1,462 @@
+"""Linear chains of tags: scores, sums over all paths, the best path, probabilities (CRF).
+
+A path is a tag for each word of a sentence; it scores starts[first tag] + the emissions of its
+tags + the transitions between them. Its probability is exp(score) over the sum of all paths'
+(Lafferty et al. 2001). All functions take sentences of different lengths, 0 among them, and ignore
+what stands beyond; sums are float64, as a sentence's score loses digits otherwise.
+
+Both directions of forward-backward run at once, as two chains of one batch. Sums of exponentials
+are matrix products, for which no exponential is taken inside the loop; each step is scaled to a sum
+of 1 (Rabiner 1989, section V.A). In float64 that covers tags which are e^250 times less likely than
+others; ``Potentials.is_scalable`` says whether that is enough, and if not, the same sums are taken
+of logarithms, several times slower.
+
+Shapes: S sentences, N words of the longest, C tags, P spans.
+"""
+
+import itertools
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+Flags = NDArray[np.bool_]
+ChainInit = Literal["off", "on", "neiss"]
+
+_DEVIATION: Final = 0.02
+_LIMIT: Final = 0.05  # Keras
+_PENALTY: Final = 10.0
+
+
+class Transitions(nn.Module):
+    """T = W, all of it free: LCRF of the NEISS paper, without tags for the frame (B-N6)."""
+
+    def __init__(self, n_tags: int) -> None:
+        super().__init__()
+        self.between = nn.Parameter(torch.randn(n_tags, n_tags) * _DEVIATION)
+        self.starts = nn.Parameter(torch.randn(n_tags) * _DEVIATION)
+
+    def forward(self) -> tuple[Tensor, Tensor]:
+        """(C, C) from, to; (C,) of the first word's tag."""
+        return self.between, self.starts
+
+
+class RuledTransitions(nn.Module):
+    """T = (A + ω_f F) ⊙ W − ω_a F: LCRF_NER (NEISS paper, eq. 7); the same for the starts.
+
+    A is 1 where a tag may follow, F = 1 − A where it must not. W, ω_f and ω_a are learned; nothing
+    keeps ω_a above 0. ``init``: ``off`` has ω_f = 1 and ω_a = 0, which is ``Transitions``; ``on``
+    ω_a = 10; ``neiss`` draws all from U(−0.05, 0.05), as the published code does (B-N7).
+    """
+
+    def __init__(self, *, follows: Flags, begins: Flags, init: ChainInit) -> None:
+        super().__init__()
+        self.may_follow: Tensor
+        self.may_begin: Tensor
+        for name, flags in (("may_follow", follows), ("may_begin", begins)):
+            self.register_buffer(name, torch.tensor(flags), persistent=False)
+        free = Transitions(len(begins))
+        self.between, self.starts = free.between, free.starts
+        self.factor = nn.Parameter(torch.tensor(1.0))
+        self.penalty = nn.Parameter(torch.tensor(_PENALTY if init == "on" else 0.0))
+        if init == "neiss":
+            for parameter in self.parameters():
+                nn.init.uniform_(parameter, -_LIMIT, _LIMIT)
+
+    def forward(self) -> tuple[Tensor, Tensor]:
+        """(C, C) from, to; (C,) of the first word's tag."""
+        return self._ruled(self.between, self.may_follow), self._ruled(self.starts, self.may_begin)
+
+    def _ruled(self, weights: Tensor, allowed: Tensor) -> Tensor:
+        return torch.where(allowed, weights, self.factor * weights - self.penalty)
+
+
+FORBIDDEN: Final = -1e9
+"""Log-potential of what must not be. Finite, so that no difference is NaN; float32 and bfloat16
+have it; and no sum of other potentials outweighs it."""
+_SPREAD: Final = 250.0  # a message spans at most twice as much: e^-500, and float64 ends at e^-708
+
+
+class Messages(NamedTuple):
+    """Log-sums over parts of paths, float64."""
+
+    forward: Tensor
+    """(S, N, C): of the words up to this one, which has the tag."""
+    backward: Tensor
+    """(S, N, C): of the words after this one, which has the tag."""
+    log_partition: Tensor
+    """(S,): of whole paths; 0 of an empty sentence, which has one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Potentials:
+    """A chain with its words in front, in float64, and nothing (0) beyond the lengths."""
+
+    emissions: Tensor
+    """(N, S, C)."""
+    lengths: Tensor
+    """(S,)."""
+    transitions: Tensor
+    """(C, C): from, to."""
+    starts: Tensor
+    """(C,)."""
+
+    @classmethod
+    def of(
+        cls, emissions: Tensor, lengths: Tensor, *, transitions: Tensor, starts: Tensor
+    ) -> "Potentials":
+        """(S, N, C), (S,), (C, C), (C,), of any float type."""
+        places = torch.arange(emissions.shape[1], device=emissions.device)
+        stands = places[:, None] < lengths  # (N, S)
+        words_first = emissions.transpose(0, 1).double().masked_fill(~stands[:, :, None], 0.0)
+        return cls(words_first, lengths, transitions.double(), starts.double())
+
+    @property
+    def stands(self) -> Tensor:
+        """(N, S) bool: whether the sentence has the word."""
+        places = torch.arange(len(self.emissions), device=self.lengths.device)
+        return places[:, None] < self.lengths
+
+    @property
+    def mirror(self) -> Tensor:
+        """(N, S): the n-th word from the end of each sentence; 0 beyond the length."""
+        places = torch.arange(len(self.emissions), device=self.lengths.device)
+        return (self.lengths - 1 - places[:, None]).clamp(min=0)
+
+    @torch.no_grad()
+    def is_scalable(self) -> bool:
+        """Whether no step parts tags by more than float64 can hold; False if one is no number.
+
+        After two steps at most each tag is reached from each other (IOB2: O, B-, I-), so that what
+        is forbidden does not count.
+        """
+        steps = torch.maximum(_spread(self.transitions.flatten()), _spread(self.starts))
+        return bool(steps + _spread(self.emissions).max() <= _SPREAD)
+
+
+def _spread(x: Tensor) -> Tensor:
+    """(..., C) -> (...): highest − lowest, what is forbidden left out."""
+    highest = x.amax(-1)
+    allowed = torch.where(x > FORBIDDEN / 2, x, highest[..., None])
+    return highest - allowed.amin(-1)
+
+
+def mirrored(x: Tensor, mirror: Tensor) -> Tensor:
+    """(N, S, C): the words of each sentence in the reverse order."""
+    return x.gather(0, mirror[:, :, None].expand_as(x))
+
+
+def at_ends(x: Tensor, lengths: Tensor) -> Tensor:
+    """(N, S) -> (S,): what stands at the last word of each sentence; 0 where there is none."""
+    last = x.gather(0, (lengths - 1).clamp(min=0)[None])[0]
+    return last.masked_fill(lengths == 0, 0.0)
+
+
+class _Scaled(NamedTuple):
+    """Messages, each word's scaled by a number of its own."""
+
+    forward: Tensor
+    """(N, S, C), sum 1 for each word."""
+    backward: Tensor
+    """(N, S, C), the word's own emission left out."""
+    entering: Tensor
+    """(N, S, C), sum 1: the same with the word's own emission."""
+    overlap: Tensor
+    """(N, S): sum of forward · backward, what scales their product to probabilities."""
+    log_sums: Tensor
+    """(N, S): log-sum of all paths up to the word."""
+    weights: Tensor
+    """(C, C): exp(transitions), the highest 1."""
+
+
+def _scaled(potentials: Potentials) -> _Scaled:
+    emissions, transitions, starts = (
+        potentials.emissions,
+        potentials.transitions,
+        potentials.starts,
+    )
+    peaks = emissions.amax(2)  # (N, S)
+    factors = (emissions - peaks[:, :, None]).exp_()
+    mirror = potentials.mirror
+    both = torch.stack([factors, mirrored(factors, mirror)], 1)  # (N, 2, S, C)
+    weights = (transitions - transitions.max()).exp()
+    before, after, sums = _walk(
+        both, torch.stack([weights, weights.T]), first=(starts - starts.max()).exp()
+    )
+    logs = sums[:, 0].log() + peaks  # (N, S)
+    logs[0] += starts.max()
+    logs[1:] += transitions.max()
+    backward = mirrored(before[:, 1], mirror)
+    forward = after[:, 0]
+    return _Scaled(
+        forward=forward,
+        backward=backward,
+        entering=mirrored(after[:, 1], mirror),
+        overlap=torch.linalg.vecdot(forward, backward),
+        log_sums=logs.cumsum(0),
+        weights=weights,
+    )
+
+
+def _walk(factors: Tensor, weights: Tensor, *, first: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Walk along two chains (N, 2, S, C) with weights (2, C, C); ``first`` (C,) is of the one.
+
+    Returns the messages without and with the factors of their word, the latter with the sum 1, and
+    the sums (N, 2, S) that they were divided by.
+    """
+    before, after = torch.ones_like(factors), torch.empty_like(factors)
+    sums = factors.new_empty((*factors.shape[:3], 1))
+    before[0, 0] = first
+    message = weights.new_empty(0)
+    steps = zip(before.unbind(), after.unbind(), factors.unbind(), sums.unbind(), strict=True)
+    for n, (arriving, leaving, factor, sum) in enumerate(steps):
+        if n:
+            torch.bmm(message, weights, out=arriving)
+        torch.mul(arriving, factor, out=leaving)
+        torch.sum(leaving, 2, keepdim=True, out=sum)
+        message = leaving.div_(sum)
+    return before, after, sums[..., 0]
+
+
+def _log_walk(emissions: Tensor, transitions: Tensor, starts: Tensor) -> Tensor:
+    """(N, S, C), (C, C), (C,) -> (N, S, C): forward messages; differentiable."""
+    message = emissions[0] + starts
+    messages = [message]
+    for emission in emissions[1:].unbind():
+        message = (message[:, :, None] + transitions).logsumexp(1) + emission
+        messages.append(message)
+    return torch.stack(messages)
+
+
+class LogPartition(torch.autograd.Function):
+    """(S, N, C), (S,), (C, C), (C,) -> (S,): ``log_partition`` of chains that can be scaled.
+
+    The gradient is marginals: of words for emissions, of pairs of words for transitions.
+    """
+
+    @staticmethod
+    def forward(  # noqa: PLR0917 - as torch calls it
+        ctx: Any, emissions: Tensor, lengths: Tensor, transitions: Tensor, starts: Tensor
+    ) -> Tensor:
+        """In float64, whatever the type of the potentials."""
+        potentials = Potentials.of(emissions, lengths, transitions=transitions, starts=starts)
+        scaled = _scaled(potentials)
+        ctx.save_for_backward(
+            potentials.stands, scaled.forward, scaled.backward, scaled.entering,
+            scaled.overlap, scaled.weights,
+        )  # fmt: skip
+        return at_ends(scaled.log_sums, lengths)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        """Marginals, each times the gradient (S,) of its sentence; autograd casts them."""
+        stands, forward, backward, entering, overlap, weights = ctx.saved_tensors
+        shares = torch.where(stands, gradient.double() / overlap, 0.0)  # (N, S)
+        weighted = forward * shares[:, :, None]
+        of_words = weighted * backward
+        leaving = (weighted[:-1] * stands[1:, :, None]).flatten(0, 1)  # ((N − 1) · S, C)
+        of_pairs = weights * (leaving.T @ entering[1:].flatten(0, 1))
+        return of_words.transpose(0, 1), None, of_pairs, of_words[0].sum(0)
+
+
+def log_partition_of_logs(potentials: Potentials) -> Tensor:
+    """(S,), of any potentials; slower than ``LogPartition``, and differentiable by autograd."""
+    messages = _log_walk(potentials.emissions, potentials.transitions, potentials.starts)
+    return at_ends(messages.logsumexp(2), potentials.lengths)
+
+
+@torch.no_grad()
+def messages(potentials: Potentials) -> Messages:
+    """Of all words; what stands beyond the lengths has no meaning."""
+    if not potentials.is_scalable():
+        return messages_of_logs(potentials)
+    scaled = _scaled(potentials)
+    log_partition = at_ends(scaled.log_sums, potentials.lengths)
+    forward = scaled.forward.log() + scaled.log_sums[:, :, None]
+    # At each word all paths together, forward · backward, are the partition: so it is scaled.
+    rest = log_partition - scaled.log_sums - scaled.overlap.log()  # (N, S)
+    backward = scaled.backward.log() + rest[:, :, None]
+    return Messages(forward.transpose(0, 1), backward.transpose(0, 1), log_partition)
+
+
+def messages_of_logs(potentials: Potentials) -> Messages:
+    """``messages`` of any potentials, several times slower."""
+    emissions, mirror = potentials.emissions, potentials.mirror
+    forward = _log_walk(emissions, potentials.transitions, potentials.starts)
+    nothing = torch.zeros_like(potentials.starts)
+    back = _log_walk(mirrored(emissions, mirror), potentials.transitions.T, nothing)
+    backward = mirrored(back, mirror) - emissions
+    log_partition = at_ends(forward.logsumexp(2), potentials.lengths)
+    return Messages(forward.transpose(0, 1), backward.transpose(0, 1), log_partition)
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Log-potentials of a linear chain; of one device."""
+
+    emissions: Tensor
+    """(S, N, C) float."""
+    lengths: Tensor
+    """(S,) int64, of 0 to N words."""
+    transitions: Tensor
+    """(C, C) float: from, to."""
+    starts: Tensor
+    """(C,) float, of the first word's tag."""
+
+    def __post_init__(self) -> None:
+        """Raise ``ValueError`` for shapes that do not fit."""
+        n_sentences, _, n_tags = self.emissions.shape
+        shapes = [tuple(x.shape) for x in (self.lengths, self.transitions, self.starts)]
+        if shapes != [(n_sentences,), (n_tags, n_tags), (n_tags,)]:
+            raise ValueError(
+                f"Emissions {tuple(self.emissions.shape)} of a chain need {n_sentences} lengths, "
+                f"{n_tags} x {n_tags} transitions and {n_tags} starts, not {shapes}."
+            )
+
+    @property
+    def stands(self) -> Tensor:
+        """(S, N) bool: whether the sentence has the word."""
+        places = torch.arange(self.emissions.shape[1], device=self.lengths.device)
+        return places < self.lengths[:, None]
+
+    @property
+    def potentials(self) -> Potentials:
+        """As the sums take them."""
+        return Potentials.of(
+            self.emissions, self.lengths, transitions=self.transitions, starts=self.starts
+        )
+
+
+def constrained(chain: Chain, follows: Flags, begins: Flags) -> Chain:
+    """The chain without the paths in which a tag follows (C, C), or begins (C,), that must not.
+
+    Its other paths score what they did, so that its sums and probabilities are of them alone.
+    """
+    may_follow = torch.as_tensor(follows, device=chain.transitions.device)
+    may_begin = torch.as_tensor(begins, device=chain.starts.device)
+    return replace(
+        chain,
+        transitions=chain.transitions.masked_fill(~may_follow, FORBIDDEN),
+        starts=chain.starts.masked_fill(~may_begin, FORBIDDEN),
+    )
+
+
+def score(chain: Chain, tags: Tensor) -> Tensor:
+    """(S, N) -> (S,) float64: the score of one path for each sentence."""
+    emissions, n_tags = chain.emissions, len(chain.starts)
+    if not emissions.shape[1]:
+        return emissions.double().sum((1, 2))
+    stands = chain.stands
+    tags = tags.masked_fill(~stands, 0)
+    of_words = emissions.gather(2, tags[:, :, None])[:, :, 0].double()
+    of_starts = chain.starts[tags[:, 0]].double().masked_fill(~stands[:, 0], 0.0)
+    # Counts, and one product: its gradient scatters nothing.
+    pairs = tags[:, :-1] * n_tags + tags[:, 1:]
+    counts = of_words.new_zeros(len(tags), n_tags * n_tags)
+    counts = counts.scatter_add(1, pairs, stands[:, 1:].double())
+    of_pairs = counts @ chain.transitions.double().flatten()
+    return of_words.masked_fill(~stands, 0.0).sum(1) + of_starts + of_pairs
+
+
+def log_partition(chain: Chain) -> Tensor:
+    """(S,) float64: the logarithm of the sum of exp(score) over all paths.
+
+    Its gradient, that can be taken once, is marginals.
+    """
+    if not chain.emissions.shape[1]:
+        return chain.emissions.double().sum((1, 2))
+    potentials = chain.potentials
+    if not potentials.is_scalable():
+        return log_partition_of_logs(potentials)
+    return LogPartition.apply(  # type: ignore[no-any-return, no-untyped-call]
+        chain.emissions, chain.lengths, chain.transitions, chain.starts
+    )
+
+
+@torch.no_grad()
+def viterbi(chain: Chain) -> Tensor:
+    """(S, N) int64: the path with the highest score; 0 beyond the length.
+
+    No step back is kept: it is found anew, of the one tag that the path goes on with.
+    """
+    n_tags = len(chain.starts)
+    best = _best_scores(chain)
+    transitions = chain.transitions.double()
+    leading = torch.cat([transitions, transitions.new_zeros(n_tags, 1)], 1)
+    end = torch.full_like(chain.lengths, n_tags)  # what follows the last word
+    path, tag = [end], end
+    for scores, is_word in zip(reversed(best.unbind()), reversed(chain.stands.T), strict=True):
+        found = (scores + leading.index_select(1, tag)).argmax(0)
+        tag = torch.where(is_word, found, end)
+        path.append(tag)
+    tags = torch.stack(path[:0:-1] or path, 1)[:, : len(best)]
+    return tags.masked_fill(tags == n_tags, 0)
+
+
+def _best_scores(chain: Chain) -> Tensor:
+    """(N, C, S) float64: the highest score of a path up to each word that ends with the tag.
+
+    Sentences stand last, as a maximum over the first dimension is several times faster.
+    """
+    emissions = chain.emissions.permute(1, 2, 0)
+    best = emissions.new_empty(emissions.shape, dtype=torch.float64).copy_(emissions)
+    if not len(best):
+        return best
+    transitions = chain.transitions.double()[:, :, None]
+    best[0] += chain.starts.double()[:, None]
+    sums = best.new_empty(*transitions.shape[:2], best.shape[2])  # (C, C, S): from, to
+    highest = torch.empty_like(best[0])
+    for before, now in itertools.pairwise(best.unbind()):
+        torch.add(before[:, None], transitions, out=sums)
+        now.add_(torch.amax(sums, 0, out=highest))
+    return best
+
+
+def word_log_marginals(chain: Chain) -> Tensor:
+    """(S, N, C) float64: log-probability that a word has a tag; −inf beyond the length."""
+    if not chain.emissions.shape[1]:
+        return chain.emissions.detach().double()
+    found = messages(chain.potentials)
+    marginals = found.forward + found.backward - found.log_partition[:, None, None]
+    return marginals.masked_fill(~chain.stands[:, :, None], -torch.inf)
+
+
+@torch.no_grad()
+def span_log_probabilities(
+    chain: Chain, *, sentences: Tensor, starts: Tensor, ends: Tensor, labels: Tensor
+) -> Tensor:
+    """Log-probability of each span: of all paths in which it stands exactly so.
+
+    That is B- of its label (P,) from 0 at word ``starts`` (P,), I- of it up to ``ends`` (P,), and
+    there something else or the end of the sentence. Tags are those of ``modeling/data/tagset.py``.
+    (P,) float64; each span must lie in its sentence and have a word.
+    """
+    if not len(starts):
+        return chain.emissions.new_zeros(0, dtype=torch.float64)
+    transitions = chain.transitions.double()
+    found = messages(chain.potentials)
+    begin, inside = 1 + 2 * labels, 2 + 2 * labels
+    is_long = ends - starts > 1
+    # From the second word on, I- after I-: sums of those up to a word, one less the other.
+    emissions = chain.emissions[:, :, 2::2].double()
+    stays = (emissions + transitions.diagonal()[2::2]).cumsum(1)  # (S, N, L)
+    rest = stays[sentences, ends - 1, labels] - stays[sentences, starts, labels]
+    opens = transitions[begin, inside] - transitions[inside, inside]
+    within = rest + opens.masked_fill(~is_long, 0.0)
+    last = torch.where(is_long, inside, begin)
+    after = transitions[last] + _entering(chain, found.backward, sentences=sentences, ends=ends)
+    after = after.scatter(1, inside[:, None], -torch.inf).logsumexp(1)
+    closes = torch.where(ends == chain.lengths[sentences], 0.0, after)
+    before = found.forward[sentences, starts, begin]
+    return before + within + closes - found.log_partition[sentences]
+
+
+def _entering(chain: Chain, backward: Tensor, *, sentences: Tensor, ends: Tensor) -> Tensor:
+    """(P, C): log-sum of all that follows a span, by the tag of the word after it."""
+    next = ends.clamp(max=chain.emissions.shape[1] - 1)
+    return chain.emissions[sentences, next].double() + backward[sentences, next]

@@ -1,0 +1,416 @@
+"""Attention with relative positions, and to a window, in blocks that the backward pass recomputes.
+
+Nothing as large as n x n is kept, and nothing is gathered from an n x n index. With relative
+positions: what belongs to an offset j - i lies on a diagonal of a block of queries, and a diagonal
+is a view with strides. In a window: a block is b queries and the c = b + 2ω keys around them, and
+in row r the columns from r to r + 2ω are the window, a diagonal band. A band (b, 2ω + 1) padded to
+(b, c + 1), and read as if it were (b, c), has each offset where it belongs.
+
+Shapes: B sequences, H heads, G heads of a group of sequences, N positions, n rows of the longest
+sequence of a group, K width of a head, M blocks of b queries, τ clipping distance, ω window.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+from torch.nn import functional
+
+_BLOCK = 128
+"""Queries of a block: more make a CPU's cache too small, fewer make more and smaller steps."""
+_WINDOW_BLOCK = 32
+"""Queries of a block, if twice the window is not more: a larger one wastes more columns on what is
+no window, a smaller one copies more keys."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The heads of some sequences, which are worked on at once."""
+
+    sequences: slice
+    n: int
+    """Longest of the sequences."""
+    hidden: Tensor | None
+    """(G, 1, n), True where no row stands; None: nowhere."""
+
+    def cut(self, padded: Tensor) -> Tensor:
+        """(B, H, N, K) -> (G, n, K), which may be a view."""
+        return padded[self.sequences, :, : self.n].flatten(0, 1)
+
+    def put(self, padded: Tensor, grouped: Tensor) -> None:
+        """Write (G, n, K) where ``cut`` reads."""
+        place = padded[self.sequences, :, : self.n]
+        place.copy_(grouped.reshape(place.shape))
+
+
+def groups(padded: Tensor, attend: Tensor | None) -> Iterator[Group]:
+    """Group (B, H, N, K); ``attend`` (B, N) is True, and from some place on False.
+
+    On a CPU each sequence is a group and as long as it is: this takes less work, and fits into
+    the cache. Elsewhere all sequences are one, and their lengths need not be known.
+    """
+    group = each_sequence if padded.device.type == "cpu" else all_sequences
+    return group(padded, attend)
+
+
+def each_sequence(padded: Tensor, attend: Tensor | None) -> Iterator[Group]:
+    """One group a sequence; empty ones are left out."""
+    n_sequences, _, longest, _ = padded.shape
+    lengths = [longest] * n_sequences if attend is None else attend.sum(1).tolist()
+    for sequence, n in enumerate(lengths):
+        if n:
+            yield Group(slice(sequence, sequence + 1), n, hidden=None)
+
+
+def all_sequences(padded: Tensor, attend: Tensor | None) -> Iterator[Group]:
+    """One group."""
+    _, n_heads, longest, _ = padded.shape
+    hidden = None
+    if attend is not None:
+        hidden = (~attend)[:, None].expand(-1, n_heads, -1).flatten(0, 1)[:, None]
+    if longest:
+        yield Group(slice(None), longest, hidden)
+
+
+def exact_type(dtype: torch.dtype) -> torch.dtype:
+    """Type of scores and sums: float32, or wider where the rows are."""
+    return torch.promote_types(dtype, torch.float32)
+
+
+def product(left: Tensor, right: Tensor, dtype: torch.dtype) -> Tensor:
+    """Multiply two tensors, rounded to the type of the rows before, in ``exact_type`` of it.
+
+    (G, i, j), and (G, j, k) or (j, k) -> (G, i, k). The factors are rounded, as a GPU's fast
+    products need it; the result is not.
+    """
+    left, right = left.to(dtype), right.to(dtype)
+    if exact_type(dtype) == dtype:
+        return left @ right
+    if left.is_cuda:
+        right = right.expand(len(left), -1, -1)
+        return torch.bmm(left, right, out_dtype=torch.float32)
+    return left.float() @ right.float()
+
+
+def _sum_by_offset(by_offset: Tensor, rows: Tensor, dtype: torch.dtype) -> Tensor:
+    """(G, b, o), (G, b, K) -> (o, K): the ``product`` that sums over rows, too."""
+    return product(by_offset.flatten(0, 1).mT[None], rows.flatten(0, 1)[None], dtype)[0]
+
+
+def _sums_like(table: Tensor) -> Tensor:
+    """Zeros for the gradient of a table, to which many blocks add."""
+    return torch.zeros_like(table, dtype=exact_type(table.dtype))
+
+
+@torch.compiler.disable  # type: ignore[untyped-decorator]
+def relative_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    *,
+    keys: Tensor,
+    values: Tensor,
+    attend: Tensor | None,
+) -> Tensor:
+    """Σ_j α_ij (v_j + values[o_ij]), where α_i = softmax_j of q_i . (k_j + keys[o_ij]).
+
+    Args:
+        query: (B, H, N, K), already divided by √K.
+        key: (B, H, N, K).
+        value: (B, H, N, K).
+        keys: (2τ + 1, K), of the offsets o_ij = j - i clipped to -τ .. τ.
+        values: the same for values.
+        attend: (B, N) bool, a run of True and then False in each sequence; None: all True.
+
+    Returns:
+        (B, H, N, K), anything where no row stands.
+    """
+    # What all keys of a query share cancels in the softmax, and as weights sum to 1, what all
+    # values share can be added at the end. So offsets from τ on, to the right, need no work.
+    with torch.autocast(query.device.type, enabled=False):
+        keys, values = (table.to(exact_type(query.dtype)) for table in (keys, values))
+        mixed: Tensor = _RelativeAttention.apply(  # type: ignore[no-untyped-call]
+            query, key, value, keys[:-1] - keys[-1], values[:-1] - values[-1], attend
+        )
+        return (mixed + values[-1]).to(query.dtype)
+
+
+class _Offsets:
+    """Moves between the keys of a block of queries, and offsets from -τ (and less) to τ - 1."""
+
+    def __init__(self, like: Tensor, *, clip: int, block: int) -> None:
+        """For tensors (G, n, K) like this one."""
+        self.clip, self.block = clip, block
+        self.band = slice(block, block + 2 * clip - 1)  # offsets 1 - τ .. τ - 1
+        shape = (len(like), block, 2 * block + 2 * clip - 1)
+        dtype = exact_type(like.dtype)
+        self.spread, self.found = (like.new_zeros(shape, dtype=dtype) for _ in range(2))
+
+    def _near(self, wide: Tensor, start: int, scores: Tensor) -> tuple[int, int, Tensor]:
+        """Columns left .. right of (G, b, n) that not all queries have at the same clipped offset.
+
+        The third is ``wide``, whose columns are offsets, seen with those columns instead.
+        """
+        _, b, n = scores.shape
+        first = start - self.clip + 1
+        left, right = max(0, first), min(n, start + b + self.clip - 1)
+        size, stride = (len(wide), b, right - left), (wide.stride(0), wide.stride(1) - 1, 1)
+        return left, right, wide.as_strided(size, stride, self.block + left - first)
+
+    def add(self, by_offset: Tensor, scores: Tensor, start: int) -> None:
+        """Add (G, b, 2τ) to the scores (G, b, n) of the keys that have these offsets."""
+        b = scores.shape[1]
+        far = by_offset[:, :, :1]
+        self.spread[:, :b, : self.block] = far
+        self.spread[:, :b, self.band] = by_offset[:, :, 1:]
+        left, right, near = self._near(self.spread, start, scores)
+        scores[:, :, :left] += far
+        scores[:, :, left:right] += near
+
+    def sum(self, weights: Tensor, start: int) -> Tensor:
+        """Sum weights (G, b, n) over the keys that have the same offset: (G, b, 2τ)."""
+        b, n = weights.shape[1:]
+        left, right, near = self._near(self.found, start, weights)
+        if left == 0 or right == n:  # Another block has written where this one does not.
+            self.found.zero_()
+        near.copy_(weights[:, :, left:right])
+        found = self.found[:, :b]
+        sums = weights.new_empty(len(weights), b, 2 * self.clip)
+        sums[:, :, 0] = found[:, :, : self.block].sum(2).add_(weights[:, :, :left].sum(2))
+        sums[:, :, 1:] = found[:, :, self.band]
+        return sums
+
+
+def _weights(
+    query: Tensor, key: Tensor, *, keys: Tensor, offsets: _Offsets, start: int, group: Group
+) -> Tensor:
+    """α (G, b, n) of a block of queries (G, b, K) that begins at ``start``; float32 or wider."""
+    dtype = query.dtype
+    scores = product(query, key.mT, dtype)
+    offsets.add(product(query, keys.T, dtype), scores, start)
+    if group.hidden is not None:
+        scores.masked_fill_(group.hidden, torch.finfo(scores.dtype).min)
+    return scores.softmax(2)
+
+
+class _RelativeAttention(torch.autograd.Function):
+    """Keeps what comes in and goes out; weights are computed twice."""
+
+    @staticmethod
+    def forward(ctx: Any, *inputs: Any) -> Tensor:
+        query, key, value, keys, values, attend = inputs
+        clip, block, dtype = len(keys) // 2, _BLOCK, query.dtype
+        mixed = torch.zeros_like(query)
+        for group in groups(query, attend):
+            q, k, v = (group.cut(whole) for whole in (query, key, value))
+            z = q.new_empty(q.shape, dtype=exact_type(dtype))
+            offsets = _Offsets(q, clip=clip, block=block)
+            for start in range(0, group.n, block):
+                here = slice(start, start + block)
+                weights = _weights(
+                    q[:, here], k, keys=keys, offsets=offsets, start=start, group=group
+                )
+                of_offsets = product(offsets.sum(weights, start), values, dtype)
+                z[:, here] = product(weights, v, dtype).add_(of_offsets)
+            group.put(mixed, z)
+        ctx.save_for_backward(query, key, value, keys, values, attend, mixed)
+        return mixed
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        [d_mixed] = gradients
+        with torch.autocast(d_mixed.device.type, enabled=False):
+            return (*_relative_gradients(ctx.saved_tensors, d_mixed), None)
+
+
+def _relative_gradients(saved: tuple[Tensor, ...], d_mixed: Tensor) -> tuple[Tensor, ...]:
+    """Of query, key, value (B, H, N, K), and both tables (2τ, K)."""
+    query, key, value, keys, values, attend, mixed = saved
+    clip, block, dtype = len(keys) // 2, _BLOCK, query.dtype
+    d_query, d_key, d_value = (torch.zeros_like(x) for x in (query, key, value))
+    d_keys, d_values = _sums_like(keys), _sums_like(values)
+    # Σ_j α_ij dα_ij, which softmax takes off
+    shared = (d_mixed.to(exact_type(dtype)) * mixed).sum(3, keepdim=True)
+    for group in groups(query, attend):
+        q, k, v, dz, less = (group.cut(x) for x in (query, key, value, d_mixed, shared))
+        offsets = _Offsets(q, clip=clip, block=block)
+        dq, dk, dv = (q.new_zeros(q.shape, dtype=exact_type(dtype)) for _ in range(3))
+        for start in range(0, group.n, block):
+            here = slice(start, start + block)
+            weights = _weights(q[:, here], k, keys=keys, offsets=offsets, start=start, group=group)
+            dv += product(weights.mT, dz[:, here], dtype)
+            d_values += _sum_by_offset(offsets.sum(weights, start), dz[:, here], dtype)
+            d_scores = product(dz[:, here], v.mT, dtype)
+            offsets.add(product(dz[:, here], values.T, dtype), d_scores, start)
+            d_scores.sub_(less[:, here]).mul_(weights)
+            dk += product(d_scores.mT, q[:, here], dtype)
+            by_offset = offsets.sum(d_scores, start)
+            d_keys += _sum_by_offset(by_offset, q[:, here], dtype)
+            dq[:, here] = product(d_scores, k, dtype).add_(product(by_offset, keys, dtype))
+        for whole, cut in ((d_query, dq), (d_key, dk), (d_value, dv)):
+            group.put(whole, cut)
+    return d_query, d_key, d_value, d_keys, d_values
+
+
+@torch.compiler.disable  # type: ignore[untyped-decorator]
+def window_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    *,
+    window: int,
+    tables: tuple[Tensor, Tensor] | None,
+    attend: Tensor | None,
+) -> Tensor:
+    """Σ_j α_ij (v_j + b[j-i]) of |i - j| ≤ window, where α_i = softmax_j of q_i . (k_j + a[j-i]).
+
+    Args:
+        query: (B, H, N, K), already divided by √K.
+        key: (B, H, N, K).
+        value: (B, H, N, K).
+        window: ω, at least 0.
+        tables: a and b, each (2ω + 1, K), of the offsets -ω .. ω; None: both are zero.
+        attend: (B, N) bool, a run of True and then False in each sequence; None: all True.
+
+    Returns:
+        (B, H, N, K), anything where no row stands.
+    """
+    keys, values = tables or (None, None)
+    with torch.autocast(query.device.type, enabled=False):
+        if keys is not None and values is not None:
+            keys, values = (table.to(exact_type(query.dtype)) for table in (keys, values))
+        mixed: Tensor = _WindowAttention.apply(  # type: ignore[no-untyped-call]
+            query, key, value, keys, values, attend, window
+        )
+        return mixed
+
+
+class _Blocks:
+    """The blocks of a group of sequences."""
+
+    def __init__(self, group: Group, *, window: int) -> None:
+        self.n, self.window = group.n, window
+        self.size = max(_WINDOW_BLOCK, 2 * window)
+        self.n_blocks = -(-group.n // self.size)
+        self.n_columns = self.size + 2 * window
+        self.hidden = group.hidden
+
+    def queries(self, rows: Tensor) -> Tensor:
+        """(G, n, K) -> (G * M, b, K), zeros at the end."""
+        padded = functional.pad(rows, (0, 0, 0, self.n_blocks * self.size - self.n))
+        return padded.reshape(-1, self.size, rows.shape[2])
+
+    def rows(self, queries: Tensor) -> Tensor:
+        """The reverse of ``queries``."""
+        return queries.view(-1, self.n_blocks * self.size, queries.shape[2])[:, : self.n]
+
+    def keys(self, rows: Tensor, *, fill: float = 0) -> Tensor:
+        """(G, n, K) -> (G * M, c, K): the rows around each block, filled up beyond both ends."""
+        after = self.n_blocks * self.size - self.n + self.window
+        padded = functional.pad(rows, (0, 0, self.window, after), value=fill)
+        near = padded.unfold(1, self.n_columns, self.size)  # (G, M, K, c)
+        return near.flatten(0, 1).mT.contiguous()
+
+    def sum_keys(self, near: Tensor) -> Tensor:
+        """(G * M, c, K) -> (G, n, K): each row is the sum of its copies."""
+        size, width = self.size, near.shape[2]
+        blocks = near.view(-1, self.n_blocks, self.n_columns, width)
+        sums = near.new_zeros(len(blocks), (self.n_blocks + 1) * size, width)
+        sums[:, :-size] = blocks[:, :, :size].flatten(1, 2)
+        after = sums[:, size:].view(-1, self.n_blocks, size, width)
+        after[:, :, : 2 * self.window] += blocks[:, :, size:]
+        return sums[:, self.window : self.window + self.n]
+
+    def outside(self, like: Tensor) -> Tensor:
+        """(M, b, c), or (G * M, b, c): True where a column is in no window, or no row stands."""
+        column = torch.arange(self.n_columns, device=like.device)
+        offset = column - torch.arange(self.size, device=like.device)[:, None]
+        hidden = self.hidden
+        if hidden is None:
+            hidden = torch.zeros(1, 1, self.n, dtype=torch.bool, device=like.device)
+        absent = self.keys(hidden.mT, fill=1).mT  # (M or G * M, 1, c)
+        return absent | (offset < 0) | (offset > 2 * self.window)
+
+    def to_columns(self, band: Tensor) -> Tensor:
+        """(G * M, b, 2ω + 1) by offset -> (G * M, b, c), zeros outside the band."""
+        wide = functional.pad(band, (0, self.size)).flatten(1)
+        columns = wide[:, : self.size * self.n_columns]
+        return columns.view(len(band), self.size, self.n_columns)
+
+    def to_offsets(self, columns: Tensor) -> Tensor:
+        """(G * M, b, c) -> (G * M, b, 2ω + 1): the band, by offset."""
+        wide = functional.pad(columns.flatten(1), (0, self.size))
+        by_row = wide.view(len(wide), self.size, self.n_columns + 1)
+        return by_row[:, :, : 2 * self.window + 1]
+
+    def weights(self, query: Tensor, key: Tensor, table: Tensor | None) -> Tensor:
+        """α: (G * M, b, c) of queries (G * M, b, K), keys (G * M, c, K); float32 or wider."""
+        scores = product(query, key.mT, query.dtype)
+        if table is not None:
+            scores += self.to_columns(product(query, table.T, query.dtype))
+        outside = self.outside(query)
+        blocks = scores.view(-1, len(outside), *scores.shape[1:])
+        blocks.masked_fill_(outside, torch.finfo(scores.dtype).min)
+        return scores.softmax(2)
+
+
+class _WindowAttention(torch.autograd.Function):
+    """Keeps what comes in and goes out; weights are computed twice."""
+
+    @staticmethod
+    def forward(ctx: Any, *inputs: Any) -> Tensor:
+        query, key, value, keys, values, attend, window = inputs
+        mixed = torch.zeros_like(query)
+        for group in groups(query, attend):
+            blocks = _Blocks(group, window=window)
+            k, v = (blocks.keys(group.cut(x)) for x in (key, value))
+            weights = blocks.weights(blocks.queries(group.cut(query)), k, keys)
+            z = product(weights, v, query.dtype)
+            if values is not None:
+                z += product(blocks.to_offsets(weights), values, query.dtype)
+            group.put(mixed, blocks.rows(z))
+        ctx.save_for_backward(query, key, value, keys, values, attend)
+        ctx.window = window
+        return mixed
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        [d_mixed] = gradients
+        with torch.autocast(d_mixed.device.type, enabled=False):
+            return (*_window_gradients(ctx.saved_tensors, d_mixed, window=ctx.window), None, None)
+
+
+def _window_gradients(
+    saved: tuple[Tensor, ...], d_mixed: Tensor, *, window: int
+) -> tuple[Tensor | None, ...]:
+    """Of query, key, value (B, H, N, K), and both tables (2ω + 1, K)."""
+    query, key, value, keys, values, attend = saved
+    dtype = query.dtype
+    d_query, d_key, d_value = (torch.zeros_like(x) for x in (query, key, value))
+    d_keys = d_values = None
+    if keys is not None:
+        d_keys, d_values = _sums_like(keys), _sums_like(values)
+    for group in groups(query, attend):
+        blocks = _Blocks(group, window=window)
+        q, dz = (blocks.queries(group.cut(x)) for x in (query, d_mixed))
+        k, v = (blocks.keys(group.cut(x)) for x in (key, value))
+        weights = blocks.weights(q, k, keys)
+        d_weights = product(dz, v.mT, dtype)
+        if d_values is not None:
+            d_weights += blocks.to_columns(product(dz, values.T, dtype))
+            d_values += _sum_by_offset(blocks.to_offsets(weights), dz, dtype)
+        d_scores = (d_weights - (d_weights * weights).sum(2, keepdim=True)).mul_(weights)
+        dq = product(d_scores, k, dtype)
+        if d_keys is not None:
+            by_offset = blocks.to_offsets(d_scores)
+            dq += product(by_offset, keys, dtype)
+            d_keys += _sum_by_offset(by_offset, q, dtype)
+        group.put(d_query, blocks.rows(dq))
+        group.put(d_key, blocks.sum_keys(product(d_scores.mT, q, dtype)))
+        group.put(d_value, blocks.sum_keys(product(weights.mT, dz, dtype)))
+    return d_query, d_key, d_value, d_keys, d_values

@@ -1,0 +1,446 @@
+"""The span head: which of all candidate spans are names, and of which label (LUKE; C.4, D-F2).
+
+A span that is read is an entity [MASK] at the span's positions, which goes through all layers of
+the encoder; it is scored by [first subword; last subword; entity]. To read it costs as much as to
+encode a subword, and there are about ten candidates a word, so a cheap first score, of [first
+subword; last subword] alone, says which are worth it: in each sentence those with the least p(O).
+The others keep their first score.
+
+In LUKE subwords and entities all look at all (``read_jointly``): a window with more than 128
+candidates is encoded several times, each time with an equal share of them, in their order; what a
+state is depends on these shares. Read alone (``read_alone``), subwords look at subwords only, once;
+then each span looks, in each layer, at the subwords, whose keys and values are remembered, and at
+itself: its state depends on the text, not on which other spans are read, or in which order.
+
+Shapes: B windows, S sentences, W words, T subwords of all, P candidates, E of them that are read,
+C chunks, D width, G features of a gazetteer, L labels; classes 1 + L, of which 0 is O, no name.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Final, Literal, NamedTuple, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional
+
+from corpora.entities.vocabulary import MASK
+from modeling.data.batch import Batch, Layout, Mentions, Rows, SentenceBatch, SpanBatch, ranges
+from modeling.layers.attention import EntityAwareAttention, Memory, SelfAttention
+from modeling.layers.scores import exact_type
+from modeling.layers.transformer import Dropout, EncoderLayer
+from modeling.models.text_encoder import TextEncoder
+
+Features = Literal["both", "words", "entities"]
+Reading = Literal["alone", "joint"]
+Indices = NDArray[np.int64]
+_Attention = SelfAttention | EntityAwareAttention
+_SPANS_PER_WORD: Final = 10.0
+_AT_ONCE: Final = 2048  # spans alone, without gradients: more are no faster, and take memory
+CHUNK: Final = 128
+"""Most spans that are read at once with a window."""
+
+
+class SpanStates(NamedTuple):
+    """What a head may know of E spans."""
+
+    first: Tensor
+    """(E, D): the first subword."""
+    last: Tensor
+    """(E, D): the last subword."""
+    entity: Tensor
+    """(E, D): the entity."""
+
+
+class Remembered(NamedTuple):
+    """Windows that were encoded, and what the spans in them look at."""
+
+    pieces: Tensor
+    """(T, D)."""
+    memories: tuple[Memory, ...]
+    """Of each layer."""
+
+
+class _Places(NamedTuple):
+    """Where E spans stand: window, and positions of the first and the last subword in it."""
+
+    windows: Indices
+    firsts: Indices
+    lasts: Indices
+
+    @classmethod
+    def of(cls, spans: SpanBatch, pieces: Layout, chosen: Tensor) -> "_Places":
+        """Look up chosen candidates (E,)."""
+        edges = (pieces.positions[rows[chosen]] for rows in (spans.first_pieces, spans.last_pieces))
+        return cls(*torch.stack([spans.windows[chosen], *edges]).cpu().numpy())
+
+    def take(self, order: Indices) -> "_Places":
+        """Some of them, in this order."""
+        return _Places(*(column[order] for column in self))
+
+    def mentions(self) -> Mentions:
+        """As the encoder's entity embedding takes them."""
+        sizes = self.lasts - self.firsts + 1
+        return Mentions.of(np.full(len(sizes), MASK), self.firsts, sizes)
+
+
+def remember(encoder: TextEncoder, inputs: Batch) -> Remembered:
+    """Encode subwords, which see no span; ``ValueError`` if the attention reads none."""
+    memories: list[Memory] = []
+
+    def look(x: Tensor, attention: _Attention) -> Tensor:
+        mixed, memory = attention.remember(x, inputs.rows.pieces)
+        memories.append(memory)
+        return mixed
+
+    x = encoder.embeddings(inputs.pieces, inputs.rows, inputs.segments)
+    for layer, attention in _layers(encoder):
+        x = layer.around(partial(look, attention=attention), x)
+    return Remembered(encoder.encoder.normed(x), tuple(memories))
+
+
+def _layers(encoder: TextEncoder) -> Iterator[tuple[EncoderLayer, _Attention]]:
+    for layer in encoder.encoder.layers:
+        if not isinstance(layer, EncoderLayer) or not isinstance(layer.attention, _Attention):
+            raise ValueError(
+                f"{type(layer.attention).__name__} reads no spans. Take a head that reads words "
+                "alone (head.span_features=words), or plain or entity-aware attention."
+            )
+        yield layer, layer.attention
+
+
+def read_alone(
+    encoder: TextEncoder, remembered: Remembered, spans: SpanBatch, *, chosen: Tensor, inputs: Batch
+) -> SpanStates:
+    """Read chosen candidates (E,), int64, each by itself; states are in their order.
+
+    Without gradients no more than some thousand are read at once. Raises ``ValueError`` if the
+    encoder reads no entities.
+    """
+    layout, pieces = inputs.rows.pieces, remembered.pieces
+    places = _Places.of(spans, layout, chosen)
+    order = np.argsort(places.windows, kind="stable")
+    size = max(1, len(order)) if torch.is_grad_enabled() else _AT_ONCE
+    states = [pieces.new_zeros((0, pieces.shape[1]))]
+    for begin in range(0, len(order), size):
+        part = places.take(order[begin : begin + size])
+        states.append(_read_part(encoder, remembered, part, longest=layout.longest))
+    first, last = (
+        pieces.index_select(0, rows[chosen]) for rows in (spans.first_pieces, spans.last_pieces)
+    )
+    back = torch.from_numpy(np.argsort(order)).to(pieces.device)
+    return SpanStates(first, last, torch.cat(states[1:] or states).index_select(0, back))
+
+
+def _read_part(
+    encoder: TextEncoder, remembered: Remembered, places: _Places, *, longest: int
+) -> Tensor:
+    """(E, D): some spans, in the order of their windows."""
+    device = remembered.pieces.device
+    begin, end = int(places.windows[0]), int(places.windows[-1]) + 1
+    readers = Layout.of(np.bincount(places.windows - begin, minlength=end - begin)).to(device)
+    x = encoder.embed_mentions(places.mentions().to(device), longest=longest)
+    for (layer, attention), memory in zip(_layers(encoder), remembered.memories, strict=True):
+        own = memory.cut(slice(begin, end))
+        x = layer.around(partial(attention.read, memory=own, readers=readers), x)
+    return encoder.encoder.normed(x)
+
+
+def read_jointly(encoder: TextEncoder, inputs: Batch, spans: SpanBatch) -> SpanStates:
+    """Read all candidates, as LUKE does; states (P, D) are in their order.
+
+    Raises ``ValueError`` if the encoder reads no entities.
+    """
+    device = spans.windows.device
+    every = torch.arange(len(spans.windows), device=device)
+    places = _Places.of(spans, inputs.rows.pieces, every)
+    if not len(every):
+        nothing = encoder.embeddings.pieces.weight[:0]
+        return SpanStates(nothing, nothing, nothing)
+    of_span, windows = _chunks(places.windows)
+    order = np.argsort(of_span, kind="stable")
+    batch, begins = _chunked(inputs, windows, of_span[order])
+    batch = replace(batch, mentions=places.take(order).mentions().to(device))
+    encoded = encoder(batch)
+    firsts, lasts, back = (
+        torch.from_numpy(rows).to(device)
+        for rows in (
+            begins[of_span] + places.firsts,
+            begins[of_span] + places.lasts,
+            np.argsort(order),
+        )
+    )
+    return SpanStates(
+        first=encoded.pieces.index_select(0, firsts),
+        last=encoded.pieces.index_select(0, lasts),
+        entity=cast(Tensor, encoded.entities).index_select(0, back),
+    )
+
+
+def _chunks(windows: Indices) -> tuple[Indices, Indices]:
+    """The chunk of each span (P,), and the window of each chunk (C,), ascending."""
+    order = np.argsort(windows, kind="stable")
+    counts = np.bincount(windows)
+    in_window = np.empty_like(windows)
+    in_window[order] = ranges(np.zeros_like(counts), counts)
+    sizes = -(-counts // np.maximum(-(-counts // CHUNK), 1))
+    n_chunks = -(-counts // np.maximum(sizes, 1))  # of 129: 65 and 64; never an empty one
+    before = np.cumsum(n_chunks) - n_chunks
+    chunks = before[windows] + in_window // sizes[windows]
+    return chunks, np.repeat(np.arange(len(counts)), n_chunks)
+
+
+def _chunked(inputs: Batch, windows: Indices, chunks: Indices) -> tuple[Batch, Indices]:
+    """Make the batch of all chunks; also the row (C,) at which the subwords of each begin.
+
+    ``chunks``: the chunk of each mention, ascending.
+    """
+    device, layout = inputs.pieces.device, inputs.rows.pieces
+    counts = np.bincount(layout.sequences.cpu().numpy(), minlength=layout.n_sequences)
+    lengths, starts = counts[windows], (np.cumsum(counts) - counts)[windows]
+    rows = torch.from_numpy(ranges(starts, lengths)).to(device)
+    batch = Batch(
+        ids=tuple(inputs.ids[window] for window in windows.tolist()),
+        pieces=inputs.pieces.index_select(0, rows),
+        rows=Rows.with_mentions(Layout.of(lengths), chunks).to(device),
+        segments=None if inputs.segments is None else inputs.segments.index_select(0, rows),
+    )
+    return batch, np.cumsum(lengths) - lengths
+
+
+class SpanScores(NamedTuple):
+    """Logits of candidates, float32 or wider; of one that was read the second score counts."""
+
+    first: Tensor | None
+    """(P, classes) by words alone; None: all candidates were read."""
+    second: Tensor | None = None
+    """(E, classes) of those that were read; None: none can be."""
+    read: Tensor | None = None
+    """(E,) int64: which these are, ascending; None: all, if there are second scores."""
+
+    def log_probabilities(self, temperature: float = 1.0) -> Tensor:
+        """(P, classes): a distribution for each candidate, of logits divided by ``temperature``."""
+        first, second = (
+            None if logits is None else (logits / temperature).log_softmax(1)
+            for logits in (self.first, self.second)
+        )
+        if second is None or first is None or self.read is None:
+            return first if second is None else second  # type: ignore[return-value]
+        return first.index_copy(0, self.read, second)
+
+
+class FirstScores(nn.Module):
+    """A linear map of [first; last subword], multiplied once for each subword, not each span."""
+
+    def __init__(self, *, width: int, n_features: int, n_classes: int, dropout: float) -> None:
+        super().__init__()
+        self.begin = nn.Linear(width, n_classes)
+        self.end = nn.Linear(width, n_classes, bias=False)
+        self.beside = nn.Linear(2 * n_features, n_classes, bias=False) if n_features else None
+        self.dropout = Dropout(dropout)
+
+    def forward(self, pieces: Tensor, spans: SpanBatch, beside: Tensor | None) -> Tensor:
+        """(T, D), and (P, 2G) of the candidates -> (P, classes)."""
+        pieces = self.dropout(pieces)
+        scores = _exact(self.begin(pieces)).index_select(0, spans.first_pieces)
+        scores = scores + _exact(self.end(pieces)).index_select(0, spans.last_pieces)
+        return scores if self.beside is None else scores + _exact(self.beside(self.dropout(beside)))
+
+
+class SecondScores(nn.Module):
+    """A linear map of [first subword; last subword; entity], or of the last alone."""
+
+    def __init__(self, width: int, n_classes: int, *, dropout: float, has_words: bool) -> None:
+        super().__init__()
+        self.classifier = nn.Linear(width, n_classes)
+        self.dropout = Dropout(dropout)
+        self.has_words = has_words
+
+    def forward(self, states: SpanStates, beside: Tensor | None) -> Tensor:
+        """(E, D) each, and (E, 2G) -> (E, classes)."""
+        parts = list(states) if self.has_words else [states.entity]
+        if beside is not None:
+            parts.append(beside.to(states.entity))
+        return _exact(self.classifier(self.dropout(torch.cat(parts, dim=1))))
+
+
+class Scorer(nn.Module):
+    """Scores by words, ``first``, and of spans that are read, ``second``; either may be missing."""
+
+    def __init__(
+        self,
+        first: FirstScores | None,
+        second: SecondScores | None,
+        *,
+        reading: Reading,
+        max_candidates: float,
+        skip_below: float,
+    ) -> None:
+        super().__init__()
+        self.first = first
+        self.second = second
+        self.reading = reading
+        self.max_candidates, self.skip_below = max_candidates, skip_below
+
+    def forward(self, encoder: TextEncoder, batch: SentenceBatch) -> SpanScores:
+        """Encode, and score: by words, or all candidates, or those with a high first score."""
+        spans = spans_of(batch)
+        beside = _beside(batch, spans)
+        if self.second is None:
+            pieces = encoder(batch.inputs).pieces
+            return SpanScores(cast(FirstScores, self.first)(pieces, spans, beside))
+        if encoder.entity_embeddings is None:
+            raise ValueError(
+                "This encoder has no entities, as which spans could be read: take "
+                "head.span_features=words, or a model that was trained with entities."
+            )
+        if self.reading == "joint":
+            states = read_jointly(encoder, batch.inputs, spans)
+            return SpanScores(None, self.second(states, beside))
+        remembered, first = remember(encoder, batch.inputs), None
+        chosen = torch.arange(len(spans.windows), device=spans.windows.device)
+        if self.first is not None:
+            first = self.first(remembered.pieces, spans, beside)
+            chosen = self._choose(first.detach(), spans, batch.words)
+            beside = None if beside is None else beside.index_select(0, chosen)
+        states = read_alone(encoder, remembered, spans, chosen=chosen, inputs=batch.inputs)
+        return SpanScores(first, self.second(states, beside), None if first is None else chosen)
+
+    @torch.no_grad()
+    def _choose(self, first: Tensor, spans: SpanBatch, words: Layout) -> Tensor:
+        """(E,) int64, ascending: the candidates to be read, by first scores (P, classes).
+
+        A sentence's candidates compete with each other alone; ties are won by the earlier one.
+        """
+        log_outside = first.log_softmax(1)[:, 0]
+        sentences, n = spans.sentences, words.n_sequences
+        n_spans, n_words = (torch.bincount(of, minlength=n) for of in (sentences, words.sequences))
+        order = log_outside.argsort(stable=True)
+        order = order[sentences[order].argsort(stable=True)]  # by sentence, then by p(O)
+        ranks = torch.arange(len(order), device=order.device)
+        ranks = ranks - (n_spans.cumsum(0) - n_spans).index_select(0, sentences[order])
+        room = (self.max_candidates * n_words).ceil().index_select(0, sentences)
+        is_read = torch.empty_like(order).index_copy(0, order, ranks) < room
+        if not self.training:
+            is_read &= log_outside <= math.log1p(-self.skip_below)
+        elif spans.labels is not None:
+            is_read |= spans.labels > 0
+        return is_read.nonzero()[:, 0]
+
+
+class SpanHead(nn.Module):
+    """Log-probabilities of candidates, and the loss that they are learned with.
+
+    ``features``: ``both``, [first; last; entity]; ``entities``, the last; ``words``, the first two,
+    where nothing is read. ``reading``: ``alone``, or ``joint``, LUKE's way. ``max_candidates``:
+    spans for each word of a sentence that are read alone at most; 0: all are, and there is no first
+    score. ``skip_below``: in evaluation a span is not read that by its first score is a name with
+    less than this probability. In training the number alone decides, or little would be left to
+    learn from once the first score is good; and all gold spans are read.
+    """
+
+    def __init__(
+        self,
+        *,
+        width: int,
+        n_labels: int,
+        features: Features = "both",
+        dropout: float = 0.0,
+        n_features: int = 0,
+        class_weights: Tensor | None = None,
+        max_candidates: float = 3.0,
+        skip_below: float = 0.005,
+        reading: Reading = "alone",
+    ) -> None:
+        super().__init__()
+        if max_candidates < 0 or not 0 <= skip_below < 1:
+            raise ValueError(
+                f"max_candidates={max_candidates} must not be negative, and "
+                f"skip_below={skip_below} must be at least 0 and less than 1."
+            )
+        self.n_features, n_classes = n_features, 1 + n_labels
+        first = second = None
+        if features != "words":
+            in_width = (3 if features == "both" else 1) * width + 2 * n_features
+            has_words = features == "both"
+            second = SecondScores(in_width, n_classes, dropout=dropout, has_words=has_words)
+        if second is None or (reading == "alone" and max_candidates):
+            first = FirstScores(
+                width=width, n_features=n_features, n_classes=n_classes, dropout=dropout
+            )
+        self.scorer = Scorer(
+            first, second, reading=reading, max_candidates=max_candidates, skip_below=skip_below
+        )
+        self.class_weights: Tensor | None
+        self.register_buffer("class_weights", class_weights, persistent=False)
+
+    def forward(self, encoder: TextEncoder, batch: SentenceBatch) -> SpanScores:
+        """Encode and score; ``ValueError`` if entities are to be read, and the encoder has none."""
+        n_features = 0 if batch.features is None else batch.features.shape[1]
+        if n_features != self.n_features:
+            raise ValueError(
+                f"The head reads {self.n_features} features of words, and the batch has "
+                f"{n_features}: both must come from the same gazetteer."
+            )
+        return self.scorer(encoder, batch)  # type: ignore[no-any-return]
+
+    def scores(
+        self, encoder: TextEncoder, batch: SentenceBatch, *, temperature: float = 1.0
+    ) -> Tensor:
+        """(P, classes) log-probabilities of all candidates."""
+        scores: SpanScores = self(encoder, batch)
+        return scores.log_probabilities(temperature)
+
+    def loss(self, encoder: TextEncoder, batch: SentenceBatch) -> Tensor:
+        """() float32: cross-entropy of the candidates, as a sum that is to be divided by W.
+
+        The sum over first and second scores is divided by 10, as there are about ten candidates a
+        word: so sum / W is about a mean over spans (LUKE's), yet the same however a step is cut
+        into batches. With class weights it is multiplied by W and divided by the summed weight of
+        all candidates of the batch instead, as torch's weighted mean (D-F6).
+        """
+        labels = spans_of(batch).labels
+        if labels is None:
+            raise ValueError("The candidate spans have no labels to learn from.")
+        scores: SpanScores = self(encoder, batch)
+        total = torch.zeros((), device=labels.device)
+        if scores.first is not None:
+            total = total + self._cross_entropy(scores.first, labels)
+        if scores.second is not None:
+            read = labels if scores.read is None else labels.index_select(0, scores.read)
+            total = total + self._cross_entropy(scores.second, read)
+        if self.class_weights is None:
+            return total / _SPANS_PER_WORD
+        weight = self.class_weights.index_select(0, labels).sum()
+        return total * len(batch.words.index) / weight.clamp(min=torch.finfo(weight.dtype).tiny)
+
+    def _cross_entropy(self, logits: Tensor, labels: Tensor) -> Tensor:
+        weights = None if self.class_weights is None else self.class_weights.to(logits.dtype)
+        return functional.cross_entropy(logits, labels, weight=weights, reduction="sum")
+
+
+def spans_of(batch: SentenceBatch) -> SpanBatch:
+    """The candidates; ``ValueError`` if there are none."""
+    if batch.spans is None:
+        raise ValueError("A span head reads the candidate spans of a batch, and this has none.")
+    return batch.spans
+
+
+def _beside(batch: SentenceBatch, spans: SpanBatch) -> Tensor | None:
+    """(P, 2G): what the gazetteer says of the first and of the last word of each span."""
+    if batch.features is None:
+        return None
+    words = batch.words
+    n_words = torch.bincount(words.sequences, minlength=words.n_sequences)
+    before = (n_words.cumsum(0) - n_words).index_select(0, spans.sentences)
+    edges = (before + spans.starts, before + spans.ends - 1)
+    return torch.cat([batch.features.index_select(0, rows) for rows in edges], dim=1)
+
+
+def _exact(x: Tensor) -> Tensor:
+    """In float32 or wider, as scores are added and compared."""
+    return x.to(exact_type(x.dtype))
