@@ -19,13 +19,13 @@ from corpora.matching.sequences import (
 )
 from corpora.tagging import from_iob2
 from modeling.data.predictions import PredictedSpan, Tagged
-from modeling.evaluate.intervals import MIN_DOCUMENTS
+from modeling.evaluate.scores import MIN_DOCUMENTS
 
 N_FOLDS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Floor:
+class Baseline:
     """Sentences tagged by the names of train."""
 
     forms: int
@@ -38,9 +38,9 @@ class Floor:
     """The sentences; the probability of a span is that of its name (the level's lower end)."""
 
 
-def find_floor(
+def find_baseline(
     sentences: Sequence[Sentence], *, train: Sequence[Sentence], dev: Sequence[Sentence] = ()
-) -> Floor:
+) -> Baseline:
     """Tag sentences with the names of train; a level's ties go to the smaller.
 
     The level is that with the best strict F1 on dev; where dev has no mention, on train, by folds
@@ -52,7 +52,7 @@ def find_floor(
     if not has_dev:
         scores = _cross_fit(train)
     level = max(range(LEVELS + 1), key=lambda level: (scores[level].f1, -level))
-    return Floor(
+    return Baseline(
         forms=len(_count_forms(train)),
         level=level,
         chosen_on="dev" if has_dev else "train",

@@ -24,10 +24,10 @@ class Bin:
     low: float
     high: float
     n: int
-    probability: float | None
+    probability: float | None = None
     """Their mean; None for an empty bin."""
-    right: float | None
-    """The share that is right."""
+    right: float | None = None
+    """The ratio that is right."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,13 +41,6 @@ class Calibration:
     brier: float
     """Mean of (probability - right)², right being 0 or 1 (Brier 1950)."""
     bins: tuple[Bin, ...]
-
-
-def ece(
-    probabilities: Sequence[float] | Reals, is_right: Sequence[bool], *, n_bins: int = N_BINS
-) -> float:
-    """Expected calibration error, with bins of equal width."""
-    return calibrate(probabilities, is_right, n_bins=n_bins).ece
 
 
 def calibrate(

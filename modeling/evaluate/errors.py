@@ -26,7 +26,7 @@ KINDS: Final[tuple[Kind, ...]] = ("correct", "type", "boundary", "both", "missin
 class Finding:
     """A gold span, a predicted span, or two that belong together."""
 
-    number: int
+    index: int
     """Of the sentence."""
     kind: Kind
     gold: TokenSpan | None
@@ -71,16 +71,16 @@ def find_errors(tagged: Sequence[Tagged]) -> list[Finding]:
     gold span that is paired (``align``) with none; ``spurious``: a predicted one. Gold spans are
     the first five together, predicted ones the first four and the last.
     """
-    return [finding for number, one in enumerate(tagged) for finding in _find(number, one)]
+    return [finding for index, one in enumerate(tagged) for finding in _find(index, one)]
 
 
-def _find(number: int, one: Tagged) -> Iterator[Finding]:
+def _find(index: int, one: Tagged) -> Iterator[Finding]:
     gold, predicted = gold_keys(one), predicted_keys(one)
     for g, p in align(gold, predicted):
         span = None if g is None else gold[g]
         other = None if p is None else predicted[p]
         yield Finding(
-            number=number,
+            index=index,
             kind=_kind(span, other),
             gold=None if span is None else TokenSpan(start=span[0], end=span[1], label=span[2]),
             predicted=None if p is None else one.spans[p],
@@ -148,7 +148,7 @@ def list_errors(runs: Mapping[str, tuple[Sequence[Tagged], Sequence[Finding]]]) 
     for run, (tagged, findings) in runs.items():
         for found in findings:
             if found.kind != "correct":
-                yield "\t".join(map(_escape, _line(run, tagged[found.number], found))) + "\n"
+                yield "\t".join(map(_escape, _line(run, tagged[found.index], found))) + "\n"
 
 
 def _line(run: str, one: Tagged, found: Finding) -> Iterator[str]:

@@ -1,33 +1,88 @@
 """All that is measured of a tagger on a set of sentences."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from corpora.document import Sentence
 from corpora.errors import CorpusError
-from corpora.matching.sequences import LEVELS
+from corpora.matching.sequences import LEVELS, Form
+from corpora.tagging import from_iob2
 from modeling.data.predictions import Tagged
-from modeling.evaluate.baseline import Floor, find_floor
+from modeling.evaluate.baseline import Baseline, find_baseline
 from modeling.evaluate.calibration import Calibration, calibrate_spans, calibrate_words
 from modeling.evaluate.errors import Confusion, Finding, Kind, confuse, count_kinds, find_errors
-from modeling.evaluate.intervals import Difference, Unit, Units
-from modeling.evaluate.scores import Drawn, Rated, Scores, draw, rate, rate_labels, subtract
-from modeling.evaluate.slices import (
-    GROUPS,
-    Group,
-    Known,
-    Part,
-    by_length,
-    by_mention,
-    by_sentence,
+from modeling.evaluate.scores import (
+    Difference,
+    Drawn,
+    Rated,
+    Scores,
+    Unit,
+    Units,
+    draw,
+    rate,
+    rate_labels,
+    subtract,
 )
-from modeling.taggers.counts import Counts, count_lenient, count_strict, count_words
+from modeling.taggers.counts import (
+    CORRECT,
+    GOLD,
+    PREDICTED,
+    Counts,
+    Key,
+    Numbers,
+    count_lenient,
+    count_strict,
+    count_words,
+    gold_keys,
+    predicted_keys,
+)
 
-UNTOLD = {"tagged", "findings"}
-"""Fields that are lists of what the numbers are of; they have files of their own."""
+Group = Literal["mentions", "sentences", "lengths"]
+GROUPS: Final[tuple[Group, ...]] = get_args(Group)
+
+N_BUCKETS = 7
+"""Parts of the sentences by length (N-E4)."""
+
+MANY_WORDS = 6
+"""Shorter sentences stand in train by chance (B-N20 counts those of more than five words)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What stands in the training sentences."""
+
+    sentences: frozenset[Form]
+    """By their tokens."""
+    labels: Mapping[Form, set[str]] = field(repr=False)
+    """Of each form that is a mention there."""
+
+    @classmethod
+    def of(cls, train: Iterable[Sentence]) -> "Known":
+        """Read the training sentences once."""
+        labels: defaultdict[Form, set[str]] = defaultdict(set)
+        sentences = set()
+        for sentence in train:
+            sentences.add(sentence.tokens)
+            for span in from_iob2(sentence.tags):
+                labels[sentence.tokens[span.start : span.end]].add(span.label)
+        return cls(frozenset(sentences), dict(labels))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Some of the sentences, or some of the mentions of all sentences."""
+
+    group: Group
+    name: str
+    rows: Numbers
+    """(N, 3): strict counts of what belongs to the part."""
+    sentences: int | None = None
+    """How many they are; None: a part of the mentions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,8 +96,8 @@ class Slice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FloorScore:
-    """What the names of train score on the same sentences (``floor.py``)."""
+class BaselineScore:
+    """What the names of train score on the same sentences (``baseline.py``)."""
 
     forms: int
     threshold: float
@@ -79,7 +134,7 @@ class Evaluation:
     sentences: tuple[Slice, ...]
     """In training or not; the same."""
     lengths: tuple[Slice, ...]
-    floor: FloorScore | None
+    baseline: BaselineScore | None
     kinds: Mapping[str, Mapping[Kind, int]]
     """What is right and wrong, by label (``errors.py``)."""
     confusion: Confusion
@@ -114,25 +169,14 @@ class Evaluation:
 
     def to_json(self) -> dict[str, Any]:
         """All numbers; the predictions and errors themselves have files of their own."""
-        told = {
-            field.name: as_json(getattr(self, field.name))
-            for field in fields(self)
-            if field.name not in UNTOLD
-        }
-        return {"scores": self.scores, **told}
-
-    def to_markdown(self, *, title: str, notes: Sequence[str] = ()) -> str:
-        """A page that a person can read."""
-        from modeling.evaluate.contents import describe  # noqa: PLC0415 - it knows this module
-        from modeling.pages import to_markdown  # noqa: PLC0415
-
-        return to_markdown(describe({"": self}, title=title, notes=notes))
+        names = [one.name for one in fields(self) if one.name not in {"tagged", "findings"}]
+        return {"scores": self.scores} | {name: as_json(getattr(self, name)) for name in names}
 
 
 def as_json(value: Any) -> Any:
     """Dataclasses as objects, scores with what follows from them, arrays as lists."""
     if is_dataclass(value):
-        made = {field.name: as_json(getattr(value, field.name)) for field in fields(value)}
+        made = {one.name: as_json(getattr(value, one.name)) for one in fields(value)}
         derived = ("precision", "recall", "f1", "normal") if isinstance(value, Rated) else ()
         return made | {name: as_json(getattr(value, name)) for name in derived}
     if isinstance(value, Mapping):
@@ -157,22 +201,22 @@ def evaluate(
     """Measure what was predicted.
 
     ``without`` labels are left out, gold and predicted, of a second micro score. Without ``train``
-    nothing is said of what training has seen, and there is no floor. ``seed`` is the bootstrap's.
+    there is no baseline, and no word on what training has seen. ``seed`` is the bootstrap's.
     Raises ``CorpusError`` where there is no sentence, or ``without`` holds an unknown label.
     """
     strict = count_strict(tagged, labels)
     _check(tagged, strict.labels, without)
     units = Units.choose([one.sentence.document_id for one in tagged])
     sentences = None if train is None else list(train)
-    parts, floor = _look_at_train(tagged, strict, train=sentences, dev=list(dev or ()))
+    parts, baseline = _look_at_train(tagged, strict, train=sentences, dev=list(dev or ()))
     columns = {
         "strict": strict.rows,
         "lenient": count_lenient(tagged, labels).rows,
         "words": count_words(tagged, labels).rows,
         "parts": np.stack([part.rows for part in parts], axis=1),
     }
-    if floor:
-        columns["floor"] = count_strict(floor.tagged, labels).rows
+    if baseline:
+        columns["baseline"] = count_strict(baseline.tagged, labels).rows
     drawn = draw(columns, units, replicates=replicates, seed=seed)
     slices = _rate_parts(parts, drawn["parts"])
     findings = find_errors(tagged)
@@ -193,7 +237,7 @@ def evaluate(
         mentions=slices["mentions"],
         sentences=slices["sentences"],
         lengths=slices["lengths"],
-        floor=_rate_floor(floor, drawn, units) if floor else None,
+        baseline=_rate_baseline(baseline, drawn, units) if baseline else None,
         kinds=count_kinds(findings),
         confusion=confuse(tagged, labels),
         calibration=calibration,
@@ -220,15 +264,15 @@ def _look_at_train(
     *,
     train: Sequence[Sentence] | None,
     dev: Sequence[Sentence],
-) -> tuple[list[Part], Floor | None]:
-    """All parts, those that training has seen among them if it is known; and the floor."""
+) -> tuple[list[Part], Baseline | None]:
+    """All parts, those that training has seen among them if it is known; and the baseline."""
     rows = strict.micro()
     parts = by_length(tagged, rows)
     if train is None:
         return parts, None
     known = Known.of(train)
     parts += [*by_mention(tagged, known), *by_sentence(tagged, rows, known)]
-    return parts, find_floor([one.sentence for one in tagged], train=train, dev=dev)
+    return parts, find_baseline([one.sentence for one in tagged], train=train, dev=dev)
 
 
 def _rate_parts(parts: Sequence[Part], drawn: Drawn) -> dict[Group, tuple[Slice, ...]]:
@@ -239,12 +283,85 @@ def _rate_parts(parts: Sequence[Part], drawn: Drawn) -> dict[Group, tuple[Slice,
     return {group: tuple(one for of, one in rated if of == group) for group in GROUPS}
 
 
-def _rate_floor(floor: Floor, drawn: Mapping[str, Drawn], units: Units) -> FloorScore:
-    found = drawn["floor"].sum()
-    return FloorScore(
-        forms=floor.forms,
-        threshold=floor.level / LEVELS,
-        chosen_on=floor.chosen_on,
+def _rate_baseline(baseline: Baseline, drawn: Mapping[str, Drawn], units: Units) -> BaselineScore:
+    found = drawn["baseline"].sum()
+    return BaselineScore(
+        forms=baseline.forms,
+        threshold=baseline.level / LEVELS,
+        chosen_on=baseline.chosen_on,
         score=rate(found)[0],
         above=subtract(drawn["strict"].sum(), found, units),
     )
+
+
+def by_mention(tagged: Sequence[Tagged], known: Known) -> list[Part]:
+    """Mentions whose form, or form and label, are those of a training mention, and the others.
+
+    A gold mention belongs to a part by its form and label, a predicted span by its own: what is
+    right belongs to the same part both ways, and the parts add up to the whole.
+    """
+    rows = np.zeros((len(tagged), 3, 3), np.int64)
+    for number, one in enumerate(tagged):
+        gold = gold_keys(one)
+        right = set(gold)
+        for key in gold:
+            rows[number, _part_of(key, one, known), GOLD] += 1
+        for key in predicted_keys(one):
+            part = rows[number, _part_of(key, one, known)]
+            part[PREDICTED] += 1
+            part[CORRECT] += key in right
+    both, form_only, new = rows.swapaxes(0, 1)
+    return [
+        Part(group="mentions", name="form and label in train", rows=both),
+        Part(group="mentions", name="form in train, with other labels only", rows=form_only),
+        Part(group="mentions", name="form not in train", rows=new),
+        Part(group="mentions", name="form in train, whatever its label", rows=both + form_only),
+        Part(group="mentions", name="form not in train with this label", rows=form_only + new),
+    ]
+
+
+def _part_of(key: Key, one: Tagged, known: Known) -> int:
+    start, end, label = key
+    labels = known.labels.get(one.sentence.tokens[start:end])
+    if labels is None:
+        return 2
+    return 0 if label in labels else 1
+
+
+def by_sentence(tagged: Sequence[Tagged], rows: Numbers, known: Known) -> list[Part]:
+    """Sentences whose tokens are those of a training sentence, and the others (B-N20)."""
+    leaked = np.array([one.sentence.tokens in known.sentences for one in tagged], np.bool_)
+    long = np.array([len(one.sentence.tokens) >= MANY_WORDS for one in tagged], np.bool_)
+    return [
+        _choose("sentences", "sentence not in train", rows=rows, chosen=~leaked),
+        _choose("sentences", "sentence in train", rows=rows, chosen=leaked),
+        _choose(
+            "sentences",
+            f"sentence in train, of {MANY_WORDS} words or more",
+            rows=rows,
+            chosen=leaked & long,
+        ),
+    ]
+
+
+def by_length(tagged: Sequence[Tagged], rows: Numbers, *, n_buckets: int = N_BUCKETS) -> list[Part]:
+    """Sentences by their words, in equal parts (N-E4); equal lengths stay in their order.
+
+    Parts differ by one sentence at most; where there are fewer sentences than parts, each is one.
+    """
+    lengths = np.array([len(one.sentence.tokens) for one in tagged], np.int64)
+    order = np.argsort(lengths, kind="stable")
+    parts = []
+    for bucket in np.array_split(order, min(n_buckets, len(order))):
+        chosen = np.zeros(len(order), np.bool_)
+        chosen[bucket] = True
+        low, high = lengths[bucket[0]], lengths[bucket[-1]]
+        span = f"{low}" if low == high else f"{low} to {high}"
+        name = "1 word" if high == 1 else f"{span} words"
+        parts.append(_choose("lengths", name, rows=rows, chosen=chosen))
+    return parts
+
+
+def _choose(group: Group, name: str, *, rows: Numbers, chosen: NDArray[np.bool_]) -> Part:
+    n_sentences = int(np.count_nonzero(chosen))
+    return Part(group=group, name=name, rows=rows * chosen[:, None], sentences=n_sentences)

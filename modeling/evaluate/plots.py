@@ -19,7 +19,7 @@ class Point:
     """A share with an interval, and what it is of."""
 
     name: str
-    share: float
+    ratio: float
     low: float | None = None
     high: float | None = None
 
@@ -48,7 +48,7 @@ def draw_by_length(points: Sequence[Point], *, title: str) -> str:
         ticks.append((x, point.name.removesuffix("s").removesuffix(" word")))
         if point.low is not None and point.high is not None:
             parts.append(_line(x, _y(point.low), x, _y(point.high), colour=_BLUE))
-        parts.append(_dot(x, _y(point.share)))
+        parts.append(_dot(x, _y(point.ratio)))
     return _frame(parts, ticks, title=title, below="words of the sentence", beside="strict F1")
 
 

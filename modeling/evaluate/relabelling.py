@@ -21,11 +21,6 @@ class Relabelled:
     """What was changed (``date to O``), and how often: of ``gold`` tags, of ``predicted`` spans."""
 
 
-def to_label_map(labels: Mapping[str, str | None], *, name: str = "labels") -> LabelMap:
-    """``{"pers": "PER", "date": None}``: None leaves a label out; one that is not in it is kept."""
-    return LabelMap(name, {old: new or "" for old, new in labels.items()})
-
-
 def relabel(tagged: Sequence[Tagged], labels: LabelMap) -> Relabelled:
     """Map gold and predicted labels; what becomes of no label is left out on both sides.
 
@@ -60,7 +55,7 @@ def _relabel(one: Tagged, labels: LabelMap, changes: Mapping[str, Counter[str]])
 def _map_tags(tags: Sequence[str], labels: LabelMap, changes: Counter[str]) -> tuple[str, ...]:
     """Map tags one by one, as those of datasets are.
 
-    An I- after a tag of another label, which IOB2 forbids, goes on with it if both become one.
+    An I- after a tag of another label, which IOB2 forbids, continues it if both become one.
     """
     mapped: list[str] = []
     for tag in tags:

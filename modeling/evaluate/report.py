@@ -1,27 +1,60 @@
-"""The files of an evaluation: its numbers, two pages to read, all errors, all predictions."""
+"""The files of an evaluation: its numbers, two pages to read, all errors, all predictions.
+
+With several runs, a number on a page is the mean over them, ± the sample deviation, and an interval
+goes from the lowest to the highest end of theirs; counts of errors are those of all runs together.
+"""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import logging
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-from corpora.datasets.shards import write_json, write_text
-from corpora.document import Sentence
-from corpora.errors import CorpusError
-from corpora.system.parsing import parse_json
-from modeling.data.predictions import PredictedSpan, Tagged
-from modeling.evaluate.contents import describe
-from modeling.evaluate.errors import list_errors
-from modeling.evaluate.evaluation import Evaluation, as_json
-from modeling.evaluate.intervals import Spread
-from modeling.pages import to_html, to_markdown
+import numpy as np
 
-VERSION: Final = 1
-"""Of ``evaluation.json``."""
+from corpora.datasets.shards import write_json, write_text
+from corpora.errors import CorpusError
+from modeling.data.predictions import Tagged
+from modeling.evaluate.calibration import Bin, Calibration
+from modeling.evaluate.errors import KINDS, Finding, list_errors
+from modeling.evaluate.evaluation import Evaluation, Slice, as_json
+from modeling.evaluate.plots import Point, draw_by_length, draw_reliability
+from modeling.evaluate.scores import Interval, Rated, Spread
+from modeling.pages import (
+    Block,
+    Heading,
+    Items,
+    Listing,
+    Picture,
+    Table,
+    Text,
+    to_html,
+    to_markdown,
+)
+from modeling.taggers.counts import predicted_tags
+
+log = logging.getLogger(__name__)
+VERSION: Final = 2
+"""Of ``evaluation.json``; version 1 had ``floor`` for ``baseline``."""
+N_EXAMPLES = 5
+"""Of each kind of error; the list of errors has all."""
+N_CONTEXT = 8
+"""Words on each side that an example is shown with."""
+DEFINITIONS = (
+    "Strict: a span is right if both its ends and its label are; tags against IOB2 make no span.",
+    "Lenient: tags are read as the conlleval script and seqeval by default do.",
+    "Token F1: of words that have a label, B- and I- taken off, micro, O left out.",
+    "Macro F1: mean over the labels that are gold or predicted. F1 is 0 where it is 0/0.",
+    "Normal approximation: f ± 1.96 √(f (1 − f) / n), n gold mentions.",
+)
+_NOTHING = Rated(correct=0, predicted=0, gold=0)
+Runs = Mapping[str, Evaluation]
 
 
 def write_report(
-    evaluations: Mapping[str, Evaluation],
+    runs: Runs,
     folder: Path,
     *,
     title: str,
@@ -31,43 +64,26 @@ def write_report(
     """Write what runs (named by their seeds, say) scored; ``evaluation.json`` is written last.
 
     Beside it ``report.md``, ``report.html``, ``errors.tsv`` and ``predictions.jsonl``. ``settings``
-    are what tables are made by (``tables.py``). Raises ``CorpusError`` without evaluations, or
-    where they were not made alike.
+    are what tables are made by (``modeling.report``). Raises ``CorpusError`` without evaluations,
+    or where they were not made alike.
     """
-    blocks = describe(evaluations, title=title, notes=notes, settings=settings)
-    numbers = to_json(evaluations, title=title, settings=settings)
+    blocks = describe(runs, title=title, notes=notes, settings=settings)
+    scores = [one.scores for one in runs.values()]
+    across = {name: Spread.of([own[name] for own in scores]) for name in scores[0]}
     folder.mkdir(parents=True, exist_ok=True)
     write_text(folder / "report.md", [to_markdown(blocks)])
     write_text(folder / "report.html", [to_html(blocks)])
-    found = {run: (one.tagged, one.findings) for run, one in evaluations.items()}
+    found = {run: (one.tagged, one.findings) for run, one in runs.items()}
     write_text(folder / "errors.tsv", list_errors(found))
-    write_predictions({run: one.tagged for run, one in evaluations.items()}, folder)
-    write_json(folder / "evaluation.json", numbers)
+    lines = (_prediction(run, tagged) for run, one in runs.items() for tagged in one.tagged)
+    write_text(folder / "predictions.jsonl", lines)
+    numbers = {"version": VERSION, "title": title, "settings": settings, "scores": as_json(across)}
+    made = {run: one.to_json() for run, one in runs.items()}
+    write_json(folder / "evaluation.json", numbers | {"runs": made})
 
 
-def to_json(
-    evaluations: Mapping[str, Evaluation], *, title: str, settings: Mapping[str, Any]
-) -> dict[str, Any]:
-    """All numbers of all runs, and the scores that tables are made of, over the runs."""
-    names = next(iter(evaluations.values())).scores
-    across = {name: Spread.of([one.scores[name] for one in evaluations.values()]) for name in names}
-    return {
-        "version": VERSION,
-        "title": title,
-        "settings": settings,
-        "scores": as_json(across),
-        "runs": {run: one.to_json() for run, one in evaluations.items()},
-    }
-
-
-def write_predictions(runs: Mapping[str, Sequence[Tagged]], folder: Path) -> Path:
-    """Write ``predictions.jsonl``: a line for each run and sentence."""
-    path = folder / "predictions.jsonl"
-    write_text(path, (_line(run, one) for run, tagged in runs.items() for one in tagged))
-    return path
-
-
-def _line(run: str, one: Tagged) -> str:
+def _prediction(run: str, one: Tagged) -> str:
+    """A line of ``predictions.jsonl``."""
     row: dict[str, Any] = {
         "run": run,
         "id": one.sentence.id,
@@ -82,47 +98,354 @@ def _line(run: str, one: Tagged) -> str:
     return json.dumps(row, ensure_ascii=False) + "\n"
 
 
-def read_predictions(path: Path) -> dict[str, list[Tagged]]:
-    """Read ``predictions.jsonl`` again, by run: to compare runs.
+def describe(
+    runs: Runs,
+    *,
+    title: str,
+    notes: Sequence[str] = (),
+    settings: Mapping[str, Any] | None = None,
+) -> list[Block]:
+    """Make a page about runs, by name; ``CorpusError`` where they were not measured alike."""
+    evaluations = list(runs.values())
+    _check(evaluations)
+    parts: list[Block] = [Heading(title, 1), *(Text(note) for note in notes)]
+    parts += [Heading("Scores"), _main_table(runs), Items([*_facts(evaluations), *DEFINITIONS])]
+    parts += _describe_baseline(runs)
+    parts += [Heading("By label"), _label_table(evaluations)]
+    parts += _describe_slices(evaluations)
+    parts += [Heading("Errors"), *_describe_errors(evaluations), *_describe_examples(runs)]
+    parts += [Heading("Words: gold down, predicted across"), *_describe_confusion(evaluations)]
+    parts += [Heading("Calibration"), *_describe_calibration(evaluations)]
+    parts += [Heading("The same by seqeval"), *_describe_seqeval(runs)]
+    if settings is not None:
+        text = json.dumps(settings, indent=1, ensure_ascii=False, default=str)
+        parts += [Heading("Settings"), Listing(text)]
+    return parts
 
-    Inner tags and places in the text are not in it. Raises ``CorpusError`` for another file.
-    """
-    runs: dict[str, list[Tagged]] = {}
-    for run, one in _read_lines(path):
-        runs.setdefault(run, []).append(one)
-    return runs
 
-
-def _read_lines(path: Path) -> Iterator[tuple[str, Tagged]]:
-    try:
-        with path.open(encoding="utf-8") as lines:
-            for number, line in enumerate(lines, 1):
-                try:
-                    row = parse_json(line)
-                    yield row["run"], _tagged(row)
-                except (ValueError, KeyError, TypeError) as error:
-                    raise CorpusError(
-                        f"{path}:{number}: no prediction ({error!r}). Evaluate again."
-                    ) from error
-    except OSError as error:
+def _check(evaluations: Sequence[Evaluation]) -> None:
+    alike = {
+        (one.without, one.unit, len(one.mentions), len(one.lengths), one.baseline is None)
+        for one in evaluations
+    }
+    if len(alike) != 1:
         raise CorpusError(
-            f"{path}: cannot be read ({error.strerror}). Name the predictions of an evaluation."
-        ) from error
+            "runs that were measured in different ways (labels left out, units of the bootstrap, "
+            "with or without training sentences), or none, do not go into one report. "
+            "Evaluate them alike."
+        )
 
 
-def _tagged(row: Mapping[str, Any]) -> Tagged:
-    return Tagged(
-        sentence=Sentence(
-            id=row["id"],
-            document_id=row["document_id"],
-            split=row["split"],
-            tokens=tuple(row["tokens"]),
-            tags=tuple(row["gold"]),
-        ),
-        spans=tuple(
-            PredictedSpan(start=start, end=end, label=label, probability=probability)
-            for start, end, label, probability in row["spans"]
-        ),
-        tags=tuple(row.get("tags", ())),
-        words=tuple((label, probability) for label, probability in row.get("words", ())),
+def _facts(evaluations: Sequence[Evaluation]) -> Iterator[str]:
+    first, n_runs = evaluations[0], len(evaluations)
+    sizes = {
+        "sentences": [one.n_sentences for one in evaluations],
+        "words": [one.n_words for one in evaluations],
+        "documents": [one.n_documents for one in evaluations],
+        "gold mentions": [one.strict.micro.gold for one in evaluations],
+    }
+    yield "; ".join(f"{_number(values)} {name}" for name, values in sizes.items()) + "."
+    if not first.replicates:
+        yield "No intervals by the bootstrap: no replicates were asked for."
+        return
+    n_units = _number([one.n_units for one in evaluations])
+    yield (
+        f"Intervals hold 95 % of {first.replicates:,} bootstrap replicates, each of {n_units} "
+        f"{first.unit} drawn with replacement; replicates in which nothing is gold or predicted "
+        "do not count."
     )
+    if n_runs > 1:
+        yield (
+            f"Numbers of the {n_runs} runs together are means, ± the sample deviation; an interval "
+            "goes from the lowest to the highest end of theirs."
+        )
+
+
+def _main_table(runs: Runs) -> Table:
+    evaluations = list(runs.values())
+    without = evaluations[0].without
+    head = ["run", "strict F1", "95 %", "precision", "recall", "lenient F1", "token F1", "macro F1"]
+    head += [f"strict F1 without {', '.join(without)}", "95 %"] if without else []
+    rows = [head, *([name or "run", *_main_cells([run])] for name, run in runs.items())]
+    if len(runs) > 1:
+        rows.append(["mean", *_main_cells(evaluations)])
+    if baselines := [one.baseline.score for one in evaluations if one.baseline]:
+        scores = baselines[:1] if len(set(baselines)) == 1 else baselines
+        rows.append(["names of train, looked up", *_score_cells(scores)])
+    if len(runs) == 1:
+        normal = evaluations[0].strict.micro.normal
+        rows.append(["by normal approximation", "", _between(*normal) if normal else ""])
+    return Table([row + [""] * (len(head) - len(row)) for row in rows])
+
+
+def _main_cells(evaluations: Sequence[Evaluation]) -> list[str]:
+    cells = _score_cells([one.strict.micro for one in evaluations])
+    cells.append(_percent(one.lenient.micro.f1 for one in evaluations))
+    cells.append(_percent(one.words.micro.f1 for one in evaluations))
+    cells.append(_percent(one.strict.macro_f1 for one in evaluations))
+    if rest := [one.strict.without for one in evaluations if one.strict.without]:
+        cells += _score_cells(rest)[:2]
+    return cells
+
+
+def _describe_baseline(runs: Runs) -> Iterator[Block]:
+    baselines = {name: run.baseline for name, run in runs.items() if run.baseline}
+    if not baselines:
+        yield Text("Not measured: what training has seen, for no training sentences were given.")
+        return
+    first = next(iter(baselines.values()))
+    where = "dev" if first.chosen_on == "dev" else "folds of train, there being no mentions in dev"
+    yield Text(
+        f"A tagger that is not above the {first.forms:,} names of train, looked up from left to "
+        "right, the longest first, has learned nothing about new names. A name is used if it is a "
+        f"mention in {first.threshold:.0%} or more of its occurrences in train (chosen on {where})."
+    )
+    rows = [["run", "above the names of train", "95 %", "p"]]
+    for name, baseline in baselines.items():
+        above = baseline.above
+        p = "" if above.p is None else f"{above.p:.3f}"
+        rows.append([name or "run", f"{100 * above.value:+.2f}", _interval([above.interval]), p])
+    yield Table(rows)
+
+
+def _label_table(evaluations: Sequence[Evaluation]) -> Table:
+    sizes, f1s = ["gold", "predicted"], ["lenient F1", "token F1"]
+    rows = [["label", *sizes, "strict F1", "95 %", "precision", "recall", *f1s]]
+    for label in dict.fromkeys(label for one in evaluations for label in one.labels):
+        strict, *others = (
+            [scores.by_label.get(label, _NOTHING) for scores in kind]
+            for kind in zip(
+                *((one.strict, one.lenient, one.words) for one in evaluations), strict=True
+            )
+        )
+        last = [_percent(score.f1 for score in kind) for kind in others]
+        rows.append([label, *_sizes(strict), *_score_cells(strict), *last])
+    return Table(rows)
+
+
+def _describe_slices(evaluations: Sequence[Evaluation]) -> Iterator[Block]:
+    if evaluations[0].mentions:
+        yield Heading("What training has seen")
+        yield Text(
+            "Gold mentions and predicted spans by their own form and label. The first three parts "
+            "add up to the whole, the last two are sums of these."
+        )
+        yield _slice_table([one.mentions for one in evaluations])
+        yield Text(
+            "Sentences whose words are those of a training sentence, whatever its tags, can have "
+            "been learned by heart."
+        )
+        yield _slice_table([one.sentences for one in evaluations])
+    yield Heading("By length of the sentence")
+    lengths = [one.lengths for one in evaluations]
+    yield _slice_table(lengths)
+    yield Picture(draw_by_length(list(_points(lengths)), title="Strict F1 by length"))
+
+
+def _points(runs: Sequence[Sequence[Slice]]) -> Iterator[Point]:
+    for parts in zip(*runs, strict=True):
+        low, high = _ends([part.score.interval for part in parts]) or (None, None)
+        mean = sum(part.score.f1 for part in parts) / len(parts)
+        yield Point(name=_name(parts), ratio=mean, low=low, high=high)
+
+
+def _slice_table(runs: Sequence[Sequence[Slice]]) -> Table:
+    of_sentences = runs[0][0].sentences is not None
+    head = ["part", *(["sentences"] if of_sentences else []), "gold", "predicted"]
+    rows = [[*head, "strict F1", "95 %", "precision", "recall"]]
+    for parts in zip(*runs, strict=True):
+        n = [_number([part.sentences or 0 for part in parts])] if of_sentences else []
+        scores = [part.score for part in parts]
+        rows.append([_name(parts), *n, *_sizes(scores), *_score_cells(scores)])
+    return Table(rows)
+
+
+def _name(parts: Sequence[Slice]) -> str:
+    return " / ".join(dict.fromkeys(part.name for part in parts))
+
+
+def _sizes(scores: Sequence[Rated]) -> list[str]:
+    return [_number([s.gold for s in scores]), _number([s.predicted for s in scores])]
+
+
+def _score_cells(scores: Sequence[Rated]) -> list[str]:
+    """F1, its interval, precision, recall; of a score without gold and predictions: nothing."""
+    if not any(score.gold or score.predicted for score in scores):
+        return ["", "", "", ""]
+    return [
+        _percent(score.f1 for score in scores),
+        _interval([score.interval for score in scores]),
+        _percent(score.precision for score in scores),
+        _percent(score.recall for score in scores),
+    ]
+
+
+def _ends(intervals: Iterable[Interval | None]) -> tuple[float, float] | None:
+    given = [interval for interval in intervals if interval]
+    return (min(i.low for i in given), max(i.high for i in given)) if given else None
+
+
+def _interval(intervals: Iterable[Interval | None]) -> str:
+    ends = _ends(intervals)
+    return _between(*ends) if ends else ""
+
+
+def _between(low: float, high: float) -> str:
+    return f"{100 * low:.2f} to {100 * high:.2f}"
+
+
+def _percent(values: Iterable[float]) -> str:
+    """Write in percent; of several runs the mean ± the deviation."""
+    return str(Spread.of(list(values)))
+
+
+def _number(values: Sequence[int]) -> str:
+    """Write a count; of several runs the mean."""
+    mean = sum(values) / len(values)
+    return f"{mean:,.0f}" if mean.is_integer() else f"{mean:,.1f}"
+
+
+def _describe_errors(evaluations: Sequence[Evaluation]) -> Iterator[Block]:
+    """How many spans are right and wrong in which way, by label."""
+    labels = dict.fromkeys(label for one in evaluations for label in (*one.labels, *one.kinds))
+    kinds = [[one.kinds.get(label, {}) for one in evaluations] for label in labels]
+    cells = [[sum(own.get(kind, 0) for own in of_runs) for kind in KINDS] for of_runs in kinds]
+    counts = np.array(cells, np.int64).reshape(-1, len(KINDS))
+    rows = [["label", *KINDS, "gold", "predicted"]]
+    every = [*counts, counts.sum(axis=0)]
+    for label, own in zip([*labels, "all"], every, strict=True):
+        *paired, missing, spurious = own.tolist()
+        numbers = (*own.tolist(), sum(paired) + missing, sum(paired) + spurious)
+        rows.append([label, *(f"{n:,}" for n in numbers)])
+    yield Text(
+        "Each gold span belongs to the predicted span that it shares most words with, one to one. "
+        "type: same ends, other label; boundary: same label, other ends; both: words in common "
+        "alone; missing, spurious: nothing on the other side. By the gold label, spurious ones by "
+        "the predicted." + _together(evaluations)
+    )
+    yield Table(rows)
+
+
+def _together(evaluations: Sequence[Evaluation]) -> str:
+    return f" Counts of {len(evaluations)} runs together." if len(evaluations) > 1 else ""
+
+
+def _describe_examples(runs: Runs) -> Iterator[Block]:
+    """The first errors of each kind of the first run."""
+    name, first = next(iter(runs.items()))
+    n = Counter(found.kind for found in first.findings)
+    rows = [["error", "gold", "predicted", "words", "probability"]]
+    for kind in KINDS[1:]:
+        of_kind = (found for found in first.findings if found.kind == kind)
+        some = islice(of_kind, N_EXAMPLES)
+        rows += [_example(found, first.tagged[found.index].sentence.tokens) for found in some]
+    shown = ", ".join(f"{min(n[kind], N_EXAMPLES)} of {n[kind]:,} {kind}" for kind in KINDS[1:])
+    of_run = f" of run {name}" if len(runs) > 1 else ""
+    yield Text(
+        f"The first errors{of_run}: {shown}. The list of errors (errors.tsv) has all. "
+        "In the words, [ ] holds the gold span, { } the predicted one."
+    )
+    if len(rows) > 1:
+        yield Table(rows, n_texts=4)
+
+
+def _example(found: Finding, words: Sequence[str]) -> list[str]:
+    sides = (found.gold, found.predicted)
+    shown = [f"{' '.join(words[s.start : s.end])} ({s.label})" if s else "" for s in sides]
+    probability = f"{found.predicted.probability:.3f}" if found.predicted else ""
+    return [found.kind, *shown, show(words, found), probability]
+
+
+def show(words: Sequence[str], found: Finding) -> str:
+    """Show the words around, with the spans marked."""
+    marked = list(words)
+    spans = [span for span in (found.gold, found.predicted) if span]
+    for span, (opening, closing) in ((found.predicted, "{}"), (found.gold, "[]")):
+        if span:
+            marked[span.start] = opening + marked[span.start]
+            marked[span.end - 1] += closing
+    start = max(0, min(span.start for span in spans) - N_CONTEXT)
+    end = max(span.end for span in spans) + N_CONTEXT
+    before, after = "… " if start else "", " …" if end < len(words) else ""
+    return before + " ".join(marked[start:end]) + after
+
+
+def _describe_confusion(evaluations: Sequence[Evaluation]) -> Iterator[Block]:
+    """Words by gold and predicted label; a row is darker where more of its words are."""
+    labels = list(dict.fromkeys(label for one in evaluations for label in one.confusion.labels))
+    counts = np.zeros((len(labels), len(labels)), np.int64)
+    for one in evaluations:
+        places = [labels.index(label) for label in one.confusion.labels]
+        counts[np.ix_(places, places)] += one.confusion.counts
+    shades = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    rows = [[label, *(f"{n:,}" for n in row)] for label, row in zip(labels, counts, strict=True)]
+    yield Text("B- and I- are taken off." + _together(evaluations))
+    yield Table([["", *labels], *rows], shades=shades.tolist())
+
+
+def _describe_calibration(evaluations: Sequence[Evaluation]) -> Iterator[Block]:
+    """How far probabilities are from what is right."""
+    labels = sorted({label for one in evaluations for label in one.calibration_by_label})
+    kinds = {"spans": [one.calibration for one in evaluations]}
+    for label in labels:
+        of_runs = [one.calibration_by_label.get(label) for one in evaluations]
+        kinds[f"spans of {label}"] = [found for found in of_runs if found]
+    if words := [one.calibration_of_words for one in evaluations if one.calibration_of_words]:
+        kinds["words"] = words
+    rows = [["", "n", "ECE", "Brier"]]
+    for name, found in kinds.items():
+        brier = np.mean([one.brier for one in found])
+        ece = _percent(one.ece for one in found)
+        rows.append([name, f"{sum(one.n for one in found):,}", ece, f"{brier:.4f}"])
+    yield Text(
+        "Expected calibration error: how far, in the mean, the share of spans that are right is "
+        "from their probability, in points; Brier: the mean square of probability minus right."
+        + _together(evaluations)
+    )
+    yield Table(rows)
+    bins = _pool(kinds["spans"])
+    rows = [["probability", "spans", "mean probability", "right"]]
+    for one in bins:
+        ratios = ["" if ratio is None else f"{ratio:.3f}" for ratio in (one.probability, one.right)]
+        rows.append([f"{one.low:.1f} to {one.high:.1f}", f"{one.n:,}", *ratios])
+    yield Table(rows)
+    yield Picture(draw_reliability(bins, title="Spans by probability"))
+
+
+def _pool(runs: Sequence[Calibration]) -> list[Bin]:
+    """Take the bins of all runs together."""
+    pooled = []
+    for bins in zip(*(run.bins for run in runs), strict=True):
+        n = sum(one.n for one in bins)
+        probability = sum(one.n * (one.probability or 0) for one in bins)
+        right = sum(one.n * (one.right or 0) for one in bins)
+        means = {"probability": probability / n, "right": right / n} if n else {}
+        pooled.append(Bin(low=bins[0].low, high=bins[0].high, n=n, **means))
+    return pooled
+
+
+def _describe_seqeval(runs: Runs) -> Iterator[Block]:
+    """What seqeval says of the same tags: the reference that strict and lenient F1 must equal."""
+    import seqeval.metrics as reference  # noqa: PLC0415 - slow
+    from seqeval.scheme import IOB2  # noqa: PLC0415
+
+    for name, run in runs.items():
+        gold = [list(one.sentence.tags) for one in run.tagged]
+        found = [list(predicted_tags(one)) for one in run.tagged]
+        if not any(tag != "O" for tags in (*gold, *found) for tag in tags):
+            yield Text(f"{name or 'run'}: seqeval makes no report without names.")
+            continue
+        strict = {"mode": "strict", "scheme": IOB2, "zero_division": 0}
+        theirs = [
+            reference.f1_score(gold, found, **mode) for mode in (strict, {"zero_division": 0})
+        ]
+        ours = [run.strict.micro.f1, run.lenient.micro.f1]
+        is_same = np.allclose(ours, theirs, rtol=0, atol=1e-9)
+        if not is_same:
+            log.warning("%s: seqeval finds F1 %s where we find %s", name, theirs, ours)
+        same = "the same as above" if is_same else "NOT the same as above: please report it"
+        yield Text(
+            f"{name or 'run'}: F1 {100 * theirs[0]:.2f} in strict mode with the scheme IOB2, "
+            f"{100 * theirs[1]:.2f} by default: {same}. Its report in strict mode:"
+        )
+        yield Listing(reference.classification_report(gold, found, digits=4, **strict))

@@ -193,10 +193,10 @@ def _report(report: Mapping[str, Any]) -> Iterator[Block]:
         numbers = [score["precision"], score["recall"], score["f1"], *_interval(score)]
         rows.append([name, *map(_number, numbers), f"{score['gold']:,}", f"{score['predicted']:,}"])
     yield Table(rows)
-    if own.get("floor"):
+    if baseline := own.get("baseline", own.get("floor")):
         yield Text(
             "Looking up the names of the training data, without a model, scores "
-            f"{own['floor']['score']['f1']:.4f}."
+            f"{baseline['score']['f1']:.4f}."
         )
     spread = report["scores"].get("strict_f1", {})
     if spread.get("deviation") is not None:

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from corpora.errors import CorpusError, UsageError
 from corpora.system.parsing import parse_json
-from modeling.evaluate.intervals import Spread
 from modeling.evaluate.report import VERSION
+from modeling.evaluate.scores import Spread
 from modeling.pages import Block, Text, to_markdown
 from modeling.pages import Table as PageTable
 
@@ -221,7 +221,7 @@ def _value(run: Mapping[str, Any], value: str, *, where: str) -> float:
     if isinstance(found, bool) or not isinstance(found, int | float):
         raise UsageError(
             f"{value}: is no score of {where}. There are {', '.join(run['scores'])}, and numbers "
-            "by their path: strict.by_label.LABEL.f1, floor.score.f1."
+            "by their path: strict.by_label.LABEL.f1, baseline.score.f1."
         )
     return float(found)
 

@@ -189,9 +189,9 @@ def test_what_training_has_seen_is_that_of_the_sentences_it_had(ner, bases, fine
     data = NerData.open(ner)
     for size in (4, 0):
         train = chosen_for_training(data.split("train"), size, where=ner)
-        floor = numbers(tmp_path / "out" / f"size={size}")["runs"]["seed-1"]["floor"]
+        baseline = numbers(tmp_path / "out" / f"size={size}")["runs"]["seed-1"]["baseline"]
         names = {s.tokens[m.start : m.end] for s in train for m in from_iob2(s.tags)}
-        assert floor["forms"] == len(names)
+        assert baseline["forms"] == len(names)
 
 
 def test_of_another_dataset_it_is_not_said_what_training_has_seen(
@@ -203,9 +203,9 @@ def test_of_another_dataset_it_is_not_said_what_training_has_seen(
     assert evaluate(tagger_run, other, "--output", tmp_path / "told", "--train", ner) == 0
 
     unknown, known = (numbers(tmp_path / name)["runs"]["seed-1"] for name in ("out", "told"))
-    assert unknown["floor"] is None
+    assert unknown["baseline"] is None
     assert unknown["mentions"] == []
-    assert known["floor"] is not None
+    assert known["baseline"] is not None
     assert "was trained on another dataset" in (tmp_path / "out" / "report.md").read_text()
     assert "was trained on another dataset" not in (tmp_path / "told" / "report.md").read_text()
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corpora.errors import CorpusError
-from modeling.evaluate.calibration import calibrate, calibrate_spans, calibrate_words, ece
+from modeling.evaluate.calibration import calibrate, calibrate_spans, calibrate_words
 from tests.modeling.evaluate.samples import tagged_sentences, written
 
 PAIRS = st.lists(st.tuples(st.floats(0, 1), st.booleans()), max_size=30)
@@ -29,7 +29,7 @@ def slowly(pairs, n_bins):
 def test_expected_calibration_error_is_its_definition(pairs):
     pairs = [(n / 64, right) for n, right in pairs]  # exact, as are the borders of 8 bins
 
-    found = ece([p for p, _ in pairs], [right for _, right in pairs], n_bins=8)
+    found = calibrate([p for p, _ in pairs], [right for _, right in pairs], n_bins=8).ece
 
     assert found == pytest.approx(slowly(pairs, 8))
 
@@ -55,11 +55,11 @@ def test_brier_is_the_mean_square(pairs):
 def test_probabilities_that_come_true_have_no_error():
     probabilities = [0.25] * 4 + [0.75] * 4 + [1.0]
 
-    assert ece(probabilities, [True] + [False] * 3 + [True] * 3 + [False] + [True]) == 0
+    assert calibrate(probabilities, [True] + [False] * 3 + [True] * 3 + [False] + [True]).ece == 0
 
 
 def test_one_probability_too_high_is_an_error_by_the_difference():
-    assert ece([0.9] * 10, [True] * 6 + [False] * 4) == pytest.approx(0.3)
+    assert calibrate([0.9] * 10, [True] * 6 + [False] * 4).ece == pytest.approx(0.3)
 
 
 def test_one_rounded_up_in_float32_is_one():
@@ -69,7 +69,7 @@ def test_one_rounded_up_in_float32_is_one():
 @pytest.mark.parametrize("wrong", [1.5, -0.1, math.nan])
 def test_what_is_no_probability_is_refused(wrong):
     with pytest.raises(CorpusError, match=f"has the probability {wrong}"):
-        ece([0.5, wrong], [True, True])
+        calibrate([0.5, wrong], [True, True])
 
 
 def test_a_span_is_right_with_both_ends_and_the_label():

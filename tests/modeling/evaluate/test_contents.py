@@ -4,10 +4,9 @@ import random
 
 import pytest
 
-from modeling.evaluate.contents import describe
-from modeling.evaluate.contents_of_errors import show
 from modeling.evaluate.errors import KINDS, find_errors
 from modeling.evaluate.evaluation import evaluate
+from modeling.evaluate.report import describe, show
 from modeling.pages import Heading, Table
 from tests.modeling.evaluate.samples import LABELS, make_tagged, random_run
 

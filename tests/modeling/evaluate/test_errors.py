@@ -26,7 +26,7 @@ def test_every_gold_and_every_predicted_span_is_one_finding(tagged):
     findings = find_errors(tagged)
 
     for number, one in enumerate(tagged):
-        of_one = [found for found in findings if found.number == number]
+        of_one = [found for found in findings if found.index == number]
         gold = [found.gold for found in of_one if found.gold]
         predicted = [found.predicted for found in of_one if found.predicted]
         keys = sorted((span.start, span.end, span.label) for span in gold)

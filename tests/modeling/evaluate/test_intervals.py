@@ -5,17 +5,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from modeling.evaluate import intervals
-from modeling.evaluate.intervals import (
+from modeling.evaluate import scores
+from modeling.evaluate.scores import (
     MIN_DOCUMENTS,
+    Drawn,
     Spread,
     Units,
+    draw,
     normal_interval,
     paired_difference,
     percentiles,
+    rate,
+    rate_labels,
     resample,
+    subtract,
 )
-from modeling.evaluate.scores import Drawn, draw, rate, rate_labels, subtract
 from modeling.taggers.counts import count_strict, f1_of
 from tests.modeling.evaluate.samples import LABELS, random_run, tagged_sentences, written
 
@@ -38,7 +42,7 @@ def test_memory_at_once_changes_nothing(monkeypatch):
     columns, units = columns_of(2), Units.choose(["d"] * 40)
     whole = resample(columns, units, replicates=11)
 
-    monkeypatch.setattr(intervals, "_CELLS", 3 * 40)
+    monkeypatch.setattr(scores, "_CELLS", 3 * 40)
 
     assert np.array_equal(resample(columns, units, replicates=11), whole)
 

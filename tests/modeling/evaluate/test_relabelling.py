@@ -1,13 +1,18 @@
 from hypothesis import given
 
-from modeling.evaluate.relabelling import relabel, relabel_sentence, to_label_map
+from corpora.ner.labels import LabelMap
+from modeling.evaluate.relabelling import relabel, relabel_sentence
 from modeling.taggers.counts import count_strict, score
 from tests.modeling.evaluate.samples import LABELS, tagged_sentences, written
 
 
+def labels_of(names):
+    return LabelMap("labels", {old: new or "" for old, new in names.items()})
+
+
 @given(tagged_sentences())
 def test_leaving_a_label_out_is_scoring_without_it(tagged):
-    found = relabel(tagged, to_label_map({"PER": None}))
+    found = relabel(tagged, labels_of({"PER": None}))
 
     without = count_strict(tagged, LABELS).micro(without=("PER",))
     assert count_strict(found.tagged, LABELS).micro().tolist() == without.tolist()
@@ -17,7 +22,7 @@ def test_leaving_a_label_out_is_scoring_without_it(tagged):
 def test_other_names_for_labels_change_no_score(tagged):
     names = {"PER": "pers", "LOC": "place"}
 
-    found = relabel(tagged, to_label_map(names)).tagged
+    found = relabel(tagged, labels_of(names)).tagged
 
     labels = [names.get(label, label) for label in LABELS]
     assert count_strict(found, labels).rows.tolist() == count_strict(tagged, LABELS).rows.tolist()
@@ -26,7 +31,7 @@ def test_other_names_for_labels_change_no_score(tagged):
 def test_labels_that_become_one_are_right_for_each_other():
     tagged = [written("B-PER I-PER B-RR O", "B-AN I-AN B-date O")]
 
-    found = relabel(tagged, to_label_map({"PER": "PER", "RR": "PER", "AN": "PER", "date": None}))
+    found = relabel(tagged, labels_of({"PER": "PER", "RR": "PER", "AN": "PER", "date": None}))
 
     assert score(count_strict(found.tagged).micro()[0]).correct == 1
     assert found.tagged[0].tags == ("B-PER", "I-PER", "O", "O")
@@ -37,6 +42,6 @@ def test_labels_that_become_one_are_right_for_each_other():
 def test_training_sentences_get_the_same_labels():
     sentence = written("B-pers O B-date", "O O O").sentence
 
-    found = relabel_sentence(sentence, to_label_map({"pers": "PER", "date": None}))
+    found = relabel_sentence(sentence, labels_of({"pers": "PER", "date": None}))
 
     assert found.tags == ("B-PER", "O", "O")

@@ -4,13 +4,13 @@ import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import pytest
 
 from corpora.errors import CorpusError
-from modeling.evaluate.contents import describe
 from modeling.evaluate.evaluation import evaluate
-from modeling.evaluate.report import read_predictions, write_report
+from modeling.evaluate.report import describe, write_report
 from modeling.pages import to_markdown
 from tests.modeling.evaluate.samples import LABELS, random_run, written
 
@@ -21,6 +21,10 @@ def measured(seed=1, *, train=True, n_documents=12, **settings):
     sentences = [one.sentence for one in random_run(rng, 40)]
     settings = {"replicates": 50, "labels": LABELS} | settings
     return evaluate(run, train=sentences if train else None, dev=None, **settings)
+
+
+def page_of(one, **settings):
+    return to_markdown(describe({"": one}, title="x", **settings))
 
 
 @pytest.fixture(scope="module")
@@ -50,25 +54,31 @@ def test_the_json_has_every_run_and_what_they_score_together(folder, evaluations
         assert (micro["f1"], micro["gold"]) == (one.strict_f1, one.strict.micro.gold)
         assert micro["interval"]["low"] == one.strict.micro.interval.low
         assert len(read["runs"][name]["mentions"]) == len(one.mentions) == 5
-        assert read["runs"][name]["floor"]["score"]["f1"] == one.floor.score.f1
+        assert read["runs"][name]["baseline"]["score"]["f1"] == one.baseline.score.f1
     both = [one.strict_f1 for one in evaluations.values()]
     assert read["scores"]["strict_f1"]["mean"] == pytest.approx(sum(both) / 2)
     assert read["scores"]["strict_f1"]["values"] == both
 
 
-def test_predictions_are_read_as_they_were_written(folder, evaluations):
-    read = read_predictions(folder / "predictions.jsonl")
+def test_predictions_are_written_by_run_and_sentence(folder, evaluations):
+    lines = map(json.loads, (folder / "predictions.jsonl").read_text().splitlines())
 
-    assert read == {name: one.tagged for name, one in evaluations.items()}
+    found = [(row["run"], row["id"], row["spans"]) for row in lines]
+    assert found == [
+        (name, t.sentence.id, [[s.start, s.end, s.label, s.probability] for s in t.spans])
+        for name, one in evaluations.items()
+        for t in one.tagged
+    ]
 
 
-def test_labels_of_words_are_read_as_they_were_written(tmp_path):
+def test_labels_of_words_are_written(tmp_path):
     tagged = [written("O B-PER", "O B-PER", words=(("O", 0.25), ("PER", 1.0)))]
     one = evaluate(tagged, labels=["PER"], train=None, dev=None, replicates=5)
 
     write_report({"1": one}, tmp_path, title="words", settings={})
 
-    assert read_predictions(tmp_path / "predictions.jsonl") == {"1": tagged}
+    [line] = (tmp_path / "predictions.jsonl").read_text().splitlines()
+    assert json.loads(line)["words"] == [["O", 0.25], ["PER", 1.0]]
 
 
 def test_the_list_of_errors_has_all_of_them(folder, evaluations):
@@ -105,13 +115,13 @@ def test_what_words_hold_is_no_markup():
     tagged = [written("B-PER O", "O O", tokens=["*a*|_b_", "<i>`c`"])]
     one = evaluate(tagged, labels=["PER"], train=None, dev=None, replicates=5)
 
-    page = one.to_markdown(title="x")
+    page = page_of(one)
 
     assert r"\[\*a\*\|\_b\_\] \<i\>\`c\`" in page
 
 
 def test_without_training_sentences_the_page_says_what_is_missing():
-    page = measured(train=False).to_markdown(title="x", notes=["a note"])
+    page = page_of(measured(train=False), notes=["a note"])
 
     assert "Not measured: what training has seen" in page
     assert "a note" in page
@@ -119,8 +129,8 @@ def test_without_training_sentences_the_page_says_what_is_missing():
 
 
 def test_the_page_says_what_is_drawn():
-    assert "each of 12 documents drawn" in measured().to_markdown(title="x")
-    assert "each of 60 sentences drawn" in measured(n_documents=3).to_markdown(title="x")
+    assert "each of 12 documents drawn" in page_of(measured())
+    assert "each of 60 sentences drawn" in page_of(measured(n_documents=3))
 
 
 def test_intervals_hang_on_the_seed_of_the_bootstrap_alone():
@@ -140,7 +150,7 @@ def test_sentences_without_any_mention_are_evaluated():
 
     assert one.strict_f1 == 0
     assert one.strict.micro.interval is None
-    assert one.to_markdown(title="x")
+    assert page_of(one)
 
 
 def test_nothing_cannot_be_evaluated():
@@ -173,13 +183,23 @@ def test_a_label_of_one_run_alone_stands_on_the_page():
     assert "| tool | 0 | 0.5 |" in page
 
 
-def test_a_damaged_list_of_predictions_names_the_line(folder, tmp_path):
-    lines = (folder / "predictions.jsonl").read_text().splitlines(keepends=True)
-    damaged = tmp_path / "predictions.jsonl"
-    damaged.write_text(lines[0] + lines[1][:20])
+def test_the_page_has_the_report_of_seqeval_which_finds_the_same():
+    page = page_of(measured())
 
-    with pytest.raises(CorpusError, match=r"predictions.jsonl:2: no prediction"):
-        read_predictions(damaged)
+    assert "The same by seqeval" in page
+    assert "the same as above" in page
+    assert "NOT the same" not in page
+    assert re.search(r"micro avg +0\.\d{4}", page)
+
+
+def test_a_score_that_seqeval_does_not_find_is_said(caplog):
+    one = measured()
+    other = replace(one, strict=measured(seed=2).strict)
+
+    page = page_of(other)
+
+    assert "NOT the same as above" in page
+    assert "seqeval finds F1" in caplog.text
 
 
 def test_scores_need_no_torch():

@@ -7,7 +7,7 @@ from hypothesis import given
 
 from corpora.ner.conll import read_conll
 from corpora.ner.health import examine
-from modeling.evaluate.slices import Known, by_length, by_mention, by_sentence
+from modeling.evaluate.evaluation import Known, by_length, by_mention, by_sentence
 from modeling.taggers.counts import CORRECT, GOLD, count_strict
 from tests.modeling.evaluate.samples import LABELS, make_tagged, random_run, tagged_sentences
 

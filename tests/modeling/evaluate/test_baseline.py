@@ -7,7 +7,7 @@ from corpora.document import Sentence
 from corpora.matching.sequences import learn_names, score_names
 from corpora.ner.health import examine
 from corpora.tagging import from_iob2
-from modeling.evaluate.baseline import find_floor
+from modeling.evaluate.baseline import find_baseline
 from modeling.taggers.counts import count_strict, score, strict_f1
 from tests.modeling.evaluate.samples import random_run
 
@@ -30,27 +30,27 @@ def counted(sentences):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_the_floor_is_that_of_the_card_of_the_data_set(seed):
+def test_the_baseline_is_that_of_the_card_of_the_data_set(seed):
     train, dev, test = splits(seed)
 
-    floor = find_floor(test, train=train, dev=dev)
+    baseline = find_baseline(test, train=train, dev=dev)
 
     sources = {"train": train, "dev": dev, "test": test}
     card = examine({name: lambda rows=rows: iter(rows) for name, rows in sources.items()}).gazetteer
-    assert score(count_strict(floor.tagged).micro().sum(axis=0)) == card.scores["test"]
-    assert (floor.forms, floor.level / 20) == (card.forms, card.threshold)
-    assert floor.chosen_on == "dev"
+    assert score(count_strict(baseline.tagged).micro().sum(axis=0)) == card.scores["test"]
+    assert (baseline.forms, baseline.level / 20) == (card.forms, card.threshold)
+    assert baseline.chosen_on == "dev"
 
 
 @pytest.mark.parametrize("n_documents", [None, 12])
 def test_without_dev_the_level_is_chosen_on_train(n_documents):
     train, _, test = splits(7, n_documents=n_documents)
 
-    floor = find_floor(test, train=train)
+    baseline = find_baseline(test, train=train)
 
     by_level = score_names(learn_names(counted(train), train), test)
-    assert floor.chosen_on == "train"
-    assert strict_f1(floor.tagged) == by_level[floor.level].f1
+    assert baseline.chosen_on == "train"
+    assert strict_f1(baseline.tagged) == by_level[baseline.level].f1
 
 
 def sentence(id, words, tags):
@@ -64,16 +64,16 @@ def test_a_level_is_not_chosen_on_names_that_only_their_own_document_knows():
     train = [sentence(str(n), words.format(n), tags) for n in range(40)]
     by_heart = score_names(learn_names(counted(train), train), train)
 
-    floor = find_floor(train, train=train)
+    baseline = find_baseline(train, train=train)
 
     assert max(by_heart, key=lambda score: score.f1) in by_heart[6:]
-    assert floor.level == 0
+    assert baseline.level == 0
 
 
 def test_a_span_has_the_probability_of_its_name():
     train = [sentence("1", "Jena Jena Ulm", "B-LOC O B-LOC"), sentence("2", "Ulm", "B-LOC")]
 
-    floor = find_floor([sentence("3", "Ulm Jena", "O O")], train=train, dev=train[:1])
+    baseline = find_baseline([sentence("3", "Ulm Jena", "O O")], train=train, dev=train[:1])
 
-    found = {span.start: span.probability for span in floor.tagged[0].spans}
+    found = {span.start: span.probability for span in baseline.tagged[0].spans}
     assert found == {0: 1.0, 1: 0.5}
