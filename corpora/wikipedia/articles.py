@@ -1,16 +1,14 @@
-"""From a page of a dump to a row of ``documents``, a redirect, or a reason why it is neither."""
+"""From a page of a dump to an article, a redirect, or a reason why it is neither."""
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 from urllib.parse import quote
 
-from corpora.datasets.columns import DocumentColumns
-from corpora.segmentation.sentences import Segmenter, segmenter, segmenter_with
+from corpora.segmentation.sentences import Segmenter, segmenter
 from corpora.wikipedia import wikiextractor, wikitext
-from corpora.wikipedia.ledger import Ledger
+from corpora.wikipedia.ledger import count_page
 from corpora.wikipedia.pages import Page
 from corpora.wikipedia.templates import TemplateTable
 from corpora.wikipedia.titles import Wiki
@@ -44,80 +42,75 @@ class Redirect:
     """Empty for another wiki's page, to which no link of this one can lead."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A page that becomes no document, and why."""
+
+    reason: str
+    meaning: str | None = None
+    """Its title if it only lists meanings."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Article:
+    """A page whose text is read: what its row of ``documents`` and the rows beside it are made of.
+
+    ``PageRows`` takes it.
+    """
+
+    scalars: Mapping[str, str | None]
+    """Columns that hold a string, but for ``source``."""
+    text: PageText
+    sentences: Sequence[tuple[int, int]]
+    hash: str
+    """Of the XML of the page."""
+    counters: Mapping[str, int]
+    """What the ledger counts of it."""
+    meaning: str | None = None
+    """Its title if it only lists meanings."""
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """The column of that name."""
+        metadata = {}
+        if self.text.is_disambiguation:
+            metadata["disambiguation"] = "yes"
+        if self.text.holes:
+            metadata["holes"] = " ".join(map(str, self.text.holes))
+            metadata["hole_names"] = "\n".join(self.text.hole_names)
+        return metadata
+
+
+@dataclass(frozen=True, slots=True)
 class ArticleReader:
-    """Reads the pages of one wiki; collects documents, redirects and the ledger of a unit."""
+    """Reads the pages of one wiki."""
 
     wiki: Wiki
     templates: TemplateTable
     license: str | None
     namespaces: frozenset[int] = frozenset({0})
-    disambiguation: bool = True
-    """Whether disambiguation pages are kept."""
+    keeps_disambiguation: bool = True
     engine: str = "onoma"
-    documents: DocumentColumns = field(default_factory=DocumentColumns)
-    redirects: list[Redirect] = field(default_factory=list)
-    meanings: list[str] = field(default_factory=list)
-    """Titles of pages that only list meanings, left out or not."""
-    ledger: Ledger = field(default_factory=Ledger)
-    abbreviations: Mapping[str, Any] | None = None
-    """In place of the language's own table, where there is one."""
-    _segmenter: Segmenter = field(init=False)
+    segmenter: Segmenter = field(default_factory=lambda: segmenter(None))
 
-    def __post_init__(self) -> None:
-        """Open the language's segmenter."""
-        lang, table = self.wiki.lang, self.abbreviations
-        self._segmenter = segmenter(lang) if table is None else segmenter_with(lang, table)
-
-    def read(self, page: Page, *, source: str) -> str:
-        """Collect a page; returns why it is left out, empty for a document."""
-        if self._namespace(page) not in self.namespaces:
-            return "other_namespace"
-        if page.model not in MODELS:
-            return "no_wikitext"
-        if redirect := find_redirect(page, self.wiki):
-            self.redirects.append(redirect)
-            return "redirect"
-        if not page.text.strip():
-            return "no_text"
-        return self._read_article(page, source=source)
-
-    def texts(self, pages: Iterable[object]) -> Iterator[str]:
-        """The texts of the articles among what was read of a dump; nothing is collected."""
-        for page in pages:
-            if not isinstance(page, Page) or page.model not in MODELS:
-                continue
-            if self._namespace(page) in self.namespaces and not find_redirect(page, self.wiki):
-                today = page.timestamp[:10]
-                yield wikitext.extract(
-                    page.text, self.wiki, self.templates, title=page.title, today=today
-                ).text
-
-    def _namespace(self, page: Page) -> int:
-        return self.wiki.namespace(page.title) if page.namespace is None else page.namespace
-
-    def meaning_of(self, page: Page) -> str | None:
-        """The title of the page that was read last, if it only lists meanings."""
-        title = self.wiki.title(page.title)
-        return title if self.meanings[-1:] == [title] else None
-
-    def _read_article(self, page: Page, *, source: str) -> str:
+    def read(self, page: Page) -> Article | Redirect | LeftOut:
+        """Read a page; raises ``ExtractorError`` where the engine cannot."""
+        if (left_out := self._left_out(page)) is not None:
+            return left_out
         text = ENGINES[self.engine](
             page.text, self.wiki, self.templates, title=page.title, today=page.timestamp[:10]
         )
-        if text.is_disambiguation:
-            self.meanings.append(self.wiki.title(page.title))
-            if not self.disambiguation:
-                return "disambiguation"
+        meaning = self.wiki.title(page.title) if text.is_disambiguation else None
+        if meaning and not self.keeps_disambiguation:
+            return LeftOut("disambiguation", meaning)
         if not text.blocks:
-            return "no_text"
-        self.ledger.add(page.text, text)
+            return LeftOut("no_text", meaning)
         sentences = list(self._sentences(text))
-        self.ledger.add_sentences(text, sentences)
+        counters = count_page(page.text, text, sentences)
+        text.links.sort(key=lambda link: (link.start, -link.end))
         scalars = {
             "id": f"{self.wiki.name}:{page.id or page.title}",
             "group": self.wiki.name,
-            "source": source,
             "lang": self.wiki.lang or None,
             "title": page.title,
             "url": self._url(page.title),
@@ -126,15 +119,36 @@ class ArticleReader:
             "license": self.license,
             "text": text.text,
         }
-        text.links.sort(key=lambda link: (link.start, -link.end))
-        self.documents.add(
-            scalars,
-            blocks=text.blocks,
+        return Article(
+            scalars=scalars,
+            text=text,
             sentences=sentences,
-            links=text.links,
-            metadata=_metadata(text),
+            hash=page.hash,
+            counters=counters,
+            meaning=meaning,
         )
-        return ""
+
+    def texts(self, pages: Iterable[object]) -> Iterator[str]:
+        """Give the texts of the articles among what was read of a dump."""
+        for page in pages:
+            if isinstance(page, Page) and self._left_out(page) is None:
+                today = page.timestamp[:10]
+                yield wikitext.extract(
+                    page.text, self.wiki, self.templates, title=page.title, today=today
+                ).text
+
+    def _left_out(self, page: Page) -> Redirect | LeftOut | None:
+        """Say what a page is that is no article, as far as that shows before its text is read."""
+        namespace = page.namespace
+        if namespace is None:
+            namespace = self.wiki.namespace(page.title)
+        if namespace not in self.namespaces:
+            return LeftOut("other_namespace")
+        if page.model not in MODELS:
+            return LeftOut("no_wikitext")
+        if redirect := find_redirect(page, self.wiki):
+            return redirect
+        return None if page.text.strip() else LeftOut("no_text")
 
     def _url(self, title: str) -> str | None:
         if not self.wiki.base:
@@ -150,7 +164,7 @@ class ArticleReader:
                     (start, end)
                 ]
         blocks = [(start, end) for start, end, _ in text.blocks]
-        return self._segmenter.split(text.text, blocks, unbroken=unbroken)
+        return self.segmenter.split(text.text, blocks, unbroken=unbroken)
 
 
 def find_redirect(page: Page, wiki: Wiki) -> Redirect | None:
@@ -174,16 +188,6 @@ def find_redirect(page: Page, wiki: Wiki) -> Redirect | None:
         target.section,
         "" if is_elsewhere else None,
     )
-
-
-def _metadata(text: PageText) -> Mapping[str, str]:
-    metadata = {}
-    if text.is_disambiguation:
-        metadata["disambiguation"] = "yes"
-    if text.holes:
-        metadata["holes"] = " ".join(map(str, text.holes))
-        metadata["hole_names"] = "\n".join(text.hole_names)
-    return metadata
 
 
 def license_of(base: str, *, file: str = "", generator: str = "") -> str | None:

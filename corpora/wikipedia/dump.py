@@ -7,7 +7,7 @@ be read as ``Rejected``.
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -17,9 +17,8 @@ from corpora.errors import UsageError
 from corpora.runs.plan import InputFile
 from corpora.wikipedia.bzip2 import Bzip2File
 from corpora.wikipedia.chunks import Chunk, Damage, DumpError, PlainFile, Source
-from corpora.wikipedia.pages import Page, hash_of
+from corpora.wikipedia.pages import Page, excerpt, hash_of, reject_damage, to_record
 from corpora.wikipedia.pieces import cut_pieces, open_pieces
-from corpora.wikipedia.records import excerpt, reject_damage, to_record
 from corpora.wikipedia.segments import cut
 from corpora.wikipedia.siteinfo import SiteInfo, check_encoding, read_site
 
@@ -188,12 +187,10 @@ def read_pages(
         if isinstance(segment, Damage):
             yield reject_damage(segment, source=source)
             continue
-        hash = hash_of(segment.data) if find and segment.is_page else ""
-        found = find(hash) if find and hash else None
-        if found is not None:
-            yield found
-        elif (record := to_record(segment, source=source)) is not None:
-            yield replace(record, hash=hash) if isinstance(record, Page) and hash else record
+        found = find(hash_of(segment.data)) if find and segment.is_page else None
+        record = found or to_record(segment, source=source)
+        if record is not None:
+            yield record
 
 
 def read_pages_of(

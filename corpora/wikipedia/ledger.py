@@ -7,7 +7,6 @@ Counters are called ``links.REASON``, ``numbers.…``, ``words.…``, ``template
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -39,74 +38,69 @@ _SPACED, _HANGUL = "\u0e00", "\uac00"
 """Scripts between are mostly written without spaces: there a word is two characters at most."""
 
 
-@dataclass(slots=True)
-class Ledger:
-    """Counts of the pages of a unit."""
+def count_page(
+    source: str, text: PageText, sentences: Sequence[tuple[int, int]] = ()
+) -> Counter[str]:
+    """Count a page: ``source`` is its wikitext."""
+    counters: Counter[str] = Counter()
+    counters["links.in_wikitext"] = source.count("[[")
+    counters["links.mentions"] = len(text.links)
+    for reason, n in text.dropped.items():
+        counters[f"links.{reason}"] += n
+    counters["tables.dropped"] = text.n_tables
+    counters["tables.stray_lines"] = text.n_table_lines
+    for name, n in text.templates.items():
+        counters[f"dropped/{name}"] = n
+        counters["templates.dropped"] += n
+    for name, n in text.hole_templates.items():
+        counters[f"hole/{name}"] = n
+        counters["templates.out_of_a_line"] += n
+    outside = _MARKUP.sub(" ", text.simplified)
+    n_numbers, digits = _digits(outside)
+    counters["numbers.in_wikitext"] = n_numbers
+    if (n_numbers, digits) != _digits(text.text):
+        lost = Counter(_NUMBER.findall(outside)) - Counter(_NUMBER.findall(text.text))
+        counters["numbers.lost"] = lost.total()
+    _count_words(text, counters)
+    _count_sentences(text, sentences, counters)
+    return counters
 
-    counters: Counter[str] = field(default_factory=Counter)
 
-    def taken(self) -> Counter[str]:
-        """Hand over what was counted, and begin anew."""
-        counters, self.counters = self.counters, Counter()
-        return counters
+def _count_words(text: PageText, counters: Counter[str]) -> None:
+    """Count words and numbers of the text, and of what it is without."""
+    n_spaces = text.text.count(" ") + len(text.blocks)  # which is faster than to split it
+    counters["words.text"] = _at_least(n_spaces, text.text)
+    for name, inside in text.in_templates:
+        if n := count_values(inside):
+            counters[f"words/{name}"] += n
+            counters["words.in_templates"] += n
+    for place, parts in (
+        ("in_templates", [inside for _, inside in text.in_templates]),
+        ("in_notes", text.in_notes),
+        ("in_tables", text.in_tables),
+    ):
+        joined = "\n|".join(parts)
+        counters[f"numbers.{place}"] = _digits(joined)[0]
+        if place != "in_templates":
+            counters[f"words.{place}"] = count_values(joined)
 
-    def add(self, source: str, text: PageText) -> None:
-        """Count a page."""
-        counters = self.counters
-        counters["links.in_wikitext"] += source.count("[[")
-        counters["links.mentions"] += len(text.links)
-        for reason, n in text.dropped.items():
-            counters[f"links.{reason}"] += n
-        counters["tables.dropped"] += text.n_tables
-        counters["tables.stray_lines"] += text.n_table_lines
-        for name, n in text.templates.items():
-            counters[f"dropped/{name}"] += n
-            counters["templates.dropped"] += n
-        for name, n in text.hole_templates.items():
-            counters[f"hole/{name}"] += n
-            counters["templates.out_of_a_line"] += n
-        self._count_lost(text)
-        outside = _MARKUP.sub(" ", text.simplified)
-        n_numbers, digits = _digits(outside)
-        counters["numbers.in_wikitext"] += n_numbers
-        if (n_numbers, digits) != _digits(text.text):
-            lost = Counter(_NUMBER.findall(outside))
-            lost.subtract(_NUMBER.findall(text.text))
-            counters["numbers.lost"] += sum(n for n in lost.values() if n > 0)
 
-    def _count_lost(self, text: PageText) -> None:
-        """Count words and numbers of the text, and of what it is without."""
-        counters = self.counters
-        n_spaces = text.text.count(" ") + len(text.blocks)  # which is faster than to split it
-        counters["words.text"] += _at_least(n_spaces, text.text)
-        for name, inside in text.in_templates:
-            if n := count_values(inside):
-                counters[f"words/{name}"] += n
-                counters["words.in_templates"] += n
-        for place, parts in (
-            ("in_templates", [inside for _, inside in text.in_templates]),
-            ("in_notes", text.in_notes),
-            ("in_tables", text.in_tables),
-        ):
-            joined = "\n|".join(parts)
-            counters[f"numbers.{place}"] += _digits(joined)[0]
-            if place != "in_templates":
-                counters[f"words.{place}"] += count_values(joined)
-
-    def add_sentences(self, text: PageText, sentences: Sequence[tuple[int, int]]) -> None:
-        """Count sentences outside headings, and those that are very short or very long."""
-        heads = {start for start, _, kind in text.blocks if kind == "head"}
-        written, n_words, n_long = text.text, 0, 0
-        for start, end in sentences:
-            length = end - start
-            if length > LONG_SENTENCE:
-                n_long += 1
-            elif length <= _LONG_WORD and start not in heads:
-                spaced = written[start] < _SPACED or written[start] >= _HANGUL
-                n_words += length <= 2 if not spaced else written.find(" ", start, end) < 0
-        self.counters["sentences.all"] += len(sentences) - len(heads)
-        self.counters["sentences.one_word"] += n_words
-        self.counters["sentences.long"] += n_long
+def _count_sentences(
+    text: PageText, sentences: Sequence[tuple[int, int]], counters: Counter[str]
+) -> None:
+    """Count sentences outside headings, and those that are very short or very long."""
+    heads = {start for start, _, kind in text.blocks if kind == "head"}
+    written, n_words, n_long = text.text, 0, 0
+    for start, end in sentences:
+        length = end - start
+        if length > LONG_SENTENCE:
+            n_long += 1
+        elif length <= _LONG_WORD and start not in heads:
+            spaced = written[start] < _SPACED or written[start] >= _HANGUL
+            n_words += length <= 2 if not spaced else written.find(" ", start, end) < 0
+    counters["sentences.all"] = len(sentences) - len(heads)
+    counters["sentences.one_word"] = n_words
+    counters["sentences.long"] = n_long
 
 
 def count_words(text: str) -> int:

@@ -1,4 +1,4 @@
-"""A page of a dump: from the bytes of its ``<page>`` element.
+"""A page of a dump, or why what stands there is none: from the bytes of a segment.
 
 Export versions 0.3 to 0.11 are read: ``<ns>``, ``<redirect>``, ``<model>`` may be missing. Of
 several revisions the last in the file counts, which in a dump is the latest.
@@ -6,13 +6,31 @@ several revisions the last in the file counts, which in a dump is the latest.
 
 import hashlib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from xml.parsers import expat
+
+from corpora.document import Rejected
+from corpora.runs.record_errors import read_record
+from corpora.wikipedia.chunks import Damage
+from corpora.wikipedia.segments import Edge, Segment
 
 MAX_DEPTH = 100
 HASH_DIGITS = 32
 _NUMBER = re.compile(r"-?\d{1,9}")
 _CONTROL = re.compile(r"[\x00-\x20\x7f-\x9f\u2028\u2029]+")
+_BETWEEN_PAGES = re.compile(rb"</mediawiki\s*>|<mediawiki[\s>]|<\?xml\s|<!--|<siteinfo[\s>]")
+_CUT_TAG = re.compile(rb"<p(?:a(?:ge?)?)?\Z")
+_TITLE = re.compile(rb"<title>([^<]{1,400})</title>")
+_REMEDIES = {
+    "malformed_xml": "Repair it, or download the dump again.",
+    "no_title": "Repair it, or download the dump again.",
+    "no_text": "If all pages are so, take the dump named pages-articles.",
+    "too_large": "Take a dump of current revisions (pages-articles), or raise the bound.",
+    "truncated": "The dump is cut off here; download it again.",
+    "damaged_block": "What is in it is lost; download the dump again.",
+}
+
 _OF_PAGE = frozenset({"title", "ns", "id"})
 _OF_REVISION = frozenset({"id", "timestamp", "model", "text"})
 
@@ -35,8 +53,8 @@ class Page:
     """Empty also where the text was deleted or suppressed."""
     position: str
     """Where its ``<page>`` stands: ``byte 1234``."""
-    hash: str = ""
-    """Of its XML, as ``hash_of`` gives it; empty where nobody asked for it."""
+    hash: str = field(default="", compare=False)
+    """Of its XML, as ``hash_of`` gives it."""
 
 
 class PageError(Exception):
@@ -67,7 +85,7 @@ def read_page(xml: bytes, *, position: str) -> Page:
         ) from error
     finally:
         reader.forget()
-    return reader.page(position)
+    return reader.page(position, hash_of(xml))
 
 
 def _on_one_line(title: str) -> str:
@@ -102,7 +120,7 @@ class _PageReader:
         self.expat.EndElementHandler = None
         self.expat.CharacterDataHandler = None
 
-    def page(self, position: str) -> Page:
+    def page(self, position: str, hash: str) -> Page:
         """Put together what was read; raises ``PageError``."""
         title = _on_one_line(self.of_page.get("title", ""))
         if not title:
@@ -123,6 +141,7 @@ class _PageReader:
             model=self.of_revision.get("model", "").strip(),
             text=text,
             position=position,
+            hash=hash,
         )
 
     def _is_stub(self) -> bool:
@@ -167,3 +186,84 @@ class _PageReader:
             f"is not what a page must be ({what})",
             byte=self.expat.CurrentByteIndex,
         )
+
+
+def to_record(segment: Segment, *, source: str) -> Page | Rejected | None:
+    """Read a segment; None for what is between pages in every dump."""
+    if segment.first is not Edge.OPENING:
+        return _between(segment, source)
+    if segment.is_too_large:
+        return reject(segment, "too_large", f"has {segment.size:,} bytes or more", source=source)
+    if segment.last is not Edge.CLOSING:
+        return _unfinished(segment, source)
+    return read_record(
+        partial(_page, segment, source=source),
+        source=source,
+        position=segment.position,
+        excerpt=excerpt(segment.data),
+    )
+
+
+def _page(segment: Segment, *, source: str) -> Page | Rejected:
+    try:
+        return read_page(segment.data, position=segment.position)
+    except PageError as error:
+        return reject(segment, error.reason, str(error), source=source, byte=error.byte)
+
+
+def _unfinished(segment: Segment, source: str) -> Rejected:
+    if segment.last is Edge.FILE:
+        return reject(segment, "truncated", "ends with the file, in the middle", source=source)
+    if segment.last is Edge.DAMAGE:
+        what = "goes on into data that cannot be read"
+        return reject(segment, "damaged_block", what, source=source)
+    return reject(segment, "malformed_xml", "is not closed before the next begins", source=source)
+
+
+def _between(segment: Segment, source: str) -> Rejected | None:
+    content = segment.data.removeprefix(b"</page>").strip()
+    if segment.last is Edge.CLOSING:
+        what = "is followed by a page that has lost its <page>"
+        return reject(segment, "malformed_xml", what, source=source)
+    if segment.last is Edge.FILE and _CUT_TAG.search(content):
+        return reject(segment, "truncated", "is followed by a page cut off at once", source=source)
+    if segment.first is Edge.FILE or segment.last is Edge.DAMAGE:
+        return None
+    if not content or _BETWEEN_PAGES.match(content):
+        return None
+    if segment.last is Edge.FILE and b"</mediawiki>".startswith(content):
+        return None
+    what = "is followed by text that belongs to no page"
+    return reject(segment, "malformed_xml", what, source=source)
+
+
+def reject(segment: Segment, reason: str, what: str, *, source: str, byte: int = 0) -> Rejected:
+    """Reject a segment; ``byte`` is where in it the fault is."""
+    data = segment.data
+    title = _TITLE.search(data, 0, 1000)
+    page = f"page {title[1].decode('utf-8', 'replace')!r}" if title else "a page"
+    if segment.first is not Edge.OPENING:
+        page = "this place"
+    return Rejected(
+        source=source,
+        position=segment.position,
+        reason=reason,
+        message=f"{source}: {segment.position}: {page} {what}. {_REMEDIES[reason]}",
+        excerpt=excerpt(data[max(0, byte - 60) :]),
+    )
+
+
+def reject_damage(damage: Damage, *, source: str) -> Rejected:
+    """Say that something is lost here, how many pages nobody knows."""
+    reason = "truncated" if damage.is_end else "damaged_block"
+    return Rejected(
+        source=source,
+        position=damage.position,
+        reason=reason,
+        message=f"{source}: {damage.message}. {_REMEDIES[reason]}",
+    )
+
+
+def excerpt(data: bytes) -> str:
+    """The first characters of it, at most 200."""
+    return data[:800].decode("utf-8", "replace")[:200]

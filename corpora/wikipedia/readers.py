@@ -1,4 +1,4 @@
-"""What reads and what finishes the pages of a wiki, as the settings of a run say."""
+"""Readers and resolvers of a wiki, made from the settings of a run."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -6,37 +6,37 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from corpora.segmentation.sentences import has_table
+from corpora.segmentation.sentences import has_table, segmenter, segmenter_with
 from corpora.wikipedia.articles import ArticleReader
 from corpora.wikipedia.disambiguation import signs_of
 from corpora.wikipedia.image_options import options_of
-from corpora.wikipedia.ledger import Ledger
 from corpora.wikipedia.redirects import RedirectTable
 from corpora.wikipedia.resolution import Augmentation, Resolver
 from corpora.wikipedia.templates import TemplateTable, has_templates, load_templates
 from corpora.wikipedia.titles import Wiki, codes_of, wiki_of
 from corpora.wikipedia.unmatched import Unmatched
 
+REDIRECTS, UNMATCHED = "redirects", "unmatched"
+"""Tables of a run."""
+
 
 def reader_of(settings: Mapping[str, Any], tables: Sequence[Path]) -> ArticleReader:
-    """What reads pages; ``tables`` are those of templates that the user adds."""
+    """Make the reader of a wiki's pages; ``tables`` are those of templates that the user adds."""
     wiki = _wiki(json.dumps(settings["site"], sort_keys=True))
+    own = settings["abbreviations"]
     return ArticleReader(
         wiki,
         _templates(wiki.codes, tuple(tables)),
         license=settings["license"],
         namespaces=frozenset(settings["namespaces"]),
-        disambiguation=settings["disambiguation"] == "keep",
+        keeps_disambiguation=settings["disambiguation"] == "keep",
         engine=settings["extractor"].partition(" ")[0],
-        ledger=Ledger(),
-        abbreviations=settings["abbreviations"],
+        segmenter=segmenter(wiki.lang) if own is None else segmenter_with(wiki.lang, own),
     )
 
 
-def resolver_of(
-    settings: Mapping[str, Any], table: RedirectTable, unmatched: Unmatched
-) -> Resolver:
-    """What finishes documents once all redirects are known."""
+def resolver_of(settings: Mapping[str, Any], tables: Path) -> Resolver:
+    """Make what finishes documents, once all titles are in the ``tables`` of a run."""
     wiki = _wiki(json.dumps(settings["site"], sort_keys=True))
     augmentation = Augmentation(
         lang=settings["lang"],
@@ -46,19 +46,14 @@ def resolver_of(
     )
     return Resolver(
         settings["wiki"],
-        table,
-        unmatched,
+        RedirectTable(tables / REDIRECTS),
+        Unmatched(tables / UNMATCHED, wiki.codes),
         augmentation if settings["augment"] == "article" else None,
     )
 
 
-def unmatched_in(folder: Path, settings: Mapping[str, Any]) -> Unmatched:
-    """The titles that are never matched; ``folder`` is that of their table."""
-    return Unmatched(folder, _wiki(json.dumps(settings["site"], sort_keys=True)).codes)
-
-
 def missing_tables(name: str, lang: str) -> list[str]:
-    """What no table of ours knows of a wiki, and what that means for its text."""
+    """Say what no table of ours knows of a wiki, and what that means for its text."""
     codes = codes_of(name, lang)
     found = {
         "templates (what they carry is lost where their names are not English: --templates)": any(
@@ -79,7 +74,7 @@ def missing_tables(name: str, lang: str) -> list[str]:
 
 @cache
 def _wiki(site: str) -> Wiki:
-    """What is known of the wiki whose settings are given, as JSON."""
+    """Make the wiki of settings in JSON, once."""
     return wiki_of(**json.loads(site))
 
 

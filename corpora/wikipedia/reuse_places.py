@@ -56,16 +56,6 @@ class Place(NamedTuple):
     """Of the page's XML."""
 
 
-def earlier_of(setting: Mapping[str, str] | None, *, kept: Path) -> "Earlier | None":
-    """The earlier dataset that a unit takes rows from: its own, for a process may have threads.
-
-    ``kept`` is the folder for what the run keeps of it.
-    """
-    if setting is None:
-        return None
-    return Earlier(Path(setting["folder"]), setting["fingerprint"], kept)
-
-
 class Earlier:
     """A dataset that was made by the same code with the same options from another dump.
 

@@ -5,8 +5,7 @@ characters. Of a row that is taken over only the place is written between the st
 puts the row there.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
 from pathlib import Path
 
@@ -14,9 +13,10 @@ import numpy as np
 import pyarrow as pa
 
 from corpora.datasets.columns import DocumentColumns, list_array
-from corpora.datasets.schemas import EXAMPLE_COUNTS, SCHEMAS
+from corpora.datasets.schemas import SCHEMAS
 from corpora.errors import DamagedDatasetError
 from corpora.runs.receipts import sorted_counts
+from corpora.wikipedia.articles import Article
 from corpora.wikipedia.reuse import TAKEN
 from corpora.wikipedia.reuse_places import Earlier, Place
 from corpora.wikipedia.reuse_shards import ROWS, KeptShards
@@ -26,76 +26,60 @@ _PLACE = _PAGES.field("place").type
 _SOURCE = ROWS.names.index("source")
 
 
-@dataclass(slots=True)
 class PageRows:
     """Collects the rows of a range; ``batch`` hands them over."""
 
-    documents: DocumentColumns
-    """Where the pages that are read go."""
-    source: str
-    """The file of the dump: rows that are taken over have the name of another."""
-    earlier: Earlier | None = None
-    n_taken: int = 0
-    """Rows that were taken over so far."""
-    meanings: list[str] = field(default_factory=list)
-    """Titles of those that only list meanings."""
-    _order: list[Place | None] = field(default_factory=list)
-    """Of each row that waits: where it lies, or None for one that was read."""
-    _taken_characters: int = 0
-    _read_characters: int = 0
-    _hashes: list[str] = field(default_factory=list)
-    _lengths: list[int] = field(default_factory=list)
-    _counts: list[Mapping[str, int]] = field(default_factory=list)
-    _meanings: list[str | None] = field(default_factory=list)
-
-    @property
-    def n_characters(self) -> int:
-        """Characters of the texts that wait."""
-        return self._taken_characters + self.documents.n_characters
+    def __init__(self, source: str, earlier: Earlier | None = None) -> None:
+        """``source`` is the file of the dump: rows that are taken over have the name of another."""
+        self.source, self.earlier = source, earlier
+        self.meanings: list[str] = []
+        """Titles of pages that only list meanings, left out or not."""
+        self.n_taken = self.n_characters = 0
+        """Rows that were taken over so far; characters of the texts that wait."""
+        self._documents = DocumentColumns()
+        self._order: list[Place | Article] = []
+        """The rows that wait."""
 
     @property
     def reused(self) -> dict[str, int]:
         """How many rows were taken over."""
         return {} if self.earlier is None else {TAKEN: self.n_taken}
 
-    def find(self, hash: str) -> Place | None:
-        """Where the row of a page lies that is as it was; None where it must be read."""
-        return self.earlier.find(hash) if self.earlier else None
-
     def take(self, place: Place) -> None:
         """Take a row over."""
         self._order.append(place)
-        self._taken_characters += place.characters
+        self.n_characters += place.characters
 
-    def add(self, hash: str, counters: Mapping[str, int], *, meaning: str | None = None) -> None:
-        """Note the page whose document was just added to ``documents``: its hash and counters.
-
-        ``meaning`` is its title if it only lists meanings.
-        """
-        self._order.append(None)
-        self._hashes.append(hash)
-        self._lengths.append(self.documents.n_characters - self._read_characters)
-        self._read_characters = self.documents.n_characters
-        self._counts.append(sorted_counts(counters))
-        self._meanings.append(meaning)
+    def add(self, article: Article) -> None:
+        """Add the row of an article; raises ``UnicodeEncodeError`` for half a surrogate pair."""
+        self._documents.add(
+            {**article.scalars, "source": self.source},
+            blocks=article.text.blocks,
+            sentences=article.sentences,
+            links=article.text.links,
+            metadata=article.metadata,
+        )
+        self._order.append(article)
+        self.n_characters += len(article.text.text)
+        if article.meaning:
+            self.meanings.append(article.meaning)
 
     def batch(self) -> pa.RecordBatch:
-        """Hand over the rows that wait, in order, as ``wiki_pages``, and begin anew."""
-        read = self._read()
-        is_taken = np.array([place is not None for place in self._order], bool)
-        batch = read
-        if self.earlier is not None and is_taken.any():
-            taken = self._taken(self.earlier)
-            numbers = np.where(is_taken, len(read) + is_taken.cumsum(), (~is_taken).cumsum()) - 1
-            batch = pa.concat_batches([read, taken]).take(pa.array(numbers))
-        self.n_taken += int(is_taken.sum())
+        """Hand over the rows that wait, in order, as ``wiki_pages``."""
+        batch = self._read([row for row in self._order if isinstance(row, Article)])
+        places = [row for row in self._order if isinstance(row, Place)]
+        if self.earlier is not None and places:
+            is_taken = np.array([isinstance(row, Place) for row in self._order])
+            rows = np.where(is_taken, len(batch) + is_taken.cumsum(), (~is_taken).cumsum()) - 1
+            batch = pa.concat_batches([batch, self._taken(self.earlier, places)])
+            batch = batch.take(pa.array(rows))
+        self.n_taken += len(places)
         self._order.clear()
-        self._taken_characters = self._read_characters = 0
+        self.n_characters = 0
         return batch
 
-    def _taken(self, earlier: Earlier) -> pa.RecordBatch:
-        """The rows that are taken over: id, source, hash and place."""
-        places = [place for place in self._order if place is not None]
+    def _taken(self, earlier: Earlier, places: Sequence[Place]) -> pa.RecordBatch:
+        """Make the rows that are taken over: id, source, hash and place."""
         n = len(places)
         ids = earlier.ids(places)
         self.meanings += ids.column("meaning").drop_null().to_pylist()
@@ -112,23 +96,23 @@ class PageRows:
         arrays = [columns.get(field.name, pa.nulls(n, field.type)) for field in _PAGES]
         return pa.RecordBatch.from_arrays(arrays, schema=_PAGES)
 
-    def _read(self) -> pa.RecordBatch:
-        """The rows that were read; what only the end of the work finds out is null."""
-        n = len(self._hashes)
-        ends = list(accumulate(map(len, self._counts), initial=0))
-        keys = [name for counts in self._counts for name in counts]
-        values = [value for counts in self._counts for value in counts.values()]
+    def _read(self, articles: Sequence[Article]) -> pa.RecordBatch:
+        """Make the rows that were read; what only the end of the work finds out is null."""
+        counts = [sorted_counts(article.counters) for article in articles]
+        ends = list(accumulate(map(len, counts), initial=0))
+        pairs = [[name for of in counts for name in of], [n for of in counts for n in of.values()]]
+        known = {
+            "xml": [article.hash for article in articles],
+            "characters": [len(article.text.text) for article in articles],
+            "counters": list_array(ends, pairs, _PAGES.field("counters").type),
+            "meaning": [article.meaning for article in articles],
+        }
+        documents = self._documents.batch()
         columns = [
-            pa.array(self._hashes, pa.string()),
-            pa.array(self._lengths, pa.int32()),
-            list_array(ends, [keys, values], _PAGES.field("counters").type),
-            *(pa.nulls(n, _PAGES.field(name).type) for name in ("led_on", "unmatched")),
-            pa.array(self._meanings, pa.string()),
-            *(pa.nulls(n, _PAGES.field(name).type) for name in (*EXAMPLE_COUNTS, "place")),
+            pa.array(known.get(field.name, [None] * len(articles)), field.type)
+            for field in list(_PAGES)[len(documents.schema) :]
         ]
-        for waiting in (self._hashes, self._lengths, self._counts, self._meanings):
-            waiting.clear()
-        return pa.RecordBatch.from_arrays(self.documents.batch().columns + columns, schema=_PAGES)
+        return pa.RecordBatch.from_arrays(documents.columns + columns, schema=_PAGES)
 
 
 class TakenRows:

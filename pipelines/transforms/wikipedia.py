@@ -16,23 +16,21 @@ from corpora.document import Rejected
 from corpora.runs.plan import InputFile, Unit
 from corpora.runs.record_errors import read_record, read_rows
 from corpora.runs.work_directory import WorkDirectory
-from corpora.wikipedia.articles import ArticleReader
+from corpora.wikipedia.articles import Article, Redirect
 from corpora.wikipedia.dump import read_pages_of
 from corpora.wikipedia.pages import Page
-from corpora.wikipedia.readers import reader_of, resolver_of, unmatched_in
-from corpora.wikipedia.redirects import RedirectTable, build_table
-from corpora.wikipedia.resolution import Resolver
+from corpora.wikipedia.readers import REDIRECTS, UNMATCHED, reader_of, resolver_of
+from corpora.wikipedia.redirects import build_table
 from corpora.wikipedia.reuse import AGAIN, DAMAGED
-from corpora.wikipedia.reuse_places import Place, earlier_of
+from corpora.wikipedia.reuse_places import Earlier, Place
 from corpora.wikipedia.reuse_rows import PageRows, TakenRows
 from corpora.wikipedia.unmatched import build_unmatched
 from corpora.wikipedia.wikiextractor import ExtractorError
 from pipelines.outcomes import Counts, Filtered, Passed, Rows, Yield
-from pipelines.transforms.elements import Merge, PerUnit, ReadUnits, Work
+from pipelines.transforms.elements import Merge, PerUnit, ReadUnits
 from pipelines.transforms.units import ListUnits
 
 BATCH_CHARACTERS = 1 << 20
-REDIRECTS, UNMATCHED = "redirects", "unmatched"
 
 
 @dataclass(kw_only=True, eq=False)
@@ -49,20 +47,23 @@ class ReadDump(ReadUnits[Page | Place | Rejected | Counts]):
 
     def read(self, unit: Unit) -> Iterator[Page | Place | Rejected | Counts]:
         """Read a range."""
-        earlier = earlier_of(unit.settings.get("earlier"), kept=WorkDirectory(self.folder).carried)
+        earlier = _earlier_of(unit, self.folder)
         yield from read_pages_of(
             unit.inputs[0],
             unit.part,
             max_page_bytes=self.max_page_bytes,
             scratch=Path(unit.settings["scratch"]),
-            find=earlier.find if earlier else _find_nothing,  # hashes are for the next run
+            find=earlier.find if earlier else None,
         )
         if earlier and earlier.damaged:
             yield Counts(reused={f"{DAMAGED}{name}": 1 for name in earlier.damaged})
 
 
-def _find_nothing(_: str) -> None:
-    return None
+def _earlier_of(unit: Unit, folder: str) -> Earlier | None:
+    """Open the earlier dataset of a unit: its own, for a process may have threads."""
+    setting = unit.settings.get("earlier")
+    kept = WorkDirectory(folder).carried
+    return setting and Earlier(Path(setting["folder"]), setting["fingerprint"], kept)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -81,76 +82,64 @@ class ParsePages(PerUnit[Page | Place, Yield]):
     """Of the run."""
     takes = (Page, Place)
 
-    def begin(self, unit: Unit) -> Work[Page | Place, Yield]:
+    def start(self, unit: Unit) -> None:
         """Begin a unit."""
         for table in self.templates:
             table.read()  # raises where it changed since the plan was made
-        reader = reader_of(self.settings, [Path(table.path) for table in self.templates])
-        source = unit.inputs[0].name
-        kept = WorkDirectory(self.folder).carried
-        earlier = earlier_of(unit.settings.get("earlier"), kept=kept)
-        return _ParsePages(reader, PageRows(reader.documents, source, earlier), source)
-
-
-@dataclass(frozen=True, slots=True)
-class _ParsePages:
-    reader: ArticleReader
-    rows: PageRows
-    source: str
+        self._reader = reader_of(self.settings, [Path(table.path) for table in self.templates])
+        self._source = unit.inputs[0].name
+        self._rows = PageRows(self._source, _earlier_of(unit, self.folder))
+        self._redirects: list[Redirect] = []
 
     def process(self, page: Page | Place) -> Iterator[Yield]:
+        """Read a page, or take its row over."""
         if isinstance(page, Place):
-            self.rows.take(page)
+            self._rows.take(page)
             yield Passed()
         else:
-            yield from self._parse(page)
-        if self.rows.n_characters >= BATCH_CHARACTERS:
-            yield Rows("pages", self.rows.batch())
-
-    def _parse(self, page: Page) -> Iterator[Yield]:
-        reason = read_record(
-            partial(self._read, page),
-            source=self.source,
-            position=page.position,
-            excerpt=page.text,
-        )
-        counters = self.reader.ledger.taken()
-        if isinstance(reason, Rejected):
-            yield reason
-            return
-        if reason:
-            yield Filtered(self.source, reason)
-            if reason == "no_text":
+            read = partial(self._read, page)
+            position, text = page.position, page.text
+            outcome = read_record(read, source=self._source, position=position, excerpt=text)
+            yield outcome
+            if outcome == Filtered(self._source, "no_text"):
                 yield Counts({f"no_text/{page.title}": 1})
-            return
-        self.rows.add(page.hash, counters, meaning=self.reader.meaning_of(page))
-        yield Passed()
+        if self._rows.n_characters >= BATCH_CHARACTERS:
+            yield Rows("pages", self._rows.batch())
 
-    def _read(self, page: Page) -> str | Rejected:
-        """Read a page; why it is left out, empty if it is not."""
+    def _read(self, page: Page) -> Passed | Filtered | Rejected:
         try:
-            return self.reader.read(page, source=self.source)
+            found = self._reader.read(page)
         except ExtractorError as error:
             return Rejected(
-                source=self.source,
+                source=self._source,
                 position=page.position,
                 reason="extractor_failed",
-                message=f"{self.source}: {page.position}: page {page.title!r}: {error}",
+                message=f"{self._source}: {page.position}: page {page.title!r}: {error}",
                 excerpt=page.text[:200],
             )
+        if isinstance(found, Article):
+            self._rows.add(found)
+            return Passed()
+        if isinstance(found, Redirect):
+            self._redirects.append(found)
+            return Filtered(self._source, "redirect")
+        if found.meaning:
+            self._rows.meanings.append(found.meaning)
+        return Filtered(self._source, found.reason)
 
     def finish(self) -> Iterator[Yield]:
-        yield Rows("pages", self.rows.batch())
+        """Give the rows that are left, and what is known of titles."""
+        yield Rows("pages", self._rows.batch())
         redirects = SCHEMAS["redirects"].columns
         found = [
-            pa.array([getattr(each, name) for each in self.reader.redirects], pa.string())
+            pa.array([getattr(each, name) for each in self._redirects], pa.string())
             for name in redirects.names
         ]
         yield Rows("found_redirects", pa.RecordBatch.from_arrays(found, schema=redirects))
-        titles = pa.array(sorted([*self.reader.meanings, *self.rows.meanings]), pa.string())
+        titles = pa.array(sorted(self._rows.meanings), pa.string())
         meanings = SCHEMAS["meanings"].columns
         yield Rows("meanings", pa.RecordBatch.from_arrays([titles], schema=meanings))
-        yield Counts(reused=self.rows.reused)
+        yield Counts(reused=self._rows.reused)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -166,13 +155,13 @@ class BuildTitleTables(Merge[Counts]):
 
     def merge(self) -> Iterator[Counts]:
         """Read the redirects and meanings of all units."""
-        scratch = WorkDirectory(self.folder)
+        work = WorkDirectory(self.folder)
         columns = ("title", "target", "resolved")
         summary = build_table(
-            scratch.tables / REDIRECTS,
+            work.tables / REDIRECTS,
             (
                 batch.filter(batch.column("resolved").is_null())  # not those to other wikis
-                for path in scratch.shards("found_redirects")
+                for path in work.shards("found_redirects")
                 for batch in read_batches(path, SCHEMAS["redirects"], columns=columns)
             ),
         )
@@ -187,10 +176,10 @@ class BuildTitleTables(Merge[Counts]):
             }
         )
         build_unmatched(
-            scratch.tables / UNMATCHED,
+            work.tables / UNMATCHED,
             (
                 batch
-                for path in scratch.shards("meanings")
+                for path in work.shards("meanings")
                 for batch in read_batches(path, SCHEMAS["meanings"])
             ),
         )
@@ -207,20 +196,13 @@ class TakeOver(PerUnit[Rows, Rows]):
     """Of the run."""
     takes = Rows
 
-    def begin(self, unit: Unit) -> Work[Rows, Rows]:  # noqa: ARG002 - all keep rows in one folder
+    def start(self, unit: Unit) -> None:  # noqa: ARG002 - all keep rows in one folder
         """Begin a unit."""
-        return _TakeOver(TakenRows(WorkDirectory(self.folder).carried))
-
-
-@dataclass(frozen=True, slots=True)
-class _TakeOver:
-    taken: TakenRows
+        self._taken = TakenRows(WorkDirectory(self.folder).carried)
 
     def process(self, rows: Rows) -> Iterator[Rows]:
-        yield Rows("pages", self.taken.fill(rows.batch)) if rows.dataset == "pages" else rows
-
-    def finish(self) -> tuple[()]:
-        return ()
+        """Fill in the rows that are named only."""
+        yield Rows("pages", self._taken.fill(rows.batch)) if rows.dataset == "pages" else rows
 
 
 @dataclass(kw_only=True, eq=False)
@@ -237,26 +219,18 @@ class MatchTitles(PerUnit[Rows, Yield]):
     """Of the run, with the tables of ``BuildTitleTables``."""
     takes = Rows
 
-    def begin(self, unit: Unit) -> Work[Rows, Yield]:  # noqa: ARG002 - tables are those of all
+    def start(self, unit: Unit) -> None:  # noqa: ARG002 - tables are those of all
         """Begin a unit."""
-        tables = WorkDirectory(self.folder).tables
-        redirects = RedirectTable(tables / REDIRECTS)
-        unmatched = unmatched_in(tables / UNMATCHED, self.settings)
-        return _MatchTitles(redirects, resolver_of(self.settings, redirects, unmatched))
-
-
-@dataclass(frozen=True, slots=True)
-class _MatchTitles:
-    redirects: RedirectTable
-    resolver: Resolver
+        self._resolver = resolver_of(self.settings, WorkDirectory(self.folder).tables)
 
     def process(self, rows: Rows) -> Iterator[Yield]:
+        """Resolve a batch."""
         batch = rows.batch
         if rows.dataset != "pages":
-            resolved = self.redirects.finals(batch.column("title"))
+            resolved = self._resolver.redirects.finals(batch.column("title"))
             yield Rows("redirects", batch.set_column(4, batch.schema.field(4), resolved))
             return
-        for _, finished in read_rows(batch, lambda some: canonical(self.resolver.finish(some))):
+        for _, finished in read_rows(batch, lambda some: canonical(self._resolver.finish(some))):
             if isinstance(finished, Rejected):
                 yield Counts(rejected=[finished])
                 continue
@@ -265,8 +239,9 @@ class _MatchTitles:
             yield Counts(written=finished.num_rows)
 
     def finish(self) -> Iterator[Yield]:
-        n_again = self.resolver.n_again
-        yield Counts(self.resolver.counters, reused={AGAIN: n_again} if n_again else {})
+        """Give the counts."""
+        n_again = self._resolver.n_again
+        yield Counts(self._resolver.counters, reused={AGAIN: n_again} if n_again else {})
 
 
 @dataclass(kw_only=True, eq=False)

@@ -23,7 +23,8 @@ from corpora.text import documents as text_documents
 from corpora.text import json_lines, wikiextractor_output
 from corpora.tokenization import word_counts
 from corpora.tokenization.tokenizers import SPECIALS
-from corpora.wikipedia import articles, records, resolution
+from corpora.wikipedia import articles, resolution
+from corpora.wikipedia import pages as wiki_pages
 from pipelines import (
     augment_mentions,
     benchmark_to_ner,
@@ -226,7 +227,7 @@ def beyond_head(args):
 CASES = {
     "tei, the XML": (run_tei, tei_reader, "parse_xml", repr),
     "tei, the sentences": (run_tei, transforms, "to_sentences", repr),
-    "wiki, the XML": (run_wiki, records, "read_page", repr),
+    "wiki, the XML": (run_wiki, wiki_pages, "read_page", repr),
     "wiki, the wikitext": (run_wiki, articles, "find_redirect", repr),
     "wiki, the titles": (run_wiki, resolution, "_count_words", repr),
     "saved page": (run_pages, reading, "decode", repr),

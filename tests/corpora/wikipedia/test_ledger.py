@@ -2,7 +2,7 @@
 
 import pytest
 
-from corpora.wikipedia.ledger import Ledger, count_values, count_words
+from corpora.wikipedia.ledger import count_page, count_values, count_words
 from corpora.wikipedia.templates import load_templates
 from corpora.wikipedia.titles import wiki_of
 from corpora.wikipedia.wikitext import extract
@@ -14,9 +14,8 @@ def read(wikitext, *, lang="mr"):
 
 
 def counters_of(wikitext, *, lang="mr"):
-    ledger = Ledger()
-    ledger.add(wikitext, read(wikitext, lang=lang))
-    return {name: n for name, n in ledger.taken().items() if n}
+    counters = count_page(wikitext, read(wikitext, lang=lang))
+    return {name: n for name, n in counters.items() if n}
 
 
 @pytest.mark.parametrize("before", ["", "Text "])

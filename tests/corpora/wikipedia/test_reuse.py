@@ -12,11 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from corpora.datasets.columns import DocumentColumns
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import ShardWriter
 from corpora.errors import DamagedDatasetError
 from corpora.wikipedia import reuse_places
+from corpora.wikipedia.articles import Article
+from corpora.wikipedia.blocks import Block, Link
 from corpora.wikipedia.pages import hash_of
 from corpora.wikipedia.redirects import RedirectTable, build_table
 from corpora.wikipedia.resolution import Augmentation, Resolver
@@ -25,6 +26,7 @@ from corpora.wikipedia.reuse_places import Earlier, Place
 from corpora.wikipedia.reuse_rows import PageRows, TakenRows
 from corpora.wikipedia.reuse_shards import ROWS, KeptShards
 from corpora.wikipedia.unmatched import Unmatched, build_unmatched
+from corpora.wikipedia.wikitext import PageText
 
 FINGERPRINT = "f" * 64
 TITLES = ("Aal", "Barsch", "Döbel", "Elritze", "Forelle")
@@ -35,22 +37,25 @@ TITLES = ("Aal", "Barsch", "Döbel", "Elritze", "Forelle")
 
 def documents(pages):
     """Rows of pages as they are read: (title, links); the text names all titles twice."""
-    columns = DocumentColumns()
-    rows = PageRows(columns, "dump.xml")
+    rows = PageRows("dump.xml")
     for title, links in pages:
         text = " ".join(TITLES * 2)
         starts = [text.index(TITLES[i]) for i in range(len(links))]
-        columns.add(
-            {"id": f"w:{title}", "group": "w", "source": "", "title": title, "text": text},
-            blocks=[(0, len(text), "p")],
-            sentences=[(0, len(text))],
+        page = PageText(
+            text,
+            blocks=[Block(0, len(text), "p")],
             links=[
-                (start, start + len(TITLES[i]), link, "")
+                Link(start, start + len(TITLES[i]), link, "")
                 for i, (start, link) in enumerate(zip(starts, links, strict=True))
             ],
-            metadata={},
         )
-        rows.add(hash_of(title.encode()), {"links": len(links), "none": 0})
+        scalars = {"id": f"w:{title}", "group": "w", "title": title, "text": text}
+        counters = {"links": len(links), "none": 0}
+        hash = hash_of(title.encode())
+        sentences = [(0, len(text))]
+        rows.add(
+            Article(scalars=scalars, text=page, sentences=sentences, hash=hash, counters=counters)
+        )
     return TakenRows(Path("nowhere")).fill(rows.batch())
 
 
@@ -185,22 +190,23 @@ def test_equal_first_halves_of_hashes_are_told_apart(tmp_path):
 
 def test_rows_are_handed_over_in_the_order_of_the_dump(finished, tmp_path):
     make_earlier(tmp_path / "old", finished)
-    columns = DocumentColumns()
-    rows = PageRows(columns, "new.xml", Earlier(tmp_path / "old", FINGERPRINT, tmp_path / "kept"))
+    earlier = Earlier(tmp_path / "old", FINGERPRINT, tmp_path / "kept")
+    rows = PageRows("new.xml", earlier)
     wanted = [4, 5, 6, "new", 12, 1, 2, "newer", "newest", 9]
 
     for name in wanted:
         if isinstance(name, int):
-            rows.take(rows.find(hash_of(f"P{name}".encode())))
+            rows.take(earlier.find(hash_of(f"P{name}".encode())))
             continue
-        columns.add(
-            {"id": name, "group": "w", "source": "new.xml", "text": name},
-            blocks=[],
-            sentences=[],
-            links=[],
-            metadata={},
+        rows.add(
+            Article(
+                scalars={"id": name, "group": "w", "text": name},
+                text=PageText(name),
+                sentences=[],
+                hash=hash_of(name.encode()),
+                counters={"links": 10, "new": 0},
+            )
         )
-        rows.add(hash_of(name.encode()), {"links": 10, "new": 0})
     n_characters = rows.n_characters
     shutil.rmtree(tmp_path / "old")
     batch = TakenRows(tmp_path / "kept").fill(rows.batch())
@@ -255,10 +261,9 @@ def test_table_that_cannot_be_finished_leaves_nothing(finished, tmp_path, monkey
 
 def test_row_that_is_not_the_one_that_was_found_is_an_error(finished, tmp_path):
     make_earlier(tmp_path / "old", finished)
-    rows = PageRows(
-        DocumentColumns(), "new.xml", Earlier(tmp_path / "old", FINGERPRINT, tmp_path / "kept")
-    )
-    rows.take(rows.find(hash_of(b"P7"))._replace(row=3))
+    earlier = Earlier(tmp_path / "old", FINGERPRINT, tmp_path / "kept")
+    rows = PageRows("new.xml", earlier)
+    rows.take(earlier.find(hash_of(b"P7"))._replace(row=3))
 
     with pytest.raises(DamagedDatasetError, match=r"kept: damaged.*Delete .*same command again"):
         TakenRows(tmp_path / "kept").fill(rows.batch())

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from corpora.wikipedia.ledger import Ledger, links_add_up
+from corpora.wikipedia.ledger import count_page, links_add_up
 from corpora.wikipedia.quotes import by_rules, without_quotes
 from corpora.wikipedia.structure import CONTROL, has_control
 from corpora.wikipedia.templates import load_templates
@@ -71,9 +71,7 @@ def read(source: str, *, lang: str = "en") -> PageText:
 
 def problems(source: str, page: PageText) -> list[str]:
     """What is wrong with a page, whatever its wikitext was; nothing, one hopes."""
-    ledger = Ledger()
-    ledger.add(source, page)
-    found = [] if links_add_up(ledger.counters) else ["the ledger does not add up"]
+    found = [] if links_add_up(count_page(source, page)) else ["the ledger does not add up"]
     if min(page.dropped.values(), default=0) < 0:
         found.append("less than no link was dropped")
     return [*found, *_problems_of_text(page), *_problems_of_links(page)]
