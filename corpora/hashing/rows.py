@@ -12,9 +12,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from corpora.hashing.tokens import mix
+
 Hashes = npt.NDArray[np.uint64]
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio
-_FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)  # of splitmix64
 _NULL = np.uint64(0x6E756C6C)
 _SHORT_BYTES = 64
 """Strings that are shorter on the average mostly repeat: each distinct one is hashed once."""
@@ -89,9 +90,5 @@ def _fold(columns: list[Hashes], n_rows: int) -> Hashes:
 
 
 def _mix(values: Hashes) -> Hashes:
-    """Spread every bit over all of them: the end of splitmix64 (Steele, Lea and Flood 2014)."""
-    mixed = values + _FACTOR
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * _FIRST
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * _SECOND
-    hashes: Hashes = mixed ^ (mixed >> np.uint64(31))
-    return hashes
+    """Spread every bit over all of them, of 0 too."""
+    return mix(values + _FACTOR)

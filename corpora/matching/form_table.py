@@ -17,23 +17,20 @@ Bytes a form, of names of two words: 35 on disk (12 for each word end), mapped a
 processes; about 100 while the table is built, by one process.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from corpora.matching.surface_forms import boundaries, can_be_found, marks_replaced
+from corpora.hashing.tokens import Runs, mix
+from corpora.matching.surface_forms import boundaries, can_be_found, marks_replaced, windows
 from corpora.segmentation.language_tags import primary_language
 
 KEYS, VALUES = "keys.npy", "values.npy"
 WINDOW = 1 << 18
 """Characters that are searched at once; longer lines are not cut."""
 _FORMS_AT_ONCE = 1 << 16
-_BASE = np.uint64(0xD1342543DE82EF95)  # odd, so that it has an inverse: of O'Neill's generators
-_INVERSE = np.uint64(pow(int(_BASE), -1, 1 << 64))
-_SPREAD, _HALF = np.uint64(0x9E3779B97F4A7C15), np.uint64(32)
 _NEWLINE = ord("\n")
 
 Numbers = npt.NDArray[np.int64]
@@ -78,7 +75,7 @@ def _entries(forms: Sequence[str], *, first: int) -> tuple[_Keys, npt.NDArray[np
     ends, of = ends[inside], of[inside]
     is_whole = ends == stops[of]
     values = np.where(is_whole, (first + numbers[of] + 1) << 1, 1).astype(np.uint32)
-    return _hashes(_sums(codes), begins[of], ends), values
+    return _runs(codes).hash(begins[of], ends), values
 
 
 def _merged(values: npt.NDArray[np.uint32], begins: Numbers) -> npt.NDArray[np.uint32]:
@@ -107,7 +104,7 @@ class FormTable:
         is_korean = primary_language(lang) == "ko"
         none = np.zeros(0, np.int64)
         found = [(none, none, none)]
-        for begin, end in _windows(text):
+        for begin, end in windows(text, WINDOW):
             starts, ends, numbers = self._find(text[begin:end], is_korean=is_korean)
             found.append((starts + begin, ends + begin, numbers))
         starts, ends, numbers = (np.concatenate(column) for column in zip(*found, strict=True))
@@ -117,7 +114,7 @@ class FormTable:
         codes = _codes(text)
         may_start, may_end, _ = boundaries(codes, is_korean=is_korean)
         starts, stops = np.flatnonzero(may_start), np.flatnonzero(may_end)
-        sums = _sums(codes)
+        runs = _runs(codes)
         ends, numbers = np.zeros_like(starts), np.full_like(starts, -1)
         active, next_stop = np.arange(len(starts)), np.searchsorted(stops, starts, side="right")
         while True:
@@ -126,7 +123,7 @@ class FormTable:
             if not len(active):
                 break
             at = stops[next_stop]
-            values = self._look_up(_hashes(sums, starts[active], at))
+            values = self._look_up(runs.hash(starts[active], at))
             is_form = values > 1
             ends[active[is_form]] = at[is_form]
             numbers[active[is_form]] = (values[is_form] >> 1) - 1
@@ -157,41 +154,10 @@ def _leftmost(starts: Numbers, ends: Numbers, found: Numbers) -> Numbers:
     return np.array(kept, np.int64)
 
 
-def _windows(text: str) -> Iterator[tuple[int, int]]:
-    """Cut a text at newlines, which no form has."""
-    begin = 0
-    while begin < len(text):
-        end = text.find("\n", begin + WINDOW) + 1 or len(text)
-        yield begin, end
-        begin = end
-
-
 def _codes(text: str) -> npt.NDArray[np.uint32]:
     return np.frombuffer(marks_replaced(text).encode("utf-32-le", "surrogatepass"), np.uint32)
 
 
-def _sums(codes: npt.NDArray[np.uint32]) -> _Keys:
-    """Of the characters before each place, each times a power of the base: all modulo 2^64."""
-    spread = (codes.astype(np.uint64) + np.uint64(1)) * _SPREAD
-    spread ^= spread >> _HALF
-    spread *= _powers(_BASE, _size(len(codes)))[: len(codes)]
-    return np.append(np.uint64(0), np.cumsum(spread, dtype=np.uint64))
-
-
-def _hashes(sums: _Keys, starts: Numbers, ends: Numbers) -> _Keys:
-    """Hash what stands between places: the same wherever that is."""
-    powers = _powers(_INVERSE, _size(len(sums)))
-    hashes: _Keys = (sums[ends] - sums[starts]) * powers[starts]
-    return hashes
-
-
-def _size(n: int) -> int:
-    """The next power of two, so that there are few tables of powers."""
-    return max(WINDOW, 1 << n.bit_length())
-
-
-@lru_cache(maxsize=4)
-def _powers(base: np.uint64, n: int) -> _Keys:
-    powers = np.full(n, base, np.uint64)
-    powers[0] = 1
-    return np.cumprod(powers, dtype=np.uint64)
+def _runs(codes: npt.NDArray[np.uint32]) -> Runs:
+    """Make what stands between two places a hash, the same wherever that is."""
+    return Runs(mix(codes.astype(np.uint64) + np.uint64(1)))

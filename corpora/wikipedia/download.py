@@ -4,29 +4,36 @@
     python -m corpora.wikipedia.download dewiki --output dumps --contact you@example.org
         --date 20261101 --mirror https://ftp.acc.umu.se/mirror/wikimedia.org/dumps
 
-Each file is fetched with at most two connections, gone on with after a break or a kill, and gets
+Each file is fetched with at most two connections, resumed after a break or a kill, and gets
 its name when size and SHA-1 are those of the run. ``WIKI-DATE.lock.json``, written last, says what
 was fetched from where.
 """
 
-import argparse
-import io
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from corpora.errors import CorpusError, UsageError
-from corpora.system.arguments import ArgumentParser
+from corpora.system.arguments import execute, fail, option, parse
 from corpora.system.files import is_temporary, locked
 from corpora.warc.contact import check_contact
-from corpora.wikipedia.dump_status import DumpRun, NotCompleteError, Part, find_dates, read_status
+from corpora.wikipedia.dump_status import (
+    DumpRun,
+    NotCompleteError,
+    Part,
+    find_dates,
+    lock_path,
+    read_lock,
+    read_status,
+    write_lock,
+)
 
 if TYPE_CHECKING:
     from corpora.wikipedia.fetching import Client
@@ -45,14 +52,21 @@ _DATE = re.compile(r"\d{8}")
 class Order:
     """What is to be fetched, and by whom; raises ``UsageError`` where it makes no sense."""
 
-    wiki: str
-    output: Path
-    contact: str
-    date: str = LATEST
-    mirror: str = MIRROR
-    jobs: tuple[str, ...] = JOBS
-    exclude: tuple[str, ...] = EXCLUDE
-    connections: int = MAX_CONNECTIONS
+    wiki: str = option(positional=True, help="dawiki, dewiki, zh_yuewiki …")
+    output: Path = option(metavar="DIR", help="the folder that gets the files")
+    contact: str = option(help="where you are reached: an address of mail or of a page")
+    date: str = option(LATEST, help=f"of the run, as 20261101 (default: {LATEST})")
+    mirror: str = option(MIRROR, metavar="URL", help=f"a server (default: {MIRROR})")
+    jobs: tuple[str, ...] = option(
+        JOBS, nargs="+", metavar="JOB", help=f"(default: {' '.join(JOBS)})"
+    )
+    exclude: tuple[str, ...] = option(
+        EXCLUDE,
+        nargs="*",
+        metavar="PATTERN",
+        help=f"files of these jobs that are not wanted (default: {' '.join(EXCLUDE)})",
+    )
+    connections: int = option(MAX_CONNECTIONS, help="1 or 2 (default)")
 
     def __post_init__(self) -> None:
         """Check the values."""
@@ -84,8 +98,6 @@ def download(order: Order, client: "Client") -> tuple[Path, DumpRun]:
     asked. Raises ``CorpusError``: no run is complete, a file cannot be had, another process works
     in the folder.
     """
-    from corpora.wikipedia.dump_lock import lock_path, read_lock, write_lock
-
     order.output.mkdir(parents=True, exist_ok=True)
     with _hold(order.output):
         lock = lock_path(order.output, wiki=order.wiki, date=order.date)
@@ -141,7 +153,7 @@ def _read_run(order: Order, date: str, client: "Client") -> DumpRun:
 
 def _sha256_of_whole(run: DumpRun, folder: Path) -> dict[str, str]:
     """The SHA-256 of each part that is there with the size and the SHA-1 of the run."""
-    from corpora.wikipedia.partial_file import hashes_of
+    from corpora.wikipedia.fetching import hashes_of
 
     found = {}
     for part in run.parts:
@@ -164,15 +176,10 @@ def _fetch(
     with ThreadPoolExecutor(order.connections) as threads:
         futures = {threads.submit(client.fetch, part, order.output): part.name for part in parts}
         try:
-            done, _ = wait(futures, return_when=FIRST_EXCEPTION)
-            has_failed = any(future.exception() for future in done)
-        except BaseException:  # interrupted
-            has_failed = True
+            return {futures[done]: done.result() for done in as_completed(futures)}
+        except BaseException:  # one has failed, or somebody interrupts: the others end, too
+            client.stop.set()
             raise
-        finally:
-            if has_failed:
-                client.stop.set()  # the others end, too
-    return {futures[future]: future.result() for future in _in_trouble_first(futures)}
 
 
 def _come_before(run: DumpRun, parts: Sequence[Part], folder: Path) -> int:
@@ -184,17 +191,6 @@ def _come_before(run: DumpRun, parts: Sequence[Part], folder: Path) -> int:
         if path not in ours:
             path.unlink()
     return sum(path.stat().st_size for path in ours if path.exists())
-
-
-def _in_trouble_first(futures: Iterable[Any]) -> list[Any]:
-    """Put the thread that failed by itself before those that were stopped for it."""
-    from corpora.wikipedia.fetching import StoppedError
-
-    def is_other(future: Any) -> bool:
-        error = future.exception()
-        return error is None or isinstance(error, StoppedError)
-
-    return sorted(futures, key=is_other)
 
 
 def _check_room(folder: Path, n_bytes: int) -> None:
@@ -238,72 +234,34 @@ class _Progress:
                 self.say(f"{self.done / 1e6:,.1f} of {self.total / 1e6:,.1f} MB ({share:.0%})")
 
 
-def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-    description, _, epilog = (__doc__ or "").partition("\n\n")
-    parser = ArgumentParser(
-        prog="python -m corpora.wikipedia.download",
-        description=description,
-        epilog=epilog,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    add = parser.add_argument
-    add("wiki", help="dawiki, dewiki, zh_yuewiki …")
-    add("--output", type=Path, required=True, metavar="DIR", help="the folder that gets the files")
-    add("--contact", required=True, help="where you are reached: an address of mail or of a page")
-    add("--date", default=LATEST, help=f"of the run, as 20261101 (default: {LATEST})")
-    add("--mirror", default=MIRROR, metavar="URL", help=f"a server (default: {MIRROR})")
-    add("--jobs", nargs="+", default=JOBS, metavar="JOB", help=f"(default: {' '.join(JOBS)})")
-    add(
-        "--exclude",
-        nargs="*",
-        default=EXCLUDE,
-        metavar="PATTERN",
-        help=f"files of these jobs that are not wanted (default: {' '.join(EXCLUDE)})",
-    )
-    add("--connections", type=int, default=MAX_CONNECTIONS, metavar="N", help="1 or 2 (default)")
-    return parser.parse_args(argv)
-
-
 def _say(line: str) -> None:
     sys.stderr.write(f"{line}\n")
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Fetch a dump; returns the exit status."""
-    values: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in vars(_arguments(argv)).items()
-    }
+def _fetch_ordered(order: Order) -> Iterator[str]:
     from corpora.wikipedia.fetching import Client  # after --help was answered
 
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
-    try:
-        order = Order(**values)
-        lock, run = download(order, Client(order.contact, _say))
-    except UsageError as error:
-        return _fail(str(error), status=2)
-    except CorpusError as error:
-        return _fail(str(error), status=1)
-    except OSError as error:
-        return _fail(f"{error.filename or order.output}: {error.strerror or error}.", status=1)
-    except KeyboardInterrupt:
-        return _fail("interrupted. The same command goes on from here.", status=130)
-    n_bytes = sum(part.size for part in run.parts)
+    lock, run = download(order, Client(order.contact, _say))
+    megabytes = sum(part.size for part in run.parts) / 1e6
     name = run.parts[0].name if len(run.parts) == 1 else f"{run.wiki}-{run.date}-*"
-    sys.stdout.write(
-        f"made  {lock}: {len(run.parts)} files of {run.wiki} {run.date}, {n_bytes / 1e6:,.1f} MB\n"
+    yield f"made  {lock}: {len(run.parts)} files of {run.wiki} {run.date}, {megabytes:,.1f} MB"
+    yield (
         f"next  python -m pipelines.wikipedia_to_documents --input '{order.output / name}' "
-        f"--output build/{run.wiki}-{run.date}\n"
+        f"--output build/{run.wiki}-{run.date}"
     )
-    return 0
 
 
-def _fail(message: str, *, status: int) -> int:
-    sys.stderr.write(f"error: {message}\n")
-    return status
+def main(argv: Sequence[str] | None = None) -> int:
+    """Fetch a dump; returns the exit status."""
+    try:
+        order = parse(Order, argv, name="corpora.wikipedia.download", about=__doc__ or "")
+    except UsageError as error:
+        return fail(str(error), status=2)
+    return execute(
+        lambda: _fetch_ordered(order),
+        path=order.output,
+        interrupted="interrupted. The same command goes on from here.",
+    )
 
 
 if __name__ == "__main__":

@@ -2,16 +2,21 @@
 
 A mirror has a folder ``WIKI/DATE/`` for each run, and ``dumpstatus.json`` in it says of each job
 whether it is done, and size and hashes of its files. ``WIKI/latest/`` is never looked at: it is
-linked anew file by file while a run is still going on.
+linked anew file by file while a run is still going on. ``WIKI-DATE.lock.json`` says which files of
+a run were fetched, from where, with which hashes.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Any
 
-from corpora.errors import CorpusError, UsageError
+from corpora.datasets.shards import write_json
+from corpora.errors import CorpusError, DamagedDatasetError, UsageError
+from corpora.runs.build import sync_folder
+from corpora.system.files import is_one_plain_name
 from corpora.system.parsing import parse_json
 
 DONE = "done"
@@ -79,13 +84,18 @@ def read_status(
     for part in parts:
         if not part.name.startswith(f"{wiki}-{date}-"):
             raise CorpusError(f"{where}: {part.name!r} is not a name of this run.")
-    excluded = [p.name for p in parts if any(fnmatchcase(p.name, e) for e in exclude)]
+    excluded = _matching([part.name for part in parts], exclude)
     kept = {part.name: part for part in parts if part.name not in excluded}
     if not kept:
         raise UsageError(f"--jobs {' '.join(jobs)}: has no file but those left out by --exclude.")
     updated = {job: str(known[job].get("updated", "")) for job in jobs}
     ordered = tuple(kept[name] for name in sorted(kept))
-    return DumpRun(wiki, date, updated, ordered, tuple(sorted(set(excluded))))
+    return DumpRun(wiki, date, updated, ordered, tuple(sorted(excluded)))
+
+
+def _matching(names: Iterable[str], patterns: Sequence[str]) -> set[str]:
+    """Choose the names that match a pattern."""
+    return {name for name in names if any(fnmatchcase(name, each) for each in patterns)}
 
 
 def _jobs(data: bytes, where: str) -> dict[str, Mapping[str, Any]]:
@@ -114,3 +124,40 @@ def _parts(job: Mapping[str, Any], name: str, *, where: str, folder: str) -> Ite
                 f"{where}: {file} has a size that no file has. Choose another --mirror."
             )
         yield Part(file, name, f"{folder}/{file}", size, str(sha1))
+
+
+def lock_path(folder: Path, *, wiki: str, date: str) -> Path:
+    """Where the lock of a run lies."""
+    return folder / f"{wiki}-{date}.lock.json"
+
+
+def write_lock(path: Path, run: DumpRun, sha256: Mapping[str, str], *, mirror: str) -> None:
+    """Write down what was fetched: the same for the same run, whenever it is fetched."""
+    files = [asdict(part) | {"sha256": sha256[part.name]} for part in run.parts]
+    about = {"wiki": run.wiki, "date": run.date, "mirror": mirror, "jobs": dict(run.jobs)}
+    write_json(path, about | {"files": files, "excluded": list(run.excluded)})
+    sync_folder(path.parent)
+
+
+def read_lock(path: Path, *, jobs: Sequence[str], exclude: Sequence[str]) -> DumpRun | None:
+    """Read a lock; None where there is none, or one of other jobs or other files of them.
+
+    Raises ``DamagedDatasetError`` where it is not what ``write_lock`` writes.
+    """
+    try:
+        about = parse_json(path.read_text(encoding="utf-8"))
+        names = [field.name for field in fields(Part)]
+        parts = tuple(Part(**{name: file[name] for name in names}) for file in about["files"])
+        run = DumpRun(about["wiki"], about["date"], about["jobs"], parts, tuple(about["excluded"]))
+        for part in parts:
+            if not is_one_plain_name(part.name):
+                raise ValueError(f"{part.name!r} is no name of a file")
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, TypeError) as error:
+        raise DamagedDatasetError(
+            f"{path}: damaged ({error!r}). Take it away; the files are checked again."
+        ) from error
+    excluded = _matching([*run.excluded, *(part.name for part in parts)], exclude)
+    is_same = list(run.jobs) == list(jobs) and set(run.excluded) == excluded
+    return run if is_same else None

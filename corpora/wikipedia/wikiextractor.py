@@ -5,26 +5,18 @@ links by the conventions of ``wikitext.py``. What it leaves out (templates, tabl
 in brackets, headings without text) stays out. Two of its losses are prevented: links whose title
 has a colon, and the items of lists.
 
-Some texts keep it busy for hours, and a thread cannot be stopped: so it works in a process of its
-own, which is killed when a page takes too long.
+Some texts keep it busy for hours: so it works in a process of its own (``system/sandbox.py``).
 """
 
-import atexit
-import json
-import os
 import re
-import signal
-import subprocess
-import sys
-import threading
 from collections import Counter
 from functools import cache
 from html import escape
 from importlib.metadata import PackageNotFoundError, version
-from typing import IO
 from urllib.parse import unquote
 
 from corpora.errors import CorpusError, UsageError
+from corpora.system.sandbox import Bounds, Task, TaskError, ask
 from corpora.wikipedia.blocks import Blocks, Link
 from corpora.wikipedia.structure import simplify
 from corpora.wikipedia.templates import TemplateTable
@@ -32,7 +24,9 @@ from corpora.wikipedia.titles import Target, Wiki, pipe_trick
 from corpora.wikipedia.wikitext import PageText
 
 PAGE_SECONDS = 60.0
-"""After which a page is given up; one of a megabyte takes less than a second."""
+"""Of the processor, after which a page is given up; one of a megabyte takes less than one."""
+_MEGABYTES = 8_000
+_TASK = Task(f"{__name__}:clean_lines", '{"source": "", "title": ""}')
 _OLDEST = (3, 1)  # those before evaluate the text of pages as Python
 _INSTALL = "pip install 'onoma[wikiextractor]'"
 
@@ -62,7 +56,7 @@ def extract(
     for a page that cannot be read, and ``UsageError`` where the library is missing or too old.
     """
     reader = Reader(wiki)
-    reader.read("\n".join(_engine(os.getpid()).clean(source, title=title)))
+    reader.read("\n".join(clean(source, title=title)))
     page = reader.page()
     no_recipes = TemplateTable(
         {}, templates.silent, templates.disambiguation, templates.dates, templates.prefixes
@@ -178,77 +172,21 @@ def _pairs(text: str) -> dict[int, int]:
     return pairs
 
 
-class _Engine:
-    """The library in a process of its own, one for all threads of this one."""
-
-    def __init__(self) -> None:
-        check_installed()
-        self.lock = threading.Lock()
-        self.process: subprocess.Popen[str] | None = None
-
-    def clean(self, source: str, *, title: str) -> list[str]:
-        """Give the lines that are left of a page: heads begin with ``## ``."""
-        with self.lock:
-            return self._ask(json.dumps({"title": title, "source": mask(source)}))
-
-    def _ask(self, request: str) -> list[str]:
-        process = self.process = self.process or _start()
-        assert process.stdin  # noqa: S101 - pipes were asked for
-        assert process.stdout  # noqa: S101
-        timer = threading.Timer(PAGE_SECONDS, process.kill)
-        timer.start()
-        try:
-            process.stdin.write(request + "\n")
-            process.stdin.flush()
-            answer = process.stdout.readline()
-        except BrokenPipeError:
-            answer = ""
-        finally:
-            timer.cancel()
-        if not answer.endswith("\n"):
-            self.process = None
-            raise ExtractorError(_explain(process))
-        lines: list[str] = json.loads(answer)
-        return lines
-
-    def close(self) -> None:
-        """End the process."""
-        if self.process is not None:
-            self.process.communicate()
-            self.process = None
-
-
-def _explain(process: "subprocess.Popen[str]") -> str:
-    """Say why a process gave no answer, once it has ended."""
-    process.communicate()
-    if process.returncode == -signal.SIGKILL:
-        return (
-            f"wikiextractor did not finish it in {PAGE_SECONDS:g} s. "
-            "Read it with --extractor onoma, or leave it out."
-        )
-    return (
-        f"wikiextractor failed (exit status {process.returncode}). "
-        f"To see why, give the page, as JSON with title and source, to python -m {__name__}."
-    )
-
-
-@cache
-def _engine(_: int) -> _Engine:
-    """One for each process, by its id: a copy of a process does not share the pipes."""
-    engine = _Engine()
-    atexit.register(engine.close)
-    return engine
-
-
-def _start() -> "subprocess.Popen[str]":
-    return subprocess.Popen(
-        [sys.executable, "-W", "ignore", "-m", __name__],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        encoding="utf-8",
-    )
+def clean(source: str, *, title: str) -> list[str]:
+    """Have the library clean a page: the lines that are left; heads begin with ``## ``."""
+    _check_once()
+    request = {"title": title, "source": mask(source)}
+    try:
+        answer = ask(_TASK, request, bounds=Bounds(seconds=PAGE_SECONDS, megabytes=_MEGABYTES))
+    except TaskError as error:
+        if error.reason == "timeout":
+            what = f"did not finish it in {PAGE_SECONDS:g} s"
+        else:
+            what = f"failed ({error})"
+        raise ExtractorError(
+            f"wikiextractor {what}. Read it with --extractor onoma, or leave it out."
+        ) from error
+    return list(answer["lines"])
 
 
 def check_installed() -> None:
@@ -266,22 +204,23 @@ def check_installed() -> None:
         )
 
 
+_check_once = cache(check_installed)
+
+
 def mask(source: str) -> str:
     """Hide from wikiextractor what it would lose or mistake."""
     source = _OWN_ANCHOR.sub(_LESS, _CONTROL.sub(" ", source))
     return _MARKERS.sub(_ITEM, source).replace("[[:", f"[[{_COLON}")
 
 
-def clean_lines(source: str, title: str) -> list[str]:
+def clean_lines(source: str, title: str) -> dict[str, list[str]]:
     """Call the library, in this process; wants the text of a page as ``mask`` gives it."""
     from wikiextractor.extract import Extractor
 
     task = Extractor("", "", "", title, [], acceptedNamespaces=_Everything(), keepLinks=True)
     escaped = escape(source, quote=False)
-    lines: list[str] = task.clean_text(
-        escaped, mark_headers=True, expand_templates=False, html_safe=False
-    )
-    return lines
+    lines = task.clean_text(escaped, mark_headers=True, expand_templates=False, html_safe=False)
+    return {"lines": "\n".join(lines).split("\n")}
 
 
 class _Everything:
@@ -289,16 +228,3 @@ class _Everything:
 
     def __contains__(self, _: object) -> bool:
         return True
-
-
-def serve(requests: IO[str], answers: IO[str]) -> None:
-    """Answer pages with lines, as JSON, until there are no more."""
-    for request in requests:
-        page = json.loads(request)
-        lines = clean_lines(page["source"], page["title"])
-        answers.write(json.dumps("\n".join(lines).split("\n")) + "\n")
-        answers.flush()
-
-
-if __name__ == "__main__":
-    serve(sys.stdin, sys.stdout)

@@ -37,7 +37,6 @@ def test_finds_what_the_automaton_finds(tmp_path_factory, forms, texts, lang):
 def test_windows_end_between_lines_and_forms_are_found_in_all(tmp_path, monkeypatch):
     monkeypatch.setattr(form_table, "WINDOW", 10)
     monkeypatch.setattr(form_table, "_FORMS_AT_ONCE", 2)
-    form_table._powers.cache_clear()
     forms = ["New York", "York", "New", "Ulm", "a long form of words"]
     text = "In New York, a long form of words.\nUlm\n\nNew\nYork, of words: a long form of words\n"
 

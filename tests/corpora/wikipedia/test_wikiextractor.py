@@ -156,7 +156,7 @@ def test_page_that_never_ends_is_given_up_and_the_next_is_read(monkeypatch):
 def test_page_it_fails_on_is_given_up_and_the_next_is_read(monkeypatch):
     monkeypatch.setattr(wikiextractor, "mask", lambda source: source or None)
 
-    with pytest.raises(wikiextractor.ExtractorError, match="exit status 1"):
+    with pytest.raises(wikiextractor.ExtractorError, match="wikiextractor failed"):
         read("")
 
     assert read("[[A]]").text == "A"
