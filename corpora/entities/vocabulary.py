@@ -45,11 +45,6 @@ class EntityVocab:
         """How many ids there are: rows of the embedding table, special and retired ones too."""
         return len(self.table)
 
-    def id_of(self, entity: str) -> int | None:
-        """The id of an entity, or None; for many entities ask ``ids_of``."""
-        found: int | None = self.ids_of(pa.array([entity], pa.string()))[0].as_py()
-        return found
-
     def ids_of(self, entities: pa.StringArray) -> pa.Int32Array:
         """The id of each entity; null for one that is null or not in the vocabulary.
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from corpora.datasets.columns import Mentions
-from corpora.examples.mentions import LOSSES, NAMED, EntityRow
+from corpora.examples.mentions import LOSSES, NAMED, Entities
 from corpora.reports import markdown_table
 
 LISTED: Final = 100
@@ -36,9 +36,7 @@ class LostMention:
     """On one line; longer than 200 characters, it ends with an ellipsis."""
 
 
-def name_losses(
-    batch: pa.RecordBatch, mentions: Mentions, entities: EntityRow
-) -> list[LostMention]:
+def name_losses(batch: pa.RecordBatch, mentions: Mentions, entities: Entities) -> list[LostMention]:
     """Name those of a batch of documents, at most ``LISTED`` for each reason, in reading order."""
     starts, ends = mentions.numbers("start"), mentions.numbers("end")
     ids, texts = batch.column("id"), batch.column("text")

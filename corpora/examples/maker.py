@@ -19,8 +19,8 @@ from corpora.datasets.columns import Mentions
 from corpora.datasets.schemas import SCHEMAS
 from corpora.entities.vocabulary import UNK, EntityVocab
 from corpora.examples.losses import LostMention, name_losses
-from corpora.examples.mentions import EntityFinder, EntityRow, MentionRules
-from corpora.examples.subwords import Numbers, Parts, PieceRow, Sentences, encode, pack, split_long
+from corpora.examples.mentions import Entities, MentionRules, find_entities
+from corpora.examples.subwords import Ints, Sentences, SubwordRow, encode, pack, split_long
 from corpora.hashing.sampling import share
 from corpora.tokenization.tokenizers import Tokenizer
 
@@ -83,72 +83,74 @@ class ExampleMaker:
     """Makes examples of documents; without a vocabulary they have no entities."""
 
     def __init__(self, tokenizer: Tokenizer, vocab: EntityVocab | None, rules: Rules) -> None:
-        self.tokenizer, self.rules = tokenizer, rules
-        self._finder = EntityFinder(vocab, rules.mentions)
+        self.tokenizer, self.vocab, self.rules = tokenizer, vocab, rules
 
     def make(self, batch: pa.RecordBatch) -> Made:
         """Make the examples of documents; the batch has the columns ``COLUMNS``."""
+        rules, limits = self.rules, self.rules.mentions
         mentions, sentences = Mentions.of(batch), Sentences.of(batch)
         row = encode(sentences, self.tokenizer)
-        entities = self._finder.find(mentions, sentences.bases)
-        entities.align(row, max_pieces=self.rules.mentions.max_pieces)
-        is_short = row.sizes < max(self.rules.min_sentence_pieces, 1)
+        entities = find_entities(mentions, sentences.bases, vocab=self.vocab, rules=limits)
+        entities.align(row, max_subwords=limits.max_pieces)
+        is_short = row.sizes < max(rules.min_sentence_pieces, 1)
         entities.leave_out(row, is_short)
-        parts = split_long(row.without(is_short), self.rules.length)
-        begins = self._pack(parts, entities)
+        kept = row.without(is_short)
+        parts = split_long(kept, rules.length)
+        of = entities.place(parts, max_entities=limits.max_entities)
+        n_entities = np.bincount(of, minlength=len(parts.documents))
+        begins = pack(parts, n_entities, length=rules.length, max_entities=limits.max_entities)
         documents = parts.documents[begins]
         columns = self._names(batch, documents) | _positions(parts, begins, entities)
-        columns["entity_origins"] = _lists(
-            columns["entity_ids"].offsets,
-            mentions.structs.field("origin").take(pa.array(entities.mentions)),
-        )
+        origins = mentions.structs.field("origin").take(pa.array(entities.mentions))
+        columns["entity_origins"] = _lists(columns["entity_ids"].offsets, origins)
         packed = pa.RecordBatch.from_arrays([columns[n] for n in _SCHEMA.names], schema=_SCHEMA)
         is_kept = np.ones(len(begins), np.bool_)
-        if self.rules.only_with_mentions:
+        if rules.only_with_mentions:
             is_kept = np.diff(np.asarray(columns["entity_ids"].offsets)) > 0
         examples, left_out = (packed.filter(pa.array(mask)) for mask in (is_kept, ~is_kept))
-        counters = _count_read(sentences, row, parts)
-        counters.update(entities.counters)
-        counters.update(_count_made(examples, left_out, unk=self.tokenizer.special.unk))
+        unk = self.tokenizer.special.unk
+        counters = Counter(
+            {
+                **_count_read(sentences, row, kept),
+                **_count_split(kept, parts, length=rules.length),
+                **entities.counters,
+                **_count_made(examples, left_out, unk=unk),
+            }
+        )
         fates = _fates(sentences, row, packed=documents, kept=documents[is_kept])
         return Made(examples, fates, counters, name_losses(batch, mentions, entities))
 
-    def _pack(self, parts: Parts, entities: EntityRow) -> Numbers:
-        """The part that each example begins with."""
-        limit = self.rules.mentions.max_entities
-        of = entities.place(parts, max_entities=limit)
-        n_entities = np.bincount(of, minlength=len(parts.documents))
-        return pack(parts, n_entities, length=self.rules.length, max_entities=limit)
-
-    def _names(self, batch: pa.RecordBatch, documents: Numbers) -> dict[str, pa.Array]:
+    def _names(self, batch: pa.RecordBatch, documents: Ints) -> dict[str, pa.Array]:
         """What each example is called, and where it belongs; ``documents`` are rows, ascending."""
         rows, counts = np.unique(documents, return_counts=True)
         ids = batch.column("id").take(pa.array(rows)).to_pylist()
-        counted = list(zip(ids, counts.tolist(), strict=True))
+        numbered = (
+            f"{id}#{n}"
+            for id, count in zip(ids, counts.tolist(), strict=True)
+            for n in range(1, count + 1)
+        )
         is_held_out = [share(id, seed=self.rules.seed) < self.rules.held_out for id in ids]
         splits = np.where(is_held_out, HELD_OUT, TRAIN).astype(object)
         return {
-            "id": pa.array(
-                [f"{id}#{n}" for id, count in counted for n in range(1, count + 1)], pa.string()
-            ),
+            "id": pa.array(list(numbered), pa.string()),
             "document_id": batch.column("id").take(pa.array(documents)),
             "group": batch.column("group").take(pa.array(documents)),
             "split": pa.array(np.repeat(splits, counts), pa.string()),
         }
 
 
-def _positions(parts: Parts, begins: Numbers, entities: EntityRow) -> dict[str, pa.Array]:
-    """The pieces of each example, and the positions of words, sentences and entities in them.
+def _positions(parts: SubwordRow, begins: Ints, entities: Entities) -> dict[str, pa.Array]:
+    """The subwords of each example, and the positions of words, sentences and entities in them.
 
     What goes on from the example before, a sentence that is too long, or a word, begins at 0.
     """
     bounds = parts.bounds[np.append(begins, len(parts.documents))]
-    is_word_start = parts.row.is_word_start.copy()
+    is_word_start = parts.is_word_start.copy()
     is_word_start[bounds[:-1]] = True
     entity_offsets = np.searchsorted(entities.starts, bounds)
     base = np.repeat(bounds[:-1], np.diff(entity_offsets))
     return {
-        "input_ids": _lists(bounds, parts.row.ids),
+        "input_ids": _lists(bounds, parts.ids),
         "word_starts": _inside(np.flatnonzero(is_word_start), bounds),
         "sentence_starts": _inside(parts.bounds[:-1], bounds),
         "entity_ids": _lists(entity_offsets, entities.ids),
@@ -157,7 +159,7 @@ def _positions(parts: Parts, begins: Numbers, entities: EntityRow) -> dict[str, 
     }
 
 
-def _inside(positions: Numbers, bounds: Numbers) -> pa.ListArray:
+def _inside(positions: Ints, bounds: Ints) -> pa.ListArray:
     """Cut ascending positions where examples begin, and count from there."""
     offsets = np.searchsorted(positions, bounds)
     return _lists(offsets, positions - np.repeat(bounds[:-1], np.diff(offsets)))
@@ -171,7 +173,7 @@ def _lists(
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values)
 
 
-def _fates(sentences: Sentences, row: PieceRow, *, packed: Numbers, kept: Numbers) -> list[str]:
+def _fates(sentences: Sentences, row: SubwordRow, *, packed: Ints, kept: Ints) -> list[str]:
     """What became of each document; ``packed`` and ``kept`` are the documents of examples."""
     n = len(sentences.bases)
     n_sentences, n_packed, n_kept = (
@@ -184,40 +186,42 @@ def _fates(sentences: Sentences, row: PieceRow, *, packed: Numbers, kept: Number
     return fates
 
 
-def _count_read(sentences: Sentences, row: PieceRow, parts: Parts) -> Counter[str]:
-    """Count what was cut, and what is not in any part."""
+def _count_read(sentences: Sentences, row: SubwordRow, kept: SubwordRow) -> dict[str, int]:
+    """Count what was cut, and what is in sentences that are left out."""
     n_empty = int((row.sizes == 0).sum())
-    n_short = len(row.sizes) - n_empty - len(parts.row.sizes)
-    return Counter(
-        {
-            "characters.outside_sentences": int(sentences.outside.sum()),
-            "sentences.read": len(row.sizes),
-            "sentences.without_pieces": n_empty,
-            "sentences.short": n_short,
-            "sentences.split": parts.n_split,
-            "words.cut": parts.n_cut_words,
-            "pieces.read": len(row.ids),
-            "pieces.in_short_sentences": len(row.ids) - len(parts.row.ids),
-        }
-    )
+    return {
+        "characters.outside_sentences": int(sentences.outside.sum()),
+        "sentences.read": len(row.sizes),
+        "sentences.without_pieces": n_empty,
+        "sentences.short": len(row.sizes) - n_empty - len(kept.sizes),
+        "pieces.read": len(row.ids),
+        "pieces.in_short_sentences": len(row.ids) - len(kept.ids),
+    }
 
 
-def _count_made(examples: pa.RecordBatch, left_out: pa.RecordBatch, *, unk: int) -> Counter[str]:
+def _count_split(sentences: SubwordRow, parts: SubwordRow, *, length: int) -> dict[str, int]:
+    """Count sentences that have several parts, and cuts inside a word longer than an example."""
+    cuts = np.setdiff1d(parts.bounds, sentences.bounds)
+    return {
+        "sentences.split": int((sentences.sizes > length).sum()),
+        "words.cut": int((~parts.is_word_start[cuts]).sum()),
+    }
+
+
+def _count_made(examples: pa.RecordBatch, left_out: pa.RecordBatch, *, unk: int) -> dict[str, int]:
     """Count what is in the examples, and in those without an entity that are left out."""
     ids = np.asarray(examples.column("input_ids").flatten())
     entities = np.asarray(examples.column("entity_ids").flatten())
     origins = pc.value_counts(examples.column("entity_origins").flatten()).to_pylist()
     by_origin = {f"mentions.kept/{of['values']}": of["counts"] for of in origins}
-    return Counter(
-        {
-            "examples": examples.num_rows,
-            "examples.left_out": left_out.num_rows,
-            "pieces": len(ids),
-            "pieces.unknown": int((ids == unk).sum()),
-            "pieces.left_out": len(left_out.column("input_ids").flatten()),
-            "words": len(examples.column("word_starts").flatten()),
-            "mentions.kept": len(entities),
-            "mentions.unknown": int((entities == UNK).sum()),
-            **by_origin,
-        }
-    )
+    return {
+        "examples": examples.num_rows,
+        "examples.left_out": left_out.num_rows,
+        "pieces": len(ids),
+        "pieces.unknown": int((ids == unk).sum()),
+        "pieces.left_out": len(left_out.column("input_ids").flatten()),
+        "words": len(examples.column("word_starts").flatten()),
+        "mentions.kept": len(entities),
+        "mentions.unknown": int((entities == UNK).sum()),
+        **by_origin,
+    }

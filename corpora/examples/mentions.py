@@ -1,7 +1,7 @@
-"""Mentions of characters to entities of pieces; what is lost on the way is counted by reason."""
+"""Mentions of characters to entities of subwords; what is lost on the way is counted by reason."""
 
 from collections import Counter
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from corpora.datasets.columns import Mentions
 from corpora.entities.vocabulary import SPECIAL, UNK, EntityVocab
-from corpora.examples.subwords import Numbers, Parts, PieceRow
+from corpora.examples.subwords import Bools, Ints, SubwordRow
 
 LOSSES: Final = {
     "of_other_origins": "of an origin that was not asked for",
@@ -49,38 +49,31 @@ class MentionRules:
 
 
 @dataclass(slots=True, eq=False)
-class EntityRow:
+class Entities:
     """The entities of a batch, in a row, while they are found; E entities."""
 
-    mentions: Numbers  # (E) the number of the mention that each was
+    mentions: Ints  # (E) the index of the mention that each was
     ids: npt.NDArray[np.int32]  # (E)
-    starts: Numbers  # (E) half-open: characters of the batch; pieces after `align`
-    ends: Numbers  # (E)
-    is_widened: npt.NDArray[np.bool_]  # (E) the pieces have other edges than the mention
+    starts: Ints  # (E) half-open: characters of the batch; subwords after `align`
+    ends: Ints  # (E)
+    is_widened: Bools  # (E) the subwords have other edges than the mention
     counters: Counter[str] = field(default_factory=Counter)
-    named: dict[str, tuple[Numbers, Numbers]] = field(default_factory=dict)
-    """For each reason in ``NAMED`` that occurs, the mentions and how many pieces they have."""
+    named: dict[str, tuple[Ints, Ints]] = field(default_factory=dict)
+    """For each reason in ``NAMED`` that occurs, the mentions and how many subwords they have."""
 
-    def __len__(self) -> int:
-        """How many are left."""
-        return len(self.mentions)
-
-    def lose(self, reason: str, where: npt.NDArray[np.bool_]) -> None:
+    def lose(self, reason: str, where: Bools) -> None:
         """Take out some, and count them."""
         self.counters[f"mentions.{reason}"] += int(where.sum())
-        if not where.any():
-            return
-        if reason in NAMED:
+        if where.any() and reason in NAMED:
             self.named[reason] = self.mentions[where], (self.ends - self.starts)[where]
         self._take(np.flatnonzero(~where))
 
-    def _take(self, numbers: Numbers) -> None:
-        for column in fields(self):
-            if column.name not in ("counters", "named"):
-                setattr(self, column.name, getattr(self, column.name)[numbers])
+    def _take(self, which: Ints) -> None:
+        for name in ("mentions", "ids", "starts", "ends", "is_widened"):
+            setattr(self, name, getattr(self, name)[which])
 
-    def align(self, row: PieceRow, *, max_pieces: int) -> None:
-        """Replace characters by the pieces that overlap them; take out what is in no sentence."""
+    def align(self, row: SubwordRow, *, max_subwords: int) -> None:
+        """Replace characters by the subwords that overlap; take out what is in no sentence."""
         starts, ends = self.starts, self.ends
         self.starts = np.searchsorted(row.ends, starts, side="right")
         self.ends = np.searchsorted(row.starts, ends, side="left")
@@ -89,73 +82,62 @@ class EntityRow:
         is_widened = (row.starts[first] < starts[found]) | (row.ends[last] > ends[found])
         self.is_widened[found] = is_widened
         self.lose("without_pieces", self.starts >= self.ends)
-        sentences = row.sentences_of(self.starts)
-        self.lose("crossing_sentences", sentences != row.sentences_of(self.ends - 1))
-        self.lose("too_long", self.ends - self.starts > max_pieces)
+        sentences = row.spans_of(self.starts)
+        self.lose("crossing_sentences", sentences != row.spans_of(self.ends - 1))
+        self.lose("too_long", self.ends - self.starts > max_subwords)
 
-    def leave_out(self, row: PieceRow, is_left_out: npt.NDArray[np.bool_]) -> None:
-        """Take out what is in some of the sentences, and count pieces without them."""
-        self.lose("in_short_sentences", is_left_out[row.sentences_of(self.starts)])
+    def leave_out(self, row: SubwordRow, is_left_out: Bools) -> None:
+        """Take out what is in some of the sentences, and count subwords without them."""
+        self.lose("in_short_sentences", is_left_out[row.spans_of(self.starts)])
         n_left_out = np.cumsum(np.where(is_left_out, row.sizes, 0))
-        before = n_left_out[row.sentences_of(self.starts)]  # its own sentence is none of them
+        before = n_left_out[row.spans_of(self.starts)]  # its own sentence is none of them
         self.starts, self.ends = self.starts - before, self.ends - before
 
-    def place(self, parts: Parts, *, max_entities: int) -> Numbers:
+    def place(self, parts: SubwordRow, *, max_entities: int) -> Ints:
         """Put all in order, by start and the longer first, as many as each part can hold.
 
         Returns the part of each.
         """
-        self.lose("cut_by_split", parts.of(self.starts) != parts.of(self.ends - 1))
+        self.lose("cut_by_split", parts.spans_of(self.starts) != parts.spans_of(self.ends - 1))
         self._take(np.lexsort((self.mentions, self.ids, -self.ends, self.starts)))
-        is_double = np.zeros(len(self), np.bool_)
         columns = (self.starts, self.ends, self.ids)
-        is_double[1:] = np.all([column[1:] == column[:-1] for column in columns], axis=0)
+        is_double = np.all([np.diff(column, prepend=-1) == 0 for column in columns], axis=0)
         self.lose("double", is_double)
-        of = parts.of(self.starts)
+        of = parts.spans_of(self.starts)
         is_over = np.arange(len(of)) - np.searchsorted(of, of, side="left") >= max_entities
         self.lose("over_limit", is_over)
         self.counters["mentions.widened"] += int(self.is_widened.sum())
         return of[~is_over]
 
 
-class EntityFinder:
-    """Finds the entities of mentions."""
+def find_entities(
+    mentions: Mentions, bases: Ints, *, vocab: EntityVocab | None, rules: MentionRules
+) -> Entities:
+    """Find what mentions mean; ``bases`` is where each text begins in the characters of the batch.
 
-    def __init__(self, vocab: EntityVocab | None, rules: MentionRules) -> None:
-        self.vocab, self.rules = vocab, rules
-        counts = [] if vocab is None else vocab.table.column("count")
-        self._counts = np.asarray(counts, np.int64)
-
-    def find(self, mentions: Mentions, bases: Numbers) -> EntityRow:
-        """Find the entities; ``bases`` is where each text begins in the characters of the batch."""
-        structs = mentions.structs
-        base = np.repeat(bases, np.diff(mentions.ends))
-        found = EntityRow(
-            np.arange(len(structs)),
-            self._ids(structs.field("entity")),
-            base + mentions.numbers("start"),
-            base + mentions.numbers("end"),
-            np.zeros(len(structs), np.bool_),
-        )
-        found.counters["mentions.read"] += len(found)
-        origins = pa.array(self.rules.origins, pa.string())
-        found.lose("of_other_origins", ~np.asarray(pc.is_in(structs.field("origin"), origins)))
-        if self.vocab is None:
-            found.lose("without_vocabulary", np.ones(len(found), np.bool_))
-        elif self.rules.keep_unknown:
-            is_rare = self._counts[found.ids] < self.rules.min_entity_count
-            found.ids[is_rare | (found.ids < 0)] = UNK
-        else:
-            has_entity = np.asarray(structs.field("entity").is_valid())
-            found.lose("without_entity", ~has_entity[found.mentions])
-            found.lose("out_of_vocabulary", found.ids < 0)
-            found.lose("below_min_count", self._counts[found.ids] < self.rules.min_entity_count)
-        return found
-
-    def _ids(self, entities: pa.StringArray) -> npt.NDArray[np.int32]:
-        """Ids; -1 for what has none, or looks like a special row."""
-        if self.vocab is None:
-            return np.full(len(entities), -1, np.int32)
-        ids = np.array(self.vocab.ids_of(entities).fill_null(-1))
+    What looks like a special row of the vocabulary means nothing.
+    """
+    names = mentions.structs.field("entity")
+    ids = np.full(len(names), -1, np.int32)
+    if vocab is not None:
+        ids = np.array(vocab.ids_of(names).fill_null(-1))
         ids[ids < len(SPECIAL)] = -1
-        return ids
+    base = np.repeat(bases, np.diff(mentions.ends))
+    starts, ends = (base + mentions.numbers(edge) for edge in ("start", "end"))
+    found = Entities(np.arange(len(ids)), ids, starts, ends, np.zeros(len(ids), np.bool_))
+    found.counters["mentions.read"] += len(ids)
+    origins = pa.array(rules.origins, pa.string())
+    is_other = ~np.asarray(pc.is_in(mentions.structs.field("origin"), origins))
+    found.lose("of_other_origins", is_other)
+    if vocab is None:
+        found.lose("without_vocabulary", np.ones(len(found.ids), np.bool_))
+        return found
+    counts = np.asarray(vocab.table.column("count"), np.int64)
+    if rules.keep_unknown:
+        is_rare = counts[found.ids] < rules.min_entity_count
+        found.ids[is_rare | (found.ids < 0)] = UNK
+        return found
+    found.lose("without_entity", np.asarray(names.is_null())[found.mentions])
+    found.lose("out_of_vocabulary", found.ids < 0)
+    found.lose("below_min_count", counts[found.ids] < rules.min_entity_count)
+    return found

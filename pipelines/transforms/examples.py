@@ -12,7 +12,7 @@ from corpora.document import Rejected
 from corpora.entities.vocabulary import EntityVocab
 from corpora.examples.losses import Listing
 from corpora.examples.maker import UNSPLIT, WRITTEN, ExampleMaker, Rules, in_chunks
-from corpora.examples.validation import ShareRange, merge, threshold
+from corpora.examples.validation import NOBODY, SCHEMA, merge, read_ranges, share_range, threshold
 from corpora.runs.plan import InputFile, Unit
 from corpora.runs.record_errors import read_rows
 from corpora.runs.work_directory import WorkDirectory
@@ -38,16 +38,17 @@ class FindShares(PerUnit[pa.RecordBatch, Rows]):
 
     def start(self, unit: Unit) -> None:  # noqa: ARG002 - all are alike
         """Begin with nothing."""
-        self._found = ShareRange(seed=self.seed)
+        self._found = NOBODY
 
     def process(self, batch: pa.RecordBatch) -> tuple[()]:
         """Look at documents."""
-        self._found.add(batch)
+        self._found = merge([self._found, share_range(batch, seed=self.seed)])
         return ()
 
     def finish(self) -> Iterator[Rows]:
         """Give what was found."""
-        yield Rows("shares", self._found.batch())
+        columns = [pa.array([share]) for share in self._found]
+        yield Rows("shares", pa.RecordBatch.from_arrays(columns, schema=SCHEMA.columns))
 
 
 @dataclass(kw_only=True, eq=False)
@@ -63,7 +64,7 @@ class MergeShares(Merge[Counts]):
     def merge(self) -> Iterator[Counts]:
         """Write the lowest and the highest of all."""
         scratch = WorkDirectory(self.folder)
-        write_json(scratch.tables / SHARES, merge(scratch.shards("shares")))
+        write_json(scratch.tables / SHARES, merge(read_ranges(scratch.shards("shares"))))
         yield Counts()
 
 

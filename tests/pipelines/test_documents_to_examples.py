@@ -18,6 +18,7 @@ from corpora.hashing.sampling import share
 from corpora.store.inspection import verify
 from corpora.tokenization.tokenizers import SPECIALS, Tokenizer, wordpiece
 from pipelines.documents_to_examples import main
+from tests.corpora.entity_ids import id_of
 from tests.pipelines.interrupting import broken_after
 
 ENTITIES = {"x:Jena": 7, "x:Schiller": 3, "x:Goethe": 1}
@@ -388,7 +389,7 @@ def test_nothing_of_a_wiki_is_lost(realdata, tmp_path):
         texts = [of.text[s.start : s.end] for s in of.sentences]
         encodings = backend.encode_batch(texts, add_special_tokens=False)
         assert pieces.get(of.id, []) == list(chain(*(e.ids for e in encodings)))
-        known = [m for m in of.mentions if entities.id_of(m.entity) is not None]
+        known = [m for m in of.mentions if id_of(entities, m.entity) is not None]
         expected = [
             (m.entity, backend.encode(of.text[m.start : m.end], add_special_tokens=False).ids)
             for m in known

@@ -15,6 +15,7 @@ from corpora.entities.counts import FOLD_ROWS, Sums, by_part, parts_of
 from corpora.entities.exports import read_equivalents
 from corpora.entities.vocabulary import SPECIAL, EntityVocab, language_of, split_entities
 from corpora.errors import CorpusError
+from tests.corpora.entity_ids import id_of
 
 COLUMNS = SCHEMAS["entities"].columns
 TOTALS = pa.schema(
@@ -94,14 +95,14 @@ def test_nothing_is_looked_up_in_nothing(publish):
 def test_one_entity_is_looked_up(publish):
     vocab = publish(BEFORE)
 
-    assert (vocab.id_of("dawiki:A"), vocab.id_of("dawiki:C")) == (3, None)
+    assert (id_of(vocab, "dawiki:A"), id_of(vocab, "dawiki:C")) == (3, None)
 
 
 def test_retired_entity_has_an_id_but_is_not_found(publish):
     vocab = publish(after(("dawiki:B", "dawiki:2")))
 
     assert vocab.entity_of(3) == "dawiki:A"
-    assert vocab.id_of("dawiki:A") is None
+    assert id_of(vocab, "dawiki:A") is None
     assert len(vocab) == 5
 
 

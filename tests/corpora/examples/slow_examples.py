@@ -3,6 +3,7 @@
 from collections import Counter
 
 from corpora.entities.vocabulary import UNK
+from tests.corpora.entity_ids import id_of
 from tests.corpora.examples.small_examples import ENTITIES, LISTS, tokenizer
 
 
@@ -31,7 +32,7 @@ def slow_parts(pieces, length):
 
 def slow_fate(mention, sentences, vocab, limits, *, min_size):
     """The reason why a mention is lost, or its entity, its sentence and the pieces in it."""
-    id = vocab.id_of(mention.entity) if mention.entity in ENTITIES else None
+    id = id_of(vocab, mention.entity) if mention.entity in ENTITIES else None
     is_rare = id is not None and vocab.table["count"][id].as_py() < limits.min_entity_count
     touched = {
         (s, n)

@@ -2,6 +2,7 @@
 
 from corpora.entities.vocabulary import UNK
 from corpora.examples.maker import ExampleMaker
+from tests.corpora.entity_ids import id_of
 from tests.corpora.examples.small_examples import batch_of, document, make, rules, shown, tokenizer
 
 
@@ -20,7 +21,7 @@ def test_sentences_are_packed_with_their_words_and_entities(vocab):
         "input_ids": row["input_ids"],
         "word_starts": [0, 1, 2, 3, 4, 5],
         "sentence_starts": [0, 4],
-        "entity_ids": [vocab.id_of("x:Jena"), vocab.id_of("x:Glas")],
+        "entity_ids": [id_of(vocab, "x:Jena"), id_of(vocab, "x:Glas")],
         "entity_starts": [0, 4],
         "entity_ends": [1, 5],
         "entity_origins": ["link", "link"],
@@ -63,7 +64,7 @@ def test_a_mention_is_the_pieces_that_overlap_it(vocab):
     made = make(document("ab Jenaer", ("Jena", "x:Jena")), vocab)
     widened = make(document("ab Jenaer", ("ena", "x:Jena")), vocab)
 
-    assert [entities for _, entities in shown(made)] == [[("Jena", vocab.id_of("x:Jena"))]]
+    assert [entities for _, entities in shown(made)] == [[("Jena", id_of(vocab, "x:Jena"))]]
     assert shown(widened) == shown(made)
     assert [m.counters["mentions.widened"] for m in (made, widened)] == [0, 1]
 
@@ -104,7 +105,7 @@ def test_unknown_entities_are_dropped_or_kept(vocab):
     )
 
     ids = [m.examples.column("entity_ids").to_pylist() for m in (dropped, kept, rare)]
-    glas = vocab.id_of("x:Glas")
+    glas = id_of(vocab, "x:Glas")
     assert ids == [[[glas]], [[UNK, glas, UNK]], [[UNK, UNK, UNK]]]
 
 

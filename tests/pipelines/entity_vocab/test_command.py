@@ -5,6 +5,7 @@ import pytest
 from corpora.entities.vocabulary import EntityVocab
 from corpora.store.inspection import main as shards
 from pipelines import documents_to_entity_vocab as pipeline
+from tests.corpora.entity_ids import id_of
 from tests.pipelines.document_dataset import write_dataset
 from tests.pipelines.entity_vocab.made_vocabularies import ARTICLES, document
 from tests.pipelines.test_tei_to_ner import files_of
@@ -94,4 +95,4 @@ def test_vocabulary_opens(vocab):
     opened = EntityVocab(vocab)
 
     assert len(opened) == 6
-    assert opened.id_of("dawiki:Ulm") == 5
+    assert id_of(opened, "dawiki:Ulm") == 5
