@@ -9,32 +9,52 @@ from pathlib import Path
 
 import corpora
 from corpora.runs.plan import InputFile, Unit
+from corpora.runs.work_directory import WorkDirectory
+from corpora.system.buckets import Bucket
+from corpora.system.staging import url_of
 
 
 class Carrier:
     """Copies what units read of this installation (an edition, a dictionary) into a folder.
 
     All machines see the output folder under one path, but not this installation. Files elsewhere
-    are the user's, who says on which file system they lie.
+    are the user's, who says on which file system they lie. Of an output in a bucket, workers on
+    other machines see nothing else: what is here is put there, too.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, work: WorkDirectory, *, is_elsewhere: bool) -> None:
+        """``is_elsewhere``: workers may be on other machines."""
+        self._work, self._is_elsewhere = work, is_elsewhere
         self._copies: dict[str, str] = {}
 
     def __call__(self, unit: Unit) -> Unit:
         """The unit, with the paths of the copies."""
-        return replace(
-            unit, auxiliary={name: self.carried(file) for name, file in unit.auxiliary.items()}
-        )
+        auxiliary = {name: self.carried(file) for name, file in unit.auxiliary.items()}
+        inputs = unit.inputs
+        if self._work.bucket is not None:
+            inputs = tuple(self.carried(file) for file in inputs)
+        return replace(unit, inputs=inputs, auxiliary=auxiliary)
 
     def carried(self, file: InputFile) -> InputFile:
-        """The file, with the path of its copy where it is one of this installation."""
-        if not _is_installed(file.path):
+        """The file, with the path under which workers find it."""
+        if self._work.bucket is None:
+            return self._copied(file, self._work.carried) if _is_installed(file.path) else file
+        if not self._is_elsewhere:
             return file
         if file.path not in self._copies:
-            self._copies[file.path] = str(_copy(file, self.folder / file.sha256[:16]))
+            self._copies[file.path] = url_of(file.path) or self._put(self._work.bucket, file)
         return replace(file, path=self._copies[file.path])
+
+    def _copied(self, file: InputFile, folder: Path) -> InputFile:
+        if file.path not in self._copies:
+            self._copies[file.path] = str(_copy(file, folder / file.sha256[:16]))
+        return replace(file, path=self._copies[file.path])
+
+    def _put(self, bucket: Bucket, file: InputFile) -> str:
+        """Put a file of this machine beside the work of the run; its address."""
+        name = f"carried/{file.sha256}/{Path(file.path).name}"
+        bucket.put(name, Path(file.path))
+        return bucket.url_of(name)
 
 
 def _copy(file: InputFile, folder: Path) -> Path:

@@ -15,10 +15,10 @@ from pipelines.unit_writer import MERGED
 Job = tuple[Graph, Sequence[Unit]]
 
 
-def jobs_of(phases: Sequence[Phase], build: Build) -> list[Job]:
+def jobs_of(phases: Sequence[Phase], build: Build, *, is_elsewhere: bool = False) -> list[Job]:
     """List what is still to be done, in order: units of a phase, and what merges them."""
     stages = {stage.name: stage for stage in build.plan.stages}
-    carry = Carrier(build.folder.absolute() / "carried")
+    carry = Carrier(build.work, is_elsewhere=is_elsewhere)
     jobs: list[Job] = []
     for phase in needed(phases, build.plan):
         stage = stages.get(phase.stage)
@@ -37,10 +37,10 @@ def jobs_of(phases: Sequence[Phase], build: Build) -> list[Job]:
 
 def describe(build: Build, *, code: str) -> Run:
     """Say what transforms may know of a run."""
-    plan, folder = build.plan, build.folder.absolute()
-    carry = Carrier(folder / "carried")
+    plan = build.plan
+    carry = Carrier(build.work, is_elsewhere=bool(code))
     auxiliary = {name: carry.carried(file) for name, file in plan.auxiliary.items()}
-    return Run.of(plan, folder=str(folder), auxiliary=auxiliary, code=code)
+    return Run.of(plan, folder=build.address, auxiliary=auxiliary, code=code)
 
 
 @contextmanager

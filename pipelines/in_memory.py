@@ -9,6 +9,7 @@ import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from corpora.runs.plan import Unit
+from corpora.runs.work_directory import WorkDirectory
 from pipelines.graph import Graph, Run
 
 _units: Iterable[Unit] = ()
@@ -21,7 +22,7 @@ def run_graph(graph: Graph, units: Iterable[Unit], *, options: Any, run: Run) ->
     """
     global _units  # noqa: PLW0603 - the runner copies functions, and calls them in this process
     p = make_pipeline(
-        PipelineOptions(["--runner=FnApiRunner"]), folder=Path(run.folder) / "carried"
+        PipelineOptions(["--runner=FnApiRunner"]), folder=WorkDirectory(run.folder).carried
     )
     taken = p | "Begin" >> beam.Impulse() | "Units" >> beam.FlatMap(_take).with_output_types(Unit)
     graph(taken, options, run)
@@ -45,7 +46,7 @@ def make_pipeline(options: PipelineOptions, *, folder: Path) -> Any:
 
     It is made in a folder that goes with the run: a kill would leave it in the system's.
     """
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     systems, tempfile.tempdir = tempfile.tempdir, str(folder)
     try:
         p = beam.Pipeline(options=options)

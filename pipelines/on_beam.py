@@ -2,13 +2,13 @@
 
 import socket
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions, PortableOptions
 
 from corpora.errors import UsageError
+from corpora.runs.work_directory import WorkDirectory
 from pipelines.engine import Job
 from pipelines.graph import Graph, Run
 from pipelines.in_memory import make_pipeline
@@ -25,11 +25,14 @@ def run_jobs(jobs: Sequence[Job], options: CommonOptions, run: Run) -> None:
 
 def make_job(jobs: Sequence[Job], options: CommonOptions, run: Run) -> Any:
     """Make the pipeline of graphs; units travel as a file, whatever their number."""
-    folder = Path(run.folder) / "carried"
+    work = WorkDirectory(run.folder)
+    folder = work.carried
     p = make_pipeline(beam_options(options.beam), folder=folder)
     before = p | "Begin" >> beam.Create([0])
     for number, (graph, units) in enumerate(jobs):
-        listed = ListUnits(units=units, path=folder / f"units-{number}.jsonl", after=before)
+        listed = ListUnits(
+            units=units, path=folder / f"units-{number}.jsonl", bucket=work.bucket, after=before
+        )
         phase = _Apply(graph, options, run)
         before = p | f"Units {number}" >> listed | f"Phase {number}" >> phase
     return p

@@ -6,7 +6,6 @@ for them only when there is an option that the pipeline itself does not know.
 
 import argparse
 import logging
-import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,11 +16,11 @@ from typing import TypeVar
 from corpora.document import ORIGINS
 from corpora.errors import UsageError
 from corpora.system.arguments import add_options, make_parser, option, values_of
+from corpora.system.buckets import is_url
 
 __all__ = ["CommonOptions", "option", "origins_of", "parse_options"]
 
 T = TypeVar("T", bound="CommonOptions")
-_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # a Path has one slash where gs:// has two
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +30,9 @@ class CommonOptions:
     input: tuple[str, ...] = option(
         metavar="PATTERN", help="files, folders or patterns (quote these)"
     )
-    output: Path = option(metavar="DIR", help="the folder that is made")
+    output: Path = option(
+        type=str, metavar="DIR", help="the folder that is made, here or in a bucket"
+    )
     exclude: tuple[str, ...] = option(
         (), metavar="PATTERN", help="inputs to leave out, by relative name"
     )
@@ -48,6 +49,8 @@ class CommonOptions:
     )
     beam: tuple[str, ...] = ()
     """Options that are Beam's."""
+    bucket: str = ""
+    """The address of the output, if it is in a bucket; ``output`` is then its copy here."""
 
     @property
     def has_runner(self) -> bool:
@@ -56,12 +59,8 @@ class CommonOptions:
 
     def __post_init__(self) -> None:
         """Raise ``UsageError`` for a value that makes no sense."""
-        for path in (*self.input, str(self.output)):
-            if _ADDRESS.match(path):
-                raise UsageError(
-                    f"{path}: only paths of a file system are read and written. Mount the bucket, "
-                    "or copy (docs/scale.md)."
-                )
+        for pattern in self.input:
+            is_url(pattern)  # raises for an address that we do not know
         if self.workers < 1 or (self.limit is not None and self.limit < 1):
             raise UsageError("--workers and --limit must be at least 1.")
         if not 0 <= self.max_reject_rate <= 1:  # nan, too
@@ -74,9 +73,14 @@ def parse_options(kind: type[T], argv: Sequence[str] | None, *, name: str, about
     add_options(parser, kind)
     values, unknown = parser.parse_known_args(sys.argv[1:] if argv is None else argv)
     try:
+        settings = values_of(values)
+        output = str(settings["output"])
+        settings["output"] = Path(output)
+        if is_url(output):
+            settings["bucket"] = output.rstrip("/")
         if not find_spec("apache_beam"):
             raise UsageError("Apache Beam is not installed: pip install 'onoma[pipelines]'.")
-        options = kind(**values_of(values), beam=_beam_options(unknown))
+        options = kind(**settings, beam=_beam_options(unknown))
         _check_runner(options)
         return options
     except UsageError as error:

@@ -22,10 +22,11 @@ import time
 import traceback
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from corpora.errors import CorpusError, TooManyRejectsError, UsageError
 from corpora.runs.plan import version_of_code
@@ -34,6 +35,9 @@ from pipelines.engine import describe, jobs_of, runner_of
 from pipelines.failures import WorkerDiedError, explain, failure_of
 from pipelines.options import CommonOptions, parse_options
 from pipelines.progress import Progress, quiet
+
+if TYPE_CHECKING:
+    from corpora.runs.on_bucket import BucketOutput
 
 
 def run(name: str, argv: Sequence[str] | None = None) -> int:
@@ -47,8 +51,8 @@ def run(name: str, argv: Sequence[str] | None = None) -> int:
     try:
         pipeline: Any = import_module(name)
         options = parse_options(pipeline.Options, argv, name=name, about=pipeline.ABOUT)
-        output = str(options.output)
-        lines = _draw(pipeline, options) if options.show_graph else _run(pipeline, options)
+        output = options.bucket or str(options.output)
+        lines = _draw(pipeline, options) if options.show_graph else _run_anywhere(pipeline, options)
     except UsageError as error:
         return _fail(str(error), status=2)
     except CorpusError as error:
@@ -85,12 +89,29 @@ def _say(lines: Sequence[str]) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _run(pipeline: Any, options: CommonOptions) -> list[str]:
+def _run_anywhere(pipeline: Any, options: CommonOptions) -> list[str]:
+    """Do what is to be done, here or with an output in a bucket; returns what is to be said."""
+    if not options.bucket:
+        return _run(pipeline, options)
+    from corpora.runs.on_bucket import open_output
+
+    with open_output(options.bucket) as remote:
+        here = str(remote.mirror)
+        try:
+            lines = _run(pipeline, replace(options, output=remote.mirror), remote=remote)
+        except CorpusError as error:
+            raise type(error)(str(error).replace(here, options.bucket)) from error
+    return [line.replace(here, options.bucket) for line in lines]
+
+
+def _run(
+    pipeline: Any, options: CommonOptions, *, remote: "BucketOutput | None" = None
+) -> list[str]:
     """Do what is to be done; returns what is to be said."""
     from corpora.runs.build import hold
 
     start = time.monotonic()
-    with hold(options.output, partial(_plan, pipeline, options)) as build:
+    with hold(options.output, partial(_plan, pipeline, options, remote), remote=remote) as build:
         if build.is_published():
             said = [f"{options.output}: already complete; nothing to do."]
             account, counters = build.published_account()
@@ -112,19 +133,20 @@ def _draw(pipeline: Any, options: CommonOptions) -> list[str]:
     return [to_mermaid(pipeline.PHASES, plan=pipeline.plan(options), options=options)]
 
 
-def _plan(pipeline: Any, options: CommonOptions) -> Any:
+def _plan(pipeline: Any, options: CommonOptions, remote: "BucketOutput | None") -> Any:
     plan = pipeline.plan(options)
-    _check_inputs(plan, options.output)
+    _check_inputs(plan, options.output, remote)
     return plan
 
 
-def _check_inputs(plan: Any, output: Path) -> None:
+def _check_inputs(plan: Any, output: Path, remote: "BucketOutput | None") -> None:
     """Refuse to read what an earlier run wrote into the output."""
     from corpora.runs.journal import published_files
+    from corpora.system.staging import url_of
 
     ours = {os.path.realpath(output / name) for name in published_files(output)}
     for file in plan.inputs:
-        if os.path.realpath(file.path) in ours:
+        if os.path.realpath(file.path) in ours or (remote and remote.holds(url_of(file.path))):
             raise UsageError(
                 f"{file.path}: is an output of an earlier run. Choose an --output outside the "
                 "inputs, or a narrower --input."
@@ -148,7 +170,7 @@ def _build(pipeline: Any, build: Any, *, options: CommonOptions) -> list[str]:
 
 def _work(pipeline: Any, build: Any, *, options: CommonOptions) -> None:
     log = build.folder.absolute() / "workers.log"
-    jobs = jobs_of(pipeline.PHASES, build)
+    jobs = jobs_of(pipeline.PHASES, build, is_elsewhere=options.has_runner)
     n_units = sum(len(units) for _, units in jobs)
     n_before = _count_receipts(build.receipts)
     # Elsewhere there is an installation of its own, which must have the same code.
@@ -162,6 +184,8 @@ def _work(pipeline: Any, build: Any, *, options: CommonOptions) -> None:
             do(described)
         except Exception as error:
             raise _explain_failure(error, log=log) from error
+    if build.remote:
+        build.remote.bring_receipts(build)
 
 
 def _count_receipts(folder: Path) -> int:

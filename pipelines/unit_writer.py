@@ -28,7 +28,7 @@ class UnitWriter:
 
     def __init__(
         self,
-        folder: Path,
+        folder: Path | str,
         number: int,
         *,
         fingerprint: str,
@@ -37,17 +37,17 @@ class UnitWriter:
         is_alone: bool = False,
     ) -> None:
         """Open a shard of each of the datasets: name to name of the schema."""
-        self._folder, self._number, self._stage = folder, number, stage
+        self._work, self._number, self._stage = WorkDirectory(folder), number, stage
         self._fingerprint = fingerprint
         self._has_tables = bool(stage) and (is_alone or number == MERGED)
         self._tally = _Tally()
         self._stack = ExitStack()
-        scratch = WorkDirectory(folder)
         try:
+            self._work.make_room(datasets, stage)
             self._writers = {
                 dataset: self._stack.enter_context(
                     ShardWriter(
-                        scratch.shard(dataset, number), SCHEMAS[schema], is_lasting=not stage
+                        self._work.place(dataset, number), SCHEMAS[schema], is_lasting=not stage
                     )
                 )
                 for dataset, schema in datasets.items()
@@ -73,10 +73,13 @@ class UnitWriter:
             rejected=tally.rows,
             notes=tally.notes,
             reused=sorted_counts(tally.reused),
-            tables=WorkDirectory(self._folder).hashes_of_tables() if self._has_tables else {},
+            tables=self._work.hashes_of_tables() if self._has_tables else {},
         )
+        self._work.send(self._stage, receipt.shards, receipt.tables)
         name = "merged" if self._number == MERGED else f"{self._number:05d}"
-        write_receipt(self._folder / "receipts" / self._stage / f"{name}.json", receipt)
+        path = self._work.folder / "receipts" / self._stage / f"{name}.json"
+        write_receipt(path, receipt)
+        self._work.send_receipt(path)
         return receipt.accounting
 
     def abandon(self) -> None:

@@ -9,6 +9,9 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from corpora.system import buckets
+from tests import bucket_server
+
 # A busy machine may take a second for what takes a millisecond.
 hypothesis.settings.register_profile("onoma", deadline=None)
 hypothesis.settings.load_profile("onoma")
@@ -47,6 +50,34 @@ def realdata() -> Callable[[str], Path]:
         return cache / name
 
     return unpack
+
+
+@pytest.fixture(scope="session")
+def bucket_program() -> Path:
+    """The program of an S3 server; skip where it can neither be found nor built."""
+    try:
+        program = bucket_server.built()
+    except (OSError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"no S3 server: {error}")
+    if program is None:
+        pytest.skip("no S3 server: Go, which builds it, is not there")
+    return program
+
+
+@pytest.fixture
+def bucket(
+    bucket_program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Generator[bucket_server.BucketServer]:
+    """A running S3 server with a bucket, ``s3://onoma``, and the environment that leads there."""
+    server = bucket_server.BucketServer(bucket_program, tmp_path / "server")
+    for name, value in server.environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("ONOMA_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("ONOMA_BUCKET_SECONDS", "20")
+    buckets.open_store.cache_clear()
+    yield server
+    buckets.open_store.cache_clear()
+    server.kill()
 
 
 @pytest.fixture

@@ -25,6 +25,7 @@ from corpora.datasets.rows import FROM_ROW, Row
 from corpora.datasets.schemas import SCHEMAS, Schema
 from corpora.document import Document, Sentence
 from corpora.errors import CorpusError, DamagedDatasetError, ShardSchemaError
+from corpora.system.buckets import is_url
 from corpora.system.files import is_one_plain_name
 from corpora.system.parsing import parse_json
 
@@ -301,7 +302,14 @@ def read_ids(path: Path, schema: Schema) -> Iterator[str]:
 
 
 def open_dataset(path: Path | str, schema: str | None = None) -> Dataset:
-    """Open a dataset; raises ``CorpusError`` where there is none, or one of another version."""
+    """Open a dataset; raises ``CorpusError`` where there is none, or one of another version.
+
+    One in a bucket is brought to this machine first.
+    """
+    if is_url(path):
+        from corpora.system.staging import stage
+
+        path = stage(str(path))
     path = Path(path)
     description = read_description(path)
     name = description["schema"]

@@ -19,7 +19,7 @@ from dataclasses import asdict
 from functools import cached_property, partial
 from operator import eq
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import (
@@ -38,6 +38,9 @@ from corpora.runs.work_directory import COUNTS, WorkDirectory
 from corpora.system.files import inside, is_plain, is_temporary, locked, refuse_links, take_away
 from corpora.system.threads import map_in_order
 
+if TYPE_CHECKING:
+    from corpora.runs.on_bucket import BucketOutput
+
 LOCK = ".lock"
 BUILD = ".build"
 PIECES = "pieces"  # inside it: what planning made of inputs that cannot be entered in the middle
@@ -49,13 +52,20 @@ _BUILD_NAME = re.compile(r"[0-9a-f]{16}")
 class Build:
     """The work of one plan in one output folder; made by ``hold``."""
 
-    def __init__(self, output: Path, plan: Plan) -> None:
-        self.output, self.plan = output, plan
+    def __init__(self, output: Path, plan: Plan, *, remote: "BucketOutput | None" = None) -> None:
+        self.output, self.plan, self.remote = output, plan, remote
         self.folder = output / BUILD / plan.fingerprint[:16]
         self.receipts = self.folder / "receipts"
         self.side = self.folder / "side"
-        self.work = WorkDirectory(self.folder)
+        self.work = WorkDirectory(self.address)
         self._right: dict[tuple[str, Shard], Path] = {}  # whose hash was checked in this run
+
+    @property
+    def address(self) -> str:
+        """What workers open as their work directory."""
+        if self.remote:
+            return self.remote.address_of(self.plan.fingerprint)
+        return str(self.folder.absolute())
 
     def prepare(self) -> None:
         """Throw away what other plans left unfinished, and make the folders of this one.
@@ -84,6 +94,8 @@ class Build:
         )
         counts = {name: len(stage.units) for stage in self.plan.stages for name in stage.datasets}
         write_json(self.folder / COUNTS, counts)
+        if self.remote:
+            self.remote.begin(self)
 
     def _builds(self) -> list[Path]:
         """The folders of this plan and of others."""
@@ -141,14 +153,21 @@ class Build:
             path = folder / shard.name
             if path.exists() and sha256_of(path) == shard.sha256:
                 return self._right.setdefault((dataset, shard), path)
+        path = self.staging(dataset) / shard.name
+        if self.remote and self.work.fetch_shard(
+            dataset, shard, path, is_published=dataset in self.plan.datasets
+        ):
+            return self._right.setdefault((dataset, shard), path)
         return None
 
     def receipt_path(self, unit: Unit, stage: Stage | None = None) -> Path:
         """Where the receipt of a unit lies."""
-        return self.work.receipt(stage.name if stage else "", unit.number)
+        return self.work.place_of_receipt(stage.name if stage else "", unit.number)
 
     def is_published(self) -> bool:
         """Whether every file of this plan is in place with its hash."""
+        if self.remote:
+            return self.remote.is_published(self.plan)
         run = read_run(self.output)
         files = run.get("files", {})
         paths = (self.output / name for name in files)
@@ -164,7 +183,11 @@ class Build:
 
     def published_account(self) -> tuple[Accounting, dict[str, int]]:
         """Accounting and counters as the published ``dataset.json`` has them."""
-        description = read_description(self.output / next(iter(self.plan.datasets)))
+        dataset = next(iter(self.plan.datasets))
+        if self.remote:
+            description = self.remote.description(dataset)
+        else:
+            description = read_description(self.output / dataset)
         return Accounting(**description["accounting"]), description["counters"]
 
     @cached_property
@@ -269,6 +292,8 @@ class Build:
                 f"{error.filename or self.output}: {error.strerror or error}. The data in "
                 f"{self.output} is not complete; mend it, and the same command goes on."
             ) from error
+        if self.remote:
+            self.remote.publish(self.output)
         self.tidy()
 
     def _write_journal(self) -> None:
@@ -342,6 +367,9 @@ class Build:
 
     def tidy(self) -> None:
         """Keep the receipts of what is published now, the log of errors, and nothing else."""
+        if self.remote:
+            self.remote.tidy(self.plan.fingerprint)
+            return
         for name in ("shards", "side", "tables", "carried"):
             shutil.rmtree(self.folder / name, ignore_errors=True)
         if INTERNAL_ERROR not in self.published_account()[0].rejected:
@@ -353,7 +381,12 @@ class Build:
 
 
 @contextmanager
-def hold(output: Path, plan: Plan | Callable[[], Plan]) -> Iterator[Build]:
+def hold(
+    output: Path,
+    plan: Plan | Callable[[], Plan],
+    *,
+    remote: "BucketOutput | None" = None,
+) -> Iterator[Build]:
     """Hold an output folder for a run; raises ``FolderInUseError`` where another run does.
 
     A function that makes the plan is called when the folder is held: it may write there, too. A
@@ -370,7 +403,7 @@ def hold(output: Path, plan: Plan | Callable[[], Plan]) -> Iterator[Build]:
     with locked(output / LOCK, busy=busy):
         try:
             refuse_links(output / BUILD)
-            build = Build(output, plan() if callable(plan) else plan)
+            build = Build(output, plan() if callable(plan) else plan, remote=remote)
             build.prepare()
         except BaseException:
             if is_new and [path.name for path in output.iterdir()] == [LOCK]:

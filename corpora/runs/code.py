@@ -13,10 +13,14 @@ from pathlib import Path
 
 PACKAGES = ("corpora", "pipelines")
 _ROOT = Path(__file__).resolve().parents[2]
+_OF_CORPORA = (
+    *("runs/on_bucket", "store/on_bucket"),
+    *(f"system/{name}" for name in ("arguments", "buckets", "interrupts", "staging")),
+)
 _DRIVERS = frozenset(
     f"{name}.py"
     for name in (
-        *(f"corpora/{name}" for name in ("system/arguments", "system/interrupts")),
+        *(f"corpora/{name}" for name in _OF_CORPORA),
         *(f"pipelines/{name}" for name in ("carried", "engine", "in_memory", "on_beam", "options")),
         *(f"pipelines/{name}" for name in ("picture", "processes", "progress", "run")),
     )
@@ -45,7 +49,10 @@ def code_hash(pipeline: str = "") -> str:
 def code_of(pipeline: str) -> tuple[Path, ...]:
     """List the modules that a pipeline imports, directly or not, and the tables beside them."""
     found: set[Path] = set()
-    pending = [_module(pipeline)]
+    pending = [
+        _module(pipeline),
+        _ROOT / "corpora" / "runs" / "build.py",
+    ]  # which writes dataset.json
     while pending:
         file = pending.pop()
         if file not in found and file.relative_to(_ROOT).as_posix() not in _DRIVERS:

@@ -1,13 +1,15 @@
 """Datasets as the input of a pipeline: the folders that patterns mean, and their shards."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from glob import glob
 from pathlib import Path
 
 from corpora.datasets.shards import open_dataset
 from corpora.errors import DamagedDatasetError, UsageError
-from corpora.runs.plan import InputFile, describe_file, describe_files, find_inputs
+from corpora.runs.plan import InputFile, describe_file, describe_files, name_relative, without
+from corpora.system.buckets import is_url
+from corpora.system.staging import find, stage, url_of
 
 
 def find_shards(
@@ -20,10 +22,14 @@ def find_shards(
     a shard has other bytes than were written.
     """
     hashes: dict[str, str] = {}
+    addresses: dict[str, Path] = {}
     for folder in _folders(patterns, inside=schema):
         for shard in open_dataset(folder, schema).shards:
-            hashes[str(folder / shard.name)] = shard.sha256
-    found = find_inputs(tuple(hashes), exclude=exclude)
+            path = folder / shard.name
+            hashes[str(path)] = shard.sha256
+            addresses[url_of(path) or str(path)] = path
+    bases = [address.rpartition("/")[0] for address in addresses]
+    found = dict(sorted(without(name_relative(addresses, bases), exclude).items()))
     files = describe_files(found)
     for file in files:
         if file.sha256 != hashes[file.path]:
@@ -45,6 +51,9 @@ def _folders(patterns: Sequence[str], *, inside: str) -> list[Path]:
     for pattern in patterns:
         if not pattern:
             raise UsageError("--input: a pattern is empty. Is a variable not set?")
+        if is_url(pattern):
+            folders |= dict.fromkeys(_staged(pattern, inside=inside))
+            continue
         path = os.path.abspath(os.path.expanduser(pattern))  # noqa: PTH100, PTH111 - no ".." stays
         matches = [path] if Path(path).exists() else sorted(glob(path))  # noqa: PTH207
         if not matches:
@@ -53,3 +62,18 @@ def _folders(patterns: Sequence[str], *, inside: str) -> list[Path]:
             is_inside = (match / inside / "dataset.json").exists()
             folders[match / inside if is_inside else match] = None
     return list(folders)
+
+
+def _staged(pattern: str, *, inside: str) -> Iterator[Path]:
+    """Bring the datasets that a pattern of a bucket means."""
+    found, _ = find(f"{pattern.rstrip('/')}/**/dataset.json")
+    folders = [url.removesuffix("/dataset.json") for url in found]
+    depth = len(pattern.rstrip("/").split("/"))
+    for url in sorted(folders):
+        parts = url.split("/")
+        if len(parts) == depth or parts[depth:] == [inside]:
+            yield stage(url)
+    if not folders:
+        raise UsageError(
+            f"--input {pattern}: matches no dataset. Check the address and the quotes."
+        )

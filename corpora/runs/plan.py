@@ -16,12 +16,13 @@ from fnmatch import fnmatchcase
 from functools import cache, cached_property
 from glob import glob, has_magic
 from importlib.metadata import version
-from os.path import commonpath
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 from corpora.errors import InputChangedError, UsageError
 from corpora.runs.code import code_hash
+from corpora.system.buckets import is_url
 
 UNIT_BYTES = 2 << 20
 UNIT_FILES = 200
@@ -38,23 +39,35 @@ class InputFile:
     """In bytes."""
     sha256: str
     path: str = field(compare=False)
-    """Where it is today; no part of the fingerprint."""
+    """Where it is today, here or in a bucket; no part of the fingerprint."""
     changed: int = field(default=0, compare=False)
     """When it was last changed, in nanoseconds; no part of the fingerprint."""
 
     def read(self) -> bytes:
         """Read it whole; raises ``InputChangedError`` unless it is what the plan saw."""
-        data = Path(self.path).read_bytes()
+        data = self._here().read_bytes()
         if len(data) != self.size or hashlib.sha256(data).hexdigest() != self.sha256:
             raise self._changed()
         return data
 
     def check(self) -> Path:
         """Its path, to read a part of it; raises ``InputChangedError`` as far as can be told."""
-        status = Path(self.path).stat()
-        if (status.st_size, status.st_mtime_ns) != (self.size, self.changed):
+        path = self._here()
+        status = path.stat()
+        if not is_url(self.path) and (status.st_size, status.st_mtime_ns) != (
+            self.size,
+            self.changed,
+        ):
             raise self._changed()
-        return Path(self.path)
+        return path
+
+    def _here(self) -> Path:
+        """Its path on this machine; what lies in a bucket is brought, and compared."""
+        if not is_url(self.path):
+            return Path(self.path)
+        from corpora.system.staging import bring
+
+        return bring(self.path, sha256=self.sha256)
 
     def _changed(self) -> InputChangedError:
         return InputChangedError(
@@ -213,34 +226,47 @@ def find_inputs(
     over these names. Of a folder, all files that end in ``suffix`` are taken. Raises ``UsageError``
     where a pattern matches nothing, a folder cannot be read, or a name is not fit for a table.
     """
-    found: set[Path] = set()
+    found: dict[str, Path] = {}
     bases: list[str] = []
     for pattern in patterns:
         files, base = _expand(pattern, suffix=suffix)
         if not files:
             raise UsageError(f"--input {pattern}: matches no file. Check the path and the quotes.")
-        found.update(files)
+        found |= files
         bases.append(base)
-    shared = commonpath(bases)
-    named = {path.relative_to(shared).as_posix(): path for path in found}
+    return dict(sorted(without(name_relative(found, bases), exclude).items()))
+
+
+def name_relative(found: Mapping[str, Path], bases: Sequence[str]) -> dict[str, Path]:
+    """Name files, given by their addresses, relative to the folder that all bases share."""
+    parts = zip(*(base.split("/") for base in bases), strict=False)
+    shared = sum(1 for _ in takewhile(lambda names: len(set(names)) == 1, parts))
+    named = {"/".join(address.split("/")[shared:]): path for address, path in found.items()}
     for name in named:
         _check_name(name)
-    return dict(sorted(_without(named, exclude).items()))
+    return named
 
 
-def _expand(pattern: str, *, suffix: str) -> tuple[list[Path], str]:
+def _expand(pattern: str, *, suffix: str) -> tuple[dict[str, Path], str]:
+    """What a pattern means, address to path, and the folder that they share."""
     if not pattern:
         raise UsageError("--input: a pattern is empty. Is a variable not set?")
+    if is_url(pattern):
+        from corpora.system.staging import find
+
+        return find(pattern, suffix=suffix)
     path = Path(os.path.abspath(os.path.expanduser(pattern)))  # noqa: PTH100, PTH111 - no ".." stays
-    if path.is_file():
-        return [path], str(path.parent)
-    if path.is_dir():
-        return sorted(_files_below(path, suffix=suffix)), str(path)
     fixed = path
-    while has_magic(str(fixed)):
-        fixed = fixed.parent
-    matches = map(Path, glob(str(path), recursive=True))  # noqa: PTH207 - Path.glob is relative
-    return [file for file in matches if file.is_file()], str(fixed)
+    if path.is_file():
+        files, fixed = [path], path.parent
+    elif path.is_dir():
+        files = sorted(_files_below(path, suffix=suffix))
+    else:
+        while has_magic(str(fixed)):
+            fixed = fixed.parent
+        matches = map(Path, glob(str(path), recursive=True))  # noqa: PTH207 - Path.glob is relative
+        files = [file for file in matches if file.is_file()]
+    return {str(file): file for file in files}, str(fixed).rstrip("/")
 
 
 def _files_below(folder: Path, *, suffix: str) -> Iterator[Path]:
@@ -259,7 +285,8 @@ def _check_name(name: str) -> None:
         raise UsageError(f"{name!r}: not printable UTF-8. Rename the file, or leave it out.")
 
 
-def _without(named: dict[str, Path], patterns: Sequence[str]) -> dict[str, Path]:
+def without(named: Mapping[str, Path], patterns: Sequence[str]) -> dict[str, Path]:
+    """Leave out what patterns over the names mean; raises ``UsageError`` where that is nothing."""
     kept = dict(named)
     for pattern in patterns:
         excluded = [name for name in named if fnmatchcase(name, pattern)]
@@ -284,8 +311,9 @@ def describe_files(named: Mapping[str, Path]) -> list[InputFile]:
 def describe_file(name: str, path: Path) -> InputFile:
     """Take a file's size and hash."""
     from corpora.datasets.shards import sha256_of
+    from corpora.system.staging import ensure
 
-    path = path.absolute()
+    path = ensure(path.absolute())
     try:
         status = path.stat()
         return InputFile(name, status.st_size, sha256_of(path), str(path), status.st_mtime_ns)

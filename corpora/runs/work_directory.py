@@ -1,13 +1,25 @@
-"""Where units find what earlier stages of a run made: ``OUTPUT/.build/FINGERPRINT``."""
+"""Where units find what earlier stages of a run made: ``OUTPUT/.build/FINGERPRINT``.
+
+Of an output in a bucket it has the address ``s3://BUCKET/OUTPUT/.build/FINGERPRINT#NAME``, and each
+machine a copy of its own in ``~/.cache/onoma/runs/NAME``: a unit writes its shards there, then into
+the bucket, and at last its receipt. What a machine lacks it brings from the bucket.
+"""
 
 import json
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from corpora.datasets.shards import sha256_of
+from corpora.datasets.shards import Shard, sha256_of
+from corpora.errors import CorpusError, DamagedDatasetError
 from corpora.runs.plan import shard_name
-from corpora.system.files import is_plain
+from corpora.system.buckets import Bucket, is_url
+from corpora.system.files import check_plain, is_plain
+from corpora.system.parsing import parse_json
+from corpora.system.threads import map_in_order
 
 COUNTS = "shards.json"  # how many shards each intermediate dataset will have
+N_TRANSFERS = 8
+_tables: dict[tuple[str, str], str] = {}  # etags of the lists whose tables this process has
 
 
 class WorkDirectory:
@@ -15,16 +27,29 @@ class WorkDirectory:
 
     def __init__(self, folder: Path | str) -> None:
         self.folder = Path(folder)
+        self.bucket: Bucket | None = None
+        """The folder of this run in the bucket of its output."""
+        if is_url(folder):
+            from corpora.system.staging import cache_folder
+
+            url, _, name = str(folder).partition("#")
+            self.bucket = Bucket(url)
+            self._output = Bucket(url.rpartition("/.build/")[0])
+            self.folder = mirror_of(cache_folder(), name) / ".build" / url.rpartition("/")[2]
 
     @property
     def tables(self) -> Path:
         """Folder for what is merged between stages."""
+        if self.bucket:
+            self._fetch_tables(self.bucket)
+            (self.folder / "tables").mkdir(parents=True, exist_ok=True)
         return self.folder / "tables"
 
     def hashes_of_tables(self) -> dict[str, str]:
         """Path in the folder of tables to SHA-256, of all files there."""
-        files = (path for path in sorted(self.tables.rglob("*")) if path.is_file())
-        named = ((path.relative_to(self.tables).as_posix(), path) for path in files)
+        folder = self.folder / "tables"
+        files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+        named = ((path.relative_to(folder).as_posix(), path) for path in files)
         return {name: sha256_of(path) for name, path in named if is_plain(name)}
 
     @property
@@ -32,28 +57,144 @@ class WorkDirectory:
         """Folder for files from elsewhere that the run needs until it is done."""
         return self.folder / "carried"
 
+    def place(self, dataset: str, number: int) -> Path:
+        """Where a unit writes its shard."""
+        return self.folder / "shards" / dataset / shard_name(number)
+
     def shard(self, dataset: str, number: int) -> Path:
         """The shard that a unit of an earlier stage made."""
-        return self.folder / "shards" / dataset / shard_name(number)
+        path = self.place(dataset, number)
+        if self.bucket and not path.exists():
+            prefix = f"shards/{dataset}/{shard_name(number).removesuffix('.arrow')}-"
+            found = self.bucket.list(prefix)
+            if len(found) != 1:
+                raise CorpusError(
+                    f"{self.bucket.url_of(prefix)}…: {len(found)} such shards, not one. Run the "
+                    "same command again."
+                )
+            fetch(self.bucket, found[0].name, path, sha256=found[0].name[len(prefix) :][:64])
+        return path
+
+    def make_room(self, datasets: Iterable[str], stage: str) -> None:
+        """Make the folders that a unit writes to, where the output is in a bucket."""
+        if self.bucket:
+            for dataset in datasets:
+                (self.folder / "shards" / dataset).mkdir(parents=True, exist_ok=True)
+            (self.folder / "receipts" / stage).mkdir(parents=True, exist_ok=True)
+
+    def place_of_receipt(self, stage: str, number: int) -> Path:
+        """Where a unit writes its receipt."""
+        return self.folder / "receipts" / stage / f"{number:05d}.json"
 
     def receipt(self, stage: str, number: int) -> Path:
         """The receipt of a unit of an earlier stage."""
-        return self.folder / "receipts" / stage / f"{number:05d}.json"
+        path = self.place_of_receipt(stage, number)
+        if self.bucket and not path.exists():
+            fetch(self.bucket, path.relative_to(self.folder).as_posix(), path)
+        return path
 
     def shards(self, dataset: str) -> list[Path]:
         """All shards of an intermediate dataset, in order.
 
         The plan says which they are: a listing of a network file system may lack the newest.
         """
-        counts = _read_counts(self.folder)
+        counts = self._counts()
         if dataset in counts:
-            return [self.shard(dataset, number) for number in range(counts[dataset])]
+            numbers = range(counts[dataset])
+            n_threads = N_TRANSFERS if self.bucket else 1
+            return list(
+                map_in_order(lambda n: self.shard(dataset, n), numbers, n_threads=n_threads)
+            )
         found = (self.folder / "shards" / dataset).glob("shard-*.arrow")
         return sorted(found, key=lambda path: (len(path.name), path.name))  # of any number
 
+    def _counts(self) -> dict[str, int]:
+        path = self.folder / COUNTS
+        if self.bucket and not path.exists():
+            fetch(self.bucket, COUNTS, path)
+        try:
+            return dict(json.loads(path.read_text(encoding="utf-8")))
+        except FileNotFoundError:
+            return {}
 
-def _read_counts(folder: Path) -> dict[str, int]:
+    def fetch_shard(self, dataset: str, shard: Shard, path: Path, *, is_published: bool) -> bool:
+        """Bring a shard that a receipt names; returns whether it was there, with its bytes."""
+        bucket, name = self.bucket, staged_name(dataset, shard)
+        if is_published:
+            bucket, name = self._output, published_name(dataset, shard)
+        try:
+            if bucket is None:
+                return False
+            if bucket.download(name, path) == shard.sha256:
+                return True
+        except FileNotFoundError:
+            return False
+        path.unlink()
+        return False
+
+    def send(self, stage: str, shards: Mapping[str, Shard], tables: Mapping[str, str]) -> None:
+        """Write the shards and tables of a unit into the bucket, by names that say their bytes."""
+        if self.bucket is None:
+            return
+        for dataset, shard in shards.items():
+            path = self.folder / "shards" / dataset / shard.name
+            if stage:
+                self.bucket.put(staged_name(dataset, shard), path)
+            else:
+                self._output.put(published_name(dataset, shard), path)
+        for name, sha256 in tables.items():
+            self.bucket.put(f"tables/{sha256}", self.folder / "tables" / name)
+        if tables:
+            self.bucket.put(f"tables/{stage}.json", json.dumps(dict(tables)).encode())
+
+    def send_receipt(self, path: Path) -> None:
+        """Write a receipt into the bucket: after all that it names."""
+        if self.bucket:
+            self.bucket.put(path.relative_to(self.folder).as_posix(), path)
+
+    def _fetch_tables(self, bucket: Bucket) -> None:
+        """Bring the tables that stages have merged, and this machine has not, or not so."""
+        for found in bucket.list("tables/"):
+            known = (str(self.folder), found.name)
+            if not found.name.endswith(".json") or _tables.get(known) == found.etag:
+                continue
+            content = bucket.read(found.name)
+            tables = parse_json(content.data.decode()) if content else {}
+            for name, sha256 in tables.items():
+                path = self.folder / "tables" / check_plain(name, where=Path(bucket.url))
+                if not path.is_file() or sha256_of(path) != sha256:
+                    fetch(bucket, f"tables/{sha256}", path, sha256=sha256)
+            _tables[known] = found.etag
+
+
+def mirror_of(cache: Path, name: str) -> Path:
+    """Where a machine keeps its copy of an output in a bucket."""
+    return cache / "runs" / name
+
+
+def staged_name(dataset: str, shard: Shard) -> str:
+    """Name the shard of an intermediate dataset, in the folder of a run in a bucket."""
+    return f"shards/{dataset}/{shard.name.removesuffix('.arrow')}-{shard.sha256}.arrow"
+
+
+def published_name(dataset: str, shard: Shard) -> str:
+    """Name a shard in a bucket, where a name says the bytes."""
+    name = f"{shard.name.removesuffix('.arrow')}-{shard.sha256[:16]}.arrow"
+    return f"{dataset}/{name}" if dataset else name
+
+
+def fetch(bucket: Bucket, name: str, path: Path, *, sha256: str = "") -> None:
+    """Bring an object of a run; raises ``DamagedDatasetError`` where it is not what it was."""
     try:
-        return dict(json.loads((folder / COUNTS).read_text(encoding="utf-8")))
-    except FileNotFoundError:
-        return {}
+        found = bucket.download(name, path)
+    except FileNotFoundError as error:
+        raise CorpusError(
+            f"{bucket.url_of(name)}: is missing; another run may have published meanwhile. Run the "
+            "same command again."
+        ) from error
+    if sha256 and found != sha256:
+        path.unlink()
+        raise DamagedDatasetError(
+            f"{bucket.url_of(name)}: damaged (other bytes than were written). Delete it, and run "
+            "the same command again."
+        )

@@ -19,21 +19,34 @@ from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from corpora.errors import CorpusError, UsageError
+from corpora.system.buckets import SCHEMES
 from corpora.system.files import check_utf8
 
 T = TypeVar("T")
 
+_ADDRESSES = frozenset({"input", "exclude", "html", "warc", "shelf", "source", "output"})
+"""Options whose patterns and addresses are read elsewhere."""
+_WRITTEN = frozenset({"archive", "html", "json", "output", "shelf"})
+"""Options that name what is written."""
+
 
 class ArgumentParser(argparse.ArgumentParser):
-    """A parser that refuses paths that are no UTF-8, with exit status 2."""
+    """A parser that refuses paths that are no UTF-8, with exit status 2.
+
+    Paths of buckets (``s3://…``) that are to be read are brought to this machine.
+    """
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse, and look at all arguments and the current folder."""
         found = super().parse_known_args(args, namespace)
         try:
             check_utf8(sys.argv[1:] if args is None else args)
+            for name, value in vars(found[0]).items():
+                setattr(found[0], name, _brought(value, option=name))
         except UsageError as error:
             self.error(str(error))
+        except CorpusError as error:
+            self.exit(1, f"error: {error}\n")
         return found
 
 
@@ -165,3 +178,22 @@ def fail(message: str, *, status: int) -> int:
     """Write a message of an error; returns the exit status."""
     sys.stderr.write(f"error: {message}\n")
     return status
+
+
+def _brought(value: Any, *, option: str) -> Any:
+    """The value of an option, with local paths for those of buckets."""
+    if isinstance(value, list):
+        return [_brought(each, option=option) for each in value]
+    is_path = isinstance(value, Path)
+    if not (is_path or (isinstance(value, str) and option not in _ADDRESSES)):
+        return value
+    scheme, _, rest = str(value).partition(":/")
+    if scheme not in SCHEMES or not rest:
+        return value
+    from corpora.system.staging import stage
+
+    url = f"{scheme}://{rest.lstrip('/')}"  # a Path has one slash
+    if is_path and option in _WRITTEN:
+        raise UsageError(f"--{option} {url}: must be a folder of this machine.")
+    path = stage(url)
+    return path if is_path else str(path)

@@ -11,6 +11,7 @@ from apache_beam.metrics import Metrics
 
 from corpora.errors import CorpusError
 from corpora.runs.plan import Unit, version_of_code
+from corpora.system.buckets import is_url
 from pipelines.failures import UnitFailedError, explain
 from pipelines.transforms.elements import EndOfUnit, Failed, InUnit
 from pipelines.unit_writer import UnitWriter
@@ -50,7 +51,7 @@ class WriteShards(beam.PTransform):
         """Open the shards of a unit."""
         _check_place(self.folder, self.code)
         return UnitWriter(
-            Path(self.folder),
+            self.folder,
             unit.number,
             fingerprint=self.fingerprint,
             datasets=self.datasets,
@@ -107,7 +108,7 @@ def _check_place(folder: str, code: str) -> None:
             f"A worker on {socket.gethostname()} has another Onoma, Python or pyarrow than the "
             "run was planned with. Install the same there as here, or use one image for all."
         )
-    if not Path(folder).is_dir():
+    if not is_url(folder) and not Path(folder).is_dir():
         raise CorpusError(
             f"{folder}: a worker on {socket.gethostname()} does not see this folder. Mount "
             "--output there under the same path."

@@ -4,11 +4,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import apache_beam as beam
 
 from corpora.datasets.shards import write_text
 from corpora.runs.plan import Unit
+from corpora.system.buckets import Bucket, is_url
+from corpora.system.staging import stage
 
 
 @dataclass(kw_only=True, eq=False)
@@ -21,6 +24,8 @@ class ListUnits(beam.PTransform):
     units: Iterable[Unit]
     path: Path
     """Of the file, which is written when the graph is made; all workers see it."""
+    bucket: Bucket | None = None
+    """Of the run, where workers see nothing else."""
     after: Any = None
     """A ``PCollection`` that must be complete before."""
 
@@ -28,10 +33,15 @@ class ListUnits(beam.PTransform):
         """Apply it."""
         path = self.path.absolute()
         write_text(path, (f"{unit.to_json()}\n" for unit in self.units))
+        address = str(path)
+        if self.bucket is not None:
+            name = f"carried/{uuid4().hex}.jsonl"
+            self.bucket.put(name, path)
+            address = self.bucket.url_of(name)
         waits = [] if self.after is None else [beam.pvalue.AsList(self.after)]
         return (
             pbegin
-            | "List" >> beam.Create([str(path)])
+            | "List" >> beam.Create([address])
             | "Read" >> beam.FlatMap(_read_units, *waits)
             | "Spread" >> beam.Reshuffle()  # without it one worker gets them all
         )
@@ -39,5 +49,5 @@ class ListUnits(beam.PTransform):
 
 def _read_units(path: str, *_: Any) -> Iterator[Unit]:
     """Read the units; the side input makes this wait until what comes before is done."""
-    with Path(path).open(encoding="utf-8") as lines:
+    with (stage(path) if is_url(path) else Path(path)).open(encoding="utf-8") as lines:
         yield from map(Unit.from_json, lines)

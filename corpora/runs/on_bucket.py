@@ -1,0 +1,298 @@
+"""An output in a bucket: what lies there, and how it comes into force without a lock.
+
+A run works in a copy on this machine (``~/.cache/onoma/runs``), and each unit that is done puts its
+shards and its receipt into the bucket. Shards have names that say their bytes, so nothing that is
+in force is ever written over. The commit is one conditional write of ``.build/published.json``, the
+``run.json`` to be: if it is as it was when the run began, this run wins, else another has. What
+follows (``dataset.json`` and side files, each by a conditional write, ``run.json`` last) is said by
+it, and whoever comes next does what a killed run has left undone.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from pathlib import Path, PurePosixPath
+from typing import Any
+from uuid import uuid4
+
+from corpora.datasets.shards import Shard, read_description, sha256_of
+from corpora.errors import CorpusError, FolderInUseError
+from corpora.runs.build import BUILD, JOURNAL, Build
+from corpora.runs.journal import is_whole, read_run, sealed
+from corpora.runs.plan import Plan
+from corpora.runs.work_directory import N_TRANSFERS, mirror_of, published_name
+from corpora.system.buckets import Bucket, Found
+from corpora.system.files import is_plain, locked, take_away
+from corpora.system.parsing import parse_json
+from corpora.system.staging import cache_folder
+from corpora.system.threads import map_in_order
+
+GRACE = timedelta(days=1)
+"""How long what nobody names any more stays: somebody may be reading it, or about to name it."""
+PUBLISHED = f"{BUILD}/{JOURNAL}"
+_LARGE = 1 << 30  # bytes; larger side files are sent in parts, which no condition can guard
+
+
+class BucketOutput:
+    """An output in a bucket, and its copy on this machine; made by ``open_output``."""
+
+    def __init__(self, url: str, mirror: Path) -> None:
+        self.bucket, self.mirror = Bucket(url), mirror
+        self._writer = uuid4().hex
+        self._seen = ""  # etag of the commit when the run began
+        self._committed: dict[str, Any] = {}
+        self._etags: dict[str, str] = {}
+
+    def address_of(self, fingerprint: str) -> str:
+        """What workers open as the work directory of a plan."""
+        return f"{self.bucket.url_of(self._folder_of(fingerprint))}#{self.mirror.name}"
+
+    def _folder_of(self, fingerprint: object) -> str:
+        return f"{BUILD}/{str(fingerprint)[:16]}"
+
+    def holds(self, url: str) -> bool:
+        """Whether an object is one of those that are in force here."""
+        return url.removeprefix(f"{self.bucket.url}/") in self._committed.get("files", {})
+
+    def look(self) -> None:
+        """See what is in force, and finish what a killed run has begun to publish."""
+        self._see()
+        if self._committed and self._run_there() != self._committed and self._can_finish():
+            self._finish()
+            self._see()
+
+    def _see(self) -> None:
+        self._etags = {found.name: found.etag for found in self.bucket.list()}
+        content = self.bucket.read(PUBLISHED)
+        self._seen = content.etag if content else ""
+        self._committed = _parse(content.data) if content else self._run_there()
+
+    def _run_there(self) -> dict[str, Any]:
+        content = self.bucket.read("run.json")
+        return _parse(content.data) if content else {}
+
+    def _can_finish(self) -> bool:
+        folder = self._folder_of(self._committed["fingerprint"])
+        files = self._committed["files"].items()
+        return all(
+            (name if is_shard(name) else f"{folder}/files/{sha256}") in self._etags
+            for name, sha256 in files
+        )
+
+    def begin(self, build: Build) -> None:
+        """Bring the receipts that are there; raises ``CorpusError`` for what no run has made."""
+        for dataset in build.plan.datasets:
+            self._check_foreign([(PurePosixPath(dataset) / "dataset.json").as_posix(), "run.json"])
+        folder = self._folder_of(build.plan.fingerprint)
+        for name in ("plan.json", "shards.json"):
+            self.bucket.put(f"{folder}/{name}", build.folder / name)
+        self.bring_receipts(build)
+
+    def bring_receipts(self, build: Build) -> None:
+        """Bring what receipts are there: they say which units are done, and nothing here does."""
+        there = self.bucket / self._folder_of(build.plan.fingerprint)
+        names = {found.name for found in there.list("receipts/")}
+        for path in build.receipts.rglob("*.json"):
+            if path.relative_to(build.folder).as_posix() not in names:
+                path.unlink()
+        missing = [name for name in names if not (build.folder / name).exists()]
+
+        def bring(name: str) -> str:
+            return there.download(name, build.folder / name)
+
+        for _ in map_in_order(bring, sorted(missing), n_threads=N_TRANSFERS):
+            pass
+
+    def is_published(self, plan: Plan) -> bool:
+        """Whether every file of a plan is in force with its hash."""
+        run = self._committed
+        files: dict[str, str] = run.get("files", {})
+        if run.get("fingerprint") != plan.fingerprint or self._run_there() != run:
+            return False
+        try:
+            hashes = map_in_order(self.bucket.sha256, files, n_threads=N_TRANSFERS)
+            return list(hashes) == list(files.values())
+        except FileNotFoundError:
+            return False
+
+    def description(self, dataset: str) -> dict[str, Any]:
+        """Read the ``dataset.json`` of a dataset."""
+        name = (PurePosixPath(dataset) / "dataset.json").as_posix()
+        content = self.bucket.read(name)
+        if content is None:
+            raise CorpusError(
+                f"{self.bucket.url_of(name)}: is missing. Run the same command again."
+            )
+        return dict(parse_json(content.data.decode()))
+
+    def publish(self, folder: Path) -> None:
+        """Put what was published in a folder of this machine in force.
+
+        Raises ``CorpusError`` where another run has published since this one began.
+        """
+        run = read_run(folder)
+        files = dict(_files_of(folder, run))
+        self._check_foreign(name for name in files if not is_shard(name))
+        under = f"{self._folder_of(run['fingerprint'])}/files"
+        there = {found.name: found.size for found in self.bucket.list()}
+        hashes: dict[str, str] = {}
+        for name, content in files.items():
+            hashes[name] = _hash(content)
+            target = name if is_shard(name) else f"{under}/{hashes[name]}"
+            if there.get(target) != _size(content):
+                self.bucket.put(target, content)
+        run = sealed({**run, "files": hashes})
+        if not self.bucket.replace(PUBLISHED, _bytes(run), seen=self._seen, writer=self._writer):
+            raise self._lost()
+        old, self._committed = self._committed, run
+        self._finish()
+        gone = old.get("files", {}).keys() - hashes.keys()
+        self.bucket.delete(sorted(name for name in gone if is_plain(name) and not is_shard(name)))
+
+    def _lost(self) -> CorpusError:
+        return CorpusError(
+            f"{self.bucket.url}: another run has published here since this one began. What is "
+            "there is whole, and stays; to replace it, run the same command again, or choose "
+            "another --output."
+        )
+
+    def _check_foreign(self, names: Iterable[str]) -> None:
+        ours = {*self._committed.get("files", {}), "run.json"} if self._committed else set()
+        for name in names:
+            if name in self._etags and name not in ours:
+                raise CorpusError(
+                    f"{self.bucket.url_of(name)}: was not made by a run. Move it away, or choose "
+                    "another --output."
+                )
+
+    def _finish(self) -> None:
+        """Do what the commit says: files get their names, and ``run.json`` comes last."""
+        run = self._committed
+        under = f"{self._folder_of(run['fingerprint'])}/files"
+        names = [name for name in run["files"] if not is_shard(name)]
+        for name in sorted(names, key=lambda name: (name.endswith("dataset.json"), name)):
+            self._put_in_force(name, f"{under}/{run['files'][name]}")
+        self._replace("run.json", _bytes(run))
+
+    def _put_in_force(self, name: str, source: str) -> None:
+        path = self.mirror / BUILD / f"file-{self._writer}"
+        try:
+            self.bucket.download(source, path)
+        except FileNotFoundError:
+            raise self._lost() from None
+        try:
+            if path.stat().st_size > _LARGE:
+                self.bucket.put(name, path)
+            else:
+                self._replace(name, path.read_bytes())
+        finally:
+            path.unlink(missing_ok=True)
+
+    def _replace(self, name: str, data: bytes) -> None:
+        """Write a file as long as the commit is in force."""
+        seen = self._etags.get(name, "")
+        while not self.bucket.replace(name, data, seen=seen, writer=self._writer):
+            there, commit = self.bucket.read(name), self.bucket.read(PUBLISHED)
+            if there is not None and there.data == data:
+                return  # somebody has done it for us
+            if commit is None or _parse(commit.data) != self._committed:
+                raise self._lost()
+            seen = there.etag if there else ""
+
+    def tidy(self, fingerprint: str) -> None:
+        """Remove what nobody needs: at once what is our own, and after a day the rest."""
+        own, found = f"{self._folder_of(fingerprint)}/", self.bucket.list()
+        files = self._committed.get("files", {})
+        before = datetime.now(UTC) - GRACE
+        others: dict[str, list[Found]] = {}
+        gone = []
+        for each in found:
+            if each.name.startswith(own):
+                if not each.name.startswith(f"{own}receipts/"):
+                    gone.append(each.name)
+            elif each.name.startswith(f"{BUILD}/") and each.name != PUBLISHED:
+                others.setdefault(each.name.split("/")[1], []).append(each)
+        for objects in others.values():
+            if max(each.changed for each in objects) < before:
+                gone += [each.name for each in objects]
+        if all(max(each.changed for each in objects) < before for objects in others.values()):
+            gone += [
+                each.name
+                for each in found
+                if is_shard(each.name) and each.name not in files and each.changed < before
+            ]
+        self.bucket.delete(gone)
+
+
+@contextmanager
+def open_output(url: str) -> Iterator[BucketOutput]:
+    """Open an output in a bucket; its copy on this machine is gone when a run was published.
+
+    A lock on this machine only keeps copies apart: it decides nothing about what is published.
+    """
+    with ExitStack() as stack:
+        mirror = _take_mirror(hashlib.sha256(url.encode()).hexdigest()[:16], stack)
+        output = BucketOutput(url, mirror)
+        output.look()
+        yield output
+        take_away(mirror)
+
+
+def _take_mirror(name: str, stack: ExitStack) -> Path:
+    """Take the first copy that no other process of this machine works in."""
+    for number in count():
+        mirror = mirror_of(cache_folder(), f"{name}-{number}" if number else name)
+        with suppress(FolderInUseError):
+            stack.enter_context(locked(mirror.with_name(f".{mirror.name}.lock"), busy=str))
+            (mirror / BUILD).mkdir(parents=True, exist_ok=True)
+            os.utime(mirror)
+            return mirror
+    raise AssertionError("unreachable")
+
+
+def is_shard(name: str) -> bool:
+    """Whether a published file is a shard, whose name says its bytes."""
+    last = PurePosixPath(name).name
+    return last.startswith("shard-") and last.endswith(".arrow")
+
+
+def _files_of(folder: Path, run: Mapping[str, Any]) -> Iterator[tuple[str, Path | bytes]]:
+    """Say what files become in a bucket: their names there, and what they hold."""
+    for name in run["files"]:
+        path, dataset = folder / name, str(PurePosixPath(name).parent).removeprefix(".")
+        if PurePosixPath(name).name == "dataset.json":
+            description = read_description(path.parent)
+            shards = [Shard(**shard) for shard in description["shards"]]
+            for shard, row in zip(shards, description["shards"], strict=True):
+                row["name"] = PurePosixPath(published_name(dataset, shard)).name
+                yield f"{dataset}/{row['name']}".lstrip("/"), path.parent / shard.name
+            yield name, _bytes(description)
+        elif not is_shard(name):
+            yield name, path
+
+
+def _bytes(value: Mapping[str, Any]) -> bytes:
+    return (json.dumps(value, ensure_ascii=False, indent=1) + "\n").encode()
+
+
+def _hash(content: Path | bytes) -> str:
+    return sha256_of(content) if isinstance(content, Path) else hashlib.sha256(content).hexdigest()
+
+
+def _size(content: Path | bytes) -> int:
+    return content.stat().st_size if isinstance(content, Path) else len(content)
+
+
+def _parse(data: bytes) -> dict[str, Any]:
+    """Read a ``run.json``; nothing where it is none that a run has written."""
+    try:
+        run = parse_json(data.decode())
+    except ValueError:
+        return {}
+    if not (isinstance(run, dict) and isinstance(run.get("files"), dict) and "pipeline" in run):
+        return {}
+    return run if is_whole(run) and all(map(is_plain, run["files"])) else {}

@@ -1,0 +1,284 @@
+"""Objects in buckets: ``s3://BUCKET/NAME``, ``gs://BUCKET/NAME`` and ``az://CONTAINER/NAME``.
+
+Credentials and addresses come from the environment, by the names that the providers' own tools use
+(docs/scale.md). An object appears whole or not at all. ``replace`` writes only over what was seen,
+so of several writers one wins; all else may be repeated, and is, until ``PATIENCE`` is over.
+"""
+
+import hashlib
+import os
+import re
+import time
+import uuid
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from corpora.errors import CorpusError, UsageError
+
+if TYPE_CHECKING:
+    from obstore.store import (
+        AzureStore,
+        ClientConfig,
+        GCSStore,
+        RetryConfig,
+        S3Config,
+        S3Store,
+    )
+
+    Store = S3Store | GCSStore | AzureStore
+
+T = TypeVar("T")
+PATIENCE = "ONOMA_BUCKET_SECONDS"
+"""How long a request is tried again, in seconds (default: 180)."""
+SCHEMES = ("s3", "gs", "az")
+_URL = re.compile(rf"({'|'.join(SCHEMES)})://([^/]+)/*(.*)", re.DOTALL)
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+_WRITER = "onoma-writer"  # in the metadata of an object that was written conditionally
+
+
+def is_url(path: object) -> bool:
+    """Whether a path is that of a bucket; raises ``UsageError`` for one of another kind."""
+    text = str(path)
+    if _URL.fullmatch(text):
+        return True
+    if _ADDRESS.match(text):
+        raise UsageError(
+            f"{text}: is no path, nor s3://BUCKET/…, gs://BUCKET/… or az://CONTAINER/…."
+        )
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An object, as a listing has it."""
+
+    name: str
+    """Relative to the folder that was listed."""
+    size: int
+    etag: str
+    """Another one for other bytes."""
+    changed: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """An object that was read."""
+
+    data: bytes
+    etag: str
+    writer: str
+    """Who wrote it, by ``replace``."""
+
+
+class Bucket:
+    """A folder in a bucket; names of objects are relative to it."""
+
+    def __init__(self, url: str) -> None:
+        """Open it; raises ``UsageError`` where the library for it is missing."""
+        match = _URL.fullmatch(url)
+        if match is None:
+            raise UsageError(f"{url}: is no address of a bucket.")
+        kind, root, prefix = match.groups()
+        prefix = prefix.strip("/")
+        if any(part in {"", ".", ".."} for part in prefix.split("/") if prefix):
+            raise UsageError(f"{url}: has an empty part, or dots as a part.")
+        self.url = f"{kind}://{root}/{prefix}".rstrip("/")
+        self._prefix = f"{prefix}/" if prefix else ""
+        self._store = open_store(kind, root)
+
+    def __truediv__(self, name: str) -> "Bucket":
+        """Give a folder inside."""
+        return Bucket(f"{self.url}/{name}")
+
+    def url_of(self, name: str) -> str:
+        """Give the address of an object."""
+        return f"{self.url}/{name}"
+
+    def list(self, prefix: str = "") -> list[Found]:
+        """List the objects whose names begin so, in order of their names."""
+        import obstore
+
+        full = f"{self._prefix}{prefix}"
+        folder = full.rpartition("/")[0]  # a listing takes whole folders only
+
+        def collect() -> list[Found]:
+            return [
+                Found(
+                    meta["path"][len(self._prefix) :],
+                    meta["size"],
+                    meta["e_tag"] or "",
+                    meta["last_modified"],
+                )
+                for chunk in obstore.list(self._store, folder or None)
+                for meta in chunk
+                if meta["path"].startswith(full)
+            ]
+
+        return sorted(self._again(prefix, collect), key=lambda found: found.name)
+
+    def read(self, name: str) -> Content | None:
+        """Read an object; None where there is none."""
+        import obstore
+
+        def get() -> Content | None:
+            try:
+                got = obstore.get(self._store, self._prefix + name)
+                data = bytes(got.bytes())
+            except FileNotFoundError:
+                return None
+            return Content(data, got.meta["e_tag"] or "", got.attributes.get(_WRITER, ""))
+
+        return self._again(name, get)
+
+    def download(self, name: str, path: Path) -> str:
+        """Bring an object to this machine, in one atomic step; returns its SHA-256.
+
+        Raises ``FileNotFoundError`` where there is none.
+        """
+        temporary = path.with_name(f".tmp-{uuid.uuid4().hex}-{path.name}")
+
+        def fetch() -> str:
+            with temporary.open("wb") as file:
+                return self._stream(name, file.write)
+
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            sha256 = self._again(name, fetch)
+            temporary.rename(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+        return sha256
+
+    def sha256(self, name: str) -> str:
+        """Hash an object; raises ``FileNotFoundError`` where there is none."""
+        return self._again(name, lambda: self._stream(name, len))
+
+    def _stream(self, name: str, take: Callable[[bytes], object]) -> str:
+        import obstore
+
+        got = obstore.get(self._store, self._prefix + name)
+        digest, size = hashlib.sha256(), 0
+        for chunk in got.stream():
+            digest.update(chunk)
+            size += len(chunk)
+            take(bytes(chunk))
+        if size != got.meta["size"]:
+            raise ConnectionError(f"{size} bytes came, of {got.meta['size']}")
+        return digest.hexdigest()
+
+    def put(self, name: str, data: bytes | Path) -> None:
+        """Write an object, over whatever is there: for names that say their bytes."""
+        import obstore
+
+        self._again(name, lambda: obstore.put(self._store, self._prefix + name, data))
+
+    def replace(self, name: str, data: bytes, *, seen: str, writer: str) -> bool:
+        """Write an object if it is as it was seen (its etag; empty: there was none).
+
+        Returns whether it is this ``writer``'s now: an answer may be lost on its way.
+        """
+        import obstore
+        from obstore.exceptions import AlreadyExistsError, PreconditionError
+
+        def attempt() -> bool:
+            try:
+                obstore.put(
+                    self._store,
+                    self._prefix + name,
+                    data,
+                    mode={"e_tag": seen} if seen else "create",
+                    attributes={_WRITER: writer},
+                )
+            except (AlreadyExistsError, PreconditionError):
+                there = self.read(name)
+                return there is not None and (there.writer, there.data) == (writer, data)
+            return True
+
+        return self._again(name, attempt)
+
+    def delete(self, names: Iterable[str]) -> None:
+        """Delete objects, if they are there."""
+        import obstore
+
+        for name in names:
+            try:
+                self._again(name, lambda: obstore.delete(self._store, self._prefix + name))  # noqa: B023
+            except FileNotFoundError:
+                continue
+
+    def _again(self, name: str, do: Callable[[], T]) -> T:
+        """Do it until it succeeds or patience is over; what is refused is refused at once."""
+        import obstore.exceptions as errors
+
+        refused = (
+            errors.PermissionDeniedError,
+            errors.UnauthenticatedError,
+            errors.InvalidPathError,
+            errors.NotSupportedError,
+            errors.UnknownConfigurationKeyError,
+        )
+        end = time.monotonic() + patience()
+        pause = 0.1
+        while True:
+            try:
+                return do()
+            except FileNotFoundError:  # what obstore raises for it is one, too
+                raise FileNotFoundError(2, "No such object", self.url_of(name)) from None
+            except (errors.BaseError, ConnectionError, TimeoutError) as error:
+                if isinstance(error, refused) or time.monotonic() + pause > end:
+                    raise CorpusError(
+                        f"{self.url_of(name)}: {_first_line(error)}. {_ADVICE}"
+                    ) from error
+            time.sleep(pause)
+            pause = min(pause * 2, 5)
+
+
+_ADVICE = (
+    "Check the address, the credentials in the environment (docs/scale.md) and the network; the "
+    "same command resumes."
+)
+
+
+def patience() -> float:
+    """How long a request is tried again, in seconds."""
+    text = os.environ.get(PATIENCE, "180")
+    try:
+        return float(text)
+    except ValueError:
+        raise UsageError(f"{PATIENCE}={text}: is no number of seconds.") from None
+
+
+def _first_line(error: Exception) -> str:
+    """Say what went wrong in a line: the library adds how its request was configured."""
+    return str(error).strip().partition("\n")[0].rstrip(".")[:500]
+
+
+@cache
+def open_store(kind: str, root: str) -> "Store":
+    """Open a bucket, once in a process; the environment says how."""
+    try:
+        from obstore.store import AzureStore, GCSStore, S3Store
+    except ImportError:
+        raise UsageError(
+            f"{kind}://{root}: buckets need another package: pip install 'onoma[buckets]'."
+        ) from None
+    seconds = timedelta(seconds=max(patience(), 1))
+    client: ClientConfig = {
+        "connect_timeout": min(seconds, timedelta(seconds=10)),
+        "read_timeout": min(seconds, timedelta(seconds=60)),
+        "timeout": timedelta(hours=1),
+        "allow_http": True,  # only where the environment names such an address
+    }
+    retry: RetryConfig = {"max_retries": 3, "retry_timeout": seconds}
+    if kind == "s3":
+        config: S3Config = {"checksum_algorithm": "SHA256"}  # the server compares what has come
+        if not {"AWS_REGION", "AWS_DEFAULT_REGION"} & os.environ.keys():
+            config["region"] = "us-east-1"
+        return S3Store(root, config=config, client_options=client, retry_config=retry)
+    if kind == "gs":
+        return GCSStore(root, client_options=client, retry_config=retry)
+    return AzureStore(root, client_options=client, retry_config=retry)

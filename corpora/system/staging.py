@@ -1,0 +1,218 @@
+"""What is in a bucket, brought to this machine: ``~/.cache/onoma``, or where ``ONOMA_CACHE`` says.
+
+A file lies there under the hash of its address and its etag, which is another one for other bytes;
+so it is brought once. What nobody has used for a week is removed.
+"""
+
+import hashlib
+import os
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path, PurePosixPath
+
+from corpora.errors import CorpusError, DamagedDatasetError
+from corpora.system.buckets import Bucket, Found, is_url
+from corpora.system.files import check_plain
+from corpora.system.parsing import parse_json
+from corpora.system.threads import map_in_order
+
+CACHE = "ONOMA_CACHE"
+_A_WEEK = 7 * 24 * 3600
+_MAGIC = "*?["
+_N_TRANSFERS = 8
+_urls: dict[str, str] = {}
+_found: dict[str, tuple[Bucket, Found]] = {}
+
+
+def cache_folder() -> Path:
+    """Where what comes from buckets is kept; made if it is not there, and cleared of old things."""
+    above = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
+    return _cleared(Path(os.environ.get(CACHE) or Path(above) / "onoma").absolute())
+
+
+@cache
+def _cleared(folder: Path) -> Path:
+    for kind in ("files", "folders", "runs"):
+        (folder / kind).mkdir(parents=True, exist_ok=True)
+        for path in (folder / kind).iterdir():
+            with suppress(OSError):  # another process is faster
+                if time.time() - path.stat().st_mtime > _A_WEEK:
+                    shutil.rmtree(path)
+    return folder
+
+
+def url_of(path: str | Path) -> str:
+    """Say where a file was brought from by this process; empty: from nowhere."""
+    return _urls.get(str(path), "")
+
+
+def find(pattern: str, *, suffix: str = "") -> tuple[dict[str, Path], str]:
+    """Find what a pattern of a bucket means: address to path, and the folder that they share.
+
+    Nothing is brought yet: ``ensure`` does that. Of a folder, all that ends in ``suffix`` is taken,
+    but what is hidden.
+    """
+    fixed = pattern.rstrip("/")
+    while any(character in fixed for character in _MAGIC):
+        fixed = fixed.rpartition("/")[0]
+    if fixed != pattern.rstrip("/"):
+        bucket = Bucket(fixed)
+        matching = [f for f in bucket.list() if _fits(bucket.url_of(f.name), pattern)]
+        return _place_all(bucket, matching), bucket.url
+    if one := _find_one(fixed):
+        return _place_all(*one), one[0].url
+    bucket = Bucket(fixed)
+    inside = [
+        f for f in bucket.list() if not _is_hidden(f.name) and f.name.lower().endswith(suffix)
+    ]
+    return _place_all(bucket, inside), bucket.url
+
+
+def ensure(path: Path) -> Path:
+    """Bring a file that was found, if that was not done yet."""
+    if str(path) in _found:
+        _bring(*_found[str(path)])
+    return path
+
+
+def stage(url: str) -> Path:
+    """Bring a file, or a folder with all that belongs to it, to this machine; returns its path.
+
+    Raises ``CorpusError`` where there is nothing, or a shard has other bytes than its dataset says.
+    """
+    bucket = Bucket(url)
+    if one := _find_one(bucket.url):
+        return ensure(next(iter(_place_all(*one).values())))
+    there = [found for found in bucket.list() if not _is_hidden(found.name)]
+    if not there:
+        raise CorpusError(
+            f"{bucket.url}: there is no such object, nor a folder. Check the address."
+        )
+    paths = _place_all(bucket, _in_force(bucket, there))
+    for _ in map_in_order(ensure, paths.values(), n_threads=_N_TRANSFERS):
+        pass
+    named = {url.removeprefix(f"{bucket.url}/"): path for url, path in paths.items()}
+    return _assemble(bucket.url, named)
+
+
+def _find_one(url: str) -> tuple[Bucket, list[Found]] | None:
+    """The object of that name, and the folder it lies in."""
+    folder, _, name = url.rpartition("/")
+    if not is_url(folder):
+        return None
+    found = [found for found in Bucket(folder).list(name) if found.name == name]
+    return (Bucket(folder), found) if found else None
+
+
+def _fits(url: str, pattern: str) -> bool:
+    """Whether an address fits a pattern, in which ``**`` alone crosses folders."""
+    parts, wanted = url.split("/"), pattern.split("/")
+
+    def fits(i: int, j: int) -> bool:
+        if j == len(wanted):
+            return i == len(parts)
+        if wanted[j] == "**":
+            return any(fits(k, j + 1) for k in range(i, len(parts) + 1))
+        hidden = i < len(parts) and parts[i].startswith(".") and not wanted[j].startswith(".")
+        return (
+            i < len(parts)
+            and not hidden
+            and fnmatchcase(parts[i], wanted[j])
+            and fits(i + 1, j + 1)
+        )
+
+    return fits(0, 0)
+
+
+def _fits_part(part: str, pattern: str) -> bool:
+    return fnmatchcase(part, pattern) and (pattern.startswith(".") or not part.startswith("."))
+
+
+def _is_hidden(name: str) -> bool:
+    return any(part.startswith(".") for part in PurePosixPath(name).parts)
+
+
+def _in_force(bucket: Bucket, there: Sequence[Found]) -> list[Found]:
+    """Leave out the shards that no ``dataset.json`` names: those of earlier runs."""
+    shards: set[str] = set()
+    for found in there:
+        path = PurePosixPath(found.name)
+        if path.name == "dataset.json":
+            shards |= {str(path.parent / name) for name in read_shards(bucket, found.name)}
+    return [f for f in there if not _is_shard(f.name) or f.name in shards]
+
+
+def _is_shard(name: str) -> bool:
+    return fnmatchcase(PurePosixPath(name).name, "shard-*.arrow")
+
+
+def read_shards(bucket: Bucket, name: str) -> Mapping[str, str]:
+    """Read from a ``dataset.json`` which shards it names, with their hashes."""
+    content = bucket.read(name)
+    where = bucket.url_of(name)
+    try:
+        shards = parse_json(content.data.decode())["shards"] if content else []
+        return {check_plain(s["name"], where=Path(where)): str(s["sha256"]) for s in shards}
+    except (ValueError, KeyError, TypeError) as error:
+        raise DamagedDatasetError(f"{where}: damaged ({error}). Run the pipeline again.") from error
+
+
+def _place_all(bucket: Bucket, found: Sequence[Found]) -> dict[str, Path]:
+    """Say where objects will lie: address to path."""
+    paths = {}
+    for each in found:
+        url = bucket.url_of(each.name)
+        check_plain(each.name, where=Path(bucket.url))
+        key = hashlib.sha256(f"{url}\0{each.etag}\0{each.size}".encode()).hexdigest()
+        path = cache_folder() / "files" / key[:32] / PurePosixPath(each.name).name
+        _found[str(path)] = bucket, each
+        _urls[str(path)] = url
+        paths[url] = path
+    return paths
+
+
+def _bring(bucket: Bucket, found: Found) -> None:
+    [(url, path)] = _place_all(bucket, [found]).items()
+    if not path.exists():
+        bucket.download(found.name, path)
+    if path.stat().st_size != found.size:
+        path.unlink()
+        raise CorpusError(f"{url}: has changed while it was read. Run the same command again.")
+    os.utime(path.parent)
+
+
+def bring(url: str, *, sha256: str) -> Path:
+    """Bring an object whose hash is known; raises ``FileNotFoundError`` where it is not there."""
+    folder, _, name = url.rpartition("/")
+    path = cache_folder() / "files" / sha256[:32] / name
+    _urls[str(path)] = url
+    if path.exists():
+        os.utime(path.parent)
+    elif Bucket(folder).download(name, path) != sha256:
+        path.unlink()
+        raise DamagedDatasetError(f"{url}: has other bytes than were planned with. Run again.")
+    return path
+
+
+def _assemble(url: str, paths: Mapping[str, Path]) -> Path:
+    """Make a folder of files that were brought, by links."""
+    key = hashlib.sha256("\0".join([url, *map(str, paths.values())]).encode()).hexdigest()
+    target = cache_folder() / "folders" / key[:32] / PurePosixPath(url).name
+    if not target.exists():
+        temporary = target.parent.with_name(f".tmp-{os.getpid()}-{key[:32]}")
+        for name, path in paths.items():
+            file = temporary / target.name / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.unlink(missing_ok=True)
+            file.hardlink_to(path)
+        with suppress(OSError):  # another process was faster
+            temporary.rename(target.parent)
+        shutil.rmtree(temporary, ignore_errors=True)
+    os.utime(target.parent)
+    for name in paths:
+        _urls[str(target / name)] = f"{url}/{name}"
+    return target

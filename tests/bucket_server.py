@@ -1,0 +1,74 @@
+"""A real S3 server on loopback: versitygw, built from its Go module once, and kept in a cache."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+MODULE = "github.com/versity/versitygw/cmd/versitygw"
+VERSION = "v1.8.0"
+SECRETS = {"AWS_ACCESS_KEY_ID": "onoma", "AWS_SECRET_ACCESS_KEY": "not-a-secret"}
+
+
+def built() -> Path | None:
+    """The server's program; made by Go where it is not there yet; None where it cannot be."""
+    folder = Path(os.environ.get("ONOMA_TEST_TOOLS") or Path("~/.cache/onoma-tests").expanduser())
+    program = folder / VERSION / "versitygw"
+    if not program.exists():
+        go = shutil.which("go")
+        if go is None:
+            return None
+        program.parent.mkdir(parents=True, exist_ok=True)
+        making = program.parent / f"making-{os.getpid()}"
+        settings = os.environ | {"GOBIN": str(making), "GOFLAGS": "-mod=mod", "CGO_ENABLED": "0"}
+        subprocess.run([go, "install", f"{MODULE}@{VERSION}"], cwd=folder, env=settings, check=True)
+        (making / "versitygw").rename(program)
+        making.rmdir()
+    return program
+
+
+def free_port() -> int:
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        return int(server.getsockname()[1])
+
+
+class BucketServer:
+    """A server with one bucket, ``onoma``, whose objects are files below ``folder``."""
+
+    def __init__(self, program: Path, folder: Path) -> None:
+        self.program, self.folder = program, folder
+        self.port = free_port()
+        (folder / "onoma").mkdir(parents=True)
+        self.start()
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What a process needs in its environment to find it."""
+        return SECRETS | {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{self.port}"}
+
+    def start(self) -> None:
+        names = {"ROOT_ACCESS_KEY": "AWS_ACCESS_KEY_ID", "ROOT_SECRET_KEY": "AWS_SECRET_ACCESS_KEY"}
+        secrets = {name: SECRETS[of] for name, of in names.items()}
+        self.process = subprocess.Popen(
+            [self.program, "--port", f"127.0.0.1:{self.port}", "--quiet", "posix", self.folder],
+            env=os.environ | secrets,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", self.port)).close()
+            except ConnectionRefusedError:
+                if self.process.poll() is not None:
+                    raise RuntimeError(f"{self.program}: ended at once") from None
+                time.sleep(0.02)
+            else:
+                return
+
+    def kill(self) -> None:
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()

@@ -1,0 +1,94 @@
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from corpora.errors import CorpusError, UsageError
+from corpora.system.buckets import Bucket, is_url
+from tests.bucket_server import BucketServer
+
+pytestmark = pytest.mark.usefixtures("bucket")
+
+
+def race(bucket, *, seen, n=50):
+    """Let n writers write one object at once; returns those who won."""
+
+    def write(writer):
+        return bucket.replace("one", b"of " + writer.encode(), seen=seen, writer=writer)
+
+    writers = [str(number) for number in range(n)]
+    with ThreadPoolExecutor(n) as pool:
+        won = pool.map(write, writers)
+    return [writer for writer, has_won in zip(writers, won, strict=True) if has_won]
+
+
+def test_of_fifty_who_create_an_object_at_once_one_wins():
+    folder = Bucket("s3://onoma/race")
+
+    [winner] = race(folder, seen="")
+
+    assert folder.read("one").data == b"of " + winner.encode()
+
+
+def test_of_fifty_who_replace_an_object_at_once_one_wins():
+    folder = Bucket("s3://onoma/race")
+    folder.put("one", b"before")
+
+    [winner] = race(folder, seen=folder.read("one").etag)
+
+    assert folder.read("one").data == b"of " + winner.encode()
+
+
+def test_an_object_that_is_gone_is_not_replaced():
+    folder = Bucket("s3://onoma/race")
+    folder.put("one", b"before")
+    seen = folder.read("one").etag
+    folder.delete(["one"])
+
+    assert not folder.replace("one", b"after", seen=seen, writer="me")
+
+
+def test_a_writer_whose_answer_was_lost_has_won():
+    folder = Bucket("s3://onoma/race")
+    folder.replace("one", b"mine", seen="", writer="me")
+
+    assert folder.replace("one", b"mine", seen="", writer="me")
+    assert not folder.replace("one", b"mine", seen="", writer="you")
+
+
+def test_names_are_relative_to_the_folder():
+    Bucket("s3://onoma/a/b").put("c/d.txt", b"1")
+    Bucket("s3://onoma/a").put("bc.txt", b"2")
+
+    assert [found.name for found in Bucket("s3://onoma/a/").list()] == ["b/c/d.txt", "bc.txt"]
+    assert [found.name for found in Bucket("s3://onoma/a").list("b/c/")] == ["b/c/d.txt"]
+    assert Bucket("s3://onoma").read("a/bc.txt").data == b"2"
+    assert Bucket("s3://onoma").read("nothing") is None
+
+
+def test_a_server_that_is_gone_is_named_when_patience_is_over(bucket: BucketServer, monkeypatch):
+    folder = Bucket("s3://onoma/a")
+    monkeypatch.setenv("ONOMA_BUCKET_SECONDS", "0.5")
+    bucket.kill()
+
+    with pytest.raises(CorpusError, match=r"^s3://onoma/a/one: .*same command resumes"):
+        folder.put("one", b"1")
+
+
+def test_wrong_credentials_are_named_at_once(monkeypatch):
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wrong")
+
+    with pytest.raises(CorpusError, match="credentials in the environment"):
+        Bucket("s3://onoma/a").list()
+
+
+@pytest.mark.parametrize("url", ["s3://onoma/a//b", "gs://onoma/../b", "az://onoma/."])
+def test_an_address_has_no_empty_part_and_no_dots(url):
+    with pytest.raises(UsageError, match="dots as a part"):
+        Bucket(url)
+
+
+def test_other_addresses_are_refused():
+    assert is_url("s3://onoma/a")
+    assert not is_url("/data/a")
+    with pytest.raises(UsageError, match="ftp://onoma/a: is no path"):
+        is_url("ftp://onoma/a")

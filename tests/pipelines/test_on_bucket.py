@@ -1,0 +1,194 @@
+"""Pipelines whose inputs and output are in a bucket."""
+
+import hashlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from corpora.datasets.shards import open_dataset
+from corpora.store.inspection import verify
+from corpora.system.buckets import Bucket
+from corpora.system.staging import stage
+from pipelines import tei_to_ner
+
+pytestmark = pytest.mark.usefixtures("bucket")
+ROOT = Path(__file__).resolve().parents[2]
+LETTERS = ROOT / "tests" / "data" / "letters"
+OUTPUT = "s3://onoma/build/letters"
+
+
+def put_letters(*, n=8):
+    folder = Bucket("s3://onoma/letters")
+    for path in sorted(LETTERS.glob("*.xml"))[:n]:
+        folder.put(path.name, path)
+    folder.put("edition.toml", LETTERS / "edition.toml")
+
+
+def tei(*options, output=OUTPUT, inputs="s3://onoma/letters/*.xml", edition=None):
+    edition = edition or "s3://onoma/letters/edition.toml"
+    return ["--input", inputs, "--edition", edition, "--output", str(output), *options]
+
+
+def local_tei(tmp_path, *options):
+    """The same run with paths of this machine."""
+    folder = tmp_path / "letters"
+    folder.mkdir(exist_ok=True)
+    for found in Bucket("s3://onoma/letters").list():
+        Bucket("s3://onoma/letters").download(found.name, folder / found.name)
+    command = tei(
+        *options,
+        output=tmp_path / "local",
+        inputs=str(folder / "*.xml"),
+        edition=str(folder / "edition.toml"),
+    )
+    assert tei_to_ner.main(command) == 0
+    return tmp_path / "local"
+
+
+def hashes(folder):
+    """What a run has published: plain name to SHA-256; shards as a local run names them."""
+    files = json.loads((folder / "run.json").read_text())["files"]
+    named = {}
+    for name in files:
+        digest = hashlib.sha256((folder / name).read_bytes()).hexdigest()
+        parts = name.removesuffix(".arrow").split("-")
+        plain = "-".join(parts[:2]) + ".arrow" if name.endswith(".arrow") else name
+        if not name.endswith("dataset.json"):  # which has the names of shards
+            named[plain] = digest
+    return named
+
+
+def published(output=OUTPUT):
+    """Bring what was published, and check every hash."""
+    folder = stage(output)
+    verify(folder)
+    return hashes(folder)
+
+
+def test_a_run_on_a_bucket_gives_the_bytes_of_a_local_run(tmp_path):
+    put_letters()
+
+    assert tei_to_ner.main(tei()) == 0
+
+    assert published() == hashes(local_tei(tmp_path))
+
+
+def test_two_workers_write_the_same_into_a_bucket(tmp_path, monkeypatch):
+    put_letters()
+    monkeypatch.setattr("corpora.runs.plan.UNIT_BYTES", 1)
+
+    assert tei_to_ner.main(tei("--workers", "2")) == 0
+
+    assert published() == hashes(local_tei(tmp_path))
+
+
+def test_nothing_of_a_run_is_left_on_this_machine_but_what_was_read(tmp_path):
+    put_letters()
+    tei_to_ner.main(tei())
+
+    runs = [path for path in (tmp_path / "cache" / "runs").iterdir() if path.is_dir()]
+    assert runs == []
+
+
+def test_what_is_complete_is_not_made_again(capsys):
+    put_letters()
+    tei_to_ner.main(tei())
+    before = Bucket(OUTPUT).list()
+
+    assert tei_to_ner.main(tei()) == 0
+
+    assert "already complete" in capsys.readouterr().out
+    assert Bucket(OUTPUT).list() == before
+
+
+def test_another_plan_replaces_what_is_there_and_readers_keep_their_shards():
+    put_letters(n=4)
+    tei_to_ner.main(tei())
+    old = {found.name for found in Bucket(OUTPUT).list("ner/shard-")}
+    put_letters()
+
+    assert tei_to_ner.main(tei()) == 0
+
+    new = {found.name for found in Bucket(OUTPUT).list("ner/shard-")}
+    assert old < new
+    assert len(open_dataset(f"{OUTPUT}/documents").shards) == 1
+    assert open_dataset(f"{OUTPUT}/documents").n_rows == 8
+
+
+def test_a_damaged_shard_is_made_again():
+    put_letters()
+    tei_to_ner.main(tei())
+    before = published()
+    [shard] = Bucket(OUTPUT).list("ner/shard-")
+    Bucket(OUTPUT).put(shard.name, b"damaged")
+
+    assert tei_to_ner.main(tei()) == 0
+
+    assert published() == before
+
+
+def test_a_folder_that_no_run_made_stays_as_it_is(capsys):
+    put_letters()
+    Bucket(OUTPUT).put("card.md", b"mine")
+
+    assert tei_to_ner.main(tei()) == 1
+
+    assert f"{OUTPUT}/card.md: was not made by a run" in capsys.readouterr().err
+    assert Bucket(OUTPUT).read("card.md").data == b"mine"
+
+
+def test_an_output_is_no_input(capsys):
+    put_letters()
+    tei_to_ner.main(tei())
+
+    assert tei_to_ner.main(tei(inputs=f"{OUTPUT}/*.json")) == 2
+    assert "is an output of an earlier run" in capsys.readouterr().err
+
+
+def test_a_pattern_that_means_nothing_is_named(capsys):
+    put_letters()
+
+    assert tei_to_ner.main(tei(inputs="s3://onoma/latters/*.xml")) == 2
+    assert "s3://onoma/latters/*.xml: matches no file" in capsys.readouterr().err
+
+
+def test_of_two_launchers_at_once_one_wins_and_one_says_so(monkeypatch, capsys):
+    put_letters()
+    seen = []
+
+    def other_first(build):
+        if not seen:
+            seen.append(build)
+            assert tei_to_ner.main(tei("--seed", "2")) == 0
+            capsys.readouterr()
+        return write_side_files(build)
+
+    write_side_files = tei_to_ner.write_side_files
+    monkeypatch.setattr(tei_to_ner, "write_side_files", other_first)
+
+    assert tei_to_ner.main(tei()) == 1
+
+    assert "another run has published here since" in capsys.readouterr().err
+    monkeypatch.undo()
+
+
+def test_two_processes_at_once_leave_one_right_dataset(tmp_path):
+    put_letters()
+    command = [sys.executable, "-m", "pipelines.tei_to_ner"]
+    runs = [
+        subprocess.Popen(
+            [*command, *tei("--seed", seed)], cwd=ROOT, stderr=subprocess.PIPE, text=True
+        )
+        for seed in ("1", "2")
+    ]
+    errors = [run.communicate()[1] for run in runs]
+
+    made = published()
+
+    lost = [error for run, error in zip(runs, errors, strict=True) if run.returncode]
+    assert len(lost) <= 1  # none, where one began after the other had ended
+    assert all("another run has published here since" in error for error in lost)
+    assert made in [hashes(local_tei(tmp_path, "--seed", seed)) for seed in ("1", "2")]
