@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from corpora.errors import UsageError
 from corpora.runs.plan import InputFile, Plan, Stage, Unit, describe_file, unit_for_each
-from pipelines.graph import Phase, Run
+from pipelines.graph import PCollection, Phase, Run
 from pipelines.options import CommonOptions, option
 from pipelines.run import run
 
@@ -217,7 +217,7 @@ def _word_filter(options: Options) -> "WordFilter":
     return replace(preset, **given)
 
 
-def choose(units: Any, options: Options, run: Run) -> Any:
+def choose(units: PCollection, options: Options, run: Run) -> PCollection:
     """Choose what each form means, and the forms that pass."""
     from corpora.matching.form_dictionary import Gate
     from pipelines.transforms.forms import (
@@ -254,7 +254,7 @@ def choose(units: Any, options: Options, run: Run) -> Any:
     )
 
 
-def augment(units: Any, options: Options, run: Run) -> Any:
+def augment(units: PCollection, options: Options, run: Run) -> PCollection:
     """Match what was chosen in documents, and write them with more mentions."""
     from corpora.matching.form_dictionary import Matching
     from pipelines.transforms.documents import ReadDocuments

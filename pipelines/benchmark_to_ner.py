@@ -27,7 +27,7 @@ from corpora.runs.plan import (
     find_inputs,
     make_units,
 )
-from pipelines.graph import Phase, Run
+from pipelines.graph import PCollection, Phase, Run
 from pipelines.options import CommonOptions, option
 from pipelines.run import run
 
@@ -166,7 +166,7 @@ def _units(
             yield replace(unit, part=part)
 
 
-def graph(units: Any, options: Options, run: Run) -> Any:
+def graph(units: PCollection, options: Options, run: Run) -> PCollection:
     """Read files, make rows of their sentences, divide them, and write them."""
     from corpora.ner.layout import Layout
     from pipelines.transforms.ner import DivideSentences, MakeNerRows, ReadNerFiles

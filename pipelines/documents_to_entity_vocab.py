@@ -12,7 +12,6 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from corpora.document import ORIGINS
 from corpora.errors import UsageError
@@ -28,7 +27,7 @@ from corpora.runs.plan import (
     units_without_input,
 )
 from corpora.system.arguments import check
-from pipelines.graph import Phase, Run
+from pipelines.graph import PCollection, Phase, Run
 from pipelines.options import CommonOptions, option, origins_of
 from pipelines.run import run
 
@@ -137,7 +136,7 @@ def _stages(
         yield Stage("find", readers, {"occurrences": "form_occurrences"})
 
 
-def equivalents(units: Any, _: Options, run: Run) -> Any:
+def equivalents(units: PCollection, _: Options, run: Run) -> PCollection:
     """Read the table of equivalents."""
     from pipelines.transforms.entities import ReadEquivalents
 
@@ -146,7 +145,7 @@ def equivalents(units: Any, _: Options, run: Run) -> Any:
     )
 
 
-def index_equivalents(units: Any, _: Options, run: Run) -> Any:
+def index_equivalents(units: PCollection, _: Options, run: Run) -> PCollection:
     """Make it a table on disk that all workers share."""
     from pipelines.transforms.elements import ReadNothing
     from pipelines.transforms.entities import IndexEquivalents
@@ -159,7 +158,7 @@ def index_equivalents(units: Any, _: Options, run: Run) -> Any:
     )
 
 
-def count(units: Any, options: Options, run: Run) -> Any:
+def count(units: PCollection, options: Options, run: Run) -> PCollection:
     """Count the mentions of documents, and list their pages."""
     from pipelines.transforms.documents import ReadDocuments
     from pipelines.transforms.entities import CountEntities
@@ -177,7 +176,7 @@ def count(units: Any, options: Options, run: Run) -> Any:
     )
 
 
-def merge(units: Any, options: Options, run: Run) -> Any:
+def merge(units: PCollection, options: Options, run: Run) -> PCollection:
     """Add up the counts of each part of the entities."""
     from pipelines.transforms.entities import SumEntities
     from pipelines.transforms.stages import ReadPart
@@ -194,7 +193,7 @@ def merge(units: Any, options: Options, run: Run) -> Any:
     )
 
 
-def choose(units: Any, options: Options, run: Run) -> Any:
+def choose(units: PCollection, options: Options, run: Run) -> PCollection:
     """Choose the entities, and give them ids."""
     from corpora.entities.choice import Rules
     from pipelines.transforms.entities import ChooseEntities, NumberEntities
@@ -210,7 +209,7 @@ def choose(units: Any, options: Options, run: Run) -> Any:
     )
 
 
-def link(units: Any, _: Options, run: Run) -> Any:
+def link(units: PCollection, _: Options, run: Run) -> PCollection:
     """Add up each part of the forms: how often each is linked, and to what."""
     from pipelines.transforms.entities import LinkForms
     from pipelines.transforms.stages import ReadPart
@@ -223,7 +222,7 @@ def link(units: Any, _: Options, run: Run) -> Any:
     )
 
 
-def index_forms(units: Any, options: Options, run: Run) -> Any:
+def index_forms(units: PCollection, options: Options, run: Run) -> PCollection:
     """Make all forms a table on disk that all workers share, if they are to be found."""
     from pipelines.transforms.elements import ReadNothing
     from pipelines.transforms.entities import IndexForms
@@ -234,7 +233,7 @@ def index_forms(units: Any, options: Options, run: Run) -> Any:
     return steps | run.write_nothing("link")
 
 
-def find(units: Any, options: Options, run: Run) -> Any:
+def find(units: PCollection, options: Options, run: Run) -> PCollection:
     """Find all forms in documents, and count where they are no counted mention."""
     from pipelines.transforms.documents import DropRejected, ReadDocuments
     from pipelines.transforms.entities import FindForms
@@ -248,7 +247,7 @@ def find(units: Any, options: Options, run: Run) -> Any:
     )
 
 
-def sum_occurrences(units: Any, _: Options, run: Run) -> Any:
+def sum_occurrences(units: PCollection, _: Options, run: Run) -> PCollection:
     """Add up where forms were found."""
     from pipelines.transforms.elements import ReadNothing
     from pipelines.transforms.entities import SumOccurrences
@@ -256,7 +255,7 @@ def sum_occurrences(units: Any, _: Options, run: Run) -> Any:
     return units | ReadNothing() | SumOccurrences(folder=run.folder) | run.write_nothing("find")
 
 
-def finish(units: Any, options: Options, run: Run) -> Any:
+def finish(units: PCollection, options: Options, run: Run) -> PCollection:
     """Put the aliases into the rows of the vocabulary."""
     from pipelines.transforms.entities import AddAliases, ReadEntities
 

@@ -29,7 +29,7 @@ from corpora.runs.plan import (
 )
 from corpora.runs.work_directory import WorkDirectory
 from corpora.system.arguments import check
-from pipelines.graph import Phase, Run
+from pipelines.graph import PCollection, Phase, Run
 from pipelines.options import CommonOptions, option, origins_of
 from pipelines.run import run
 
@@ -196,7 +196,7 @@ def _auxiliary(options: Options) -> dict[str, InputFile]:
     return files
 
 
-def sample(units: Any, options: Options, run: Run) -> Any:
+def sample(units: PCollection, options: Options, run: Run) -> PCollection:
     """Find the shares of all documents, which decide what is held out."""
     from corpora.examples.validation import COLUMNS
     from pipelines.transforms.documents import ReadDocuments
@@ -210,7 +210,7 @@ def sample(units: Any, options: Options, run: Run) -> Any:
     )
 
 
-def merge(units: Any, options: Options, run: Run) -> Any:
+def merge(units: PCollection, options: Options, run: Run) -> PCollection:
     """Write down what the units found, and the tokenizer."""
     from pipelines.transforms.elements import ReadNothing
     from pipelines.transforms.examples import KeepTokenizer, MergeShares
@@ -229,7 +229,7 @@ def merge(units: Any, options: Options, run: Run) -> Any:
     )
 
 
-def make(units: Any, options: Options, run: Run) -> Any:
+def make(units: PCollection, options: Options, run: Run) -> PCollection:
     """Make examples of documents, and write them."""
     from corpora.examples.maker import COLUMNS
     from pipelines.transforms.documents import ReadDocuments

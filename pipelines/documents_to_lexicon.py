@@ -12,12 +12,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from corpora.errors import CorpusError, UsageError
 from corpora.runs.build import Build
 from corpora.runs.plan import InputFile, Plan, Stage, Unit, describe_file, units_without_input
-from pipelines.graph import Phase, Run
+from pipelines.graph import PCollection, Phase, Run
 from pipelines.options import CommonOptions, option
 from pipelines.run import run
 
@@ -204,7 +203,7 @@ def _slices(files: Sequence[InputFile]) -> Iterator[tuple[InputFile, dict[str, i
             yield file, {"start": start, "end": min(start + SLICE_BATCHES, n_batches)}
 
 
-def count(units: Any, options: Options, run: Run) -> Any:
+def count(units: PCollection, options: Options, run: Run) -> PCollection:
     """Make streams of symbols of slices, and count the symbols."""
     from corpora.lexicon.slices import COLUMNS
     from pipelines.transforms.documents import ReadDocuments
@@ -224,7 +223,7 @@ def count(units: Any, options: Options, run: Run) -> Any:
     )
 
 
-def number(units: Any, options: Options, run: Run) -> Any:
+def number(units: PCollection, options: Options, run: Run) -> PCollection:
     """Number the symbols, and cut what can begin with each pair of them into ranges."""
     from pipelines.transforms.elements import ReadNothing
     from pipelines.transforms.lexicon import NumberSymbols
@@ -237,7 +236,7 @@ def number(units: Any, options: Options, run: Run) -> Any:
     )
 
 
-def spread(units: Any, options: Options, run: Run) -> Any:
+def spread(units: PCollection, options: Options, run: Run) -> PCollection:
     """Deal the windows of slices out to ranges."""
     from pipelines.transforms.lexicon import DealWindows
     from pipelines.transforms.stages import ReadStage
@@ -250,7 +249,7 @@ def spread(units: Any, options: Options, run: Run) -> Any:
     )
 
 
-def merge(units: Any, options: Options, run: Run) -> Any:
+def merge(units: PCollection, options: Options, run: Run) -> PCollection:
     """Count the strings of ranges, and what stands around them."""
     from pipelines.transforms.lexicon import CountStrings, ReadWindows
 
@@ -264,7 +263,7 @@ def merge(units: Any, options: Options, run: Run) -> Any:
     )
 
 
-def score(units: Any, options: Options, run: Run) -> Any:
+def score(units: PCollection, options: Options, run: Run) -> PCollection:
     """Put the strings of all parts together, score, mark and rank them."""
     from pipelines.transforms.elements import ReadNothing
     from pipelines.transforms.lexicon import JoinStrings, MarkStrings, RankStrings, ScoreStrings
@@ -284,7 +283,7 @@ def score(units: Any, options: Options, run: Run) -> Any:
     )
 
 
-def finish(units: Any, options: Options, run: Run) -> Any:
+def finish(units: PCollection, options: Options, run: Run) -> PCollection:
     """Write the lexicon."""
     from pipelines.transforms.lexicon import MakeLexicon, ReadRanks
 

@@ -11,13 +11,13 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from corpora.errors import UsageError
 from corpora.runs.build import Build
 from corpora.runs.plan import InputFile, Plan, Stage, Unit, unit_for_each, units_without_input
 from corpora.system.arguments import check
-from pipelines.graph import Phase, Run
+from pipelines.graph import PCollection, Phase, Run
 from pipelines.options import CommonOptions, option
 from pipelines.run import run
 
@@ -99,7 +99,7 @@ def _stages(files: Sequence[InputFile]) -> Iterator[Stage]:
     yield Stage("merge", parts, {"totals": "word_totals"})
 
 
-def count(units: Any, options: Options, run: Run) -> Any:
+def count(units: PCollection, options: Options, run: Run) -> PCollection:
     """Count the words of documents."""
     from pipelines.transforms.documents import ReadDocuments
     from pipelines.transforms.tokenizer import CountWords
@@ -112,7 +112,7 @@ def count(units: Any, options: Options, run: Run) -> Any:
     )
 
 
-def merge(units: Any, _: Options, run: Run) -> Any:
+def merge(units: PCollection, _: Options, run: Run) -> PCollection:
     """Add up the counts of each part of the words."""
     from pipelines.transforms.stages import ReadPart
     from pipelines.transforms.tokenizer import SumWords
@@ -125,7 +125,7 @@ def merge(units: Any, _: Options, run: Run) -> Any:
     )
 
 
-def learn(units: Any, options: Options, run: Run) -> Any:
+def learn(units: PCollection, options: Options, run: Run) -> PCollection:
     """Learn the vocabulary, and count its pieces."""
     from pipelines.transforms.stages import ListShards
     from pipelines.transforms.tokenizer import CountPieces, LearnPieces

@@ -7,14 +7,22 @@ the options, and the ``Run``, and gives what ``WriteShards`` gives. It loads Bea
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from corpora.runs.plan import InputFile, Plan
 
 if TYPE_CHECKING:
     from pipelines.transforms.shards import WriteShards
 
-Graph = Callable[[Any, Any, "Run"], Any]
+
+class PCollection(Protocol):
+    """What flows through a graph: Beam's ``PCollection``, which is loaded where graphs are made."""
+
+    def __or__(self, transform: object, /) -> "PCollection":
+        """Apply a transform."""
+
+
+Graph = Callable[[PCollection, Any, "Run"], PCollection]
 """``PCollection[Unit]``, options, run -> ``PCollection[int]``, the units that are done."""
 
 

@@ -17,7 +17,7 @@ from corpora.errors import UsageError
 from corpora.runs.build import Build
 from corpora.runs.plan import InputFile, Plan, Stage, Unit
 from corpora.segmentation.language_tags import primary_language
-from pipelines.graph import Phase, Run
+from pipelines.graph import PCollection, Phase, Run
 from pipelines.news_inputs import (
     archive_units,
     archives_of,
@@ -205,7 +205,7 @@ def thresholds_of(options: Options) -> "Thresholds":
     )
 
 
-def read(units: Any, options: Options, run: Run) -> Any:
+def read(units: PCollection, options: Options, run: Run) -> PCollection:
     """Read pages, extract their articles, and leave out what is none that is wanted."""
     from pipelines.transforms.news import (
         ExtractArticles,
@@ -226,7 +226,7 @@ def read(units: Any, options: Options, run: Run) -> Any:
     )
 
 
-def count(units: Any, options: Options, run: Run) -> Any:
+def count(units: PCollection, options: Options, run: Run) -> PCollection:
     """Find the paragraphs that are boilerplate."""
     from pipelines.transforms.elements import ReadNothing
     from pipelines.transforms.news import FindBoilerplate
@@ -239,7 +239,7 @@ def count(units: Any, options: Options, run: Run) -> Any:
     )
 
 
-def clean(units: Any, options: Options, run: Run) -> Any:
+def clean(units: PCollection, options: Options, run: Run) -> PCollection:
     """Take boilerplate out of the articles, find sentences, take their signatures."""
     from pipelines.transforms.news import FindSentences, RemoveBoilerplate, SignArticles
     from pipelines.transforms.stages import ReadStage
@@ -254,7 +254,7 @@ def clean(units: Any, options: Options, run: Run) -> Any:
     )
 
 
-def look_back(units: Any, _: Options, run: Run) -> Any:
+def look_back(units: PCollection, _: Options, run: Run) -> PCollection:
     """Take the signatures of earlier datasets."""
     from corpora.news.comparing import SIGNED
     from pipelines.transforms.documents import ReadDocuments
@@ -268,7 +268,7 @@ def look_back(units: Any, _: Options, run: Run) -> Any:
     )
 
 
-def compare(units: Any, options: Options, run: Run) -> Any:
+def compare(units: PCollection, options: Options, run: Run) -> PCollection:
     """Find the articles that say what another one says."""
     from pipelines.transforms.elements import ReadNothing
     from pipelines.transforms.news import FindDuplicateArticles
@@ -281,7 +281,7 @@ def compare(units: Any, options: Options, run: Run) -> Any:
     )
 
 
-def finish(units: Any, _: Options, run: Run) -> Any:
+def finish(units: PCollection, _: Options, run: Run) -> PCollection:
     """Write the articles, each once."""
     from pipelines.transforms.news import DropDuplicateArticles
     from pipelines.transforms.stages import PublishRows, ReadStage

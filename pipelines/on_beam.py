@@ -10,7 +10,7 @@ from apache_beam.options.pipeline_options import PipelineOptions, PortableOption
 from corpora.errors import UsageError
 from corpora.runs.work_directory import WorkDirectory
 from pipelines.engine import Job
-from pipelines.graph import Graph, Run
+from pipelines.graph import Graph, PCollection, Run
 from pipelines.in_memory import make_pipeline
 from pipelines.options import CommonOptions
 from pipelines.transforms.units import ListUnits
@@ -45,7 +45,7 @@ class _Apply(beam.PTransform):
         super().__init__()
         self._graph, self._options, self._run = graph, options, run
 
-    def expand(self, pcoll: Any) -> Any:
+    def expand(self, pcoll: PCollection) -> PCollection:
         return self._graph(pcoll, self._options, self._run)
 
 

@@ -21,7 +21,7 @@ from corpora.runs.build import Build
 from corpora.runs.plan import Plan, describe_file, describe_files, find_inputs, make_units
 from corpora.system.expat_version import warn_of_old_expat
 from corpora.tei.edition import edition_path, load_edition
-from pipelines.graph import Phase, Run
+from pipelines.graph import PCollection, Phase, Run
 from pipelines.options import CommonOptions, option
 from pipelines.run import run
 
@@ -105,7 +105,7 @@ def _splits(names: Sequence[str], options: Options) -> tuple[Mapping[str, str], 
     return choose_all(names, ratios, seed=options.seed), how
 
 
-def graph(units: Any, options: Options, run: Run) -> Any:
+def graph(units: PCollection, options: Options, run: Run) -> PCollection:
     """Read files, parse them, cut them into sentences, and write both."""
     from pipelines.transforms.files import ReadFiles
     from pipelines.transforms.tei import ParseTei, ToSentences

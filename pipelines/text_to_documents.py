@@ -32,7 +32,7 @@ from corpora.runs.plan import (
     units_without_input,
 )
 from corpora.text.characters import Normalization
-from pipelines.graph import Phase, Run
+from pipelines.graph import PCollection, Phase, Run
 from pipelines.options import CommonOptions, option
 from pipelines.run import run
 
@@ -241,7 +241,7 @@ def _limited(units: Iterable[Unit], limit: int, settings: Mapping[str, Any]) -> 
         yield unit
 
 
-def read(units: Any, options: Options, run: Run) -> Any:
+def read(units: PCollection, options: Options, run: Run) -> PCollection:
     """Read records, and make documents of them."""
     from corpora.text.reader import Settings
     from pipelines.transforms.text import MakeDocuments, ReadText
@@ -262,7 +262,7 @@ def read(units: Any, options: Options, run: Run) -> Any:
     )
 
 
-def merge(units: Any, _: Options, run: Run) -> Any:
+def merge(units: PCollection, _: Options, run: Run) -> PCollection:
     """Find documents whose id another one has."""
     from pipelines.transforms.elements import ReadNothing
     from pipelines.transforms.stages import FindDuplicates
@@ -275,7 +275,7 @@ def merge(units: Any, _: Options, run: Run) -> Any:
     )
 
 
-def finish(units: Any, _: Options, run: Run) -> Any:
+def finish(units: PCollection, _: Options, run: Run) -> PCollection:
     """Write the documents, but for those whose id another one has."""
     from pipelines.transforms.stages import DropDuplicates, PublishRows, ReadStage
 

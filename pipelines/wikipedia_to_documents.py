@@ -30,7 +30,7 @@ from corpora.runs.plan import (
     units_without_input,
 )
 from corpora.system.expat_version import warn_of_old_expat
-from pipelines.graph import Phase, Run
+from pipelines.graph import PCollection, Phase, Run
 from pipelines.options import CommonOptions, option
 from pipelines.run import run
 
@@ -285,7 +285,7 @@ def _limited(
         yield file, part
 
 
-def parse(units: Any, options: Options, run: Run) -> Any:
+def parse(units: PCollection, options: Options, run: Run) -> PCollection:
     """Read the pages of ranges, parse them, and write documents, redirects and meanings."""
     from pipelines.transforms.wikipedia import ParsePages, ReadDump
 
@@ -299,7 +299,7 @@ def parse(units: Any, options: Options, run: Run) -> Any:
     )
 
 
-def merge(units: Any, _: Options, run: Run) -> Any:
+def merge(units: PCollection, _: Options, run: Run) -> PCollection:
     """Build the tables of titles, and find pages that stand twice in the dump."""
     from pipelines.transforms.elements import ReadNothing
     from pipelines.transforms.stages import FindDuplicates
@@ -314,7 +314,7 @@ def merge(units: Any, _: Options, run: Run) -> Any:
     )
 
 
-def finish(units: Any, _: Options, run: Run) -> Any:
+def finish(units: PCollection, _: Options, run: Run) -> PCollection:
     """Resolve links, match titles, and write what is published."""
     from pipelines.transforms.stages import DropDuplicates, ReadStage
     from pipelines.transforms.wikipedia import MatchTitles, TakeOver
