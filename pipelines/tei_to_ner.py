@@ -1,6 +1,7 @@
 """TEI editions to documents and NER data: datasets, CoNLL, JSON, and a card.
 
 Examples:
+  python -m pipelines.tei_to_ner --inspect 'letters/*.xml'
   python -m pipelines.tei_to_ner --input 'letters/*.xml' --edition sturm --output build/sturm
   python -m pipelines.tei_to_ner --input letters --edition my.toml --output build/mine --workers 2
 """
@@ -174,7 +175,11 @@ def next_steps(options: Options) -> list[str]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the pipeline."""
+    """Run the pipeline; or, with ``--inspect``, only count what the markup holds."""
+    if "--inspect" in (sys.argv[1:] if argv is None else argv):
+        from corpora.tei.census import main as inspect
+
+        return inspect(argv)
     return run("pipelines.tei_to_ner", argv)
 
 

@@ -1,0 +1,413 @@
+"""Count what the markup of an edition holds, before the first run, and draft an edition file.
+
+    python -m pipelines.tei_to_ner --inspect 'letters/*.xml' --output census
+
+Prints elements and attributes, what the chosen edition makes of each, names inside what is left
+out, languages, words before sentence ends, and schemes of ids. ``--output`` gets the same as
+``census.html``, and ``edition.toml`` to start from.
+"""
+
+import codecs
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from itertools import islice
+from pathlib import Path
+
+from corpora.errors import UsageError
+from corpora.reports import html_page, html_table
+from corpora.runs.plan import find_inputs
+from corpora.segmentation.sentences import table_name
+from corpora.system.arguments import execute, option, parse
+from corpora.tei.edition import Edition, Role, edition_path, load_edition
+from corpora.tei.patterns import Pattern
+from corpora.tei.reader import ROOTS, read_tree
+from corpora.tei.xml import Element, XmlError, parse_xml
+
+N_SHOWN = 10
+N_VALUES = 5
+MAX_VALUES = 1_000
+"""Of an attribute; all others are counted as one."""
+EXAMPLE = 100  # characters of the file
+_REGISTERS = {"listperson", "listplace", "listorg", "listbibl", "listevent"}
+_POINTERS = ("ref", "key", "corresp", "sameAs")
+_NAMES = {
+    "persname": "person", "placename": "place", "orgname": "organization", "geogname": "place",
+    "settlement": "place", "forename": "person", "surname": "person", "date": "date",
+    "title": "work",
+}  # fmt: skip
+_TYPED = ("rs", "name")
+_LABELS = {
+    "person": "person", "pers": "person", "per": "person", "place": "place", "geo": "place",
+    "org": "organization", "organisation": "organization", "organization": "organization",
+    "work": "work", "bibl": "work", "event": "event",
+}  # fmt: skip
+_LAST_WORD = re.compile(r"(\S+\.)[\"'»“”’)\]]*$")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What ``--inspect`` asks for."""
+
+    inspect: tuple[str, ...] = option(metavar="PATTERN", help="files or folders of TEI")
+    exclude: tuple[str, ...] = option((), metavar="PATTERN", help="files that are passed over")
+    edition: str = option("tei", metavar="NAME|FILE", help="what is tried (default: tei)")
+    output: Path | None = option(None, metavar="DIR", help="for census.html and edition.toml")
+
+
+@dataclass
+class Kind:
+    """Elements of one name."""
+
+    name: str
+    """As the file has it that is read first."""
+    n: int = 0
+    n_characters: int = 0
+    meanings: Counter[str] = field(default_factory=Counter)
+    """What the edition makes of them."""
+    attributes: dict[str, Counter[str]] = field(default_factory=dict)
+    example: str = ""
+
+
+@dataclass
+class Census:
+    """What was counted in all files; ``add`` takes one."""
+
+    edition: Edition
+    n_files: int = 0
+    unread: list[str] = field(default_factory=list)
+    """Messages about files that cannot be read."""
+    kinds: dict[str, Kind] = field(default_factory=dict)
+    lost_names: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Element that is left out, and label of a name in it."""
+    lost_characters: Counter[str] = field(default_factory=Counter)
+    n_characters: int = 0
+    """Of text that is read."""
+    languages: Counter[str] = field(default_factory=Counter)
+    """Characters of documents, by language."""
+    passages: Counter[str] = field(default_factory=Counter)
+    """Elements that say their language inside the text."""
+    last_words: Counter[str] = field(default_factory=Counter)
+    """With their period, at the end of sentences."""
+    registers: Counter[str] = field(default_factory=Counter)
+    schemes: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Attribute, and how its values begin."""
+    matched: set[Pattern] = field(default_factory=set)
+
+    def add(self, data: bytes, *, name: str) -> None:
+        """Count a file; one that cannot be read is named."""
+        self.n_files += 1
+        try:
+            root = parse_xml(data, name=name)
+            texts = read_tree(root, self.edition, name=name)
+        except XmlError as error:
+            self.unread.append(str(error))
+            return
+        for document in (text.document for text in texts if text.document):
+            self.n_characters += len(document.text)
+            self.languages[document.lang or ""] += len(document.text)
+            for sentence in document.sentences:
+                end = _LAST_WORD.search(document.text, sentence.start, sentence.end)
+                if end:
+                    self.last_words[end[1]] += 1
+        self._walk(root, [], data, lost_in="", in_text=False)
+
+    def _walk(
+        self, element: Element, above: list[Element], data: bytes, *, lost_in: str, in_text: bool
+    ) -> None:
+        edition = self.edition
+        in_text = in_text or (
+            bool(above) and above[-1].name in ROOTS and _is_content(element, edition)
+        )
+        if element.name in _REGISTERS:
+            entries = [child for child in element.elements() if child.attributes.get("xml:id")]
+            self.registers[element.written_name] += len(entries)
+        for attribute in _POINTERS:
+            value = element.attributes.get(attribute, "")
+            for one in filter(None, [value] if attribute == "key" else value.split()):
+                self.schemes[attribute, _scheme(one)] += 1
+        if in_text:
+            lost_in = self._count(element, above, data, lost_in=lost_in)
+            if "xml:lang" in element.attributes:
+                self.passages[element.attributes["xml:lang"]] += 1
+        chosen = self._chosen(element, above) if in_text else None
+        for child in element.elements():
+            inside = lost_in
+            if chosen is not None and child not in chosen:
+                inside = inside or f"{element.written_name}/{child.written_name}"
+            self._walk(child, [*above, element], data, lost_in=inside, in_text=in_text)
+
+    def _count(
+        self, element: Element, above: Sequence[Element], data: bytes, *, lost_in: str
+    ) -> str:
+        """Count an element of the text; returns what it is left out with, if it is."""
+        edition = self.edition
+        kind = self.kinds.setdefault(element.name, Kind(element.written_name))
+        kind.n += 1
+        own = sum(
+            len(" ".join(child.split())) for child in element.children if isinstance(child, str)
+        )
+        kind.n_characters += own
+        kind.example = kind.example or _example(data, element)
+        for name, value in element.attributes.items():
+            values = kind.attributes.setdefault(name, Counter())
+            values[value if value in values or len(values) < MAX_VALUES else "other"] += 1
+        meaning = edition.meaning(element, above)
+        role, label, is_name = meaning.role, meaning.label, meaning.is_name
+        self._match(element, above)
+        if not lost_in and role is Role.LEAVE_OUT:
+            lost_in = element.written_name
+        if lost_in:
+            self.lost_characters[lost_in] += own
+            if is_name:
+                self.lost_names[lost_in, label or "no label"] += 1
+            kind.meanings["left out" if lost_in == element.written_name else f"in {lost_in}"] += 1
+        else:
+            said = f"name: {label or 'no label'}" if is_name else ""
+            said = said or (role.value.replace("_", " ") if role else "text")
+            kind.meanings[said] += 1
+        return lost_in
+
+    def _match(self, element: Element, above: Sequence[Element]) -> None:
+        """Remember which patterns of labels fit."""
+        for patterns in self.edition.labels.values():
+            for pattern in patterns:
+                if pattern not in self.matched and pattern.matches(element, above):
+                    self.matched.add(pattern)
+
+    def _chosen(self, element: Element, above: Sequence[Element]) -> list[Element] | None:
+        patterns = self.edition.choose.get(element.name)
+        if patterns is None:
+            return None
+        inside = [*above, element]
+        fits = (c for p in patterns for c in element.elements() if p.matches(c, inside))
+        return list(islice(fits, 1))
+
+    def unmatched(self) -> list[str]:
+        """Name the patterns of labels that match nothing, as ``label: pattern``."""
+        return [
+            f"{label}: {pattern.text}"
+            for label, patterns in self.edition.labels.items()
+            for pattern in patterns
+            if pattern not in self.matched
+        ]
+
+
+def _is_content(element: Element, edition: Edition) -> bool:
+    return element.name in edition.content
+
+
+def _scheme(value: str) -> str:
+    """How an id begins: ``https://d-nb.info/gnd/``, ``gnd:``, ``#p``; names are ``text``."""
+    if " " in value:
+        return "text"
+    if "://" in value:
+        return value[: value.rstrip("/").rfind("/") + 1]
+    if found := re.match(r"[A-Za-z][\w.-]*:", value):
+        return found[0]
+    return re.split(r"\d", value, maxsplit=1)[0][:20] or "digits"
+
+
+def _example(data: bytes, element: Element) -> str:
+    """The beginning of an element as the file has it, white space normalised."""
+    encoding = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+    start = data[element.byte : element.byte + 4 * EXAMPLE]
+    text = start.decode(encoding.get(data[:2], "utf-8"), "ignore")
+    return " ".join(text.split())[:EXAMPLE]
+
+
+# --- what is shown
+
+
+def _tables(census: Census) -> Iterator[tuple[str, Sequence[str], list[Sequence[object]]]]:
+    """Title, head and rows of each table."""
+    by_number = _by_number(census)
+    yield (
+        "Elements of the text",
+        ("element", "number", "the edition makes of it", "example"),
+        [(kind.name, kind.n, _most(kind.meanings), kind.example) for kind in by_number],
+    )
+    yield (
+        "Attributes",
+        ("attribute", "number", "values", "the most frequent"),
+        [
+            (f"{kind.name}/@{attribute}", values.total(), len(values), _most(values))
+            for kind in by_number
+            for attribute, values in kind.attributes.items()
+        ],
+    )
+    lost = Counter({name: n for (name, _), n in census.lost_names.items()})
+    for name in lost:
+        lost[name] = sum(n for (of, _), n in census.lost_names.items() if of == name)
+    yield (
+        "Left out",
+        ("element", "characters", "names", "of these"),
+        [
+            (name, n, lost[name], _most(_labels(census.lost_names, name)))
+            for name, n in census.lost_characters.most_common()
+        ],
+    )
+    yield (
+        "Languages",
+        ("language", "characters", "passages", "table of abbreviations"),
+        [
+            (lang or "not said", n, census.passages[lang], table_name(lang) or "NONE")
+            for lang, n in Counter(
+                dict.fromkeys(census.passages, 0) | census.languages
+            ).most_common()
+        ],
+    )
+    yield "Last words of sentences", ("word", "number"), [*census.last_words.most_common(N_SHOWN)]
+    yield (
+        "Ids",
+        ("attribute", "number", "begin with"),
+        [
+            (attribute, n, scheme)
+            for (attribute, scheme), n in census.schemes.most_common(2 * N_SHOWN)
+        ],
+    )
+    yield "Registers", ("element", "entries"), [*census.registers.most_common()]
+
+
+def _by_number(census: Census) -> list[Kind]:
+    return sorted(census.kinds.values(), key=lambda kind: -kind.n)
+
+
+def _labels(lost: Mapping[tuple[str, str], int], name: str) -> Counter[str]:
+    return Counter({label: n for (of, label), n in lost.items() if of == name})
+
+
+def _most(counts: Counter[str]) -> str:
+    shown = [f"{value} {n:,}" for value, n in counts.most_common(N_VALUES)]
+    return ", ".join(shown + ["…"] * (len(counts) > N_VALUES))
+
+
+def to_words(census: Census) -> Iterator[str]:
+    """Give the lines for a terminal."""
+    yield f"{census.n_files:,} files, {census.n_characters:,} characters of text"
+    yield from (f"NOT READ {message}" for message in census.unread)
+    for title, head, rows in _tables(census):
+        if rows:
+            yield f"\n{title}"
+            yield from _aligned([head, *rows])
+    if unmatched := census.unmatched():
+        yield "\nPatterns that match nothing"
+        yield from (f"  {pattern}" for pattern in unmatched)
+
+
+def _aligned(rows: Sequence[Sequence[object]]) -> Iterator[str]:
+    cells = [[f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for row in cells:
+        padded = (
+            cell.rjust(width) if cell.replace(",", "").isdigit() else cell.ljust(width)
+            for cell, width in zip(row, widths, strict=True)
+        )
+        yield "  " + "  ".join(padded).rstrip()
+
+
+def to_html(census: Census) -> str:
+    """Write the page."""
+    problems = [*census.unread, *(f"{text}: matches nothing" for text in census.unmatched())]
+    body = f"<p>{census.n_files:,} files, {census.n_characters:,} characters of text.</p>\n"
+    body += "".join(f"<p>{escape(text)}</p>\n" for text in problems)
+    for title, head, rows in _tables(census):
+        if rows:
+            body += f"<h2>{escape(title)}</h2>\n{html_table(head, rows)}"
+    return html_page("What the markup holds", body, style="td.n { text-align: left; }")
+
+
+def draft_edition(census: Census, *, name: str) -> str:
+    """Write an edition file to start from: labels that the markup suggests, spaces of ids."""
+    labels: dict[str, list[str]] = {}
+    for kind in _by_number(census):
+        for label, pattern, n in _suggestions(kind):
+            labels.setdefault(label, []).append(f"  {_quoted(pattern)},  # {n:,}")
+    lang = next((lang for lang, _ in census.languages.most_common(1) if lang), None)
+    lines = [
+        "# A first draft: look at each line, and take out what is wrong (docs/editions.md).",
+        f"name = {_quoted(name)}  # the group of the documents, and the space of their entities",
+        f"lang = {_quoted(lang)}" if lang else "# lang = \"de\"  # for files that do not say",
+        "", "[labels]",
+        *(line for label, items in labels.items() for line in (f"{label} = [", *items, "]")),
+        "", "[text]", 'leave_out = ["..."]  # also left out now, with names in it:',
+        *(f"# {of}: {label} {n:,}" for (of, label), n in census.lost_names.most_common()),
+        "", "[entities.spaces]",
+        *(
+            f"{_quoted(scheme)} = {_quoted(_space(scheme))}  # {n:,}"
+            for scheme, n in _uris(census.schemes).most_common(2 * N_SHOWN)
+        ),
+    ]  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
+def _suggestions(kind: Kind) -> Iterator[tuple[str, str, int]]:
+    written, name = kind.name, kind.name.lower()
+    if label := _NAMES.get(name):
+        if name not in {"date", "title"} or any(m.startswith("name:") for m in kind.meanings):
+            yield label, written, kind.n
+    elif name in _TYPED:
+        for value, n in kind.attributes.get("type", Counter()).most_common():
+            if "'" not in value:
+                label = re.sub(r"\W+", "_", _LABELS.get(value.lower(), value)).strip("_")
+                yield label or "other", f"{written}[@type='{value}']", n
+
+
+def _uris(schemes: Mapping[tuple[str, str], int]) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for (_, scheme), n in schemes.items():
+        if "://" in scheme or scheme.endswith(":"):
+            found[scheme] += n
+    return found
+
+
+def _space(scheme: str) -> str:
+    words = [word for word in re.findall(r"[\w-]+", scheme) if word not in {"http", "https", "www"}]
+    return words[-1] if words else "ids"
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+# --- the command
+
+
+def take_census(files: Iterable[tuple[str, Path]], edition: Edition) -> Census:
+    """Count all files; raises ``OSError``."""
+    census = Census(edition)
+    for name, path in files:
+        census.add(path.read_bytes(), name=name)
+    return census
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Inspect an edition; returns the exit status."""
+    options = parse(Options, argv, name="pipelines.tei_to_ner", about=__doc__)
+    return execute(lambda: _run(options), path=Path(options.inspect[0]))
+
+
+def _run(options: Options) -> Iterator[str]:
+    found = find_inputs(options.inspect, suffix=".xml", exclude=options.exclude)
+    census = take_census(found.items(), load_edition(edition_path(options.edition)))
+    yield from to_words(census)
+    if not census.kinds:
+        raise UsageError(f"{options.inspect[0]}: no text of TEI in any file.")
+    if options.output is None:
+        yield "\nnext  --output DIR writes this as a page, and an edition file to start from"
+        return
+    options.output.mkdir(parents=True, exist_ok=True)
+    first = Path(options.inspect[0]).resolve()
+    name = re.sub(r"\W+", "-", (first if first.is_dir() else first.parent).name).strip("-")
+    made = {
+        "census.html": to_html(census),
+        "edition.toml": draft_edition(census, name=name or "edition"),
+    }
+    for file, text in made.items():
+        if (path := options.output / file).exists():
+            raise UsageError(f"{path}: is there already. Move it away, or choose another --output.")
+        path.write_text(text, "utf-8")
+    yield f"\nmade  {options.output}/census.html; {options.output}/edition.toml, to start from"

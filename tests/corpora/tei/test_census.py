@@ -1,0 +1,116 @@
+"""What the markup of an edition holds, before the first run."""
+
+from pathlib import Path
+
+import pytest
+
+from corpora.tei.census import Census, draft_edition, take_census, to_html, to_words
+from corpora.tei.edition import edition_path, load_edition
+from corpora.tei.reader import read_tei
+from pipelines.tei_to_ner import main
+
+LETTERS = Path(__file__).resolve().parents[2] / "data" / "letters"
+HEAD = '<TEI xmlns="http://www.tei-c.org/ns/1.0" xml:lang="de"><teiHeader/><text><body>'
+TAIL = "</body></text></TEI>"
+
+
+def census_of(*bodies, edition="tei"):
+    census = Census(load_edition(edition_path(str(edition))))
+    for number, body in enumerate(bodies):
+        census.add((HEAD + body + TAIL).encode(), name=f"{number}.xml")
+    return census
+
+
+def test_each_element_is_shown_with_what_the_edition_makes_of_it():
+    body = "<p>An <persName>Ida</persName><lb/> <del>den <placeName>Main</placeName></del></p>"
+
+    census = census_of(body)
+
+    meanings = {kind.name: dict(kind.meanings) for kind in census.kinds.values()}
+    assert meanings["persName"] == {"name: person": 1}
+    assert meanings["lb"] == {"word": 1}
+    assert meanings["del"] == {"left out": 1}
+    assert meanings["placeName"] == {"in del": 1}
+
+
+def test_names_and_characters_inside_what_is_left_out_are_counted():
+    census = census_of("<p>Ja <del>den <placeName>Main</placeName></del></p>")
+
+    assert census.lost_names == {("del", "place"): 1}
+    assert census.lost_characters == {"del": 7}
+
+
+def test_of_a_choice_what_is_not_read_is_left_out():
+    census = census_of("<p><choice><sic>Mian</sic><corr>Main</corr></choice></p>")
+
+    assert census.lost_characters == {"choice/sic": 4}
+
+
+def test_a_pattern_that_matches_nothing_is_named(tmp_path):
+    edition = tmp_path / "mine.toml"
+    edition.write_text('[labels]\nperson = ["perName"]\nplace = ["placeName"]\n')
+
+    census = census_of(
+        "<p><persName>Ida</persName> <placeName>Ulm</placeName></p>", edition=edition
+    )
+
+    assert census.unmatched() == ["person: perName"]
+    assert any("person: perName" in line for line in to_words(census))
+
+
+def test_words_before_sentence_ends_languages_and_ids_are_counted():
+    body = '<p>Ich las Ah. Dann kam <persName ref="https://d-nb.info/gnd/1">Ida</persName>.</p>'
+
+    census = census_of(body, '<p><foreign xml:lang="la">ergo</foreign></p>')
+
+    assert census.last_words["Ah."] == 1
+    assert census.schemes == {("ref", "https://d-nb.info/gnd/"): 1}
+    assert (census.passages["la"], census.languages["de"] > 0) == (1, True)
+
+
+def test_a_file_that_cannot_be_read_is_named_and_the_others_are_counted():
+    census = census_of("<p>Ja</p>", "<p>Nein")
+
+    assert census.n_files == 2
+    [message] = census.unread
+    assert message.startswith("1.xml:1:")
+
+
+def test_the_draft_is_an_edition_that_finds_the_names(tmp_path):
+    letters = [(path.name, path) for path in sorted(LETTERS.glob("*.xml"))]
+    census = take_census(letters, load_edition(edition_path("tei")))
+    draft = tmp_path / "edition.toml"
+    draft.write_text(draft_edition(census, name="letters"), "utf-8")
+
+    [first, *_] = read_tei(letters[0][1].read_bytes(), load_edition(draft), name="01.xml")
+
+    assert {mention.label for mention in first.document.mentions} >= {"person", "place", "work"}
+
+
+def test_the_page_shows_markup_as_text():
+    page = to_html(census_of("<p>A &lt;b&gt; <persName key='&quot;&lt;i>'>Ida</persName></p>"))
+
+    assert "&lt;persName" in page
+    assert "<persName" not in page
+    assert "<i>" not in page
+
+
+def test_the_command_needs_no_output_and_replaces_no_file(tmp_path, capsys):
+    assert main(["--inspect", str(LETTERS)]) == 0
+    assert "persName" in capsys.readouterr().out
+
+    assert main(["--inspect", str(LETTERS), "--output", str(tmp_path)]) == 0
+    (tmp_path / "census.html").unlink()
+    (tmp_path / "edition.toml").write_text("# mine")
+
+    assert main(["--inspect", str(LETTERS), "--output", str(tmp_path)]) == 2
+    assert (tmp_path / "edition.toml").read_text() == "# mine"
+
+
+@pytest.mark.parametrize("what", ["nowhere/*.xml", "empty"])
+def test_nothing_to_inspect_is_an_error(tmp_path, monkeypatch, capsys, what):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+
+    assert main(["--inspect", what]) == 2
+    assert capsys.readouterr().err.startswith("error: ")
