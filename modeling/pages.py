@@ -1,8 +1,12 @@
-"""What a page is made of, and the page as Markdown and as one file of HTML."""
+"""Pages of blocks, as Markdown and as one file of HTML; pictures by matplotlib for them."""
 
+import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
+from typing import Any
+
+from corpora.errors import CorpusError
 
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem;
@@ -145,3 +149,30 @@ def _cells(row: Sequence[str], shades: Sequence[float], n_texts: int) -> Iterato
             ink = "#fff" if shade > 0.6 else "#222"
             style += f' style="background:rgb({red},{green},{blue});color:{ink}"'
         yield f"<td{style}>{escape(cell)}</td>"
+
+
+def new_figure(n_rows: int, n_columns: int, size: tuple[float, float]) -> tuple[Any, Any]:
+    """Make a figure of matplotlib with panels, each of so many inches; rows of these.
+
+    Raises ``CorpusError`` where matplotlib is not installed.
+    """
+    try:
+        from matplotlib.figure import Figure  # noqa: PLC0415 - slow, and optional
+    except ImportError as error:
+        raise CorpusError(
+            "Pictures need matplotlib: pip install 'onoma[plots]', or 'matplotlib'."
+        ) from error
+    whole = (size[0] * n_columns, size[1] * n_rows)
+    figure = Figure(figsize=whole, layout="constrained")
+    return figure, figure.subplots(n_rows, n_columns, squeeze=False)
+
+
+def to_svg(figure: Any, name: str, **settings: Any) -> str:
+    """Give a figure as an element of HTML; the same bytes for the same picture."""
+    import matplotlib as mpl  # noqa: PLC0415 - slow, and optional
+
+    text = io.StringIO()
+    with mpl.rc_context({"svg.hashsalt": name, "svg.fonttype": "none"}):
+        figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None}, **settings)
+    svg = text.getvalue()
+    return svg[svg.index("<svg") :]

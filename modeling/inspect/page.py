@@ -14,7 +14,7 @@ from modeling.inspect import pictures
 from modeling.inspect.attention import attention_maps
 from modeling.inspect.geometry import Numbers, embed, find_components
 from modeling.inspect.samples import Drawn, draw_spans, read_vectors
-from modeling.pages import Block, Heading, Picture, Table, Text, to_html
+from modeling.pages import Block, Heading, Picture, Table, Text, to_html, to_svg
 from modeling.predict.encoder import Encoder
 from modeling.predict.masked import parse_spans
 
@@ -123,4 +123,4 @@ def _chosen(numbers: Sequence[int], n: int, option: str) -> Sequence[int]:
 
 def _picture(figure: Any, name: str, folder: Path) -> Picture:
     pictures.save(figure, folder / f"{name}.png")
-    return Picture(pictures.svg(figure, name))
+    return Picture(to_svg(figure, name, dpi=pictures.DPI))

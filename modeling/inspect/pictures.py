@@ -1,6 +1,5 @@
 """Pictures of vectors and of attention; needs matplotlib, the extra ``plots``."""
 
-import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -8,21 +7,21 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from corpora.errors import CorpusError
 from modeling.inspect.attention import AttentionMap
 from modeling.inspect.geometry import Components
+from modeling.pages import new_figure
 
 _GREY: Final = "#c4c4c0"  # of spans that are no names
 _SHOWN: Final = 20
 """Components whose share is drawn."""
 _CROSSED: Final = 4
 """Components that are drawn against each other."""
-_DPI: Final = 150
+DPI: Final = 150
 
 
 def draw_variances(components: Components) -> Any:
     """The share of the variance that each of the first components has, and the first together."""
-    figure, [[panel]] = _panels(1, 1)
+    figure, [[panel]] = new_figure(1, 1, (4.5, 4.5))
     shares = components.shares[:_SHOWN]
     places = np.arange(1, len(shares) + 1)
     panel.bar(places, shares, color="#2a6fbb", label="each")
@@ -37,7 +36,7 @@ def draw_variances(components: Components) -> Any:
 def draw_crossed(components: Components, labels: Sequence[str]) -> Any:
     """The first components against each other, coloured by label."""
     n = min(_CROSSED, components.points.shape[1])
-    figure, panels = _panels(n, n, size=2.4)
+    figure, panels = new_figure(n, n, (2.4, 2.4))
     for row in range(n):
         for column in range(n):
             panel = panels[row][column]
@@ -57,7 +56,7 @@ def draw_plane(
     points: NDArray[Any], labels: Sequence[str], n_words: Sequence[int], *, title: str
 ) -> Any:
     """(N, 2) points, coloured by label, and by length."""
-    figure, [[left, right]] = _panels(1, 2, size=5.0)
+    figure, [[left, right]] = new_figure(1, 2, (5.0, 5.0))
     _scatter(left, points, labels, has_legend=True, size=6)
     left.set_title(f"{title}, by label", fontsize=10)
     lengths = np.asarray(n_words)
@@ -74,7 +73,7 @@ def draw_attention(found: AttentionMap, heads: Sequence[int]) -> Any:
     n_columns = min(len(heads), 4)
     n_rows = -(-len(heads) // n_columns)
     size = float(np.clip(0.14 * len(found.names) + 1, 2.6, 12))
-    figure, panels = _panels(n_rows, n_columns, size=size)
+    figure, panels = new_figure(n_rows, n_columns, (size, size))
     flat = [panel for row in panels for panel in row]
     names, places = found.names, range(len(found.names))
     for panel, head in zip(flat, heads, strict=False):
@@ -91,30 +90,7 @@ def draw_attention(found: AttentionMap, heads: Sequence[int]) -> Any:
 
 def save(figure: Any, file: Path) -> None:
     """Write a PNG; the same bytes for the same picture."""
-    figure.savefig(file, dpi=_DPI, metadata={"Software": None})
-
-
-def svg(figure: Any, name: str) -> str:
-    """The picture as an element of HTML; the same bytes for the same picture."""
-    import matplotlib as mpl  # noqa: PLC0415 - slow, and optional
-
-    text = io.StringIO()
-    with mpl.rc_context({"svg.hashsalt": name, "svg.fonttype": "none"}):
-        metadata = {"Date": None, "Creator": None}
-        figure.savefig(text, format="svg", dpi=_DPI, metadata=metadata)
-    whole = text.getvalue()
-    return whole[whole.index("<svg") :]
-
-
-def _panels(n_rows: int, n_columns: int, *, size: float = 4.5) -> tuple[Any, Any]:
-    try:
-        from matplotlib.figure import Figure  # noqa: PLC0415 - slow, and optional
-    except ImportError as error:
-        raise CorpusError(
-            "Pictures need matplotlib: pip install 'onoma[plots]', or 'matplotlib'."
-        ) from error
-    figure = Figure(figsize=(size * n_columns, size * n_rows), layout="constrained")
-    return figure, figure.subplots(n_rows, n_columns, squeeze=False)
+    figure.savefig(file, dpi=DPI, metadata={"Software": None})
 
 
 def _colours(labels: Sequence[str]) -> dict[str, Any]:

@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from modeling.pretrain.__main__ import main as pretrain
-from modeling.report.__main__ import main, make_page, read_run
+from modeling.report.__main__ import main
+from modeling.report.page import make_page, read_run
 
 pytest.importorskip("matplotlib")
 SETTINGS = ["training.max_steps=4", "training.evaluate_every=2", "training.log_every=1"]

@@ -140,7 +140,7 @@ def test_a_folder_without_evaluations_is_an_error(tmp_path):
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("{", "is no evaluation"), (json.dumps({"version": 0}), "has version 0, not 1")],
+    [("{", "is no evaluation"), (json.dumps({"version": 0}), "has version 0, not 2")],
 )
 def test_what_is_no_evaluation_is_named(tmp_path, text, message):
     (tmp_path / "evaluation.json").write_text(text)

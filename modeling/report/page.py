@@ -1,0 +1,320 @@
+"""A page about runs of pre-training; its pictures need matplotlib, the extra ``plots``.
+
+The figures are those of the DaLUKE thesis: the schedule (4.1), losses (5.1), top-k accuracies (5.2)
+and the distributions of weights before and after (6.1); and distances of weights from their start.
+"""
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from corpora.errors import CorpusError
+from corpora.system.parsing import read_json
+from modeling.pages import Block, Heading, Listing, Picture, Table, new_figure, to_html, to_svg
+from modeling.training.metrics import Line
+from modeling.training.run_log import read_metrics
+from modeling.training.weights import EDGE, N_BINS
+
+_COLOURS = ("#2a6fbb", "#d1702a", "#2f8f5b", "#8d4fa8", "#b03a48", "#6b6b6b")
+_PANEL = (5.0, 3.2)  # inches
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a run has logged."""
+
+    name: str
+    settings: Mapping[str, Any]
+    lines: Sequence[Line]
+    histograms: Mapping[str, Any]
+
+    def of_kind(self, kind: str) -> list[Line]:
+        """Lines of a kind, in the order of steps."""
+        return [line for line in self.lines if line["kind"] == kind]
+
+    @property
+    def objectives(self) -> list[str]:
+        """What is predicted."""
+        return list(self.settings["config"]["heads"]["weights"])
+
+
+def read_run(folder: Path) -> Run:
+    """Read what a run has logged; ``CorpusError`` where the folder holds none."""
+    settings, histograms = folder / "settings.json", folder / "histograms.json"
+    if not settings.is_file() or not histograms.is_file():
+        raise CorpusError(f"{folder}: holds no run (settings.json, histograms.json are missing).")
+    lines = list(read_metrics(folder / "metrics.jsonl"))
+    return Run(folder.resolve().name, read_json(settings), lines, read_json(histograms))
+
+
+def make_page(runs: Sequence[Run]) -> str:
+    """Make one page about runs; the first is the one whose baselines are drawn."""
+    blocks: list[Block] = [Heading(f"Pre-training: {', '.join(run.name for run in runs)}", 1)]
+    parts: list[tuple[str, Block]] = [
+        ("What came out", Table(_results(runs))),
+        ("What was trained", Table(_models(runs))),
+        ("Learning rate", draw_schedule(runs)),
+        ("Losses", draw_losses(runs)),
+        ("Accuracies on validation documents", draw_accuracies(runs)),
+        ("Distance of the weights from their start", draw_distances(runs)),
+        *((f"Weights of {run.name}", draw_weights(run)) for run in runs),
+    ]
+    for run in runs:
+        text = json.dumps(run.settings, indent=1, ensure_ascii=False)
+        parts.append((f"Settings of {run.name}", Listing(text)))
+    for title, block in parts:
+        blocks += [Heading(title), block]
+    return to_html(blocks)
+
+
+def _results(runs: Sequence[Run]) -> list[list[str]]:
+    """A row for each model and objective: how good it is, and what it is compared with."""
+    rows = [["", "objective", "step", "targets", "loss", *(f"top-{k}" for k in _tops(runs))]]
+    labels = {
+        "evaluation": "",
+        "average": ", average of the weights",
+        "base": ", untouched base",
+        "unigram": ", most frequent",
+    }
+    for run in runs:
+        for kind, label in labels.items():
+            for line in _telling(run, kind):
+                rows += _result(run.name + label, line, tops=_tops(runs))
+    return rows
+
+
+def _telling(run: Run, kind: str) -> list[Mapping[str, Any]]:
+    """The line that tells of the trained model: the last, or with patience the best evaluation."""
+    lines: list[Mapping[str, Any]] = [*run.of_kind(kind)]
+    config = run.settings["config"]
+    if kind != "evaluation" or not config["training"]["patience"]:
+        return lines[-1:]
+    weights = config["heads"]["weights"]
+
+    def weighted(line: Mapping[str, Any]) -> float:
+        losses = line["loss"].items()
+        return math.fsum(weights[n] * (math.inf if loss is None else loss) for n, loss in losses)
+
+    return [min(lines, key=weighted)] if lines else []
+
+
+def _result(name: str, line: Mapping[str, Any], *, tops: Sequence[str]) -> Iterator[list[str]]:
+    for objective, shares in line["accuracy"].items():
+        loss = line["loss"].get(objective)
+        cells = [f"{shares[k]:.1%}" if k in shares else "" for k in tops]
+        n = line["targets"][objective]
+        shown = "none" if loss is None else f"{loss:.3f}"
+        yield [name, objective, f"{line['step']:,}", f"{n:,}", shown, *cells]
+
+
+def _tops(runs: Sequence[Run]) -> list[str]:
+    tops = {k for run in runs for line in run.lines for s in _shares(line) for k in s}
+    return sorted(tops, key=int)
+
+
+def _shares(line: Mapping[str, Any]) -> Iterator[Mapping[str, float]]:
+    yield from line.get("accuracy", {}).values()
+
+
+def _models(runs: Sequence[Run]) -> list[list[str]]:
+    """Facts, a row each; a column for each run."""
+    columns = [dict(_facts(run)) for run in runs]
+    facts = list(dict.fromkeys(name for column in columns for name in column))
+    rows = [[fact, *(column.get(fact, "") for column in columns)] for fact in facts]
+    return [["", *(run.name for run in runs)], *rows]
+
+
+def _facts(run: Run) -> Iterator[tuple[str, str]]:
+    settings, steps = run.settings, run.of_kind("train")
+    training = settings["config"]["training"]
+    yield "recipe", settings["recipe"]
+    yield "begun with", (settings["init_from"] or {}).get("name", "nothing")
+    for line in run.of_kind("model"):
+        for part, n in line["parameters"].items():
+            yield f"parameters: {part.replace('_', ' ')}", f"{n:,}"
+        yield "parameters transferred", f"{line['transferred']:,}"
+        yield "training examples", f"{line['examples']:,}"
+        yield "mean length of an example", f"{line['mean_length']:,} pieces"
+        yield "mentions of an example", f"{line['mean_mentions']:.1f}"
+        yield "operations for a piece", f"{line['flops_per_piece'] / 1e6:,.1f} MFLOP"
+        n_steps = steps[-1]["step"] if steps else 0
+        yield "epochs", f"{n_steps / line['steps_per_epoch']:.2f}"
+    yield "steps", f"{steps[-1]['step'] if steps else 0:,} of {training['max_steps']:,}"
+    yield "examples of a step", f"{training['batch_size']:,}"
+    yield "processes", f"{settings['world_size']}"
+    yield from _speed(steps)
+
+
+def _speed(steps: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    if not steps:
+        return
+    seconds = sum(line["seconds"] for line in steps)
+    n_pieces = sum(line["seconds"] * line["pieces_per_second"] for line in steps)
+    yield "pieces", f"{n_pieces:,.0f}"
+    yield "time in steps", f"{seconds / 60:,.1f} min"
+    yield "pieces a second, median", f"{median(line['pieces_per_second'] for line in steps):,.0f}"
+    if used := [line["mfu"] for line in steps if "mfu" in line]:
+        yield "model FLOP utilisation, median", f"{median(used):.1%}"
+    for name, n in steps[-1].get("left_out", {}).items():
+        yield f"in batches: {name}", f"{n:,}"
+
+
+def draw_schedule(runs: Sequence[Run]) -> Picture:
+    """Learning rate by step (thesis, figure 4.1)."""
+    figure, [panel] = _panels(1)
+    for run, colour in _coloured(runs):
+        lines = run.of_kind("train")
+        panel.plot(*_curve(lines, "lr"), color=colour, label=run.name)
+    _finish(panel, "learning rate", n=len(runs))
+    return Picture(to_svg(figure, "schedule"))
+
+
+def draw_losses(runs: Sequence[Run]) -> Picture:
+    """Losses by step: in training, dropout on, and on validation examples (thesis, figure 5.1)."""
+    objectives = _objectives(runs)
+    figure, panels = _panels(len(objectives))
+    for panel, objective in zip(panels, objectives, strict=True):
+        for run, colour in _coloured(_with(runs, objective)):
+            curve = _curve(run.of_kind("train"), "loss", objective)
+            panel.plot(*curve, color=colour, alpha=0.35, linewidth=1, label=f"{run.name}, training")
+            curve = _curve(run.of_kind("evaluation"), "loss", objective)
+            panel.plot(*curve, color=colour, marker=".", label=f"{run.name}, validation")
+            _mark_unlocking(panel, run, colour)
+        _baseline(panel, runs[0], "loss", objective)
+        _finish(panel, f"loss: {objective}", n=2)
+    return Picture(to_svg(figure, "losses"))
+
+
+def draw_accuracies(runs: Sequence[Run]) -> Picture:
+    """Top-k accuracies on validation examples (thesis, figure 5.2); of several runs top-1."""
+    objectives = _objectives(runs)
+    figure, panels = _panels(len(objectives))
+    for panel, objective in zip(panels, objectives, strict=True):
+        if len(runs) == 1:
+            _draw_top(panel, runs[0], objective)
+        else:
+            for run, colour in _coloured(_with(runs, objective)):
+                curve = _curve(run.of_kind("evaluation"), "accuracy", objective, "1")
+                panel.plot(*curve, color=colour, marker=".", label=run.name)
+        _baseline(panel, runs[0], "accuracy", objective, "1")
+        panel.set_ylim(0, 1)
+        which = "top-k" if len(runs) == 1 else "top-1"
+        _finish(panel, f"{which} accuracy: {objective}", n=2)
+    return Picture(to_svg(figure, "accuracies"))
+
+
+def _draw_top(panel: Any, run: Run, objective: str) -> None:
+    lines = run.of_kind("evaluation")
+    tops = next((list(line["accuracy"].get(objective, {})) for line in lines), [])
+    for number, k in enumerate(tops):
+        curve = _curve(lines, "accuracy", objective, k)
+        panel.plot(*curve, color=_COLOURS[0], alpha=1 - 0.14 * number, marker=".", label=f"k = {k}")
+
+
+def draw_distances(runs: Sequence[Run]) -> Picture:
+    """L2 distance of the weights from their start, transferred and new ones apart."""
+    figure, [panel] = _panels(1)
+    styles = {"transferred": "-", "new": "--"}
+    for run, colour in _coloured(runs):
+        for origin, style in styles.items():
+            xs, ys = _curve(run.of_kind("train"), "distance", origin)
+            if xs:
+                panel.plot(xs, ys, style, color=colour, label=f"{run.name}, {origin}")
+    _finish(panel, "distance from the start", n=2)
+    return Picture(to_svg(figure, "distances"))
+
+
+def draw_weights(run: Run) -> Picture:
+    """Distributions of weights before and after, transferred and new ones apart (figure 6.1)."""
+    start, end = run.histograms["start"], run.histograms.get("end", {})
+    names = [(origin, part) for origin, parts in start.items() for part in parts if part != "all"]
+    figure, panels = _panels(len(names))
+    for panel, (origin, part) in zip(panels, names, strict=True):
+        reach = 0.0
+        for when, made, colour in (("start", start, _COLOURS[5]), ("end", end, _COLOURS[0])):
+            if origin in made:
+                one = made[origin][part]
+                reach = max(reach, _reach(one["counts"]))
+                shares = [count / max(one["n"], 1) for count in one["counts"]]
+                panel.stairs(shares, _EDGES, color=colour, fill=True, alpha=0.45, label=when)
+        panel.set_xlim(-reach, reach)
+        _finish(panel, f"{part}, {origin}", n=2, x="weight")
+    return Picture(to_svg(figure, f"weights {run.name}"))
+
+
+def _reach(counts: Sequence[int], share: float = 0.99) -> float:
+    """How far from 0 most weights are; the ones of norms would squeeze the picture."""
+    half, total = N_BINS // 2, sum(counts)
+    for n in range(1, half):
+        if sum(counts[half - n : half + n]) >= share * total:
+            return EDGE * (1.3 * n + 1) / half
+    return EDGE
+
+
+_EDGES = [-EDGE + 2 * EDGE * number / N_BINS for number in range(N_BINS + 1)]
+
+
+def _objectives(runs: Sequence[Run]) -> list[str]:
+    return list(dict.fromkeys(name for run in runs for name in run.objectives))
+
+
+def _with(runs: Sequence[Run], objective: str) -> list[Run | None]:
+    """The runs, None in place of those that do not have the objective: colours stay."""
+    return [run if objective in run.objectives else None for run in runs]
+
+
+def _coloured(runs: Sequence[Run | None]) -> Iterator[tuple[Run, str]]:
+    for number, run in enumerate(runs):
+        if run is not None:
+            yield run, _COLOURS[number % len(_COLOURS)]
+
+
+def _mark_unlocking(panel: Any, run: Run, colour: str) -> None:
+    """A line where transferred weights begin to learn."""
+    training = run.settings["config"]["training"]
+    if step := round(training["frozen"] * training["max_steps"]):
+        panel.axvline(step, color=colour, linewidth=0.8, linestyle=(0, (1, 3)))
+
+
+def _curve(lines: Sequence[Line], *path: str) -> tuple[list[int], list[float]]:
+    """Steps and values; lines without the value are passed over."""
+    xs, ys = [], []
+    for line in lines:
+        value: Any = line
+        for name in path:
+            value = value.get(name) if isinstance(value, Mapping) else None
+        if value is not None:
+            xs.append(line["step"])
+            ys.append(value)
+    return xs, ys
+
+
+def _baseline(panel: Any, run: Run, *path: str) -> None:
+    """What one would get without a model, and what the untouched base gets."""
+    for kind, style in (("unigram", ":"), ("base", "-.")):
+        _, values = _curve(run.of_kind(kind), *path)
+        if values:
+            panel.axhline(values[0], color="black", linestyle=style, linewidth=1, label=kind)
+
+
+def _finish(panel: Any, title: str, *, n: int, x: str = "step") -> None:
+    panel.set_title(title, fontsize=10)
+    panel.set_xlabel(x, fontsize=9)
+    panel.tick_params(labelsize=8)
+    panel.grid(alpha=0.25)
+    panel.spines[["top", "right"]].set_visible(False)
+    if n > 1 and panel.get_legend_handles_labels()[0]:
+        panel.legend(fontsize=7, frameon=False)
+
+
+def _panels(n: int) -> tuple[Any, list[Any]]:
+    n_columns = min(n, 3)
+    figure, rows = new_figure(-(-n // n_columns), n_columns, _PANEL)
+    panels = list(rows.flat)
+    for unused in panels[n:]:
+        unused.set_axis_off()
+    return figure, panels[:n]
