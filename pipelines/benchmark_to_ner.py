@@ -202,10 +202,12 @@ def write_side_files(build: Build) -> None:
     from corpora.ner.card import to_json, to_markdown
     from corpora.ner.entity_dictionary import forms, read_dictionary
     from corpora.ner.health import examine_columns
+    from corpora.ner.layout import Layout
     from corpora.ner.sources import list_sources, to_tsv, with_sources
 
     parameters = build.plan.parameters
-    sources = list_sources(build.counters, parameters["layouts"], parameters["splits"])
+    layouts = {name: Layout(**layout) for name, layout in parameters["layouts"].items()}
+    sources = list_sources(build.counters, layouts, parameters["splits"])
     write_text(build.side / "sources.tsv", to_tsv(sources))
     dictionaries = [f for name, f in build.plan.auxiliary.items() if name.startswith(DICTIONARY)]
     if dictionaries:

@@ -21,8 +21,6 @@ from corpora.system.arguments import ArgumentParser
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from corpora.datasets.shards import Dataset
-
 FORMS = {
     "conll": "token and IOB2 tag, an empty line after a sentence",
     "json": "one array of sentences, each of [token, tag]",
@@ -37,68 +35,37 @@ def convert(source: Path, form: str, output: Path) -> list[str]:
 
     Raises ``CorpusError`` where there is no dataset, or a row that the form cannot hold.
     """
-    dataset = _open(source)
-    splits = _splits(dataset)
-    output.mkdir(parents=True, exist_ok=True)
-    if form == "hf":
-        return _write_hf(dataset, splits, output)
-    return [_write_split(dataset, split, output / f"{split}.{form}") for split in splits]
-
-
-def _open(source: Path) -> "Dataset":
-    from corpora.datasets.shards import open_dataset
-
-    inside = source / "ner"
-    return open_dataset(inside if (inside / "dataset.json").exists() else source, "ner")
-
-
-def _splits(dataset: "Dataset") -> list[str]:
-    found = {value for batch in dataset.batches() for value in batch.column("split").to_pylist()}
-    unknown = found - set(SPLITS)
-    if unknown:
-        raise CorpusError(f"{dataset.path}: has rows of {', '.join(sorted(unknown))}, no split.")
-    return [split for split in SPLITS if split in found]
-
-
-def _rows(dataset: "Dataset", split: str) -> "Iterator[pa.RecordBatch]":
-    """The rows of a split, as batches."""
     import pyarrow.compute as pc
 
-    for batch in dataset.batches():
-        chosen = batch.filter(pc.equal(batch.column("split"), split))
-        if chosen.num_rows:
-            yield chosen
+    from corpora.datasets.shards import open_dataset
+    from corpora.ner import exports
 
+    inside = source / "ner"
+    dataset = open_dataset(inside if (inside / "dataset.json").exists() else source, "ner")
+    found = {
+        value for batch in dataset.batches() for value in pc.unique(batch["split"]).to_pylist()
+    }
+    if unknown := found - set(SPLITS):
+        raise CorpusError(f"{dataset.path}: has rows of {', '.join(sorted(unknown))}, no split.")
 
-def _write_split(dataset: "Dataset", split: str, path: Path) -> str:
-    from corpora.ner.exports import write_columns, write_json
+    def rows(split: str) -> "Iterator[pa.RecordBatch]":
+        batches = (b.filter(pc.equal(b.column("split"), split)) for b in dataset.batches())
+        return (batch for batch in batches if batch.num_rows)
 
-    rows = partial(_rows, dataset, split)
-    if path.suffix == ".json":
-        n, n_empty = write_json(rows, path)
-    else:
-        n, n_empty = write_columns(rows, path, form=path.suffix[1:])
-    left_out = f"; left out, for they have no token: {n_empty:,}" if n_empty else ""
-    return f"{path}: {n:,} sentences{left_out}"
-
-
-def _write_hf(dataset: "Dataset", splits: Sequence[str], output: Path) -> list[str]:
-    from corpora.ner.exports import HF_SPLITS, class_list, hf_features, write_card, write_parquet
-
-    openers = {split: partial(_rows, dataset, split) for split in splits}
-    classes = class_list(openers.values())
-    has_inner = any(
-        batch.column("inner_tags").null_count < batch.num_rows for batch in dataset.batches()
-    )
-    features = hf_features(classes, has_inner=has_inner)
+    openers = {split: partial(rows, split) for split in SPLITS if split in found}
+    output.mkdir(parents=True, exist_ok=True)
+    if form == "hf":
+        return exports.write_hf(openers, output)
     lines = []
-    for split, rows in openers.items():
-        path = output / f"{HF_SPLITS[split]}.parquet"
-        n = write_parquet(rows, path, classes=classes, features=features)
-        lines.append(f"{path}: {n:,} sentences")
-    names = [HF_SPLITS[split] for split in splits]
-    write_card(output / "README.md", classes, splits=names)
-    return [*lines, f"{output / 'README.md'}: what datasets.load_dataset({str(output)!r}) opens"]
+    for split, opener in openers.items():
+        path = output / f"{split}.{form}"
+        if form == "json":
+            n, n_empty = exports.write_json(opener, path)
+        else:
+            n, n_empty = exports.write_columns(opener, path, form=form)
+        left_out = f"; left out, for they have no token: {n_empty:,}" if n_empty else ""
+        lines.append(f"{path}: {n:,} sentences{left_out}")
+    return lines
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -29,56 +29,40 @@ def read_dictionary(path: Path) -> list[Work]:
         text = path.read_bytes().decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"--dictionary {path}: cannot be read ({error}).") from error
-    lines = [" ".join(line.split()) for line in text.split("\n")]
-    while lines and not lines[-1]:
-        lines.pop()
-    size = _size(lines, where=str(path))
+    lines = [" ".join(line.split()) for line in text.rstrip().split("\n")]
+    fitting = [size for size in (SHORT, LONG) if all(_fits(b, size) for b in _blocks(lines, size))]
+    if len(fitting) != 1 or not text.strip():
+        raise UsageError(
+            f"--dictionary {path}: blocks of neither {SHORT} nor {LONG} lines (title, names, "
+            "empty; or title, six times heading and names, empty). Fix the file."
+        )
+    [size] = fitting
     works: dict[str, Work] = {}
-    for number, block in _blocks(lines, size):
-        where = f"{path}:{number}"
-        if not block[0]:
+    for index, block in enumerate(_blocks(lines, size)):
+        title, where = block[0], f"{path}:{index * size + 1}"
+        if not title:
             raise UsageError(f"{where}: no title. A block has {size} lines, the last one empty.")
-        if block[0] in works:
-            raise UsageError(f"{where}: {block[0]} is a title for the second time. Join the two.")
-        works[block[0]] = Work(block[0], tuple(_names(block, size)))
+        if title in works:
+            raise UsageError(f"{where}: {title} is a title for the second time. Join the two.")
+        listed = block[1:2] if size == SHORT else block[2:13:2]
+        names = dict.fromkeys(name for line in listed for name in line.split())
+        works[title] = Work(title, tuple(names))
     return list(works.values())
 
 
-def _size(lines: Sequence[str], *, where: str) -> int:
-    """Tell the form by the last lines of the blocks, which are empty."""
-    fitting = [
-        size
-        for size in (SHORT, LONG)
-        if all(_fits(block, size) for _, block in _blocks(lines, size))
-    ]
-    if len(fitting) != 1 or not lines:
-        raise UsageError(
-            f"--dictionary {where}: blocks of neither {SHORT} nor {LONG} lines (title, names, "
-            "empty; or title, six times heading and names, empty). Mend the file."
-        )
-    return fitting[0]
+def _blocks(lines: Sequence[str], size: int) -> list[Sequence[str]]:
+    return [lines[start : start + size] for start in range(0, len(lines), size)]
 
 
 def _fits(block: Sequence[str], size: int) -> bool:
-    """Whether a block ends with an empty line; a long one must have its headings."""
+    """Tell whether a block ends with an empty line; a long one must have its headings."""
     headings = block[1:13:2] if size == LONG else block[:1]
     n_headings = 6 if size == LONG else 1
     return len(headings) == n_headings and all(headings) and not any(block[size - 1 :])
 
 
-def _blocks(lines: Sequence[str], size: int) -> Iterator[tuple[int, Sequence[str]]]:
-    """Blocks of lines, each with the number of its first."""
-    for start in range(0, len(lines), size):
-        yield start + 1, lines[start : start + size]
-
-
-def _names(block: Sequence[str], size: int) -> list[str]:
-    lines = block[1:2] if size == SHORT else block[2:13:2]
-    return list(dict.fromkeys(name for line in lines for name in line.split()))
-
-
 def forms(works: Sequence[Work]) -> Iterator[str]:
-    """Lines ``form TAB entity``, as ``augment_mentions --forms`` reads them."""
+    """Write lines ``form TAB entity``, as ``augment_mentions --forms`` reads them."""
     for work in works:
         for name in work.names:
             yield f"{name}\t{work.title}:{name}\n"

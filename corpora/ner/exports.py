@@ -8,9 +8,10 @@ empty line after each sentence.
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from corpora.errors import CorpusError
 from corpora.ner.columns import Tags, begins_of
@@ -30,24 +31,23 @@ class UnwritableError(CorpusError):
 
 def write_columns(batches: Opener, path: Path, *, form: str) -> tuple[int, int]:
     """Write ``conll``, ``iobes`` or ``bmes``: (sentences, rows left out for want of tokens)."""
-    has_inner, is_ragged = _look(batches)
+    has_inner, is_ragged = _has_inner(batches), False
+    for batch in batches():
+        is_white = pc.match_substring_regex(batch.column("tokens").flatten(), _WHITE)
+        is_ragged = is_ragged or bool(pc.any(is_white).as_py())
     separator = "\t" if has_inner or is_ragged else " "
     n = n_empty = 0
     with path.open("wb") as file:
         for batch in batches():
-            check_legal(batch)
-            outer = _strings(batch, "tags", form)
-            inner = _strings(batch, "inner_tags", form) if has_inner else None
-            for row in range(batch.num_rows):
-                tokens = batch.column("tokens")[row].as_py()
-                if not tokens:
+            levels = (_tags(batch, name, form) for name in ("tags", "inner_tags"))
+            ids, tokens = (batch.column(name).to_pylist() for name in ("id", "tokens"))
+            for id, row, outer, inner in zip(ids, tokens, *levels, strict=True):
+                if not row:
                     n_empty += 1
                     continue
-                columns = [tokens, outer[row]]
-                if inner is not None:
-                    columns.append(inner[row] or ["_"] * len(tokens))
+                columns = [row, outer or [], *([inner or ["_"] * len(row)] if has_inner else [])]
                 block = "\n".join(map(separator.join, zip(*columns, strict=True)))
-                _check_block(block, columns, batch.column("id")[row].as_py())
+                _check_block(block, columns, id)
                 if n == 0 and block[0] == "\ufeff":  # it would be taken for a byte order mark
                     file.write(b"\n")
                 file.write(f"{block}\n\n".encode())
@@ -55,42 +55,27 @@ def write_columns(batches: Opener, path: Path, *, form: str) -> tuple[int, int]:
     return n, n_empty
 
 
-def _look(batches: Opener) -> tuple[bool, bool]:
-    """Whether a row has inner tags, and whether a token holds white space."""
-    has_inner = is_ragged = False
-    for batch in batches():
-        inner = batch.column("inner_tags")
-        has_inner |= inner.null_count < len(inner)
-        found = pa.compute.match_substring_regex(batch.column("tokens").flatten(), _WHITE)
-        is_ragged |= bool(pa.compute.any(found).as_py())
-    return has_inner, is_ragged
+def _has_inner(batches: Opener) -> bool:
+    return any(batch.column("inner_tags").null_count < batch.num_rows for batch in batches())
 
 
-def check_legal(batch: pa.RecordBatch) -> None:
-    """Raise ``UnwritableError`` where tags are no legal IOB2."""
-    import numpy as np
+def _tags(batch: pa.RecordBatch, name: str, form: str) -> list[list[str] | None]:
+    """Return the tags of each row, in another scheme.
 
-    for name in ("tags", "inner_tags"):
-        lists = batch.column(name)
-        begins = begins_of(lists)
-        normal = normalise(Tags.of(lists.flatten()), begins, "iob2")
-        if normal.is_illegal.any():
-            token = int(np.flatnonzero(normal.is_illegal)[0])
-            row = int(np.searchsorted(begins, token, side="right")) - 1
-            raise UnwritableError(
-                f"{batch.column('id')[row]}: its {name} are not legal IOB2. Make the dataset with "
-                "--illegal repair."
-            )
-
-
-def _strings(batch: pa.RecordBatch, name: str, form: str) -> list[list[str] | None]:
-    """The tags of each row, in another scheme."""
+    Raises ``UnwritableError`` where they are no legal IOB2.
+    """
     lists = batch.column(name)
-    if form == "conll":
-        return lists.to_pylist()  # type: ignore[no-any-return]
     begins = begins_of(lists)
-    normal = normalise(Tags.of(lists.flatten()), begins, "iob2").tags
-    strings = to_scheme(normal, letters=LETTERS[form]).strings().to_pylist()
+    normal = normalise(Tags.of(lists.flatten()), begins, "iob2")
+    if normal.is_illegal.any():
+        row = int(np.searchsorted(begins, np.argmax(normal.is_illegal), side="right")) - 1
+        raise UnwritableError(
+            f"{batch.column('id')[row]}: its {name} are not legal IOB2. Make the dataset with "
+            "--illegal repair."
+        )
+    if form not in LETTERS:
+        return lists.to_pylist()  # type: ignore[no-any-return]
+    strings = to_scheme(normal.tags, letters=LETTERS[form]).strings().to_pylist()
     return [
         strings[begins[row] : begins[row + 1]] if valid else None
         for row, valid in enumerate(lists.is_valid().to_pylist())
@@ -116,36 +101,58 @@ def write_json(batches: Opener, path: Path) -> tuple[int, int]:
     with path.open("w", encoding="ascii", newline="") as file:
         file.write("[")
         for batch in batches():
-            check_legal(batch)
-            rows = (batch.column(c).to_pylist() for c in ("tokens", "tags", "inner_tags"))
-            for tokens, tags, inner in zip(*rows, strict=True):
+            levels = (_tags(batch, name, "json") for name in ("tags", "inner_tags"))
+            for tokens, tags, inner in zip(
+                batch.column("tokens").to_pylist(), *levels, strict=True
+            ):
                 if not tokens:
                     n_empty += 1
                     continue
                 columns = [tokens, tags] if inner is None else [tokens, tags, inner]
-                file.write(
-                    ", " * bool(n) + json.dumps([list(t) for t in zip(*columns, strict=True)])
-                )
+                file.write(", " * bool(n) + json.dumps(list(zip(*columns, strict=True))))
                 n += 1
         file.write("]")
     return n, n_empty
 
 
+def write_hf(openers: Mapping[str, Opener], output: Path) -> list[str]:
+    """Write splits as Parquet, with a card; returns what was done, a line each."""
+    classes = class_list(openers.values())
+    features = hf_features(classes, has_inner=any(map(_has_inner, openers.values())))
+    lines, head = [], ["---", "configs:", "- config_name: default", "  data_files:"]
+    for split, rows in openers.items():
+        name = HF_SPLITS[split]
+        path = output / f"{name}.parquet"
+        n = write_parquet(rows, path, classes=classes, features=features)
+        lines.append(f"{path}: {n:,} sentences")
+        head += [f"  - split: {name}", f"    path: {name}.parquet"]
+    named = [f"- {index}: `{name}`" for index, name in enumerate(classes)]
+    card = [*head, "---", "# NER data", "", "The tags, by number:", "", *named]
+    (output / "README.md").write_text("\n".join(card) + "\n", encoding="utf-8")
+    return [*lines, f"{output / 'README.md'}: what datasets.load_dataset({str(output)!r}) opens"]
+
+
 def class_list(openers: Iterable[Opener]) -> list[str]:
-    """All tags of a set: O, then B and I of each label in the order of the alphabet."""
+    """List all tags of a set: O, then B and I of each label in the order of the alphabet."""
     labels: set[str] = set()
     for batches in openers:
         for batch in batches():
             for name in ("tags", "inner_tags"):
-                values = pa.compute.unique(batch.column(name).flatten()).to_pylist()
+                values = pc.unique(batch.column(name).flatten()).to_pylist()
                 labels |= {value[2:] for value in values if value != "O"}
     return ["O", *(f"{letter}-{label}" for label in sorted(labels) for letter in "BI")]
 
 
-def hf_features(classes: Sequence[str], *, has_inner: bool) -> dict[str, Any]:
-    """The features as ``datasets`` describes them."""
-    tags = {"feature": {"names": list(classes), "_type": "ClassLabel"}, "_type": "List"}
-    string = {"dtype": "string", "_type": "Value"}
+Features = dict[str, dict[str, object]]
+
+
+def hf_features(classes: Sequence[str], *, has_inner: bool) -> Features:
+    """Describe the features as ``datasets`` does."""
+    tags: dict[str, object] = {
+        "feature": {"names": list(classes), "_type": "ClassLabel"},
+        "_type": "List",
+    }
+    string: dict[str, object] = {"dtype": "string", "_type": "Value"}
     return {
         "id": string,
         "document_id": string,
@@ -157,46 +164,32 @@ def hf_features(classes: Sequence[str], *, has_inner: bool) -> dict[str, Any]:
 
 
 def write_parquet(
-    batches: Opener, path: Path, *, classes: Sequence[str], features: Mapping[str, Any]
+    batches: Opener, path: Path, *, classes: Sequence[str], features: Features
 ) -> int:
-    """Write a split as Parquet with numbers for tags; returns the number of rows."""
+    """Write a split as Parquet with class ids for tags; returns the number of rows."""
     import pyarrow.parquet as pq
 
-    numbers = pa.array(classes, pa.string())
+    names, tags = pa.array(classes, pa.string()), pa.list_(pa.int64())
     types = {"id": pa.string(), "document_id": pa.string(), "tokens": pa.list_(pa.string())}
-    tags, starts = pa.list_(pa.int64()), pa.list_(pa.int32())
-    types |= {"ner_tags": tags, "inner_ner_tags": tags, "token_starts": starts}
+    types |= {"ner_tags": tags, "inner_ner_tags": tags, "token_starts": pa.list_(pa.int32())}
     info = json.dumps({"info": {"features": features}})
     schema = pa.schema([(name, types[name]) for name in features], metadata={"huggingface": info})
     n = 0
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
         for batch in batches():
-            columns = {
-                "ner_tags": _encoded(batch.column("tags"), numbers),
-                "inner_ner_tags": _encoded(batch.column("inner_tags"), numbers),
-            }
-            arrays = [columns.get(name, _column(batch, name)) for name in schema.names]
+            arrays = [
+                _encoded(batch.column(name.replace("ner_tags", "tags")), names)
+                if name.endswith("ner_tags")
+                else batch.column(name)
+                for name in schema.names
+            ]
             writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema))
             n += batch.num_rows
     return n
 
 
-def _column(batch: pa.RecordBatch, name: str) -> pa.Array | None:
-    return batch.column(name) if name in batch.schema.names else None
-
-
 def _encoded(lists: pa.ListArray, names: pa.StringArray) -> pa.ListArray:
-    """Numbers for tags; a null stays one."""
-    values = pa.compute.index_in(lists.flatten(), names).cast(pa.int64())
+    """Put ids for tags; a null stays one."""
+    values = pc.index_in(lists.flatten(), names).cast(pa.int64())
     offsets = pa.array(begins_of(lists), pa.int32())
     return pa.ListArray.from_arrays(offsets, values, mask=lists.is_null())
-
-
-def write_card(path: Path, classes: Sequence[str], *, splits: Sequence[str]) -> None:
-    """Write the card of the dataset, whose head says which file is which split."""
-    lines = ["---", "configs:", "- config_name: default", "  data_files:"]
-    for split in splits:
-        lines += [f"  - split: {split}", f"    path: {split}.parquet"]
-    lines += ["---", "# NER data", "", "The tags, by number:", ""]
-    lines += [f"- {number}: `{name}`" for number, name in enumerate(classes)]
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count, islice
 from operator import itemgetter
+from typing import NamedTuple
 
 from corpora.document import Document, Mention
 from corpora.tei.edition import Edition
@@ -35,97 +37,75 @@ class Failure:
     culprits: tuple[Added, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Piece:
-    """A fragment of a name, and its ids where there are several."""
+class _Tagged(NamedTuple):
+    """A fragment of a name, and its tags."""
 
     fragment: Fragment
     added: Added
-    links: tuple[tuple[str, str], ...]
+    opening: str
+    closing: str
 
 
 def compose(
     source: Source, added: Sequence[Added], *, edition: Edition, model: Model
 ) -> list[Edit] | Failure:
-    """The edits that add names, and the statement on the model, to a file."""
-    inline = [one for one in added if one.target is None]
-    pieces = sorted(_pieces(source, inline, model), key=lambda p: (p.fragment[0], -p.fragment[1]))
+    """Make the edits that add names, and the statement on the model, to a file."""
+    inline = list(_tagged(source, added, edition=edition, model=model))
+    inline.sort(key=lambda one: (one.fragment.start, -one.fragment.end))
     edits: list[Edit] = []
-    open_: list[_Piece] = []
-    for piece in pieces:
-        start, end, _ = piece.fragment
+    open_: list[_Tagged] = []
+    for one in inline:
+        start, end, _ = one.fragment
         while open_ and open_[-1].fragment.end <= start:
-            edits.append(_close(source, open_.pop(), edition))
+            edits.append(_close(open_.pop()))
         if open_ and end > open_[-1].fragment.end:
-            return Failure("crosses another prediction", culprits=(piece.added,))
-        edits.append(Edit(start, start, _opening(source, piece, edition=edition, model=model)))
-        open_.append(piece)
-    edits += [_close(source, piece, edition) for piece in reversed(open_)]
-    edits += stand_off_edits(
-        source, list(_spans(source, added, edition=edition, model=model)), model=model
-    )
+            return Failure("crosses another prediction", culprits=(one.added,))
+        edits.append(Edit(start, start, one.opening))
+        open_.append(one)
+    edits += map(_close, reversed(open_))
+    spans = [
+        _span(source, one, one.target, edition=edition, model=model)
+        for one in added
+        if one.target is not None
+    ]
+    edits += stand_off_edits(source, spans, model=model)
     return sorted([*statement_edits(source, model), *edits], key=itemgetter(0))
 
 
-def _pieces(source: Source, added: Sequence[Added], model: Model) -> Iterator[_Piece]:
-    """The fragments of each name; those of one name point to each other by new ids."""
-    taken = {node.element.attributes.get("xml:id") for node in source.nodes if node.element}
-    number = 0
-    for one in added:
-        ids: list[str] = []
-        while len(ids) < len(one.fragments) > 1:
-            number += 1
-            if (id := f"{model.id}.{number}") not in taken:
-                ids.append(id)
-        for position, fragment in enumerate(one.fragments):
-            links = []
-            if ids:
-                links = [("xml:id", ids[position])]
-                links += [("prev", f"#{id}") for id in ids[position - 1 : position]]
-                links += [("next", f"#{id}") for id in ids[position + 1 : position + 2]]
-            yield _Piece(fragment, one, tuple(links))
+def _close(one: _Tagged) -> Edit:
+    return Edit(one.fragment.end, one.fragment.end, one.closing)
 
 
-def _opening(source: Source, piece: _Piece, *, edition: Edition, model: Model) -> str:
-    mention = piece.added.mention
-    element = template(edition, mention.label or "")
-    attributes = [*element.attributes]
-    if piece.added.reference:
-        attributes.append(piece.added.reference)
-    attributes += [("cert", certainty(mention.score)), ("resp", f"#{model.id}"), *piece.links]
-    return tag(source.prefix(piece.fragment.around) + element.name, attributes)
-
-
-def _close(source: Source, piece: _Piece, edition: Edition) -> Edit:
-    name = template(edition, piece.added.mention.label or "").name
-    end = piece.fragment.end
-    return Edit(end, end, f"</{source.prefix(piece.fragment.around)}{name}>")
-
-
-def _spans(
+def _tagged(
     source: Source, added: Sequence[Added], *, edition: Edition, model: Model
-) -> Iterator[tuple[Node, str]]:
-    """Names for ``standOff``: each a ``span`` that points to the text, and the name in it."""
+) -> Iterator[_Tagged]:
+    """Yield the fragments of each name; those of one name point to each other by new ids."""
+    taken = {node.attributes.get("xml:id") for node in source.nodes}
+    new_ids = (id for n in count(1) if (id := f"{model.id}.{n}") not in taken)
     for one in added:
-        if one.target is None:
+        if one.target is not None:
             continue
-        pointer, tei = one.target
-        mention, prefix = one.mention, source.prefix(tei)
-        element = template(edition, mention.label or "")
+        mention, element = one.mention, template(edition, one.mention.label or "")
         attributes = [*element.attributes, *([one.reference] if one.reference else [])]
-        surface = escape(one.document.text[mention.start : mention.end])
-        yield (
-            tei,
-            (
-                tag(
-                    f"{prefix}span",
-                    [
-                        ("target", pointer),
-                        ("cert", certainty(mention.score)),
-                        ("resp", f"#{model.id}"),
-                    ],
-                )
-                + tag(prefix + element.name, attributes)
-                + f"{surface}</{prefix}{element.name}></{prefix}span>"
-            ),
-        )
+        attributes += [("cert", certainty(mention.score)), ("resp", f"#{model.id}")]
+        n = len(one.fragments)
+        ids = [f"#{id}" for id in islice(new_ids, n)] if n > 1 else [""]
+        links = zip(one.fragments, ids, ["", *ids], [*ids[1:], ""], strict=False)
+        for fragment, id, before, after in links:
+            linked = [("xml:id", id[1:]), ("prev", before), ("next", after)]
+            name = source.prefix(fragment.around) + element.name
+            yield _Tagged(fragment, one, tag(name, [*attributes, *linked]), f"</{name}>")
+
+
+def _span(
+    source: Source, one: Added, target: Target, *, edition: Edition, model: Model
+) -> tuple[Node, str]:
+    """Write a name for ``standOff``: a ``span`` that points to the text, and the name in it."""
+    mention, prefix = one.mention, source.prefix(target.tei)
+    element = template(edition, mention.label or "")
+    attributes = [*element.attributes, *([one.reference] if one.reference else [])]
+    surface = escape(one.document.text[mention.start : mention.end])
+    cert = ("cert", certainty(mention.score))
+    span = tag(f"{prefix}span", [("target", target.pointer), cert, ("resp", f"#{model.id}")])
+    name = prefix + element.name
+    return target.tei, f"{span}{tag(name, attributes)}{surface}</{name}></{prefix}span>"

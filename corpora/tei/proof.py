@@ -54,7 +54,7 @@ def prove(
 
 
 def _only_inserts(source: Source, edits: Sequence[Edit], result: bytes) -> bool:
-    """Whether the result without the insertions is the input, byte by byte."""
+    """Tell whether the result without the insertions is the input, byte by byte."""
     position, length, pieces = 0, 0, []
     starts = source.bytes_at(edit.start for edit in edits)
     for (start, end, text), byte in zip(edits, starts, strict=True):
@@ -86,7 +86,7 @@ def _key(document: Document, mention: Mention, *, entity: str | None) -> _Key:
 def _check_names(
     before: Sequence[Document], after: Sequence[Document], added: Sequence[Added]
 ) -> Failure | None:
-    """Whether those that were there and those that were added are read, and no others."""
+    """Check that those that were there and those that were added are read, and no others."""
     found = Counter(_key(d, m, entity=m.entity) for d in after for m in d.mentions)
     found.subtract(_key(d, m, entity=m.entity) for d in before for m in d.mentions)
     culprits = []
@@ -105,7 +105,7 @@ def _check_names(
 
 
 def _check_pointers(written: Source, added: Sequence[Added]) -> Failure | None:
-    """Whether the pointers of ``standOff`` mean the characters of their names."""
+    """Check that the pointers of ``standOff`` mean the characters of their names."""
     wrong = []
     for one in added:
         if one.target is not None:
@@ -117,6 +117,6 @@ def _check_pointers(written: Source, added: Sequence[Added]) -> Failure | None:
 
 
 def _is_within(characters: str, surface: str) -> bool:
-    """Whether they come in this order in the surface, which may hold signs of elements as well."""
+    """Tell whether they come in this order in the surface, which may hold signs of elements."""
     waiting = iter(surface)
     return bool(characters) and all(character in waiting for character in characters)

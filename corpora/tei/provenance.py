@@ -38,7 +38,7 @@ class Model:
 
 
 def pointers(resp: str | None) -> list[str] | None:
-    """The ids of the models that ``@resp`` points to; None where it names anybody else or nobody.
+    """Find the ids of the models in ``@resp``; None where it names anybody else or nobody.
 
     A person who adds a pointer of their own answers for the name: it is no longer a model's alone.
     """
@@ -48,9 +48,8 @@ def pointers(resp: str | None) -> list[str] | None:
 
 
 def is_statement(node: Node) -> bool:
-    """Whether an element of the header is the statement on a model of ours."""
-    attributes = node.element.attributes if node.element else {}
-    return node.name == "respstmt" and bool(_ID.fullmatch(attributes.get("xml:id", "")))
+    """Tell whether an element of the header is the statement on a model of ours."""
+    return node.name == "respstmt" and bool(_ID.fullmatch(node.attributes.get("xml:id", "")))
 
 
 def statement_edits(source: Source, model: Model) -> Iterator[Edit]:
@@ -60,9 +59,7 @@ def statement_edits(source: Source, model: Model) -> Iterator[Edit]:
     before an element goes with it: whatever stands before is an element's end, never white space.
     """
     nodes = source.nodes
-    if any(
-        is_statement(n) and n.element and n.element.attributes["xml:id"] == model.id for n in nodes
-    ):
+    if any(is_statement(node) and node.attributes["xml:id"] == model.id for node in nodes):
         return
     around, missing = nodes[0], list(_PATH)
     while missing:
@@ -80,15 +77,11 @@ def statement_edits(source: Source, model: Model) -> Iterator[Edit]:
         markup = f"{opening}{markup}</{qualified}>"
     children = [n for n in nodes if n.parent is around and not n.is_expanded]
     at = children[-1].end if children and not missing else around.content_start
-    yield Edit(
-        at, at, (_indent(source, children[-1 if not missing else 0]) if children else "") + markup
-    )
-
-
-def _indent(source: Source, node: Node) -> str:
-    """The line end and white space before an element, if it begins a line."""
-    found = re.search(r"\r?\n[ \t]*$", source.text[max(0, node.start - 200) : node.start])
-    return found[0] if found else ""
+    if children:  # indented as they are
+        start = children[0 if missing else -1].start
+        indent = re.search(r"\r?\n[ \t]*$", source.text[max(0, start - 200) : start])
+        markup = (indent[0] if indent else "") + markup
+    yield Edit(at, at, markup)
 
 
 def _statement(model: Model, prefix: str) -> str:

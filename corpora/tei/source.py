@@ -65,6 +65,11 @@ class Node:
         return self.element.name if self.element else ""
 
     @property
+    def attributes(self) -> dict[str, str]:
+        """Attributes by name; none for CDATA."""
+        return self.element.attributes if self.element else {}
+
+    @property
     def is_empty_tag(self) -> bool:
         """Whether it is written ``<a/>``: nothing can be put into it."""
         return self.content_start == self.end

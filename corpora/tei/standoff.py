@@ -36,7 +36,9 @@ def pointer_to(span: Span, text: str, places: Places) -> Target | None:
     offsets = [offset for i in letters if (offset := places.offset(i)) is not None]
     if not offsets:
         return None
-    around = _around(source, offsets)
+    first, last = min(offsets), max(offsets)
+    nodes = source.node_of(first).chain()
+    around = next(node for node in nodes if node.first <= first and last < node.last)
     anchor = next((node for node in around.chain() if _is_anchor(node)), None)
     tei = next(node for node in around.chain() if node.name in ROOTS)
     if anchor is None:
@@ -45,40 +47,34 @@ def pointer_to(span: Span, text: str, places: Places) -> Target | None:
     return Target(f"#string-range({_name(source, anchor)}{''.join(ranges)})", tei)
 
 
-def _around(source: Source, offsets: Sequence[int]) -> Node:
-    """The innermost element around characters of the stream."""
-    first, last = min(offsets), max(offsets)
-    return next(n for n in source.node_of(first).chain() if n.first <= first and last < n.last)
-
-
 def _is_anchor(node: Node) -> bool:
-    if node.element is None:
-        return False
-    id = node.element.attributes.get("xml:id", "")
-    is_known = _PLAIN_ID.fullmatch(id) and not id.startswith("onoma-")
-    return node.name == "text" or bool(is_known)
+    id = node.attributes.get("xml:id", "")
+    return node.name == "text" or bool(_PLAIN_ID.fullmatch(id) and not id.startswith("onoma-"))
 
 
 def _name(source: Source, node: Node) -> str:
-    """An element as a pointer names it: by its id, or by its path."""
-    element = node.element
-    id = element.attributes.get("xml:id", "") if element else ""
-    if _PLAIN_ID.fullmatch(id):
+    """Name an element as a pointer does: by its id, or by its path."""
+    if _PLAIN_ID.fullmatch(id := node.attributes.get("xml:id", "")):
         return id
-    steps = []
+    path = ""
     for one in node.chain():
         written = one.element.written_name if one.element else ""
-        before = [
-            n
-            for n in source.nodes[: one.number]
-            if n.parent is one.parent and n.element and n.element.written_name == written
-        ]
-        steps.append(f"/*[local-name()='{written}'][{len(before) + 1}]")
-    return "".join(reversed(steps))
+        index = _named(source, written, one.parent).index(one)
+        path = f"/*[local-name()='{written}'][{index + 1}]{path}"
+    return path
+
+
+def _named(source: Source, written: str, parent: Node | None) -> list[Node]:
+    """Find the children of an element that have a name; the root for None."""
+    return [
+        node
+        for node in source.nodes
+        if node.parent is parent and node.element and node.element.written_name == written
+    ]
 
 
 def _runs(offsets: Sequence[int], source: Source) -> Iterator[tuple[int, int]]:
-    """Characters that follow each other with nothing but white space between."""
+    """Yield characters that follow each other with nothing but white space between."""
     start = end = offsets[0]
     for offset in offsets:
         if offset < end or source.stream[end:offset].strip(XML_SPACE):
@@ -89,7 +85,7 @@ def _runs(offsets: Sequence[int], source: Source) -> Iterator[tuple[int, int]]:
 
 
 def resolve(source: Source, pointer: str) -> str:
-    """The characters that a pointer means; nothing where it points nowhere."""
+    """Return the characters that a pointer means; nothing where it points nowhere."""
     found = _POINTER.fullmatch(pointer)
     node = _find(source, found[1]) if found else None
     if found is None or node is None:
@@ -102,17 +98,10 @@ def resolve(source: Source, pointer: str) -> str:
 
 def _find(source: Source, name: str) -> Node | None:
     if not name.startswith("/"):
-        with_id = (
-            n for n in source.nodes if n.element and n.element.attributes.get("xml:id") == name
-        )
-        return next(with_id, None)
+        return next((n for n in source.nodes if n.attributes.get("xml:id") == name), None)
     node: Node | None = None
     for written, number in _STEP.findall(name):
-        inside = [
-            n
-            for n in source.nodes
-            if n.parent is node and n.element and n.element.written_name == written
-        ]
+        inside = _named(source, written, node)
         if len(inside) < int(number):
             return None
         node = inside[int(number) - 1]
@@ -126,10 +115,7 @@ def stand_off_edits(
     for tei in dict.fromkeys(tei for tei, _ in spans):
         prefix = source.prefix(tei)
         resp = [("resp", f"#{model.id}")]
-        children = [n for n in source.nodes if n.parent is tei and n.name not in ROOTS]
+        end = [n for n in source.nodes if n.parent is tei and n.name not in ROOTS][-1].end
         inside = "".join(markup for node, markup in spans if node is tei)
-        markup = (
-            f"{tag(prefix + 'standOff', resp)}{tag(prefix + 'spanGrp', resp)}{inside}"
-            f"</{prefix}spanGrp></{prefix}standOff>"
-        )
-        yield Edit(children[-1].end, children[-1].end, markup)
+        opening = f"{tag(prefix + 'standOff', resp)}{tag(prefix + 'spanGrp', resp)}"
+        yield Edit(end, end, f"{opening}{inside}</{prefix}spanGrp></{prefix}standOff>")

@@ -1,6 +1,7 @@
 """Take out of a file what a model added to it; all other bytes stay."""
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 
 from corpora.tei.layout import XML_SPACE
@@ -26,7 +27,7 @@ def undo(data: bytes, *, name: str, resp: str | None = None) -> bytes:
 
 def undo_source(source: Source, *, resp: str | None = None) -> bytes:
     """Take out of a file that was parsed what a model added to it, as ``undo`` does."""
-    return source.splice(sorted(_Undo(source, resp).edits()))
+    return source.splice(sorted(_Undo(source, resp).edits(source.nodes[0])))
 
 
 class _Undo:
@@ -34,37 +35,29 @@ class _Undo:
 
     def __init__(self, source: Source, resp: str | None) -> None:
         self.source, self.resp = source, resp
-        self._children: dict[int, list[Node]] = {}
+        self._children: defaultdict[int, list[Node]] = defaultdict(list)
+        self._marked: set[int] = set()
+        self._still_needed: set[str] = set()
         for node in source.nodes:
-            if node.parent is not None:
-                self._children.setdefault(id(node.parent), []).append(node)
-        self._marked = {n.number for n in source.nodes if self._is_marked(n)}
-        self._still_needed = {
-            pointer
-            for node in source.nodes
-            if node.number not in self._marked and node.element
-            for pointer in node.element.attributes.get("resp", "").split()
-        }
+            self._children[node.parent.number if node.parent else -1].append(node)
+            models = pointers(node.attributes.get("resp"))
+            is_ours = models is not None and (resp is None or set(models) == {resp})
+            if is_ours and not node.is_expanded:
+                self._marked.add(node.number)
+            else:
+                self._still_needed.update(node.attributes.get("resp", "").split())
 
-    def _is_marked(self, node: Node) -> bool:
-        if node.element is None or node.is_expanded:
-            return False
-        models = pointers(node.element.attributes.get("resp"))
-        return models is not None and (self.resp is None or set(models) == {self.resp})
-
-    def edits(self) -> Iterator[Edit]:
-        """The edits, in the order of the elements."""
-        yield from self._below(self.source.nodes[0], is_apparatus=False)
-
-    def _below(self, node: Node, *, is_apparatus: bool) -> Iterator[Edit]:
+    def edits(self, node: Node, *, is_apparatus: bool = False) -> Iterator[Edit]:
+        """Yield the edits of an element and those in it."""
         is_apparatus = is_apparatus or node.name in _APPARATUS
         if is_apparatus and self._goes_whole(node):
-            yield Edit(self._with_white_space(node), node.end, "")
+            # with the white space that was put before it
+            yield Edit(len(self.source.text[: node.start].rstrip(XML_SPACE)), node.end, "")
             return
         if node.number in self._marked:
             yield from self._tags(node)
-        for child in self._children.get(id(node), ()):
-            yield from self._below(child, is_apparatus=is_apparatus)
+        for child in self._children[node.number]:
+            yield from self.edits(child, is_apparatus=is_apparatus)
 
     def _tags(self, node: Node) -> Iterator[Edit]:
         """Take out the tags; of a holder that is still needed, only the mark.
@@ -74,37 +67,31 @@ class _Undo:
         if node.name in _HOLDERS:
             inside = (n for n in self.source.nodes if node.start < n.start < node.end)
             heir = next((n for n in inside if is_statement(n) and not self._goes_whole(n)), None)
-            id = heir.element.attributes["xml:id"] if heir and heir.element else ""
             if found := _RESP.search(self.source.text, node.start, node.content_start):
-                yield Edit(*found.span(), f' resp="#{id}"' if id else "")
+                mark = f' resp="#{heir.attributes["xml:id"]}"' if heir else ""
+                yield Edit(*found.span(), mark)
             return
         yield Edit(node.start, node.content_start, "")
         if node.end > node.content_start:
             yield Edit(node.content_end, node.end, "")
 
     def _goes_whole(self, node: Node) -> bool:
-        """Whether an element of the header, or of ``standOff``, is ours with all that is in it."""
+        """Tell whether an element of the apparatus is ours with all that is in it."""
         if node.is_expanded:
             return False
         if is_statement(node):
-            id = node.element.attributes["xml:id"] if node.element else ""
+            id = node.attributes["xml:id"]
             return self.resp in {None, id} and f"#{id}" not in self._still_needed
         if node.number not in self._marked:
             return False
-        if node.name == "span":
-            return True
-        return node.name in _HOLDERS and self._holds_ours_alone(node)
+        return node.name == "span" or (node.name in _HOLDERS and self._holds_ours_alone(node))
 
     def _holds_ours_alone(self, node: Node) -> bool:
-        """Whether nothing but white space is left in it without what is ours."""
+        """Tell whether nothing but white space is left in it without what is ours."""
         rest, position = "", node.content_start
-        for child in self._children.get(id(node), ()):
+        for child in self._children[node.number]:
             if not self._goes_whole(child):
                 return False
             rest += self.source.text[position : child.start]
             position = child.end
         return not (rest + self.source.text[position : node.content_end]).strip()
-
-    def _with_white_space(self, node: Node) -> int:
-        """Where the white space begins that was put before the element."""
-        return len(self.source.text[: node.start].rstrip(XML_SPACE))

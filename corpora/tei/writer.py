@@ -5,22 +5,23 @@ proven before it is returned (``corpora.tei.proof``); a name that cannot be prov
 a reason.
 """
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Literal, get_args
 
-from corpora.document import Document, Mention, reading_order, without_crossing
+from corpora.document import Document, Mention, Span, reading_order, without_crossing
 from corpora.errors import CorpusError, UsageError
 from corpora.tei.edition import Edition
-from corpora.tei.existing import Names
 from corpora.tei.fragments import Fragment, Fragmenter, Unplaceable
 from corpora.tei.markup import Added, Failure, compose
 from corpora.tei.places import Places, read_source
 from corpora.tei.proof import prove
 from corpora.tei.provenance import Model
 from corpora.tei.reader import TeiText
-from corpora.tei.source import Edit, Source
+from corpora.tei.source import Source
 from corpora.tei.standoff import Target, pointer_to
 from corpora.tei.style import check_labels, reference
 from corpora.tei.undo import undo_source
@@ -114,9 +115,7 @@ class TeiFile:
         file = self
         if options.existing == "replace-predicted":
             file = self.read(undo_source(self.source), self.edition, name=self.source.name)
-        return _Writer(file.source, self.edition, model, options).write(
-            file.texts, mentions_by_document
-        )
+        return _Writer(file, model, options).write(mentions_by_document)
 
 
 def write_predictions(
@@ -137,35 +136,28 @@ def write_predictions(
 class _Writer:
     """Writes into one file; used once."""
 
-    source: Source
-    edition: Edition
+    file: TeiFile
     model: Model
     options: WriteOptions
-    before: list[Document] = field(default_factory=list)
     proven: bytes = b""
     skipped: list[Skipped] = field(default_factory=list)
 
-    def write(
-        self,
-        texts: Iterable[tuple[TeiText, Places]],
-        mentions_by_document: Mapping[str, Sequence[Mention]],
-    ) -> Written:
+    def write(self, mentions_by_document: Mapping[str, Sequence[Mention]]) -> Written:
         """Place, compose and prove; what fails is skipped."""
-        self.proven = self.source.data
-        placed: list[Added] = []
-        waiting = dict(mentions_by_document)
-        for text, places in texts:
-            if text.document is not None:
-                self.before.append(text.document)
-                mentions = waiting.pop(text.document.id, ())
-                fragmenter = Fragmenter(self.source, places, self.edition)
-                placed += self._placed(text.document, fragmenter, mentions)
-        if waiting:
-            known = ", ".join(document.id for document in self.before) or "none with text"
+        file = self.file
+        self.proven = file.source.data
+        if unknown := mentions_by_document.keys() - {document.id for document in file.documents}:
+            known = ", ".join(document.id for document in file.documents) or "none with text"
             raise UsageError(
-                f"{self.source.name}: has no document {', '.join(sorted(waiting))}, but {known}. "
+                f"{file.source.name}: has no document {', '.join(sorted(unknown))}, but {known}. "
                 "Predict on the documents that read_tei gives for this file."
             )
+        placed: list[Added] = []
+        for text, places in file.texts:
+            if text.document is not None:
+                fragmenter = Fragmenter(file.source, places, file.edition)
+                mentions = mentions_by_document.get(text.document.id, ())
+                placed += self._placed(text.document, fragmenter, mentions)
         written = self._settle([], placed)
         return Written(self.proven, len(written), self._counters(written), self.skipped)
 
@@ -175,11 +167,11 @@ class _Writer:
         """Those that are wanted and have a place."""
         known_targets = {
             node.element.attributes.get("target")
-            for node in self.source.nodes
+            for node in self.file.source.nodes
             if node.element and node.name == "span"
         }
         for mention in self._wanted(document, mentions):
-            found = reference(mention.entity, self.edition)
+            found = reference(mention.entity, self.file.edition)
             fragments: list[Fragment] = []
             target: Target | None = None
             try:
@@ -198,8 +190,8 @@ class _Writer:
                 yield Added(document, mention, tuple(fragments), found, target)
 
     def _wanted(self, document: Document, mentions: Iterable[Mention]) -> list[Mention]:
-        """Those that the options, the names that are there, and the others allow."""
-        names = Names(document.mentions)
+        """Choose those that the options, the names that are there, and the others allow."""
+        names = _Names(document.mentions)
         seen: set[tuple[int, int, str | None, str | None]] = set()
         wanted: list[Mention] = []
         for mention in sorted(mentions, key=reading_order):
@@ -215,8 +207,8 @@ class _Writer:
             self._skip(document, mention, "crosses another prediction")
         return kept
 
-    def _objection(self, document: Document, mention: Mention, names: Names) -> str:
-        """The reason why a prediction is not wanted, or nothing."""
+    def _objection(self, document: Document, mention: Mention, names: "_Names") -> str:
+        """Say why a prediction is not wanted, or nothing."""
         if mention.score is not None and mention.score < self.options.threshold:
             return "below the threshold"
         if mention.label is None:
@@ -230,7 +222,7 @@ class _Writer:
             return "touches a name that is there"
         if any(n.label and (n.start, n.end) == (mention.start, mention.end) for n in touched):
             return "a name is there already"
-        if any(names.cross(n, mention) for n in touched):
+        if any(_cross(name, mention) for name in touched):
             return "crosses a name that is there"
         return ""
 
@@ -259,19 +251,17 @@ class _Writer:
 
     def _try(self, added: Sequence[Added]) -> Failure | None:
         """Compose and prove; the result is kept if it is proven."""
-        edits = self._compose(added)
+        file = self.file
+        edits = compose(file.source, added, edition=file.edition, model=self.model)
         if isinstance(edits, Failure):
             return edits
-        result = self.source.splice(edits)
+        result = file.source.splice(edits)
         failure = prove(
-            self.source, edits, result, before=self.before, added=added, edition=self.edition
+            file.source, edits, result, before=file.documents, added=added, edition=file.edition
         )
         if failure is None:
             self.proven = result
         return failure
-
-    def _compose(self, added: Sequence[Added]) -> list[Edit] | Failure:
-        return compose(self.source, added, edition=self.edition, model=self.model)
 
     def _check_statement(self) -> None:
         """Raise ``UnprovenError`` if not even the statement in the header can be proven."""
@@ -280,7 +270,7 @@ class _Writer:
         self.proven = proven
         if failure is not None:
             raise UnprovenError(
-                f"{self.source.name}: nothing can be added to this file: {failure.reason} "
+                f"{self.file.source.name}: nothing can be added to this file: {failure.reason} "
                 f"({failure.where}). The file is left as it is; please report it."
             )
 
@@ -294,3 +284,28 @@ class _Writer:
                 added.mention.entity and added.reference is None
             )
         return +counters
+
+
+class _Names:
+    """The names of a document, in reading order, quick to ask which of them a span touches."""
+
+    def __init__(self, mentions: Sequence[Mention]) -> None:
+        self._mentions = mentions
+        self._starts = [mention.start for mention in mentions]
+        self._reach = list(accumulate((mention.end for mention in mentions), max))
+
+    def overlapping(self, span: Span) -> list[Mention]:
+        """Find those that share characters with the span, the last first."""
+        found = []
+        index = bisect_left(self._starts, span.end) - 1
+        while index >= 0 and self._reach[index] > span.start:
+            if self._mentions[index].end > span.start:
+                found.append(self._mentions[index])
+            index -= 1
+        return found
+
+
+def _cross(first: Span, second: Span) -> bool:
+    """Tell whether two spans that overlap part each other."""
+    nested = first.start <= second.start and second.end <= first.end
+    return not nested and not (second.start <= first.start and first.end <= second.end)
