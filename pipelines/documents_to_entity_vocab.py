@@ -28,13 +28,17 @@ from corpora.runs.plan import (
 )
 from corpora.system.arguments import check
 from pipelines.graph import PCollection, Phase, Run
-from pipelines.options import CommonOptions, option, origins_of
+from pipelines.options import CommonOptions, option, origins_of, values_in
 from pipelines.run import run
 
 ABOUT = __doc__
 DATASETS = {"": "entities"}
 PART_BYTES = 256 << 20
 """Of shards of documents whose entities, and forms, are merged at once."""
+PARAMETERS = (
+    *("min_count", "max_size", "existing", "max_aliases", "link_probability", "compact", "limit"),
+    "exclude",
+)
 EQUIVALENTS = "equivalents"
 PREVIOUS = "previous "
 
@@ -85,17 +89,7 @@ def plan(options: Options) -> Plan:
     return Plan(
         pipeline="documents_to_entity_vocab",
         datasets=DATASETS,
-        parameters={
-            "origins": origins_of(options.origins),
-            "min_count": options.min_count,
-            "max_size": options.max_size,
-            "existing": options.existing,
-            "max_aliases": options.max_aliases,
-            "link_probability": options.link_probability,
-            "compact": options.compact,
-            "limit": options.limit,
-            "exclude": list(options.exclude),
-        },
+        parameters={"origins": origins_of(options.origins), **values_in(options, *PARAMETERS)},
         units=parts,
         auxiliary=_auxiliary(options),
         stages=tuple(_stages(files, options, parts=parts)),
@@ -138,35 +132,27 @@ def _stages(
 
 def equivalents(units: PCollection, _: Options, run: Run) -> PCollection:
     """Read the table of equivalents."""
-    from pipelines.transforms.entities import ReadEquivalents
+    from pipelines.transforms import entities
 
-    return (
-        units | ReadEquivalents(file=run.auxiliary[EQUIVALENTS]) | run.write_shards("equivalents")
-    )
+    table = run.auxiliary[EQUIVALENTS]
+    return units | entities.ReadEquivalents(file=table) | run.write_shards("equivalents")
 
 
 def index_equivalents(units: PCollection, _: Options, run: Run) -> PCollection:
     """Make it a table on disk that all workers share."""
-    from pipelines.transforms.elements import ReadNothing
-    from pipelines.transforms.entities import IndexEquivalents
+    from pipelines.transforms import entities
 
-    return (
-        units
-        | ReadNothing()
-        | IndexEquivalents(folder=run.folder)
-        | run.write_nothing("equivalents")
-    )
+    return run.merge(units, entities.IndexEquivalents(folder=run.folder), stage="equivalents")
 
 
 def count(units: PCollection, options: Options, run: Run) -> PCollection:
     """Count the mentions of documents, and list their pages."""
-    from pipelines.transforms.documents import ReadDocuments
-    from pipelines.transforms.entities import CountEntities
+    from pipelines.transforms import documents, entities
 
     return (
         units
-        | ReadDocuments(columns=("id", "group", "title", "text", "mentions"))
-        | CountEntities(
+        | documents.ReadDocuments(columns=("id", "group", "title", "text", "mentions"))
+        | entities.CountEntities(
             origins=origins_of(options.origins),
             equivalents=run.folder if options.equivalents else None,
             n_parts=run.n_units["merge"],
@@ -177,14 +163,13 @@ def count(units: PCollection, options: Options, run: Run) -> PCollection:
 
 
 def merge(units: PCollection, options: Options, run: Run) -> PCollection:
-    """Add up the counts of each part of the entities."""
-    from pipelines.transforms.entities import SumEntities
-    from pipelines.transforms.stages import ReadPart
+    """Add up the counts of each partition of the entities."""
+    from pipelines.transforms import entities, stages
 
     return (
         units
-        | ReadPart(folder=run.folder, datasets=("counts", "pages"))
-        | SumEntities(
+        | stages.ReadPart(folder=run.folder, datasets=("counts", "pages"))
+        | entities.SumEntities(
             origins=origins_of(options.origins),
             max_aliases=options.max_aliases,
             n_parts=run.n_units["link"],
@@ -196,73 +181,69 @@ def merge(units: PCollection, options: Options, run: Run) -> PCollection:
 def choose(units: PCollection, options: Options, run: Run) -> PCollection:
     """Choose the entities, and give them ids."""
     from corpora.entities.choice import Rules
-    from pipelines.transforms.entities import ChooseEntities, NumberEntities
-    from pipelines.transforms.stages import ListShards
+    from pipelines.transforms import entities, stages
 
     rules = Rules(min_count=options.min_count, max_size=options.max_size, existing=options.existing)
+    previous = named(PREVIOUS, run.auxiliary)
     return (
         units
-        | ListShards(folder=run.folder, dataset="totals")
-        | ChooseEntities(rules=rules)
-        | NumberEntities(previous=named(PREVIOUS, run.auxiliary), compact=options.compact)
+        | stages.ListShards(folder=run.folder, dataset="totals")
+        | entities.ChooseEntities(rules=rules)
+        | entities.NumberEntities(previous=previous, compact=options.compact)
         | run.write_shards("choose")
     )
 
 
 def link(units: PCollection, _: Options, run: Run) -> PCollection:
-    """Add up each part of the forms: how often each is linked, and to what."""
-    from pipelines.transforms.entities import LinkForms
-    from pipelines.transforms.stages import ReadPart
+    """Add up each partition of the forms: how often each is linked, and to what."""
+    from pipelines.transforms import entities, stages
 
     return (
         units
-        | ReadPart(folder=run.folder, datasets=("entity_forms",))
-        | LinkForms(folder=run.folder, n_parts=run.n_units[""])
+        | stages.ReadPart(folder=run.folder, datasets=("entity_forms",))
+        | entities.LinkForms(folder=run.folder, n_parts=run.n_units[""])
         | run.write_shards("link")
     )
 
 
 def index_forms(units: PCollection, options: Options, run: Run) -> PCollection:
     """Make all forms a table on disk that all workers share, if they are to be found."""
-    from pipelines.transforms.elements import ReadNothing
-    from pipelines.transforms.entities import IndexForms
+    from pipelines.transforms import entities
 
-    steps = units | ReadNothing()
-    if options.link_probability == "on":
-        steps = steps | IndexForms(folder=run.folder)
-    return steps | run.write_nothing("link")
+    is_on = options.link_probability == "on"
+    index = [entities.IndexForms(folder=run.folder)] if is_on else []
+    return run.merge(units, *index, stage="link")
 
 
 def find(units: PCollection, options: Options, run: Run) -> PCollection:
     """Find all forms in documents, and count where they are no counted mention."""
-    from pipelines.transforms.documents import DropRejected, ReadDocuments
-    from pipelines.transforms.entities import FindForms
+    from pipelines.transforms import documents, entities
 
     return (
         units
-        | ReadDocuments(columns=("id", "lang", "text", "mentions"))
-        | DropRejected(folder=run.folder, stage="count")
-        | FindForms(folder=run.folder, origins=origins_of(options.origins))
+        | documents.ReadDocuments(columns=("id", "lang", "text", "mentions"))
+        | documents.DropRejected(folder=run.folder, stage="count")
+        | entities.FindForms(folder=run.folder, origins=origins_of(options.origins))
         | run.write_shards("find")
     )
 
 
 def sum_occurrences(units: PCollection, _: Options, run: Run) -> PCollection:
     """Add up where forms were found."""
-    from pipelines.transforms.elements import ReadNothing
-    from pipelines.transforms.entities import SumOccurrences
+    from pipelines.transforms import entities
 
-    return units | ReadNothing() | SumOccurrences(folder=run.folder) | run.write_nothing("find")
+    return run.merge(units, entities.SumOccurrences(folder=run.folder), stage="find")
 
 
 def finish(units: PCollection, options: Options, run: Run) -> PCollection:
     """Put the aliases into the rows of the vocabulary."""
-    from pipelines.transforms.entities import AddAliases, ReadEntities
+    from pipelines.transforms import entities
 
+    is_on = options.link_probability == "on"
     return (
         units
-        | ReadEntities(folder=run.folder, n_parts=run.n_units[""])
-        | AddAliases(folder=run.folder, with_link_probability=options.link_probability == "on")
+        | entities.ReadEntities(folder=run.folder, n_parts=run.n_units[""])
+        | entities.AddAliases(folder=run.folder, with_link_probability=is_on)
         | run.write_shards()
     )
 
@@ -285,8 +266,12 @@ def write_side_files(build: Build) -> None:
     from corpora.entities.choice import changes
     from corpora.entities.vocabulary import read_vocab
 
-    shards = build.shard_paths("")
-    names = exports.Names(shards, _members(build.plan.auxiliary, shards))
+    shards, auxiliary = build.shard_paths(""), build.plan.auxiliary
+    members: Mapping[str, Sequence[str]] = {}
+    if EQUIVALENTS in auxiliary:
+        table = exports.read_equivalents(auxiliary[EQUIVALENTS].check())
+        members = exports.members_of(table, read_vocab(shards).column("entity"))
+    names = exports.Names(shards, members)
     for name, lines in (
         ("entity_vocab.jsonl", exports.luke_lines),
         ("entity_vocab.json", exports.tokenizer_lines),
@@ -296,20 +281,9 @@ def write_side_files(build: Build) -> None:
     write_text(build.side / "coverage.tsv", exports.coverage_lines(build.counters))
     text = exports.report(build.counters, build.plan.parameters, exports.read_rows(shards))
     write_text(build.side / "report.md", [text])
-    if previous := named(PREVIOUS, build.plan.auxiliary):
+    if previous := named(PREVIOUS, auxiliary):
         listed = changes(read_vocab(shards), read_vocab(file.check() for file in previous))
         write_text(build.side / "changes.tsv", exports.change_lines(listed))
-
-
-def _members(auxiliary: Mapping[str, InputFile], vocab: Sequence[Path]) -> dict[str, list[str]]:
-    """The equivalents of each entity of the vocabulary, in the order of the table."""
-    from corpora.entities.exports import members_of, read_equivalents
-    from corpora.entities.vocabulary import read_vocab
-
-    if EQUIVALENTS not in auxiliary:
-        return {}
-    table = read_equivalents(auxiliary[EQUIVALENTS].check())
-    return members_of(table, read_vocab(vocab).column("entity"))
 
 
 def next_steps(options: Options) -> list[str]:

@@ -30,7 +30,7 @@ from corpora.runs.plan import (
 from corpora.runs.work_directory import WorkDirectory
 from corpora.system.arguments import check
 from pipelines.graph import PCollection, Phase, Run
-from pipelines.options import CommonOptions, option, origins_of
+from pipelines.options import CommonOptions, option, origins_of, values_in
 from pipelines.run import run
 
 if TYPE_CHECKING:
@@ -40,6 +40,10 @@ log = logging.getLogger(__name__)
 ABOUT = __doc__
 DATASETS = {"": "examples"}
 TOKENIZER, VOCAB = "tokenizer ", "entity vocabulary "
+PARAMETERS = (
+    *("max_length", "max_entities", "max_mention_pieces", "min_sentence_pieces"),
+    *("unknown_entities", "min_entity_count", "only_with_mentions", "held_out", "seed"),
+)
 _SPECIAL_PIECES = 2  # [CLS] and [SEP], which models add
 _CASED = {"auto": None, "yes": True, "no": False}
 _TOKENIZER_FILES = (
@@ -118,21 +122,7 @@ def plan(options: Options) -> Plan:
     _check(options)
     files = find_shards(options.input, "documents", exclude=options.exclude)[: options.limit]
     tokenizer = Tokenizer.open(options.tokenizer, cased=_CASED[options.tokenizer_cased])
-    parameters = {
-        name: getattr(options, name)
-        for name in (
-            "max_length",
-            "max_entities",
-            "max_mention_pieces",
-            "min_sentence_pieces",
-            "unknown_entities",
-            "min_entity_count",
-            "only_with_mentions",
-            "held_out",
-            "seed",
-        )
-    }
-    parameters |= {
+    parameters = values_in(options, *PARAMETERS) | {
         "origins": origins_of(options.origins),
         "tokenizer_sha256": tokenizer.sha256,
         "tokenizer_size": tokenizer.size,
@@ -143,7 +133,7 @@ def plan(options: Options) -> Plan:
     return Plan(
         pipeline="documents_to_examples",
         datasets=DATASETS,
-        parameters=parameters | {"limit": options.limit, "exclude": list(options.exclude)},
+        parameters=parameters | values_in(options, "limit", "exclude"),
         units=units,
         auxiliary=_auxiliary(options),
         stages=(Stage("sample", units, {"shares": "document_shares"}),),
@@ -212,21 +202,15 @@ def sample(units: PCollection, options: Options, run: Run) -> PCollection:
 
 def merge(units: PCollection, options: Options, run: Run) -> PCollection:
     """Write down what the units found, and the tokenizer."""
-    from pipelines.transforms.elements import ReadNothing
     from pipelines.transforms.examples import KeepTokenizer, MergeShares
 
-    return (
-        units
-        | ReadNothing()
-        | MergeShares(folder=run.folder)
-        | KeepTokenizer(
-            path=options.tokenizer.absolute(),
-            into=_kept_tokenizer(run.folder),
-            cased=_CASED[options.tokenizer_cased],
-            files=named(TOKENIZER, run.auxiliary),
-        )
-        | run.write_nothing("sample")
+    keep_tokenizer = KeepTokenizer(
+        path=options.tokenizer.absolute(),
+        into=_kept_tokenizer(run.folder),
+        cased=_CASED[options.tokenizer_cased],
+        files=named(TOKENIZER, run.auxiliary),
     )
+    return run.merge(units, MergeShares(folder=run.folder), keep_tokenizer, stage="sample")
 
 
 def make(units: PCollection, options: Options, run: Run) -> PCollection:

@@ -18,7 +18,7 @@ from corpora.runs.build import Build
 from corpora.runs.plan import InputFile, Plan, Stage, Unit, unit_for_each, units_without_input
 from corpora.system.arguments import check
 from pipelines.graph import PCollection, Phase, Run
-from pipelines.options import CommonOptions, option
+from pipelines.options import CommonOptions, option, values_in
 from pipelines.run import run
 
 if TYPE_CHECKING:
@@ -69,11 +69,8 @@ def plan(options: Options) -> Plan:
         pipeline="documents_to_tokenizer",
         datasets=DATASETS,
         parameters=asdict(_rules(options))
-        | {
-            "limit": options.limit,
-            "exclude": list(options.exclude),
-            "tokenizers": version("tokenizers"),
-        },
+        | values_in(options, "limit", "exclude")
+        | {"tokenizers": version("tokenizers")},
         units=(Unit(0),),
         stages=tuple(_stages(files)),
     )

@@ -85,6 +85,14 @@ class Run:
         """Make the last step of a phase."""
         return self._write(stage, self.datasets[stage])
 
+    def merge(self, units: PCollection, *steps: object, stage: str) -> PCollection:
+        """Merge what the units of a stage wrote, by steps that are each a ``Merge``."""
+        from pipelines.transforms.elements import ReadNothing
+
+        for step in (ReadNothing(), *steps, self.write_nothing(stage)):
+            units = units | step
+        return units
+
     def write_nothing(self, stage: str) -> "WriteShards":
         """Make the last step of what merges a stage: it writes a receipt, and no shard."""
         return self._write(stage, {})

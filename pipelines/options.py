@@ -11,14 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from corpora.document import ORIGINS
 from corpora.errors import UsageError
 from corpora.system.arguments import add_options, make_parser, option, values_of
 from corpora.system.buckets import is_url
 
-__all__ = ["CommonOptions", "option", "origins_of", "parse_options"]
+__all__ = ["CommonOptions", "option", "origins_of", "parse_options", "values_in"]
 
 T = TypeVar("T", bound="CommonOptions")
 
@@ -85,6 +85,12 @@ def parse_options(kind: type[T], argv: Sequence[str] | None, *, name: str, about
         return options
     except UsageError as error:
         parser.error(str(error))
+
+
+def values_in(options: CommonOptions, *names: str) -> dict[str, Any]:
+    """Give some options by name, as the parameters of a plan have them: lists, no tuples."""
+    values = ((name, getattr(options, name)) for name in names)
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in values}
 
 
 def origins_of(words: Sequence[str]) -> list[str]:
