@@ -60,7 +60,7 @@ from corpora.lexicon.known import jieba_dictionary, read_known
 from corpora.lexicon.words import is_word
 from corpora.tokenization.tokenizers import Tokenizer
 from modeling.models.pretraining import PretrainingModel
-from modeling.recipes import recipe
+from modeling.recipes.pretraining import recipe
 
 GENERAL = ("wiki", "daily", "web", "titles")
 """Raw text that the first encoder is trained on."""

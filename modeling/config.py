@@ -157,9 +157,9 @@ class EncoderConfig(Config):
     n_entities: int = 0
     """Rows of the entity vocabulary; 0: the encoder reads no entities."""
     entities: Literal["mentions", "pieces"] = "mentions"
-    """What knows entities: mentions, which are rows of their own after the pieces (LUKE); or the
-    pieces of mentions (EntityBERT), in the keys and values of every layer (``char_entity``), or
-    with any other attention, once: added to the embeddings of pieces."""
+    """What knows entities: mentions, which are rows of their own after the subwords (LUKE); or the
+    subwords of mentions (EntityBERT), in the keys and values of every layer (``char_entity``), or
+    with any other attention, once: added to the embeddings of subwords."""
     width: int = 256
     n_layers: int = 4
     n_heads: int = 4
@@ -175,20 +175,20 @@ class EncoderConfig(Config):
     clip: int = 16
     """τ, the clipping distance of relative positions (Shaw et al. 2018; B-N15)."""
     window: int = 5
-    """ω, pieces to each side that whole-word attention sees (NEISS paper, section 5)."""
+    """ω, subwords to each side that whole-word attention sees (NEISS paper, section 5)."""
     entity_width: int = 256
     """Of an entity's embedding, before it is projected to ``width``."""
     entity_bias: bool = False
     """Whether that projection has a bias (DaLUKE has, LUKE has not: B-D12); of mentions."""
     entity_scale: float = 0.5
-    """λ of ``char_entity``: the share of the entity in keys and values of a piece that has one."""
+    """λ of ``char_entity``: ratio of the entity in keys and values of a subword with one."""
     n_segments: int = 0
     """Rows of the segment embedding; 0: none."""
     norm: Literal["post", "pre"] = "post"
     norm_eps: float = 1e-12
     embedding_norm: bool = True
     scale_embeddings: bool = False
-    """Multiply piece embeddings by √width, as NEISS does."""
+    """Multiply subword embeddings by √width, as NEISS does."""
     activation: Literal["gelu", "relu"] = "gelu"
     dropout: float = 0.1
     """After attention and feed-forward."""
@@ -224,16 +224,16 @@ class HeadsConfig(Config):
 
     weights: dict[str, float] = field(default_factory=lambda: {"pieces": 1.0})
     """Weight of ``pieces`` (masked language model), ``entities`` (masked entities),
-    ``piece_entities`` (the entity of each piece that has one), ``pairs``."""
+    ``piece_entities`` (the entity of each subword that has one), ``pairs``."""
     entity_scope: Literal["vocabulary", "group", "document"] = "vocabulary"
-    """Among which entities that of a piece is told apart: all; or those that the examples of its
+    """Among which entities that of a subword is told apart: all; or those that the examples of its
     group (a novel), or of its document, mention."""
     tied: bool = True
-    """The piece head's matrix is the embedding."""
+    """The subword head's matrix is the embedding."""
     transform: bool = True
-    """Dense, activation and norm before the piece head's matrix, as BERT; NEISS has none."""
+    """Dense, activation and norm before the subword head's matrix, as BERT; NEISS has none."""
     pair_pooling: Literal["cls", "mean"] = "cls"
-    """Next-sentence and sentence-order prediction read [CLS], or the mean of all pieces (B-N13)."""
+    """Next sentence and sentence order read [CLS], or the mean of all subwords (B-N13)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -243,15 +243,15 @@ class MaskingConfig(Config):
     unit: Literal["piece", "word", "entity"] = "word"
     """What is masked as one; ``entity``: whole mentions first, as ERNIE, words elsewhere."""
     budget: Literal["bernoulli", "units", "pieces"] = "pieces"
-    """Each unit by a draw of its own (NEISS); a share of the units (DaLUKE); a share of the pieces,
-    units that no longer fit being skipped (LUKE: B-D13)."""
+    """Each unit by a draw of its own (NEISS); a share of the units (DaLUKE); a share of the
+    subwords, units that no longer fit being skipped (LUKE: B-D13)."""
     share: float = 0.15
     mask: float = 0.8
     """Of the chosen: replaced by [MASK]."""
     random: float = 0.1
-    """Of the chosen: replaced by a random piece; the rest stays."""
+    """Of the chosen: replaced by a random subword; the rest stays."""
     draw: Literal["unit", "piece"] = "unit"
-    """One 80/10/10 draw for a unit (B-N3), or one for each of its pieces."""
+    """One 80/10/10 draw for a unit (B-N3), or one for each of its subwords."""
     entity_share: float = 0.15
     """Of the mentions, chosen."""
     entity_mask: float = 1.0
@@ -260,10 +260,10 @@ class MaskingConfig(Config):
     """Of the chosen: replaced by a random entity; the rest stays (LUKE's code has both, and uses
     neither: C.3)."""
     mention_words: bool = False
-    """The pieces of chosen mentions are masked first, one draw for each mention, and count in the
+    """The subwords of chosen mentions are masked first, one draw for each mention, and count in the
     budget; words follow as long as some of it is left (LUKE: C.3). Needs ``budget=pieces``."""
     hide_entity_when_masked: bool = False
-    """Pieces do not know the entity of a mention of which a piece is to be predicted, and of
+    """Subwords do not know the entity of a mention of which a subword is to be predicted, and of
     ``piece_entities`` only these are predicted (B-E12); or all know, and all are."""
     n_negatives: int = 0
     """Of a sampled softmax over entities; 0: all of the vocabulary, or of ``entity_scope``."""
@@ -278,7 +278,7 @@ class DataConfig(Config):
     swap_pairs: bool = False
     """Of ``nsp``: a coin swaps the two texts, whatever the label, as NEISS's code does (B-N4)."""
     max_length: int = 512
-    """Pieces with [CLS] and [SEP]; a longer example is cut to a random window of whole words."""
+    """Subwords with [CLS] and [SEP]; a longer example is cut to a random window of whole words."""
     weights: tuple[float, ...] = ()
     """Of several example datasets; empty: by their size."""
     n_workers: int = 1

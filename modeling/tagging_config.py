@@ -29,7 +29,7 @@ class HeadConfig(Config):
     (section 4.3); ``viterbi``: the best valid tags; ``cse``: section 4.1; ``greedy``: spans by
     probability; ``schedule``: the best disjoint spans. None: the first of ``DECODERS``."""
     pooling: Literal["first", "mean", "max"] = "first"
-    """A word is its first piece, or the mean or the maximum of all."""
+    """A word is its first subword, or the mean or the maximum of all."""
     dropout: float = 0.0
     """Before the head."""
     class_weights: Literal["none", "inverse"] = "none"
@@ -42,7 +42,7 @@ class HeadConfig(Config):
     """Of ``crf_ner``: ω_f=1, ω_a=0, a plain chain at first; ω_f=1, ω_a=10, the rules from the
     start; or all from U(−0.05, 0.05), as NEISS has it (B-N7)."""
     span_features: Literal["both", "words", "entities"] = "both"
-    """[first piece; last piece; entity], the first two, or the last (D-F2)."""
+    """[first subword; last subword; entity], the first two, or the last (D-F2)."""
     span_reading: Literal["alone", "joint"] = "alone"
     """Entities see the text and themselves, and nothing sees them; or, as in LUKE, all see all, up
     to 128 at once: slower, and all candidates are read."""
@@ -58,17 +58,17 @@ class HeadConfig(Config):
 
 @dataclass(frozen=True, kw_only=True)
 class SentencesConfig(Config):
-    """How sentences become windows of pieces."""
+    """How sentences become windows of subwords."""
 
     max_length: int = 0
-    """Pieces of a window, [CLS] and [SEP] included; 0: as many as the encoder has positions for
+    """Subwords of a window, [CLS] and [SEP] included; 0: as many as the encoder has positions for
     (512 where it has no limit)."""
     overlap: int = 64
-    """Pieces that windows of a sentence which is too long share, at least."""
+    """Subwords that windows of a sentence which is too long share, at least."""
     context: Literal["none", "document"] = "none"
-    """``document``: sentences before and after, as many pieces as fit, are read with it (L-F1)."""
+    """``document``: sentences around it, as many subwords as fit, are read with it (L-F1)."""
     max_context: int = 0
-    """Pieces of context, on both sides together; 0: as many as fit."""
+    """Subwords of context, on both sides together; 0: as many as fit."""
     entities: str = ""
     """A vocabulary, a lexicon or a file of forms: words know the entities of the forms that they
     are part of (``encoder.entities=pieces``); empty: they know none."""

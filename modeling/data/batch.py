@@ -131,9 +131,9 @@ class Words(Movable):
     layout: Layout
     """Of W rows, one for each word."""
     of_piece: Tensor
-    """(T,) int64: the row of the word that each piece belongs to."""
+    """(T,) int64: the row of the word that each subword belongs to."""
     n_pieces: Tensor
-    """(W,) int64: pieces of each word, at least 1."""
+    """(W,) int64: subwords of each word, at least 1."""
 
     @classmethod
     def of(cls, starts: NDArray[np.int64], pieces: Layout) -> Self:
@@ -149,7 +149,7 @@ class Words(Movable):
 
 @dataclass(frozen=True, slots=True)
 class Known(Movable):
-    """Pieces that know an entity, and what they know: the vectors of F numbers of its table."""
+    """Subwords that know an entity, and what they know: the vectors of F numbers of its table."""
 
     rows: Tensor
     """(C,) int64, ascending."""
@@ -159,22 +159,22 @@ class Known(Movable):
 
 @dataclass(frozen=True, slots=True)
 class Rows(Movable):
-    """What a layer may know of its rows: T pieces, and then E mentions."""
+    """What a layer may know of its rows: T subwords, and then E mentions."""
 
     pieces: Layout
     together: Layout
-    """Of the R = T + E rows: in each sequence its pieces, and then its mentions. The same as
+    """Of the R = T + E rows: in each sequence its subwords, and then its mentions. The same as
     ``pieces`` where there are no mentions."""
     words: Words | None = None
     entities: Layout | None = None
     known: Known | None = None
-    """Set by an encoder whose pieces know entities, from ``Batch.piece_entities``."""
+    """Set by an encoder whose subwords know entities, from ``Batch.piece_entities``."""
 
     @classmethod
     def with_mentions(
         cls, pieces: Layout, sequences: NDArray[np.int64], words: Words | None = None
     ) -> Self:
-        """Lay out E mentions, of these ``sequences`` (ascending), after the pieces of each."""
+        """Lay out E mentions, of these ``sequences`` (ascending), after the subwords of each."""
         n, lengths = pieces.n_sequences, np.bincount(pieces.sequences, minlength=pieces.n_sequences)
         counts = np.bincount(sequences, minlength=n)
         entities = Layout.of(counts)
@@ -194,7 +194,7 @@ class Mentions(Movable):
     entities: Tensor
     """(E,) int64: ids of the entity vocabulary, [MASK] where masked."""
     positions: Tensor
-    """(P,) int64: positions, in their sequence, of the pieces of each mention, one mention after
+    """(P,) int64: positions, in their sequence, of the subwords of each mention, one mention after
     the other ([CLS] is position 0)."""
     offsets: Tensor
     """(E,) int64: where the positions of each mention begin; for ``embedding_bag``."""
@@ -203,7 +203,7 @@ class Mentions(Movable):
     def of(
         cls, entities: NDArray[np.int64], firsts: NDArray[np.int64], sizes: NDArray[np.int64]
     ) -> Self:
-        """Take the position of the first piece of each mention, and how many it has."""
+        """Take the position of the first subword of each mention, and how many it has."""
         return cls(
             entities=torch.from_numpy(entities),
             positions=torch.from_numpy(ranges(firsts, sizes)),
@@ -213,10 +213,10 @@ class Mentions(Movable):
 
 @dataclass(frozen=True, slots=True)
 class PieceEntities(Movable):
-    """The pieces of mentions, each with the entity of its mention (EntityBERT); C rows."""
+    """The subwords of mentions, each with the entity of its mention (EntityBERT); C rows."""
 
     rows: Tensor
-    """(C,) int64: rows of pieces, ascending; a piece has one entity, or none and is not here."""
+    """(C,) int64: rows of subwords, ascending; each has one entity."""
     entities: Tensor
     """(C,) int64: ids of the entity vocabulary."""
 
@@ -243,7 +243,7 @@ class Targets(Movable):
     """What is to be predicted, of one objective."""
 
     rows: Tensor
-    """(M,) int64: rows of pieces, or of mentions, or sequences; none twice."""
+    """(M,) int64: rows of subwords, or of mentions, or sequences; none twice."""
     labels: Tensor
     """(M,) int64: the right ids."""
     negatives: Tensor | None = None
@@ -340,9 +340,9 @@ class SpanBatch(Movable):
     windows: Tensor
     """(P,) int64: the sequence of ``inputs`` that it is read in."""
     first_pieces: Tensor
-    """(P,) int64: the row of ``inputs.pieces`` of its first piece."""
+    """(P,) int64: the row of ``inputs.pieces`` of its first subword."""
     last_pieces: Tensor
-    """(P,) int64: of its last piece; all pieces between belong to it."""
+    """(P,) int64: of its last subword; all subwords between belong to it."""
     labels: Tensor | None = None
     """(P,) int64: 0 for no span, 1 + the id of its label; None: unknown."""
 
@@ -355,7 +355,7 @@ class Parcel:
     """Batches of int64 and bool tensors on their way to another process, as one array.
 
     A step may be hundreds of tensors. Sent one by one, each would take a file descriptor and a
-    piece of shared memory, of which there may be few; every index and id of a batch fits 32 bits.
+    subword of shared memory, of which there may be few; every index and id of a batch fits 32 bits.
     """
 
     numbers: NDArray[np.int32]

@@ -28,10 +28,10 @@ from corpora.entities.vocabulary import MASK
 from corpora.errors import CorpusError
 from modeling.config import ConfigError, MaskingConfig, PretrainConfig
 from modeling.data.batch import Batch, Layout, Mentions, Parcel, Rows, Targets, Words
-from modeling.data.chance import Chance, Integers, Stream, as_uniform, key_of, permuted
 from modeling.data.entities import Scopes, Spreader
 from modeling.data.examples import ExampleSet
 from modeling.data.masking import EVALUATION, Masker
+from modeling.data.rng import Integers, Rng, Stream, as_uniform, key_of, permuted
 from modeling.data.texts import PieceIds, Text, View, Viewer, viewer_of
 
 BLOCK: Final = 1_000
@@ -182,10 +182,8 @@ class Collator:
         masks_mentions = masker.config.unit == "entity"
         self._n_entities = n_entities if n_entities or masks_mentions else None
 
-    def __call__(
-        self, views: Sequence[View], chance: Chance, negatives: Integers | None = None
-    ) -> Batch:
-        """Make a batch of one view or more; ``chance`` has their numbers, in this order.
+    def __call__(self, views: Sequence[View], rng: Rng, negatives: Integers | None = None) -> Batch:
+        """Make a batch of one view or more; ``rng`` has their numbers, in this order.
 
         Raises ``CorpusError`` that names the example where a row is not valid.
         """
@@ -198,17 +196,17 @@ class Collator:
         targets = {"pairs": Targets.of(*np.array(labelled, np.int64).reshape(-1, 2).T.copy())}
         if self.n_entities and len(text.entities) and self.spread is None:
             chosen, replaced = self.masker.replace_entities(
-                text.entities, text.mention_sequences, chance, n_entities=self.n_entities
+                text.entities, text.mention_sequences, rng, n_entities=self.n_entities
             )
             sizes = text.mention_ends - text.mention_starts
             mentions = Mentions.of(replaced, text.positions[text.mention_starts], sizes)
             rows = Rows.with_mentions(pieces, text.mention_sequences, words)
             targets["entities"] = Targets.of(chosen, text.entities[chosen], negatives)
-        masked = self.masker.mask_text(text, chance, chosen)
+        masked = self.masker.mask_text(text, rng, chosen)
         if self.spread is not None:
             documents = [part.example.document_id for view in views for part in view.parts]
             known, asked = self.spread(
-                text, masked.rows, chance, documents=documents, negatives=negatives
+                text, masked.rows, rng, documents=documents, negatives=negatives
             )
             targets |= {} if asked is None else {"piece_entities": asked}
         targets = {"pieces": Targets.of(masked.rows, masked.labels), **targets}
@@ -252,9 +250,9 @@ class _Maker(NamedTuple):
             sets = [self.sets[number] for number in own.sets.tolist()]
             examples = [of[n] for of, n in zip(sets, own.numbers.tolist(), strict=True)]
             hashes = np.array([example.hash for example in examples], np.uint64)
-            chance = Chance.of(hashes, seed=seed, epochs=own.epochs)
+            rng = Rng.of(hashes, seed=seed, epochs=own.epochs)
             try:
-                yield self.collator(self.viewer(examples, sets, chance), chance, negatives)
+                yield self.collator(self.viewer(examples, sets, rng), rng, negatives)
             except CorpusError as error:
                 names = ", ".join(sorted({str(of.path) for of in sets}))
                 raise CorpusError(f"{names}: {error}") from error

@@ -26,7 +26,7 @@ from corpora.datasets.shards import open_dataset, read_batches
 from corpora.entities.vocabulary import MASK
 from corpora.errors import CorpusError
 from modeling.data.batch import Choices, PieceEntities, Targets, ranges
-from modeling.data.chance import Chance, Integers, Numbers, Stream, permuted
+from modeling.data.rng import Integers, Numbers, Rng, Stream, permuted
 from modeling.data.texts import Text
 
 ScopeKind = Literal["group", "document"]
@@ -130,7 +130,7 @@ class Spreader:
         self,
         text: Text,
         masked: Integers,
-        chance: Chance,
+        rng: Rng,
         *,
         documents: Sequence[str],
         negatives: Integers | None = None,
@@ -140,7 +140,7 @@ class Spreader:
         Args:
             text: of the batch.
             masked: (K,) rows of subwords that are to be predicted.
-            chance: of its examples.
+            rng: of its examples.
             documents: (P,) of which document each part is.
             negatives: of a softmax over all entities that is sampled.
         """
@@ -162,7 +162,7 @@ class Spreader:
         numbers = self.scopes.numbers(documents)[text.mention_parts[of_rows[asked]]]
         order = np.argsort(numbers, kind="stable")
         rows, labels = rows[order], labels[order]
-        keys = chance.bits(Stream.PIECE_NEGATIVE, text.sequences[rows], text.positions[rows])
+        keys = rng.bits(Stream.PIECE_NEGATIVE, text.sequences[rows], text.positions[rows])
         return known, self._scoped(self.scopes, rows, labels, numbers=numbers[order], keys=keys)
 
     def _scoped(

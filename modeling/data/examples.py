@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from corpora.datasets.schemas import Schema
 from corpora.datasets.shards import Dataset, Shard, open_dataset
 from corpora.errors import CorpusError, DamagedDatasetError, ShardSchemaError
-from modeling.data.chance import hash64
+from modeling.data.rng import hash64
 
 Split = Literal["train", "held_out"]
 Int32s = NDArray[np.int32]
@@ -41,7 +41,7 @@ _AGAIN: Final = "Run documents_to_examples again."
 
 
 class Example(NamedTuple):
-    """One row: its pieces without special ones, and positions among them; views of the file."""
+    """One row: its subwords without special ones, and positions among them; views of the file."""
 
     id: str
     document_id: str
@@ -91,7 +91,7 @@ class ExampleSet:
         self._starts = np.array(starts)
         self._rows = np.concatenate(rows).astype(_smallest(starts[-1]))
         self.lengths: Int32s = np.concatenate(lengths).astype(np.int32)
-        """Pieces of each example, without special ones."""
+        """Subwords of each example, without special ones."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return ExampleSet, (self.path, self.split)

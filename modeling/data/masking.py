@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from corpora.entities.vocabulary import MASK
 from modeling.config import ConfigError, MaskingConfig
 from modeling.data.batch import ranges
-from modeling.data.chance import Chance, Integers, Stream, as_below, as_uniform
+from modeling.data.rng import Integers, Rng, Stream, as_below, as_uniform
 from modeling.data.texts import PieceIds, Text
 
 EVALUATION: Final = MaskingConfig(
@@ -126,7 +126,7 @@ class Masked:
     rows: Integers
     """(M,) rows to be predicted, in ascending order."""
     labels: Integers
-    """(M,) the pieces that stood there."""
+    """(M,) the subwords that stood there."""
 
 
 class Masker:
@@ -136,17 +136,17 @@ class Masker:
         _check(config)
         self.config, self.pieces = config, pieces
 
-    def mask_text(self, text: Text, chance: Chance, mentions: Integers | None = None) -> Masked:
-        """Choose units, and put masks, random pieces, or what stood there, in their place.
+    def mask_text(self, text: Text, rng: Rng, mentions: Integers | None = None) -> Masked:
+        """Choose units, and put masks, random subwords, or what stood there, in their place.
 
         Args:
             text: of a batch.
-            chance: of its examples.
+            rng: of its examples.
             mentions: numbers of those that were chosen, whose words may be masked, too.
         """
         masked, firsts = self._mention_rows(text, mentions)
         units = self.units(text)
-        units = units[self._choose(units, text, chance, masked=masked)]
+        units = units[self._choose(units, text, rng, masked=masked)]
         rows = np.concatenate((masked, ranges(units.starts, units.sizes)))
         firsts = np.concatenate((firsts, np.repeat(units.starts, units.sizes)))
         if len(masked):
@@ -154,12 +154,12 @@ class Masker:
             rows, firsts = rows[order], firsts[order]
         drawn = rows if self.config.draw == "piece" else firsts
         sequences, places = text.sequences[rows], text.positions[rows]
-        share = chance.uniform(Stream.REPLACEMENT, sequences, text.positions[drawn])
+        share = rng.uniform(Stream.REPLACEMENT, sequences, text.positions[drawn])
         pieces = text.pieces.copy()
         is_mask = share < self.config.mask
         pieces[rows[is_mask]] = self.pieces.special.mask
         is_random = ~is_mask & (share < self.config.mask + self.config.random)
-        bits = chance.bits(Stream.PIECE, sequences[is_random], places[is_random])
+        bits = rng.bits(Stream.PIECE, sequences[is_random], places[is_random])
         pieces[rows[is_random]] = self.pieces.ordinary[as_below(bits, len(self.pieces.ordinary))]
         return Masked(pieces, rows, text.pieces[rows])
 
@@ -172,40 +172,38 @@ class Masker:
         is_ordinary = ~self.pieces.is_special[text.pieces[rows]]
         return rows[is_ordinary], firsts[is_ordinary]
 
-    def mask_entities(
-        self, entities: Integers, sequences: Integers, chance: Chance
-    ) -> NDArray[np.bool_]:
+    def mask_entities(self, entities: Integers, sequences: Integers, rng: Rng) -> NDArray[np.bool_]:
         """Choose mentions: max(1, round(share · n)) of n, none of none."""
         candidates = np.flatnonzero(entities > MASK)
         of = sequences[candidates]
         counters = _places_in_groups(sequences)[candidates]
         units = Units(of, counters, np.ones_like(of), np.zeros(len(of), np.bool_))
-        order = units.in_random_order(chance.bits(Stream.ENTITY, of, counters))
-        n = np.bincount(of, minlength=len(chance.keys))
+        order = units.in_random_order(rng.bits(Stream.ENTITY, of, counters))
+        n = np.bincount(of, minlength=len(rng.keys))
         chosen = np.zeros(len(entities), np.bool_)
         chosen[candidates] = units.within_count(order, _budgets(n, self.config.entity_share))
         return chosen
 
     def replace_entities(
-        self, entities: Integers, sequences: Integers, chance: Chance, *, n_entities: int
+        self, entities: Integers, sequences: Integers, rng: Rng, *, n_entities: int
     ) -> tuple[Integers, Integers]:
         """Choose mentions, and put [MASK], a random entity, or what stood there, in their place.
 
         Returns the numbers of the chosen, ascending, and all entities as they are then.
         """
-        chosen = np.flatnonzero(self.mask_entities(entities, sequences, chance))
+        chosen = np.flatnonzero(self.mask_entities(entities, sequences, rng))
         of, counters = sequences[chosen], _places_in_groups(sequences)[chosen]
-        share = chance.uniform(Stream.ENTITY_REPLACEMENT, of, counters)
+        share = rng.uniform(Stream.ENTITY_REPLACEMENT, of, counters)
         is_mask = share < self.config.entity_mask
         is_random = ~is_mask & (share < self.config.entity_mask + self.config.entity_random)
-        bits = chance.bits(Stream.RANDOM_ENTITY, of[is_random], counters[is_random])
+        bits = rng.bits(Stream.RANDOM_ENTITY, of[is_random], counters[is_random])
         replaced = entities.copy()
         replaced[chosen[is_mask]] = MASK
         replaced[chosen[is_random]] = MASK + 1 + as_below(bits, max(n_entities - MASK - 1, 0))
         return chosen, replaced
 
     def units(self, text: Text) -> Units:
-        """What may be drawn: no unit has a special piece."""
+        """What may be drawn: no unit has a special subword."""
         starts = text.word_starts
         if self.config.unit == "piece":
             starts = np.arange(len(text.pieces))
@@ -219,16 +217,14 @@ class Masker:
         specials = np.add.reduceat(self.pieces.is_special[text.pieces].astype(np.int64), starts)
         return units[specials == 0]
 
-    def _choose(
-        self, units: Units, text: Text, chance: Chance, *, masked: Integers
-    ) -> NDArray[np.bool_]:
+    def _choose(self, units: Units, text: Text, rng: Rng, *, masked: Integers) -> NDArray[np.bool_]:
         """(U,) whether each is chosen; rows that are ``masked`` already count in the budget."""
         counters = text.positions[units.starts]
-        bits = chance.bits(Stream.UNIT, units.sequences, counters)
+        bits = rng.bits(Stream.UNIT, units.sequences, counters)
         if self.config.budget == "bernoulli":
             return as_uniform(bits) < self.config.share
         order = units.in_random_order(bits)
-        n_examples = len(chance.keys)
+        n_examples = len(rng.keys)
         if self.config.budget == "units":
             n = np.bincount(units.sequences, minlength=n_examples)
             return units.within_count(order, _budgets(n, self.config.share))
@@ -273,7 +269,7 @@ def _mentions_as_words(text: Text) -> tuple[Integers, NDArray[np.bool_]]:
 
 
 def _together(text: Text, mentions: Integers) -> Units:
-    """These mentions as units; those that share a piece are one."""
+    """These mentions as units; those that share a subword are one."""
     mentions = mentions[np.argsort(text.mention_starts[mentions], kind="stable")]
     starts, ends = text.mention_starts[mentions], text.mention_ends[mentions]
     furthest = np.maximum.accumulate(ends)

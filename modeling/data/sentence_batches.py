@@ -36,9 +36,9 @@ from modeling.data.batch import (
     Words,
     ranges,
 )
-from modeling.data.chance import Integers, Stream, hash64, key_of, permuted
 from modeling.data.entities import piece_entities
 from modeling.data.gazetteer import EntityLookup, LookedUp
+from modeling.data.rng import Integers, Stream, hash64, key_of, permuted
 from modeling.data.sentences import EncodedSentences
 from modeling.data.tagset import TagSet, gold_spans
 

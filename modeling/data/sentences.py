@@ -28,7 +28,7 @@ from corpora.errors import CorpusError
 from corpora.tokenization.tokenizers import Special, Tokenizer
 from modeling.config import ConfigError
 from modeling.data.batch import ranges
-from modeling.data.chance import Integers
+from modeling.data.rng import Integers
 from modeling.data.tagset import TagSet
 
 Flags = NDArray[np.bool_]

@@ -18,7 +18,7 @@ GAZETTEER: Final = "gazetteer"
 ENTITIES: Final = "entities"
 """The folder beside a tagger that has the forms of the entities that its words know."""
 _NAMED: Final = 20  # gold spans in a message or a manifest
-_UNLIMITED: Final = 512  # pieces of a window, where the encoder has no limit
+_UNLIMITED: Final = 512  # subwords of a window, where the encoder has no limit
 
 
 def window_settings(

@@ -40,11 +40,11 @@ from corpora.errors import CorpusError
 from corpora.tokenization.tokenizers import Special, Tokenizer
 from modeling.config import ConfigError
 from modeling.data.batch import ranges
-from modeling.data.chance import Chance, Integers, Stream, as_below
 from modeling.data.examples import ADVICE, Example, ExampleSet, Int32s
+from modeling.data.rng import Integers, Rng, Stream, as_below
 
-Viewer = Callable[[Sequence[Example], Sequence[ExampleSet], Chance], list["View"]]
-"""Shows examples, each of the set beside it; the chance has their numbers, in this order."""
+Viewer = Callable[[Sequence[Example], Sequence[ExampleSet], Rng], list["View"]]
+"""Shows examples, each of the set beside it; the rng has their numbers, in this order."""
 
 EXAMPLES_CUT: Final = "examples.cut"
 WORDS_CUT: Final = "words.cut"
@@ -113,18 +113,18 @@ class View:
         return counts
 
 
-def whole(example: Example, room: int, chance: Chance) -> View:
+def whole(example: Example, room: int, rng: Rng) -> View:
     """Show an example, or a window of it with whole words where it has more than ``room`` subwords.
 
     The window begins at a word, no later than the first from which all the rest fits, each with
-    the same chance (N-D6), and ends with the last word that fits. ``chance`` is the example's own.
+    the same chance (N-D6), and ends with the last word that fits. ``rng`` is the example's own.
     """
     n = len(example.pieces)
     if n <= room:
         return View(example, (Part(example, 0, n),))
     borders = _word_borders(example)
     n_starts = int(np.searchsorted(borders[:-1], n - room, side="left")) + 1
-    number = as_below(chance.table(Stream.WINDOW, 1)[0], min(n_starts, len(borders) - 1))[0]
+    number = as_below(rng.table(Stream.WINDOW, 1)[0], min(n_starts, len(borders) - 1))[0]
     part, notes = _head(Part(example, int(borders[number]), n), room)
     return View(example, (part,), notes=(EXAMPLES_CUT, *notes))
 
@@ -231,7 +231,7 @@ def viewer_of(
 def _show(
     examples: Sequence[Example],
     sets: Sequence[ExampleSet],
-    chance: Chance,
+    rng: Rng,
     *,
     pairs: str,
     max_length: int,
@@ -241,12 +241,12 @@ def _show(
 
     Where no partner is found no coin is tossed: else all pairs that are left would be connected.
     """
-    alone = [partial(whole, e, max_length - 2, chance.one(n)) for n, e in enumerate(examples)]
+    alone = [partial(whole, e, max_length - 2, rng.one(n)) for n, e in enumerate(examples)]
     if pairs == "none":
         return [view() for view in alone]
-    numbers = chance.table(Stream.PAIR, _DRAWN + 1 + max_length // 64)
+    numbers = rng.table(Stream.PAIR, _DRAWN + 1 + max_length // 64)
     coins = np.unpackbits(numbers[:, _DRAWN:].view(np.uint8), axis=1)
-    tries = chance.table(Stream.PARTNER, _TRIES if pairs == "nsp" else 0)
+    tries = rng.table(Stream.PARTNER, _TRIES if pairs == "nsp" else 0)
     views = []
     for place, (example, of) in enumerate(zip(examples, sets, strict=True)):
         label, first, swap = numbers[place, :_DRAWN].tolist()
@@ -282,7 +282,7 @@ def _find_partner(
 
 
 def _below(number: int, n: int) -> int:
-    """One of 0 … n - 1, as ``chance.as_below`` makes of these 64 bits."""
+    """One of 0 … n - 1, as ``rng.as_below`` makes of these 64 bits."""
     return (number >> 32) * n >> 32
 
 

@@ -20,7 +20,7 @@ from modeling.data.predictions import PredictedSpan, Prediction
 from modeling.data.tagset import OUTSIDE, Codes, TagSet
 from modeling.heads.tagging import CseHead, TokenHead
 from modeling.layers.crf import (
-    Chain,
+    Crf,
     constrained,
     span_log_probabilities,
     viterbi,
@@ -139,10 +139,8 @@ def decode(
     ``ValueError`` for any other.
     """
     spans = _read_spans(_decode(head, scores, words, decoder=decoder, tagset=tagset))
-    chain = _valid_chain(head, scores, words, tagset=tagset, temperature=temperature)
-    return _predictions(
-        spans, _probabilities(chain, spans), words.n_sequences, labels=tagset.labels
-    )
+    crf = _valid_crf(head, scores, words, tagset=tagset, temperature=temperature)
+    return _predictions(spans, _probabilities(crf, spans), words.n_sequences, labels=tagset.labels)
 
 
 @torch.no_grad()
@@ -162,9 +160,9 @@ def _decode(
     if decoder == "cse":
         return _class_start_end(head, scores, words)
     if decoder == "viterbi":
-        return viterbi(_valid_chain(head, scores, words, tagset=tagset)).cpu().numpy()
+        return viterbi(_valid_crf(head, scores, words, tagset=tagset)).cpu().numpy()
     if decoder in {"free", "fix"}:
-        tags: Codes = viterbi(head.chain(scores, words)).cpu().numpy()
+        tags: Codes = viterbi(head.crf(scores, words)).cpu().numpy()
         return entity_fix(tags) if decoder == "fix" else tags
     raise ValueError(f"{decoder!r} does not decode tags: take viterbi, free, fix or cse.")
 
@@ -183,25 +181,25 @@ def word_probabilities(
     B- and I- of a label are one. The labels of a sentence's words are of each word alone; they may
     differ from those of the best spans.
     """
-    chain = _valid_chain(head, scores, words, tagset=tagset, temperature=temperature)
-    marginals = word_log_marginals(chain).exp()  # (S, N, C)
+    crf = _valid_crf(head, scores, words, tagset=tagset, temperature=temperature)
+    marginals = word_log_marginals(crf).exp()  # (S, N, C)
     labels = marginals[:, :, 1::2] + marginals[:, :, 2::2]
     best = torch.cat([marginals[:, :, :1], labels], 2).max(2)
     names = np.array(["O", *tagset.labels], dtype=object)
     rows = zip(
         names[best.indices.cpu().numpy()].tolist(),
         best.values.clamp(max=1.0).tolist(),
-        chain.lengths.tolist(),
+        crf.lengths.tolist(),
         strict=True,
     )
     return [list(zip(row, values, strict=True))[:length] for row, values, length in rows]
 
 
-def _valid_chain(
+def _valid_crf(
     head: TokenHead, scores: Tensor, words: Layout, *, tagset: TagSet, temperature: float = 1.0
-) -> Chain:
-    chain = head.chain(scores, words, temperature)
-    return constrained(chain, tagset.follows, tagset.begins)
+) -> Crf:
+    crf = head.crf(scores, words, temperature)
+    return constrained(crf, tagset.follows, tagset.begins)
 
 
 def _class_start_end(head: TokenHead, scores: Tensor, words: Layout) -> Codes:
@@ -234,11 +232,11 @@ def _read_spans(tags: Codes) -> _Spans:
     return _Spans(sentences, starts, ends, tags[sentences, starts] // 2)
 
 
-def _probabilities(chain: Chain, spans: _Spans) -> list[float]:
-    device = chain.emissions.device
+def _probabilities(crf: Crf, spans: _Spans) -> list[float]:
+    device = crf.emissions.device
     sentences, starts, ends, labels = (torch.from_numpy(x).to(device) for x in spans)
     log_probabilities = span_log_probabilities(
-        chain, sentences=sentences, starts=starts, ends=ends, labels=labels
+        crf, sentences=sentences, starts=starts, ends=ends, labels=labels
     )
     return log_probabilities.exp().clamp(max=1.0).tolist()
 

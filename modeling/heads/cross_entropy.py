@@ -1,6 +1,6 @@
 """Cross-entropy over a large vocabulary, in chunks of targets.
 
-All logits at once would be the largest tensor of a step: 10,000 targets and 30,000 pieces take
+All logits at once would be the largest tensor of a step: 10,000 targets and 30,000 subwords take
 1.2 GB in float32, and their gradient as much. So that no more than a chunk of them exists, a chunk
 leaves its share of the gradients at once, in the forward pass; nothing is computed twice.
 

@@ -133,7 +133,8 @@ class PairHead(nn.Module):
     """Whether the second text follows the first: next sentence and sentence order prediction.
 
     Class 1 means that it does (C.9). ``cls`` reads [CLS] through BERT's pooler (dense, tanh);
-    ``mean`` reads the mean of all pieces, which for a linear map is NEISS's mean of logits (B-N13).
+    ``mean`` reads the mean of all subwords, which for a linear map is NEISS's mean of logits
+    (B-N13).
     """
 
     def __init__(self, *, width: int, pooling: Literal["cls", "mean"]) -> None:
@@ -149,7 +150,7 @@ class PairHead(nn.Module):
         """(T, D) -> (B, D): what the head reads of each sequence."""
         if self.pooler is not None:
             starts = torch.arange(layout.n_sequences, device=pieces.device) * layout.longest
-            # Rows of pieces are in order, and each sequence has one: [CLS].
+            # Rows of subwords are in order, and each sequence has one: [CLS].
             return pieces.index_select(0, torch.searchsorted(layout.index, starts))
         pieces = pieces.float() if pieces.dtype.itemsize < 4 else pieces  # bfloat16 counts to 256
         sums = pieces.new_zeros(layout.n_sequences, pieces.shape[1])

@@ -1,4 +1,4 @@
-"""Tags of words: heads that score each word, and what a decoder reads of the scores, a chain.
+"""Tags of words: heads that score each word, and what a decoder reads of the scores, a CRF.
 
 A head is a linear map of the words' states; heads differ in what the scores mean. Each gives the
 loss of gold tags, summed over words, and the log-potentials of all tag sequences, so that decoders
@@ -20,8 +20,8 @@ from modeling.data.batch import Layout
 from modeling.data.tagset import OUTSIDE, TagSet
 from modeling.layers.crf import (
     FORBIDDEN,
-    Chain,
-    ChainInit,
+    Crf,
+    CrfInit,
     RuledTransitions,
     Transitions,
     log_partition,
@@ -49,8 +49,25 @@ _BOUNDARY_LOSSES: Final[dict[str, Callable[[Tensor, Tensor], Tensor]]] = {
 class TokenHead(nn.Module, ABC):
     """Scores of words, by a linear map: N(0, 0.02), bias 0."""
 
-    def __init__(self, *, width: int, tagset: TagSet, n_scores: int, dropout: float) -> None:
+    class_weights: Tensor | None
+
+    def __init__(
+        self,
+        *,
+        width: int,
+        tagset: TagSet,
+        n_scores: int,
+        dropout: float,
+        class_weights: Tensor | None = None,
+    ) -> None:
         super().__init__()
+        n_classes = 1 + len(tagset.labels)
+        if class_weights is not None and class_weights.shape != (n_classes,):
+            raise ValueError(
+                f"Class weights have the shape {tuple(class_weights.shape)}; there must be "
+                f"{n_classes}: of no name, and of each label."
+            )
+        self.register_buffer("class_weights", class_weights, persistent=False)
         self.tagset = tagset
         self.dropout = Dropout(dropout)
         self.linear = nn.Linear(width, n_scores)
@@ -67,14 +84,12 @@ class TokenHead(nn.Module, ABC):
         """(W, K), gold tags (W,) -> () float32, summed over words."""
 
     @abstractmethod
-    def chain(self, scores: Tensor, words: Layout, temperature: float = 1.0) -> Chain:
+    def crf(self, scores: Tensor, words: Layout, temperature: float = 1.0) -> Crf:
         """(W, K) -> log-potentials of tags; what is learned is divided by the temperature."""
 
 
 class SoftmaxHead(TokenHead):
     """A tag for each word, by itself (N-F1)."""
-
-    class_weights: Tensor | None
 
     def __init__(
         self,
@@ -85,20 +100,24 @@ class SoftmaxHead(TokenHead):
         class_weights: Tensor | None = None,
     ) -> None:
         """``class_weights`` (1 + L,) are of O and of each label; B- and I- share theirs."""
-        super().__init__(width=width, tagset=tagset, n_scores=len(tagset), dropout=dropout)
-        _check_class_weights(class_weights, tagset)
-        self.register_buffer("class_weights", class_weights, persistent=False)
+        super().__init__(
+            width=width,
+            tagset=tagset,
+            n_scores=len(tagset),
+            dropout=dropout,
+            class_weights=class_weights,
+        )
 
     def loss(self, scores: Tensor, words: Layout, tags: Tensor) -> Tensor:  # noqa: ARG002
         """Cross-entropy."""
         losses = functional.cross_entropy(scores, tags, reduction="none")
         return _weighted_sum(losses, classes_of(tags), self.class_weights).float()
 
-    def chain(self, scores: Tensor, words: Layout, temperature: float = 1.0) -> Chain:
+    def crf(self, scores: Tensor, words: Layout, temperature: float = 1.0) -> Crf:
         """Log-probabilities; all transitions are 0."""
         emissions = (scores / temperature).log_softmax(1)
         nothing = emissions.new_zeros(len(self.tagset), len(self.tagset))
-        return _make_chain(emissions, words, transitions=nothing, starts=nothing[0])
+        return _make_crf(emissions, words, transitions=nothing, starts=nothing[0])
 
 
 class CseHead(TokenHead):
@@ -108,8 +127,6 @@ class CseHead(TokenHead):
     not, and ends one or not. The loss is the class's cross-entropy + both boundary losses (B-N5):
     ``bce``, |σ − y| or (σ − y)², where a start or end weighs ``boundary_weight`` times as much.
     """
-
-    class_weights: Tensor | None
 
     def __init__(
         self,
@@ -122,10 +139,13 @@ class CseHead(TokenHead):
         class_weights: Tensor | None = None,
     ) -> None:
         """``class_weights`` (1 + L,) are of O and of each label."""
-        n_scores = 1 + len(tagset.labels) + 2
-        super().__init__(width=width, tagset=tagset, n_scores=n_scores, dropout=dropout)
-        _check_class_weights(class_weights, tagset)
-        self.register_buffer("class_weights", class_weights, persistent=False)
+        super().__init__(
+            width=width,
+            tagset=tagset,
+            n_scores=1 + len(tagset.labels) + 2,
+            dropout=dropout,
+            class_weights=class_weights,
+        )
         self.boundary_loss = _BOUNDARY_LOSSES[boundary_loss]
         self.boundary_weight = boundary_weight
 
@@ -144,7 +164,7 @@ class CseHead(TokenHead):
         """(W, K) -> logits of classes (W, 1 + L), of starts (W,) and of ends (W,)."""
         return scores[:, :-2], scores[:, -2], scores[:, -1]
 
-    def chain(self, scores: Tensor, words: Layout, temperature: float = 1.0) -> Chain:
+    def crf(self, scores: Tensor, words: Layout, temperature: float = 1.0) -> Crf:
         """A path scores Σ log p(class) + log p(start or not) + log p(end or not) of its words.
 
         A word of a name ends it unless an I- follows, which then stands for "not ended":
@@ -162,13 +182,13 @@ class CseHead(TokenHead):
         names = torch.stack([begin, inside], 3).flatten(2)  # (S, N, 2 L): B-, I-, B-, I- ...
         transitions = names.new_zeros(len(self.tagset), len(self.tagset))
         transitions[OUTSIDE, 2::2] = FORBIDDEN
-        return Chain(
+        return Crf(
             torch.cat([outside, names], 2), _lengths(words), transitions, transitions[OUTSIDE]
         )
 
 
 class CrfHead(TokenHead):
-    """A linear chain with learned transitions: LCRF and LCRF_NER (C.6)."""
+    """A linear-chain CRF with learned transitions: LCRF and LCRF_NER (C.6)."""
 
     def __init__(
         self,
@@ -183,13 +203,13 @@ class CrfHead(TokenHead):
 
     def loss(self, scores: Tensor, words: Layout, tags: Tensor) -> Tensor:
         """−log-likelihood of the sentences."""
-        chain = self.chain(scores, words)
-        return (log_partition(chain) - score(chain, words.pad(tags))).sum().float()
+        crf = self.crf(scores, words)
+        return (log_partition(crf) - score(crf, words.pad(tags))).sum().float()
 
-    def chain(self, scores: Tensor, words: Layout, temperature: float = 1.0) -> Chain:
+    def crf(self, scores: Tensor, words: Layout, temperature: float = 1.0) -> Crf:
         """The scores, and the transitions as learned: what must not follow may be a penalty."""
         between, starts = self.transitions()
-        return _make_chain(
+        return _make_crf(
             scores / temperature,
             words,
             transitions=between / temperature,
@@ -206,11 +226,11 @@ def build_token_head(
     class_weights: Tensor | None = None,
     boundary_loss: BoundaryLoss = "bce",
     boundary_weight: float = 6.0,
-    chain_init: ChainInit = "off",
+    crf_init: CrfInit = "off",
 ) -> TokenHead:
     """Compose a head, with initial weights; a kind takes what concerns it.
 
-    ``ValueError`` for class weights of a chain, whose loss is of sentences and not of words.
+    ``ValueError`` for class weights of a CRF, whose loss is of sentences and not of words.
     """
     if kind in {"crf", "crf_ner"} and class_weights is not None:
         raise ValueError(
@@ -235,7 +255,7 @@ def build_token_head(
             transitions: Transitions | RuledTransitions = Transitions(len(tagset))
         case "crf_ner":
             transitions = RuledTransitions(
-                follows=tagset.follows, begins=tagset.begins, init=chain_init
+                follows=tagset.follows, begins=tagset.begins, init=crf_init
             )
     return CrfHead(width=width, tagset=tagset, transitions=transitions, dropout=dropout)
 
@@ -265,18 +285,9 @@ def _lengths(words: Layout) -> Tensor:
     return torch.full((words.n_sequences,), words.longest, device=words.index.device)
 
 
-def _make_chain(emissions: Tensor, words: Layout, *, transitions: Tensor, starts: Tensor) -> Chain:
+def _make_crf(emissions: Tensor, words: Layout, *, transitions: Tensor, starts: Tensor) -> Crf:
     """Of emissions (W, C)."""
-    return Chain(words.pad(emissions), _lengths(words), transitions, starts)
-
-
-def _check_class_weights(class_weights: Tensor | None, tagset: TagSet) -> None:
-    n_classes = 1 + len(tagset.labels)
-    if class_weights is not None and class_weights.shape != (n_classes,):
-        raise ValueError(
-            f"Class weights have the shape {tuple(class_weights.shape)}; there must be "
-            f"{n_classes}: of no name, and of each label."
-        )
+    return Crf(words.pad(emissions), _lengths(words), transitions, starts)
 
 
 def _weighted_sum(losses: Tensor, classes: Tensor, class_weights: Tensor | None) -> Tensor:

@@ -54,7 +54,7 @@ def export(
 
 
 def open_tokenizer(folder: Path, encoder: EncoderConfig) -> Tokenizer:
-    """The tokenizer in a folder; ``ConfigError`` if it has more pieces than the encoder."""
+    """The tokenizer in a folder; ``ConfigError`` if it has more subwords than the encoder."""
     opened = Tokenizer.open(folder)
     if opened.size > encoder.n_pieces:
         raise ConfigError(
@@ -103,7 +103,7 @@ def depends_on_spaces(folder: Path) -> bool:
 
 
 def set_max_length(folder: Path, n_positions: int) -> None:
-    """Let their tokenizer know how many pieces fit."""
+    """Let their tokenizer know how many subwords fit."""
     file = folder / "tokenizer_config.json"
     values = read_json(file)
     text = json.dumps({**values, "model_max_length": n_positions}, ensure_ascii=False, indent=1)
@@ -260,7 +260,7 @@ def _classifier(model: TaggingModel) -> tuple[nn.Linear, str]:
 
 
 def _widened(weight: Tensor, config: PretrainedConfig) -> Tensor:
-    """Of spans that are read by their entity alone: with zeros for the pieces, which they read."""
+    """Weights of spans read by their entity alone: zeros for the subwords."""
     n_states = 3 if config.model_type == "luke" else 1
     return functional.pad(weight, (n_states * config.hidden_size - weight.shape[1], 0))
 

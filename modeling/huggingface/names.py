@@ -84,7 +84,7 @@ QUERY: Final = "attention.query"
 
 
 def piece_head(model_type: str) -> str:
-    """Their name of the module that predicts pieces."""
+    """Their name of the module that predicts subwords."""
     return _NAMES[model_type]["heads.pieces"]
 
 

@@ -58,7 +58,7 @@ class Transfer:
     """Our names of all others: freezing (C.14) leaves them free."""
     copied: tuple[str, ...]
     """Those of ``new`` that begin as copies: queries of entity-aware attention from the plain one
-    (D-M3), an untied matrix of the piece head from the embedding, rows of known entities."""
+    (D-M3), an untied matrix of the subword head from the embedding, rows of known entities."""
     unused: tuple[str, ...]
     """Names of weights in the folder that the model has no place for."""
 
@@ -77,8 +77,8 @@ def init_from(
     vocabulary: (entities here,) the row of each in the folder, −1 where it has none; these rows are
     copied, the others begin anew, and the parameters count as new. None: the same rows. Raises
     ``ConfigError`` if the settings of the encoders differ, and ``WeightsError`` if shapes do. That
-    ids mean the same pieces and entities is not checked: the folder's tokenizer must have made the
-    examples.
+    ids mean the same subwords and entities is not checked: the folder's tokenizer must have made
+    the examples.
     """
     given = read_pretrained(folder)
     parameters = dict(model.named_parameters())
@@ -197,8 +197,8 @@ def encoder_for(
 
     For spans its entities are cut to the special ones, of which [MASK] is every candidate (D-F3);
     for words they are left out, and entity-aware attention is then plain attention. Where words
-    know entities (``n_word_entities``, the rows of their table), an encoder whose pieces know none
-    learns to: in keys and values, if its attention is plain, or else added to its embeddings.
+    know entities (``n_word_entities``, the rows of their table), an encoder whose subwords know
+    none learns to: in keys and values, if its attention is plain, or else added to its embeddings.
     """
     plain = "plain" if config.attention in {"entity_aware", "char_entity"} else config.attention
     if n_word_entities:

@@ -40,14 +40,14 @@ def from_heads(padded: Tensor, layout: Layout) -> Tensor:
 
 
 class Memory(NamedTuple):
-    """What readers look at: pieces, as a layer's attention has made keys and values of them."""
+    """What readers look at: subwords, as a layer's attention has made keys and values of them."""
 
     key: Tensor
     """(B, H, N, K)."""
     value: Tensor
     """(B, H, N, K)."""
     attend: Tensor | None
-    """(B, N) bool, True where a piece stands; None: everywhere."""
+    """(B, N) bool, True where a subword stands; None: everywhere."""
 
     def cut(self, sequences: slice) -> "Memory":
         """Some of the sequences."""
@@ -55,8 +55,8 @@ class Memory(NamedTuple):
         return Memory(self.key[sequences], self.value[sequences], attend)
 
 
-class SelfAttention(nn.Module):
-    """Multi-head scaled dot-product attention of all rows of a sequence (Vaswani et al. 2017)."""
+class _MultiHead(nn.Module):
+    """Projections of rows to heads, and back."""
 
     def __init__(self, *, width: int, n_heads: int, dropout: float = 0.0) -> None:
         super().__init__()
@@ -66,6 +66,22 @@ class SelfAttention(nn.Module):
         self.key = nn.Linear(width, width)
         self.value = nn.Linear(width, width)
         self.output = nn.Linear(width, width)
+
+    def heads(self, x: Tensor, layout: Layout) -> tuple[Tensor, Tensor, Tensor]:
+        """(R, D) -> queries, keys and values, (B, H, N, K) each."""
+        query, key, value = (
+            to_heads(project(x), layout, self.n_heads)
+            for project in (self.query, self.key, self.value)
+        )
+        return query, key, value
+
+    def merged(self, mixed: Tensor, layout: Layout) -> Tensor:
+        """(B, H, N, K) -> (R, D): the output."""
+        return self.output(from_heads(mixed, layout))  # type: ignore[no-any-return]
+
+
+class SelfAttention(_MultiHead):
+    """Multi-head scaled dot-product attention of all rows of a sequence (Vaswani et al. 2017)."""
 
     def forward(self, x: Tensor, rows: Rows) -> Tensor:
         """(R, D) -> (R, D)."""
@@ -84,8 +100,8 @@ class SelfAttention(nn.Module):
 class EntityAwareAttention(nn.Module):
     """LUKE's attention: the query depends on what looks and on what is looked at.
 
-    Piece or mention x looks at y with the score Q_xy(x) . K(y) / √K; keys, values, and the softmax
-    over pieces and mentions are shared (Yamada et al. 2020, section 3.3).
+    Subword or mention x looks at y with the score Q_xy(x) . K(y) / √K; keys, values, and the
+    softmax over subwords and mentions are shared (Yamada et al. 2020, section 3.3).
     """
 
     def __init__(self, *, width: int, n_heads: int, dropout: float = 0.0) -> None:
@@ -120,11 +136,11 @@ class EntityAwareAttention(nn.Module):
         return self.output(mixed)  # type: ignore[no-any-return]
 
     def remember(self, x: Tensor, layout: Layout) -> tuple[Tensor, Memory]:
-        """Pieces alone (T, D) -> (T, D), and what readers need of them."""
+        """Subwords alone (T, D) -> (T, D), and what readers need of them."""
         return _attend_all(self, x, layout)
 
     def read(self, x: Tensor, memory: Memory, readers: Layout) -> Tensor:
-        """Attention of mentions (V, D) -> (V, D): each looks at its pieces and itself."""
+        """Attention of mentions (V, D) -> (V, D): each looks at its subwords and itself."""
         queries = self.entity_query_to_words(x), self.entity_query(x)
         return _read(self, x, queries=queries, memory=memory, readers=readers)
 
@@ -152,7 +168,7 @@ def _read(
     memory: Memory,
     readers: Layout,
 ) -> Tensor:
-    """Attention of readers (V, D); ``queries`` are theirs to pieces, and to themselves."""
+    """Attention of readers (V, D); ``queries`` are theirs to subwords, and to themselves."""
     to_pieces, to_self = queries
     n_heads = layer.n_heads
     scale = (x.shape[1] // n_heads) ** -0.5
@@ -183,7 +199,7 @@ def _mix_in_parts(
     sizes = [len(layout.index) for layout in kinds]
 
     def parts(x: Tensor) -> list[Tensor]:
-        """(R, D) -> pieces (B, H, N, K) and mentions (B, H, N', K)."""
+        """(R, D) -> subwords (B, H, N, K) and mentions (B, H, N', K)."""
         split = zip(torch.split(x, sizes), kinds, strict=True)
         return [to_heads(part, layout, n_heads) for part, layout in split]
 
@@ -257,8 +273,8 @@ def relative_table(clip: int, width: int) -> nn.Parameter:
     return nn.Parameter(torch.empty(2 * clip + 1, width).uniform_(-0.05, 0.05))
 
 
-class RelativeSelfAttention(nn.Module):
-    """Attention that knows how far apart two pieces are, up to a distance τ = ``clip``.
+class RelativeSelfAttention(_MultiHead):
+    """Attention that knows how far apart two subwords are, up to a distance τ = ``clip``.
 
     e_ij = q_i . (k_j + a_clip(j - i)) / √K and z_i = Σ_j α_ij (v_j + b_clip(j - i)). The tables
     ``keys`` a and ``values`` b belong to the layer and are shared by its heads; their middle row is
@@ -266,22 +282,14 @@ class RelativeSelfAttention(nn.Module):
     """
 
     def __init__(self, *, width: int, n_heads: int, clip: int) -> None:
-        super().__init__()
-        self.n_heads = checked_heads(width, n_heads)
-        self.query = nn.Linear(width, width)
-        self.key = nn.Linear(width, width)
-        self.value = nn.Linear(width, width)
-        self.output = nn.Linear(width, width)
+        super().__init__(width=width, n_heads=n_heads)
         self.keys = relative_table(clip, width // n_heads)
         self.values = relative_table(clip, width // n_heads)
 
     def forward(self, x: Tensor, rows: Rows) -> Tensor:
-        """(T, D) -> (T, D); the rows are pieces only."""
+        """(T, D) -> (T, D); the rows are subwords only."""
         layout = rows.pieces
-        query, key, value = (
-            to_heads(project(x), layout, self.n_heads)
-            for project in (self.query, self.key, self.value)
-        )
+        query, key, value = self.heads(x, layout)
         mixed = relative_attention(
             query * query.shape[-1] ** -0.5,
             key,
@@ -290,11 +298,11 @@ class RelativeSelfAttention(nn.Module):
             values=self.values,
             attend=layout.attend,
         )
-        return self.output(from_heads(mixed, layout))  # type: ignore[no-any-return]
+        return self.merged(mixed, layout)
 
 
-class WindowAttention(nn.Module):
-    """Each piece looks at the pieces at most ``window`` away, itself among them.
+class WindowAttention(_MultiHead):
+    """Each subword looks at the subwords at most ``window`` away, itself among them.
 
     The softmax is over these only (B-N10). With ``clip`` it has relative positions, from tables
     as ``RelativeSelfAttention`` has; None: no positions.
@@ -303,13 +311,8 @@ class WindowAttention(nn.Module):
     offsets: Tensor
 
     def __init__(self, *, width: int, n_heads: int, window: int, clip: int | None) -> None:
-        super().__init__()
-        self.n_heads = checked_heads(width, n_heads)
+        super().__init__(width=width, n_heads=n_heads)
         self.window = window
-        self.query = nn.Linear(width, width)
-        self.key = nn.Linear(width, width)
-        self.value = nn.Linear(width, width)
-        self.output = nn.Linear(width, width)
         self.keys: nn.Parameter | None = None
         self.values: nn.Parameter | None = None
         if clip is not None:
@@ -320,10 +323,7 @@ class WindowAttention(nn.Module):
     def forward(self, x: Tensor, rows: Rows) -> Tensor:
         """(T, D) -> (T, D)."""
         layout = rows.pieces
-        query, key, value = (
-            to_heads(project(x), layout, self.n_heads)
-            for project in (self.query, self.key, self.value)
-        )
+        query, key, value = self.heads(x, layout)
         tables = None
         if self.keys is not None and self.values is not None:
             tables = (self.keys[self.offsets], self.values[self.offsets])  # (2ω + 1, K)
@@ -335,14 +335,14 @@ class WindowAttention(nn.Module):
             tables=tables,
             attend=layout.attend,
         )
-        return self.output(from_heads(mixed, layout))  # type: ignore[no-any-return]
+        return self.merged(mixed, layout)
 
 
 class WholeWordAttention(nn.Module):
-    """All words look at all words, and each piece at the pieces around it; the two are added.
+    """All words look at all words, and each subword at the subwords around it; the two are added.
 
-    A word is the mean of its pieces, and each piece gets what its word gets. ``clip``: both have
-    relative positions, of words and of pieces; None: neither has.
+    A word is the mean of its subwords, and each subword gets what its word gets. ``clip``: both
+    have relative positions, of words and of subwords; None: neither has.
     """
 
     def __init__(self, *, width: int, n_heads: int, window: int, clip: int | None) -> None:
@@ -364,7 +364,7 @@ class WholeWordAttention(nn.Module):
 
 
 def word_means(x: Tensor, words: Words) -> Tensor:
-    """(T, D) -> (W, D): the mean of the pieces of each word."""
+    """(T, D) -> (W, D): the mean of the subwords of each word."""
     sums = x.new_zeros(len(words.n_pieces), x.shape[1]).index_add(0, words.of_piece, x)
     return sums / words.n_pieces[:, None]
 
@@ -377,18 +377,19 @@ class EntityTable(nn.Module):
         self.entities = nn.Embedding(n_entities, entity_width)
 
     def forward(self, of_pieces: PieceEntities) -> Known:
-        """What pieces know: (C,) ids -> (C, F)."""
+        """What subwords know: (C,) ids -> (C, F)."""
         return Known(of_pieces.rows, self.entities(of_pieces.entities))
 
 
-class CharEntityAttention(nn.Module):
-    """Self-attention in which keys and values of a piece are mixed with those of its entity.
+class CharEntityAttention(_MultiHead):
+    """Self-attention in which keys and values of a subword are mixed with those of its entity.
 
-    Equation 3: a piece t with the state h_t and the entity vector g_t has the key
-    (1 − λ)(h_t W_k + b_k) + λ g_t W_ek, a piece without an entity h_t W_k + b_k; values alike. With
-    λ = ½ the weight of t is the geometric mean of the weights that the piece alone and the entity
-    alone would have (equation 4). Without any entity this is ``SelfAttention``, whose weights have
-    the same names. (The code of the paper gives pieces without an entity half of row 0: B-E4.)
+    Equation 3: a subword t with the state h_t and the entity vector g_t has the key
+    (1 − λ)(h_t W_k + b_k) + λ g_t W_ek, a subword without an entity h_t W_k + b_k; values alike.
+    With λ = ½ the weight of t is the geometric mean of the weights that the subword alone and the
+    entity alone would have (equation 4). Without any entity this is ``SelfAttention``, whose
+    weights have the same names. (The code of the paper gives subwords without an entity half of
+    row 0: B-E4.)
     """
 
     def __init__(
@@ -400,14 +401,9 @@ class CharEntityAttention(nn.Module):
         scale: float = 0.5,
         dropout: float = 0.0,
     ) -> None:
-        """``scale``: λ, the share of the entity."""
-        super().__init__()
-        self.n_heads = checked_heads(width, n_heads)
-        self.dropout, self.scale = dropout, scale
-        self.query = nn.Linear(width, width)
-        self.key = nn.Linear(width, width)
-        self.value = nn.Linear(width, width)
-        self.output = nn.Linear(width, width)
+        """``scale``: λ, the ratio of the entity."""
+        super().__init__(width=width, n_heads=n_heads, dropout=dropout)
+        self.scale = scale
         self.entity_key = nn.Linear(entity_width, width, bias=False)
         self.entity_value = nn.Linear(entity_width, width, bias=False)
 
@@ -415,9 +411,8 @@ class CharEntityAttention(nn.Module):
         """(T, D) -> (T, D)."""
         layout, query, key, value = rows.together, self.query(x), self.key(x), self.value(x)
         if rows.known is not None:
-            shares = self._shares(key, rows.known)
-            key = self._mixed(key, self.entity_key, known=rows.known, shares=shares)
-            value = self._mixed(value, self.entity_value, known=rows.known, shares=shares)
+            key = self._mixed(key, self.entity_key, rows.known)
+            value = self._mixed(value, self.entity_value, rows.known)
         query, key, value = (to_heads(part, layout, self.n_heads) for part in (query, key, value))
         mixed = functional.scaled_dot_product_attention(
             query,
@@ -426,15 +421,11 @@ class CharEntityAttention(nn.Module):
             attn_mask=None if layout.attend is None else layout.attend[:, None, None],
             dropout_p=self.dropout if self.training else 0.0,
         )
-        return self.output(from_heads(mixed, layout))  # type: ignore[no-any-return]
+        return self.merged(mixed, layout)
 
-    def _shares(self, x: Tensor, known: Known) -> Tensor:
-        """(T, 1): 1 − λ for pieces that know an entity, else 1."""
-        return x.new_ones(len(x), 1).index_fill_(0, known.rows, 1 - self.scale)
-
-    def _mixed(
-        self, projected: Tensor, project: nn.Linear, *, known: Known, shares: Tensor
-    ) -> Tensor:
-        """(T, D), and the vectors of C entities projected -> (T, D)."""
+    def _mixed(self, projected: Tensor, project: nn.Linear, known: Known) -> Tensor:
+        """(T, D), and the vectors of C entities projected -> (T, D); λ of those is the entity's."""
+        ratios = projected.new_ones(len(projected), 1)
+        ratios = ratios.index_fill_(0, known.rows, 1 - self.scale)
         of_entities = project(known.vectors).to(projected.dtype)
-        return torch.index_add(projected * shares, 0, known.rows, of_entities, alpha=self.scale)
+        return torch.index_add(projected * ratios, 0, known.rows, of_entities, alpha=self.scale)

@@ -25,7 +25,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 Flags = NDArray[np.bool_]
-ChainInit = Literal["off", "on", "neiss"]
+CrfInit = Literal["off", "on", "neiss"]
 
 _DEVIATION: Final = 0.02
 _LIMIT: Final = 0.05  # Keras
@@ -53,7 +53,7 @@ class RuledTransitions(nn.Module):
     ω_a = 10; ``neiss`` draws all from U(−0.05, 0.05), as the published code does (B-N7).
     """
 
-    def __init__(self, *, follows: Flags, begins: Flags, init: ChainInit) -> None:
+    def __init__(self, *, follows: Flags, begins: Flags, init: CrfInit) -> None:
         super().__init__()
         self.may_follow: Tensor
         self.may_begin: Tensor
@@ -92,9 +92,8 @@ class Messages(NamedTuple):
     """(S,): of whole paths; 0 of an empty sentence, which has one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Potentials:
-    """A chain with its words in front, in float64, and nothing (0) beyond the lengths."""
+class Potentials(NamedTuple):
+    """A CRF with its words in front, in float64, and nothing (0) beyond the lengths."""
 
     emissions: Tensor
     """(N, S, C)."""
@@ -104,16 +103,6 @@ class Potentials:
     """(C, C): from, to."""
     starts: Tensor
     """(C,)."""
-
-    @classmethod
-    def of(
-        cls, emissions: Tensor, lengths: Tensor, *, transitions: Tensor, starts: Tensor
-    ) -> "Potentials":
-        """(S, N, C), (S,), (C, C), (C,), of any float type."""
-        places = torch.arange(emissions.shape[1], device=emissions.device)
-        stands = places[:, None] < lengths  # (N, S)
-        words_first = emissions.transpose(0, 1).double().masked_fill(~stands[:, :, None], 0.0)
-        return cls(words_first, lengths, transitions.double(), starts.double())
 
     @property
     def stands(self) -> Tensor:
@@ -174,11 +163,7 @@ class _Scaled(NamedTuple):
 
 
 def _scaled(potentials: Potentials) -> _Scaled:
-    emissions, transitions, starts = (
-        potentials.emissions,
-        potentials.transitions,
-        potentials.starts,
-    )
+    emissions, _, transitions, starts = potentials
     peaks = emissions.amax(2)  # (N, S)
     factors = (emissions - peaks[:, :, None]).exp_()
     mirror = potentials.mirror
@@ -233,35 +218,30 @@ def _log_walk(emissions: Tensor, transitions: Tensor, starts: Tensor) -> Tensor:
 
 
 class LogPartition(torch.autograd.Function):
-    """(S, N, C), (S,), (C, C), (C,) -> (S,): ``log_partition`` of chains that can be scaled.
+    """``Potentials`` -> (S,): ``log_partition`` of CRFs that can be scaled.
 
     The gradient is marginals: of words for emissions, of pairs of words for transitions.
     """
 
     @staticmethod
-    def forward(  # noqa: PLR0917 - as torch calls it
-        ctx: Any, emissions: Tensor, lengths: Tensor, transitions: Tensor, starts: Tensor
-    ) -> Tensor:
-        """In float64, whatever the type of the potentials."""
-        potentials = Potentials.of(emissions, lengths, transitions=transitions, starts=starts)
+    def forward(ctx: Any, *inputs: Tensor) -> Tensor:
+        """Sum, in float64."""
+        potentials = Potentials(*inputs)
         scaled = _scaled(potentials)
-        ctx.save_for_backward(
-            potentials.stands, scaled.forward, scaled.backward, scaled.entering,
-            scaled.overlap, scaled.weights,
-        )  # fmt: skip
-        return at_ends(scaled.log_sums, lengths)
+        ctx.save_for_backward(potentials.stands, *scaled)
+        return at_ends(scaled.log_sums, potentials.lengths)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        """Marginals, each times the gradient (S,) of its sentence; autograd casts them."""
-        stands, forward, backward, entering, overlap, weights = ctx.saved_tensors
-        shares = torch.where(stands, gradient.double() / overlap, 0.0)  # (N, S)
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        """Marginals, each times the gradient (S,) of its sentence."""
+        stands, forward, backward, entering, overlap, _, weights = ctx.saved_tensors
+        shares = torch.where(stands, gradients[0].double() / overlap, 0.0)  # (N, S)
         weighted = forward * shares[:, :, None]
         of_words = weighted * backward
         leaving = (weighted[:-1] * stands[1:, :, None]).flatten(0, 1)  # ((N − 1) · S, C)
         of_pairs = weights * (leaving.T @ entering[1:].flatten(0, 1))
-        return of_words.transpose(0, 1), None, of_pairs, of_words[0].sum(0)
+        return of_words, None, of_pairs, of_words[0].sum(0)
 
 
 def log_partition_of_logs(potentials: Potentials) -> Tensor:
@@ -296,7 +276,7 @@ def messages_of_logs(potentials: Potentials) -> Messages:
 
 
 @dataclass(frozen=True, slots=True)
-class Chain:
+class Crf:
     """Log-potentials of a linear chain; of one device."""
 
     emissions: Tensor
@@ -314,7 +294,7 @@ class Chain:
         shapes = [tuple(x.shape) for x in (self.lengths, self.transitions, self.starts)]
         if shapes != [(n_sentences,), (n_tags, n_tags), (n_tags,)]:
             raise ValueError(
-                f"Emissions {tuple(self.emissions.shape)} of a chain need {n_sentences} lengths, "
+                f"Emissions {tuple(self.emissions.shape)} of a CRF need {n_sentences} lengths, "
                 f"{n_tags} x {n_tags} transitions and {n_tags} starts, not {shapes}."
             )
 
@@ -327,70 +307,68 @@ class Chain:
     @property
     def potentials(self) -> Potentials:
         """As the sums take them."""
-        return Potentials.of(
-            self.emissions, self.lengths, transitions=self.transitions, starts=self.starts
-        )
+        emissions = self.emissions.transpose(0, 1).double()
+        emissions = emissions.masked_fill(~self.stands.T[:, :, None], 0.0)
+        return Potentials(emissions, self.lengths, self.transitions.double(), self.starts.double())
 
 
-def constrained(chain: Chain, follows: Flags, begins: Flags) -> Chain:
-    """The chain without the paths in which a tag follows (C, C), or begins (C,), that must not.
+def constrained(crf: Crf, follows: Flags, begins: Flags) -> Crf:
+    """The CRF without the paths in which a tag follows (C, C), or begins (C,), that must not.
 
     Its other paths score what they did, so that its sums and probabilities are of them alone.
     """
-    may_follow = torch.as_tensor(follows, device=chain.transitions.device)
-    may_begin = torch.as_tensor(begins, device=chain.starts.device)
+    may_follow = torch.as_tensor(follows, device=crf.transitions.device)
+    may_begin = torch.as_tensor(begins, device=crf.starts.device)
     return replace(
-        chain,
-        transitions=chain.transitions.masked_fill(~may_follow, FORBIDDEN),
-        starts=chain.starts.masked_fill(~may_begin, FORBIDDEN),
+        crf,
+        transitions=crf.transitions.masked_fill(~may_follow, FORBIDDEN),
+        starts=crf.starts.masked_fill(~may_begin, FORBIDDEN),
     )
 
 
-def score(chain: Chain, tags: Tensor) -> Tensor:
+def score(crf: Crf, tags: Tensor) -> Tensor:
     """(S, N) -> (S,) float64: the score of one path for each sentence."""
-    emissions, n_tags = chain.emissions, len(chain.starts)
+    emissions, n_tags = crf.emissions, len(crf.starts)
     if not emissions.shape[1]:
         return emissions.double().sum((1, 2))
-    stands = chain.stands
+    stands = crf.stands
     tags = tags.masked_fill(~stands, 0)
     of_words = emissions.gather(2, tags[:, :, None])[:, :, 0].double()
-    of_starts = chain.starts[tags[:, 0]].double().masked_fill(~stands[:, 0], 0.0)
+    of_starts = crf.starts[tags[:, 0]].double().masked_fill(~stands[:, 0], 0.0)
     # Counts, and one product: its gradient scatters nothing.
     pairs = tags[:, :-1] * n_tags + tags[:, 1:]
     counts = of_words.new_zeros(len(tags), n_tags * n_tags)
     counts = counts.scatter_add(1, pairs, stands[:, 1:].double())
-    of_pairs = counts @ chain.transitions.double().flatten()
+    of_pairs = counts @ crf.transitions.double().flatten()
     return of_words.masked_fill(~stands, 0.0).sum(1) + of_starts + of_pairs
 
 
-def log_partition(chain: Chain) -> Tensor:
+def log_partition(crf: Crf) -> Tensor:
     """(S,) float64: the logarithm of the sum of exp(score) over all paths.
 
     Its gradient, that can be taken once, is marginals.
     """
-    if not chain.emissions.shape[1]:
-        return chain.emissions.double().sum((1, 2))
-    potentials = chain.potentials
+    if not crf.emissions.shape[1]:
+        return crf.emissions.double().sum((1, 2))
+    potentials = crf.potentials
     if not potentials.is_scalable():
         return log_partition_of_logs(potentials)
-    return LogPartition.apply(  # type: ignore[no-any-return, no-untyped-call]
-        chain.emissions, chain.lengths, chain.transitions, chain.starts
-    )
+    return LogPartition.apply(*potentials)  # type: ignore[no-any-return, no-untyped-call]
 
 
 @torch.no_grad()
-def viterbi(chain: Chain) -> Tensor:
+def viterbi(crf: Crf) -> Tensor:
     """(S, N) int64: the path with the highest score; 0 beyond the length.
 
-    No step back is kept: it is found anew, of the one tag that the path goes on with.
+    No step back is kept: it is found again, of the one tag that the path goes on with.
     """
-    n_tags = len(chain.starts)
-    best = _best_scores(chain)
-    transitions = chain.transitions.double()
+    n_tags = len(crf.starts)
+    best = _best_scores(crf)
+    transitions = crf.transitions.double()
     leading = torch.cat([transitions, transitions.new_zeros(n_tags, 1)], 1)
-    end = torch.full_like(chain.lengths, n_tags)  # what follows the last word
+    end = torch.full_like(crf.lengths, n_tags)  # what follows the last word
     path, tag = [end], end
-    for scores, is_word in zip(reversed(best.unbind()), reversed(chain.stands.T), strict=True):
+    for scores, is_word in zip(reversed(best.unbind()), reversed(crf.stands.T), strict=True):
         found = (scores + leading.index_select(1, tag)).argmax(0)
         tag = torch.where(is_word, found, end)
         path.append(tag)
@@ -398,17 +376,17 @@ def viterbi(chain: Chain) -> Tensor:
     return tags.masked_fill(tags == n_tags, 0)
 
 
-def _best_scores(chain: Chain) -> Tensor:
+def _best_scores(crf: Crf) -> Tensor:
     """(N, C, S) float64: the highest score of a path up to each word that ends with the tag.
 
     Sentences stand last, as a maximum over the first dimension is several times faster.
     """
-    emissions = chain.emissions.permute(1, 2, 0)
+    emissions = crf.emissions.permute(1, 2, 0)
     best = emissions.new_empty(emissions.shape, dtype=torch.float64).copy_(emissions)
     if not len(best):
         return best
-    transitions = chain.transitions.double()[:, :, None]
-    best[0] += chain.starts.double()[:, None]
+    transitions = crf.transitions.double()[:, :, None]
+    best[0] += crf.starts.double()[:, None]
     sums = best.new_empty(*transitions.shape[:2], best.shape[2])  # (C, C, S): from, to
     highest = torch.empty_like(best[0])
     for before, now in itertools.pairwise(best.unbind()):
@@ -417,18 +395,18 @@ def _best_scores(chain: Chain) -> Tensor:
     return best
 
 
-def word_log_marginals(chain: Chain) -> Tensor:
+def word_log_marginals(crf: Crf) -> Tensor:
     """(S, N, C) float64: log-probability that a word has a tag; −inf beyond the length."""
-    if not chain.emissions.shape[1]:
-        return chain.emissions.detach().double()
-    found = messages(chain.potentials)
+    if not crf.emissions.shape[1]:
+        return crf.emissions.detach().double()
+    found = messages(crf.potentials)
     marginals = found.forward + found.backward - found.log_partition[:, None, None]
-    return marginals.masked_fill(~chain.stands[:, :, None], -torch.inf)
+    return marginals.masked_fill(~crf.stands[:, :, None], -torch.inf)
 
 
 @torch.no_grad()
 def span_log_probabilities(
-    chain: Chain, *, sentences: Tensor, starts: Tensor, ends: Tensor, labels: Tensor
+    crf: Crf, *, sentences: Tensor, starts: Tensor, ends: Tensor, labels: Tensor
 ) -> Tensor:
     """Log-probability of each span: of all paths in which it stands exactly so.
 
@@ -437,26 +415,26 @@ def span_log_probabilities(
     (P,) float64; each span must lie in its sentence and have a word.
     """
     if not len(starts):
-        return chain.emissions.new_zeros(0, dtype=torch.float64)
-    transitions = chain.transitions.double()
-    found = messages(chain.potentials)
+        return crf.emissions.new_zeros(0, dtype=torch.float64)
+    transitions = crf.transitions.double()
+    found = messages(crf.potentials)
     begin, inside = 1 + 2 * labels, 2 + 2 * labels
     is_long = ends - starts > 1
     # From the second word on, I- after I-: sums of those up to a word, one less the other.
-    emissions = chain.emissions[:, :, 2::2].double()
+    emissions = crf.emissions[:, :, 2::2].double()
     stays = (emissions + transitions.diagonal()[2::2]).cumsum(1)  # (S, N, L)
     rest = stays[sentences, ends - 1, labels] - stays[sentences, starts, labels]
     opens = transitions[begin, inside] - transitions[inside, inside]
     within = rest + opens.masked_fill(~is_long, 0.0)
     last = torch.where(is_long, inside, begin)
-    after = transitions[last] + _entering(chain, found.backward, sentences=sentences, ends=ends)
+    after = transitions[last] + _entering(crf, found.backward, sentences=sentences, ends=ends)
     after = after.scatter(1, inside[:, None], -torch.inf).logsumexp(1)
-    closes = torch.where(ends == chain.lengths[sentences], 0.0, after)
+    closes = torch.where(ends == crf.lengths[sentences], 0.0, after)
     before = found.forward[sentences, starts, begin]
     return before + within + closes - found.log_partition[sentences]
 
 
-def _entering(chain: Chain, backward: Tensor, *, sentences: Tensor, ends: Tensor) -> Tensor:
+def _entering(crf: Crf, backward: Tensor, *, sentences: Tensor, ends: Tensor) -> Tensor:
     """(P, C): log-sum of all that follows a span, by the tag of the word after it."""
-    next = ends.clamp(max=chain.emissions.shape[1] - 1)
-    return chain.emissions[sentences, next].double() + backward[sentences, next]
+    next = ends.clamp(max=crf.emissions.shape[1] - 1)
+    return crf.emissions[sentences, next].double() + backward[sentences, next]

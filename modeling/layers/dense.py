@@ -28,13 +28,13 @@ class Padded(NamedTuple):
     attend: Tensor
     """(B, N) bool, True where a row stands."""
     words: Tensor | None = None
-    """(B, N) int64: which word of its sequence each piece belongs to, from 0; of whole words."""
+    """(B, N) int64: which word of its sequence each subword belongs to, from 0; of whole words."""
     are_entities: Tensor | None = None
     """(B, N) bool: which rows are mentions; None: none."""
     know: Tensor | None = None
-    """(B, N) bool: which pieces know an entity; None: none."""
+    """(B, N) bool: which subwords know an entity; None: none."""
     known: Tensor | None = None
-    """(B, N, F): the entities' vectors, where pieces know one."""
+    """(B, N, F): the entities' vectors, where subwords know one."""
 
 
 class Dense(NamedTuple):

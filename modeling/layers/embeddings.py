@@ -55,7 +55,7 @@ def sinusoids(length: int, width: int) -> Tensor:
 
 
 class PieceEmbeddings(nn.Module):
-    """Pieces, their positions and segments, added; then norm and dropout, as in BERT."""
+    """Subwords, their positions and segments, added; then norm and dropout, as in BERT."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class PieceEmbeddings(nn.Module):
         dropout: float = 0.1,
         entity_width: int = 0,
     ) -> None:
-        """``entity_width``: of the vectors that pieces know (``Rows.known``); 0: they are not read.
+        """``entity_width``: of vectors that subwords know (``Rows.known``); 0: these are not read.
 
         They are projected and added, too, before the norm (BERT+FUR+ENT: E-T5).
         """
@@ -89,7 +89,7 @@ class PieceEmbeddings(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, pieces: Tensor, rows: Rows, segments: Tensor | None = None) -> Tensor:
-        """(T,) ids -> (T, D); without ``segments`` all pieces are of segment 0."""
+        """(T,) ids -> (T, D); without ``segments`` all subwords are of segment 0."""
         x = self.pieces(pieces)
         if self.factor is not None:
             x = x * self.factor
@@ -105,7 +105,7 @@ class PieceEmbeddings(nn.Module):
 
 
 class EntityEmbeddings(nn.Module):
-    """LUKE's mentions: W E[id] + the mean of P over the mention's pieces + a type (C.14)."""
+    """LUKE's mentions: W E[id] + the mean of P over the mention's subwords + a type (C.14)."""
 
     def __init__(
         self,
@@ -144,10 +144,10 @@ Pooling = Literal["first", "mean", "max"]
 def pool_words(
     pieces: Tensor, word_pieces: Tensor, word_offsets: Tensor, *, pooling: Pooling = "first"
 ) -> Tensor:
-    """(T, D) -> (W, D): of each word its first piece, or the mean or the maximum of all.
+    """(T, D) -> (W, D): of each word its first subword, or the mean or the maximum of all.
 
     ``word_pieces`` (Q,) are the rows of each word, one word after the other, ``word_offsets`` (W,)
-    where those of each word begin; every word has a piece.
+    where those of each word begin; every word has a subword.
     """
     if pooling == "first":
         return pieces.index_select(0, word_pieces.index_select(0, word_offsets))

@@ -4,7 +4,7 @@ Operations are those that the model asks for: a multiplication and an addition a
 products count; nothing is counted for padding, and nothing twice for what an implementation
 computes again. Backward takes twice as many as forward.
 
-Shapes: B sequences; n pieces, m words and e mentions of one, r = n + e rows; D width.
+Shapes: B sequences; n subwords, m words and e mentions of one, r = n + e rows; D width.
 """
 
 from collections.abc import Iterable, Mapping
@@ -57,7 +57,7 @@ class Lengths:
     """Only whole-word attention needs it."""
     mentions: NDArray[np.int64] | None = None
     known: NDArray[np.int64] | None = None
-    """Pieces that know an entity."""
+    """Subwords that know an entity."""
 
     @classmethod
     def of(cls, batch: Batch) -> "Lengths":
@@ -101,9 +101,9 @@ def _n_compared(targets: Targets) -> int | None:
 
 
 def flops_per_piece(config: PretrainConfig, length: int, *, n_mentions: int = 0) -> float:
-    """Operations of forward and backward for a piece of a sequence of this length.
+    """Operations of forward and backward for a subword of a sequence of this length.
 
-    ``masking`` says how many targets there are; each piece counts as a word. Where pieces know
+    ``masking`` says how many targets there are; each subword counts as a word. Where subwords know
     entities, a mention counts as two of them.
     """
     are_rows = config.encoder.entities == "mentions"

@@ -1,6 +1,6 @@
 """An encoder and what it is pre-trained with.
 
-Shapes: T pieces, E mentions, B sequences, M targets of an objective, D width.
+Shapes: T subwords, E mentions, B sequences, M targets of an objective, D width.
 """
 
 from collections.abc import Mapping

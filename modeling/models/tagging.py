@@ -1,6 +1,6 @@
 """An encoder with a head that finds names.
 
-Shapes: S sentences, W words, T pieces, P candidate spans, D width, G features of a gazetteer.
+Shapes: S sentences, W words, T subwords, P candidate spans, D width, G features of a gazetteer.
 """
 
 from pathlib import Path
@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from modeling.config import ConfigError
-from modeling.data.batch import SentenceBatch, SpanBatch
+from modeling.data.batch import SentenceBatch
 from modeling.data.predictions import Prediction
 from modeling.data.tagset import TagSet
 from modeling.decoding import decode, decode_tags, word_probabilities
@@ -18,7 +18,7 @@ from modeling.decoding.spans import decode_spans
 from modeling.heads.tagging import TokenHead, build_token_head
 from modeling.layers.crf import constrained, log_partition, score
 from modeling.layers.embeddings import pool_words
-from modeling.models.spans import SpanHead, SpanScores
+from modeling.models.spans import SpanHead, SpanScores, spans_of
 from modeling.models.text_encoder import TextEncoder, Undrawn, build_encoder, evaluating
 from modeling.models.weights import FILE, check_size, load_strictly, load_weights, save_weights
 from modeling.tagging_config import DECODERS, TaggerConfig
@@ -105,7 +105,7 @@ class TaggingModel(nn.Module):
 
     def _find_spans(self, head: SpanHead, batch: SentenceBatch, decoder: str) -> list[Found]:
         scores = head.scores(self.encoder, batch, temperature=self.config.temperature)
-        spans = _spans_of(batch)
+        spans = spans_of(batch)
         found = decode_spans(
             scores, spans, len(batch.ids), decoder=decoder, labels=self.config.labels
         )
@@ -121,21 +121,21 @@ class TaggingModel(nn.Module):
         """(K,) summed log-likelihood of the gold tags (spans), at each of K temperatures."""
         with evaluating(self):
             if isinstance(self.head, SpanHead):
-                labels = _spans_of(batch).labels
+                labels = spans_of(batch).labels
                 found: SpanScores = self.head(self.encoder, batch)
                 rows = [found.log_probabilities(t) for t in temperatures.tolist()]
                 return torch.stack([r.gather(1, labels[:, None]).sum() for r in rows])  # type: ignore[index]
             scores = self.head(self._states(batch)).float()
             tags = batch.words.pad(batch.tags)  # type: ignore[arg-type]
-            chains = (
+            crfs = (
                 constrained(
-                    self.head.chain(scores, batch.words, temperature=t),
+                    self.head.crf(scores, batch.words, temperature=t),
                     self.tagset.follows,
                     self.tagset.begins,
                 )
                 for t in temperatures.tolist()
             )
-            return torch.stack([(score(c, tags) - log_partition(c)).sum() for c in chains])
+            return torch.stack([(score(c, tags) - log_partition(c)).sum() for c in crfs])
 
     def save(self, folder: Path) -> None:
         """Write ``tagger.json`` and ``model.safetensors`` into a folder, which is made."""
@@ -153,12 +153,6 @@ class TaggingModel(nn.Module):
             model = cls.from_config(config)
         load_strictly(model, weights, where=folder)
         return model
-
-
-def _spans_of(batch: SentenceBatch) -> SpanBatch:
-    if batch.spans is None:
-        raise ValueError("A span head reads the candidate spans of a batch, and this has none.")
-    return batch.spans
 
 
 def check_tagger(config: TaggerConfig) -> None:
@@ -213,5 +207,5 @@ def _build_head(config: TaggerConfig, class_weights: Tensor | None) -> TokenHead
         class_weights=class_weights,
         boundary_loss=head.boundary_loss,
         boundary_weight=head.boundary_weight,
-        chain_init=head.chain_init,
+        crf_init=head.chain_init,
     )

@@ -120,7 +120,7 @@ class Encoded(NamedTuple):
 
 
 class TextEncoder(nn.Module):
-    """Embeddings and layers; mentions are rows after the pieces, or pieces know their entities."""
+    """Embeddings and layers; mentions are rows after the subwords, or subwords know them."""
 
     def __init__(
         self,
@@ -145,7 +145,7 @@ class TextEncoder(nn.Module):
         return Encoded(*x.split([len(pieces), len(mentions)]))
 
     def _rows(self, batch: Batch) -> Rows:
-        """The rows, and what pieces know of entities."""
+        """The rows, and what subwords know of entities."""
         if batch.piece_entities is None:
             return batch.rows
         if not isinstance(self.entity_embeddings, EntityTable):
@@ -156,7 +156,7 @@ class TextEncoder(nn.Module):
         return replace(batch.rows, known=self.entity_embeddings(batch.piece_entities))
 
     def embed_mentions(self, mentions: Mentions, *, longest: int) -> Tensor:
-        """Mentions in sequences of at most ``longest`` pieces -> (E, D), before the first layer.
+        """Mentions in sequences of at most ``longest`` subwords -> (E, D), before the first layer.
 
         Raises ``ValueError`` if the encoder reads no mentions, or has no positions for them.
         """
@@ -202,7 +202,7 @@ def build_encoder(config: EncoderConfig) -> TextEncoder:
 
 
 def _adds_entities(config: EncoderConfig) -> bool:
-    """Whether entities are added to the embeddings of pieces."""
+    """Whether entities are added to the embeddings of subwords."""
     return config.entities == "pieces" and config.attention != "char_entity"
 
 

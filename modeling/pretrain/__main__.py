@@ -68,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _pretrain(options: Options) -> None:
-    from modeling.recipes import RECIPES, about, recipe  # noqa: PLC0415 - for --help
+    from modeling.recipes.pretraining import RECIPES, about, recipe  # noqa: PLC0415 - for --help
 
     if options.list:
         sys.stdout.writelines(f"{name:<22} {about(name)}\n" for name in RECIPES)

@@ -1,15 +1,47 @@
-"""Known-good settings: ``python -m modeling.pretrain --list``.
+"""Known-good settings, by name: ``--list`` of ``modeling.pretrain`` and ``modeling.finetune``.
 
 Each function returns the settings of a run. Those with the name of a published system have its
 numbers (ids such as N-T6 are those of the design notes) and follow what its paper says where the
 code that was released differs. ``*_small`` are for a laptop: 4 layers, 128 wide, minutes.
 """
 
-# Each lists its recipes as it is loaded, and so they are listed in this order.
-from modeling.recipes import neiss as neiss  # isort: skip
-from modeling.recipes import bert as bert  # isort: skip
-from modeling.recipes import entity_bert as entity_bert  # isort: skip
-from modeling.recipes import small as small  # isort: skip
-from modeling.recipes.registry import RECIPES, Recipe, about, change, recipe
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Generic, TypeVar
 
-__all__ = ["RECIPES", "Recipe", "about", "change", "recipe"]
+from modeling.config import Config, ConfigError
+
+C = TypeVar("C", bound=Config)
+
+
+class Recipes(dict[str, Callable[[], C]], Generic[C]):
+    """Functions that return settings, by name, each with a line about it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._about: dict[str, str] = {}
+
+    def add(self, name: str, function: Callable[[], C], *, about: str) -> None:
+        """List a recipe."""
+        self[name], self._about[name] = function, about
+
+    def listed(self, function: Callable[[], C]) -> Callable[[], C]:
+        """List a recipe by the name of its function, with the first line of its docstring."""
+        self.add(function.__name__, function, about=(function.__doc__ or "").partition("\n")[0])
+        return function
+
+    def recipe(self, name: str) -> C:
+        """The settings of this name; ``ConfigError`` that lists the names there are."""
+        if name not in self:
+            raise ConfigError(f"No recipe {name!r}; there are {', '.join(self)}.")
+        return self[name]()
+
+    def about(self, name: str) -> str:
+        """One line about a recipe."""
+        return self._about[name]
+
+
+def change(config: C, **parts: dict[str, Any]) -> C:
+    """Settings with some of a part's settings changed: ``change(c, encoder={"width": 128})``."""
+    changed = {name: replace(getattr(config, name), **values) for name, values in parts.items()}
+    return replace(config, **changed)

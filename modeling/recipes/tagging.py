@@ -4,12 +4,10 @@ Each function returns settings. Those with the name of a published system have i
 such as N-F4 are those of the design notes) and follow what its paper says where the code differs.
 """
 
-from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
-from typing import Any
 
-from modeling.config import ConfigError, OptimizerConfig, ScheduleConfig
+from modeling.config import OptimizerConfig, ScheduleConfig
+from modeling.recipes import Recipes, change
 from modeling.tagging_config import (
     FinetuneConfig,
     FinetuningConfig,
@@ -18,44 +16,15 @@ from modeling.tagging_config import (
     SentencesConfig,
 )
 
-Recipe = Callable[[], FinetuneConfig]
-RECIPES: dict[str, Recipe] = {}
-"""By name."""
-_ABOUT: dict[str, str] = {}
+RECIPES: Recipes[FinetuneConfig] = Recipes()
+recipe, about = RECIPES.recipe, RECIPES.about
 _HEADS: dict[HeadKind, str] = {
     "softmax": "A tag for each word.",
     "cse": "Class, start and end of each word (NEISS paper, section 4.1).",
-    "crf": "A linear chain of tags.",
-    "crf_ner": "A linear chain with learned penalties for tags that cannot follow (eq. 7).",
+    "crf": "A CRF over tags.",
+    "crf_ner": "A CRF with learned penalties for tags that cannot follow (eq. 7).",
     "span": "Every span of at most 16 pieces (LUKE).",
 }
-
-
-def recipe(name: str) -> FinetuneConfig:
-    """The settings of this name; ``ConfigError`` that lists the names there are."""
-    if name not in RECIPES:
-        raise ConfigError(f"No recipe {name!r}; there are {', '.join(RECIPES)}.")
-    return RECIPES[name]()
-
-
-def about(name: str) -> str:
-    """What a recipe is, in a line."""
-    return _ABOUT[name]
-
-
-def change(config: FinetuneConfig, **parts: dict[str, Any]) -> FinetuneConfig:
-    """Settings with some of a part's settings changed: ``change(c, head={"dropout": 0.1})``."""
-    changed = {name: replace(getattr(config, name), **values) for name, values in parts.items()}
-    return replace(config, **changed)
-
-
-def _list(name: str, function: Recipe, *, about: str) -> None:
-    RECIPES[name], _ABOUT[name] = function, about
-
-
-def _listed(function: Recipe) -> Recipe:
-    _list(function.__name__, function, about=(function.__doc__ or "").partition("\n")[0].strip())
-    return function
 
 
 def _of_head(kind: HeadKind) -> FinetuneConfig:
@@ -69,7 +38,7 @@ def _of_head(kind: HeadKind) -> FinetuneConfig:
 
 
 for _kind, _what in _HEADS.items():
-    _list(_kind, partial(_of_head, _kind), about=_what)
+    RECIPES.add(_kind, partial(_of_head, _kind), about=_what)
 
 
 def _small(kind: HeadKind) -> FinetuneConfig:
@@ -82,14 +51,14 @@ def _small(kind: HeadKind) -> FinetuneConfig:
 
 
 for _kind in _HEADS:
-    _list(
+    RECIPES.add(
         f"{_kind}_small",
         partial(_small, _kind),
         about=f"``{_kind}`` for a small encoder on a laptop.",
     )
 
 
-@_listed
+@RECIPES.listed
 def neiss() -> FinetuneConfig:
     """NEISS: crf_ner, 30 epochs of 5,000 sentences, staircase rate, averaged weights (N-F4)."""
     return FinetuneConfig(
@@ -102,7 +71,7 @@ def neiss() -> FinetuneConfig:
     )
 
 
-@_listed
+@RECIPES.listed
 def luke() -> FinetuneConfig:
     """LUKE: spans, with the document around the sentence, 5 epochs (L-F1)."""
     return FinetuneConfig(
@@ -118,7 +87,7 @@ def luke() -> FinetuneConfig:
     )
 
 
-@_listed
+@RECIPES.listed
 def daluke() -> FinetuneConfig:
     """DaLUKE: spans of single sentences, 15 epochs, batches of 8 (D-F4)."""
     return FinetuneConfig(
@@ -133,7 +102,7 @@ def daluke() -> FinetuneConfig:
     )
 
 
-@_listed
+@RECIPES.listed
 def entity_bert() -> FinetuneConfig:
     """The fine-tuning of Entity-Enhanced BERT: 10 epochs, batches of 32, constant rate (E-T3)."""
     return FinetuneConfig(

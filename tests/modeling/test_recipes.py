@@ -7,7 +7,8 @@ import torch
 
 from modeling.config import ConfigError, PretrainConfig
 from modeling.models.pretraining import PretrainingModel
-from modeling.recipes import RECIPES, about, change, recipe
+from modeling.recipes import change
+from modeling.recipes.pretraining import RECIPES, about, recipe
 from modeling.training.schedules import build_schedule
 
 

@@ -20,8 +20,8 @@ from modeling.config import (
     PretrainConfig,
     TrainingConfig,
 )
-from modeling.data.chance import Chance
 from modeling.data.examples import Example
+from modeling.data.rng import Rng
 from modeling.data.texts import Part, PieceIds, View
 
 UNUSED = ("[unused0]", "[unused1]")
@@ -121,10 +121,10 @@ def view_of(row: dict) -> View:
     return View(example, (Part(example, 0, len(example.pieces)),))
 
 
-def chance_of(views: list[View], *, seed: int = 1, epoch: int = 0) -> Chance:
+def rng_of(views: list[View], *, seed: int = 1, epoch: int = 0) -> Rng:
     """The numbers of these views."""
     hashes = np.array([view.example.hash for view in views], np.uint64)
-    return Chance.of(hashes, seed=seed, epochs=epoch)
+    return Rng.of(hashes, seed=seed, epochs=epoch)
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class Samples:
     rows: Callable = staticmethod(rows)
     example: Callable = staticmethod(as_example)
     view: Callable = staticmethod(view_of)
-    chance: Callable = staticmethod(chance_of)
+    rng: Callable = staticmethod(rng_of)
     write: Callable = staticmethod(write)
     config: Callable = staticmethod(config)
     n_pieces: int = N_PIECES

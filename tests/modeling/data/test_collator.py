@@ -18,7 +18,7 @@ NOTHING = MaskingConfig(share=0.0, entity_share=0.0)
 
 def collate(views, pieces, samples, config=USUAL, **settings):
     settings = {"n_entities": samples.n_entities, "with_words": True} | settings
-    return Collator(Masker(config, pieces), **settings)(views, samples.chance(views))
+    return Collator(Masker(config, pieces), **settings)(views, samples.rng(views))
 
 
 def sequences_of(batch, values):

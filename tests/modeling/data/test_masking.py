@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from modeling.config import ConfigError, MaskingConfig
-from modeling.data.chance import Stream
 from modeling.data.masking import EVALUATION, Masker
+from modeling.data.rng import Stream
 from modeling.data.texts import Text
 
 POLICIES = st.builds(
@@ -25,9 +25,9 @@ def masked(rows, config, pieces, samples, epoch=0):
     """The masker, the text, its chance, and what came out."""
     views = [samples.view(row) for row in rows]
     text = Text.of(views, pieces, n_entities=0)
-    chance = samples.chance(views, epoch=epoch)
+    rng = samples.rng(views, epoch=epoch)
     masker = Masker(config, pieces)
-    return masker, text, chance, masker.mask_text(text, chance)
+    return masker, text, rng, masker.mask_text(text, rng)
 
 
 def literal_units(rows, unit):
@@ -78,12 +78,12 @@ def literal_choice(units, bits, config):
 def test_units_are_chosen_as_the_published_rules_say(pieces, samples, data, config):
     rows = data.draw(samples.lists(min_size=1, max_size=4))
 
-    _, text, chance, result = masked(rows, config, pieces, samples)
+    _, text, rng, result = masked(rows, config, pieces, samples)
 
     units = literal_units(rows, config.unit)
     of = np.array([unit[0] for unit in units])
     places = text.positions[[unit[1] for unit in units]]
-    bits = chance.bits(Stream.UNIT, of, places).tolist()
+    bits = rng.bits(Stream.UNIT, of, places).tolist()
     chosen = literal_choice(units, bits, config)
     assert result.rows.tolist() == sorted(
         r for _, start, end, _ in chosen for r in range(start, end)
@@ -202,9 +202,7 @@ def test_of_known_mentions_a_share_is_masked_at_least_one(pieces, samples, ids):
     sequences = np.repeat(np.arange(len(ids)), [len(own) for own in ids])
     entities = np.array([id for own in ids for id in own], np.int64)
 
-    chosen = Masker(MaskingConfig(), pieces).mask_entities(
-        entities, sequences, samples.chance(views)
-    )
+    chosen = Masker(MaskingConfig(), pieces).mask_entities(entities, sequences, samples.rng(views))
 
     for number, own in enumerate(ids):
         n = sum(id > 2 for id in own)
@@ -225,10 +223,10 @@ def masked_beside(rows, config, pieces, samples):
     """The text, its chance, the mentions that were chosen, and what came out."""
     views = [samples.view(row) for row in rows]
     text = Text.of(views, pieces, n_entities=samples.n_entities)
-    chance = samples.chance(views)
+    rng = samples.rng(views)
     masker = Masker(config, pieces)
-    chosen = np.flatnonzero(masker.mask_entities(text.entities, text.mention_sequences, chance))
-    return text, chance, chosen, masker.mask_text(text, chance, chosen)
+    chosen = np.flatnonzero(masker.mask_entities(text.entities, text.mention_sequences, rng))
+    return text, rng, chosen, masker.mask_text(text, rng, chosen)
 
 
 def literal_choice_beside(units, bits, taken, config):
@@ -256,14 +254,14 @@ def test_pieces_of_chosen_mentions_come_first_and_count_in_the_budget(
 ):
     rows = data.draw(samples.lists(min_size=1, max_size=4))
 
-    text, chance, chosen, result = masked_beside(rows, config, pieces, samples)
+    text, rng, chosen, result = masked_beside(rows, config, pieces, samples)
 
     taken = [set() for _ in rows]
     for start, end in zip(text.mention_starts[chosen], text.mention_ends[chosen], strict=True):
         taken[text.sequences[start]] |= set(range(start, end))
     units = literal_units(rows, config.unit)
     of = np.array([unit[0] for unit in units])
-    bits = chance.bits(Stream.UNIT, of, text.positions[[unit[1] for unit in units]]).tolist()
+    bits = rng.bits(Stream.UNIT, of, text.positions[[unit[1] for unit in units]]).tolist()
     assert result.rows.tolist() == literal_choice_beside(units, bits, taken, config)
     assert result.labels.tolist() == text.pieces[result.rows].tolist()
 
@@ -302,7 +300,7 @@ def replaced(config, pieces, samples, n=2_000):
     views = [samples.view(samples.row(f"d{number}#0", 3)) for number in range(n)]
     entities = np.random.default_rng(0).integers(3, samples.n_entities, n)
     chosen, after = Masker(config, pieces).replace_entities(
-        entities, np.arange(n), samples.chance(views), n_entities=samples.n_entities
+        entities, np.arange(n), samples.rng(views), n_entities=samples.n_entities
     )
     return entities, chosen, after
 

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from corpora.errors import CorpusError
 from modeling.config import ConfigError
-from modeling.data.chance import Chance
 from modeling.data.examples import ExampleSet
+from modeling.data.rng import Rng
 from modeling.data.texts import Draws, Sentences, grow, next_sentence, viewer_of
 
 
@@ -21,7 +21,7 @@ def views(examples, pairs, *, max_length=48, epoch=0, **settings):
     show = viewer_of(pairs, max_length, **settings)
     shown = list(examples)
     hashes = np.array([example.hash for example in shown], np.uint64)
-    return show(shown, [examples] * len(shown), Chance.of(hashes, seed=1, epochs=epoch))
+    return show(shown, [examples] * len(shown), Rng.of(hashes, seed=1, epochs=epoch))
 
 
 def parts_of(view):
@@ -68,7 +68,7 @@ def test_what_is_shown_of_an_example_depends_on_no_other_of_the_batch(train, pai
     show = viewer_of(pairs, max_length)
 
     alone = [
-        show([e], [train], Chance.of(np.array([e.hash], np.uint64), seed=1, epochs=0))[0]
+        show([e], [train], Rng.of(np.array([e.hash], np.uint64), seed=1, epochs=0))[0]
         for e in train
     ]
 

@@ -14,10 +14,10 @@ from corpora.entities.vocabulary import MASK
 from corpora.errors import CorpusError
 from modeling.config import HeadsConfig, MaskingConfig
 from modeling.data.batches import Batches, Collator, Evaluation
-from modeling.data.chance import key_of
 from modeling.data.entities import Scopes, Spreader, draw_others
 from modeling.data.examples import ExampleSet
 from modeling.data.masking import Masker
+from modeling.data.rng import key_of
 from modeling.data.texts import Part, View
 
 MASKING = MaskingConfig(unit="piece", share=0.3)
@@ -26,7 +26,7 @@ MASKING = MaskingConfig(unit="piece", share=0.3)
 def collate(views, pieces, samples, **spreading):
     spread = Spreader(**spreading)
     collator = Collator(Masker(MASKING, pieces), n_entities=samples.n_entities, spread=spread)
-    return collator(views, samples.chance(views))
+    return collator(views, samples.rng(views))
 
 
 def known_in(batch):

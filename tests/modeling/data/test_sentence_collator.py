@@ -10,9 +10,9 @@ from corpora.document import Sentence
 from corpora.tokenization.tokenizers import SPECIALS, Tokenizer, wordpiece
 from modeling.config import MaskingConfig
 from modeling.data.batches import Collator
-from modeling.data.chance import Chance
 from modeling.data.examples import Example
 from modeling.data.masking import Masker
+from modeling.data.rng import Rng
 from modeling.data.sentence_batches import SentenceCollator
 from modeling.data.sentences import SentenceEncoder
 from modeling.data.tagset import TagSet
@@ -165,8 +165,8 @@ def pre_trained_on(texts):
         example = Example(str(number), "d", cut.ids, cut.word_starts, *[nothing] * 4)
         views.append(View(example, (Part(example, 0, len(cut)),)))
     masker = Masker(MaskingConfig(share=0.0), PieceIds.of(TOKENIZER))
-    chance = Chance.of(np.zeros(len(views), np.uint64), seed=1, epochs=0)
-    return Collator(masker, with_words=True)(views, chance)
+    rng = Rng.of(np.zeros(len(views), np.uint64), seed=1, epochs=0)
+    return Collator(masker, with_words=True)(views, rng)
 
 
 @given(st.lists(st.lists(st.text("abcd", min_size=1, max_size=4), min_size=1), min_size=1))

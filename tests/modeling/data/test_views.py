@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from modeling.data.chance import Chance
+from modeling.data.rng import Rng
 from modeling.data.texts import Part, whole
 
 
-def chances(n):
-    return [Chance.of(np.array([number], np.uint64), seed=1, epochs=0) for number in range(n)]
+def rngs(n):
+    return [Rng.of(np.array([number], np.uint64), seed=1, epochs=0) for number in range(n)]
 
 
 @given(n=st.integers(1, 40), room=st.integers(1, 45), seed=st.integers(0, 200))
@@ -18,7 +18,7 @@ def test_a_window_has_whole_words_and_as_many_as_fit(samples, n, room, seed):
     row = samples.row(f"a#{seed}", n)
     borders = [*row["word_starts"], n]
 
-    [part] = whole(samples.example(row), room, chances(1)[0]).parts
+    [part] = whole(samples.example(row), room, rngs(1)[0]).parts
 
     if n <= room:
         assert (part.start, part.end) == (0, n)
@@ -33,7 +33,7 @@ def test_each_window_is_as_likely(samples, last):
     row = samples.row("a#0", 10) | {"word_starts": [0, 2, 3, last, 7, 9]}
     example = samples.example(row)
 
-    starts = Counter(whole(example, 5, chance).parts[0].start for chance in chances(2000))
+    starts = Counter(whole(example, 5, rng).parts[0].start for rng in rngs(2000))
 
     assert sorted(starts) == [0, 2, 3, last]
     expected = 2000 / 4
@@ -44,7 +44,7 @@ def test_each_piece_is_in_some_window(samples):
     row = samples.row("a#0", 30)
     example = samples.example(row)
 
-    parts = [whole(example, 8, chance).parts[0] for chance in chances(500)]
+    parts = [whole(example, 8, rng).parts[0] for rng in rngs(500)]
 
     assert {place for part in parts for place in range(part.start, part.end)} == set(range(30))
 
@@ -52,7 +52,7 @@ def test_each_piece_is_in_some_window(samples):
 def test_a_word_that_is_longer_than_the_room_is_cut_and_counted(samples):
     row = samples.row("a#0", 9) | {"word_starts": [0]}
 
-    view = whole(samples.example(row), 4, chances(1)[0])
+    view = whole(samples.example(row), 4, rngs(1)[0])
 
     assert [part[1:] for part in view.parts] == [(0, 4)]
     assert view.count()["words.cut"] == view.count()["examples.cut"] == 1
@@ -76,7 +76,7 @@ def test_what_a_window_leaves_out_is_counted(samples):
     row = samples.row("a#0", 40)
     example = samples.example(row)
 
-    view = whole(example, 10, chances(1)[0])
+    view = whole(example, 10, rngs(1)[0])
 
     [part] = view.parts
     assert view.count() == {
@@ -87,7 +87,7 @@ def test_what_a_window_leaves_out_is_counted(samples):
 
 
 def test_nothing_is_counted_where_all_is_shown(samples):
-    view = whole(samples.example(samples.row("a#0", 40)), 40, chances(1)[0])
+    view = whole(samples.example(samples.row("a#0", 40)), 40, rngs(1)[0])
 
     assert not view.count()
 
@@ -96,6 +96,6 @@ def test_nothing_is_counted_where_all_is_shown(samples):
 def test_pieces_before_the_first_word_are_a_word(samples, word_starts):
     row = samples.row("a#0", 6) | {"word_starts": word_starts}
 
-    starts = {whole(samples.example(row), 3, chance).parts[0].start for chance in chances(50)}
+    starts = {whole(samples.example(row), 3, rng).parts[0].start for rng in rngs(50)}
 
     assert starts == {0, *word_starts}

@@ -12,7 +12,7 @@ from modeling.data.batch import Layout
 from modeling.data.tagset import TagSet
 from modeling.decoding import decode, word_probabilities
 from modeling.heads.tagging import build_token_head
-from modeling.layers.crf import Chain, score, viterbi
+from modeling.layers.crf import Crf, score, viterbi
 from modeling.tagging_config import DECODERS
 from tests.corpora.spans_of_tags import count_orphans
 
@@ -40,13 +40,13 @@ def draw_scores(head, lengths, *, seed=1, scale=2.0):
 def valid_paths(head, scores, *, temperature=1.0):
     """Of one sentence: all valid tags, and the probability of each among these."""
     length = len(scores)
-    chain = head.chain(scores.double(), Layout.of([length]), temperature)
+    crf = head.crf(scores.double(), Layout.of([length]), temperature)
     every = itertools.product(range(len(TAGSET)), repeat=length)
     paths = [path for path in every if not count_orphans(TAGSET.decode(path))]
     paths = [path for path in paths if not path or TAGSET.begins[path[0]]]
-    emissions = chain.emissions.expand(len(paths), -1, -1)
+    emissions = crf.emissions.expand(len(paths), -1, -1)
     lengths = torch.full((len(paths),), length)
-    repeated = Chain(emissions, lengths, chain.transitions, chain.starts)
+    repeated = Crf(emissions, lengths, crf.transitions, crf.starts)
     found = score(repeated, torch.tensor(paths, dtype=torch.int64).view(len(paths), length))
     return [TAGSET.decode(path) for path in paths], found.softmax(0)
 
@@ -114,7 +114,7 @@ def test_free_reads_strict_spans_off_the_best_path_valid_or_not(kind):
 
     found = decode(head, scores, Layout.of(lengths), decoder="free", tagset=TAGSET)
 
-    best = [TAGSET.decode(path) for path in viterbi(head.chain(scores, Layout.of(lengths)))]
+    best = [TAGSET.decode(path) for path in viterbi(head.crf(scores, Layout.of(lengths)))]
     assert sum(map(count_orphans, best)) > 0
     for spans, tags in zip(found, best, strict=True):
         assert [(s.start, s.end, s.label) for s in spans] == [

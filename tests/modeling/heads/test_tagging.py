@@ -14,7 +14,7 @@ from modeling.data.batch import Layout
 from modeling.data.tagset import TagSet
 from modeling.decoding import decode
 from modeling.heads.tagging import CseHead, build_token_head, is_end, is_start
-from modeling.layers.crf import Chain, RuledTransitions, Transitions, log_partition, score
+from modeling.layers.crf import Crf, RuledTransitions, Transitions, log_partition, score
 from modeling.tagging_config import DECODERS
 
 TAGSET = TagSet(("LOC", "PER"))
@@ -45,13 +45,13 @@ def tags_of(*sentences):
 GOLD = tags_of("B-LOC I-LOC O", "", "B-PER B-PER I-PER B-LOC", "B-LOC")
 
 
-def paths_of(chain, sentence):
+def paths_of(crf, sentence):
     """All tags of a sentence (M, n), and their scores (M,)."""
-    length, n_tags = int(chain.lengths[sentence]), len(chain.starts)
+    length, n_tags = int(crf.lengths[sentence]), len(crf.starts)
     paths = torch.tensor(list(itertools.product(range(n_tags), repeat=length)))
-    emissions = chain.emissions[sentence, :length].expand(len(paths), -1, -1)
+    emissions = crf.emissions[sentence, :length].expand(len(paths), -1, -1)
     lengths = torch.full((len(paths),), length)
-    return paths, score(Chain(emissions, lengths, chain.transitions, chain.starts), paths)
+    return paths, score(Crf(emissions, lengths, crf.transitions, crf.starts), paths)
 
 
 def test_softmax_loss_is_summed_cross_entropy():
@@ -146,12 +146,12 @@ def test_cse_chain_is_the_product_of_its_probabilities_on_every_path_it_allows()
     head = build("cse")
     scores = head(make_states())
 
-    chain = head.chain(scores, Layout.of(LENGTHS))
+    crf = head.crf(scores, Layout.of(LENGTHS))
 
     rows = iter(scores)
     for sentence, length in enumerate(LENGTHS):
         words = [next(rows) for _ in range(length)]
-        paths, found = paths_of(chain, sentence)
+        paths, found = paths_of(crf, sentence)
         for path, value in zip(paths.tolist(), found, strict=True):
             before = [0, *path]
             if any(a == 0 and b in {2, 4} for a, b in itertools.pairwise(before)):
@@ -174,10 +174,10 @@ def test_loss_of_a_chain_is_the_probability_of_the_gold_path_among_all(kind):
 
     loss = head.loss(scores, words, GOLD)
 
-    chain = head.chain(scores, words)
+    crf = head.crf(scores, words)
     total = torch.zeros((), dtype=torch.float64)
     for sentence, gold in enumerate(GOLD.split(LENGTHS)):
-        paths, found = paths_of(chain, sentence)
+        paths, found = paths_of(crf, sentence)
         total = total - found.log_softmax(0)[(paths == gold).all(1)].squeeze()
     torch.testing.assert_close(loss, total.float())
 
@@ -199,9 +199,9 @@ def test_a_temperature_divides_what_parts_two_paths(kind):
     head, words = build(kind), Layout.of([3])
     scores = head(make_states([3]))
 
-    chains = [head.chain(scores, words, temperature) for temperature in (1.0, 2.5)]
+    crfs = [head.crf(scores, words, temperature) for temperature in (1.0, 2.5)]
 
-    cold, warm = (paths_of(chain, 0)[1] for chain in chains)
+    cold, warm = (paths_of(crf, 0)[1] for crf in crfs)
     allowed = cold > -1e8
     torch.testing.assert_close((cold[allowed] / 2.5).log_softmax(0), warm[allowed].log_softmax(0))
 
@@ -209,7 +209,7 @@ def test_a_temperature_divides_what_parts_two_paths(kind):
 def test_paths_of_softmax_have_the_probability_one_together():
     head, words = build("softmax"), Layout.of(LENGTHS)
 
-    sums = log_partition(head.chain(head(make_states()), words))
+    sums = log_partition(head.crf(head(make_states()), words))
 
     torch.testing.assert_close(sums, torch.zeros_like(sums))
 

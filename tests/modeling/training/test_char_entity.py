@@ -11,7 +11,8 @@ from safetensors.torch import load_file
 from modeling.config import ConfigError
 from modeling.models.costs import batch_flops, count_parameters, flops_per_piece
 from modeling.models.pretraining import PretrainingModel
-from modeling.recipes import change, recipe
+from modeling.recipes import change
+from modeling.recipes.pretraining import recipe
 from modeling.training.feeding import Feed
 from modeling.training.jobs import Job
 from modeling.training.loop import Conditions, train

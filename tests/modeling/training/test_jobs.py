@@ -11,7 +11,8 @@ from corpora.tokenization.tokenizers import SPECIALS, Tokenizer, wordpiece
 from modeling.config import ConfigError
 from modeling.models.pretraining import PretrainingModel
 from modeling.models.weights import WeightsError
-from modeling.recipes import change, recipe
+from modeling.recipes import change
+from modeling.recipes.pretraining import recipe
 from modeling.training.jobs import Job, take_weights
 from modeling.training.run_log import Display
 from modeling.training.session import pretrain, publish

@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from modeling.models.pretraining import PretrainingModel
-from modeling.recipes import change, recipe
+from modeling.recipes import change
+from modeling.recipes.pretraining import recipe
 from modeling.training.feeding import Feed
 from modeling.training.loop import Conditions, train
 from modeling.training.optimizer import Optimizer

@@ -12,7 +12,8 @@ from modeling.export.__main__ import main as export
 from modeling.models.costs import batch_flops, flops_per_piece
 from modeling.models.pretraining import PretrainingModel
 from modeling.models.weights import write_tensors
-from modeling.recipes import change, recipe
+from modeling.recipes import change
+from modeling.recipes.pretraining import recipe
 from modeling.training import session
 from modeling.training.feeding import Feed
 from modeling.training.jobs import Job

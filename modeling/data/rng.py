@@ -78,14 +78,14 @@ def as_below(bits: Numbers, n: int | Integers) -> Integers:
 
 
 @dataclass(frozen=True, slots=True)
-class Chance:
+class Rng:
     """The numbers of the examples of a batch, by the example's place in it."""
 
     keys: Numbers
     """(B,)"""
 
     @classmethod
-    def of(cls, hashes: Numbers, *, seed: int, epochs: int | Integers) -> "Chance":
+    def of(cls, hashes: Numbers, *, seed: int, epochs: int | Integers) -> "Rng":
         """Of examples whose ids have these hashes."""
         return cls(np.broadcast_to(key_of(seed, epochs, hashes), hashes.shape))
 
@@ -100,19 +100,14 @@ class Chance:
         """A number in [0, 1) for each pair."""
         return as_uniform(self.bits(stream, examples, counters))
 
-    def one(self, example: int) -> "Chance":
+    def one(self, example: int) -> "Rng":
         """The numbers of one example alone."""
-        return Chance(self.keys[example : example + 1])
+        return Rng(self.keys[example : example + 1])
 
     def table(self, stream: Stream, n: int) -> Numbers:
         """(B, n) the first ``n`` numbers of each example."""
         examples, counters = np.indices((len(self.keys), n))
         return self.bits(stream, examples, counters)
-
-    def row(self, stream: Stream, n: int) -> Numbers:
-        """The first ``n`` numbers, where there is one example."""
-        counters = np.arange(n)
-        return self.bits(stream, np.zeros_like(counters), counters)
 
 
 def permuted(places: Integers, n: int, keys: Numbers) -> Integers:

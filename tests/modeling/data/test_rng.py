@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from modeling.data.chance import Chance, Stream, as_below, as_uniform, key_of, mix, permuted
+from modeling.data.rng import Rng, Stream, as_below, as_uniform, key_of, mix, permuted
 
 GAMMA = 0x9E3779B97F4A7C15
 WORDS = st.integers(0, (1 << 64) - 1)
@@ -25,8 +25,8 @@ def test_mix_gives_the_published_outputs_of_splitmix64():
 
 @given(seed=WORDS, hashes=st.lists(WORDS, min_size=2, max_size=5, unique=True))
 def test_numbers_of_an_example_do_not_depend_on_the_others(seed, hashes):
-    together = Chance.of(np.array(hashes, np.uint64), seed=seed, epochs=3)
-    alone = Chance.of(np.array(hashes[1:2], np.uint64), seed=seed, epochs=3)
+    together = Rng.of(np.array(hashes, np.uint64), seed=seed, epochs=3)
+    alone = Rng.of(np.array(hashes[1:2], np.uint64), seed=seed, epochs=3)
     counters = np.arange(4)
 
     numbers = together.bits(Stream.UNIT, np.full(4, 1), counters)
@@ -36,19 +36,19 @@ def test_numbers_of_an_example_do_not_depend_on_the_others(seed, hashes):
 
 
 def test_a_table_has_the_numbers_of_each_example():
-    chance = Chance.of(np.array([7, 2**63, 0], np.uint64), seed=1, epochs=2)
+    rng = Rng.of(np.array([7, 2**63, 0], np.uint64), seed=1, epochs=2)
 
-    table = chance.table(Stream.PAIR, 5)
+    table = rng.table(Stream.PAIR, 5)
 
-    rows = [chance.one(number).table(Stream.PAIR, 5)[0].tolist() for number in range(3)]
+    rows = [rng.one(number).table(Stream.PAIR, 5)[0].tolist() for number in range(3)]
     assert table.tolist() == rows
-    assert chance.table(Stream.PAIR, 0).shape == (3, 0)
+    assert rng.table(Stream.PAIR, 0).shape == (3, 0)
 
 
 def test_seed_epoch_example_stream_and_counter_give_different_numbers():
     numbers = [
         int(
-            Chance.of(np.array([name], np.uint64), seed=seed, epochs=epoch).table(stream, 2)[0][
+            Rng.of(np.array([name], np.uint64), seed=seed, epochs=epoch).table(stream, 2)[0][
                 counter
             ]
         )
