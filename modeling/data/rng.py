@@ -13,11 +13,12 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from corpora.hashing.tokens import mix as finalize
+
 Numbers = NDArray[np.uint64]
 Integers = NDArray[np.int64]
 
 _GAMMA = np.uint64(0x9E3779B97F4A7C15)
-_FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _ROUNDS = 6
 _ALL_BITS = (1 << 64) - 1
 
@@ -48,13 +49,7 @@ def hash64(name: str) -> int:
 
 def mix(numbers: Numbers) -> Numbers:
     """SplitMix64's output function: a permutation of the 64-bit numbers."""
-    numbers = numbers + _GAMMA
-    numbers ^= numbers >> np.uint64(30)
-    numbers *= _FIRST
-    numbers ^= numbers >> np.uint64(27)
-    numbers *= _SECOND
-    numbers ^= numbers >> np.uint64(31)
-    return numbers
+    return finalize(numbers + _GAMMA)
 
 
 def key_of(*parts: int | Numbers | Integers) -> Numbers:
