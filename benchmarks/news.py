@@ -34,9 +34,9 @@ import trafilatura
 from corpora.datasets.columns import DocumentColumns
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import ShardWriter
-from corpora.news.comparing import compare_all, signature_batch, signature_row
 from corpora.news.decoding import decode
 from corpora.news.extraction import EXTRACTORS, extract
+from corpora.news.near_duplicates import compare_all, signature_batch, signature_row
 from corpora.runs.work_directory import WorkDirectory
 from corpora.warc.archives import Damaged, read_archive
 

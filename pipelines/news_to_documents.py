@@ -115,7 +115,7 @@ class Options(CommonOptions):
 
 def plan(options: Options) -> Plan:
     """Crawl, if asked to; find the archives or pages, cut large archives, find earlier datasets."""
-    from corpora.news.bounded import check_installed
+    from corpora.news.reading import check_installed
 
     _check(options)
     settings = _settings(options) | {"with": check_installed(options.extractor)}
@@ -256,7 +256,7 @@ def clean(units: PCollection, options: Options, run: Run) -> PCollection:
 
 def look_back(units: PCollection, _: Options, run: Run) -> PCollection:
     """Take the signatures of earlier datasets."""
-    from corpora.news.comparing import SIGNED
+    from corpora.news.near_duplicates import SIGNED
     from pipelines.transforms.documents import ReadDocuments
     from pipelines.transforms.news import SignArticles
 
@@ -270,15 +270,10 @@ def look_back(units: PCollection, _: Options, run: Run) -> PCollection:
 
 def compare(units: PCollection, options: Options, run: Run) -> PCollection:
     """Find the articles that say what another one says."""
-    from pipelines.transforms.elements import ReadNothing
     from pipelines.transforms.news import FindDuplicateArticles
 
-    return (
-        units
-        | ReadNothing()
-        | FindDuplicateArticles(folder=run.folder, threshold=options.near_doubles)
-        | run.write_shards("compare")
-    )
+    found = units | FindDuplicateArticles(folder=run.folder, threshold=options.near_doubles)
+    return found | run.write_shards("compare")
 
 
 def finish(units: PCollection, _: Options, run: Run) -> PCollection:

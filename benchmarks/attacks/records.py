@@ -170,7 +170,7 @@ def attributes(one: Try) -> str:
     """The process of the crawl itself takes more than 2 s, or the end is not clean."""
     import time
 
-    from corpora.crawl.reading import read_links_bounded
+    from corpora.crawl.listings import read_links_bounded
     from corpora.errors import CorpusError
 
     n = one.rng.randrange(60_000, 100_000)

@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import RLock
 from typing import Any, get_type_hints
 
-from corpora.crawl.bounds import COUNTED, Used
+from corpora.crawl.pace import COUNTED, Used
 from corpora.crawl.urls import parse_url
 from corpora.warc.http import parse_answer
 

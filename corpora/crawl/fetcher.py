@@ -5,22 +5,29 @@ else is asked for at the pace of its host, written to the archive, and only then
 """
 
 import ssl
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
+from threading import Lock
+from typing import cast
 
 from corpora.crawl.addresses import Resolver, literal, may_ask, parse_networks, resolve
 from corpora.crawl.archive import Archive
-from corpora.crawl.connection import Connections
-from corpora.crawl.exchange import UNRESERVED, Exchange
+from corpora.crawl.archive_index import TRANSIENT, Entry
+from corpora.crawl.connection import Connections, ExchangeError
 from corpora.crawl.hosts import ROBOTS, HostRules, Hosts
-from corpora.crawl.pace import Clock
-from corpora.crawl.reservations import Decision
+from corpora.crawl.pace import Clock, HostPace, SiteBounds, retry_after
+from corpora.crawl.reservations import Decision, decide_by_headers, strictest
+from corpora.crawl.robots import MAX_BYTES as MAX_ROBOTS_BYTES
 from corpora.crawl.robots import STALE_S, Robots
-from corpora.crawl.types import Fetched, Kind, Refused, Request, SitePolicy
+from corpora.crawl.types import RULES, Fetched, Kind, Reason, Refused, Request, SitePolicy
 from corpora.crawl.urls import BadUrlError, Target, parse_url
-from corpora.warc.contact import AGENT
+from corpora.warc.contact import AGENT, crawler_agent
+from corpora.warc.http import Answer, BodyError, unpack_body
+from corpora.warc.writer import Asked, Response, refusal_record, response_record, revisit_record
 
 
 @contextmanager
@@ -141,3 +148,300 @@ def _forbidden(request: Request, rules: HostRules, mining: Decision) -> Refused 
     if mining.is_reserved and site.respect_reservations and request.kind not in UNRESERVED:
         return Refused(url, "reserved", mining.because)
     return None
+
+
+UNRESERVED = (*RULES, "sitemap")
+"""Kinds that are made for those who come by themselves: no text of the site is in them."""
+_ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+Noted = tuple[Fetched | Refused, Entry | None]
+"""An answer, and its record; None where nothing was asked."""
+
+
+class Exchange:
+    """Makes requests, one a host at a time; safe for threads."""
+
+    def __init__(self, archive: Archive, connections: Connections, clock: Clock) -> None:
+        self._archive, self._connections, self._clock = archive, connections, clock
+        self.memory = Memory(archive, clock.now)
+        self._pace = _restored(archive, clock.now())
+        # What was being asked for when a process was killed is not in the archive: if the session
+        # goes on, every host may have been asked just now.
+        self._all_asked = clock.now() if archive.is_resumed else float("-inf")
+        for pace in self._pace.values():
+            pace.last = max(pace.last, self._all_asked)
+        self._held: dict[str, Lock] = {}
+        self._bounds: dict[str, SiteBounds] = {}
+
+    def bounds(self, site: SitePolicy) -> SiteBounds:
+        """What a site has used up in this session."""
+        found = self._bounds.get(site.name)
+        return found or self._bounds.setdefault(
+            site.name, SiteBounds(self._archive.index.used(self._archive.session, site.name))
+        )
+
+    def run(self, request: Request, robots: Robots, mining: Decision) -> Fetched | Refused:
+        """Ask until there is an answer, or no more tries are left.
+
+        ``mining``: what is known of reservations before. Answers from the archive where another
+        thread has just asked.
+        """
+        target, site = request.target, request.site
+        self._archive.describe(_about(site))
+        with self._held.setdefault(target.authority, Lock()):
+            answer = self.memory.recall(request)
+            if answer is not None:
+                return answer
+            asked = Asked(
+                url=target.url,
+                began=0.0,
+                session=self._archive.session,
+                site=site.name,
+                kind=request.kind,
+                depth=request.depth,
+                tries=site.tries,
+                robots=robots.summary() if request.kind not in RULES else "",
+            )
+            for attempt in range(self.memory.n_tried(target) + 1, site.tries + 1):
+                if refused := self._wait(request, attempt, delay=max(site.delay, robots.delay)):
+                    return refused
+                asked = replace(asked, attempt=attempt, began=self._clock.now())
+                answer, entry = self._once(request, asked, mining)
+                if entry is None or entry.is_final:
+                    break
+        if answer is None:
+            raise AssertionError("all tries were made before: it is in the memory")
+        return answer
+
+    def _pace_of(self, request: Request) -> HostPace:
+        return self._pace.setdefault(request.target.authority, HostPace(last=self._all_asked))
+
+    def _wait(self, request: Request, attempt: int, *, delay: float) -> Refused | None:
+        """Wait until the host may be asked; returns why it may not."""
+        site, url, host = request.site, request.target.url, self._pace_of(request)
+        if why := host.why_left(patience=site.patience, max_failures=site.max_failures):
+            return Refused(url, "host_left", f"{request.target.authority}: {why}")
+        now = self._clock.now()
+        pause = site.back_off * 2 ** (attempt - 2) if attempt > 1 and host.not_before < now else 0.0
+        seconds = max(host.seconds_left(now, delay=delay), pause)
+        bounds = self.bounds(site)
+        if reached := bounds.reached(site, ahead=seconds):
+            return Refused(url, *reached)
+        if attempt == 1 and not bounds.take_page(site, request.kind):
+            return Refused(url, "bound_pages", f"{site.name}: max_pages is {site.max_pages:,}")
+        if not self._clock.sleep(seconds):
+            return Refused(url, "stopped", "the crawl was told to stop")
+        return None
+
+    def _once(self, request: Request, asked: Asked, mining: Decision) -> Noted:
+        """Ask once; what came is in the archive then."""
+        before = self.memory.before(request)
+        asked = replace(asked, mining=str(mining))
+        try:
+            response = self._get(request, before)
+            mining = strictest([mining, decide_by_headers(response.headers)])
+            asked = self._ended(request, replace(asked, mining=str(mining)), len(response.body))
+            return self._keep(request, asked, response, before=before)
+        except ExchangeError as error:
+            if error.reason == "private_address":  # nothing was asked
+                return Refused(asked.url, error.reason, str(error)), None
+            asked = self._ended(request, asked, error.n_bytes)
+            if error.reason == "reserved":
+                asked = replace(asked, mining=f"reserved; {error}")
+            return self._refuse(request, error, asked=asked)
+
+    def _ended(self, request: Request, asked: Asked, n_bytes: int) -> Asked:
+        """Count what came; how long it took."""
+        bounds = self.bounds(request.site)
+        bounds.add_bytes(n_bytes)
+        seconds = max(0.0, self._clock.now() - asked.began)
+        return replace(asked, seconds=seconds, n_bytes=n_bytes, elapsed=bounds.used.seconds)
+
+    def _get(self, request: Request, before: Entry | None) -> Response:
+        """Ask over the connection that is there, or a new one; raises ``ExchangeError``.
+
+        With ``before``, whether that has changed.
+        """
+        site, bounds = request.site, self.bounds(request.site)
+        heeds_headers = site.respect_reservations and request.kind not in UNRESERVED
+        most = _max_bytes(request)
+        left = bounds.bytes_left(site, most)
+
+        def max_bytes(head: Response) -> int:
+            told = decide_by_headers(head.headers)
+            if told.is_reserved and heeds_headers and 200 <= head.status < 300:
+                raise ExchangeError("reserved", told.because)
+            if head.status == 304 and not before:
+                raise ExchangeError("bad_answer", "304 to a request without a condition.")
+            return left
+
+        seconds = min(site.page_seconds, site.max_seconds - bounds.used.seconds)
+        try:
+            return self._connections.get(
+                request.target,
+                dict(_headers(site, before)),
+                allow=site.allow_private,
+                deadline=time.monotonic() + max(0.001, seconds),
+                max_bytes=max_bytes,
+            )
+        except ExchangeError as error:
+            if error.reason == "too_large" and left < most:
+                what = f"{error} max_bytes is {site.max_bytes:,}"
+                raise ExchangeError("bound_bytes", what, n_bytes=error.n_bytes) from error
+            raise
+
+    def _keep(
+        self, request: Request, asked: Asked, response: Response, *, before: Entry | None
+    ) -> Noted:
+        """Write an answer down, and hand it on."""
+        max_bytes = _max_bytes(request)
+        if response.status == 304 and before:
+            record = revisit_record(asked, response, date=before.date, digest=before.digest)
+            entry = self._note(request, self._archive.add(record))
+            return to_fetched(self._archive.read(before), before, max_bytes=max_bytes), entry
+        if response.status in TRANSIENT:
+            wait = retry_after(response.headers, now=self._clock.now())
+            asked = replace(asked, wait=wait)
+        try:
+            found = fetched(response.answer(), asked.url, max_bytes=max_bytes)
+        except BodyError as error:
+            reason: Reason = "too_large" if error.reason == "too_large" else "bad_answer"
+            return self._refuse(request, ExchangeError(reason, str(error)), asked=asked)
+        return found, self._note(request, self._archive.add(response_record(asked, response)))
+
+    def _refuse(self, request: Request, error: ExchangeError, *, asked: Asked) -> Noted:
+        """Write down that there is no answer, and why."""
+        record = refusal_record(asked, reason=error.reason, detail=str(error))
+        entry = self._note(request, self._archive.add(record))
+        return Refused(asked.url, error.reason, str(error)), entry
+
+    def _note(self, request: Request, entry: Entry) -> Entry:
+        pace = self._pace_of(request)
+        pace.note(entry)
+        pace.last = max(pace.last, self._clock.now())
+        return entry
+
+
+def _max_bytes(request: Request) -> int:
+    """Of a body; a robots.txt may be as long as RFC 9309 says at least."""
+    return max(request.site.max_page_bytes, MAX_ROBOTS_BYTES if request.kind == "robots" else 0)
+
+
+def _headers(site: SitePolicy, before: Entry | None) -> Iterator[tuple[str, str]]:
+    """The headers that are sent, after ``Host``."""
+    yield "User-Agent", crawler_agent(site.contact)
+    yield "Accept", _ACCEPT
+    yield "Accept-Encoding", "gzip, br" if find_spec("brotli") else "gzip"
+    if before and before.etag:
+        yield "If-None-Match", before.etag
+    if before and before.modified:
+        yield "If-Modified-Since", before.modified
+
+
+def _about(site: SitePolicy) -> dict[str, str]:
+    """What the files of the archive say of themselves."""
+    return {
+        "operator": site.contact,
+        "http-header-user-agent": crawler_agent(site.contact),
+        "robots": "classic",
+        "conformsTo": "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/",
+    }
+
+
+def _restored(archive: Archive, now: float) -> dict[str, HostPace]:
+    """The pace of the hosts, as a process before this one left it."""
+    pace = {host: HostPace(last=ended) for host, ended in archive.index.hosts().items()}
+    for entry in archive.index.of_session(archive.session):
+        pace[entry.host].note(entry)
+    for host, until in archive.index.pauses(now).items():
+        pace[host].not_before = max(pace[host].not_before, until)
+        pace[host].longest = max(pace[host].longest, until - now)
+    return pace
+
+
+KEPT_S = 24 * 3600.0
+"""Seconds that rules hold (RFC 9309, 2.4); then they are asked for again."""
+LASTING = (200, 301, 308, 410)
+"""Statuses after which a page is asked for in no session again: it is there, moved or gone for
+ever."""
+_ABOUT_PACKING = (
+    "content-encoding",
+    "content-length",
+    "transfer-encoding",
+    "x-archive-orig-transfer-encoding",
+)
+
+
+class Memory:
+    """Answers from an archive.
+
+    What was asked for as rules is no page, whatever stands there: a redirect may have led to it
+    before anybody knew whether it may be asked for.
+    """
+
+    def __init__(self, archive: Archive, now: Callable[[], float]) -> None:
+        self._archive, self._now = archive, now
+
+    def recall(self, request: Request) -> Fetched | Refused | None:
+        """What came of an address: in this session, or, of a page, in any; None to ask."""
+        kind, site = request.kind, request.site
+        entry = self._newest(request.target)
+        if entry is not None and _serves(entry, kind):
+            is_over = kind in RULES and self._now() - entry.ended > KEPT_S
+            if is_over or not (entry.is_final or entry.attempt >= site.tries):
+                return None
+        else:
+            entry = self._answer_of(request, LASTING) if kind == "page" else None
+        if entry is None:
+            return None
+        if entry.type == "metadata":
+            reason = cast("Reason", entry.refused)  # we wrote it
+            return Refused(entry.url, reason, entry.detail, from_archive=True)
+        found = self._archive.find_body(entry)
+        max_bytes = max(site.max_page_bytes, found.n_bytes)
+        return to_fetched(self._archive.read(found), found, max_bytes=max_bytes)
+
+    def _newest(self, target: Target) -> Entry | None:
+        return self._archive.index.newest(target.url, session=self._archive.session)
+
+    def _answer_of(self, request: Request, statuses: tuple[int, ...]) -> Entry | None:
+        entry = self._archive.index.newest_answer(request.target.url, statuses)
+        return entry if entry and _serves(entry, request.kind) else None
+
+    def n_tried(self, target: Target) -> int:
+        """How often an address was tried in vain in this session, that may be tried again."""
+        entry = self._newest(target)
+        return entry.attempt if entry is not None and not entry.is_final else 0
+
+    def before(self, request: Request) -> Entry | None:
+        """The answer of before that a conditional request can be made for."""
+        entry = self._answer_of(request, (200,))
+        return entry if entry and entry.can_be_asked_whether_changed else None
+
+    def stale(self, url: str, *, since: float) -> bytes | None:
+        """The body of the last answer with status 200, if it was true after a time."""
+        entry = self._archive.index.newest_answer(url, (200,))
+        if entry is None or max(entry.ended, self._archive.index.confirmed(url)) < since:
+            return None
+        try:
+            return unpack_body(self._archive.read(entry), max_bytes=1 << 24)
+        except BodyError:
+            return None
+
+
+def _serves(entry: Entry, kind: Kind) -> bool:
+    return kind in RULES or entry.kind not in RULES
+
+
+def to_fetched(answer: Answer, entry: Entry, *, max_bytes: int) -> Fetched | Refused:
+    """An answer of the archive, as it is handed on."""
+    try:
+        return replace(fetched(answer, entry.url, max_bytes=max_bytes), from_archive=True)
+    except BodyError as error:
+        return Refused(entry.url, "too_large", str(error), from_archive=True)
+
+
+def fetched(answer: Answer, url: str, *, max_bytes: int) -> Fetched:
+    """Unpack an answer; raises ``BodyError``."""
+    body = unpack_body(answer, max_bytes=max_bytes)
+    headers = tuple(pair for pair in answer.headers if pair[0] not in _ABOUT_PACKING)
+    return Fetched(url, answer.status, headers, body, from_archive=False)

@@ -7,7 +7,6 @@ and no tree is deeper than the parser's own bound. What cannot be read is a ``Li
 import gzip
 import re
 import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urldefrag, urljoin
 
 from corpora.errors import CorpusError
+from corpora.system.sandbox import Bounds, Task, call
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -31,15 +31,27 @@ MAX_METAS, MAX_ATTRIBUTES = 1_000, 20
 """Of a page and of each of its ``meta``; what takes it for an article looks at them again."""
 _MAX_NAME = 1_000
 """Characters of the name of an element, with its namespace."""
-_AMPERSAND = re.compile(rb"&(?!#?\w{1,31};)")
-_TEXT, _TEXT_ENDS = b"<![CDATA[", b"]]>"
+_TEXT_OR_AMPERSAND = re.compile(rb"(<!\[CDATA\[.*?(?:\]\]>|\Z))|&(?!#?\w{1,31};)", re.DOTALL)
+_SCHEMES = ("http://", "https://")
+_ABOUT = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}about"
+_KINDS = {
+    "urlset": "sitemap",
+    "sitemapindex": "index",
+    "rss": "feed",
+    "rdf": "feed",
+    "feed": "feed",
+}
 _ENTRIES = frozenset({"url", "sitemap", "item", "entry"})
 _DATES = ("publication_date", "lastmod", "pubdate", "published", "updated", "date")
 """By which name a date is given, the best first; names without case."""
 
 
 class ListingError(CorpusError):
-    """No sitemap, and no feed."""
+    """No sitemap and no feed, or no text of a page; ``reason`` is what is counted."""
+
+    def __init__(self, message: str, *, reason: str = "broken_listing") -> None:
+        super().__init__(message)
+        self.reason = reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +82,14 @@ def read_listing(body: bytes, *, url: str) -> Listing:
     body = _unpack(body).removeprefix(b"\xef\xbb\xbf").lstrip()
     if not body:
         raise ListingError(f"{url}: is empty.")
-    kind, entries = _read_xml(body, url) if body.startswith(b"<") else _read_lines(body, url)
+    if body.startswith(b"<"):
+        kind, entries = _read_xml(body, url)
+    else:
+        lines = body.decode("utf-8", "replace").split()
+        kind = "text"
+        entries = [Entry(line) for line in lines if line.startswith(_SCHEMES)]
+        if not entries:
+            raise ListingError(f"{url}: neither a sitemap nor a feed.")
     kept = entries[:MAX_ENTRIES]
     kept.sort(key=lambda entry: -entry.date.timestamp() if entry.date else float("inf"))
     return Listing(kind, tuple(kept), len(entries) - len(kept))
@@ -88,14 +107,6 @@ def _unpack(body: bytes) -> bytes:
     if len(data) > MAX_LISTING_BYTES:
         raise ListingError(f"unpacks to more than {MAX_LISTING_BYTES:,} bytes.")
     return data
-
-
-def _read_lines(body: bytes, url: str) -> tuple[str, list[Entry]]:
-    lines = body.decode("utf-8", "replace").split()
-    entries = [Entry(line) for line in lines if line.startswith(("http://", "https://"))]
-    if not entries:
-        raise ListingError(f"{url}: neither a sitemap nor a feed.")
-    return "text", entries
 
 
 def _read_xml(body: bytes, url: str) -> tuple[str, list[Entry]]:
@@ -119,28 +130,20 @@ def _read_xml(body: bytes, url: str) -> tuple[str, list[Entry]]:
             name = _name(element)
             root = root or name
             if event == "end" and name in _ENTRIES:
-                entries += [entry for entry in (_entry(element, name, url),) if entry]
+                entries += [entry for entry in (_entry(element, name, url),) if entry.url]
                 _forget(element)
     except etree.XMLSyntaxError as error:
         if not entries:
             raise ListingError(f"{url}: neither a sitemap nor a feed ({error}).") from error
-    if not body.rstrip().endswith(b">"):  # cut: half an address is none
-        entries = entries[:-1]
-    kinds = {"urlset": "sitemap", "sitemapindex": "index", "rss": "feed", "rdf": "feed"}
-    kind = kinds.get(root) or ("feed" if root == "feed" else "")
-    if not kind:
+    if root not in _KINDS:
         raise ListingError(f"{url}: neither a sitemap nor a feed, but <{root}>.")
-    return kind, entries
+    # of a list that is cut, the last address may be half of one
+    return _KINDS[root], entries if body.rstrip().endswith(b">") else entries[:-1]
 
 
 def _with_ampersands(body: bytes) -> bytes:
     """Write ``&`` as XML does where nobody did: the parser would leave out what follows."""
-    first, *rest = body.split(_TEXT)
-    parts = [_AMPERSAND.sub(b"&amp;", first)]
-    for part in rest:
-        inside, ends, after = part.partition(_TEXT_ENDS)
-        parts += [_TEXT, inside, ends, _AMPERSAND.sub(b"&amp;", after)]
-    return b"".join(parts)
+    return _TEXT_OR_AMPERSAND.sub(lambda found: found[1] or b"&amp;", body)
 
 
 def _name(element: "_Element") -> str:
@@ -161,42 +164,23 @@ def _forget(element: "_Element") -> None:
         del parent[0]
 
 
-def _entry(element: "_Element", name: str, base: str) -> Entry | None:
+def _entry(element: "_Element", name: str, base: str) -> Entry:
+    """What an entry of a list says; without an address where it has none."""
     told: dict[str, str] = {}
     links: list[str] = []
-    for child in _children(element):
+    # with the parts of ``news:news``; an image has a ``loc`` of its own
+    news = (part for child in element if _name(child) == "news" for part in child)
+    for child in (*element, *news):
         key, text = _name(child), (child.text or "").strip()
-        if key == "link":
-            links += _link(child, text)
-        elif key == "guid" and child.get("isPermaLink", "true").lower() == "false":
-            continue
-        elif text:
+        if key == "link":  # of RSS (its text) or Atom, if it is the article's
+            is_own = child.get("rel", "alternate") == "alternate"
+            links += filter(None, [text or (child.get("href", "").strip() if is_own else "")])
+        elif text and (key != "guid" or child.get("isPermaLink", "true").lower() != "false"):
             told.setdefault(key, text)
-    links = links or [told.get("loc") or told.get("guid") or element.get(_ABOUT) or ""]
-    if name in {"url", "sitemap"}:
-        links = [told.get("loc", "")]
-    url = _absolute(base, links[0])
+    links.append(told.get("loc") or told.get("guid") or element.get(_ABOUT) or "")
+    url = told.get("loc", "") if name in {"url", "sitemap"} else links[0]
     date = next((found for key in _DATES if (found := _date(told.get(key)))), None)
-    return Entry(url, date, " ".join(told.get("title", "").split())) if url else None
-
-
-def _children(element: "_Element") -> "Iterator[_Element]":
-    """The parts of an entry, with those of ``news:news``; an image has a ``loc`` of its own."""
-    for child in element:
-        yield child
-        if _name(child) == "news":
-            yield from child
-
-
-_ABOUT = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}about"
-
-
-def _link(element: "_Element", text: str) -> list[str]:
-    """The address in a ``link`` of RSS (its text) or Atom (``href``), if it is the article's."""
-    if text:
-        return [text]
-    href = element.get("href", "").strip()
-    return [href] if href and element.get("rel", "alternate") == "alternate" else []
+    return Entry(_absolute(base, url), date, " ".join(told.get("title", "").split()))
 
 
 def _absolute(base: str, url: str) -> str:
@@ -205,15 +189,13 @@ def _absolute(base: str, url: str) -> str:
         url = urldefrag(urljoin(base, url.strip())).url if url.strip() else ""
     except ValueError:
         return ""
-    return url if url.startswith(("http://", "https://")) else ""
+    return url if url.startswith(_SCHEMES) else ""
 
 
 def _date(text: str | None) -> datetime | None:
-    if not text:
-        return None
-    for read in (datetime.fromisoformat, parsedate_to_datetime):
+    for read in (datetime.fromisoformat, parsedate_to_datetime) if text else ():
         try:
-            found = read(text)
+            found = read(text or "")
             return found if found.tzinfo else found.replace(tzinfo=UTC)
         except (ValueError, TypeError, OverflowError):
             continue
@@ -240,53 +222,45 @@ class PageLinks:
 
 def read_links(body: bytes, *, url: str, content_type: str | None) -> PageLinks:
     """Read the links of a page; raises ``ListingError`` where it is no text."""
+    from lxml.etree import ParserError
+    from lxml.html import HTMLParser, document_fromstring
+
     from corpora.news.decoding import decode
     from corpora.text.opening import TextError
 
+    parser = HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, collect_ids=False)
     try:
-        root = _parse_html(decode(body, content_type=content_type, name=url).text)
+        text = decode(body, content_type=content_type, name=url).text
+        root = document_fromstring(text.encode("utf-8", "replace"), parser=parser)
     except TextError as error:
-        raise ListingError(f"{url}: {error}") from error
-    if root is None:
+        raise ListingError(f"{url}: {error}", reason="no_text") from error
+    except ParserError:  # nothing but blanks
         return PageLinks()
     base = _absolute(url, next((e.get("href", "") for e in root.iter("base")), "")) or url
     metas = tuple(
         tuple(islice(e.attrib.items(), MAX_ATTRIBUTES))
         for e in islice(root.iter("meta"), MAX_METAS)
     )
-    follow, nofollow = [], 0
-    for element in root.iter("a"):
-        if not (found := _absolute(base, element.get("href", ""))):
-            continue
-        if "nofollow" in element.get("rel", "").lower():
-            nofollow += 1
-        else:
-            follow.append(found)
-    follow = list(dict.fromkeys(follow))
-    if any(_forbids_following(dict(meta)) for meta in metas):
+    found = [
+        (address, "nofollow" in element.get("rel", "").lower())
+        for element in root.iter("a")
+        if (address := _absolute(base, element.get("href", "")))
+    ]
+    follow = list(dict.fromkeys(address for address, is_nofollow in found if not is_nofollow))
+    nofollow = sum(is_nofollow for _, is_nofollow in found)
+    if any(_is_nofollow(dict(meta)) for meta in metas):
         nofollow, follow = nofollow + len(follow), []
     return PageLinks(
         links=tuple(follow[:MAX_LINKS]),
         n_nofollow=nofollow,
         n_beyond=max(0, len(follow) - MAX_LINKS),
-        feeds=tuple(_feeds(root, base)),
+        feeds=_feeds(root, base),
         metas=metas,
         headings=_headings(root),
     )
 
 
-def _parse_html(text: str) -> Any:
-    from lxml.etree import ParserError
-    from lxml.html import HTMLParser, document_fromstring
-
-    parser = HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, collect_ids=False)
-    try:
-        return document_fromstring(text.encode("utf-8", "replace"), parser=parser)
-    except ParserError:  # nothing but blanks
-        return None
-
-
-def _forbids_following(meta: dict[str, str]) -> bool:
+def _is_nofollow(meta: dict[str, str]) -> bool:
     value = meta.get("content", "")
     return meta.get("name", "").lower() == "robots" and forbids_following(value)
 
@@ -300,15 +274,14 @@ def forbids_following(directives: str) -> bool:
     )
 
 
-def _feeds(root: Any, base: str) -> Iterator[str]:
-    seen = set()
-    for element in root.iter("link"):
-        is_feed = element.get("type", "").lower() in {"application/rss+xml", "application/atom+xml"}
-        if is_feed and "alternate" in element.get("rel", "alternate").lower():
-            url = _absolute(base, element.get("href", ""))
-            if url and url not in seen:
-                seen.add(url)
-                yield url
+def _feeds(root: Any, base: str) -> tuple[str, ...]:
+    found = (
+        _absolute(base, element.get("href", ""))
+        for element in root.iter("link")
+        if element.get("type", "").lower() in {"application/rss+xml", "application/atom+xml"}
+        and "alternate" in element.get("rel", "alternate").lower()
+    )
+    return tuple(dict.fromkeys(filter(None, found)))
 
 
 def _headings(root: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -328,3 +301,24 @@ def _headings(root: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
             found[-1][1].append(href)
             n_links += 1
     return tuple((name, tuple(hrefs)) for name, hrefs in found)
+
+
+PAGE_BOUNDS, LISTING_BOUNDS = Bounds(seconds=10.0), Bounds(seconds=30.0)
+"""An honest page of 10 MB takes two seconds, a list of 50,000 addresses two."""
+_URL = "https://a.example/"
+_LINKS = Task(read_links, {"body": b"<a href=a>a</a>", "url": _URL, "content_type": None})
+_LISTING = Task(read_listing, {"body": f"<urlset><url><loc>{_URL}".encode(), "url": _URL})
+
+
+def read_links_bounded(body: bytes, *, url: str, content_type: str | None) -> PageLinks:
+    """``read_links`` in another process, for an event loop must wait for no page.
+
+    Raises ``TaskError``: ``no_text``, ``timeout``, ``memory``, ``failed``.
+    """
+    arguments = {"body": body, "url": url, "content_type": content_type}
+    return call(_LINKS, arguments, bounds=PAGE_BOUNDS)
+
+
+def read_listing_bounded(body: bytes, *, url: str) -> Listing:
+    """``read_listing``, likewise; raises ``TaskError``: ``broken_listing``, or as above."""
+    return call(_LISTING, {"body": body, "url": url}, bounds=LISTING_BOUNDS)

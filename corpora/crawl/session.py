@@ -1,7 +1,7 @@
-"""Crawl the sites of a table into an archive: a session, begun or gone on with.
+"""Crawl the sites of a table into an archive: a session, begun or resumed.
 
 ``session.json`` says which session was the last, and whether it is finished. One that is not is
-gone on with: the finders look again, and what the archive has is not asked for again.
+resumed: the finders look again, and what the archive has is not asked for again.
 """
 
 import multiprocessing
@@ -14,10 +14,9 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from corpora.crawl.report import CrawlReport, to_markdown
-from corpora.crawl.scrapy_process import LOG, Order, run
+from corpora.crawl.scrapy_process import LOG, Progress, run
 from corpora.crawl.sites import Site
-from corpora.crawl.tally import SiteTally
+from corpora.crawl.tally import CrawlReport, to_markdown
 from corpora.errors import CorpusError, UsageError
 from corpora.system.parsing import parse_json
 
@@ -26,32 +25,30 @@ _SAY_SECONDS = 15.0
 _END_SECONDS = 5.0
 _PATIENCE_SECONDS = 30.0
 """How long an ordered end may take."""
+Say = Callable[[str], object]
 
 
-def crawl(sites: Sequence[Site], archive: Path, *, say: Callable[[str], object]) -> CrawlReport:
+def crawl(sites: Sequence[Site], archive: Path, *, say: Say) -> CrawlReport:
     """Crawl; returns what became of it. ``say`` gets a line now and then.
 
     Raises ``CorpusError``: another process works in the archive, it cannot be written. Interrupted,
-    it ends in order, writes its report, and raises ``KeyboardInterrupt``; the next call goes on.
+    it ends in order, writes its report, and raises ``KeyboardInterrupt``; the next call resumes.
     """
     check_installed()
     archive.mkdir(parents=True, exist_ok=True)
     session = _choose_session(archive)
     start = time.monotonic()
     is_interrupted = False
-    with _other_process(Order(tuple(sites), archive, session)) as pipe:
+    with _supervised(sites, archive, session) as pipe:
         try:
             told = _follow(pipe, archive, say=say)
         except KeyboardInterrupt:
             is_interrupted = True
             say("interrupted: ending in order …")
             told = _stop(pipe, archive, say=say)
+    seconds = time.monotonic() - start
     report = CrawlReport(
-        session,
-        is_finished=not is_interrupted,
-        tallies=tuple(map(SiteTally.from_json, told["sites"])),
-        seconds=time.monotonic() - start,
-        repaired=told["repaired"],
+        session, not is_interrupted, told.tallies, seconds=seconds, repaired=told.repaired
     )
     _write(archive, report)
     if is_interrupted:
@@ -60,11 +57,12 @@ def crawl(sites: Sequence[Site], archive: Path, *, say: Callable[[str], object])
 
 
 @contextmanager
-def _other_process(order: Order) -> Iterator[Connection]:
+def _supervised(sites: Sequence[Site], archive: Path, session: str) -> Iterator[Connection]:
     """Start Scrapy's process; when the pipe to it is closed, it ends at once."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
-    process = context.Process(target=run, args=(order, theirs))
+    about = {"sites": tuple(sites), "archive": archive, "session": session}
+    process = context.Process(target=run, args=(theirs,), kwargs=about)
     process.start()
     theirs.close()
     try:
@@ -76,7 +74,7 @@ def _other_process(order: Order) -> Iterator[Connection]:
             process.kill()
 
 
-def _stop(pipe: Connection, archive: Path, *, say: Callable[[str], object]) -> dict[str, Any]:
+def _stop(pipe: Connection, archive: Path, *, say: Say) -> Progress:
     """Ask the other process to end; raises ``KeyboardInterrupt`` where it does not, or has."""
     try:
         pipe.send("stop")
@@ -122,39 +120,26 @@ def read_session(archive: Path) -> dict[str, Any]:
         ) from error
 
 
-def _follow(
-    pipe: Connection, archive: Path, *, say: Callable[[str], object], most: float = float("inf")
-) -> dict[str, Any]:
+def _follow(pipe: Connection, archive: Path, *, say: Say, most: float = float("inf")) -> Progress:
     """Listen until the other process is done; raises ``CorpusError`` where it fails."""
     start = said = time.monotonic()
     while time.monotonic() < start + most:
         if not pipe.poll(1.0):
             continue
         try:
-            what, told = pipe.recv()
+            told = pipe.recv()
         except (EOFError, OSError):
             break
-        if what == "failed":
+        if isinstance(told, str):
             raise CorpusError(told)
-        if what == "done":
-            return dict(told)
+        progress: Progress = told
+        if progress.is_done:
+            return progress
         if time.monotonic() > said + _SAY_SECONDS:
             said = time.monotonic()
-            say(_progress([SiteTally.from_json(values) for values in told["sites"]]))
+            say(str(progress))
     raise CorpusError(
-        f"the crawl ended before its time; see {archive / LOG}. The same command goes on from here."
-    )
-
-
-def _progress(tallies: Sequence[SiteTally]) -> str:
-    n_done = sum(1 for tally in tallies if tally.ended)
-    n_fetched, n_archived, n_refused = (
-        sum(counter.total() for counter in counters)
-        for counters in zip(*((t.fetched, t.archived, t.refused) for t in tallies), strict=True)
-    )
-    return (
-        f"sites {n_done:,}/{len(tallies):,} · fetched {n_fetched:,} · from the archive "
-        f"{n_archived:,} · refused {n_refused:,} · {sum(t.n_bytes for t in tallies) / 1e6:.1f} MB"
+        f"the crawl ended before its time; see {archive / LOG}. The same command resumes."
     )
 
 

@@ -1,4 +1,4 @@
-"""Who finds articles: news-please's spiders, fed by our door, with what they lack.
+"""Finders of articles: news-please's spiders, fed by our fetcher, with what they lack.
 
 A finder is one of its spiders, made without the HTTP requests of its constructor. Added are: ports
 in addresses; Atom, RSS with namespaces; lists of every form that ``listings.py`` reads, packed or
@@ -9,7 +9,7 @@ that the site's row names; and list pages that are asked for again in a later se
 import logging
 import re
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from html import escape
 from typing import Any
 from urllib.parse import urljoin, urlsplit
@@ -19,12 +19,8 @@ from scrapy.exceptions import CloseSpider, IgnoreRequest
 from scrapy.http import HtmlResponse, Response
 from scrapy.spidermiddlewares.httperror import HttpError
 
-from corpora.crawl.listings import (
-    Entry,
-    Listing,
-    PageLinks,
-    forbids_following,
-)
+from corpora.crawl.download_handler import ARCHIVED, Downloader, RefusedError
+from corpora.crawl.listings import Entry, Listing, PageLinks, forbids_following
 from corpora.crawl.news_please import (
     Heuristics,
     ParseCrawler,
@@ -34,7 +30,6 @@ from corpora.crawl.news_please import (
     SitemapCrawler,
     shipped_settings,
 )
-from corpora.crawl.scrapy_door import ARCHIVED, Door, RefusedError
 from corpora.crawl.sites import Site
 from corpora.crawl.tally import SiteTally
 from corpora.crawl.types import Kind, Refused
@@ -103,7 +98,7 @@ class ArticleHeuristics(Heuristics):
 
 
 class PageParser(ParseCrawler):
-    """What spiders do with a page: nothing is stored here, for the door has stored it."""
+    """What spiders do with a page; it is stored already."""
 
     def __init__(self, finder: "Finder", crawler: type) -> None:
         self.finder = finder
@@ -113,7 +108,7 @@ class PageParser(ParseCrawler):
         self.no_page = re.compile(rf"\.(?:{extensions})$", re.IGNORECASE)
 
     def links(self, response: Response) -> PageLinks:
-        """What the door has read of a page; nothing where it could not."""
+        """What was read of a page; nothing where it could not."""
         return response.meta.get("found") or PageLinks()
 
     def content_type(self, response: Response) -> bool:
@@ -151,17 +146,14 @@ class PageParser(ParseCrawler):
         self.finder.tally.add_article(response.url)
 
 
-@dataclass(frozen=True, slots=True)
-class Errand:
-    """What a finder is made of."""
-
-    site: Site
-    tally: SiteTally
-    door: Door
+def n_waiting(crawler: Any) -> int:
+    """How many requests of a crawler of Scrapy's wait."""
+    told = crawler.stats.get_value
+    return int(told("scheduler/enqueued", 0) - told("scheduler/dequeued", 0))
 
 
 class Finder:
-    """What the spiders share: one site, its tally, the door."""
+    """What the spiders share: one site, its tally, the way to the fetcher."""
 
     reads_old_pages = False
     """Whether it looks into pages that lie in the archive."""
@@ -169,8 +161,8 @@ class Finder:
     """Scrapy's, of this finder."""
     parse: Callable[..., Any]
 
-    def __init__(self, errand: Errand) -> None:
-        self.site, self.tally, self.door = errand.site, errand.tally, errand.door
+    def __init__(self, site: Site, tally: SiteTally, downloader: Downloader) -> None:
+        self.site, self.tally, self.downloader = site, tally, downloader
         self.original_url = self.site.url
         self.ignored_allowed_domain = self.site.name
         self.allowed_domains = [self.site.name]
@@ -186,7 +178,7 @@ class Finder:
         """Make a request, if the site's row lets the address through."""
         if kind == "page" and not self.site.wants(url):
             self.tally.pass_over(url, "excluded")
-        elif kind == "page" and self._n_waiting() >= MAX_WAITING * self.site.policy.max_pages:
+        elif kind == "page" and n_waiting(self.crawler) >= MAX_WAITING * self.site.policy.max_pages:
             self.tally.put_off(url)
         else:
             self.tally.ask(url)
@@ -200,10 +192,6 @@ class Finder:
             request.priority = _LATER * meta.get("nested", 0)
             request.dont_filter = kind == "list"
             yield request
-
-    def _n_waiting(self) -> int:
-        told = self.crawler.stats.get_value
-        return int(told("scheduler/enqueued", 0) - told("scheduler/dequeued", 0))
 
     def fail(self, failure: Any) -> None:
         """Go on after a page that cannot be had; end where nothing more can be had."""
@@ -219,7 +207,7 @@ class Finder:
             self.tally.pass_over(failure.request.url, "redirects")
 
     def read(self, response: Response) -> Listing | None:
-        """What the door has read of a list; None where it could not."""
+        """What was read of a list; None where it could not."""
         listing: Listing | None = response.meta.get("found")
         if listing:
             self.tally.passed_over["beyond_entries"] += listing.n_beyond
@@ -239,7 +227,9 @@ class _Sitemaps(Finder):
 
     async def start(self) -> AsyncIterator[Any]:
         """Ask for the sitemaps of the row, those of robots.txt, or the usual ones."""
-        found = self.site.sitemaps or await self.door.sitemaps(self.site.policy, self.site.url)
+        found = self.site.sitemaps or await self.downloader.sitemaps(
+            self.site.policy, self.site.url
+        )
         if isinstance(found, Refused):
             self.tally.count(found, "robots")
             found = ()

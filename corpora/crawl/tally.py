@@ -1,10 +1,11 @@
-"""What became of the addresses of a site in a run: each counts once, whoever finds it again."""
+"""What became of the addresses of sites in a run, and its report; each address counts once."""
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from corpora.crawl.archive import Repair
 from corpora.crawl.types import Fetched, Kind, Refused
 
 PAGES = ("page", "list")
@@ -12,7 +13,7 @@ PAGES = ("page", "list")
 
 @dataclass
 class SiteTally:
-    """Counts what a site gave; ``to_json`` and ``from_json`` carry it between processes."""
+    """Counts what a site gave."""
 
     name: str
     fetched: Counter[str] = field(default_factory=Counter)
@@ -91,19 +92,127 @@ class SiteTally:
         self._seen.add((what, url))
         return len(self._seen) > before
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What other processes see: not which addresses were counted."""
+        return {key: value for key, value in vars(self).items() if not key.startswith("_")}
+
     def to_json(self) -> dict[str, Any]:
         """As plain data."""
-        values = {key: value for key, value in vars(self).items() if not key.startswith("_")}
         return {
             key: dict(sorted(value.items())) if isinstance(value, dict) else value
-            for key, value in values.items()
+            for key, value in self.__getstate__().items()
         }
 
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> "SiteTally":
-        """What ``to_json`` made."""
-        counters = {"fetched", "archived", "statuses", "refused", "passed_over"}
-        told: dict[str, Any] = {
-            key: Counter(value) if key in counters else value for key, value in values.items()
+
+@dataclass(frozen=True, slots=True)
+class CrawlReport:
+    """A run; a session that was interrupted has several."""
+
+    session: str
+    is_finished: bool
+    tallies: tuple[SiteTally, ...]
+    seconds: float
+    repaired: Repair
+    """What was done when the archive was opened."""
+
+    @property
+    def without_pages(self) -> list[SiteTally]:
+        """Sites that gave nothing at all, neither now nor earlier."""
+        return [tally for tally in self.tallies if not tally.n_pages]
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data."""
+        return {
+            "session": self.session,
+            "finished": self.is_finished,
+            "seconds": round(self.seconds, 1),
+            "archive": asdict(self.repaired),
+            "sites": [tally.to_json() for tally in self.tallies],
         }
-        return cls(**told)
+
+    def lines(self) -> Iterator[str]:
+        """What people should see: a line a site, and a warning for each that gave nothing."""
+        if self.repaired.cut_bytes:
+            yield f"half a record was cut off: {self.repaired.cut_bytes:,} bytes"
+        if self.repaired.damaged:
+            yield f"WARNING {self.repaired.damaged:,} places of the archive cannot be read"
+        for tally in self.tallies:
+            n_fetched, n_archived = tally.fetched.total(), tally.archived.total()
+            yield (
+                f"{tally.name}: {tally.n_pages:,} pages ({n_fetched:,} answers fetched, "
+                f"{n_archived:,} from the archive, {tally.refused.total():,} refused), "
+                f"{tally.n_bytes / 1e6:.1f} MB, {tally.seconds:.0f} s, {tally.ended}"
+            )
+        yield from self.warnings()
+
+    def warnings(self) -> Iterator[str]:
+        """One for each site that gave no page."""
+        for tally in self.without_pages:
+            yield f"WARNING {tally.name}: gave no page ({_because(tally)})."
+
+
+def _because(tally: SiteTally) -> str:
+    if tally.ended == "interrupted":
+        return "interrupted"
+    if tally.refused:
+        [(reason, _)] = tally.refused.most_common(1)
+        return f"refused: {_counts(tally.refused)}; the first {reason}: {tally.examples[reason]}"
+    if tally.passed_over.total():
+        return f"passed over: {_counts(tally.passed_over)}"
+    if tally.statuses:
+        return f"statuses: {_counts(tally.statuses)}; nothing there names an article"
+    return "nothing was found"
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    shown = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{name} {count:,}" for name, count in shown if count)
+
+
+_COLUMNS = (
+    *("site", "pages", "articles", "fetched", "archived", "refused", "MB", "s"),
+    *("session: asked", "session: MB", "ended"),
+)
+
+
+def _cells(tally: SiteTally) -> tuple[str, ...]:
+    counts = (tally.fetched.total(), tally.archived.total(), tally.refused.total())
+    numbers = (f"{n:,}" for n in (tally.n_pages, tally.n_articles, *counts))
+    size, session_size = (f"{n / 1e6:.1f}" for n in (tally.n_bytes, tally.session_bytes))
+    session = (f"{tally.session_pages:,}", session_size, tally.ended)
+    return (tally.name, *numbers, size, f"{tally.seconds:.0f}", *session)
+
+
+def to_markdown(report: CrawlReport) -> str:
+    """The report as a file for people."""
+    state = "finished" if report.is_finished else "not finished: the same command resumes"
+    repaired = {k: v for k, v in asdict(report.repaired).items() if isinstance(v, int)}
+    table = [_COLUMNS, ("---",) * len(_COLUMNS), *map(_cells, report.tallies)]
+    lines = [
+        f"# Crawl {report.session}",
+        "",
+        f"{len(report.tallies)} sites in {report.seconds:.0f} s; {state}.",
+        f"Archive, when it was opened: {_counts(repaired) or 'nothing to do'}.",
+        "Each address counts once. Articles: what news-please takes for such, of what was fetched.",
+        "",
+        *(f"| {' | '.join(cells)} |" for cells in table),
+        *(line for tally in report.tallies for line in _details(tally)),
+        *(f"\n{line}" for line in report.warnings()),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _details(tally: SiteTally) -> Iterator[str]:
+    yield f"\n## {tally.name}\n"
+    yield f"Ended: {tally.ended}. Sitemaps and feeds named {tally.n_named:,} addresses.\n"
+    for title, counts in (
+        ("fetched", tally.fetched),
+        ("from the archive", tally.archived),
+        ("statuses", tally.statuses),
+        ("refused", tally.refused),
+        ("passed over", tally.passed_over),
+    ):
+        if counts.total():
+            yield f"- {title}: {_counts(counts)}"
+    for reason, example in sorted(tally.examples.items()):
+        yield f"- {reason}, the first: `{example.replace('`', '%60')}`"

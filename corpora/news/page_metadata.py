@@ -5,10 +5,11 @@ Nothing is guessed, and no clock is read: a date that a page does not give is No
 
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from html import unescape
+from itertools import chain, islice
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
@@ -42,6 +43,8 @@ _PUBLISHED = (
 )
 _MODIFIED = ("article:modified_time", "og:updated_time", "datemodified", "dcterms.modified")
 _SECTIONS = ("article:section", "section", "parsely-section", "cxenseparse:section")
+_NOT_FREE = ("false", "no", "0", "http://schema.org/false")
+_ROBOTS = ("robots", "ai", "noai")
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)")
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
@@ -81,38 +84,151 @@ class PageMetadata:
 
 def read_metadata(tree: Any, url: str | None) -> PageMetadata:
     """Read the metadata of a page, an lxml tree; ``url`` is where it was found."""
-    nodes = list(_json_ld(tree))
-    articles = [node for node in nodes if any(map(_is_article, _types(node)))]
-    article = articles[0] if articles else {}
-    meta = _meta(tree)
-    url_told = _canonical(tree, meta, url)
-    sites = _sites(nodes, meta, url_told)
-    told = _authors(article, meta)
-    if not any(_is_author(name, sites) for name in told):
-        told = _once(*told, *_seen_authors(tree))
-    return PageMetadata(
-        titles=_titles(tree, article, meta, sites=sites),
-        descriptions=_once(_text(article.get("description")), *_all(meta, _DESCRIPTIONS)),
-        authors=tuple(name for name in told if _is_author(name, sites)),
-        bylines=told,
-        published=_date(article.get("datePublished"), *_all(meta, _PUBLISHED), *_times(tree)),
-        modified=_date(article.get("dateModified"), *_all(meta, _MODIFIED)),
-        lang=_text(tree.get("lang")) or _text(article.get("inLanguage")) or _first(meta, ("lang",)),
-        section=_text(article.get("articleSection")) or _first(meta, _SECTIONS),
-        url=url_told,
-        site=_first(meta, _SITES),
-        license=_license(tree, [article, *nodes], meta),
-        kind=_kind(nodes, meta, has_article=bool(articles)),
-        is_free=_is_free(articles, meta),
-        reservations=tuple(_reservations(tree)),
-    )
+    return _Reader(tree, url).read()
+
+
+class _Reader:
+    """What a page says of itself, by where it says so."""
+
+    def __init__(self, tree: Any, url: str | None) -> None:
+        self.tree = tree
+        self.nodes = list(_json_ld(tree))
+        self.articles = [n for n in self.nodes if any(t.endswith(_ARTICLES) for t in _types(n))]
+        self.article = self.articles[0] if self.articles else {}
+        self.meta: dict[str, list[str]] = {}
+        """Contents of ``meta`` by name, without case."""
+        for element in tree.iter("meta"):
+            name = element.get("property") or element.get("name") or element.get("itemprop")
+            content = _plain(element.get("content") or "")
+            if name and content:
+                self.meta.setdefault(name.strip().lower(), []).append(content)
+        self.url = self._canonical(url)
+        self.sites = self._sites()
+
+    def read(self) -> PageMetadata:
+        authors = self._authors()
+        if not any(map(self._is_author, authors)):
+            authors = _once(*authors, *self._seen_authors())
+        article = self.article
+        return PageMetadata(
+            titles=self._titles(),
+            descriptions=_once(_text(article.get("description")), *self._all(*_DESCRIPTIONS)),
+            authors=tuple(filter(self._is_author, authors)),
+            bylines=authors,
+            published=_date(article.get("datePublished"), *self._all(*_PUBLISHED), *self._times()),
+            modified=_date(article.get("dateModified"), *self._all(*_MODIFIED)),
+            lang=_text(self.tree.get("lang"))
+            or _text(article.get("inLanguage"))
+            or self._first("lang"),
+            section=_text(article.get("articleSection")) or self._first(*_SECTIONS),
+            url=self.url,
+            site=self._first(*_SITES),
+            license=self._license(),
+            kind=self._kind(),
+            is_free=self._is_free(),
+            reservations=tuple(self._reservations()),
+        )
+
+    def _all(self, *names: str) -> list[str]:
+        return [value for name in names for value in self.meta.get(name, ())]
+
+    def _first(self, *names: str) -> str | None:
+        return next(iter(self._all(*names)), None)
+
+    def _found(self, path: str, attribute: str) -> list[str]:
+        """The values of an attribute of elements, where they have it."""
+        return [value for e in self.tree.iterfind(path) if (value := e.get(attribute))]
+
+    def _canonical(self, url: str | None) -> str | None:
+        told = (*self._found('.//link[@rel="canonical"]', "href"), self._first("og:url"))
+        absolute = (absolute_url(url, target) for target in told)
+        return next((found for found in absolute if found and urlsplit(found).netloc), url)
+
+    def _sites(self) -> frozenset[str]:
+        """What the site is called, as keys: as it says, as its publisher is, and as its host is."""
+        publishers = (_text(node.get("publisher")) for node in self.nodes)
+        host = (host_of(self.url) or "").removeprefix("www.")
+        domain = host.rpartition(".")[0]
+        names = (*self._all(*_SITES), *publishers, host, domain, domain.rpartition(".")[2])
+        return frozenset(key for name in names if name and (key := key_of(name)))
+
+    def _titles(self) -> tuple[str, ...]:
+        """All titles without the name of the site at their end, then those that have one."""
+        heads, head = (
+            [" ".join("".join(element.itertext()).split()) for element in elements]
+            for elements in (self.tree.iter("h1"), self.tree.iterfind(".//head/title"))
+        )
+        told = _once(_text(self.article.get("headline")), *self._all(*_TITLES), *heads, *head)
+        return _once(*(self._without_site(title, frozenset(heads)) for title in told), *told)
+
+    def _without_site(self, title: str, heads: frozenset[str]) -> str:
+        """A title without the name of its site behind a bar or dash; the name alone stays.
+
+        What stands behind a bar, and not in the heading of the page, is such a name, too.
+        """
+        while found := _LAST_PART.fullmatch(title):
+            is_bar = "|" in title[found.end(1) : found.start(2)]
+            if key_of(found[2]) not in self.sites and not (is_bar and found[1] in heads):
+                break
+            title = found[1]
+        return title
+
+    def _authors(self) -> tuple[str, ...]:
+        told = self.article.get("author")
+        names = _once(*map(_text, told if isinstance(told, list) else [told]))
+        named = (x for x in self._all(*_AUTHORS) if not x.startswith(("http", "/", "@")))
+        return names or _once(*named)
+
+    def _seen_authors(self) -> tuple[str, ...]:
+        """Authors that are marked in the text: ``rel="author"``, ``itemprop="author"``."""
+        find = self.tree.iterfind
+        marked = (*find('.//*[@itemprop="author"]'), *find('.//a[@rel="author"]'))
+        innermost = (next(iter(e.iterfind('.//*[@itemprop="name"]')), e) for e in marked)
+        names = (_plain("".join(element.itertext())) for element in innermost)
+        return _once(*(name for name in names if len(name) <= _MAX_NAME))
+
+    def _is_author(self, name: str) -> bool:
+        """Whether a name is none of the site's, no address, and not of digits alone."""
+        return key_of(name) not in self.sites and "@" not in name and any(map(str.isalpha, name))
+
+    def _times(self) -> list[str]:
+        times = [element.get("datetime") or "" for element in self.tree.iter("time")][:1]
+        return [*self._found('.//*[@itemprop="datePublished"]', "content"), *filter(None, times)]
+
+    def _license(self) -> str | None:
+        nodes = (_text(node.get("license")) for node in (self.article, *self.nodes))
+        links = (self._found(f'.//{tag}[@rel="license"]', "href") for tag in ("link", "a"))
+        named = self._all("dcterms.license", "dc.rights.license", "copyright.license", "license")
+        return next((told for told in (*nodes, *chain(*links), *named) if told), None)
+
+    def _kind(self) -> str:
+        og_types = self._all("og:type")
+        is_article = self.articles or "article:published_time" in self.meta
+        if is_article or og_types[:1] == ["article"]:
+            return "article"
+        types = {*og_types, *(type for node in self.nodes for type in _types(node))}
+        return "list" if types & _LISTS else ""
+
+    def _is_free(self) -> bool | None:
+        for article in self.articles:
+            told = article.get("isAccessibleForFree")
+            if told is not None:
+                return str(told).strip().lower() not in _NOT_FREE
+        tier = self._first("article:content_tier")
+        return None if tier is None else tier == "free"
+
+    def _reservations(self) -> Iterator[tuple[str, str]]:
+        """``meta`` for robots, all or one, and of the TDM Reservation Protocol (W3C)."""
+        for element in self.tree.iter("meta"):
+            name = (element.get("name") or "").strip().lower()
+            if name.endswith("bot") or name in _ROBOTS or name.startswith("tdm-"):
+                yield name, " ".join((element.get("content") or "").lower().split())
 
 
 def _json_ld(tree: Any) -> Iterator[Mapping[str, Any]]:
     """All objects with a type in the page's JSON-LD, outer ones first."""
-    scripts = tree.iterfind('.//script[@type="application/ld+json"]')
     n_nodes = 0
-    for script, _ in zip(scripts, range(_MAX_SCRIPTS), strict=False):
+    for script in islice(tree.iterfind('.//script[@type="application/ld+json"]'), _MAX_SCRIPTS):
         try:
             waiting = deque([parse_json(script.text or "", strict=False)])
         except ParseError:
@@ -133,29 +249,6 @@ def _types(node: Mapping[str, Any]) -> list[str]:
     return [t for t in (types if isinstance(types, list) else [types]) if isinstance(t, str)]
 
 
-def _is_article(type: str) -> bool:
-    return type.endswith(_ARTICLES)
-
-
-def _meta(tree: Any) -> dict[str, list[str]]:
-    """Contents of ``meta`` by name, without case."""
-    found: dict[str, list[str]] = {}
-    for element in tree.iter("meta"):
-        name = element.get("property") or element.get("name") or element.get("itemprop")
-        content = _plain(element.get("content") or "")
-        if name and content:
-            found.setdefault(name.strip().lower(), []).append(content)
-    return found
-
-
-def _all(meta: Mapping[str, list[str]], names: Iterable[str]) -> list[str]:
-    return [value for name in names for value in meta.get(name, ())]
-
-
-def _first(meta: Mapping[str, list[str]], names: Iterable[str]) -> str | None:
-    return next(iter(_all(meta, names)), None)
-
-
 def _text(value: Any) -> str | None:
     """A string of JSON-LD, or the first of a list of them; None for anything else."""
     while isinstance(value, list | dict) and value:
@@ -164,52 +257,14 @@ def _text(value: Any) -> str | None:
 
 
 def _plain(text: str) -> str:
-    """Text of metadata as it is read: an entity of HTML, once or twice written, is its character.
+    """Text of metadata with single spaces, where a control character or half of a pair is one.
 
-    Only what ends with a semicolon is one: an address may hold ``&copy=2``.
+    An entity of HTML, once or twice written, is its character. Only what ends with a semicolon is
+    one: an address may hold ``&copy=2``.
     """
     for _ in range(2):
         text = _ENTITY.sub(lambda found: unescape(found[0]), text)
-    return without_controls(text)
-
-
-def without_controls(text: str) -> str:
-    """Text with single spaces, also for control characters and halves of characters."""
     return " ".join(_CONTROL.sub(" ", text).split())
-
-
-def _titles(
-    tree: Any, article: Mapping[str, Any], meta: Mapping[str, list[str]], *, sites: frozenset[str]
-) -> tuple[str, ...]:
-    """All titles without the name of the site at their end, then those that have one."""
-    heads = [" ".join("".join(head.itertext()).split()) for head in tree.iter("h1")]
-    head = [" ".join("".join(title.itertext()).split()) for title in tree.iterfind(".//head/title")]
-    told = _once(_text(article.get("headline")), *_all(meta, _TITLES), *heads, *head)
-    return _once(*(_without_site(title, sites, frozenset(heads)) for title in told), *told)
-
-
-def _without_site(title: str, sites: frozenset[str], heads: frozenset[str]) -> str:
-    """A title without the name of its site behind a bar or dash; the name alone stays.
-
-    What stands behind a bar, and not in the heading of the page, is such a name, too.
-    """
-    while found := _LAST_PART.fullmatch(title):
-        is_bar = "|" in title[found.end(1) : found.start(2)]
-        if key_of(found[2]) not in sites and not (is_bar and found[1] in heads):
-            break
-        title = found[1]
-    return title
-
-
-def _sites(
-    nodes: Iterable[Mapping[str, Any]], meta: Mapping[str, list[str]], url: str | None
-) -> frozenset[str]:
-    """What the site is called, as keys: as it says, as its publisher is, and as its host is."""
-    publishers = (_text(node.get("publisher")) for node in nodes)
-    host = (host_of(url) or "").removeprefix("www.")
-    domain = host.rpartition(".")[0]
-    names = (*_all(meta, _SITES), *publishers, host, domain, domain.rpartition(".")[2])
-    return frozenset(key for name in names if name and (key := key_of(name)))
 
 
 def _once(*values: str | None) -> tuple[str, ...]:
@@ -217,45 +272,12 @@ def _once(*values: str | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(value for value in values if value))[:_MAX_VALUES]
 
 
-def _authors(article: Mapping[str, Any], meta: Mapping[str, list[str]]) -> tuple[str, ...]:
-    told = article.get("author")
-    names = [_text(author) for author in (told if isinstance(told, list) else [told])]
-    if not any(names):
-        names = [name for name in _all(meta, _AUTHORS) if not name.startswith(("http", "/", "@"))]
-    return _once(*names)
-
-
-def _seen_authors(tree: Any) -> tuple[str, ...]:
-    """Authors that are marked in the text of a page: ``rel="author"``, ``itemprop="author"``."""
-    marked = (*tree.iterfind('.//*[@itemprop="author"]'), *tree.iterfind('.//a[@rel="author"]'))
-    innermost = (next(iter(e.iterfind('.//*[@itemprop="name"]')), e) for e in marked)
-    names = (_plain("".join(element.itertext())) for element in innermost)
-    return _once(*(name for name in names if len(name) <= _MAX_NAME))
-
-
-def _is_author(name: str, sites: frozenset[str]) -> bool:
-    """Whether a name is none of the site's, no address, and not of digits alone."""
-    return key_of(name) not in sites and "@" not in name and any(map(str.isalpha, name))
-
-
-def _times(tree: Any) -> list[str]:
-    times = [element.get("datetime") for element in tree.iter("time")]
-    marked = [
-        element.get("content") for element in tree.iterfind('.//*[@itemprop="datePublished"]')
-    ]
-    return [value for value in (*marked, *times[:1]) if value]
-
-
 def _date(*candidates: Any) -> str | None:
     """The first that is a date, as ISO 8601."""
-    for value in candidates:
-        text = _text(value)
-        if not text:
-            continue
+    for text in filter(None, map(_text, candidates)):
         try:
-            is_day = len(text) == 10
             parsed = datetime.fromisoformat(text)
-            return text if is_day else parsed.isoformat()
+            return text if len(text) == 10 else parsed.isoformat()
         except ValueError:
             if found := _DATE.match(text):
                 return found[0]
@@ -281,15 +303,6 @@ def host_of(url: str | None) -> str | None:
         return None
 
 
-def _canonical(tree: Any, meta: Mapping[str, list[str]], url: str | None) -> str | None:
-    links = tree.iterfind('.//link[@rel="canonical"]')
-    for told in (*(link.get("href") for link in links), _first(meta, ("og:url",))):
-        absolute = absolute_url(url, told)
-        if absolute and urlsplit(absolute).netloc:
-            return absolute
-    return url
-
-
 def absolute_url(base: str | None, target: str | None) -> str | None:
     """Resolve a link; None where it is none of the web, or is broken."""
     if not target:
@@ -297,48 +310,6 @@ def absolute_url(base: str | None, target: str | None) -> str | None:
     try:
         absolute = urljoin(base or "", "%20".join(target.split()))
         parts = urlsplit(absolute)
-        has_host = bool(parts.hostname)
+        return absolute if parts.scheme in ("http", "https") and parts.hostname else None
     except ValueError:
         return None
-    return absolute if parts.scheme in ("http", "https") and has_host else None
-
-
-def _license(
-    tree: Any, nodes: Iterable[Mapping[str, Any]], meta: Mapping[str, list[str]]
-) -> str | None:
-    for node in nodes:
-        if told := _text(node.get("license")):
-            return told
-    for path in ('.//link[@rel="license"]', './/a[@rel="license"]'):
-        for element in tree.iterfind(path):
-            if href := element.get("href"):
-                return str(href)
-    return _first(meta, ("dcterms.license", "dc.rights.license", "copyright.license", "license"))
-
-
-def _kind(
-    nodes: Iterable[Mapping[str, Any]], meta: Mapping[str, list[str]], *, has_article: bool
-) -> str:
-    if has_article or _first(meta, ("og:type",)) == "article" or "article:published_time" in meta:
-        return "article"
-    types = {*_all(meta, ("og:type",)), *(type for node in nodes for type in _types(node))}
-    return "list" if types & _LISTS else ""
-
-
-def _is_free(articles: Iterable[Mapping[str, Any]], meta: Mapping[str, list[str]]) -> bool | None:
-    for article in articles:
-        told = article.get("isAccessibleForFree")
-        if told is not None:
-            return str(told).strip().lower() not in ("false", "no", "0", "http://schema.org/false")
-    tier = _first(meta, ("article:content_tier",))
-    return None if tier is None else tier == "free"
-
-
-def _reservations(tree: Any) -> Iterator[tuple[str, str]]:
-    """``meta`` for robots, all or one, and of the TDM Reservation Protocol (W3C)."""
-    for element in tree.iter("meta"):
-        name = (element.get("name") or "").strip().lower()
-        content = " ".join((element.get("content") or "").lower().split())
-        is_for_robots = name.endswith("bot") or name in ("robots", "ai", "noai")
-        if name and (is_for_robots or name.startswith("tdm-")):
-            yield name, content

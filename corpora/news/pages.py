@@ -1,9 +1,10 @@
 """Pages as they were fetched: from the records of archives, and from saved files."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from corpora.document import Rejected
 from corpora.runs.record_errors import read_record
@@ -14,6 +15,7 @@ from corpora.warc.http import BodyError, parse_answer, unpack_body
 MAX_HEADERS = 1 << 16
 """Bytes of the headers of a response, beside the body."""
 _EXCERPT = 200
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,10 @@ class Page:
             message=f"{where}: {what}",
             excerpt=self.excerpt,
         )
+
+    def guard(self, read: Callable[[], T]) -> T | Rejected:
+        """Do what reads it; its rejection where anything is raised."""
+        return read_record(read, source=self.source, position=self.position, excerpt=self.excerpt)
 
     @property
     def excerpt(self) -> str:

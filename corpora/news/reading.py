@@ -1,23 +1,58 @@
-"""From pages to articles: decoded and extracted, or rejected with a reason."""
+"""From pages to articles: decoded, and extracted in another process, or rejected with a reason."""
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import asdict, dataclass, field
+from functools import cache, partial
+from importlib.metadata import PackageNotFoundError, version
 
 import pyarrow as pa
 
 from corpora.datasets.schemas import SCHEMAS
 from corpora.document import Rejected
-from corpora.news.bounded import extract_bounded
+from corpora.errors import UsageError
 from corpora.news.decoding import TextError, decode
-from corpora.news.extraction import ExtractionError
+from corpora.news.extraction import Article, ExtractionError, extract
 from corpora.news.pages import Page, Revisit
 from corpora.news.rows import PageArticle
-from corpora.runs.record_errors import read_record
-from corpora.system.sandbox import Bounds
+from corpora.system.sandbox import Bounds, Task, TaskError, call
 
-_REVISITS = SCHEMAS["news_revisits"].columns
+_INSTALL = {
+    "trafilatura": "pip install 'onoma[news]'",
+    "news-please": "pip install 'onoma[news-please]'",
+}
+_FIRST = "<html><body><p>A page to load the libraries with.</p></body></html>"
+_REASONS = {
+    "timeout": ("extraction_timeout", " (--max-seconds)."),
+    "memory": ("extraction_memory", "."),
+    "failed": ("extractor_failed", ". Leave the page out."),
+}
+
+
+def check_installed(extractor: str) -> str:
+    """The extractor with its version; raises ``UsageError`` where it is not installed."""
+    try:
+        return f"{extractor} {version(extractor)}"
+    except PackageNotFoundError:
+        raise UsageError(
+            f"--extractor {extractor}: it is not installed. Install it: {_INSTALL[extractor]}"
+        ) from None
+
+
+@cache
+def task_of(extractor: str) -> Task[Article]:
+    """What the other process does."""
+    return Task(extract, {"html": _FIRST, "url": None, "extractor": extractor})
+
+
+def extract_bounded(html: str, *, url: str | None, extractor: str, bounds: Bounds) -> Article:
+    """``extract`` in another process; raises ``ExtractionError``."""
+    arguments = {"html": html, "url": url, "extractor": extractor}
+    try:
+        return call(task_of(extractor), arguments, bounds=bounds)
+    except TaskError as error:
+        reason, rest = _REASONS.get(error.reason, (error.reason, ""))
+        raise ExtractionError(reason, f"{error}{rest}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,23 +65,17 @@ class PageReader:
 
     def read(self, page: Page) -> PageArticle | Rejected:
         """Decode a page, and find its article."""
-        return read_record(
-            partial(self._read, page),
-            source=page.source,
-            position=page.position,
-            excerpt=page.excerpt,
-        )
+        return page.guard(partial(self._read, page))
 
     def _read(self, page: Page) -> PageArticle | Rejected:
-        counters = self.counters
         try:
             decoded = decode(page.body, content_type=page.header("content-type"), name=page.source)
         except TextError as error:
             return page.reject(error.reason, f"in no encoding that is known ({error})")
-        counters.update([f"encoding.{decoded.encoding}", f"encoding_told_by.{decoded.told_by}"])
-        counters.update(["encoding_lies"] if decoded.is_lie else [])
+        told = [f"encoding.{decoded.encoding}", f"encoding_told_by.{decoded.told_by}"]
+        self.counters.update([*told, "encoding_lies"] if decoded.is_lie else told)
         if decoded.n_invalid:
-            counters["bytes.invalid"] += decoded.n_invalid
+            self.counters["bytes.invalid"] += decoded.n_invalid
         try:
             article = extract_bounded(
                 decoded.text, url=page.url, extractor=self.extractor, bounds=self.bounds
@@ -58,13 +87,6 @@ class PageReader:
 
 def revisit_batch(revisits: Sequence[Revisit]) -> pa.RecordBatch:
     """Put revisits into a batch of ``news_revisits``."""
-    rows = [
-        {
-            "id": f"{revisit.source}#{revisit.position}",
-            "url": revisit.url,
-            "digest": revisit.digest,
-            "refers_to": revisit.refers_to,
-        }
-        for revisit in revisits
-    ]
-    return pa.RecordBatch.from_pylist(rows, schema=_REVISITS)
+    schema = SCHEMAS["news_revisits"].columns
+    rows = [asdict(r) | {"id": f"{r.source}#{r.position}"} for r in revisits]
+    return pa.RecordBatch.from_pylist(rows, schema=schema)

@@ -8,42 +8,53 @@ is that of the processor, which hardly depends on what else the machine does.
 import atexit
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from datetime import datetime
 from functools import cache
 from importlib import import_module
-from typing import IO, Any
+from itertools import repeat
+from types import UnionType
+from typing import IO, Any, Generic, TypeVar, get_args, get_origin, get_type_hints
 
 from corpora.errors import CorpusError
 
 _WALL = 20
 """How many times the time of the processor may pass on the clock, before a process is killed."""
 _START_SECONDS = 60.0
-Values = Mapping[str, Any]
-"""What JSON can hold."""
+_NO_MEMORY = 97
+"""Exit status of a process that has no memory left."""
+_XML_NO_MEMORY = 2
+"""``XML_ERR_NO_MEMORY`` of libxml2."""
+Arguments = Mapping[str, object]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What one request may take."""
+    """What one call may take."""
 
     seconds: float = 10.0
     """Of the processor."""
     megabytes: int = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
-    """A function that answers requests, of JSON with JSON."""
+@dataclass(frozen=True, eq=False)
+class Task(Generic[T]):
+    """A function of a module that another process calls; make one Task for all calls.
 
-    function: str
-    """``module:name``; it takes the fields of a request by name, and gives the answer."""
-    first: str
-    """A request, as JSON, to load the libraries with."""
+    It returns what JSON can hold, dataclasses, tuples and dates, as its annotation says. Where it
+    raises a ``CorpusError`` with a ``reason``, the caller gets a ``TaskError`` with that.
+    """
+
+    function: Callable[..., T]
+    first: Arguments
+    """Arguments of a first call, which loads the libraries, out of bounds."""
 
 
 class TaskError(CorpusError):
@@ -54,49 +65,53 @@ class TaskError(CorpusError):
         self.reason = reason
 
 
-def ask(task: Task, request: Values, *, bounds: Bounds) -> dict[str, Any]:
-    """Have a request answered by another process; raises ``TaskError``."""
-    return _engine(os.getpid(), task, bounds).ask(request)
+def call(task: Task[T], arguments: Arguments, *, bounds: Bounds) -> T:
+    """Have a function called by another process; raises ``TaskError``."""
+    answer: T = _engine(os.getpid(), task, bounds).call(arguments)
+    return answer
 
 
-class _Engine:
-    """The process, one for all threads of this one; a request that ends it ends it alone."""
+class _Engine(Generic[T]):
+    """The process, one for all threads of this one; a call that ends it ends it alone."""
 
-    def __init__(self, task: Task, bounds: Bounds) -> None:
+    def __init__(self, task: Task[T], bounds: Bounds) -> None:
         self.task, self.bounds = task, bounds
         self.lock = threading.Lock()
-        self.process: subprocess.Popen[str] | None = None
+        self.process: subprocess.Popen[bytes] | None = None
 
-    def ask(self, request: Values) -> dict[str, Any]:
-        written = json.dumps(request)
+    def call(self, arguments: Arguments) -> T:
         with self.lock:
-            answer = self._answer(written)
+            answer = self._answer(pickle.dumps(arguments))
         if error := answer.get("error"):
             raise TaskError(answer["reason"], error)
-        return dict(answer["answer"])
+        returned: T = restored(get_type_hints(self.task.function)["return"], answer["answer"])
+        return returned
 
-    def _answer(self, request: str) -> dict[str, Any]:
-        process = self.process = self.process or _start(self.task, self.bounds)
+    def _answer(self, arguments: bytes) -> dict[str, Any]:
+        if self.process is None:
+            self.process = _start(self.task, self.bounds)
+            arguments = pickle.dumps(self.task.first) + arguments
+        process = self.process
         assert process.stdin  # noqa: S101 - pipes were asked for
         assert process.stdout  # noqa: S101
         seconds = max(_START_SECONDS, self.bounds.seconds * _WALL)
         timer = threading.Timer(seconds, process.kill)
         timer.start()
         try:
-            process.stdin.write(request + "\n")
+            process.stdin.write(arguments)
             process.stdin.flush()
             answer = process.stdout.readline()
         except BrokenPipeError:
-            answer = ""
+            answer = b""
         finally:
             timer.cancel()
-        if not answer.endswith("\n"):
+        if not answer.endswith(b"\n"):
             self.process = None
             raise self._explain(process)
         values: dict[str, Any] = json.loads(answer)
         return values
 
-    def _explain(self, process: "subprocess.Popen[str]") -> TaskError:
+    def _explain(self, process: "subprocess.Popen[bytes]") -> TaskError:
         """Say why a process gave no answer, once it has ended."""
         _end(process)
         if process.returncode in (-signal.SIGPROF, -signal.SIGKILL):
@@ -114,7 +129,7 @@ class _Engine:
             self.process = None
 
 
-def _end(process: "subprocess.Popen[str]") -> None:
+def _end(process: "subprocess.Popen[bytes]") -> None:
     """Close the pipes, and wait."""
     try:
         process.communicate()
@@ -123,40 +138,56 @@ def _end(process: "subprocess.Popen[str]") -> None:
 
 
 @cache
-def _engine(_: int, task: Task, bounds: Bounds) -> _Engine:
+def _engine(_: int, task: Task[T], bounds: Bounds) -> _Engine[T]:
     """One for each process, by its id: a copy of a process does not share the pipes."""
     engine = _Engine(task, bounds)
     atexit.register(engine.close)
     return engine
 
 
-def _start(task: Task, bounds: Bounds) -> "subprocess.Popen[str]":
-    arguments = [task.function, task.first, str(bounds.seconds), str(bounds.megabytes)]
+def _start(task: Task[T], bounds: Bounds) -> "subprocess.Popen[bytes]":
+    name = f"{task.function.__module__}:{task.function.__qualname__}"
     known = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONHASHSEED": "0"}
+    arguments = [name, str(bounds.seconds), str(bounds.megabytes)]
     return subprocess.Popen(
         [sys.executable, "-P", "-W", "ignore", "-m", __name__, *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         env=os.environ | known,
-        encoding="utf-8",
     )
 
 
-_NO_MEMORY = 97
-"""Exit status of a process that has no memory left."""
-_XML_NO_MEMORY = 2
-"""``XML_ERR_NO_MEMORY`` of libxml2."""
+def restored(kind: Any, value: Any) -> Any:
+    """A value of a type, of what JSON made of it; of a union, its first type or None."""
+    arguments, origin = get_args(kind), get_origin(kind)
+    if origin is UnionType:
+        return None if value is None else restored(arguments[0], value)
+    if origin is tuple:
+        kinds = repeat(arguments[0]) if arguments[-1] is ... else arguments
+        return tuple(map(restored, kinds, value))
+    if hasattr(kind, "__dataclass_fields__"):
+        fields = _field_types(kind)
+        return kind(**{name: restored(fields[name], value[name]) for name in value})
+    return datetime.fromisoformat(value) if kind is datetime else value
+
+
+_field_types = cache(get_type_hints)
 
 
 def serve(
-    requests: IO[str], answers: IO[str], *, function: Callable[..., Values], seconds: float
+    requests: IO[bytes], answers: IO[str], *, function: Callable[..., object], seconds: float
 ) -> int:
     """Answer requests until there are no more; returns the exit status."""
-    for request in requests:
+    while True:
+        try:
+            arguments = pickle.load(requests)  # noqa: S301 - of our parent
+        except EOFError:
+            return 0
         signal.setitimer(signal.ITIMER_PROF, seconds)  # ends this process when it is over
         try:
-            answer: Values = {"answer": function(**json.loads(request))}
+            answer = {"answer": function(**arguments)}
+            written = json.dumps(answer, default=_plain)
         except MemoryError:
             return _NO_MEMORY
         except Exception as error:  # noqa: BLE001 - of a library, on a page that it did not expect
@@ -164,11 +195,16 @@ def serve(
                 return _NO_MEMORY
             what = f"its reader failed ({type(error).__name__}: {error})"[:200]
             reason = getattr(error, "reason", None) if isinstance(error, CorpusError) else None
-            answer = {"reason": reason or "failed", "error": str(error) if reason else what}
+            written = json.dumps(
+                {"reason": reason or "failed", "error": str(error) if reason else what}
+            )
         signal.setitimer(signal.ITIMER_PROF, 0)
-        answers.write(json.dumps(answer) + "\n")
+        answers.write(written + "\n")
         answers.flush()
-    return 0
+
+
+def _plain(value: Any) -> object:
+    return asdict(value) if hasattr(value, "__dataclass_fields__") else value.isoformat()
 
 
 def _is_no_memory(error: Exception) -> bool:
@@ -180,15 +216,15 @@ def main(argv: list[str]) -> int:
     """Bound this process, load the libraries, and serve."""
     import resource
 
-    (module, _, name), first, seconds, megabytes = argv[0].partition(":"), *argv[1:]
+    (module, _, name), seconds, megabytes = argv[0].partition(":"), *argv[1:]
     bytes_ = int(megabytes) << 20
     resource.setrlimit(resource.RLIMIT_DATA, (bytes_, bytes_))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what libraries print is no answer
     function = getattr(import_module(module), name)
-    function(**json.loads(first))
-    return serve(sys.stdin, answers, function=function, seconds=float(seconds))
+    function(**pickle.load(sys.stdin.buffer))  # noqa: S301 - of our parent
+    return serve(sys.stdin.buffer, answers, function=function, seconds=float(seconds))
 
 
 if __name__ == "__main__":

@@ -31,17 +31,29 @@ _BAD_LENGTH = "no record begins where Content-Length says that this one ends."
 _TOO_DAMAGED = "too much was unpacked in vain: nothing more is read of this archive."
 _Header = tuple[str, str, str | None, dict[str, str], tuple[int, int]]
 """Kind, URL, date, headers; how long the header is, and the block."""
+_LENGTH = re.compile("[0-9]{1,15}")
 _ARC = re.compile(rb"([^\n]+?) ([^ \n]*) (\d{8,14}) ([^\n]*?) ?(\d{1,20})\r?\n")
 
 
 @dataclass(frozen=True, slots=True)
-class ArchiveRecord:
-    """A record as it stands in an archive."""
+class _Placed:
+    """What stands in an archive."""
 
     offset: int
     """Where the file can be entered to read it: that of its gzip member, or its own."""
     inside: int
     """Bytes, unpacked, between there and the record: 0 if it is the first of its member."""
+
+    @property
+    def place(self) -> str:
+        """Where it is, to say so: ``1234``, or ``1234+56`` inside of a gzip member."""
+        return f"{self.offset}+{self.inside}" if self.inside else str(self.offset)
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveRecord(_Placed):
+    """A record as it stands in an archive."""
+
     kind: str
     """``response``, ``revisit`` …; of ARC ``filedesc`` and ``response``."""
     url: str
@@ -54,31 +66,14 @@ class ArchiveRecord:
     length: int
     """Of the whole block, in bytes."""
 
-    @property
-    def place(self) -> str:
-        """Where it is, to say so."""
-        return place_of(self.offset, self.inside)
-
 
 @dataclass(frozen=True, slots=True)
-class Damaged:
+class Damaged(_Placed):
     """A place of an archive where a record cannot be read."""
 
-    offset: int
-    inside: int
     reason: str
     message: str
     excerpt: bytes = b""
-
-    @property
-    def place(self) -> str:
-        """Where it is, to say so."""
-        return place_of(self.offset, self.inside)
-
-
-def place_of(offset: int, inside: int) -> str:
-    """Write a place in an archive: ``1234``, or ``1234+56`` inside of a gzip member."""
-    return f"{offset}+{inside}" if inside else str(offset)
 
 
 def cut(path: Path, *, range_bytes: int) -> Iterator[tuple[int, int, int]]:
@@ -213,8 +208,7 @@ class _Reader:
             self._check_ahead(n_header, length)
         data.take(n_header)
         block = self._block(length)
-        offset, inside = self.at
-        return ArchiveRecord(offset, inside, kind, url, date, headers, block, length)
+        return ArchiveRecord(*self.at, kind, url, date, headers, block, length)
 
     def _end_of_header(self) -> re.Match[bytes]:
         """Find the blank line behind a header of WARC."""
@@ -236,7 +230,7 @@ class _Reader:
             name, _, value = line.partition(":")
             headers[name.strip().lower()] = value.strip()
         length = headers.get("content-length", "")
-        if not length.isascii() or not length.isdigit() or len(length) > 15:
+        if not _LENGTH.fullmatch(length):
             raise DamagedArchiveError("bad_header", f"Content-Length is {length!r}.")
         url = headers.get("warc-target-uri", "").strip("<>")
         kind = headers.get("warc-type", "")
@@ -313,6 +307,4 @@ def _is_end(data: bytes) -> bool:
 
 def _arc_date(day: str) -> str:
     """A date of ARC, ``20261101120000``, as WARC writes it."""
-    padded = day.ljust(14, "0")
-    date, time = padded[:8], padded[8:14]
-    return f"{date[:4]}-{date[4:6]}-{date[6:]}T{time[:2]}:{time[2:4]}:{time[4:]}Z"
+    return "{}{}-{}-{}T{}:{}:{}Z".format(*re.findall("..", day.ljust(14, "0")))

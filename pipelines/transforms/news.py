@@ -1,24 +1,19 @@
 """Web archives and saved pages to articles: extracted, filtered, without boilerplate, each once."""
 
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
+from typing import Generic, TypeVar
 
+import numpy as np
 import pyarrow as pa
 
 from corpora.document import Rejected
 from corpora.news.boilerplate import count_shards, read_boilerplate
-from corpora.news.comparing import (
-    Row,
-    compare_all,
-    doubles_of,
-    note_of,
-    signatures_of,
-    without_rows,
-)
 from corpora.news.filters import Thresholds
+from corpora.news.near_duplicates import compare_all, duplicates_of, note_of, signatures_of
 from corpora.news.pages import NoPage, Page, Revisit, read_pages, read_saved
 from corpora.news.reading import PageReader, revisit_batch
 from corpora.news.rows import ArticleReader, PageArticle, RowCleaner, with_sentences
@@ -31,6 +26,16 @@ from pipelines.transforms.elements import Merge, PerUnit, ReadUnits, Work
 
 BATCH_CHARACTERS = 1 << 20
 BOILERPLATE, DUPLICATES = "boilerplate", "doubles"
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+@dataclass(frozen=True, slots=True)
+class _Work(Generic[A, B]):
+    """What a step does with each value of a unit, and at its end."""
+
+    process: Callable[[A], Iterable[B]]
+    finish: Callable[[], Iterable[B]] = tuple
 
 
 @dataclass(kw_only=True, eq=False)
@@ -74,10 +79,8 @@ class ReadSavedPages(ReadUnits[Page | Rejected]):
     def read(self, unit: Unit) -> Iterator[Page | Rejected]:
         """Read the files of a unit."""
         for file in unit.inputs:
-            told = unit.settings.get(file.name, {})
-            yield read_saved(
-                file.check(), source=file.name, max_bytes=self.max_page_bytes, told=told
-            )
+            told, most = unit.settings.get(file.name, {}), self.max_page_bytes
+            yield read_saved(file.check(), source=file.name, max_bytes=most, told=told)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -92,19 +95,13 @@ class NoteRevisits(PerUnit[Revisit, Filtered | Rows]):
 
     def begin(self, unit: Unit) -> Work[Revisit, Filtered | Rows]:  # noqa: ARG002 - all are alike
         """Begin a unit."""
-        return _NoteRevisits()
+        revisits: list[Revisit] = []
 
+        def process(revisit: Revisit) -> Iterator[Filtered]:
+            revisits.append(revisit)
+            yield Filtered(revisit.source, "revisit")
 
-@dataclass(frozen=True, slots=True)
-class _NoteRevisits:
-    revisits: list[Revisit] = field(default_factory=list)
-
-    def process(self, revisit: Revisit) -> Iterator[Filtered]:
-        self.revisits.append(revisit)
-        yield Filtered(revisit.source, "revisit")
-
-    def finish(self) -> Iterator[Rows]:
-        yield Rows("revisits", revisit_batch(self.revisits))
+        return _Work(process, lambda: [Rows("revisits", revisit_batch(revisits))])
 
 
 @dataclass(kw_only=True, eq=False)
@@ -123,18 +120,8 @@ class ExtractArticles(PerUnit[Page, PageArticle | Rejected | Counts]):
 
     def begin(self, unit: Unit) -> Work[Page, PageArticle | Rejected | Counts]:  # noqa: ARG002 - all are alike
         """Begin a unit."""
-        return _ExtractArticles(PageReader(self.extractor, Bounds(seconds=self.max_seconds)))
-
-
-@dataclass(frozen=True, slots=True)
-class _ExtractArticles:
-    reader: PageReader
-
-    def process(self, page: Page) -> Iterator[PageArticle | Rejected]:
-        yield self.reader.read(page)
-
-    def finish(self) -> Iterator[Counts]:
-        yield Counts(self.reader.counters)
+        reader = PageReader(self.extractor, Bounds(seconds=self.max_seconds))
+        return _Work(lambda page: [reader.read(page)], lambda: [Counts(reader.counters)])
 
 
 @dataclass(kw_only=True, eq=False)
@@ -152,32 +139,23 @@ class FilterArticles(PerUnit[PageArticle, Yield]):
 
     def begin(self, unit: Unit) -> Work[PageArticle, Yield]:  # noqa: ARG002 - all are alike
         """Begin a unit."""
-        return _FilterArticles(ArticleReader(self.thresholds, license=self.license))
+        reader = ArticleReader(self.thresholds, license=self.license)
 
+        def process(found: PageArticle) -> Iterator[Yield]:
+            reason = found.page.guard(partial(reader.add, found))
+            if isinstance(reason, Rejected):
+                yield reason
+            else:
+                yield Filtered(found.page.source, reason) if reason else Passed()
+            if reader.documents.n_characters >= BATCH_CHARACTERS:
+                yield Rows("pages", reader.documents.batch())
 
-@dataclass(frozen=True, slots=True)
-class _FilterArticles:
-    reader: ArticleReader
+        def finish() -> Iterator[Yield]:
+            yield Rows("pages", reader.documents.batch())
+            yield Rows("paragraphs", reader.paragraph_batch())
+            yield Counts(reader.counters)
 
-    def process(self, found: PageArticle) -> Iterator[Yield]:
-        page = found.page
-        reason = read_record(
-            partial(self.reader.add, found),
-            source=page.source,
-            position=page.position,
-            excerpt=page.excerpt,
-        )
-        if isinstance(reason, Rejected):
-            yield reason
-        else:
-            yield Filtered(page.source, reason) if reason else Passed()
-        if self.reader.documents.n_characters >= BATCH_CHARACTERS:
-            yield Rows("pages", self.reader.documents.batch())
-
-    def finish(self) -> Iterator[Yield]:
-        yield Rows("pages", self.reader.documents.batch())
-        yield Rows("paragraphs", self.reader.paragraph_batch())
-        yield Counts(self.reader.counters)
+        return _Work(process, finish)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -217,28 +195,20 @@ class RemoveBoilerplate(PerUnit[Rows, Rows | Counts]):
     def begin(self, unit: Unit) -> Work[Rows, Rows | Counts]:  # noqa: ARG002 - it is that of all
         """Begin a unit."""
         path = WorkDirectory(self.folder).shard(BOILERPLATE, 0)
-        return _RemoveBoilerplate(RowCleaner(read_boilerplate(path), self.min_characters))
+        cleaner = RowCleaner(read_boilerplate(path), self.min_characters)
 
+        def process(rows: Rows) -> Iterator[Rows | Counts]:
+            for row in rows.batch.to_pylist():
+                position = f"document {row['id']}"
+                clean = partial(cleaner.add, row)
+                kept = read_record(clean, source=row["source"], position=position)
+                if isinstance(kept, Rejected):
+                    yield Counts(rejected=[kept])
+                elif kept is None:
+                    yield Counts(filtered={"short": 1})
+            yield Rows("articles", cleaner.batch())
 
-@dataclass(frozen=True, slots=True)
-class _RemoveBoilerplate:
-    cleaner: RowCleaner
-
-    def process(self, rows: Rows) -> Iterator[Rows | Counts]:
-        for row in rows.batch.to_pylist():
-            kept = read_record(
-                partial(self.cleaner.add, row),
-                source=row["source"],
-                position=f"document {row['id']}",
-            )
-            if isinstance(kept, Rejected):
-                yield Counts(rejected=[kept])
-            elif kept is None:
-                yield Counts(filtered={"short": 1})
-        yield Rows("articles", self.cleaner.documents.batch())
-
-    def finish(self) -> Iterator[Counts]:
-        yield Counts(self.cleaner.counters)
+        return _Work(process, lambda: [Counts(cleaner.counters)])
 
 
 @dataclass(kw_only=True, eq=False)
@@ -252,12 +222,9 @@ class FindSentences(PerUnit[Rows, Rows | Counts]):
 
     def begin(self, unit: Unit) -> Work[Rows, Rows | Counts]:  # noqa: ARG002 - there is no state
         """Begin a unit."""
-        return _FindSentences()
+        return _Work(self._process)
 
-
-@dataclass(frozen=True, slots=True)
-class _FindSentences:
-    def process(self, rows: Rows) -> Iterator[Rows | Counts]:
+    def _process(self, rows: Rows) -> Iterator[Rows | Counts]:
         for _, made in read_rows(rows.batch, with_sentences):
             if isinstance(made, Rejected):
                 yield Counts(rejected=[made])
@@ -265,9 +232,6 @@ class _FindSentences:
             batch, counters = made
             yield Rows(rows.dataset, batch)
             yield Counts(counters)
-
-    def finish(self) -> tuple[()]:
-        return ()
 
 
 @dataclass(kw_only=True, eq=False)
@@ -284,14 +248,9 @@ class SignArticles(PerUnit[Rows | pa.RecordBatch, Rows | Counts]):
 
     def begin(self, unit: Unit) -> Work[Rows | pa.RecordBatch, Rows | Counts]:  # noqa: ARG002 - there is no state
         """Begin a unit."""
-        return _SignArticles(self.into)
+        return _Work(self._process)
 
-
-@dataclass(frozen=True, slots=True)
-class _SignArticles:
-    into: str
-
-    def process(self, documents: Rows | pa.RecordBatch) -> Iterator[Rows | Counts]:
+    def _process(self, documents: Rows | pa.RecordBatch) -> Iterator[Rows | Counts]:
         if not isinstance(documents, Rows):
             yield Rows(self.into, signatures_of(documents))
             return
@@ -302,15 +261,12 @@ class _SignArticles:
             yield Rows(documents.dataset, batch)
             yield Rows(self.into, signatures)
 
-    def finish(self) -> tuple[()]:
-        return ()
-
 
 @dataclass(kw_only=True, eq=False)
-class FindDuplicateArticles(PerUnit[object, Rows | Counts]):
+class FindDuplicateArticles(ReadUnits[Rows | Counts]):
     """Find articles that say what an earlier one says, in other words too, and what was revisited.
 
-    ``PCollection[InUnit]`` -> ``PCollection[InUnit[Rows | Counts]]``; rows of ``doubles``. Once,
+    ``PCollection[Unit]`` -> ``PCollection[InUnit[Rows | Counts]]``; rows of ``doubles``. Once,
     for it looks at the signatures of all articles; its unit has the shards of earlier datasets,
     whose articles are not taken again.
     """
@@ -319,33 +275,18 @@ class FindDuplicateArticles(PerUnit[object, Rows | Counts]):
     """Of the run."""
     threshold: float = 0.8
     """Jaccard from which on two articles say the same; above 1: word for word only."""
-    takes = ()
 
-    def begin(self, unit: Unit) -> Work[object, Rows | Counts]:
-        """Begin it."""
-        return _FindDuplicateArticles(self, unit)
-
-
-@dataclass(frozen=True, slots=True)
-class _FindDuplicateArticles:
-    step: FindDuplicateArticles
-    unit: Unit
-
-    def process(self, value: object) -> tuple[()]:  # noqa: ARG002 - it takes none
-        return ()
-
-    def finish(self) -> Iterator[Rows | Counts]:
+    def read(self, unit: Unit) -> Iterator[Rows | Counts]:
+        """Compare all articles."""
+        previous = [file.check() for file in unit.inputs]
         batch, duplicates, revisits = compare_all(
-            WorkDirectory(self.step.folder),
-            [file.check() for file in self.unit.inputs],
-            threshold=self.step.threshold,
+            WorkDirectory(self.folder), previous, threshold=self.threshold
         )
         yield Rows(DUPLICATES, batch)
         yield Counts(filtered=Counter(f"{duplicate['kind']}_double" for duplicate in duplicates))
         n_found = sum(1 for revisit in revisits if revisit["twin"])
-        yield Counts(
-            {"revisits.of_an_article": n_found, "revisits.others": len(revisits) - n_found}
-        )
+        n_others = len(revisits) - n_found
+        yield Counts({"revisits.of_an_article": n_found, "revisits.others": n_others})
 
 
 @dataclass(kw_only=True, eq=False)
@@ -362,20 +303,15 @@ class DropDuplicateArticles(PerUnit[Rows, Rows | Counts]):
 
     def begin(self, unit: Unit) -> Work[Rows, Rows | Counts]:
         """Begin a unit."""
-        path = WorkDirectory(self.folder).shard(DUPLICATES, 0)
-        return _DropDuplicateArticles(doubles_of(path, unit.number))
+        duplicates = duplicates_of(WorkDirectory(self.folder).shard(DUPLICATES, 0), unit.number)
+        gone = [duplicate["row"] for duplicate in duplicates]
+        first = 0
 
+        def process(rows: Rows) -> Iterator[Rows]:
+            nonlocal first
+            places = np.arange(first, first + rows.batch.num_rows)
+            first += rows.batch.num_rows
+            yield Rows(rows.dataset, rows.batch.filter(pa.array(~np.isin(places, gone))))
 
-class _DropDuplicateArticles:
-    def __init__(self, duplicates: list[Row]) -> None:
-        self._duplicates = duplicates
-        self._gone = {duplicate["row"] for duplicate in duplicates}
-        self._n_seen = 0
-
-    def process(self, rows: Rows) -> Iterator[Rows]:
-        first = self._n_seen
-        self._n_seen += rows.batch.num_rows
-        yield Rows(rows.dataset, without_rows(rows.batch, self._gone, first=first))
-
-    def finish(self) -> Iterator[Counts]:
-        yield Counts(notes=[note_of(each) for each in self._duplicates if each["twin"]])
+        notes = [note_of(duplicate) for duplicate in duplicates if duplicate["twin"]]
+        return _Work(process, lambda: [Counts(notes=notes)])

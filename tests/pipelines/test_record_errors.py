@@ -17,7 +17,7 @@ from corpora.lexicon import slices
 from corpora.matching.form_dictionary import SurfaceMatcher
 from corpora.matching.form_table import FormTable
 from corpora.ner import readers, sentence_rows
-from corpora.news import comparing, pages, reading, rows
+from corpora.news import near_duplicates, pages, reading, rows
 from corpora.tei import reader as tei_reader
 from corpora.text import documents as text_documents
 from corpora.text import json_lines, wikiextractor_output
@@ -233,7 +233,7 @@ CASES = {
     "saved page": (run_pages, reading, "decode", repr),
     "saved page, cleaned": (run_pages, rows.RowCleaner, "_kept", repr),
     "saved page, the sentences": (run_pages, rows, "_sentences", repr),
-    "saved page, compared": (run_pages, comparing, "signature_row", repr),
+    "saved page, compared": (run_pages, near_duplicates, "signature_row", repr),
     "archive, the answer": (run_archive, pages, "parse_answer", repr),
     "archive, the page": (run_archive, rows, "decide", repr),
     "text": (run_text, text_documents, "find_sentences", repr),

@@ -13,7 +13,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from corpora.crawl.archive import Archive
 from corpora.crawl.archive_index import NAME, ArchiveIndex
-from corpora.crawl.bounds import Used
+from corpora.crawl.pace import Used
 from corpora.errors import CorpusError, DamagedDatasetError, FolderInUseError
 from corpora.news.pages import NoPage, Page, Revisit, read_pages
 from corpora.warc.archives import ArchiveRecord, read_archive

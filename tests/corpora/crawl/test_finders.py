@@ -12,14 +12,13 @@ from scrapy.exceptions import NotConfigured
 from scrapy.http import HtmlResponse, Request, XmlResponse
 from scrapy.spidermiddlewares.urllength import UrlLengthMiddleware
 
+from corpora.crawl.download_handler import ARCHIVED, SETTINGS, to_response
 from corpora.crawl.listings import read_links, read_listing
 from corpora.crawl.news_please import Heuristics, RssCrawler, shipped_settings
-from corpora.crawl.scrapy_door import ARCHIVED, SETTINGS, to_response
 from corpora.crawl.session import crawl
 from corpora.crawl.sites import read_sites
 from corpora.crawl.spiders import (
     ArticleHeuristics,
-    Errand,
     FeedFinder,
     RecursiveFinder,
     RecursiveSitemapFinder,
@@ -86,7 +85,7 @@ def finder_of(tmp_path, table, kind=RecursiveFinder):
     """A finder with a queue in which nothing moves."""
     (tmp_path / "sites.toml").write_text(f'contact = "a@b.example"\n{table}', "utf-8")
     [site] = read_sites(tmp_path / "sites.toml")
-    finder = kind(Errand(site, SiteTally(site.name), None))
+    finder = kind(site, SiteTally(site.name), None)
     finder.crawler = SimpleNamespace(stats=SimpleNamespace(get_value=lambda *_: 0))
     return finder
 

@@ -7,10 +7,17 @@ from types import SimpleNamespace
 import pytest
 from scrapy.http import HtmlResponse, XmlResponse
 
-from corpora.crawl import reading, scrapy_door
-from corpora.crawl.listings import MAX_ATTRIBUTES, MAX_LINKS, MAX_METAS, read_links, read_listing
-from corpora.crawl.reading import read_links_bounded, read_listing_bounded
-from corpora.crawl.scrapy_door import ARCHIVED, MAX_TOO_HARD, Door
+from corpora.crawl import download_handler, listings
+from corpora.crawl.download_handler import ARCHIVED, MAX_TOO_HARD, Downloader
+from corpora.crawl.listings import (
+    MAX_ATTRIBUTES,
+    MAX_LINKS,
+    MAX_METAS,
+    read_links,
+    read_links_bounded,
+    read_listing,
+    read_listing_bounded,
+)
 from corpora.crawl.tally import SiteTally
 from corpora.system.sandbox import Bounds, TaskError
 
@@ -32,8 +39,8 @@ def with_attributes(n):
 def short(monkeypatch):
     """Half a second for everything, memory for little."""
     bounds = Bounds(seconds=0.5, megabytes=300)
-    monkeypatch.setattr(reading, "PAGE_BOUNDS", bounds)
-    monkeypatch.setattr(reading, "LISTING_BOUNDS", bounds)
+    monkeypatch.setattr(listings, "PAGE_BOUNDS", bounds)
+    monkeypatch.setattr(listings, "LISTING_BOUNDS", bounds)
 
 
 def finder_of(**more):
@@ -57,8 +64,8 @@ def read(*responses, finder, kind="page"):
     async def read_all(threads):
         turning = asyncio.create_task(turn())
         try:
-            door = Door(None, threads)
-            return [await door.read(response, kind, finder) for response in responses]
+            downloader = Downloader(None, threads)
+            return [await downloader.read(response, kind, finder) for response in responses]
         finally:
             turning.cancel()
 
@@ -118,7 +125,7 @@ def test_of_a_site_of_such_pages_no_more_are_read():
 
 
 def test_what_nobody_looks_into_is_not_read(monkeypatch):
-    monkeypatch.setattr(scrapy_door, "read_links_bounded", None)
+    monkeypatch.setattr(download_handler, "read_links_bounded", None)
     moved = HtmlResponse(URL, status=301, body=PAGE)
     image = XmlResponse(URL, body=PAGE)
 

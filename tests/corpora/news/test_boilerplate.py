@@ -76,7 +76,7 @@ def test_a_row_without_its_boilerplate_keeps_its_links_in_place():
     text = cleaner.add(row(*blocks, (APPEAL, "p"), links=("Jena", "Abonnement", "Ulm")))
 
     assert text == "Erster Satz mit Jena darin.\nDann kam Ulm."
-    [found] = with_sentences(cleaner.documents.batch())[0].to_pylist()
+    [found] = with_sentences(cleaner.batch())[0].to_pylist()
     assert [text[m["start"] : m["end"]] for m in found["mentions"]] == ["Jena", "Ulm"]
     assert [text[p["start"] : p["end"]] for p in found["paragraphs"]] == text.split("\n")
     assert [text[s["start"] : s["end"]] for s in found["sentences"]] == text.split("\n")

@@ -6,9 +6,9 @@ import time
 import pytest
 
 from corpora.errors import UsageError
-from corpora.news import bounded
-from corpora.news.bounded import check_installed, extract_bounded, task_of
+from corpora.news import reading
 from corpora.news.extraction import ExtractionError, extract
+from corpora.news.reading import check_installed, extract_bounded, task_of
 from corpora.system import sandbox
 from corpora.system.sandbox import Bounds
 
@@ -73,9 +73,9 @@ def test_a_process_that_is_killed_is_started_again():
 
 def test_an_extractor_that_is_not_installed_says_how_to_install_it(monkeypatch):
     def missing(_):
-        raise bounded.PackageNotFoundError
+        raise reading.PackageNotFoundError
 
-    monkeypatch.setattr(bounded, "version", missing)
+    monkeypatch.setattr(reading, "version", missing)
 
     with pytest.raises(UsageError, match="pip install 'onoma"):
         check_installed("news-please")

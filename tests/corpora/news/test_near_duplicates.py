@@ -15,7 +15,7 @@ from corpora.hashing.shingles import (
     signature_matrix,
     words_of,
 )
-from corpora.news.near_doubles import Item, find_doubles
+from corpora.news.near_duplicates import Item, find_duplicates
 
 
 def item(text, *, moment="", number=0, is_new=True, url=""):
@@ -29,7 +29,7 @@ def doubles_of(texts, *, threshold=0.8, moments=None, old=()):
         item(text, moment=(moments or {}).get(text, ""), number=n, is_new=n not in old)
         for n, text in enumerate(texts)
     ]
-    return find_doubles(items, texts.__getitem__, threshold=threshold)
+    return find_duplicates(items, texts.__getitem__, threshold=threshold)
 
 
 def planted(n_articles, *, seed=1):
@@ -72,7 +72,9 @@ def test_doubles_are_those_of_a_comparison_of_all_with_all(threshold):
 
     found = doubles_of(texts, threshold=threshold, moments=moments)
 
-    assert {double.number: double.twin for double in found} == slowly(texts, moments, threshold)
+    assert {double.index: double.duplicate_of for double in found} == slowly(
+        texts, moments, threshold
+    )
     assert found
 
 
@@ -83,7 +85,7 @@ def test_what_is_kept_does_not_depend_on_the_order():
 
     kept = []
     for some in (texts, shuffled):
-        gone = {double.number for double in doubles_of(some, moments=moments)}
+        gone = {double.index for double in doubles_of(some, moments=moments)}
         kept.append(sorted(text for number, text in enumerate(some) if number not in gone))
 
     assert kept[0] == kept[1]
@@ -101,7 +103,7 @@ def test_the_earliest_is_kept_and_case_and_marks_make_no_difference():
 
     [double] = doubles_of(texts, moments=moments)
 
-    assert (double.number, double.twin, double.is_exact) == (0, 1, True)
+    assert (double.index, double.duplicate_of, double.is_exact) == (0, 1, True)
 
 
 def test_a_twin_is_never_a_double_itself():
@@ -109,7 +111,7 @@ def test_a_twin_is_never_a_double_itself():
 
     found = doubles_of(texts)
 
-    assert not {double.number for double in found} & {double.twin for double in found}
+    assert not {double.index for double in found} & {double.duplicate_of for double in found}
 
 
 def test_an_article_of_an_earlier_dataset_stays_and_its_double_goes():
@@ -117,7 +119,7 @@ def test_an_article_of_an_earlier_dataset_stays_and_its_double_goes():
 
     [double] = doubles_of(texts, moments={texts[0]: ""}, old={1})
 
-    assert (double.number, double.twin) == (0, 1)
+    assert (double.index, double.duplicate_of) == (0, 1)
 
 
 def test_above_one_only_exact_doubles_go():
@@ -149,7 +151,9 @@ def versions(*texts, urls=("https://a.example/b", "https://a.example/b"), old=()
         item(text, moment=str(n), number=n, url=url, is_new=n not in old)
         for n, (text, url) in enumerate(zip(texts, urls, strict=True))
     ]
-    return [(d.number, d.twin) for d in find_doubles(items, texts.__getitem__, threshold=0.8)]
+    return [
+        (d.index, d.duplicate_of) for d in find_duplicates(items, texts.__getitem__, threshold=0.8)
+    ]
 
 
 FIRST, LATER, OTHER = (" ".join(f"{letter}{n}" for n in range(120)) for letter in "abc")

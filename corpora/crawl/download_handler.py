@@ -2,27 +2,33 @@
 
 Nothing else of Scrapy opens a connection: handlers of other schemes are off, and so are its own
 robots.txt, retries, cookies, proxies, caches, consoles. Redirects stay Scrapy's: it asks again for
-each hop, so that each passes the door.
+each hop, so that each passes the fetcher.
 """
 
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrapy.core.downloader.handlers.base import BaseDownloadHandler
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Headers, HtmlResponse, Request, Response
 from scrapy.responsetypes import responsetypes
 
-from corpora.crawl.listings import Listing, PageLinks
-from corpora.crawl.reading import read_links_bounded, read_listing_bounded
+from corpora.crawl.listings import (
+    Listing,
+    PageLinks,
+    read_links_bounded,
+    read_listing_bounded,
+)
 from corpora.crawl.tally import PAGES, SiteTally
 from corpora.crawl.types import Fetched, Kind, Refused, SitePolicy
 from corpora.system.sandbox import TaskError
 
 if TYPE_CHECKING:
+    from corpora.crawl.fetcher import Fetcher
     from corpora.crawl.spiders import Finder
 
 T = TypeVar("T")
@@ -30,12 +36,7 @@ log = logging.getLogger(__name__)
 ARCHIVED = "archived"
 """The flag of a response that did not come over the network now."""
 MAX_REDIRECTS = 5
-_TOO_HARD_AS = {
-    "timeout": "reading_timeout",
-    "memory": "reading_memory",
-    "failed": "reading_failed",
-}
-_TOO_HARD = tuple(_TOO_HARD_AS.values())
+_TOO_HARD = {name: f"reading_{name}" for name in ("timeout", "memory", "failed")}
 MAX_TOO_HARD = 3
 """Pages and lists of a site that go beyond the bounds of reading; then no more of it are read."""
 SETTINGS: Mapping[str, Any] = {
@@ -44,8 +45,8 @@ SETTINGS: Mapping[str, Any] = {
     "TELNETCONSOLE_ENABLED": False,
     "REMOTE_CONTROL_ENABLED": False,
     "DOWNLOAD_HANDLERS": {
-        "http": "corpora.crawl.scrapy_door.DoorHandler",
-        "https": "corpora.crawl.scrapy_door.DoorHandler",
+        "http": "corpora.crawl.download_handler.DownloadHandler",
+        "https": "corpora.crawl.download_handler.DownloadHandler",
         **dict.fromkeys(("data", "file", "ftp", "s3")),
     },
     "DOWNLOADER_MIDDLEWARES": {
@@ -68,8 +69,8 @@ SETTINGS: Mapping[str, Any] = {
     "REDIRECT_MAX_TIMES": MAX_REDIRECTS,
     "CONCURRENT_REQUESTS": 2,  # of a site: its hosts may be many, and all of them one machine
     "CONCURRENT_REQUESTS_PER_DOMAIN": 1,
-    "URLLENGTH_LIMIT": 0,  # the door has one, and counts
-    "DOWNLOAD_DELAY": 0,  # the door keeps the pace, for it alone knows what robots.txt asks for
+    "URLLENGTH_LIMIT": 0,  # the fetcher has one, and counts
+    "DOWNLOAD_DELAY": 0,  # the fetcher keeps the pace, for it alone knows what robots.txt asks for
     "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",  # as listed, not the last first
     "DEPTH_PRIORITY": 1,
     "CONCURRENT_ITEMS": 1,  # so that finders see what waits already
@@ -80,18 +81,6 @@ SETTINGS: Mapping[str, Any] = {
 }
 
 
-class Asks(Protocol):
-    """What the door needs of the fetcher."""
-
-    def fetch(self, url: str, *, kind: Kind, depth: int, site: SitePolicy) -> Fetched | Refused:
-        """Answer from the archive, or ask the server."""
-        ...
-
-    def sitemaps(self, url: str, *, site: SitePolicy) -> tuple[str, ...] | Refused:
-        """The sitemaps that robots.txt names."""
-        ...
-
-
 class RefusedError(IgnoreRequest):
     """The fetcher did not ask."""
 
@@ -100,60 +89,57 @@ class RefusedError(IgnoreRequest):
         self.refused = refused
 
 
-class Door:
+class Downloader:
     """The fetcher, which blocks, for those that must not block."""
 
-    def __init__(self, fetcher: Asks, threads: Executor) -> None:
+    def __init__(self, fetcher: "Fetcher", threads: Executor) -> None:
         self.fetcher, self.threads = fetcher, threads
         self.broken: Exception | None = None
         """Why nothing more can be fetched or kept: a full disk, a mistake of ours."""
 
-    async def ask(self, request: Request, site: SitePolicy, tally: SiteTally) -> Fetched:
+    async def fetch(self, request: Request, site: SitePolicy, tally: SiteTally) -> Fetched:
         """Fetch what a finder asks for, and count it; raises ``RefusedError``."""
-
-        def fetch() -> Fetched | Refused:
-            kind, steps = request.meta["kind"], request.meta["steps"]
-            return self.fetcher.fetch(request.url, kind=kind, depth=steps, site=site)
-
+        kind, steps = request.meta["kind"], request.meta["steps"]
+        fetch = partial(self.fetcher.fetch, request.url, kind=kind, depth=steps, site=site)
         answer = await self._in_thread(fetch)
-        tally.count(answer, request.meta["kind"])
+        tally.count(answer, kind)
         if isinstance(answer, Refused):
             raise RefusedError(answer)
         return answer
 
     async def sitemaps(self, site: SitePolicy, url: str) -> tuple[str, ...] | Refused:
         """The sitemaps that the robots.txt of a site names."""
-        return await self._in_thread(lambda: self.fetcher.sitemaps(url, site=site))
+        return await self._in_thread(partial(self.fetcher.sitemaps, url, site=site))
 
     async def read(
         self, response: Response, kind: Kind, finder: "Finder"
     ) -> PageLinks | Listing | None:
         """Read what a finder will look at; None, and counted, where that cannot be done."""
-        is_page = kind in PAGES
+        is_page, url, body = kind in PAGES, response.url, response.body
         is_old_page = kind == "page" and ARCHIVED in response.flags
-        if not 200 <= response.status < 300 or (is_old_page and not finder.reads_old_pages):
-            return None
-        if is_page and not isinstance(response, HtmlResponse):
+        is_looked_into = finder.reads_old_pages if is_old_page else True
+        is_html = isinstance(response, HtmlResponse) or not is_page
+        if not 200 <= response.status < 300 or not is_looked_into or not is_html:
             return None
         told = finder.tally.passed_over
-        if sum(told[reason] for reason in _TOO_HARD) >= MAX_TOO_HARD:
-            finder.tally.pass_over(response.url, "not_read")
+        if sum(told[reason] for reason in _TOO_HARD.values()) >= MAX_TOO_HARD:
+            finder.tally.pass_over(url, "not_read")
             return None
         type = (response.headers.get("Content-Type") or b"").decode("latin-1") or None
 
         def read() -> PageLinks | Listing | TaskError:
             try:
                 if is_page:
-                    return read_links_bounded(response.body, url=response.url, content_type=type)
-                return read_listing_bounded(response.body, url=response.url)
+                    return read_links_bounded(body, url=url, content_type=type)
+                return read_listing_bounded(body, url=url)
             except TaskError as error:
                 return error
 
         found = await self._in_thread(read)
         if not isinstance(found, TaskError):
             return found
-        log.warning("%s: %s", response.url, found)
-        finder.tally.pass_over(response.url, _TOO_HARD_AS.get(found.reason, found.reason))
+        log.warning("%s: %s", url, found)
+        finder.tally.pass_over(url, _TOO_HARD.get(found.reason, found.reason))
         return None
 
     async def _in_thread(self, do: Callable[[], T]) -> T:
@@ -164,15 +150,16 @@ class Door:
             raise
 
 
-class DoorHandler(BaseDownloadHandler):
+class DownloadHandler(BaseDownloadHandler):
     """What Scrapy calls for each request."""
 
     async def download_request(self, request: Request) -> Response:
-        """Ask the door of the finder."""
+        """Have the fetcher ask for it, and read what the finder will look at."""
         finder: Finder = self.crawler.spider  # type: ignore[assignment]
-        answer = await finder.door.ask(request, finder.site.policy, finder.tally)
+        answer = await finder.downloader.fetch(request, finder.site.policy, finder.tally)
         response = to_response(request, answer)
-        request.meta["found"] = await finder.door.read(response, request.meta["kind"], finder)
+        kind = request.meta["kind"]
+        request.meta["found"] = await finder.downloader.read(response, kind, finder)
         return response
 
 
@@ -182,10 +169,5 @@ def to_response(request: Request, answer: Fetched) -> Response:
     for name, value in answer.headers:
         headers.appendlist(name, value.encode("latin-1", "replace"))  # the bytes that were sent
     kind = responsetypes.from_args(headers=headers, url=request.url, body=answer.body[:5000])
-    return kind(
-        url=request.url,
-        status=answer.status,
-        headers=headers,
-        body=answer.body,
-        flags=[ARCHIVED] if answer.from_archive else [],
-    )
+    flags = [ARCHIVED] if answer.from_archive else []
+    return kind(request.url, answer.status, headers, body=answer.body, flags=flags)

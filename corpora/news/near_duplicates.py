@@ -1,0 +1,313 @@
+"""Which articles say the same as an earlier one: word for word, or nearly.
+
+Articles are taken in order of time. One whose words are all those of an earlier one is its exact
+duplicate; one whose shingles have at least the threshold of Jaccard in common with an earlier one
+that is kept is its near duplicate, as is one that has at least half of the shingles, of the shorter
+of both, in common with the last one that is kept of the same address. So what is kept is decided by
+the articles alone, whatever file they stand in. Candidates share a band of their signatures, at 25
+bands of 5 hashes: a pair at Jaccard 0.8 is missed once in 20,000 times; each candidate is then
+compared shingle by shingle.
+"""
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import read_batch, read_batches
+from corpora.hashing.shingles import (
+    fingerprint,
+    jaccard,
+    shingles_of,
+    signature,
+    signature_matrix,
+    words_of,
+)
+from corpora.news.page_metadata import moment
+from corpora.runs.work_directory import WorkDirectory
+
+_ROWS = 5
+_BANDS = 25
+_MARGIN = 0.2
+"""How far an estimate of Jaccard by 128 hashes may be too low: more than five standard deviations
+(0.035 at most near 0.8); below that, a candidate is not compared."""
+_SAME_ADDRESS = 0.5
+"""Ratio of the shingles of the shorter of two articles of one address that makes them one."""
+_HELD = 4096
+"""Sets of shingles that are kept in memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """An article that may be a duplicate, or have one."""
+
+    order: tuple[bool, str, str, str, str]
+    """Not from an earlier dataset, when it was published and fetched, URL, fingerprint, id."""
+    exact: bytes
+    signature: bytes
+
+    @property
+    def is_new(self) -> bool:
+        """Whether it is of this run; those of earlier datasets are never duplicates."""
+        return self.order[0]
+
+    @property
+    def url(self) -> str:
+        """Its address; empty if it is not known."""
+        return self.order[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicate:
+    """An article that goes."""
+
+    index: int
+    duplicate_of: int
+    """The index of the one that is kept."""
+    similarity: float
+    """Jaccard; 1 with ``is_exact``."""
+    is_exact: bool = False
+
+
+def find_duplicates(
+    items: Sequence[Item], text_of: Callable[[int], str], *, threshold: float
+) -> list[Duplicate]:
+    """Find the duplicates; ``text_of`` gives the text of the item of that index.
+
+    ``threshold`` above 1 finds exact ones only. Keeps about 1.5 KB an article in memory.
+    """
+    first: dict[bytes, int] = {}
+    exact, left = [], []
+    for index in sorted(range(len(items)), key=lambda index: items[index].order):
+        same = first.setdefault(items[index].exact, index)
+        if same != index and items[index].is_new:
+            exact.append(Duplicate(index, same, 1.0, is_exact=True))
+        else:
+            left.append(index)
+    if threshold > 1:
+        return exact
+    near = _near(items, left, text_of, threshold=threshold)
+    kept = {found.index: found.duplicate_of for found in near}
+    return [replace(e, duplicate_of=kept.get(e.duplicate_of, e.duplicate_of)) for e in exact] + near
+
+
+def _near(
+    items: Sequence[Item],
+    order: Sequence[int],
+    text_of: Callable[[int], str],
+    *,
+    threshold: float,
+) -> list[Duplicate]:
+    """Compare each article with the earlier ones that are kept and share a band with it."""
+
+    @lru_cache(_HELD)
+    def shingles(index: int) -> set[str]:
+        return shingles_of(words_of(text_of(index)))
+
+    def is_version(index: int, other: int) -> bool:
+        one, two = shingles(index), shingles(other)
+        return len(one & two) >= _SAME_ADDRESS * min(len(one), len(two)) > 0
+
+    signatures = signature_matrix([items[index].signature for index in order])
+    buckets: dict[int, list[int]] = defaultdict(list)  # rows of the signatures
+    by_url: dict[str, int] = {}
+    """The last one that is kept of each address."""
+    found = []
+    for row, keys in enumerate(_shared_bands(signatures)):
+        index, item = order[row], items[order[row]]
+        candidates = (
+            sorted({other for key in keys for other in buckets[key]}) if item.is_new else []
+        )
+        alike = (signatures[candidates] == signatures[row]).mean(axis=1) >= threshold - _MARGIN
+        likely = [order[row] for row, is_alike in zip(candidates, alike, strict=True) if is_alike]
+        others = (
+            other for other in likely if jaccard(shingles(index), shingles(other)) >= threshold
+        )
+        same = next(others, None)
+        if same is None and item.url in by_url and item.url and item.is_new:
+            same = by_url[item.url] if is_version(index, by_url[item.url]) else None
+        if same is not None:
+            found.append(Duplicate(index, same, jaccard(shingles(index), shingles(same))))
+            continue
+        by_url[item.url] = index
+        for key in keys:
+            buckets[key].append(row)
+    return found
+
+
+def _shared_bands(signatures: npt.NDArray[np.uint32]) -> list[list[int]]:
+    """For each row, the hashes of those bands that another row has, too."""
+    keys = np.zeros((len(signatures), _BANDS), np.uint64)
+    for band in range(_BANDS):
+        key = np.full(len(signatures), band + 1, np.uint64)
+        for column in range(band * _ROWS, (band + 1) * _ROWS):
+            key ^= signatures[:, column]
+            key *= np.uint64(0x9E3779B97F4A7C15)  # the golden ratio: spreads the bits (Knuth)
+            key ^= key >> np.uint64(29)
+        keys[:, band] = key
+    ordered = np.sort(keys, axis=None)
+    shared = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
+    return [row[mask].tolist() for row, mask in zip(keys, np.isin(keys, shared), strict=True)]
+
+
+EXACT, NEAR, REVISIT = "exact", "near", "revisit"
+SIGNED = ("id", "url", "timestamp", "text", "metadata")
+"""The columns that signatures are taken of."""
+_HELD_BATCHES = 64
+Row = dict[str, Any]
+_Shard = tuple[Path, str]
+"""A file, and the name of its schema."""
+
+
+def signature_row(row: Row, text: str) -> Row:
+    """What is known of an article when it is compared; ``row`` is one of ``documents``."""
+    metadata = {pair["key"]: pair["value"] for pair in row["metadata"] or ()}
+    fetched = metadata.get("fetched")
+    words = words_of(text)
+    return {
+        "id": row["id"],
+        "url": row["url"] or "",
+        "moment": f"{moment_of(row['timestamp'], fetched)} {moment_of(fetched)}",
+        "digest": metadata.get("digest", ""),
+        "exact": fingerprint(words),
+        "signature": signature(shingles_of(words)),
+    }
+
+
+def signatures_of(documents: pa.RecordBatch) -> pa.RecordBatch:
+    """The signatures of rows of ``documents``, of which it needs ``SIGNED``."""
+    rows = documents.select(list(SIGNED)).to_pylist()
+    return signature_batch([signature_row(row, row["text"]) for row in rows])
+
+
+def signature_batch(rows: Sequence[Row]) -> pa.RecordBatch:
+    """Put rows of signatures into a batch."""
+    return pa.RecordBatch.from_pylist(list(rows), schema=SCHEMAS["news_signatures"].columns)
+
+
+def moment_of(*dates: str | None) -> str:
+    """The first of these dates that is one, to be compared; the last of all where none is."""
+    for date in dates:
+        try:
+            if date:
+                return moment(date)
+        except (ValueError, OverflowError):  # of the first and the last year
+            continue
+    return moment(None)
+
+
+def compare_all(
+    work: WorkDirectory, previous: Sequence[Path], *, threshold: float
+) -> tuple[pa.RecordBatch, list[Row], list[Row]]:
+    """Find duplicates and revisits: a batch of ``news_doubles``, and the rows of both."""
+    shards = [(path, "pages") for path in work.shards("articles")]
+    rows: list[Row] = []
+    items: list[Item] = []
+    for index in range(len(shards)):
+        _read_signatures(work.shard("signatures", index), rows, items, unit=index, shard=index)
+    for index in range(len(previous)):
+        path, shard = work.shard("previous", index), len(shards)
+        _read_signatures(path, rows, items, unit=-1, shard=shard + index)
+    text_of = _texts([*shards, *((path, "documents") for path in previous)], rows)
+    duplicates = [
+        _duplicate(rows[found.index], rows[found.duplicate_of])
+        | {"kind": EXACT if found.is_exact else NEAR, "similarity": found.similarity}
+        for found in find_duplicates(items, text_of, threshold=threshold)
+    ]
+    in_order = [rows[i] for i in sorted(range(len(items)), key=lambda i: items[i].order)]
+    revisits = list(_find_revisits(work, in_order, duplicates))
+    schema = SCHEMAS["news_doubles"].columns
+    return pa.RecordBatch.from_pylist(duplicates + revisits, schema=schema), duplicates, revisits
+
+
+def _read_signatures(
+    path: Path, rows: list[Row], items: list[Item], *, unit: int, shard: int
+) -> None:
+    """Read what is known of the articles of a shard; ``unit`` is -1 for an earlier dataset."""
+    first = len(rows)
+    for batch in read_batches(path, SCHEMAS["news_signatures"]):
+        for row in batch.to_pylist():
+            order = (unit >= 0, row["moment"], row["url"], row["exact"].hex(), row["id"])
+            items.append(Item(order, row["exact"], row["signature"]))
+            known = {name: row[name] for name in ("id", "url", "digest")}
+            rows.append({"unit": unit, "shard": shard, "row": len(rows) - first, **known})
+
+
+def _duplicate(row: Mapping[str, Any], kept: Mapping[str, Any] | None) -> Row:
+    """The columns of ``news_doubles`` that name both."""
+    of = {"twin": kept["id"], "twin_url": kept["url"]} if kept else {"twin": None, "twin_url": None}
+    return {name: row[name] for name in ("unit", "row", "id", "url")} | of
+
+
+def _find_revisits(
+    work: WorkDirectory, rows: Sequence[Row], duplicates: Sequence[Row]
+) -> Iterator[Row]:
+    """Find the articles that records of revisits repeat: by digest, or else by address.
+
+    ``rows`` are all articles in order of time. A revisit of which none is there gives a row too.
+    """
+    gone = {row["id"]: {"id": row["twin"], "url": row["twin_url"]} for row in duplicates}
+    by_digest = {row["digest"]: row for row in reversed(rows) if row["digest"]}
+    by_url = {row["url"]: row for row in reversed(rows)}
+    for unit, path in enumerate(work.shards("revisits")):
+        for batch in read_batches(path, SCHEMAS["news_revisits"]):
+            for revisit in batch.to_pylist():
+                digest = revisit["digest"]
+                found = by_digest.get(digest) if digest else by_url.get(revisit["refers_to"])
+                kept = gone.get(found["id"], found) if found else None
+                row = _duplicate(revisit | {"unit": unit, "row": -1}, kept)
+                yield row | {"kind": REVISIT, "similarity": 1.0}
+
+
+def _texts(shards: Sequence[_Shard], rows: Sequence[Row]) -> Callable[[int], str]:
+    """The text of an article by its index; keeps some batches of shards in memory."""
+
+    @lru_cache(None)
+    def starts_of(shard: int) -> list[int]:
+        """The first row of each batch of a shard."""
+        path, schema = shards[shard]
+        batches = read_batches(path, SCHEMAS[schema], columns=("id",))
+        return list(accumulate((batch.num_rows for batch in batches), initial=0))
+
+    @lru_cache(_HELD_BATCHES)
+    def batch_of(shard: int, index: int) -> pa.StringArray:
+        path, schema = shards[shard]
+        column = SCHEMAS[schema].columns.names.index("text")
+        options = pa.ipc.IpcReadOptions(included_fields=[column])
+        with pa.memory_map(str(path)) as source, pa.ipc.open_file(source, options=options) as file:
+            return read_batch(file, index).column(0)
+
+    def text_of(index: int) -> str:
+        shard, row = rows[index]["shard"], rows[index]["row"]
+        starts = starts_of(shard)
+        batch = bisect_right(starts, row) - 1
+        return str(batch_of(shard, batch)[row - starts[batch]])
+
+    return text_of
+
+
+def note_of(duplicate: Row) -> dict[str, str]:
+    """What the list of duplicates says of one."""
+    names = ("id", "url", "kind", "twin", "twin_url")
+    said = {name: duplicate[name] or "" for name in names}
+    return said | {"similarity": f"{duplicate['similarity']:.4f}"}
+
+
+def duplicates_of(path: Path, unit: int) -> list[Row]:
+    """The rows of ``news_doubles`` for a unit, by place."""
+    rows = [
+        row
+        for batch in read_batches(path, SCHEMAS["news_doubles"])
+        for row in batch.filter(pc.equal(batch.column("unit"), unit)).to_pylist()
+    ]
+    return sorted(rows, key=lambda row: (row["row"], row["id"]))
