@@ -42,12 +42,6 @@ class Decision:
         """As it stands in the archive."""
         return f"{self.mining}; {self.because}" if self.because else self.mining
 
-    @classmethod
-    def parse(cls, text: str) -> "Decision":
-        """Read what ``str`` made."""
-        mining, _, because = text.partition(";")
-        return cls(mining.strip(), because.strip())
-
 
 def strictest(decisions: Iterable[Decision]) -> Decision:
     """All reservations in one; where there is none, what allows."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from corpora.crawl.archive import Repair
 from corpora.crawl.types import Fetched, Kind, Refused
+from corpora.reports import Row, markdown_table
 
 PAGES = ("page", "list")
 
@@ -175,19 +176,17 @@ _COLUMNS = (
 )
 
 
-def _cells(tally: SiteTally) -> tuple[str, ...]:
-    counts = (tally.fetched.total(), tally.archived.total(), tally.refused.total())
-    numbers = (f"{n:,}" for n in (tally.n_pages, tally.n_articles, *counts))
-    size, session_size = (f"{n / 1e6:.1f}" for n in (tally.n_bytes, tally.session_bytes))
-    session = (f"{tally.session_pages:,}", session_size, tally.ended)
-    return (tally.name, *numbers, size, f"{tally.seconds:.0f}", *session)
+def _cells(tally: SiteTally) -> Row:
+    totals = (tally.fetched.total(), tally.archived.total(), tally.refused.total())
+    counts = (tally.n_pages, tally.n_articles, *totals, f"{tally.n_bytes / 1e6:.1f}")
+    session = (tally.session_pages, f"{tally.session_bytes / 1e6:.1f}", tally.ended)
+    return tally.name, *counts, f"{tally.seconds:.0f}", *session
 
 
 def to_markdown(report: CrawlReport) -> str:
     """The report as a file for people."""
     state = "finished" if report.is_finished else "not finished: the same command resumes"
     repaired = {k: v for k, v in asdict(report.repaired).items() if isinstance(v, int)}
-    table = [_COLUMNS, ("---",) * len(_COLUMNS), *map(_cells, report.tallies)]
     lines = [
         f"# Crawl {report.session}",
         "",
@@ -195,7 +194,7 @@ def to_markdown(report: CrawlReport) -> str:
         f"Archive, when it was opened: {_counts(repaired) or 'nothing to do'}.",
         "Each address counts once. Articles: what news-please takes for such, of what was fetched.",
         "",
-        *(f"| {' | '.join(cells)} |" for cells in table),
+        *markdown_table(_COLUMNS, map(_cells, report.tallies), align="lrrrrrrrrrl"),
         *(line for tally in report.tallies for line in _details(tally)),
         *(f"\n{line}" for line in report.warnings()),
     ]

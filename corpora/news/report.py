@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from corpora.reports import markdown_table
 from corpora.runs.build import Build
-from corpora.runs.receipts import Accounting
 
 _COLUMNS = ("id", "url", "kind", "similarity", "twin", "twin_url")
 
@@ -22,7 +22,8 @@ def to_markdown(build: Build) -> str:
     lines = [
         "# News to documents",
         "",
-        _said(account),
+        f"Read {account.read:,} records: {account.written:,} are articles, {account.n_filtered:,} were "
+        + f"left out on purpose, {account.n_rejected:,} could not be read.",
         "",
         *_table("left out", account.filtered),
         *_table("could not be read", account.rejected),
@@ -38,15 +39,5 @@ def to_markdown(build: Build) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _said(account: Accounting) -> str:
-    return (
-        f"Read {account.read:,} records: {account.written:,} are articles, {account.n_filtered:,} "
-        f"were left out on purpose, {account.n_rejected:,} could not be read."
-    )
-
-
 def _table(title: str, counts: Mapping[str, int]) -> list[str]:
-    if not counts:
-        return []
-    rows = (f"| {name} | {count:,} |" for name, count in counts.items())
-    return [f"| {title} | |", "| --- | ---: |", *rows, ""]
+    return [*markdown_table((title, ""), counts.items()), ""] if counts else []

@@ -209,13 +209,6 @@ def test_headers_reserve(headers, mining):
     assert decide_by_headers(headers).mining == mining
 
 
-@given(st.sampled_from(["reserved", "allowed", "unreserved"]), st.text("ab; :", max_size=9))
-def test_a_decision_is_read_as_it_was_written(mining, because):
-    decision = Decision(mining, because.strip())
-
-    assert Decision.parse(str(decision)) == decision
-
-
 def test_a_reservation_is_stronger_than_what_allows():
     allowed, reserved = Decision("allowed", "a"), Decision("reserved", "b")
 
