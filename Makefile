@@ -90,7 +90,7 @@ demo: install
 	for made in news news-annotated; do $(BIN)/python -m corpora.shards verify build/demo-$$made || exit 1; done
 	@cat build/demo-news/report.md
 	@echo "Made: build/demo-news, articles from ten saved pages of an invented portal; build/demo-news-annotated, the same with places of the small wiki."
-	@echo "Look: build/demo-news/report.md (above), build/demo-news/doubles.tsv. Next: docs/news.md"
+	@echo "Look: build/demo-news/report.md (above), build/demo-news/duplicates.tsv. Next: docs/news.md"
 	$(BIN)/python -m corpora.store publish build/demo-wiki build/store/kleinwiki
 	@echo "Made: build/store/kleinwiki, a verified version of the small wiki. Next: docs/refresh.md"
 

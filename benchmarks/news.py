@@ -293,7 +293,7 @@ def find(arguments: argparse.Namespace) -> None:
     """Find the doubles in a folder, and print them."""
     scratch = WorkDirectory(arguments.folder)
     _, found, _ = compare_all(scratch, [], threshold=arguments.threshold)
-    print(json.dumps([(int(row["id"]), int(row["twin"])) for row in found]))
+    print(json.dumps([(int(row["id"]), int(row["duplicate_of"])) for row in found]))
 
 
 def judge(found: dict[int, int], texts: list[str], planted: dict[int, int]) -> None:
@@ -328,7 +328,7 @@ def main() -> None:
     one = commands.add_parser("archives")
     one.add_argument("--archives", required=True)
     one.set_defaults(run=archives)
-    one = commands.add_parser("doubles")
+    one = commands.add_parser("duplicates")
     one.add_argument("--articles", type=int, default=100_000)
     one.add_argument("--share", type=float, default=0.1, help="of doubles")
     one.set_defaults(run=doubles)

@@ -7,6 +7,7 @@ Examples:
       --output build/news --previous build/news-october --workers 2
 """
 
+import argparse
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -88,11 +89,13 @@ class Options(CommonOptions):
     boilerplate_pages: int = option(
         5, help="a paragraph on so many pages of a site is no text (default: 5; 0: never)"
     )
-    near_doubles: float = option(
+    near_duplicates: float = option(
         0.8,
         metavar="JACCARD",
         help="from which on two articles say the same (default: 0.8; above 1: exact ones only)",
     )
+    near_doubles: float | None = option(None, type=float, help=argparse.SUPPRESS)
+    """Its old name."""
     previous: tuple[str, ...] = option(
         (), metavar="DIR", help="datasets of documents whose articles are not taken again"
     )
@@ -130,7 +133,7 @@ def plan(options: Options) -> Plan:
         "limit": options.limit,
         "exclude": list(options.exclude),
         "boilerplate_pages": options.boilerplate_pages,
-        "near_doubles": options.near_doubles,
+        "near_duplicates": options.near_duplicates,
         "libraries": library_versions(),
     }
     return Plan(
@@ -151,7 +154,7 @@ def _later_stages(units: tuple[Unit, ...], options: Options) -> tuple[Stage, ...
         Stage("count", (Unit(0),), {"boilerplate": "news_boilerplate"}),
         Stage("clean", units, CLEANED),
         Stage("look_back", earlier, {"previous": "news_signatures"}),
-        Stage("compare", (Unit(0, shards),), {"doubles": "news_doubles"}),
+        Stage("compare", (Unit(0, shards),), {"duplicates": "news_duplicates"}),
     )
 
 
@@ -159,10 +162,12 @@ def _check(options: Options) -> None:
     """Raise ``UsageError`` for options that are wrong, or do not fit each other."""
     if [bool(options.sites), bool(options.warc), bool(options.html)].count(True) != 1:
         raise UsageError("say where the pages are: --sites, --warc or --html, one of them.")
+    if options.near_doubles is not None:
+        raise UsageError("--near-doubles: renamed to --near-duplicates.")
     if options.urls and not options.html:
         raise UsageError("--urls is for --html: archives hold the addresses of their pages.")
     check_crawl(options)
-    for name in ("max_page_size", "max_seconds", "near_doubles"):
+    for name in ("max_page_size", "max_seconds", "near_duplicates"):
         if not 0 < getattr(options, name) < float("inf"):
             raise UsageError(f"--{name.replace('_', '-')}: must be above 0.")
     for name in ("max_non_letters", "max_links"):
@@ -272,7 +277,7 @@ def compare(units: PCollection, options: Options, run: Run) -> PCollection:
     """Find the articles that say what another one says."""
     from pipelines.transforms.news import FindDuplicateArticles
 
-    found = units | FindDuplicateArticles(folder=run.folder, threshold=options.near_doubles)
+    found = units | FindDuplicateArticles(folder=run.folder, threshold=options.near_duplicates)
     return found | run.write_shards("compare")
 
 
@@ -301,12 +306,12 @@ PHASES = (
 
 
 def write_side_files(build: Build) -> None:
-    """Write the list of doubles and the report."""
+    """Write the list of duplicates and the report."""
     from corpora.datasets.shards import write_text
-    from corpora.news.report import doubles_lines, to_markdown
+    from corpora.news.report import duplicates_lines, to_markdown
 
     notes = [note for receipt in build.finished for note in receipt.notes]
-    write_text(build.side / "doubles.tsv", doubles_lines(notes))
+    write_text(build.side / "duplicates.tsv", duplicates_lines(notes))
     write_text(build.side / "report.md", [to_markdown(build)])
 
 
@@ -314,7 +319,7 @@ def next_steps(options: Options) -> list[str]:
     """What to look at, and what to type next."""
     output = options.output
     return [
-        f"made  {output} (dataset); {output}/doubles.tsv: what was left out, and its twin",
+        f"made  {output} (dataset); {output}/duplicates.tsv: what was left out, and why",
         f"read  {output}/report.md: what became of every record",
         f"next  python -m corpora.shards verify {output}",
         f"      python -m corpora.shards show {output} --limit 1",

@@ -221,15 +221,15 @@ _NEWS_STAGES = {
         ("exact", pa.binary(16)),
         ("signature", pa.binary(512)),
     ],
-    "news_doubles": [
+    "news_duplicates": [
         ("unit", pa.int32()),
         ("row", pa.int32()),
         ("id", pa.string()),
         ("url", pa.string()),
         ("kind", pa.string()),
         ("similarity", pa.float64()),
-        ("twin", pa.string()),
-        ("twin_url", pa.string()),
+        ("duplicate_of", pa.string()),
+        ("duplicate_of_url", pa.string()),
     ],
 }
 

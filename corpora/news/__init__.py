@@ -1,1 +1,1 @@
-"""News: archives and saved pages to articles, without boilerplate and without doubles."""
+"""News: archives and saved pages to articles, without boilerplate and without duplicates."""

@@ -209,7 +209,7 @@ def moment_of(*dates: str | None) -> str:
 def compare_all(
     work: WorkDirectory, previous: Sequence[Path], *, threshold: float
 ) -> tuple[pa.RecordBatch, list[Row], list[Row]]:
-    """Find duplicates and revisits: a batch of ``news_doubles``, and the rows of both."""
+    """Find duplicates and revisits: a batch of ``news_duplicates``, and the rows of both."""
     shards = [(path, "pages") for path in work.shards("articles")]
     rows: list[Row] = []
     items: list[Item] = []
@@ -226,7 +226,7 @@ def compare_all(
     ]
     in_order = [rows[i] for i in sorted(range(len(items)), key=lambda i: items[i].order)]
     revisits = list(_find_revisits(work, in_order, duplicates))
-    schema = SCHEMAS["news_doubles"].columns
+    schema = SCHEMAS["news_duplicates"].columns
     return pa.RecordBatch.from_pylist(duplicates + revisits, schema=schema), duplicates, revisits
 
 
@@ -244,8 +244,12 @@ def _read_signatures(
 
 
 def _duplicate(row: Mapping[str, Any], kept: Mapping[str, Any] | None) -> Row:
-    """The columns of ``news_doubles`` that name both."""
-    of = {"twin": kept["id"], "twin_url": kept["url"]} if kept else {"twin": None, "twin_url": None}
+    """The columns of ``news_duplicates`` that name both."""
+    of = (
+        {"duplicate_of": kept["id"], "duplicate_of_url": kept["url"]}
+        if kept
+        else {"duplicate_of": None, "duplicate_of_url": None}
+    )
     return {name: row[name] for name in ("unit", "row", "id", "url")} | of
 
 
@@ -256,7 +260,9 @@ def _find_revisits(
 
     ``rows`` are all articles in order of time. A revisit of which none is there gives a row too.
     """
-    gone = {row["id"]: {"id": row["twin"], "url": row["twin_url"]} for row in duplicates}
+    gone = {
+        row["id"]: {"id": row["duplicate_of"], "url": row["duplicate_of_url"]} for row in duplicates
+    }
     by_digest = {row["digest"]: row for row in reversed(rows) if row["digest"]}
     by_url = {row["url"]: row for row in reversed(rows)}
     for unit, path in enumerate(work.shards("revisits")):
@@ -298,16 +304,16 @@ def _texts(shards: Sequence[_Shard], rows: Sequence[Row]) -> Callable[[int], str
 
 def note_of(duplicate: Row) -> dict[str, str]:
     """What the list of duplicates says of one."""
-    names = ("id", "url", "kind", "twin", "twin_url")
+    names = ("id", "url", "kind", "duplicate_of", "duplicate_of_url")
     said = {name: duplicate[name] or "" for name in names}
     return said | {"similarity": f"{duplicate['similarity']:.4f}"}
 
 
 def duplicates_of(path: Path, unit: int) -> list[Row]:
-    """The rows of ``news_doubles`` for a unit, by place."""
+    """The rows of ``news_duplicates`` for a unit, by place."""
     rows = [
         row
-        for batch in read_batches(path, SCHEMAS["news_doubles"])
+        for batch in read_batches(path, SCHEMAS["news_duplicates"])
         for row in batch.filter(pc.equal(batch.column("unit"), unit)).to_pylist()
     ]
     return sorted(rows, key=lambda row: (row["row"], row["id"]))

@@ -1,15 +1,15 @@
-"""The side files of a run: the list of doubles, and what became of every record."""
+"""The side files of a run: the list of duplicates, and what became of every record."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
 from corpora.reports import markdown_table
 from corpora.runs.build import Build
 
-_COLUMNS = ("id", "url", "kind", "similarity", "twin", "twin_url")
+_COLUMNS = ("id", "url", "kind", "similarity", "duplicate_of", "duplicate_of_url")
 
 
-def doubles_lines(notes: Iterable[Mapping[str, object]]) -> Iterator[str]:
-    """The list of doubles as TSV: what was left out, and the article that says the same."""
+def duplicates_lines(notes: Iterable[Mapping[str, object]]) -> Iterator[str]:
+    """The list of duplicates as TSV: what was left out, and the article that says the same."""
     yield "\t".join(_COLUMNS) + "\n"
     for note in notes:
         values = (" ".join(str(note[column]).split()) for column in _COLUMNS)
@@ -19,11 +19,14 @@ def doubles_lines(notes: Iterable[Mapping[str, object]]) -> Iterator[str]:
 def to_markdown(build: Build) -> str:
     """What became of every record, the filters with their thresholds, and all counters."""
     account, parameters = build.accounting, build.plan.parameters
+    said = (
+        f"Read {account.read:,} records: {account.written:,} are articles, {account.n_filtered:,} "
+        f"were left out on purpose, {account.n_rejected:,} could not be read."
+    )
     lines = [
         "# News to documents",
         "",
-        f"Read {account.read:,} records: {account.written:,} are articles, {account.n_filtered:,} were "
-        + f"left out on purpose, {account.n_rejected:,} could not be read.",
+        said,
         "",
         *_table("left out", account.filtered),
         *_table("could not be read", account.rejected),
@@ -32,7 +35,7 @@ def to_markdown(build: Build) -> str:
         f"- extractor: {parameters['with']}",
         *(f"- {name}: {value}" for name, value in sorted(parameters["thresholds"].items())),
         f"- boilerplate_pages: {parameters['boilerplate_pages']}",
-        f"- near_doubles: {parameters['near_doubles']:g}",
+        f"- near_duplicates: {parameters['near_duplicates']:g}",
         "",
         *_table("counter", build.counters),
     ]

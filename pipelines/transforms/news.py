@@ -25,7 +25,7 @@ from pipelines.outcomes import Counts, Filtered, Passed, Rows, Yield
 from pipelines.transforms.elements import Merge, PerUnit, ReadUnits, Work
 
 BATCH_CHARACTERS = 1 << 20
-BOILERPLATE, DUPLICATES = "boilerplate", "doubles"
+BOILERPLATE, DUPLICATES = "boilerplate", "duplicates"
 A = TypeVar("A")
 B = TypeVar("B")
 
@@ -266,7 +266,7 @@ class SignArticles(PerUnit[Rows | pa.RecordBatch, Rows | Counts]):
 class FindDuplicateArticles(ReadUnits[Rows | Counts]):
     """Find articles that say what an earlier one says, in other words too, and what was revisited.
 
-    ``PCollection[Unit]`` -> ``PCollection[InUnit[Rows | Counts]]``; rows of ``doubles``. Once,
+    ``PCollection[Unit]`` -> ``PCollection[InUnit[Rows | Counts]]``; rows of ``duplicates``. Once,
     for it looks at the signatures of all articles; its unit has the shards of earlier datasets,
     whose articles are not taken again.
     """
@@ -283,8 +283,8 @@ class FindDuplicateArticles(ReadUnits[Rows | Counts]):
             WorkDirectory(self.folder), previous, threshold=self.threshold
         )
         yield Rows(DUPLICATES, batch)
-        yield Counts(filtered=Counter(f"{duplicate['kind']}_double" for duplicate in duplicates))
-        n_found = sum(1 for revisit in revisits if revisit["twin"])
+        yield Counts(filtered=Counter(f"{duplicate['kind']}_duplicate" for duplicate in duplicates))
+        n_found = sum(1 for revisit in revisits if revisit["duplicate_of"])
         n_others = len(revisits) - n_found
         yield Counts({"revisits.of_an_article": n_found, "revisits.others": n_others})
 
@@ -313,5 +313,5 @@ class DropDuplicateArticles(PerUnit[Rows, Rows | Counts]):
             first += rows.batch.num_rows
             yield Rows(rows.dataset, rows.batch.filter(pa.array(~np.isin(places, gone))))
 
-        notes = [note_of(duplicate) for duplicate in duplicates if duplicate["twin"]]
+        notes = [note_of(duplicate) for duplicate in duplicates if duplicate["duplicate_of"]]
         return _Work(process, lambda: [Counts(notes=notes)])

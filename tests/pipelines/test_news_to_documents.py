@@ -17,7 +17,13 @@ from tests.corpora.news.archive_samples import FORMS, PAGE, by_record, plain, wa
 
 SAMPLES = Path(__file__).resolve().parents[1] / "data" / "news"
 KEPT = {"bruecke.html", "museum.html", "hochwasser.html", "ticker.html", "dansk.html.gz"}
-FILTERED = {"exact_double": 1, "near_double": 1, "list_page": 1, "paywall": 1, "tdm_reserved": 1}
+FILTERED = {
+    "exact_duplicate": 1,
+    "near_duplicate": 1,
+    "list_page": 1,
+    "paywall": 1,
+    "tdm_reserved": 1,
+}
 
 
 def run(output, *options, html=None, warc=None):
@@ -39,8 +45,8 @@ def accounting_of(folder):
     return describe(folder)["accounting"]
 
 
-def doubles_of(folder):
-    lines = (folder / "doubles.tsv").read_text("utf-8").splitlines()
+def duplicates_of(folder):
+    lines = (folder / "duplicates.tsv").read_text("utf-8").splitlines()
     return {row[0]: (row[2], row[4]) for row in (line.split("\t") for line in lines[1:])}
 
 
@@ -79,8 +85,8 @@ def test_every_page_is_a_document_or_has_a_reason(made):
     assert shards(["verify", str(made), "--rows"]) == 0
 
 
-def test_doubles_are_listed_with_the_one_that_is_kept(made):
-    assert doubles_of(made) == {
+def test_duplicates_are_listed_with_the_one_that_is_kept(made):
+    assert duplicates_of(made) == {
         "bruecke-druck.html": ("exact", "bruecke.html"),
         "hochwasser-agentur.html": ("near", "hochwasser.html"),
     }
@@ -183,7 +189,7 @@ def test_records_that_are_no_pages_have_reasons(tmp_path):
     assert (counters["revisits.of_an_article"], counters["revisits.others"]) == (2, 1)
     urls = {document.id: document.url for document in documents_of(tmp_path / "out")}
     twins = [
-        urls[twin] for kind, twin in doubles_of(tmp_path / "out").values() if kind == "revisit"
+        urls[twin] for kind, twin in duplicates_of(tmp_path / "out").values() if kind == "revisit"
     ]
     assert [url.rpartition("/")[2] for url in twins] == ["museum.html", "bruecke.html"]
 
@@ -198,7 +204,7 @@ def test_addresses_and_dates_that_are_broken_do_no_harm(tmp_path):
     ]
     archive.write_bytes(plain(records))
 
-    assert run(tmp_path / "out", "--near-doubles", 1.1, warc=archive) == 0
+    assert run(tmp_path / "out", "--near-duplicates", 1.1, warc=archive) == 0
 
     assert {document.group for document in documents_of(tmp_path / "out")} == {"news", "a.example"}
 
@@ -251,19 +257,19 @@ def test_articles_of_earlier_datasets_are_not_taken_again(made, tmp_path):
     run(tmp_path / "out", "--previous", made, "--stub-characters", 0, html=pages)
 
     assert [document.id for document in documents_of(tmp_path / "out")] == ["bezahlt.html"]
-    assert doubles_of(tmp_path / "out") == {
+    assert duplicates_of(tmp_path / "out") == {
         "museum.html": ("near", "museum.html"),
         "hochwasser-agentur.html": ("near", "hochwasser.html"),
     }
 
 
 def test_thresholds_are_options(tmp_path):
-    options = ["--near-doubles", 1.1, "--boilerplate-pages", 0, "--reserved", "keep"]
+    options = ["--near-duplicates", 1.1, "--boilerplate-pages", 0, "--reserved", "keep"]
 
     run(tmp_path / "out", *options, "--lang", "de", "--stub-characters", 0, "--max-links", 1)
 
     assert accounting_of(tmp_path / "out")["filtered"] == {
-        "exact_double": 1,
+        "exact_duplicate": 1,
         "language": 1,
         "list_page": 1,
     }

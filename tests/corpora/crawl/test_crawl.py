@@ -295,8 +295,8 @@ def test_the_archive_becomes_articles_each_once(crawled):
     assert str(CRAWL_DELAY) in robots
     about = json.loads((crawled.folder / "out" / "dataset.json").read_text("utf-8"))
     assert {d.url for d in documents} == {f"{root}{a.path}" for a in ARTICLES[:N_ARTICLES]}
-    assert about["accounting"]["filtered"]["near_double"] == N_DOUBLES
-    lines = (crawled.folder / "out" / "doubles.tsv").read_text("utf-8").splitlines()[1:]
+    assert about["accounting"]["filtered"]["near_duplicate"] == N_DOUBLES
+    lines = (crawled.folder / "out" / "duplicates.tsv").read_text("utf-8").splitlines()[1:]
     assert {line.split("\t")[1] for line in lines} == {
         f"{root}{article.path}" for article in ARTICLES[N_ARTICLES:]
     }
@@ -318,6 +318,7 @@ def test_a_finished_output_is_not_crawled_again(crawled):
         ("--sites s --urls u", "--urls is for --html"),
         ("--sites s --archive {out}/crawl", "neither in the other"),
         ("--sites s", "s: cannot be read"),
+        ("--warc x --near-doubles 0.7", "renamed to --near-duplicates"),
     ],
 )
 def test_options_that_do_not_fit_are_said(tmp_path, capsys, arguments, said):
