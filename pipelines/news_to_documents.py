@@ -8,25 +8,29 @@ Examples:
 """
 
 import argparse
+import glob
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from corpora.errors import UsageError
+from corpora.errors import CorpusError, UsageError
 from corpora.runs.build import Build
-from corpora.runs.plan import InputFile, Plan, Stage, Unit
+from corpora.runs.plan import (
+    InputFile,
+    Plan,
+    Stage,
+    Unit,
+    describe_file,
+    describe_files,
+    find_inputs,
+    make_units,
+    unit_for_each,
+)
 from corpora.segmentation.language_tags import primary_language
 from pipelines.graph import PCollection, Phase, Run
-from pipelines.news_inputs import (
-    archive_units,
-    archives_of,
-    check_crawl,
-    earlier_units,
-    library_versions,
-    page_units,
-)
 from pipelines.options import CommonOptions, option
 from pipelines.run import run
 
@@ -34,7 +38,7 @@ if TYPE_CHECKING:
     from corpora.news.filters import Thresholds
 
 ABOUT = __doc__
-DATASETS = {"": "documents"}
+T = TypeVar("T")
 READ = {"pages": "pages", "paragraphs": "news_paragraphs", "revisits": "news_revisits"}
 CLEANED = {"articles": "pages", "signatures": "news_signatures"}
 RANGE_BYTES = 4 << 20
@@ -111,6 +115,11 @@ class Options(CommonOptions):
     max_seconds: float = option(10.0, metavar="S", help="of the processor for a page (default: 10)")
 
     @property
+    def crawled(self) -> Path:
+        """Where the crawl is kept: beside the output unless ``--archive`` says where."""
+        return self.archive or self.output.with_name(f"{self.output.name}-crawl")
+
+    @property
     def max_page_bytes(self) -> int:
         """Bytes of the largest page that is read."""
         return int(self.max_page_size * 1e6)
@@ -121,40 +130,40 @@ def plan(options: Options) -> Plan:
     from corpora.news.reading import check_installed
 
     _check(options)
-    settings = _settings(options) | {"with": check_installed(options.extractor)}
+    extractor = check_installed(options.extractor)
     auxiliary: dict[str, InputFile] = {}
     if options.html:
-        units, auxiliary = page_units(options)
+        units, auxiliary = _page_units(options)
     else:
-        patterns = archives_of(options)
-        units = list(archive_units(patterns, options, range_bytes=RANGE_BYTES))
+        units = list(_archive_units(archives_of(options), options))
+    shards = tuple(_earlier_shards(options.previous))
     plain = tuple(Unit(unit.number) for unit in units)
-    more = {
-        "limit": options.limit,
-        "exclude": list(options.exclude),
-        "boilerplate_pages": options.boilerplate_pages,
-        "near_duplicates": options.near_duplicates,
-        "libraries": library_versions(),
-    }
+    thresholds = asdict(_thresholds(options))
     return Plan(
         pipeline="news_to_documents",
-        datasets=DATASETS,
-        parameters=settings | more,
+        datasets={"": "documents"},
+        parameters={
+            "extractor": options.extractor,
+            "with": extractor,
+            "thresholds": thresholds | {"langs": list(thresholds["langs"])},
+            "license": options.license,
+            "max_bytes": options.max_page_bytes,
+            "max_seconds": options.max_seconds,
+            "limit": options.limit,
+            "exclude": list(options.exclude),
+            "boilerplate_pages": options.boilerplate_pages,
+            "near_duplicates": options.near_duplicates,
+            "libraries": {name: version(name) for name in ("lxml", "py3langid", "rensa")},
+        },
         units=plain,
         auxiliary=auxiliary,
-        stages=(Stage("read", tuple(units), READ), *_later_stages(plain, options)),
-    )
-
-
-def _later_stages(units: tuple[Unit, ...], options: Options) -> tuple[Stage, ...]:
-    """What is done once all pages are read; ``count`` and ``compare`` look at all, alone."""
-    earlier = tuple(earlier_units(options.previous))
-    shards = tuple(file for unit in earlier for file in unit.inputs)
-    return (
-        Stage("count", (Unit(0),), {"boilerplate": "news_boilerplate"}),
-        Stage("clean", units, CLEANED),
-        Stage("look_back", earlier, {"previous": "news_signatures"}),
-        Stage("compare", (Unit(0, shards),), {"duplicates": "news_duplicates"}),
+        stages=(
+            Stage("read", tuple(units), READ),
+            Stage("count", (Unit(0),), {"boilerplate": "news_boilerplate"}),  # looks at all
+            Stage("clean", plain, CLEANED),
+            Stage("look_back", unit_for_each(shards), {"previous": "news_signatures"}),
+            Stage("compare", (Unit(0, shards),), {"duplicates": "news_duplicates"}),  # too
+        ),
     )
 
 
@@ -166,16 +175,27 @@ def _check(options: Options) -> None:
         raise UsageError("--near-doubles: renamed to --near-duplicates.")
     if options.urls and not options.html:
         raise UsageError("--urls is for --html: archives hold the addresses of their pages.")
-    check_crawl(options)
-    for name in ("max_page_size", "max_seconds", "near_duplicates"):
-        if not 0 < getattr(options, name) < float("inf"):
-            raise UsageError(f"--{name.replace('_', '-')}: must be above 0.")
-    for name in ("max_non_letters", "max_links"):
-        if not 0 <= getattr(options, name) <= 1:
-            raise UsageError(f"--{name.replace('_', '-')}: must be between 0 and 1.")
-    for name in ("min_characters", "stub_characters", "boilerplate_pages"):
-        if getattr(options, name) < 0:
-            raise UsageError(f"--{name.replace('_', '-')}: must be at least 0.")
+    if not options.sites and (options.archive or options.allow_private):
+        raise UsageError("--archive and --allow-private are for --sites.")
+    archive, output = options.crawled.resolve(), options.output.resolve()
+    if archive.is_relative_to(output) or output.is_relative_to(archive):
+        raise UsageError(
+            f"--archive {options.crawled}: must lie beside --output, neither in the other."
+        )
+    inf = float("inf")
+    for low, high, bound, names in (
+        (
+            sys.float_info.min,
+            sys.float_info.max,
+            "above 0",
+            ("max_page_size", "max_seconds", "near_duplicates"),
+        ),
+        (0, 1, "between 0 and 1", ("max_non_letters", "max_links")),
+        (0, inf, "at least 0", ("min_characters", "stub_characters", "boilerplate_pages")),
+    ):
+        for name in names:
+            if not low <= getattr(options, name) <= high:
+                raise UsageError(f"--{name.replace('_', '-')}: must be {bound}.")
     if options.lang:
         from corpora.news.filters import check_langs
 
@@ -184,19 +204,88 @@ def _check(options: Options) -> None:
         raise UsageError(f"--max-page-size: at most {MAX_PAGE_MB}.")
 
 
-def _settings(options: Options) -> dict[str, Any]:
-    """What decides what becomes of a page."""
-    thresholds = thresholds_of(options)
-    return {
-        "extractor": options.extractor,
-        "thresholds": asdict(thresholds) | {"langs": list(thresholds.langs)},
-        "license": options.license,
-        "max_bytes": options.max_page_bytes,
-        "max_seconds": options.max_seconds,
-    }
+def archives_of(options: Options) -> tuple[str, ...]:
+    """The patterns of archives to read; with ``--sites`` these are crawled first.
+
+    An output that was begun is made of what its archive has, without another crawl: the same
+    command ends what was killed, and does nothing where all is done.
+    """
+    if not options.sites:
+        return options.warc
+    from corpora.crawl.session import crawl, read_session
+    from corpora.crawl.sites import read_sites
+
+    archive, output = options.crawled, options.output
+    sites = read_sites(options.sites, allow_private=options.allow_private)
+    is_begun = (output / "run.json").exists() or any((output / ".build").glob("*/plan.json"))
+    if is_begun and read_session(archive).get("finished"):
+        _say(f"{output} was begun: no new crawl. For one, name another --output.")
+    else:
+        report = crawl(sites, archive, say=_say)
+        for line in report.lines():
+            _say(line)
+        if len(report.without_pages) == len(report.tallies):
+            raise CorpusError(
+                f"{options.sites}: no site gave a page; {archive}/crawl-{report.session}.report.md "
+                "says why. Is there a network? Are the addresses right?"
+            )
+    return (str(Path(glob.escape(str(archive))) / "crawl-*.warc.gz"),)
 
 
-def thresholds_of(options: Options) -> "Thresholds":
+def _say(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+
+
+def _find(find: Callable[[], T], option: str) -> T:
+    """Find inputs that an option names; raises ``UsageError`` with its name."""
+    try:
+        return find()
+    except UsageError as error:
+        raise UsageError(str(error).replace("--input", option)) from error
+
+
+def _archive_units(patterns: Sequence[str], options: Options) -> Iterator[Unit]:
+    """Cut archives into ranges; ``--limit`` counts records."""
+    from corpora.warc.archives import cut
+
+    number, left = 0, options.limit
+    found = _find(lambda: find_inputs(patterns, exclude=options.exclude), "--warc")
+    for file in describe_files(found):
+        for start, end, n_records in cut(file.check(), range_bytes=RANGE_BYTES):
+            part = {"start": start, "end": end}
+            if left is not None:
+                part["limit"] = min(left, n_records)
+                left -= part["limit"]
+            yield Unit(number, (file,), part=part)
+            number += 1
+            if left == 0:
+                return
+
+
+def _page_units(options: Options) -> tuple[list[Unit], dict[str, InputFile]]:
+    """Pack saved pages into units, each with its rows of the table."""
+    from corpora.news.url_table import read_url_table
+
+    found = _find(lambda: find_inputs(options.html, exclude=options.exclude), "--html")
+    files = describe_files(found)[: options.limit]
+    told = read_url_table(options.urls, [file.name for file in files]) if options.urls else {}
+    units = make_units(
+        files,
+        settings=lambda inputs: {f.name: told[f.name] for f in inputs if f.name in told},
+        auxiliary={},
+    )
+    auxiliary = {"urls": describe_file("urls", options.urls)} if options.urls else {}
+    return list(units), auxiliary
+
+
+def _earlier_shards(previous: Sequence[str]) -> Sequence[InputFile]:
+    """The shards of the datasets whose articles are not taken again."""
+    from corpora.runs.dataset_inputs import find_shards
+
+    return _find(lambda: find_shards(previous, "documents"), "--previous") if previous else ()
+
+
+def _thresholds(options: Options) -> "Thresholds":
     """What an article must have."""
     from corpora.news.filters import Thresholds
 
@@ -226,7 +315,7 @@ def read(units: PCollection, options: Options, run: Run) -> PCollection:
         | reader(max_page_bytes=options.max_page_bytes)
         | NoteRevisits()
         | ExtractArticles(extractor=options.extractor, max_seconds=options.max_seconds)
-        | FilterArticles(thresholds=thresholds_of(options), license=options.license)
+        | FilterArticles(thresholds=_thresholds(options), license=options.license)
         | run.write_shards("read")
     )
 

@@ -21,8 +21,7 @@ from pathlib import Path
 import pytest
 
 from corpora.datasets.shards import open_dataset
-from pipelines.news_inputs import archives_of
-from pipelines.news_to_documents import Options, main
+from pipelines.news_to_documents import Options, archives_of, main
 from tests.corpora.crawl.site_server import (
     ARTICLES,
     CRAWL_DELAY,
