@@ -87,8 +87,8 @@ class Score:
         return self
 
     def __str__(self) -> str:
-        precision, recall = self.right / self.found, self.right / self.expected
-        f1 = 2 * precision * recall / (precision + recall)
+        precision, recall = self.right / max(1, self.found), self.right / max(1, self.expected)
+        f1 = 2 * self.right / max(1, self.found + self.expected)
         return f"P {precision:.3f}  R {recall:.3f}  F1 {f1:.3f}"
 
 

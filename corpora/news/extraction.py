@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from corpora.errors import CorpusError
+from corpora.hashing.shingles import words_of
 from corpora.news.blocks import EXTRACTED, PAGE, Block, Link, key_of, read_blocks, with_places
 from corpora.news.page_metadata import PageMetadata, absolute_url, read_metadata
 from corpora.news.tidying import tidy
@@ -24,6 +25,8 @@ _CONTROL = re.compile(
     r"&#(?:0*(?:[0-8]|1[1-9]|2\d|3[01]|127)|[xX]0*(?:[0-8bceBCE]|[fF]|1[0-9a-fA-F]|7[fF]));?(?!\w)"
 )
 """Written control characters: some extractors give up at them."""
+_MIN_WORDS = 15
+"""Of a text that news-please does not drop."""
 _MAX_PLACE = 20
 """Letters that may stand before it: ``Berlin.``"""
 
@@ -119,9 +122,24 @@ def _with_news_please(html: str, _: Any, url: str | None) -> list[Block]:
     """The body as news-please finds it: mere lines."""
     from newsplease import NewsPlease
 
-    found = NewsPlease.from_html(html, url=url, fetch_images=False)  # else: fetches from the web
-    lines = (" ".join(line.split()) for line in (found.maintext or "").splitlines())
+    try:
+        found = NewsPlease.from_html(html, url=url, fetch_images=False)  # else: fetches images
+    except ImportError:  # its newspaper has no tokenizer for the page's language
+        return _with_readability(html)
+    if not found.maintext:  # also where fewer than 15 words stand between spaces: Chinese
+        blocks = _with_readability(html)
+        return blocks if sum(len(b.text.split()) for b in blocks) < _MIN_WORDS else []
+    lines = (" ".join(line.split()) for line in found.maintext.splitlines())
     return [Block(line, "p") for line in lines if line]
+
+
+def _with_readability(html: str) -> list[Block]:
+    """The body as the other extractor of news-please finds it; none of fewer than 15 words."""
+    from readability import Document
+
+    tree = parse(Document(html).summary())
+    blocks = [] if tree is None else read_blocks(tree, PAGE)
+    return blocks if len(words_of(" ".join(b.text for b in blocks))) >= _MIN_WORDS else []
 
 
 EXTRACTORS: Mapping[str, Callable[[str, Any, str | None], list[Block]]] = {

@@ -16,7 +16,7 @@ from importlib.metadata import PackageNotFoundError, version
 from urllib.parse import unquote
 
 from corpora.errors import CorpusError, UsageError
-from corpora.system.sandbox import Bounds, Task, TaskError, ask
+from corpora.system.sandbox import Bounds, Task, TaskError, call
 from corpora.wikipedia.blocks import Blocks, Link
 from corpora.wikipedia.structure import simplify
 from corpora.wikipedia.templates import TemplateTable
@@ -26,7 +26,6 @@ from corpora.wikipedia.wikitext import PageText
 PAGE_SECONDS = 60.0
 """Of the processor, after which a page is given up; one of a megabyte takes less than one."""
 _MEGABYTES = 8_000
-_TASK = Task(f"{__name__}:clean_lines", '{"source": "", "title": ""}')
 _OLDEST = (3, 1)  # those before evaluate the text of pages as Python
 _INSTALL = "pip install 'onoma[wikiextractor]'"
 
@@ -175,9 +174,9 @@ def _pairs(text: str) -> dict[int, int]:
 def clean(source: str, *, title: str) -> list[str]:
     """Have the library clean a page: the lines that are left; heads begin with ``## ``."""
     _check_once()
-    request = {"title": title, "source": mask(source)}
+    page = {"title": title, "source": mask(source)}
     try:
-        answer = ask(_TASK, request, bounds=Bounds(seconds=PAGE_SECONDS, megabytes=_MEGABYTES))
+        return call(_TASK, page, bounds=Bounds(seconds=PAGE_SECONDS, megabytes=_MEGABYTES))
     except TaskError as error:
         if error.reason == "timeout":
             what = f"did not finish it in {PAGE_SECONDS:g} s"
@@ -186,7 +185,6 @@ def clean(source: str, *, title: str) -> list[str]:
         raise ExtractorError(
             f"wikiextractor {what}. Read it with --extractor onoma, or leave it out."
         ) from error
-    return list(answer["lines"])
 
 
 def check_installed() -> None:
@@ -213,14 +211,17 @@ def mask(source: str) -> str:
     return _MARKERS.sub(_ITEM, source).replace("[[:", f"[[{_COLON}")
 
 
-def clean_lines(source: str, title: str) -> dict[str, list[str]]:
+def clean_lines(source: str, title: str) -> list[str]:
     """Call the library, in this process; wants the text of a page as ``mask`` gives it."""
     from wikiextractor.extract import Extractor
 
     task = Extractor("", "", "", title, [], acceptedNamespaces=_Everything(), keepLinks=True)
     escaped = escape(source, quote=False)
     lines = task.clean_text(escaped, mark_headers=True, expand_templates=False, html_safe=False)
-    return {"lines": "\n".join(lines).split("\n")}
+    return "\n".join(lines).split("\n")
+
+
+_TASK = Task(clean_lines, {"source": "", "title": ""})
 
 
 class _Everything:

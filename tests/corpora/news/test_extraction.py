@@ -103,6 +103,28 @@ def test_news_please_gives_lines_whose_links_are_found_in_the_page():
     assert theirs.text == ours.text
 
 
+@pytest.mark.skipif(
+    not importlib.util.find_spec("newsplease"), reason="news-please is not installed"
+)
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("lang", "sentence"),
+    [
+        ("ja", "彼は東京で働いていて、都市の中心に住んでいます。"),
+        ("ko", "그는 서울에서 일하며 도시 중심에 살고 있다."),
+        ("zh", "他在北京工作，住在城市的中心，每天早上去公园散步。"),
+    ],
+)
+def test_news_please_finds_articles_whose_words_it_cannot_cut(lang, sentence):
+    texts = [f"{sentence * 6} {number}" for number in range(5)]
+    body = "".join(f"<p>{text}</p>" for text in texts)
+    html = f'<html lang="{lang}"><body><article><h1>T</h1>{body}</article></body></html>'
+
+    article = article_of(html, extractor="news-please")
+
+    assert article.text.split("\n") == texts
+
+
 def test_control_characters_and_halves_of_characters_do_not_come_through():
     head = ld('{"@type":"NewsArticle","headline":"A\\ud800B\\u0000C","author":"\\udc00"}')
     body = "<p>Das &#1;ist&#x85;ein&#xD800;Absatz&#0; &#x1F;mit&#127; Zeichen.</p>" + PARAGRAPHS
