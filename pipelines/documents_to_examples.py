@@ -1,4 +1,4 @@
-"""Documents to the examples of pre-training: packed sentences, pieces, words and entities.
+"""Documents to the examples of pre-training: packed sentences, subwords, words and entities.
 
 Examples:
   python -m pipelines.documents_to_examples --input build/dawiki --tokenizer build/tok
@@ -41,10 +41,10 @@ ABOUT = __doc__
 DATASETS = {"": "examples"}
 TOKENIZER, VOCAB = "tokenizer ", "entity vocabulary "
 PARAMETERS = (
-    *("max_length", "max_entities", "max_mention_pieces", "min_sentence_pieces"),
+    *("max_length", "max_entities", "max_mention_subwords", "min_sentence_subwords"),
     *("unknown_entities", "min_entity_count", "only_with_mentions", "held_out", "seed"),
 )
-_SPECIAL_PIECES = 2  # [CLS] and [SEP], which models add
+_SPECIAL_SUBWORDS = 2  # [CLS] and [SEP], which models add
 _CASED = {"auto": None, "yes": True, "no": False}
 _TOKENIZER_FILES = (
     "tokenizer.json",
@@ -64,7 +64,7 @@ class Options(CommonOptions):
     tokenizer_cased: str = option(
         "auto",
         choices=tuple(_CASED),
-        help="of a vocab.txt, whether capitals stay (default: as its configuration or its pieces "
+        help="of a vocab.txt, whether capitals stay (default: as its configuration or its subwords "
         "show)",
     )
     entity_vocab: Path | None = option(
@@ -72,7 +72,7 @@ class Options(CommonOptions):
     )
     max_length: int = option(
         512,
-        help="pieces of an example with [CLS] and [SEP], for which two are kept free (default: "
+        help="subwords of an example with [CLS] and [SEP], for which two are kept free (default: "
         "512)",
     )
     max_entities: int = option(
@@ -80,11 +80,17 @@ class Options(CommonOptions):
         help="of an example; one that would have more ends before that sentence (default: 128)",
         at_least=1,
     )
-    max_mention_pieces: int = option(
-        30, help="a longer mention is no entity (default: 30)", at_least=1
+    max_mention_subwords: int = option(
+        30,
+        help="a longer mention is no entity (default: 30)",
+        at_least=1,
+        was="--max-mention-pieces",
     )
-    min_sentence_pieces: int = option(
-        1, help="shorter sentences are left out; LUKE and DaLUKE: 5 (default: 1)", at_least=1
+    min_sentence_subwords: int = option(
+        1,
+        help="shorter sentences are left out; LUKE and DaLUKE: 5 (default: 1)",
+        at_least=1,
+        was="--min-sentence-pieces",
     )
     origins: tuple[str, ...] = option(
         tuple(sorted(ORIGINS - {"prediction"})),
@@ -142,9 +148,9 @@ def plan(options: Options) -> Plan:
 
 def _check(options: Options) -> None:
     check(options)
-    if options.max_length <= _SPECIAL_PIECES:
+    if options.max_length <= _SPECIAL_SUBWORDS:
         raise UsageError(
-            f"--max-length {options.max_length}: must be more than {_SPECIAL_PIECES}, for [CLS] "
+            f"--max-length {options.max_length}: must be more than {_SPECIAL_SUBWORDS}, for [CLS] "
             "and [SEP] need two."
         )
     if not 0 <= options.held_out < 1:  # nan, too
@@ -250,13 +256,13 @@ def _rules(options: Options) -> "Rules":
         origins=tuple(origins_of(options.origins)),
         keep_unknown=options.unknown_entities == "keep",
         min_entity_count=options.min_entity_count,
-        max_pieces=options.max_mention_pieces,
+        max_subwords=options.max_mention_subwords,
         max_entities=options.max_entities,
     )
     return Rules(
-        length=options.max_length - _SPECIAL_PIECES,
+        length=options.max_length - _SPECIAL_SUBWORDS,
         mentions=mentions,
-        min_sentence_pieces=options.min_sentence_pieces,
+        min_sentence_subwords=options.min_sentence_subwords,
         only_with_mentions=options.only_with_mentions,
         held_out=options.held_out,
         seed=options.seed,
@@ -277,7 +283,7 @@ def write_side_files(build: Build) -> None:
     parameters = build.plan.parameters
     summary = example_report.summarize(
         build.shard_paths(""),
-        length=parameters["max_length"] - _SPECIAL_PIECES,
+        length=parameters["max_length"] - _SPECIAL_SUBWORDS,
         n_entities=parameters["n_entities"],
     )
     n_documents = {split: int(counts[0]) for split, counts in summary.by_split.items()}
@@ -299,7 +305,7 @@ def _check_splits(n_documents: Mapping[str, int], *, held_out: float) -> None:
 
     n_train, n_held_out = n_documents[TRAIN], n_documents[HELD_OUT]
     if not n_train and not n_held_out:
-        log.warning("No examples: no document has any piece that is asked for. See report.md.")
+        log.warning("No examples: no document has any subword that is asked for. See report.md.")
     elif not held_out or (n_train and (n_held_out or n_train == 1)):
         return
     else:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 ABOUT = __doc__
 DATASETS = {"": "pieces"}
 MIN_SIZE = 256
-"""So that special pieces, letters and digits have room, as first and as other characters."""
+"""So that special tokens, letters and digits have room, as first and as other characters."""
 PART_BYTES = 1 << 30
 """Of shards of documents whose words are merged at once."""
 
@@ -37,17 +37,17 @@ class Options(CommonOptions):
     """What ``documents_to_tokenizer`` asks for."""
 
     size: int = option(
-        30_000, help="pieces at most, special ones too (default: 30000)", at_least=MIN_SIZE
+        30_000, help="subwords at most, special ones too (default: 30000)", at_least=MIN_SIZE
     )
     cased: bool = option(
         default=False,
         help="keep capitals (default: text is lower-cased; accents and umlauts stay in any case)",
     )
-    characters: bool = option(default=False, help="every character is a piece: nothing is merged")
+    characters: bool = option(default=False, help="every character is a subword: nothing is merged")
     coverage: float = option(
         0.99999,
         metavar="SHARE",
-        help="of all characters, the share that pieces must cover; words with others are unknown "
+        help="of all characters, the share that subwords must cover; words with others are unknown "
         "(default: 0.99999; --characters takes as many as --size allows)",
     )
     min_count: int = option(1, help="learn from words seen N times (default: 1)", at_least=1)
@@ -123,15 +123,15 @@ def merge(units: PCollection, _: Options, run: Run) -> PCollection:
 
 
 def learn(units: PCollection, options: Options, run: Run) -> PCollection:
-    """Learn the vocabulary, and count its pieces."""
+    """Learn the vocabulary, and count its subwords."""
     from pipelines.transforms.stages import ListShards
-    from pipelines.transforms.tokenizer import CountPieces, LearnPieces
+    from pipelines.transforms.tokenizer import CountSubwords, LearnSubwords
 
     return (
         units
         | ListShards(folder=run.folder, dataset="totals")
-        | LearnPieces(rules=_rules(options))
-        | CountPieces()
+        | LearnSubwords(rules=_rules(options))
+        | CountSubwords()
         | run.write_shards()
     )
 
@@ -147,12 +147,12 @@ def write_side_files(build: Build) -> None:
     from corpora.tokenization.tokenizers import Tokenizer, wordpiece
 
     [shard] = build.shard_paths("")
-    pieces = [
-        piece
+    subwords = [
+        subword
         for batch in read_batches(shard, SCHEMAS["pieces"], columns=("piece",))
-        for piece in batch.column("piece").to_pylist()
+        for subword in batch.column("piece").to_pylist()
     ]
-    backend = wordpiece(pieces, cased=build.plan.parameters["cased"])
+    backend = wordpiece(subwords, cased=build.plan.parameters["cased"])
     Tokenizer(backend, name=build.output.name).save(build.side)
     write_text(build.side / "report.md", [report(build.counters, build.plan.parameters)])
 
@@ -161,8 +161,8 @@ def next_steps(options: Options) -> list[str]:
     """What to look at, and what to type next."""
     output = options.output
     return [
-        f"made  {output}: tokenizer.json, vocab.txt and a dataset of pieces and their counts",
-        f"read  {output}/report.md: pieces per word, unknown words and characters",
+        f"made  {output}: tokenizer.json, vocab.txt and a dataset of subwords and their counts",
+        f"read  {output}/report.md: subwords per word, unknown words and characters",
         f"next  transformers.AutoTokenizer.from_pretrained({str(output)!r})",
         f"      python -m pipelines.documents_to_examples --tokenizer {output} --input …",
     ]

@@ -30,7 +30,7 @@ class LostMention:
     start: int
     """Characters of the document, half-open."""
     end: int
-    pieces: int
+    subwords: int
     """How many it has."""
     text: str
     """On one line; longer than 200 characters, it ends with an ellipsis."""
@@ -97,8 +97,8 @@ def section(named: Sequence[Mapping[str, str | int]], counters: Mapping[str, int
         if listed:
             n = counters[f"mentions.{reason}"]
             yield from ("", f"`{reason}`, {LOSSES[reason]}: {n:,}, of which {len(listed):,} named.")
-            columns = ("document", "start", "end", "pieces", "text")
+            columns = ("document", "start", "end", "subwords", "text")
             rows = ([str(mention[name]) for name in columns] for mention in listed[:SHOWN])
-            head = ("document", "from", "to", "pieces", "text")
+            head = ("document", "from", "to", "subwords", "text")
             yield from ("", *markdown_table(head, rows, align="lrrrl"))
     yield ""

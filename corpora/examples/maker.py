@@ -1,8 +1,8 @@
-"""Documents to the examples of pre-training: packed sentences, their pieces, words and entities.
+"""Documents to the examples of pre-training: packed sentences, their subwords, words and entities.
 
-An example holds neighbouring sentences of one document, as many as fit, without special pieces; all
-positions index its pieces, half-open. This is what LUKE and DaLUKE do, with two differences: a
-sentence is cut into pieces as it stands, and a mention is the pieces that overlap it.
+An example holds neighbouring sentences of one document, as many as fit, without special tokens; all
+positions index its subwords, half-open. This is what LUKE and DaLUKE do, with two differences: a
+sentence is cut into subwords as it stands, and a mention is the subwords that overlap it.
 """
 
 from collections import Counter
@@ -45,9 +45,9 @@ class Rules:
     """How examples are made."""
 
     length: int
-    """Pieces of an example at most, special ones not counted."""
+    """Subwords of an example at most, special ones not counted."""
     mentions: MentionRules
-    min_sentence_pieces: int = 1
+    min_sentence_subwords: int = 1
     """Sentences of fewer are left out; then neighbours in an example are none in the text."""
     only_with_mentions: bool = False
     """Leave out examples without an entity."""
@@ -91,8 +91,8 @@ class ExampleMaker:
         mentions, sentences = Mentions.of(batch), Sentences.of(batch)
         row = encode(sentences, self.tokenizer)
         entities = find_entities(mentions, sentences.bases, vocab=self.vocab, rules=limits)
-        entities.align(row, max_subwords=limits.max_pieces)
-        is_short = row.sizes < max(rules.min_sentence_pieces, 1)
+        entities.align(row, max_subwords=limits.max_subwords)
+        is_short = row.sizes < max(rules.min_sentence_subwords, 1)
         entities.leave_out(row, is_short)
         kept = row.without(is_short)
         parts = split_long(kept, rules.length)
@@ -179,9 +179,9 @@ def _fates(sentences: Sentences, row: SubwordRow, *, packed: Ints, kept: Ints) -
     n_sentences, n_packed, n_kept = (
         np.bincount(documents, minlength=n) for documents in (row.documents, packed, kept)
     )
-    n_pieces = np.bincount(row.documents, row.sizes, minlength=n)
+    n_subwords = np.bincount(row.documents, row.sizes, minlength=n)
     is_unsplit = (n_sentences == 0) & (sentences.outside > 0)
-    conditions = [n_kept > 0, n_packed > 0, n_pieces > 0, is_unsplit]
+    conditions = [n_kept > 0, n_packed > 0, n_subwords > 0, is_unsplit]
     fates: list[str] = np.select(conditions, [WRITTEN, UNMENTIONED, SHORT, UNSPLIT], EMPTY).tolist()
     return fates
 

@@ -21,10 +21,10 @@ LOSSES: Final = {
     "below_min_count": "their entity is mentioned too rarely",
     "without_pieces": "in no sentence, or all of characters that the tokenizer drops",
     "crossing_sentences": "they reach over the end of a sentence",
-    "too_long": "they have too many pieces",
-    "in_short_sentences": "their sentence has too few pieces",
+    "too_long": "they have too many subwords",
+    "in_short_sentences": "their sentence has too few subwords",
     "cut_by_split": "a sentence that is too long was split inside them",
-    "double": "another one has the same pieces and the same entity",
+    "double": "another one has the same subwords and the same entity",
     "over_limit": "their sentence has too many; the first were kept",
 }
 """Why a mention is no entity of an example, in the order in which it is asked."""
@@ -42,7 +42,7 @@ class MentionRules:
     """Those without an entity of the vocabulary are kept as ``[UNK]``, as LUKE does."""
     min_entity_count: int = 1
     """By the counts of the vocabulary; ids stay as they are."""
-    max_pieces: int = 30
+    max_subwords: int = 30
     """Of a mention."""
     max_entities: int = 128
     """Of an example."""

@@ -29,18 +29,18 @@ class Summary:
     """What examples hold, counted; takes 24 bytes an entity of the vocabulary."""
 
     def __init__(self, *, length: int, n_entities: int) -> None:
-        """``length``: pieces of an example at most; ``n_entities``: ids of the vocabulary."""
+        """``length``: subwords of an example at most; ``n_entities``: ids of the vocabulary."""
         self.length = length
         self.lengths = np.zeros(length + 1, np.int64)
-        """How many examples have each number of pieces."""
+        """How many examples have each number of subwords."""
         self.mentions: Counts = np.zeros(1, np.int64)
         """How many examples have each number of entities."""
         self.by_split = {split: np.zeros(4, np.int64) for split in (TRAIN, HELD_OUT)}
-        """Documents, examples, pieces, entities."""
+        """Documents, examples, subwords, entities."""
         self.train, self.links, self.all = (np.zeros(n_entities, np.int64) for _ in range(3))
         """How often each entity stands in the examples to train on, as a link, and in all."""
         self.with_links, self.with_any = np.zeros(2, np.int64), np.zeros(2, np.int64)
-        """Examples with a link, or any entity, and their pieces."""
+        """Examples with a link, or any entity, and their subwords."""
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Count examples; the batch has whole documents."""
@@ -52,8 +52,8 @@ class Summary:
         is_link = _bools(pc.equal(batch.column("entity_origins").flatten(), "link"))
         self.all += np.bincount(ids, minlength=len(self.all))
         self.links += np.bincount(ids[is_link], minlength=len(self.all))
-        self.with_any += _n_and_pieces(example, sizes)
-        self.with_links += _n_and_pieces(example[is_link], sizes)
+        self.with_any += _n_and_subwords(example, sizes)
+        self.with_links += _n_and_subwords(example[is_link], sizes)
         for split in self.by_split:
             is_of = _bools(pc.equal(batch.column("split"), split))
             documents = batch.column("document_id").filter(pa.array(is_of)).unique()
@@ -72,8 +72,8 @@ def summarize(shards: Iterable[Path], *, length: int, n_entities: int) -> Summar
     return summary
 
 
-def _n_and_pieces(examples: Counts, sizes: Counts) -> tuple[int, int]:
-    """How many different examples there are, and how many pieces they have together."""
+def _n_and_subwords(examples: Counts, sizes: Counts) -> tuple[int, int]:
+    """How many different examples there are, and how many subwords they have together."""
     different = np.unique(examples)
     return len(different), int(sizes[different].sum())
 
@@ -136,18 +136,19 @@ def _options(parameters: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _amounts(summary: Summary, counters: Mapping[str, int]) -> Iterator[str]:
-    head = ("split", "documents", "examples", "pieces", "entities")
+    head = ("split", "documents", "examples", "subwords", "entities")
     rows = ((split, *counts) for split, counts in summary.by_split.items())
     yield from ("## What was made", "", *markdown_table(head, rows), "")
-    n_pieces, n_examples = counters.get("pieces", 0), counters.get("examples", 0)
-    fill = n_pieces / max(n_examples * summary.length, 1)
+    n_subwords, n_examples = counters.get("pieces", 0), counters.get("examples", 0)
+    fill = n_subwords / max(n_examples * summary.length, 1)
     n_words, n_unknown = counters.get("words", 0), counters.get("pieces.unknown", 0)
     yield (
-        f"- Examples are filled to {fill:.1%}: {n_pieces:,} pieces in {n_examples:,} examples of "
-        f"at most {summary.length:,}."
+        f"- Examples are filled to {fill:.1%}: {n_subwords:,} subwords in {n_examples:,} examples "
+        f"of at most {summary.length:,}."
     )
-    yield f"- {n_words:,} words, {n_pieces / max(n_words, 1):.3f} pieces a word."
-    yield f"- Unknown to the tokenizer: {n_unknown:,} pieces ({n_unknown / max(n_pieces, 1):.4%})."
+    yield f"- {n_words:,} words, {n_subwords / max(n_words, 1):.3f} subwords a word."
+    unknown = n_unknown / max(n_subwords, 1)
+    yield f"- Unknown to the tokenizer: {n_unknown:,} subwords ({unknown:.4%})."
     if summary.by_split[TRAIN][0] and not summary.by_split[HELD_OUT][0]:
         yield "- Nothing is held out."
     yield ""
@@ -160,7 +161,7 @@ def _bar_chart(summary: Summary) -> Iterator[str]:
     width, most = len(f"{summary.length:,}"), max(1, *bins.values())
     for (low, high), n in bins.items():
         bar = "#" * -(-n * _BAR_WIDTH // most)
-        yield f"{low:{width},} to {high:{width},} pieces {n:12,} {bar}".rstrip()
+        yield f"{low:{width},} to {high:{width},} subwords {n:12,} {bar}".rstrip()
     yield from ("```", "")
 
 
@@ -187,14 +188,14 @@ def _augmentation(summary: Summary, parameters: Mapping[str, Any]) -> Iterator[s
         (counts[1], np.count_nonzero(ids[len(SPECIAL) :]), ids.sum(), counts[0])
         for counts, ids in ((summary.with_links, summary.links), (summary.with_any, summary.all))
     )
-    names = ("pieces", "entities that occur", "annotations", "examples")
+    names = ("subwords", "entities that occur", "annotations", "examples")
     rows = (
         (name, before, after, f"{(after - before) / max(before, 1):+.1%}")
         for name, before, after in zip(names, by_links, by_all, strict=True)
     )
     yield from ("## Links only, and all", "")
     yield from (*markdown_table(("", "links only", "all", "difference"), rows), "")
-    yield "Examples without an annotation of the kind, and their pieces, are not counted."
+    yield "Examples without an annotation of the kind, and their subwords, are not counted."
     yield from (f"The vocabulary has {n_entities:,} entities.", "")
 
 
@@ -209,7 +210,7 @@ def _losses(counters: Mapping[str, int]) -> Iterator[str]:
     yield (
         f"Of the kept, {counters.get('mentions.unknown', 0):,} are `[UNK]`, and "
         f"{counters.get('mentions.widened', 0):,} are wider than in the text, for they begin or "
-        "end inside a piece."
+        "end inside a subword."
     )
     yield ""
 

@@ -50,6 +50,14 @@ class ArgumentParser(argparse.ArgumentParser):
         return found
 
 
+class _Renamed(argparse.Action):
+    """An option that has another name now, which is ``const``."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        """End with the new name."""
+        parser.error(f"{self.option_strings[0]}: renamed to {self.const}")
+
+
 def option(
     default: Any = dataclasses.MISSING,
     *,
@@ -58,6 +66,7 @@ def option(
     group: str = "",
     one_of: str = "",
     at_least: int | None = None,
+    was: str = "",
     **settings: Any,
 ) -> Any:
     """Declare a field of a table of options; one without a default is required.
@@ -65,9 +74,10 @@ def option(
     Its type says how it is read: ``int``, ``float``, ``Path``, ``bool`` (a flag), ``Literal``
     (choices), ``tuple`` (one or more); ``settings`` go to ``argparse``, and come before that.
     ``group`` is a heading of the help. Of the options with the same ``one_of``, exactly one must be
-    given. ``at_least`` is a bound that ``check`` looks at.
+    given. ``at_least`` is a bound that ``check`` looks at; ``was`` an earlier name, as ``--old``.
     """
     of = {"positional": positional, "group": group, "one_of": one_of, "at_least": at_least}
+    of["was"] = was
     return dataclasses.field(default=default, metadata=of | {"settings": {"help": help} | settings})
 
 
@@ -99,6 +109,9 @@ def add_options(parser: argparse.ArgumentParser, kind: type[Any]) -> None:
             own["required"] = True
         name = field.name if is_positional else f"--{field.name.replace('_', '-')}"
         groups[one_of or title].add_argument(name, **own)
+        if was := field.metadata["was"]:
+            hidden: Any = {"default": argparse.SUPPRESS, "help": argparse.SUPPRESS, "nargs": "*"}
+            parser.add_argument(was, action=_Renamed, const=name, **hidden)
 
 
 def _settings_for(kind: Any, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,9 +1,9 @@
 """Learn a WordPiece vocabulary from counts of words, the same on every machine and in every run.
 
-``tokenizers`` learns by merging the most frequent pair of pieces (BPE). Left alone it breaks ties
+``tokenizers`` learns by merging the most frequent pair of subwords (BPE). Left alone it breaks ties
 by the order of a hash table, and takes ``##e`` into its table in that order too. Here characters
 are chosen before, by count and then by code point, and all single characters are given to the
-library in a fixed order: what is left to it is decided by counts and by the order of pieces alone.
+library in a fixed order: what is left to it is decided by counts and the order of subwords alone.
 """
 
 from collections import Counter
@@ -32,12 +32,12 @@ class Rules:
     """What vocabulary is wanted."""
 
     size: int
-    """Pieces at most, special ones included."""
+    """Subwords at most, special ones included."""
     cased: bool
     characters: bool
-    """Whether every piece is one character."""
+    """Whether every subword is one character."""
     coverage: float
-    """The share of all characters that pieces must cover; the rarest are unknown."""
+    """The share of all characters that subwords must cover; the rarest are unknown."""
     min_count: int
     """Words that are seen less often are not learned from."""
     max_words: int
@@ -45,14 +45,14 @@ class Rules:
 
 
 def learn(table: WordTable, counts: CharacterCounts, rules: Rules) -> list[str]:
-    """The pieces in the order of their ids; fewer than ``size`` where there is no more to learn.
+    """The subwords in the order of their ids; fewer than ``size`` where there is no more to learn.
 
     Raises ``CorpusError`` where there are no words.
     """
     if not counts.first.any():
         raise CorpusError("The documents have no words. Choose an --input with text.")
     if rules.characters:
-        return [*SPECIALS, *_choose_pieces(counts, rules)]
+        return [*SPECIALS, *_choose_subwords(counts, rules)]
     characters = _choose_characters(counts, rules)
     always = _always(rules)
     continuing = [c for c in characters if counts.rest[ord(c)] or c in always]
@@ -80,7 +80,7 @@ def limited(rules: Rules, table: WordTable) -> Rules:
 
 
 def _always(rules: Rules) -> set[str]:
-    """Letters and digits that any text may have: they have pieces whether they occur or not."""
+    """Letters and digits that any text may have: they have subwords whether they occur or not."""
     return {*_ALWAYS, *(_ALWAYS.upper() if rules.cased else "")}
 
 
@@ -96,29 +96,29 @@ def _choose_characters(counts: CharacterCounts, rules: Rules) -> list[str]:
     wanted = rules.coverage * int(counts.all.sum())
     room = (rules.size - len(SPECIALS)) // 2
     chosen, n_covered = sorted(always), sum(int(counts.all[ord(c)]) for c in always)
-    n_pieces = 2 * len(chosen)
+    n_subwords = 2 * len(chosen)
     for character in _ranked(counts.all):
         if character in always:
             continue
-        n_pieces += 1 + bool(counts.rest[ord(character)])
-        if n_covered >= wanted or n_pieces > room:
+        n_subwords += 1 + bool(counts.rest[ord(character)])
+        if n_covered >= wanted or n_subwords > room:
             break
         chosen.append(character)
         n_covered += int(counts.all[ord(character)])
     return chosen
 
 
-def _choose_pieces(counts: CharacterCounts, rules: Rules) -> list[str]:
-    """The most frequent characters as pieces, those that begin a word and others apart."""
+def _choose_subwords(counts: CharacterCounts, rules: Rules) -> list[str]:
+    """The most frequent characters as subwords, those that begin a word and others apart."""
     found = {
         prefix + chr(code): int(of[code])
         for prefix, of in (("", counts.first), (PREFIX, counts.rest))
         for code in np.flatnonzero(of).tolist()
     }
     always = {prefix + c for c in _always(rules) for prefix in ("", PREFIX)}
-    others = sorted(found.keys() - always, key=lambda piece: (-found[piece], piece))
+    others = sorted(found.keys() - always, key=lambda subword: (-found[subword], subword))
     kept = [*always, *others[: rules.size - len(SPECIALS) - len(always)]]
-    return sorted(kept, key=lambda piece: (-found.get(piece, 0), piece))
+    return sorted(kept, key=lambda subword: (-found.get(subword, 0), subword))
 
 
 def _merge_pairs(
@@ -172,51 +172,51 @@ class Measured:
     """What a vocabulary makes of the counted words."""
 
     counts: Ints
-    """How often each piece is there, by id."""
+    """How often each subword is there, by id."""
     counters: dict[str, int]
 
 
 def measure(
-    table: WordTable, characters: CharacterCounts, pieces: Sequence[str], *, rules: Rules
+    table: WordTable, characters: CharacterCounts, subwords: Sequence[str], *, rules: Rules
 ) -> Measured:
     """Cut all counted words."""
-    tokenizer = _words_alone(pieces)
-    counts = np.zeros(len(pieces), np.int64)
+    tokenizer = _words_alone(subwords)
+    counts = np.zeros(len(subwords), np.int64)
     total: Counter[str] = Counter()
     for words in table.batches():
         [cut] = cut_all(tokenizer.backend, [" ".join(words.words)], ~tokenizer.continuations)
-        n_pieces = np.diff(cut.word_starts, append=len(cut))
+        n_subwords = np.diff(cut.word_starts, append=len(cut))
         is_unknown = cut.ids[cut.word_starts] == tokenizer.special.unk
-        repeated = np.repeat(words.counts, n_pieces)
-        counts += np.bincount(cut.ids, repeated, minlength=len(pieces)).astype(np.int64)
+        repeated = np.repeat(words.counts, n_subwords)
+        counts += np.bincount(cut.ids, repeated, minlength=len(subwords)).astype(np.int64)
         total["words"] += int(words.counts.sum())
         total["words.distinct"] += len(words.words)
         total["words.rare"] += int((words.counts < rules.min_count).sum())
         total["words.too_long"] += int(words.counts[words.lengths > MAX_WORD].sum())
         total["words.pieces"] += int(repeated.sum())
         total["words.unknown"] += int(words.counts[is_unknown].sum())
-        total["words.whole"] += int(words.counts[(n_pieces == 1) & ~is_unknown].sum())
-    limits = {"pieces": len(pieces), "words.min_count": rules.min_count}
-    return Measured(counts, {**limits, **total, **_unknown(characters, pieces)})
+        total["words.whole"] += int(words.counts[(n_subwords == 1) & ~is_unknown].sum())
+    limits = {"pieces": len(subwords), "words.min_count": rules.min_count}
+    return Measured(counts, {**limits, **total, **_unknown(characters, subwords)})
 
 
-def _words_alone(pieces: Sequence[str]) -> Tokenizer:
+def _words_alone(subwords: Sequence[str]) -> Tokenizer:
     """A tokenizer of words that are normalised and cut already, with a space between."""
     from tokenizers import normalizers, pre_tokenizers
 
-    backend = wordpiece(pieces, cased=True)
+    backend = wordpiece(subwords, cased=True)
     backend.normalizer = normalizers.Sequence([])
     backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     return Tokenizer(backend, name="words")
 
 
-def _unknown(characters: CharacterCounts, pieces: Sequence[str]) -> dict[str, int]:
-    """Characters that are no piece where they stand: how many, how often, and the first of them."""
+def _unknown(characters: CharacterCounts, subwords: Sequence[str]) -> dict[str, int]:
+    """Count characters that are no subword where they stand, and name the most frequent."""
     unknown = {prefix: of.copy() for prefix, of in _places(characters)}
-    for piece in pieces:
-        prefix = PREFIX if piece.startswith(PREFIX) else ""
-        if len(piece) == len(prefix) + 1:
-            unknown[prefix][ord(piece[-1])] = 0
+    for subword in subwords:
+        prefix = PREFIX if subword.startswith(PREFIX) else ""
+        if len(subword) == len(prefix) + 1:
+            unknown[prefix][ord(subword[-1])] = 0
     counts = sum(unknown.values(), np.zeros(N_CODES, np.int64))
     listed = {f"unknown/U+{ord(c):04X}": int(counts[ord(c)]) for c in _ranked(counts)[:N_LISTED]}
     return {
@@ -232,9 +232,9 @@ def _places(characters: CharacterCounts) -> list[tuple[str, Ints]]:
     return [("", characters.first), (PREFIX, characters.rest)]
 
 
-def piece_rows(pieces: Sequence[str], counts: Ints) -> pa.RecordBatch:
+def subword_rows(subwords: Sequence[str], counts: Ints) -> pa.RecordBatch:
     """A row of a ``pieces`` dataset for each id."""
-    columns = [np.arange(len(pieces), dtype=np.int32), pa.array(pieces, pa.string()), counts]
+    columns = [np.arange(len(subwords), dtype=np.int32), pa.array(subwords, pa.string()), counts]
     return pa.RecordBatch.from_arrays(
         [pa.array(column) for column in columns], schema=SCHEMAS["pieces"].columns
     )

@@ -17,7 +17,7 @@ def report(counters: Mapping[str, int], parameters: Mapping[str, Any]) -> str:
         "size": f"{counters['pieces']:,} of at most {parameters['size']:,}",
         "kind": f"{kind}, {case}, accents kept",
         "words": f"{n_words:,}; {counters['words.distinct']:,} distinct",
-        "pieces per word": f"{counters['words.pieces'] / n_words:.4f}",
+        "subwords per word": f"{counters['words.pieces'] / n_words:.4f}",
         "words kept whole": _of_all(counters["words.whole"], n_words),
         "words that are `[UNK]`": _of_all(counters["words.unknown"], n_words),
         "of these, longer than 100 characters": f"{counters['words.too_long']:,}",
@@ -39,7 +39,7 @@ def _of_all(part: int, whole: int) -> str:
 
 
 def _unknown(counters: Mapping[str, int]) -> list[str]:
-    """The most frequent characters without a piece; one is enough to make its word unknown."""
+    """The most frequent characters without a subword; one is enough to make its word unknown."""
     found = {name[9:]: n for name, n in counters.items() if name.startswith("unknown/U+")}
     if not found:
         return []

@@ -1,6 +1,6 @@
-"""Pieces of texts as arrays, and how to get them fast: what stands between spaces is cut once.
+"""Subwords of texts as arrays, and how to get them fast: what stands between spaces is cut once.
 
-BERT's normaliser and pre-tokenizer look at nothing beyond a space, so the pieces of a text are
+BERT's normaliser and pre-tokenizer look at nothing beyond a space, so the subwords of a text are
 those of its *chunks*, the characters between spaces and line ends, one after the other. Most
 chunks have been met before: a look into a table takes their place. A Chinese character has spaces
 put around it before anything else, so in Chinese text each is a chunk.
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from corpora.errors import CorpusError
 
 MAX_CACHED = 1 << 21
-"""Pieces and chunks in a table that is full, and is begun anew; about 200 MB."""
+"""Subwords and chunks in a table that is full, and is begun anew; about 200 MB."""
 
 _GROUP = 64  # new chunks that the library cuts as one text: a text costs it as much as ten words
 
@@ -32,25 +32,25 @@ Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pieces:
-    """The pieces of one text, without special ones: arrays of int32."""
+class Subwords:
+    """The subwords of one text, without special ones: arrays of int32."""
 
     ids: Ints
     starts: Ints
     """Code points of the text; half-open."""
     ends: Ints
     word_starts: Ints
-    """Which pieces begin a word: ascending indices into ``ids``."""
+    """Which subwords begin a word: ascending indices into ``ids``."""
 
     def __len__(self) -> int:
-        """How many pieces."""
+        """How many subwords."""
         return len(self.ids)
 
 
-class PieceTable:
-    """The pieces of all chunks met so far; ``cut`` gives those of texts.
+class SubwordTable:
+    """The subwords of all chunks met so far; ``cut`` gives those of texts.
 
-    ``begins_word`` says by id which pieces begin a word.
+    ``begins_word`` says by id which subwords begin a word.
     """
 
     def __init__(self, backend: Any, begins_word: Bools) -> None:
@@ -62,14 +62,14 @@ class PieceTable:
         self._ids, self._starts, self._ends = _Column(), _Column(), _Column()
         self._firsts, self._counts, self._lengths = _Column(), _Column(), _Column()
 
-    def cut(self, texts: Sequence[str]) -> list[Pieces]:
-        """The pieces of each text."""
+    def cut(self, texts: Sequence[str]) -> list[Subwords]:
+        """The subwords of each text."""
         if not texts:
             return []
         chunks, gap = _chunks_of(texts)
         numbers = self._look_up(chunks)
         counts = self._counts.values[numbers]
-        n_before = _starts(counts)  # pieces before each chunk, and in all
+        n_before = _starts(counts)  # subwords before each chunk, and in all
         lengths = self._lengths.values[numbers] + gap
         at = np.repeat(self._firsts.values[numbers] - n_before[:-1], counts)
         at += np.arange(n_before[-1])
@@ -90,7 +90,7 @@ class PieceTable:
             numbers = np.fromiter(map(self._numbers.__getitem__, chunks), np.int64, len(chunks))
             self._add(self._numbers.new)
         except BaseException:
-            self._clear()  # some are numbered, but have no pieces
+            self._clear()  # some are numbered, but have no subwords
             raise
         self._numbers.new = []
         return numbers
@@ -102,9 +102,9 @@ class PieceTable:
             " ".join(chunks[start : start + _GROUP]) for start in range(0, len(chunks), _GROUP)
         ]
         encodings = _encode(self._backend, groups)
-        pieces = np.fromiter(map(len, encodings), np.int64, len(encodings))
-        ids, starts, ends = flatten(encodings, pieces)
-        shifts = np.repeat(_starts(_lengths(groups) + 1)[:-1], pieces)
+        subwords = np.fromiter(map(len, encodings), np.int64, len(encodings))
+        ids, starts, ends = flatten(encodings, subwords)
+        shifts = np.repeat(_starts(_lengths(groups) + 1)[:-1], subwords)
         chunk_starts = _starts(_lengths(chunks) + 1)
         of = np.searchsorted(chunk_starts, starts + shifts, side="right") - 1
         shifts -= chunk_starts[of]
@@ -186,7 +186,7 @@ def _encode(backend: Any, texts: list[str]) -> Any:
 
 
 def flatten(encodings: Sequence[Any], counts: NDArray[np.int64]) -> tuple[Ints, Ints, Ints]:
-    """Ids, starts and ends of all encodings, one after the other; ``counts`` pieces each."""
+    """Ids, starts and ends of all encodings, one after the other; ``counts`` subwords each."""
     n = int(counts.sum())
     ids = np.fromiter(chain.from_iterable(e.ids for e in encodings), np.int32, n)
     pairs = chain.from_iterable(e.offsets for e in encodings)
@@ -194,10 +194,10 @@ def flatten(encodings: Sequence[Any], counts: NDArray[np.int64]) -> tuple[Ints, 
     return ids, offsets[:, 0], offsets[:, 1]
 
 
-def cut_all(backend: Any, texts: Sequence[str], begins_word: Bools | None = None) -> list[Pieces]:
-    """The pieces of each text, without a table: for tokenizers of any kind.
+def cut_all(backend: Any, texts: Sequence[str], begins_word: Bools | None = None) -> list[Subwords]:
+    """The subwords of each text, without a table: for tokenizers of any kind.
 
-    Words are the library's, unless ``begins_word`` says by id which pieces begin one.
+    Words are the library's, unless ``begins_word`` says by id which subwords begin one.
     """
     encodings = _encode(backend, list(texts))
     counts = np.fromiter(map(len, encodings), np.int64, len(encodings))
@@ -215,9 +215,9 @@ def cut_all(backend: Any, texts: Sequence[str], begins_word: Bools | None = None
 def _without_spaces(
     texts: Sequence[str], starts: Ints, ends: Ints, *, counts: NDArray[np.int64]
 ) -> Ints:
-    """Move starts behind the spaces that byte-level BPE and Unigram count to the piece after.
+    """Move starts behind the spaces that byte-level BPE and Unigram count to the subword after.
 
-    A piece of nothing but spaces keeps its last one.
+    A subword of nothing but spaces keeps its last one.
     """
     is_space = np.fromiter(map(str.isspace, chain.from_iterable(texts)), np.bool_)
     shifts = np.repeat(_starts(_lengths(texts))[:-1], counts)
@@ -229,14 +229,14 @@ def _without_spaces(
 
 def _split(
     ids: Ints, starts: Ints, ends: Ints, *, begins: Bools, cuts: NDArray[np.int64]
-) -> list[Pieces]:
+) -> list[Subwords]:
     """Cut the arrays of all texts into those of each."""
     begun = np.flatnonzero(begins)
     word_cuts = np.searchsorted(begun, cuts)
     word_starts = (begun - np.repeat(cuts[:-1], np.diff(word_cuts))).astype(np.int32)
     edges, word_edges = cuts.tolist(), word_cuts.tolist()
     return [
-        Pieces(ids[a:b], starts[a:b], ends[a:b], word_starts[c:d])
+        Subwords(ids[a:b], starts[a:b], ends[a:b], word_starts[c:d])
         for a, b, c, d in zip(edges, edges[1:], word_edges, word_edges[1:], strict=False)
     ]
 

@@ -1,4 +1,4 @@
-"""Text to pieces with offsets: WordPiece, byte-level BPE and Unigram by one interface.
+"""Text to subwords with offsets: WordPiece, byte-level BPE and Unigram by one interface.
 
 A tokenizer is a folder with ``tokenizer.json``, as ``transformers`` writes and reads it. Words are
 those of its pre-tokenizer: for BERT, each punctuation mark and each Chinese character is a word.
@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from corpora.errors import CorpusError
 from corpora.system.parsing import parse_json
-from corpora.tokenization.subwords import Pieces, PieceTable, clear_errors, cut_all
+from corpora.tokenization.subwords import Subwords, SubwordTable, clear_errors, cut_all
 
-__all__ = ["CLS", "MASK", "PAD", "SEP", "SPECIALS", "UNK", "Pieces", "Special", "Tokenizer"]
+__all__ = ["CLS", "MASK", "PAD", "SEP", "SPECIALS", "UNK", "Special", "Subwords", "Tokenizer"]
 
 PAD, UNK, CLS, SEP, MASK = "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"
 SPECIALS = (PAD, UNK, CLS, SEP, MASK)
@@ -42,7 +42,7 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 
 class Special(NamedTuple):
-    """The ids of the special pieces."""
+    """The ids of the special tokens."""
 
     pad: int
     unk: int
@@ -52,7 +52,7 @@ class Special(NamedTuple):
 
 
 class Tokenizer:
-    """A tokenizer that cuts text as it stands: it never truncates, pads, or adds pieces.
+    """A tokenizer that cuts text as it stands: it never truncates, pads, or adds subwords.
 
     ``[SEP]`` and the like, where they stand in a text, are text.
     """
@@ -65,7 +65,7 @@ class Tokenizer:
         declared: Mapping[str, str] | None = None,
         parts: Mapping[str, Any] | None = None,
     ) -> None:
-        """Take a ``tokenizers.Tokenizer``; ``declared`` names special pieces (``cls`` …).
+        """Take a ``tokenizers.Tokenizer``; ``declared`` names special tokens (``cls`` …).
 
         ``parts`` is the content of the ``tokenizer.json`` that it was read from: the library reads
         the numbers of Unigram a little off, so writing them anew would change them each time.
@@ -86,9 +86,9 @@ class Tokenizer:
         """Open a folder, a ``tokenizer.json``, or a ``vocab.txt`` of BERT.
 
         ``cased`` is for ``vocab.txt``, which does not say it; without it, ``tokenizer_config.json``
-        beside it decides, or whether its pieces have capitals. Whether accents are stripped is
+        beside it decides, or whether its subwords have capitals. Whether accents are stripped is
         told likewise. Raises ``CorpusError`` where nothing is found, or no tokenizer with the
-        special pieces that an encoder needs.
+        special tokens that an encoder needs.
         """
         path = Path(path)
         file = _find_file(path)
@@ -116,18 +116,18 @@ class Tokenizer:
 
     @cached_property
     def specials(self) -> frozenset[int]:
-        """The ids of all special pieces, those included that a text cannot yield."""
+        """The ids of all special tokens, those included that a text cannot yield."""
         added = self.backend.get_added_tokens_decoder()
         return frozenset(self.special) | {id for id, token in added.items() if token.special}
 
     @cached_property
     def continuations(self) -> NDArray[np.bool_]:
-        """Which ids continue a word (``##…``), by id; all False where the pieces do not say."""
+        """Which ids continue a word (``##…``), by id; all False where the subwords do not say."""
         continuing = np.zeros(self.size, np.bool_)
         if self._is_wordpiece:
             prefix = self.backend.model.continuing_subword_prefix
             vocab = self.backend.get_vocab(with_added_tokens=True)
-            continuing[[id for piece, id in vocab.items() if piece.startswith(prefix)]] = True
+            continuing[[id for subword, id in vocab.items() if subword.startswith(prefix)]] = True
             continuing[list(self.specials)] = False
         return continuing
 
@@ -135,8 +135,8 @@ class Tokenizer:
     def _is_wordpiece(self) -> bool:
         return type(self.backend.model).__name__ == "WordPiece"
 
-    def encode(self, texts: Sequence[str]) -> list[Pieces]:
-        """Cut texts into pieces; many at once are faster. Not for several threads.
+    def encode(self, texts: Sequence[str]) -> list[Subwords]:
+        """Cut texts into subwords; many at once are faster. Not for several threads.
 
         Raises ``UnicodeError`` where a text has half a surrogate pair.
         """
@@ -148,11 +148,11 @@ class Tokenizer:
             raise
 
     @cached_property
-    def _table(self) -> PieceTable | None:
-        """For BERT's, whose pieces depend on nothing beyond a space."""
+    def _table(self) -> SubwordTable | None:
+        """For BERT's, whose subwords depend on nothing beyond a space."""
         if not self._is_bert or not self.backend.normalizer.handle_chinese_chars:
             return None
-        return PieceTable(self.backend, ~self.continuations)
+        return SubwordTable(self.backend, ~self.continuations)
 
     @property
     def _is_bert(self) -> bool:
@@ -181,7 +181,9 @@ class Tokenizer:
         }
         if self._is_wordpiece:
             vocab = self.backend.get_vocab(with_added_tokens=True)
-            files["vocab.txt"] = [f"{piece}\n" for piece in sorted(vocab, key=vocab.__getitem__)]
+            files["vocab.txt"] = [
+                f"{subword}\n" for subword in sorted(vocab, key=vocab.__getitem__)
+            ]
         return files
 
     @property
@@ -202,15 +204,15 @@ class Tokenizer:
         return self.special._asdict().items()
 
 
-def wordpiece(pieces: Sequence[str], *, cased: bool, strip_accents: bool | None = False) -> Any:
-    """Make a ``tokenizers.Tokenizer`` as BERT's of pieces in the order of their ids.
+def wordpiece(subwords: Sequence[str], *, cased: bool, strip_accents: bool | None = False) -> Any:
+    """Make a ``tokenizers.Tokenizer`` as BERT's of subwords in the order of their ids.
 
     ``strip_accents``: None strips them unless ``cased``, as BERT does.
     """
     from tokenizers import Tokenizer as Backend
     from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
-    vocab = {piece: id for id, piece in enumerate(pieces)}
+    vocab = {subword: id for id, subword in enumerate(subwords)}
     backend = Backend(
         models.WordPiece(
             vocab,
@@ -233,7 +235,7 @@ def wordpiece(pieces: Sequence[str], *, cased: bool, strip_accents: bool | None 
             pair=f"{CLS} $A {SEP} $B:1 {SEP}:1",
             special_tokens=[(CLS, vocab[CLS]), (SEP, vocab[SEP])],
         )
-    backend.add_special_tokens([piece for piece in SPECIALS if piece in vocab])
+    backend.add_special_tokens([subword for subword in SPECIALS if subword in vocab])
     return backend
 
 
@@ -284,45 +286,45 @@ def _read_backend(file: Path, parts: Mapping[str, Any], *, cased: bool | None) -
 
 
 def _read_vocab(file: Path, config: Mapping[str, Any], *, cased: bool | None) -> Any:
-    pieces = _read_pieces(file)
+    subwords = _read_subwords(file)
     if cased is None and "do_lower_case" in config:
         cased = not config["do_lower_case"]
     if cased is None:
-        cased = _has_capitals(pieces)
+        cased = _has_capitals(subwords)
     strip_accents = config.get("strip_accents")
     if not cased and not config.keys() & {"do_lower_case", "strip_accents"}:
-        strip_accents = False if _has_accents(pieces) else None
-    backend = wordpiece(pieces, cased=cased, strip_accents=strip_accents)
+        strip_accents = False if _has_accents(subwords) else None
+    backend = wordpiece(subwords, cased=cased, strip_accents=strip_accents)
     backend.normalizer.handle_chinese_chars = config.get("tokenize_chinese_chars", True)
     return backend
 
 
-def _read_pieces(file: Path) -> list[str]:
+def _read_subwords(file: Path) -> list[str]:
     """The lines of ``vocab.txt``, which must differ."""
-    advice = "Name a tokenizer's folder, its tokenizer.json, or a vocab.txt with a piece a line."
+    advice = "Name a tokenizer's folder, its tokenizer.json, or a vocab.txt with a subword a line."
     try:
-        pieces = file.read_text(encoding="utf-8-sig").split("\n")
+        subwords = file.read_text(encoding="utf-8-sig").split("\n")
     except UnicodeDecodeError as error:
         raise CorpusError(f"{file}: is no vocabulary: no UTF-8 ({error}). {advice}") from error
-    while pieces and not pieces[-1]:
-        pieces.pop()
-    if UNK not in pieces:  # what WordPiece cannot do without
+    while subwords and not subwords[-1]:
+        subwords.pop()
+    if UNK not in subwords:  # what WordPiece cannot do without
         raise CorpusError(f"{file}: is no vocabulary: no line is {UNK}. {advice}")
     lines: dict[str, int] = {}
-    for line, piece in enumerate(pieces, 1):
-        if piece in lines:
+    for line, subword in enumerate(subwords, 1):
+        if subword in lines:
             raise CorpusError(
-                f"{file}:{line}: the piece {piece!r} stands on line {lines[piece]}, too. Get the "
-                "tokenizer again."
+                f"{file}:{line}: the subword {subword!r} stands on line {lines[subword]}, too. "
+                "Get the tokenizer again."
             )
-        lines[piece] = line
-    return pieces
+        lines[subword] = line
+    return subwords
 
 
-def _has_accents(pieces: Sequence[str]) -> bool:
-    """Whether more than one piece in a hundred could not be met in text stripped of accents."""
-    n_changed = sum(not piece.isascii() and _stripped(piece) != piece for piece in pieces)
-    return n_changed * 100 > len(pieces)
+def _has_accents(subwords: Sequence[str]) -> bool:
+    """Whether more than one subword in a hundred could not be met in text stripped of accents."""
+    n_changed = sum(not subword.isascii() and _stripped(subword) != subword for subword in subwords)
+    return n_changed * 100 > len(subwords)
 
 
 def _stripped(text: str) -> str:
@@ -331,25 +333,25 @@ def _stripped(text: str) -> str:
     return "".join(c for c in decomposed if unicodedata.category(c) != "Mn")
 
 
-def _has_capitals(pieces: Sequence[str]) -> bool:
-    """Whether more than one in a hundred pieces with letters has capitals; ``[unused1]`` aside.
+def _has_capitals(subwords: Sequence[str]) -> bool:
+    """Whether more than one in a hundred subwords with letters has capitals; ``[unused1]`` aside.
 
     Lower-cased vocabularies have a few: BERT's Chinese one has ``<S>`` and ``<T>``.
     """
-    plain = [piece for piece in pieces if piece[:1] + piece[-1:] != "[]"]
-    capital = sum(piece != piece.lower() for piece in plain)
-    return capital * 100 > sum(piece != piece.upper() for piece in plain) + capital
+    plain = [subword for subword in subwords if subword[:1] + subword[-1:] != "[]"]
+    capital = sum(subword != subword.lower() for subword in plain)
+    return capital * 100 > sum(subword != subword.upper() for subword in plain) + capital
 
 
 def _declared(config: Mapping[str, Any]) -> dict[str, str]:
-    """The special pieces that a configuration names."""
+    """The special tokens that a configuration names."""
     declared = {}
     for name in _NAMES:
-        piece = config.get(f"{name}_token")
-        if isinstance(piece, dict):
-            piece = piece.get("content")
-        if isinstance(piece, str):
-            declared[name] = piece
+        token = config.get(f"{name}_token")
+        if isinstance(token, dict):
+            token = token.get("content")
+        if isinstance(token, str):
+            declared[name] = token
     return declared
 
 
@@ -357,11 +359,11 @@ def _find_special(backend: Any, declared: Mapping[str, str], *, name: str) -> Sp
     found = {}
     for role, names in _NAMES.items():
         candidates = [declared[role]] if role in declared else names
-        ids = [backend.token_to_id(piece) for piece in candidates]
+        ids = [backend.token_to_id(token) for token in candidates]
         found[role] = next((id for id in ids if id is not None), None)
     if missing := [f"{role} ({_NAMES[role][0]})" for role, id in found.items() if id is None]:
         raise CorpusError(
-            f"{name}: has no piece for {', '.join(missing)}. An encoder needs them; add them to "
+            f"{name}: has no token for {', '.join(missing)}. An encoder needs them; add them to "
             "the vocabulary, or choose a tokenizer of an encoder."
         )
     return Special(**found)  # type: ignore[arg-type]  # none is None

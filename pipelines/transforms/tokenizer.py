@@ -1,4 +1,4 @@
-"""Documents to counts of words, and these to the pieces of a tokenizer."""
+"""Documents to counts of words, and these to the subwords of a tokenizer."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from corpora.document import Rejected
 from corpora.entities.counts import by_part, parts_of
 from corpora.runs.plan import Unit
 from corpora.runs.record_errors import read_rows
-from corpora.tokenization.learning import Rules, learn, limited, measure, piece_rows
+from corpora.tokenization.learning import Rules, learn, limited, measure, subword_rows
 from corpora.tokenization.word_counts import CharacterCounts, WordCounter, WordTable, WordTotals
 from pipelines.outcomes import Counts, Rows
 from pipelines.transforms.elements import PerUnit
@@ -78,10 +78,10 @@ class SumWords(PerUnit[Rows, Rows]):
 
 
 @dataclass(frozen=True, slots=True)
-class LearnedPieces:
+class LearnedSubwords:
     """A vocabulary, and what it was learned from."""
 
-    pieces: Sequence[str]
+    subwords: Sequence[str]
     """In the order of their ids."""
     words: WordTable
     characters: CharacterCounts
@@ -89,35 +89,35 @@ class LearnedPieces:
 
 
 @dataclass(kw_only=True, eq=False)
-class LearnPieces(PerUnit[StageShards, LearnedPieces]):
+class LearnSubwords(PerUnit[StageShards, LearnedSubwords]):
     """Learn a vocabulary from the counts of all words.
 
-    ``PCollection[InUnit[StageShards]]`` -> ``PCollection[InUnit[LearnedPieces]]``; the shards are
+    ``PCollection[InUnit[StageShards]]`` -> ``PCollection[InUnit[LearnedSubwords]]``; the shards are
     those of ``totals``, which are read more than once.
     """
 
     rules: Rules
     takes = StageShards
 
-    def process(self, totals: StageShards) -> Iterator[LearnedPieces]:
+    def process(self, totals: StageShards) -> Iterator[LearnedSubwords]:
         """Learn it."""
         words = WordTable(totals.paths)
         rules = limited(self.rules, words)
         characters = CharacterCounts.of(words)
-        yield LearnedPieces(learn(words, characters, rules), words, characters, rules)
+        yield LearnedSubwords(learn(words, characters, rules), words, characters, rules)
 
 
 @dataclass(kw_only=True, eq=False)
-class CountPieces(PerUnit[LearnedPieces, Rows | Counts]):
-    """Cut all words that were counted into the pieces of a vocabulary, and count these.
+class CountSubwords(PerUnit[LearnedSubwords, Rows | Counts]):
+    """Cut all words that were counted into the subwords of a vocabulary, and count these.
 
-    ``PCollection[InUnit[LearnedPieces]]`` -> ``PCollection[InUnit[Rows | Counts]]``
+    ``PCollection[InUnit[LearnedSubwords]]`` -> ``PCollection[InUnit[Rows | Counts]]``
     """
 
-    takes = LearnedPieces
+    takes = LearnedSubwords
 
-    def process(self, of: LearnedPieces) -> Iterator[Rows | Counts]:
+    def process(self, of: LearnedSubwords) -> Iterator[Rows | Counts]:
         """Cut the words."""
-        measured = measure(of.words, of.characters, of.pieces, rules=of.rules)
-        yield Rows("", piece_rows(of.pieces, measured.counts))
+        measured = measure(of.words, of.characters, of.subwords, rules=of.rules)
+        yield Rows("", subword_rows(of.subwords, measured.counts))
         yield Counts(measured.counters)

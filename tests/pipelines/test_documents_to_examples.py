@@ -123,7 +123,7 @@ def test_no_entity_is_of_another_origin(inputs, tmp_path):
 
 
 def test_two_workers_write_the_same_bytes(inputs, tmp_path):
-    options = ("--max-length", "9", "--max-mention-pieces", "7")
+    options = ("--max-length", "9", "--max-mention-subwords", "7")
     assert run(inputs, tmp_path / "one", *options) == 0
     assert run(inputs, tmp_path / "two", *options, "--workers", "2") == 0
 
@@ -184,12 +184,12 @@ def test_the_report_counts_what_the_rows_hold(inputs, tmp_path):
     assert len(linked) < len(named)
     assert f"| examples | {len(linked)} | {len(named)} |" in report
     n_linked, n_named = (sum(len(r["input_ids"]) for r in of) for of in (linked, named))
-    assert f"| pieces | {n_linked} | {n_named} |" in report
+    assert f"| subwords | {n_linked} | {n_named} |" in report
     assert "This adds up." in report
 
 
 def test_mentions_without_room_are_named_beside_the_examples(inputs, tmp_path):
-    assert run(inputs, tmp_path / "out", "--max-mention-pieces", "1") == 0
+    assert run(inputs, tmp_path / "out", "--max-mention-subwords", "1") == 0
 
     head, *lines = (tmp_path / "out/lost_mentions.tsv").read_text("utf-8").splitlines()
     rows = [dict(zip(head.split("\t"), line.split("\t"), strict=True)) for line in lines]
@@ -197,18 +197,18 @@ def test_mentions_without_room_are_named_beside_the_examples(inputs, tmp_path):
     for row in rows:
         assert row["reason"] == "too_long"
         assert row["text"] == TEXT[int(row["start"]) : int(row["end"])]
-        assert int(row["pieces"]) == len(row["text"])
+        assert int(row["subwords"]) == len(row["text"])
     report = (tmp_path / "out/report.md").read_text("utf-8")
     assert "24, of which 24 named" in report
     assert f"| {rows[0]['document']} | 0 | 8 | 8 | Schiller |\n" in report
 
 
 def test_lost_mentions_are_still_named_when_one_shard_is_made_again(inputs, tmp_path):
-    assert run(inputs, tmp_path / "out", "--max-mention-pieces", "1") == 0
+    assert run(inputs, tmp_path / "out", "--max-mention-subwords", "1") == 0
     before = published(tmp_path / "out")
 
     (tmp_path / "out/shard-00001.arrow").write_bytes(b"damaged")
-    assert run(inputs, tmp_path / "out", "--max-mention-pieces", "1") == 0
+    assert run(inputs, tmp_path / "out", "--max-mention-subwords", "1") == 0
 
     assert published(tmp_path / "out") == before
 

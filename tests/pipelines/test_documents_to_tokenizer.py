@@ -218,7 +218,7 @@ def test_counts_and_report_are_what_the_tokenizer_makes_of_the_documents(
     assert (counters["words"], counters["words.pieces"]) == (n_words, len(ids))
     assert counters["words.unknown"] == int((ids == tokenizer.special.unk).sum()) > 0
     report = (output / "report.md").read_text(encoding="utf-8")
-    assert f"| pieces per word | {len(ids) / n_words:.4f} |" in report
+    assert f"| subwords per word | {len(ids) / n_words:.4f} |" in report
     assert counters["words"] == sum(counted(TEXTS, cased=cased).values())
 
 

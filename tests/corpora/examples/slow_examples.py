@@ -53,7 +53,7 @@ def slow_fate(mention, sentences, vocab, limits, *, min_size):
         return "without_pieces"
     if len({s for s, _ in touched}) > 1:
         return "crossing_sentences"
-    if len(touched) > limits.max_pieces:
+    if len(touched) > limits.max_subwords:
         return "too_long"
     (s, first), (_, last) = min(touched), max(touched)
     if len(sentences[s]) < min_size:
@@ -67,14 +67,14 @@ def slow_examples(document, vocab, how):
     sentences = [slow_pieces(document.text, sentence) for sentence in document.sentences]
     placed = []
     for mention in document.mentions:
-        fate = slow_fate(mention, sentences, vocab, limits, min_size=how.min_sentence_pieces)
+        fate = slow_fate(mention, sentences, vocab, limits, min_size=how.min_sentence_subwords)
         if isinstance(fate, str):
             lost[fate] += 1
         else:
             placed.append((*fate, mention.origin))
     parts = []
     for s, pieces in enumerate(sentences):
-        if not pieces or len(pieces) < how.min_sentence_pieces:
+        if not pieces or len(pieces) < how.min_sentence_subwords:
             continue
         begin, inside = 0, [m for m in placed if m[1] == s]
         for part in slow_parts(pieces, how.length):

@@ -125,7 +125,7 @@ def test_what_becomes_of_documents(vocab):
         document("ab", sentences=(), id="unsplit"),
         document(" \n", sentences=(), id="blank"),
     ]
-    how = rules(9, min_sentence_pieces=2, only_with_mentions=True)
+    how = rules(9, min_sentence_subwords=2, only_with_mentions=True)
 
     made = ExampleMaker(tokenizer(), vocab, how).make(batch_of(*several))
 

@@ -34,8 +34,8 @@ def test_mentions_without_room_are_named_with_what_they_are(vocab, several, how)
             for piece in slow_pieces(of.text, sentence)
             if piece[1] < lost.end and lost.start < piece[2]
         ]
-        assert lost.pieces == len(touched)
-        assert (lost.pieces > how.mentions.max_pieces) == (lost.reason == "too_long")
+        assert lost.subwords == len(touched)
+        assert (lost.subwords > how.mentions.max_subwords) == (lost.reason == "too_long")
 
 
 def many_long_mentions(n, id="d"):
@@ -51,7 +51,7 @@ def many_long_mentions(n, id="d"):
 
 
 def test_the_first_lost_mentions_are_named_and_all_are_counted(vocab):
-    maker, listing = ExampleMaker(tokenizer(), vocab, rules(max_pieces=1)), Listing()
+    maker, listing = ExampleMaker(tokenizer(), vocab, rules(max_subwords=1)), Listing()
     batches = [many_long_mentions(LISTED - 30, "a"), many_long_mentions(LISTED + 7, "b")]
 
     made = [maker.make(batch_of(of)) for of in batches]
@@ -70,7 +70,7 @@ def test_a_lost_mention_stands_on_a_line_and_is_not_shown_without_end(vocab):
         sentences=(Span(0, len(text)),), mentions=(mention,),
     )  # fmt: skip
 
-    lost = make(of, vocab, max_pieces=2).lost
+    lost = make(of, vocab, max_subwords=2).lost
 
     [head, line] = to_tsv(map(asdict, lost))
     assert len(head.split("\t")) == len(line.split("\t"))

@@ -15,7 +15,7 @@ class Options:
     source: Path = option(positional=True, help="what is read")
     names: tuple[str, ...] = option((), help="some")
     form: Literal["a", "b"] = option("a", help="one of two")
-    n: int | None = option(None, help="how many", at_least=1)
+    n: int | None = option(None, help="how many", at_least=1, was="--number")
     is_dry: bool = option(default=False, help="only say so")
     this: str | None = option(None, help="either", one_of="what", group="Either")
     that: str | None = option(None, help="or", one_of="what", group="Either")
@@ -38,6 +38,13 @@ def test_types_say_how_options_are_read():
 def test_what_is_no_option_ends_with_status_2(argv):
     with pytest.raises(SystemExit, match="2"):
         read(*argv)
+
+
+def test_earlier_name_of_an_option_is_answered_with_the_new_one(capsys):
+    with pytest.raises(SystemExit, match="2"):
+        read("--number", "3", "--this", "t")
+
+    assert "--number: renamed to --n\n" in capsys.readouterr().err
 
 
 def test_number_below_its_bound_is_refused():

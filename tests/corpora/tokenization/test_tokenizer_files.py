@@ -168,7 +168,7 @@ def test_files_that_are_no_tokenizer_are_refused(tmp_path):
 
     with pytest.raises(CorpusError, match=r"tokenizer\.json: no tokenizer"):
         Tokenizer.open(tmp_path)
-    with pytest.raises(CorpusError, match=r"twice\.txt:8: the piece 'a' stands on line 6, too"):
+    with pytest.raises(CorpusError, match=r"twice\.txt:8: the subword 'a' stands on line 6, too"):
         Tokenizer.open(tmp_path / "twice.txt")
     with pytest.raises(CorpusError, match=r"prose\.txt: is no vocabulary"):
         Tokenizer.open(tmp_path / "prose.txt")
