@@ -11,11 +11,13 @@ from corpora.errors import CorpusError
 from modeling.data.predictions import Tagged
 from modeling.evaluate.errors import plain
 from modeling.evaluate.evaluation import as_json
-from modeling.evaluate.scores import Difference, Drawn, Rated, Units, draw, rate, subtract
+from modeling.evaluate.scores import Difference, Drawn, Interval, Rated, Units, draw, rate, subtract
 from modeling.pages import Block, Heading, Table, Text, to_markdown
 from modeling.taggers.counts import Counts, count_strict, gold_keys, predicted_keys, predicted_tags
 
 Flags = NDArray[np.bool_]
+_THINGS = ("sentences", "mentions", "words")
+"""That two runs agree on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,24 +86,21 @@ class Comparison:
         return self.difference.value < 0 and interval is not None and interval.high < 0
 
     def describe_fall(self, other: str) -> str:
-        """How much lower the first is."""
-        spread = ""
-        if interval := self.difference.interval:
-            spread = f" (95 %: {100 * interval.low:+.2f} to {100 * interval.high:+.2f})"
+        """Say how much lower the first is."""
+        spread = _between(self.difference.interval)
         return (
             f"strict F1 {100 * self.first.f1:.2f} is {-100 * self.difference.value:.2f} points "
-            f"below that of {other}{spread}. Look at comparison.md."
+            f"below that of {other}{spread and f' (95 %: {spread})'}. Look at comparison.md."
         )
 
     def to_json(self) -> dict[str, Any]:
         """All numbers, and the ids of the sentences that only one has right."""
-        told = ("first", "second", "difference", "by_label", "sentences", "mentions", "words")
         ids = [one.sentence.id for one in self.tagged[0]]
-        agreements = {"sentences": self.sentences, "mentions": self.mentions, "words": self.words}
+        scores = ("first", "second", "difference", "by_label", *_THINGS)
         return {
-            **{name: as_json(getattr(self, name)) for name in told},
+            **{name: as_json(getattr(self, name)) for name in scores},
             "kappa": self.kappa,
-            "correlations": {name: one.correlation for name, one in agreements.items()},
+            "correlations": {name: getattr(self, name).correlation for name in _THINGS},
             "only_first": [ids[number] for number in self.only_first],
             "only_second": [ids[number] for number in self.only_second],
         }
@@ -151,15 +150,15 @@ def compare(
 
 
 def cohen_kappa(first: NDArray[np.str_], second: NDArray[np.str_]) -> float | None:
-    """(Agreement - chance) / (1 - chance), chance as if both chose by their shares (Cohen 1960)."""
+    """(Agreement - e) / (1 - e), e as if both chose by their ratios (Cohen 1960)."""
     if not len(first):
         return None
     names = np.unique(np.concatenate([first, second]))
-    shares = [np.array([np.mean(run == name) for name in names]) for run in (first, second)]
-    chance = float(shares[0] @ shares[1])
-    if chance >= 1:
+    ratios = [np.array([np.mean(run == name) for name in names]) for run in (first, second)]
+    expected = float(ratios[0] @ ratios[1])
+    if expected >= 1:
         return None
-    return float((np.mean(first == second) - chance) / (1 - chance))
+    return float((np.mean(first == second) - expected) / (1 - expected))
 
 
 def _check_same(first: Sequence[Tagged], second: Sequence[Tagged]) -> None:
@@ -185,8 +184,7 @@ def _spread(counts: Counts, labels: Sequence[str]) -> NDArray[np.int64]:
 
 
 def _each(drawn: Drawn) -> list[Drawn]:
-    n_labels = len(drawn.totals)
-    return [drawn.sum(np.arange(n_labels) == number) for number in range(n_labels)]
+    return [drawn.sum(chosen) for chosen in np.eye(len(drawn.totals), dtype=np.bool_)]
 
 
 def _right_sentences(run: Sequence[Tagged]) -> Flags:
@@ -194,11 +192,8 @@ def _right_sentences(run: Sequence[Tagged]) -> Flags:
 
 
 def _found_mentions(run: Sequence[Tagged]) -> Flags:
-    predicted = [set(predicted_keys(one)) for one in run]
-    keys = [
-        (key, found) for one, found in zip(run, predicted, strict=True) for key in gold_keys(one)
-    ]
-    return np.array([key in found for key, found in keys], np.bool_)
+    sides = [(gold_keys(one), set(predicted_keys(one))) for one in run]
+    return np.array([key in found for gold, found in sides for key in gold], np.bool_)
 
 
 def _word_labels(run: Sequence[Tagged]) -> NDArray[np.str_]:
@@ -232,20 +227,23 @@ def _describe(found: Comparison, names: tuple[str, str], *, n_examples: int) -> 
 
 
 def _cells(first: Rated, second: Rated, difference: Difference) -> list[str]:
-    interval = difference.interval
     return [
         f"{100 * first.f1:.2f}",
         f"{100 * second.f1:.2f}",
         f"{100 * difference.value:+.2f}",
-        f"{100 * interval.low:+.2f} to {100 * interval.high:+.2f}" if interval else "",
+        _between(difference.interval),
         "" if difference.p is None else f"{difference.p:.3f}",
     ]
+
+
+def _between(interval: Interval | None) -> str:
+    return f"{100 * interval.low:+.2f} to {100 * interval.high:+.2f}" if interval else ""
 
 
 def _agreement_table(found: Comparison, names: tuple[str, str]) -> Table:
     head = ["", "both right", *(f"only {name} right" for name in names), "both wrong"]
     rows = [[*head, "correlation of errors"]]
-    for name in ("sentences", "mentions", "words"):
+    for name in _THINGS:
         one: Agreement = getattr(found, name)
         numbers = (one.both_right, one.only_first, one.only_second, one.both_wrong)
         rows.append([name, *(f"{n:,}" for n in numbers), _decimal(one.correlation)])

@@ -1,8 +1,11 @@
 """What ``python -m modeling.evaluate`` does: tag, score, and write the report."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -15,7 +18,7 @@ from modeling.data.predictions import Tagged
 from modeling.data.tagger_inputs import name_too_long
 from modeling.decoding import check_decoder
 from modeling.evaluate.compare import compare
-from modeling.evaluate.evaluation import Evaluation, evaluate
+from modeling.evaluate.evaluation import evaluate
 from modeling.evaluate.relabelling import relabel, relabel_sentence
 from modeling.evaluate.report import write_report
 from modeling.finetune.data import NerData, chosen_for_training
@@ -49,26 +52,38 @@ def run(options: "Options") -> Iterator[str]:
     train = data if options.train is None else NerData.open(options.train)
     labels = None if options.labels is None else load_label_map(label_map_path(options.labels))
     scorer = _Scorer(options, data, train, labels)
-    find = find_taggers if options.every_setting else best_taggers
-    taggers = find(options.run)
+    taggers = (find_taggers if options.every_setting else best_taggers)(options.run)
     decoders = (options.decoder or "").split(",")
-    _check_decoders(taggers, [decoder for decoder in decoders if decoder])
+    for tagger, decoder in product(taggers, filter(None, decoders)):
+        check_decoder(read_settings(tagger.path).head.kind, decoder)
     output = options.output or options.run / "evaluation" / f"{data.name}-{options.split}"
     for setting in dict.fromkeys(tagger.setting for tagger in taggers):
         own = [tagger for tagger in taggers if tagger.setting == setting]
         for decoder in decoders:
-            parts = [setting if options.every_setting else "", decoder]
-            folder = output.joinpath(*(part for part in parts if part))
+            folder = output / (setting if options.every_setting else "") / decoder
             yield from scorer.report(own, folder, decoder=decoder or None)
     if options.against is not None:
         yield from scorer.compare(taggers, best_taggers(options.against), output)
 
 
-def _check_decoders(taggers: Sequence[TaggerFolder], decoders: Sequence[str]) -> None:
-    """Raise ``UsageError`` for a decoder that does not go with a tagger, before any is scored."""
-    for tagger in taggers:
-        for decoder in decoders:
-            check_decoder(read_settings(tagger.path).head.kind, decoder)
+@dataclass(frozen=True, kw_only=True)
+class _Found:
+    """What a tagger found, and what it had learned from; labels are mapped."""
+
+    tagged: list[Tagged]
+    train: Sequence[Sentence]
+    """Empty: not known, or a fold's."""
+    dev: Sequence[Sentence]
+    labels: tuple[str, ...]
+    changes: Mapping[str, Counter[str]]
+    """By the map of labels, on each side."""
+    manifest: Mapping[str, Any]
+    fold: Fold | None
+    decoder: str
+    too_long: Mapping[str, Any]
+    """How many gold spans the head cannot find, and the names of some."""
+    sha256: Mapping[str, str]
+    """Of the weights: of a cross-validation, of each fold."""
 
 
 @dataclass(frozen=True)
@@ -83,41 +98,57 @@ class _Scorer:
     ) -> Iterator[str]:
         """Score the taggers of one setting, and write a report of all."""
         found = {t.name.split("/")[-1] or "tagger": self._tag(t, decoder) for t in taggers}
-        if len({bool(own.fold) for own in found.values()}) > 1:
+        has_folds = {bool(own.fold) for own in found.values()}
+        if len(has_folds) > 1:
             raise CorpusError(f"{self.options.run}: some taggers are of folds, and some are not.")
-        if all(own.fold for own in found.values()):
-            found = _joined(list(found.values()))
-        evaluations = {name: self._evaluate(own) for name, own in found.items()}
-        manifest = next(iter(found.values())).manifest
-        name = self.data.name
+        split = self.options.split
+        if has_folds == {True}:
+            found, split = _joined(list(found.values())), "folds"
+        evaluations = {
+            name: evaluate(
+                own.tagged,
+                labels=own.labels,
+                train=own.train or None,
+                dev=own.dev,
+                without=self.options.without,
+                seed=self.options.seed,
+                replicates=self.options.replicates,
+            )
+            for name, own in found.items()
+        }
         write_report(
             evaluations,
             folder,
-            title=f"{_name(self.options.run)} on {name}, {self._split(found)}",
-            settings=self._settings(manifest, decoder=decoder, found=found),
-            notes=self._notes(found),
+            title=f"{self.options.run.resolve().name} on {self.data.name}, {split}",
+            settings=self._settings(list(found.values()), split),
+            notes=[note for name, own in found.items() for note in self._notes(name, own)],
         )
-        scores = [one.strict_f1 for one in evaluations.values()]
-        mean = sum(scores) / len(scores)
+        mean = fmean(one.strict_f1 for one in evaluations.values())
         what = " ".join(part for part in (taggers[0].setting, decoder or "") if part)
-        yield f"{what + ': ' if what else ''}strict F1 {mean:.4f} ({len(scores)} scored)"
+        yield f"{what + ': ' if what else ''}strict F1 {mean:.4f} ({len(evaluations)} scored)"
         yield f"made  {folder} (report.md, report.html, errors.tsv, predictions.jsonl)"
 
-    def _split(self, found: Mapping[str, "_Found"]) -> str:
-        return "folds" if any(own.fold for own in found.values()) else self.options.split
-
-    def _tag(self, found: TaggerFolder, decoder: str | None) -> "_Found":
+    def _tag(self, found: TaggerFolder, decoder: str | None) -> _Found:
         tagger = Tagger.load(found.path, device="cuda" if torch.cuda.is_available() else "cpu")
         tagger.decoder, tagger.batch_size = decoder, self.options.batch_size
         manifest = read_manifest(found.path)
         fold = Fold(**manifest["fold"]) if manifest.get("fold") else None
-        train, sentences = self._sentences(manifest, fold)
-        if not sentences:
-            raise CorpusError(f"{self.data.path}: no sentence of the split {self.options.split!r}.")
+        sentences = self._scored(manifest, fold)
+        train = [] if fold else self._trained_on(manifest)
+        dev = self.train.split("dev") if train else []
+        tagged, labels = tagger.tag(sentences), tagger.labels
+        changes: Mapping[str, Counter[str]] = {}
+        if self.labels is not None:
+            relabelled = relabel(tagged, self.labels)
+            tagged, changes = relabelled.tagged, relabelled.changes
+            train, dev = ([relabel_sentence(s, self.labels) for s in some] for some in (train, dev))
+            labels = tuple(dict.fromkeys(filter(None, map(self.labels.target, labels))))
         return _Found(
-            tagged=tagger.tag(sentences),
+            tagged=tagged,
             train=train,
-            labels=tagger.labels,
+            dev=dev,
+            labels=labels,
+            changes=changes,
             manifest=manifest,
             fold=fold,
             decoder=tagger.decoder_used,
@@ -125,104 +156,69 @@ class _Scorer:
             sha256={found.name or "tagger": sha256_of(found.path / WEIGHTS)},
         )
 
-    def _sentences(
-        self, manifest: Mapping[str, Any], fold: Fold | None
-    ) -> tuple[list[Sentence], list[Sentence]]:
-        """What was trained on (nothing, where that is not known), and what is scored."""
+    def _scored(self, manifest: Mapping[str, Any], fold: Fold | None) -> list[Sentence]:
         if fold is None:
-            train = self._trained_on(manifest) if self._knows_train(manifest) else []
-            return train, self.data.split(self.options.split)
-        if manifest["examples"][:1] != [self.data.identity]:
+            sentences = self.data.split(self.options.split)
+        elif manifest["examples"][:1] == [self.data.identity]:
+            _, sentences = self.data.fold(fold)
+        else:
             raise UsageError(
                 f"--ner {self.data.path}: the folds of {self.options.run} are of another dataset."
             )
-        return self.data.fold(fold)
-
-    def _knows_train(self, manifest: Mapping[str, Any]) -> bool:
-        """Whether the tagger's own training sentences are at hand, or others were asked for."""
-        is_asked_for = self.options.train is not None
-        return is_asked_for or manifest["examples"][:1] == [self.train.identity]
+        if not sentences:
+            raise CorpusError(f"{self.data.path}: no sentence of the split {self.options.split!r}.")
+        return sentences
 
     def _trained_on(self, manifest: Mapping[str, Any]) -> list[Sentence]:
-        size = manifest["config"]["training"]["train_size"]
-        is_own = manifest["examples"][:1] == [self.train.identity]
+        """The tagger's own training sentences, or others that were asked for; or none."""
         train = self.train.split("train")
-        return chosen_for_training(train, size, where=self.train.path) if is_own else train
+        if manifest["examples"][:1] == [self.train.identity]:
+            size = manifest["config"]["training"]["train_size"]
+            return chosen_for_training(train, size, where=self.train.path)
+        return [] if self.options.train is None else train
 
-    def _evaluate(self, found: "_Found") -> Evaluation:
-        train: Sequence[Sentence] = found.train
-        dev: Sequence[Sentence] = self.train.split("dev") if train else []
-        tagged = found.tagged
-        names: Sequence[str] = found.labels
-        if self.labels is not None:
-            tagged = relabel(tagged, self.labels).tagged
-            train, dev = ([relabel_sentence(s, self.labels) for s in some] for some in (train, dev))
-            mapped = (self.labels.target(label) for label in found.labels)
-            names = tuple(dict.fromkeys(label for label in mapped if label))
-        return evaluate(
-            tagged,
-            labels=names,
-            train=train or None,
-            dev=dev,
-            without=self.options.without,
-            seed=self.options.seed,
-            replicates=self.options.replicates,
-        )
-
-    def _settings(
-        self, manifest: Mapping[str, Any], *, decoder: str | None, found: Mapping[str, "_Found"]
-    ) -> dict[str, Any]:
-        used = next(iter(found.values())).decoder
+    def _settings(self, found: Sequence[_Found], split: str) -> dict[str, Any]:
+        manifest = found[0].manifest
+        config = manifest["config"]
+        parts = ("head", "gazetteer", "data", "optimizer", "schedule")
         return {
             "dataset": self.data.name,
-            "split": self._split(found),
-            "decoder": decoder or used,
+            "split": split,
+            "decoder": found[0].decoder,
             "trained_on": manifest.get("data", {}).get("ner"),
             "recipe": manifest.get("recipe"),
             "encoder": (manifest.get("init_from") or {}).get("name"),
             "label_map": self.options.labels,
-            "head": manifest["config"]["head"],
-            "gazetteer": manifest["config"]["gazetteer"],
-            "data": manifest["config"]["data"],
-            "optimizer": manifest["config"]["optimizer"],
-            "schedule": manifest["config"]["schedule"],
-            "training": {k: v for k, v in manifest["config"]["training"].items() if k != "seed"},
+            **{part: config[part] for part in parts},
+            "training": {name: n for name, n in config["training"].items() if name != "seed"},
             "versions": manifest.get("versions"),
-            "sha256": self.data.identity
-            | {name: sha for own in found.values() for name, sha in own.sha256.items()},
+            "sha256": self.data.identity | {n: h for own in found for n, h in own.sha256.items()},
         }
 
-    def _notes(self, found: Mapping[str, "_Found"]) -> list[str]:
-        """What a reader must know of the taggers: gold spans that their head cannot find."""
-        notes = []
-        for name, own in found.items():
-            for side, counts in (
-                relabel(own.tagged, self.labels).changes.items() if self.labels else ()
-            ):
-                told = ", ".join(f"{change}: {n:,}" for change, n in sorted(counts.items()))
-                notes.append(
-                    f"{name}: {side} labels changed by {self.options.labels}: {told or 'none'}"
-                )
-            if not own.fold and not self._knows_train(own.manifest):
-                trained_on = own.manifest.get("data", {}).get("ner")
-                notes.append(
-                    f"{name}: was trained on another dataset ({trained_on}), and so it is not "
-                    "measured what training has seen, nor what its names score: name it (--train)."
-                )
-            if own.too_long["spans"]:
-                shown = "; ".join(own.too_long["some"][:5])
-                notes.append(
-                    f"{name}: {own.too_long['spans']} gold spans are longer than the head can "
-                    f"find, and are missed: {shown}"
-                )
-        return notes
+    def _notes(self, name: str, found: _Found) -> Iterator[str]:
+        """What a reader must know of a tagger."""
+        for side, counts in found.changes.items():
+            made = ", ".join(f"{change}: {n:,}" for change, n in sorted(counts.items()))
+            yield f"{name}: {side} labels changed by {self.options.labels}: {made or 'none'}"
+        is_own = found.manifest["examples"][:1] == [self.train.identity]
+        if not (found.fold or is_own or self.options.train):
+            trained_on = found.manifest.get("data", {}).get("ner")
+            yield (
+                f"{name}: was trained on another dataset ({trained_on}), and so it is not "
+                "measured what training has seen, nor what its names score: name it (--train)."
+            )
+        if n := found.too_long["spans"]:
+            shown = "; ".join(found.too_long["some"][:5])
+            yield (
+                f"{name}: {n} gold spans are longer than the head can find, and are missed: {shown}"
+            )
 
     def compare(
         self, first: Sequence[TaggerFolder], second: Sequence[TaggerFolder], output: Path
     ) -> Iterator[str]:
-        """Two runs, the first seed of each, on the same sentences; of folds all."""
-        ours, theirs = (self._mapped(self._first_of(taggers)) for taggers in (first, second))
+        """Compare two runs, the first seed of each, on the same sentences; of folds all."""
         assert self.options.against is not None  # noqa: S101 - or nobody asks
+        ours, theirs = (self._first_of(taggers).tagged for taggers in (first, second))
         comparison = compare(
             ours, theirs, seed=self.options.seed, replicates=self.options.replicates
         )
@@ -235,32 +231,12 @@ class _Scorer:
         if self.options.fail_if_worse and comparison.is_worse:
             raise WorseError(f"{self.options.run}: {comparison.describe_fall(names[1])}")
 
-    def _first_of(self, taggers: Sequence[TaggerFolder]) -> "_Found":
+    def _first_of(self, taggers: Sequence[TaggerFolder]) -> _Found:
         found = self._tag(taggers[0], None)
         if not found.fold:
             return found
-        own = [t for t in taggers if t.setting == taggers[0].setting]
-        tagged = [found, *(self._tag(tagger, None) for tagger in own[1:])]
-        return next(iter(_joined(tagged).values()))
-
-    def _mapped(self, found: "_Found") -> list[Tagged]:
-        return relabel(found.tagged, self.labels).tagged if self.labels else found.tagged
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Found:
-    """What a tagger found, and what it had learned from."""
-
-    tagged: list[Tagged]
-    train: list[Sentence]
-    labels: tuple[str, ...]
-    manifest: Mapping[str, Any]
-    fold: Fold | None
-    decoder: str
-    too_long: Mapping[str, Any]
-    """How many gold spans the head cannot find, and the names of some."""
-    sha256: Mapping[str, str]
-    """Of the weights: of a cross-validation, of each fold."""
+        others = [t for t in taggers[1:] if t.setting == taggers[0].setting]
+        return next(iter(_joined([found, *(self._tag(t, None) for t in others)]).values()))
 
 
 def _joined(folds: Sequence[_Found]) -> dict[str, _Found]:
@@ -274,21 +250,18 @@ def _joined(folds: Sequence[_Found]) -> dict[str, _Found]:
 
 
 def _join(folds: Sequence[_Found]) -> _Found:
+    sides = dict.fromkeys(side for fold in folds for side in fold.changes)
     return replace(
         folds[0],
         tagged=[one for fold in folds for one in fold.tagged],
-        train=[],
         labels=tuple(sorted({label for fold in folds for label in fold.labels})),
+        changes={side: sum((f.changes[side] for f in folds), Counter()) for side in sides},
         sha256={name: sha for fold in folds for name, sha in fold.sha256.items()},
         too_long={
             "spans": sum(fold.too_long["spans"] for fold in folds),
             "some": [name for fold in folds for name in fold.too_long["some"]],
         },
     )
-
-
-def _name(run: Path) -> str:
-    return run.resolve().name
 
 
 def _told_apart(first: Path, second: Path) -> tuple[str, str]:

@@ -6,8 +6,9 @@ Example, heads by data set (as NEISS paper, Table 8):
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,20 +29,14 @@ class Finished:
 
     folder: Path
     title: str
-    settings: Mapping[str, Any]
+    settings: Mapping[str, str]
+    """By their names with dots, as text."""
     runs: Mapping[str, Mapping[str, Any]]
     """``Evaluation.to_json``, by the names of the runs."""
 
     def setting(self, name: str) -> str | None:
-        """What was set, as text; groups are passed with dots; None: there is no such setting."""
-        if name in self.flat:
-            return self.flat[name]
-        return {"title": self.title, "folder": str(self.folder)}.get(name)
-
-    @property
-    def flat(self) -> dict[str, str]:
-        """All settings by their names with dots."""
-        return dict(_flatten(self.settings))
+        """What was set, as text; None: there is no such setting."""
+        return {"title": self.title, "folder": str(self.folder), **self.settings}.get(name)
 
 
 def read_evaluations(folder: Path) -> list[Finished]:
@@ -78,7 +73,7 @@ def _read(path: Path) -> Finished:
             return Finished(
                 folder=path.parent,
                 title=read["title"],
-                settings=read["settings"],
+                settings=dict(_flatten(read["settings"])),
                 runs=read["runs"],
             )
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -86,15 +81,13 @@ def _read(path: Path) -> Finished:
     raise CorpusError(f"{path}: has version {version}, not {VERSION}. Evaluate again.")
 
 
-def _flatten(settings: Mapping[str, Any], before: str = "") -> list[tuple[str, str]]:
-    flat = []
+def _flatten(settings: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str]]:
     for name, value in settings.items():
         if isinstance(value, Mapping):
-            flat += _flatten(value, f"{before}{name}.")
+            yield from _flatten(value, f"{before}{name}.")
         else:
             text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-            flat.append((before + name, text))
-    return flat
+            yield before + name, text
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,15 +129,12 @@ class ResultTable:
     def to_tsv(self) -> str:
         """A line for each cell: row, column, mean, deviation, n, all values."""
         lines = ["row\tcolumn\tmean\tdeviation\tn\tvalues"]
-        for row in self.rows:
-            for column in self.columns:
-                if cell := self.cells.get((row, column)):
-                    spread = cell.spread
-                    deviation = "" if spread.deviation is None else repr(spread.deviation)
-                    values = " ".join(map(repr, spread.values))
-                    lines.append(
-                        f"{row}\t{column}\t{spread.mean!r}\t{deviation}\t{cell.n}\t{values}"
-                    )
+        for row, column in product(self.rows, self.columns):
+            if cell := self.cells.get((row, column)):
+                spread = cell.spread
+                deviation = "" if spread.deviation is None else repr(spread.deviation)
+                values = " ".join(map(repr, spread.values))
+                lines.append(f"{row}\t{column}\t{spread.mean!r}\t{deviation}\t{cell.n}\t{values}")
         return "\n".join(lines) + "\n"
 
 
@@ -164,12 +154,12 @@ def table(
     ``mean_over``, a cell is the mean over the values of one more setting (data sets, say) of the
     means of runs. Raises ``UsageError`` for names that no evaluation knows.
     """
-    names = {"rows": _listed(rows), "columns": _listed(columns)}
-    wanted = [*names["rows"], *names["columns"], *([mean_over] if mean_over else [])]
+    of_rows, of_columns = ([each] if isinstance(each, str) else each for each in (rows, columns))
+    wanted = [*of_rows, *of_columns, *([mean_over] if mean_over else [])]
     _check(evaluations, wanted)
     groups: defaultdict[tuple[str, str], list[Finished]] = defaultdict(list)
     for one in evaluations:
-        groups[_key(one, names["rows"]), _key(one, names["columns"])].append(one)
+        groups[_key(one, of_rows), _key(one, of_columns)].append(one)
     spreads = {key: _spread(group, value, mean_over) for key, group in groups.items()}
     expected = max((len(spread.values) for spread in spreads.values()), default=0)
     return ResultTable(
@@ -181,12 +171,8 @@ def table(
     )
 
 
-def _listed(names: Names) -> list[str]:
-    return [names] if isinstance(names, str) else list(names)
-
-
 def _check(evaluations: Sequence[Finished], names: Sequence[str]) -> None:
-    known = dict.fromkeys(name for one in evaluations for name in one.flat)
+    known = dict.fromkeys(name for one in evaluations for name in one.settings)
     for name in names:
         if name not in known and name not in {"title", "folder"}:
             raise UsageError(
@@ -247,12 +233,12 @@ def _notes(
 ) -> list[str]:
     """What a reader must know: what else differs inside cells, what cells the means are of."""
     notes = []
-    differing: dict[str, None] = {}
-    for group in groups:
-        names = dict.fromkeys(name for one in group for name in one.flat)
-        for name in names:
-            if name not in wanted and len({one.setting(name) for one in group}) > 1:
-                differing[name] = None
+    differing = dict.fromkeys(
+        name
+        for group in groups
+        for name in dict.fromkeys(name for one in group for name in one.settings)
+        if name not in wanted and len({one.setting(name) for one in group}) > 1
+    )
     if differing:
         notes.append(f"Runs of one cell differ also in: {', '.join(differing)}.")
     if mean_over:
