@@ -335,7 +335,7 @@ class Batches:
             yield parcel.unpack(pin=pin)
 
 
-class Evaluation:
+class ValidationBatches:
     """Held-out examples in micro-batches, masked alike for every model and every time.
 
     The masking is ``EVALUATION``, whatever the model is trained with, and texts are single ones.

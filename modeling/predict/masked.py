@@ -6,9 +6,8 @@ looked up; a span whose entity is asked for does not know it.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -63,7 +62,8 @@ class Guesser:
     @torch.inference_mode()
     def pieces(self, text: str, *, top: int = 5) -> list[Guess]:
         """The ``top`` best pieces for each mask piece (``[MASK]``) in a text."""
-        ids, starts, ends, places = self._cut(text)
+        ids, starts, ends = self._cut(text)
+        places = np.flatnonzero(ids == self.tokenizer.special.mask)
         if "pieces" not in self.model.heads:
             raise CorpusError("This model has no head for pieces: it cannot guess words.")
         if not len(places):
@@ -88,7 +88,8 @@ class Guesser:
             raise CorpusError(
                 "This model knows no entities: pre-train one with an entity vocabulary."
             )
-        ids, starts, ends, masks = self._cut(text)
+        ids, starts, ends = self._cut(text)
+        masks = np.flatnonzero(ids == self.tokenizer.special.mask)
         inside = []
         for start, end in spans:
             pieces = np.flatnonzero((ends > start) & (starts < end))
@@ -132,33 +133,23 @@ class Guesser:
     def _mask(self) -> str:
         return str(self.tokenizer.backend.id_to_token(self.tokenizer.special.mask))
 
-    def _cut(self, text: str) -> tuple[NDArray[np.int64], ...]:
-        """Ids, starts and ends of the pieces, and which of them are masks."""
-        ids, starts, ends, places = [], [], [], []
-        position = n = 0
-        for number, part in enumerate(text.split(self._mask)):
-            if number:
-                ids.append([self.tokenizer.special.mask])
-                starts.append([position])
-                position += len(self._mask)
-                ends.append([position])
-                places.append(n)
-                n += 1
-            [pieces] = self.tokenizer.encode([part])
-            ids.append(pieces.ids.tolist())
-            starts.append((pieces.starts + position).tolist())
-            ends.append((pieces.ends + position).tolist())
+    def _cut(self, text: str) -> NDArray[np.int64]:
+        """(3, n) ids, starts and ends of the pieces."""
+        special, parts = self.tokenizer.special.mask, text.split(self._mask)
+        columns: list[Any] = []
+        position = 0
+        for part, pieces in zip(parts, self.tokenizer.encode(parts), strict=True):
+            columns.append([pieces.ids, pieces.starts + position, pieces.ends + position])
             position += len(part)
-            n += len(pieces)
-        columns = [
-            np.array(list(chain.from_iterable(column)), np.int64) for column in (ids, starts, ends)
-        ]
-        limit = self.model.config.encoder.max_positions
+            columns.append([[special], [position], [position + len(self._mask)]])
+            position += len(self._mask)
+        cut = np.concatenate(columns[:-1], axis=1).astype(np.int64)
+        n, limit = cut.shape[1], self.model.config.encoder.max_positions
         if self.model.config.encoder.positions == "learned" and n + 2 > limit:
             raise UsageError(
                 f"--masked: {n} pieces, and the encoder reads {limit - 2}. Cut the text."
             )
-        return (*columns, np.array(places, np.int64))
+        return cut
 
     def _known(
         self, text: str, starts: NDArray[np.int64], *, hidden: NDArray[np.int64]
@@ -192,12 +183,9 @@ class Guesser:
         framed = torch.from_numpy(np.concatenate([[special.cls], ids, [special.sep]]))
         layout = Layout.of([len(framed)])
         continues = torch.from_numpy(self.tokenizer.continuations[framed.numpy()])
-        n_words = int((~continues).sum())
-        words = Words(
-            layout=Layout.of([n_words]),
-            of_piece=(~continues).cumsum(0) - 1,
-            n_pieces=torch.bincount((~continues).cumsum(0) - 1),
-        )
+        of_piece = (~continues).cumsum(0) - 1
+        n_words = int(of_piece[-1]) + 1
+        words = Words(Layout.of([n_words]), of_piece, torch.bincount(of_piece))
         if not inside:
             rows = Rows(layout, together=layout, words=words)
             return Batch(("text",), framed, rows, piece_entities=known)

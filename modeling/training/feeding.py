@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from modeling.config import ConfigError, PretrainConfig
 from modeling.data.batch import Batch
-from modeling.data.batches import Batches, Evaluation, draws_negatives, proposal_of
+from modeling.data.batches import Batches, ValidationBatches, draws_negatives, proposal_of
 from modeling.data.entities import Scopes
 from modeling.data.examples import ExampleSet
 from modeling.data.texts import PieceIds
@@ -84,8 +84,8 @@ class Feed:
                 what,
             )
 
-    def _evaluation(self, world: World) -> Evaluation:
-        return Evaluation(
+    def _evaluation(self, world: World) -> ValidationBatches:
+        return ValidationBatches(
             self.config,
             self._validation_sets,
             self._pieces,

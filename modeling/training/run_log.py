@@ -6,6 +6,7 @@ import math
 import shutil
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -32,18 +33,26 @@ class Recorder:
         self._file.resume(after)
         if after < 0:
             shutil.rmtree(folder.tensorboard, ignore_errors=True)
-        self._board = Board(folder.tensorboard, after=after)
+        self._board: Any = None
+        with suppress(ImportError):
+            from torch.utils.tensorboard import SummaryWriter  # noqa: PLC0415 - slow, and optional
+
+            self._board = SummaryWriter(str(folder.tensorboard), purge_step=after + 1)
 
     def record(self, line: Line) -> None:
         """Log a line, which has at least ``kind`` and ``step``."""
-        if not self._is_silent:
-            self._file.write(line)
-            self._board.write(line)
-            self._display.show(line)
+        if self._is_silent:
+            return
+        self._file.write(line)
+        if self._board is not None:
+            numbers = {name: value for name, value in line.items() if name not in {"step", "kind"}}
+            for name, value in _flat(numbers, prefix=str(line["kind"])):
+                self._board.add_scalar(name, value, line["step"])
+        self._display.show(line)
 
     def close(self) -> None:
         """Write what is still waiting."""
-        if not self._is_silent:
+        if not self._is_silent and self._board is not None:
             self._board.close()
 
 
@@ -89,31 +98,6 @@ def read_metrics(path: Path) -> Iterator[Line]:
                 yield parse_json(line)
             except ValueError:
                 log.warning("%s: a line that was cut is left out: %.40s", path, line)
-
-
-class Board:
-    """TensorBoard, where it is installed."""
-
-    def __init__(self, folder: Path, *, after: int) -> None:
-        self._writer = None
-        try:
-            from torch.utils.tensorboard import SummaryWriter  # noqa: PLC0415 - slow, and optional
-        except ImportError:
-            return
-        self._writer = SummaryWriter(str(folder), purge_step=after + 1)
-
-    def write(self, line: Line) -> None:
-        """Add the numbers of a line."""
-        if self._writer is None:
-            return
-        numbers = {name: value for name, value in line.items() if name not in {"step", "kind"}}
-        for name, value in _flat(numbers, prefix=str(line["kind"])):
-            self._writer.add_scalar(name, value, line["step"])
-
-    def close(self) -> None:
-        """Write what is still waiting."""
-        if self._writer is not None:
-            self._writer.close()
 
 
 def _flat(values: Mapping[str, Any], *, prefix: str) -> Iterator[tuple[str, float]]:

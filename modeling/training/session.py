@@ -32,7 +32,7 @@ from modeling.training.run_folder import RunFolder
 from modeling.training.run_log import Display, Recorder
 from modeling.training.schedules import build_schedule
 from modeling.training.sources import ENTITIES, Sources, complete, open_sources
-from modeling.training.validation import Evaluation, evaluate, unigram, without_mentions
+from modeling.training.validation import Validation, unigram, validate, without_mentions
 from modeling.training.weights import Distances, histograms
 from modeling.training.world import World
 
@@ -292,8 +292,8 @@ class Session(Core):
             progress.n_worse += 1
         self.clock.go()
 
-    def _evaluate(self, batches: Iterable[Batch]) -> Evaluation:
-        return evaluate(
+    def _evaluate(self, batches: Iterable[Batch]) -> Validation:
+        return validate(
             self.model, batches, objectives=list(self.weights), conditions=self.conditions
         )
 

@@ -1,4 +1,4 @@
-"""How well held-out targets are predicted; and how well one would do without a model.
+"""How well targets of validation documents are predicted, by a model and without one.
 
 Shapes: M targets of a batch, J objectives.
 """
@@ -11,7 +11,6 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from modeling.data.batch import Batch, Choices, Rows
 from modeling.training.loop import Conditions
@@ -21,20 +20,20 @@ TOP = (1, 3, 5, 10, 25, 50)
 
 
 class Scored(Protocol):
-    """A model that scores held-out batches."""
+    """A model that scores batches."""
 
     def scores(self, batch: Batch) -> Mapping[str, Any]:
         """Objective to ``loss_sum`` () and ``ranks`` (M,), how many ids score above the label."""
 
 
 @dataclass(frozen=True, slots=True)
-class Evaluation:
+class Validation:
     """Of each objective that had targets."""
 
     loss: dict[str, float]
     """Mean over targets."""
     accuracy: dict[str, dict[int, float]]
-    """Share of the targets whose label is among the k best, by k."""
+    """Ratio of the targets whose label is among the k best, by k."""
     n_targets: dict[str, int]
     left_out: dict[str, int] = field(default_factory=dict)
     """What was cut or left out in the batches of this process."""
@@ -48,52 +47,42 @@ class Evaluation:
         line: dict[str, Any] = {
             "loss": self.loss,
             "accuracy": {
-                name: {str(k): share for k, share in shares.items()}
-                for name, shares in self.accuracy.items()
+                name: {str(k): ratio for k, ratio in ratios.items()}
+                for name, ratios in self.accuracy.items()
             },
             "targets": self.n_targets,
         }
         return line | ({"left_out": self.left_out} if self.left_out else {})
 
 
-@dataclass
-class _Sums:
-    """Of one objective: targets, summed loss, hits for each k."""
-
-    numbers: Tensor
-
-    def add(self, loss_sum: Tensor, ranks: Tensor) -> None:
-        hits = [(ranks < k).sum() for k in TOP]
-        n = torch.tensor(float(len(ranks)), device=ranks.device)
-        self.numbers += torch.stack([n, loss_sum, *hits]).to(self.numbers)
-
-
-def evaluate(
+def validate(
     model: Scored,
     batches: Iterable[Batch],
     *,
     objectives: Sequence[str],
     conditions: Conditions,
-) -> Evaluation:
+) -> Validation:
     """Score batches, each process its own, and sum over processes."""
     world = conditions.world
     zeros = torch.zeros((len(objectives), 2 + len(TOP)), dtype=torch.float64, device=world.device)
-    sums = {name: _Sums(row) for name, row in zip(objectives, zeros, strict=True)}
+    sums = dict(zip(objectives, zeros, strict=True))  # of each targets, summed loss, hits by k
     left_out: Counter[str] = Counter()
     for batch in batches:
         left_out.update(batch.counts)
         with torch.no_grad(), conditions.autocast():
             scores = model.scores(batch.to(world.device))
         for name, score in scores.items():
-            sums[name].add(score.loss_sum, score.ranks)
+            hits = [(score.ranks < k).sum() for k in TOP]
+            n = torch.tensor(float(len(score.ranks)), device=world.device)
+            sums[name] += torch.stack([n, score.loss_sum, *hits]).to(zeros)
     rows = dict(zip(objectives, world.sum(zeros).tolist(), strict=True))
-    evaluation = evaluation_of({name: row for name, row in rows.items() if row[0]})
-    return replace(evaluation, left_out=dict(left_out))
+    validation = _divide({name: row for name, row in rows.items() if row[0]})
+    return replace(validation, left_out=dict(left_out))
 
 
-def evaluation_of(sums: Mapping[str, Sequence[float]]) -> Evaluation:
+def _divide(sums: Mapping[str, Sequence[float]]) -> Validation:
     """Divide sums of targets, losses and hits, by objective."""
-    return Evaluation(
+    return Validation(
         loss={name: loss / n for name, (n, loss, *_) in sums.items()},
         accuracy={
             name: {k: h / n for k, h in zip(_tops(name), hits, strict=False)}
@@ -115,7 +104,7 @@ def without_mentions(batch: Batch) -> Batch:
     return replace(batch, rows=rows, mentions=None, piece_entities=None, targets=targets)
 
 
-def unigram(batches: Iterable[Batch], counts: Mapping[str, NDArray[np.int64]]) -> Evaluation:
+def unigram(batches: Iterable[Batch], counts: Mapping[str, NDArray[np.int64]]) -> Validation:
     """How well it does to predict always the ids that are most frequent in training.
 
     ``counts`` has for an objective the count of each id; ids that are counted alike stand in the
@@ -135,7 +124,7 @@ def unigram(batches: Iterable[Batch], counts: Mapping[str, NDArray[np.int64]]) -
     for name, parts in labels.items():
         if sum(map(len, parts)):
             sums[name] = np.array(_unigram_sums(np.concatenate(parts), counts[name]))
-    return evaluation_of({name: sums[name].tolist() for name in counts if name in sums})
+    return _divide({name: sums[name].tolist() for name in counts if name in sums})
 
 
 def _scoped_sums(choices: Choices, counts: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -150,6 +139,6 @@ def _unigram_sums(labels: NDArray[np.int64], counts: NDArray[np.int64]) -> list[
     order = np.argsort(-counts, kind="stable")
     ranks = np.empty(len(counts), np.int64)
     ranks[order] = np.arange(len(counts))
-    log_shares = np.log((counts + 1) / (counts + 1).sum())
+    log_ratios = np.log((counts + 1) / (counts + 1).sum())
     hits = [float((ranks[labels] < k).sum()) for k in TOP]
-    return [float(len(labels)), float(-log_shares[labels].sum()), *hits]
+    return [float(len(labels)), float(-log_ratios[labels].sum()), *hits]

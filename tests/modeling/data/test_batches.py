@@ -12,7 +12,7 @@ import torch
 from corpora.errors import CorpusError
 from modeling.config import MaskingConfig
 from modeling.data.batch import Batch, Parcel
-from modeling.data.batches import Batches, Evaluation
+from modeling.data.batches import Batches, ValidationBatches
 from modeling.data.examples import ExampleSet
 
 
@@ -240,7 +240,7 @@ def test_a_split_without_examples_is_refused(samples, pieces, tmp_path):
     path = samples.write(tmp_path / "x", [samples.row("a#0", 4)])
 
     with pytest.raises(CorpusError, match=f"{path}: no example of the split 'held_out'"):
-        Evaluation(samples.config(), [ExampleSet(path, "held_out")], pieces)
+        ValidationBatches(samples.config(), [ExampleSet(path, "held_out")], pieces)
 
 
 EVALUATED = {"training": {"evaluate_examples": 0}}
@@ -254,7 +254,7 @@ def test_held_out_examples_are_masked_alike_for_every_model(samples, pieces, hel
         samples.config(training={"evaluate_examples": 0, "micro_batch_size": 3}),
     ]
 
-    shown = [by_example(Evaluation(config, [held_out], pieces)) for config in configs]
+    shown = [by_example(ValidationBatches(config, [held_out], pieces)) for config in configs]
 
     assert shown[0].keys() == {example.id for example in held_out}
     assert shown[0] == shown[1] == shown[2]
@@ -263,7 +263,7 @@ def test_held_out_examples_are_masked_alike_for_every_model(samples, pieces, hel
 def test_fewer_held_out_examples_are_some_of_more(samples, pieces, held_out):
     chosen = []
     for n in (5, 10):
-        evaluation = Evaluation(
+        evaluation = ValidationBatches(
             samples.config(training={"evaluate_examples": n}), [held_out], pieces
         )
         chosen.append({id for batch in evaluation for id in batch.ids})
@@ -274,8 +274,8 @@ def test_fewer_held_out_examples_are_some_of_more(samples, pieces, held_out):
 
 def test_an_evaluation_is_the_same_each_time_and_shared_by_devices(samples, pieces, held_out):
     config = samples.config(**EVALUATED)
-    one = Evaluation(config, [held_out], pieces)
-    two = [Evaluation(config, [held_out], pieces, rank=rank, world=2) for rank in (0, 1)]
+    one = ValidationBatches(config, [held_out], pieces)
+    two = [ValidationBatches(config, [held_out], pieces, rank=rank, world=2) for rank in (0, 1)]
 
     assert [values(batch) for batch in one] == [values(batch) for batch in one]
     assert by_example(one) == by_example([batch for of in two for batch in of])
@@ -286,10 +286,10 @@ def test_a_model_trained_on_pairs_is_given_the_same_texts_and_pairs_besides(
 ):
     config = samples.config(data={"pairs": "sop"}, **EVALUATED)
 
-    batches = list(Evaluation(config, [held_out], pieces))
+    batches = list(ValidationBatches(config, [held_out], pieces))
 
     texts = [batch for batch in batches if "pieces" in batch.targets]
-    plain = Evaluation(samples.config(**EVALUATED), [held_out], pieces)
+    plain = ValidationBatches(samples.config(**EVALUATED), [held_out], pieces)
     assert by_example(texts) == by_example(plain)
     rest = [batch.targets for batch in batches if "pieces" not in batch.targets]
     n_pairs = sum(len(targets["pairs"].labels) for targets in rest if targets)

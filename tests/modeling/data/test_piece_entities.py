@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from corpora.entities.vocabulary import MASK
 from corpora.errors import CorpusError
 from modeling.config import HeadsConfig, MaskingConfig
-from modeling.data.batches import Batches, Collator, Evaluation
+from modeling.data.batches import Batches, Collator, ValidationBatches
 from modeling.data.entities import Scopes, Spreader, draw_others
 from modeling.data.examples import ExampleSet
 from modeling.data.masking import Masker
@@ -288,7 +288,7 @@ def test_held_out_entities_are_hidden_where_they_are_predicted(scoped, pieces, s
     sets = [ExampleSet(scoped[1], "held_out")]
     scopes = Scopes.read([scoped[1]], "group")
 
-    batches = list(Evaluation(config_of(samples), sets, pieces, scopes=scopes))
+    batches = list(ValidationBatches(config_of(samples), sets, pieces, scopes=scopes))
 
     n_targets = 0
     for batch in batches:

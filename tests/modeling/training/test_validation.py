@@ -7,7 +7,7 @@ import torch
 
 from modeling.data.batch import Targets
 from modeling.training.loop import Conditions
-from modeling.training.validation import TOP, evaluate, unigram, without_mentions
+from modeling.training.validation import TOP, unigram, validate, without_mentions
 from modeling.training.world import World
 
 CONDITIONS = Conditions(World())
@@ -33,7 +33,7 @@ def test_accuracies_are_those_of_sorting_all_scores(batch):
     batches = [batch([90, 17], seed=1, entities=False), batch([33], seed=2, entities=False)]
     logits = torch.randn(20, 20, generator=torch.Generator().manual_seed(3))
 
-    evaluation = evaluate(Scorer(logits), batches, objectives=["pieces"], conditions=CONDITIONS)
+    evaluation = validate(Scorer(logits), batches, objectives=["pieces"], conditions=CONDITIONS)
 
     hits, losses = [], []
     for one in batches:
@@ -54,7 +54,7 @@ def test_an_objective_without_targets_is_absent(batch):
     logits = torch.zeros(20, 20)
     batches = [batch([9], entities=False)]
 
-    evaluation = evaluate(
+    evaluation = validate(
         Scorer(logits), batches, objectives=["pieces", "pairs"], conditions=CONDITIONS
     )
 
@@ -64,7 +64,7 @@ def test_an_objective_without_targets_is_absent(batch):
 def test_what_was_left_out_is_counted(batch):
     batches = [replace(batch([9], entities=False), counts={"examples.cut": n}) for n in (1, 2)]
 
-    evaluation = evaluate(
+    evaluation = validate(
         Scorer(torch.zeros(20, 20)), batches, objectives=["pieces"], conditions=CONDITIONS
     )
 
