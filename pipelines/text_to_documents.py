@@ -201,9 +201,8 @@ def _parts(unit: Unit, of_run: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]
     """The parts of a unit's file; nothing but an empty one where it cannot be cut."""
     from corpora.runs.record_errors import read_record
     from corpora.text.encodings import CUTTABLE
-    from corpora.text.formats import BORDERS, cut
     from corpora.text.opening import TextError, archive_kind
-    from corpora.text.reader import Settings, examine
+    from corpora.text.reader import BORDERS, Settings, cut, examine
 
     [file, *others] = unit.inputs
     if others or file.size <= RANGE_BYTES or archive_kind(Path(file.path)):

@@ -10,8 +10,8 @@ one; what stands to the left takes another. Numbers of strings are those of the 
 key is again one integer, whatever the length.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -129,7 +129,8 @@ def by_range(windows: Windows, edges: Ints, *, n_symbols: int) -> Iterator[tuple
         np.uint16 if len(edges) < 1 << 16 else np.uint32
     )
     order = np.argsort(ranges, kind="stable")
-    for begin, end in _runs(ranges[order]):
+    begins = _run_begins(ranges[order]).tolist()
+    for begin, end in pairwise([*begins, len(order)]):
         chosen = order[begin:end]
         yield int(ranges[chosen[0]]), Windows(windows.firsts[chosen], windows.around[:, chosen])
 
@@ -156,13 +157,14 @@ def count(windows: Windows, *, min_count: int, n_symbols: int) -> Iterator[Level
     left, following = windows.around[0], windows.around[1:]
     alive = np.arange(len(windows))
     numbers = windows.firsts.astype(np.int64)
-    pending: _Pending | None = None
+    level: Level | None = None  # whose right neighbours are not known yet
     for length in range(2, len(following) + 2):
         keys = numbers * n_symbols + following[length - 2][alive]
         order = np.argsort(keys)
         runs = _Runs.of(keys[order], n_symbols)
-        if pending:
-            yield pending.finish(length - 1, runs)
+        if level:
+            right, has_one_after = runs.neighbours(level.counts)
+            yield replace(level, right=right, is_inner=level.is_inner | has_one_after)
         if length > len(following):
             break
         is_kept = (runs.counts >= min_count) & (runs.symbols > OTHER)
@@ -170,7 +172,16 @@ def count(windows: Windows, *, min_count: int, n_symbols: int) -> Iterator[Level
         counts = runs.counts[is_kept]
         numbers = np.repeat(np.arange(len(counts)), counts)
         before = _Runs.of(np.sort(numbers * n_symbols + left[alive]), n_symbols)
-        pending = _Pending(runs.parents[is_kept], runs.symbols[is_kept], counts, before)
+        entropy, has_one_before = before.neighbours(counts)
+        level = Level(
+            length=length,
+            parents=runs.parents[is_kept],
+            symbols=runs.symbols[is_kept],
+            counts=counts,
+            left=entropy,
+            right=entropy,
+            is_inner=has_one_before,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,22 +210,6 @@ class _Runs:
         return np.maximum(np.log2(totals) - sums / totals, 0.0), is_only
 
 
-@dataclass(frozen=True, slots=True)
-class _Pending:
-    """A level whose right neighbours are not known yet."""
-
-    parents: Ints
-    symbols: Ints
-    counts: Ints
-    before: _Runs
-
-    def finish(self, length: int, after: _Runs) -> Level:
-        left, has_one_before = self.before.neighbours(self.counts)
-        right, has_one_after = after.neighbours(self.counts)
-        is_inner = has_one_before | has_one_after
-        return Level(length, self.parents, self.symbols, self.counts, left, right, is_inner)
-
-
 def _run_begins(keys: npt.NDArray[np.generic]) -> Ints:
     """Where each run of equal keys begins."""
     if not len(keys):
@@ -222,16 +217,7 @@ def _run_begins(keys: npt.NDArray[np.generic]) -> Ints:
     return np.append(0, np.flatnonzero(keys[1:] != keys[:-1]) + 1)
 
 
-def _runs(keys: npt.NDArray[np.generic]) -> Iterator[tuple[int, int]]:
-    """Begin and end of each run of equal keys."""
-    begins = _run_begins(keys).tolist()
-    yield from pairwise([*begins, len(keys)])
-
-
-def joined(parts: Sequence[Windows] | Iterable[Windows]) -> Windows:
+def joined(windows: Iterable[Windows]) -> Windows:
     """Put windows together."""
-    held = list(parts)
-    return Windows(
-        np.concatenate([part.firsts for part in held]),
-        np.concatenate([part.around for part in held], axis=1),
-    )
+    firsts, around = zip(*((some.firsts, some.around) for some in windows), strict=True)
+    return Windows(np.concatenate(firsts), np.concatenate(around, axis=1))

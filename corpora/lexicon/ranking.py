@@ -15,9 +15,9 @@ from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import read_batches
 from corpora.lexicon.counting import Flags, Floats
 from corpora.lexicon.known import function_words
-from corpora.lexicon.scores import Shares, heads_of, information_at_cuts, tails_of
+from corpora.lexicon.scores import Ratios, information_at_cuts
 from corpora.lexicon.streams import Ints, is_unspaced
-from corpora.lexicon.tables import Strings, Vocabulary
+from corpora.lexicon.tables import CHUNK, Strings, Vocabulary
 
 FLAGS = ("known", "inner", "compound", "function", "low")
 """What a candidate may be marked with; the bit of each is its place here.
@@ -42,7 +42,6 @@ SUFFIXES = ("儿", "兒")
 """Function words that end names, too (田灵儿)."""
 BOUND = 0.9
 """Of the places of a string, at least those before a suffix, so that this is a part of the name."""
-CHUNK = 1 << 18
 
 
 def bits(flags: Collection[str]) -> int:
@@ -88,16 +87,16 @@ def mark(strings: Strings, vocabulary: Vocabulary, known: Sequence[pa.Array]) ->
     known_words = pa.concat_arrays([pa.array([], pa.string()), *known])
     is_function = _symbols_among(vocabulary, function_words())
     suffixes = _symbols_among(vocabulary, pa.array(SUFFIXES))
-    shares = Shares.of_totals(strings, vocabulary.totals)
+    ratios = Ratios.of_totals(strings, vocabulary.totals)
     counters = dict.fromkeys(MARKS, 0)
-    for length, rows in chunks(strings):
+    for length, rows in strings.chunks():
         symbols = strings.symbols(rows, length=length)
         is_named = _end_in_their_suffix(strings, rows, symbols, suffixes=suffixes)
         is_marked = {
             "known": np.asarray(pc.is_in(forms.spell(rows, length=length), known_words)),
             "inner": np.asarray(strings["inner"][rows]),
             "function": is_function[symbols[0]] | (is_function[symbols[-1]] & ~is_named),
-            "compound": _are_compounds(shares, rows, symbols, is_function=is_function),
+            "compound": _are_compounds(ratios, rows, symbols, is_function=is_function),
         }
         flags = sum(flag.astype(np.uint8) * bits([name]) for name, flag in is_marked.items())
         strings["flags"][rows] = flags
@@ -121,12 +120,12 @@ def _end_in_their_suffix(strings: Strings, rows: Ints, symbols: Ints, *, suffixe
     return np.asarray(suffixes[symbols[-1]] & is_bound & (len(symbols) > 2))
 
 
-def _are_compounds(shares: Shares, rows: Ints, symbols: Ints, *, is_function: Flags) -> Flags:
+def _are_compounds(ratios: Ratios, rows: Ints, symbols: Ints, *, is_function: Flags) -> Flags:
     """Which strings are compounds; those that are shorter are marked already."""
-    length, strings = len(symbols), shares.strings
-    information = information_at_cuts(shares, rows, length=length)
+    length, strings = len(symbols), ratios.strings
+    information = information_at_cuts(ratios, rows, length=length)
     scores = np.asarray(strings["score"][rows])
-    heads, tails = heads_of(strings, rows, length=length), tails_of(strings, rows, length=length)
+    heads, tails = strings.heads(rows, length=length), strings.tails(rows, length=length)
     first, last = is_function[symbols[0]], is_function[symbols[-1]]
     found = np.zeros(len(rows), np.bool_)
     for cut in range(1, length):
@@ -150,14 +149,6 @@ def _are_parts(strings: Strings, rows: Ints, scores: Floats) -> Flags:
     """Which candidates may be parts of compounds with these scores."""
     is_marked = (strings["flags"][rows] & bits(["known", "compound"])) != 0
     return np.asarray(is_marked | (strings["score"][rows] > scores))
-
-
-def chunks(strings: Strings) -> Iterator[tuple[int, Ints]]:
-    """The rows of all candidates, some at a time: their length, and they."""
-    for length in range(2, strings.longest + 1):
-        level = strings.level(length)
-        for start in range(level.start, level.stop, CHUNK):
-            yield length, np.arange(start, min(start + CHUNK, level.stop))
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +175,7 @@ def rank(strings: Strings, *, drop: Collection[str], demote: Collection[str], to
     Holds 50 bytes for each candidate.
     """
     first = strings.starts[1]
-    scopes = np.concatenate([strings.scopes(rows, length=n) for n, rows in chunks(strings)])
+    scopes = np.concatenate([strings.scopes(rows, length=n) for n, rows in strings.chunks()])
     scores = np.array(strings["score"][first:])
     for flag in demote:
         scores[(strings["flags"][first:] & bits([flag])) != 0] *= DEMOTION

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -34,7 +33,7 @@ rect.word{fill:#3b6ea5}rect.low{fill:#b8c4d0}svg text{font-size:11px;fill:#555}"
 
 
 def table_lines(shards: Iterable[Path]) -> Iterator[str]:
-    """``lexicon.tsv``: the words, group by group, the best first."""
+    """Write ``lexicon.tsv``: the words, group by group, the best first."""
     columns = ("form", "group", *_COLUMNS, "rank", "flags")
     yield "\t".join(columns) + "\n"
     for batch in _batches(shards):
@@ -44,7 +43,7 @@ def table_lines(shards: Iterable[Path]) -> Iterator[str]:
 
 
 def _shown(column: pa.Array) -> list[str]:
-    """A column as people read it."""
+    """Write a column for people."""
     if pa.types.is_list(column.type):
         return pc.binary_join(column, " ").to_pylist()  # type: ignore[no-any-return]
     values = column.to_pylist()
@@ -54,8 +53,7 @@ def _shown(column: pa.Array) -> list[str]:
 
 
 def _batches(shards: Iterable[Path]) -> Iterator[pa.RecordBatch]:
-    for path in shards:
-        yield from read_batches(path, SCHEMAS["lexicon"])
+    return (batch for path in shards for batch in read_batches(path, SCHEMAS["lexicon"]))
 
 
 @dataclass(slots=True)
@@ -66,32 +64,37 @@ class Shown:
     contexts: list[tuple[str, str]] = field(default_factory=list)
     """What stands before it, and after it."""
 
+    def find(self, text: str) -> bool:
+        """Look for a context in a text; returns whether there are enough now."""
+        form = self.row["form"]
+        if (start := text.find(form)) >= 0:
+            end = start + len(form)
+            around = text[max(0, start - _AROUND) : start], text[end : end + _AROUND]
+            self.contexts.append((" ".join(around[0].split()), " ".join(around[1].split())))
+        return len(self.contexts) >= CONTEXTS
+
 
 @dataclass(slots=True)
 class Page:
     """What is shown of a lexicon: the best words of each group, and how scores are spread."""
 
     words: dict[str | None, list[Shown]] = field(default_factory=dict)
-    scores: dict[str | None, list[tuple[npt.NDArray[Any], npt.NDArray[Any]]]] = field(
-        default_factory=dict
-    )
-    """Of the ranked candidates, and which of them are words."""
+    scores: dict[str | None, list[pa.RecordBatch]] = field(default_factory=dict)
+    """``score`` of the ranked candidates, and ``is_word``."""
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Look at some rows; those of a group come in a row, the best first."""
         groups = batch.column("group")
         for group in pc.unique(groups).to_pylist():
-            if group not in self.words:
-                if len(self.words) == LEXICONS:
-                    return
-                self.words[group], self.scores[group] = [], []
+            if group not in self.words and len(self.words) == LEXICONS:
+                return
+            words = self.words.setdefault(group, [])
             own = batch.filter(groups.is_null() if group is None else pc.equal(groups, group))
             ranked = own.filter(pc.is_valid(own.column("rank")))
-            words = np.asarray(is_word(ranked))
-            self.scores[group].append((ranked.column("score").to_numpy(), words))
-            n_missing = WORDS - len(self.words[group])
-            best = ranked.filter(pa.array(words)).slice(0, n_missing)
-            self.words[group] += map(Shown, best.to_pylist())
+            is_best = is_word(ranked)
+            columns = {"score": ranked.column("score"), "is_word": is_best}
+            self.scores.setdefault(group, []).append(pa.RecordBatch.from_pydict(columns))
+            words += map(Shown, ranked.filter(is_best).slice(0, WORDS - len(words)).to_pylist())
 
 
 def read_page(shards: Iterable[Path], documents: Iterable[Path], *, per: str) -> Page:
@@ -104,36 +107,25 @@ def read_page(shards: Iterable[Path], documents: Iterable[Path], *, per: str) ->
     name = {"document": "id", "group": "group", "all": "id"}[per]
     for path in documents:
         for batch in read_batches(path, SCHEMAS["documents"], columns=(name, "text")):
-            names, texts = (batch.column(number).to_pylist() for number in (0, 1))
-            for group, text in zip(names, texts, strict=True):
+            for group, text in zip(*(batch.column(i).to_pylist() for i in (0, 1)), strict=True):
                 key = None if per == "all" else group
-                missing[key] = [w for w in missing.get(key, []) if not _find(w, text)]
+                missing[key] = [word for word in missing.get(key, []) if not word.find(text)]
                 n_characters += len(text)
                 if n_characters > CONTEXT_CHARACTERS or not any(missing.values()):
                     return page
     return page
 
 
-def _find(word: Shown, text: str) -> bool:
-    """Look for contexts in a text; whether there are enough now."""
-    form = word.row["form"]
-    start = text.find(form)
-    if start >= 0:
-        end = start + len(form)
-        before = text[max(0, start - _AROUND) : start], text[end : end + _AROUND]
-        word.contexts.append((" ".join(before[0].split()), " ".join(before[1].split())))
-    return len(word.contexts) >= CONTEXTS
-
-
 def page_lines(
     page: Page, *, counters: Mapping[str, int], parameters: Mapping[str, Any]
 ) -> Iterator[str]:
-    """``report.html``."""
+    """Write ``report.html``."""
     yield "<!doctype html>\n<meta charset='utf-8'>\n<title>Lexicon</title>\n"
     yield f"<style>{_STYLE}</style>\n<h1>Lexicon</h1>\n<table>\n"
     for name, value in (*parameters.items(), *counters.items()):
         if "/" not in name:
-            shown = f"{value:,}" if isinstance(value, int) else _listed(value)
+            listed = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+            shown = f"{value:,}" if isinstance(value, int) else listed
             yield f"<tr><td>{escape(name)}<td>{escape(shown)}\n"
     yield "</table>\n"
     if counters["lexicons"] > len(page.words):
@@ -142,10 +134,6 @@ def page_lines(
         yield f"<h2>{escape(group or 'All documents')}</h2>\n"
         yield _histogram(page.scores[group])
         yield from _word_lines(words)
-
-
-def _listed(value: Any) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _word_lines(words: Sequence[Shown]) -> Iterator[str]:
@@ -163,30 +151,25 @@ def _word_lines(words: Sequence[Shown]) -> Iterator[str]:
     yield "</table>\n"
 
 
-def _histogram(parts: Sequence[tuple[npt.NDArray[Any], npt.NDArray[Any]]]) -> str:
-    """How many candidates have which score: words below, the others that are ranked on top."""
-    scores, words = (np.concatenate(column) for column in zip(*parts, strict=True))
+def _histogram(batches: Sequence[pa.RecordBatch]) -> str:
+    """Draw how many candidates have which score: words below, the other ranked ones on top."""
+    scores, is_word = (column.to_numpy() for column in pa.Table.from_batches(batches).columns)
     if not len(scores):
         return "<p>No candidate is ranked.\n"
     edges = np.linspace(scores.min(), max(scores.max(), scores.min() + 1e-9), _BINS + 1)
-    is_word = words.astype(bool)
-    counts = [np.histogram(scores[chosen], edges)[0] for chosen in (is_word, ~is_word)]
-    tallest = (counts[0] + counts[1]).max()
-    bars = []
-    for number, (n_words, n_low) in enumerate(zip(*counts, strict=True)):
-        low = 120 * int(n_words) / tallest
-        high = 120 * int(n_low) / tallest
-        for kind, top, height in (("word", 120 - low, low), ("low", 120 - low - high, high)):
-            bars.append(
-                f"<rect class='{kind}' x='{15 * number}' width='14' y='{top:.1f}' "
-                f"height='{height:.1f}'/>"
-            )
+    counts = np.array([np.histogram(scores[w], edges)[0] for w in (is_word, ~is_word)])
+    tallest = counts.sum(axis=0).max()
+    bars = "".join(
+        f"<rect class='{kind}' x='{x}' width='14' y='{top:.1f}' height='{height:.1f}'/>"
+        for x, low, high in zip(range(0, 15 * _BINS, 15), *(120 * counts / tallest), strict=True)
+        for kind, top, height in (("word", 120 - low, low), ("low", 120 - low - high, high))
+    )
     labels = "".join(
-        f"<text x='{15 * number}' y='135'>{edges[number]:.1f}</text>"
-        for number in range(0, _BINS + 1, 8)
+        f"<text x='{15 * index}' y='135'>{edges[index]:.1f}</text>"
+        for index in range(0, _BINS + 1, 8)
     )
     return (
-        f"<svg width='640' height='140' role='img'>{''.join(bars)}{labels}</svg>\n"
+        f"<svg width='640' height='140' role='img'>{bars}{labels}</svg>\n"
         "<p>Scores of the ranked candidates: words dark, the others light; highest bar "
         f"{tallest:,}.\n"
     )

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import read_batches
-from corpora.lexicon.counting import Level, Windows, by_range, count, joined, windows_of
+from corpora.lexicon.counting import Windows, by_range, count, joined, windows_of
 from corpora.lexicon.streams import (
     OTHER,
     Ids,
@@ -22,7 +22,7 @@ from corpora.lexicon.streams import (
     segment_lengths,
     word_stream,
 )
-from corpora.lexicon.tables import Vocabulary
+from corpora.lexicon.tables import CHUNK, Vocabulary
 
 COLUMNS = {
     "characters": ("id", "group", "text"),
@@ -58,7 +58,8 @@ class SliceCounter:
         """Count some documents, too; returns their stream."""
         texts = _texts_of(documents, per=self._per)
         stream = character_stream(texts) if self._kind == "characters" else word_stream(texts)
-        batch = _stream_batch(stream)  # nothing is counted before all that may raise is done
+        row = (stream.symbols, stream.scopes, stream.ends.tolist(), stream.ids.tobytes())
+        batch = _batch("lexicon_streams", [row])  # first all that may raise, then the counts
         self._totals.update((text.scope, 0) for text in texts)
         begin = 0
         for scope, end in zip(stream.scopes, stream.ends.tolist(), strict=True):
@@ -71,12 +72,8 @@ class SliceCounter:
         for length, n in enumerate(n_grams_by_length(lengths, self._longest), 1):
             self._totals[scope, length] += n
         numbers, counts = np.unique(ids, return_counts=True)
-        found = {
-            stream.symbols[number - 1]: n
-            for number, n in zip(numbers.tolist(), counts.tolist(), strict=True)
-            if number > OTHER
-        }
-        self._symbols[scope].update(found)
+        found = zip(numbers.tolist(), counts.tolist(), strict=True)
+        self._symbols[scope].update({stream.symbols[i - 1]: n for i, n in found if i > OTHER})
         self.counters["symbols"] += int(lengths.sum())
         self.counters["segments"] += int(np.count_nonzero(lengths))
 
@@ -101,11 +98,6 @@ def _batch(schema: str, rows: Sequence[tuple[object, ...]]) -> pa.RecordBatch:
     values = zip(*rows, strict=True) if rows else ((),) * len(columns)
     arrays = [pa.array(v, field.type) for v, field in zip(values, columns, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=columns)
-
-
-def _stream_batch(stream: Stream) -> pa.RecordBatch:
-    row = (stream.symbols, stream.scopes, stream.ends.tolist(), stream.ids.tobytes())
-    return _batch("lexicon_streams", [row])
 
 
 class WindowDealer:
@@ -147,10 +139,24 @@ def read_windows(
     paths: Sequence[Path], ranges: Iterable[int], *, longest: int
 ) -> Iterator[Windows]:
     """Read the windows of some ranges, range by range; those without a window are left out."""
-    blocks = _blocks(paths)
+    blocks: defaultdict[int, list[tuple[Path, int]]] = defaultdict(list)  # batches of shards
+    for path in paths:
+        batches = read_batches(path, SCHEMAS["lexicon_windows"], columns=("part",))
+        for place, batch in enumerate(batches):
+            blocks[batch.column(0)[0].as_py()].append((path, place))
     for number in ranges:
         if number in blocks:
-            yield joined(_read(path, places, longest) for path, places in blocks[number].items())
+            yield joined(_read(*block, longest) for block in blocks[number])
+
+
+def _read(path: Path, place: int, longest: int) -> Windows:
+    with pa.memory_map(str(path)) as source, pa.ipc.open_file(source) as reader:
+        batch = reader.get_batch(place)
+    [size] = batch.column("size").to_pylist()
+    firsts, around = (batch.column(name)[0].as_buffer() for name in ("firsts", "around"))
+    kind = np.dtype(f"u{len(around) // (size * (longest + 1))}")
+    numbers = np.frombuffer(around, kind).reshape(longest + 1, size)
+    return Windows(np.frombuffer(firsts, np.uint32), numbers)
 
 
 class StringCounter:
@@ -168,44 +174,18 @@ class StringCounter:
         """Count a range; its frequent strings, the shorter first."""
         sizes = Counter(self._n_before)
         for level in count(windows, min_count=self._min_count, n_symbols=self._n_symbols):
-            yield from _level_batches(level, shift=self._n_before[level.length - 1])
-            sizes[level.length] += len(level.counts)
+            n = len(level.counts)
+            shift = self._n_before[level.length - 1] if level.length > 2 else 0
+            columns = [
+                np.full(n, level.length, np.int32),
+                level.parents + shift,
+                level.symbols,
+                level.counts,
+                level.left,
+                level.right,
+                level.is_inner,
+            ]
+            table = pa.table(columns, schema=SCHEMAS["lexicon_strings"].columns)
+            yield from table.to_batches(max_chunksize=CHUNK)
+            sizes[level.length] += n
         self._n_before = sizes
-
-
-def _blocks(paths: Sequence[Path]) -> dict[int, dict[Path, list[int]]]:
-    """Where the windows of each range stand: the batches of each shard."""
-    blocks: defaultdict[int, dict[Path, list[int]]] = defaultdict(dict)
-    for path in paths:
-        parts = read_batches(path, SCHEMAS["lexicon_windows"], columns=("part",))
-        for place, batch in enumerate(parts):
-            blocks[batch.column(0)[0].as_py()].setdefault(path, []).append(place)
-    return blocks
-
-
-def _read(path: Path, places: Sequence[int], longest: int) -> Windows:
-    with pa.memory_map(str(path)) as source, pa.ipc.open_file(source) as reader:
-        return joined(_windows(reader.get_batch(place), longest) for place in places)
-
-
-def _windows(batch: pa.RecordBatch, longest: int) -> Windows:
-    [size] = batch.column("size").to_pylist()
-    firsts, around = (batch.column(name)[0].as_buffer() for name in ("firsts", "around"))
-    kind = np.dtype(f"u{len(around) // (size * (longest + 1))}")
-    numbers = np.frombuffer(around, kind).reshape(longest + 1, size)
-    return Windows(np.frombuffer(firsts, np.uint32), numbers)
-
-
-def _level_batches(level: Level, *, shift: int) -> Iterator[pa.RecordBatch]:
-    parents = level.parents + (shift if level.length > 2 else 0)
-    columns = [
-        np.full(len(parents), level.length, np.int32),
-        parents,
-        level.symbols,
-        level.counts,
-        level.left,
-        level.right,
-        level.is_inner,
-    ]
-    table = pa.table(columns, schema=SCHEMAS["lexicon_strings"].columns)
-    yield from table.to_batches(max_chunksize=1 << 18)

@@ -8,7 +8,7 @@ in a form (``ranking.Forms``). In streams of characters, a run of other letters 
 part of a candidate either, but a neighbour like any other: what always follows a number is no word.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -17,7 +17,6 @@ from unicodedata import category
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from corpora.document import Span
 from corpora.matching.surface_forms import UNSPACED
@@ -231,11 +230,3 @@ def n_grams_by_length(lengths: Ints, longest: int) -> list[int]:
     counts = np.bincount(lengths)
     of = np.arange(len(counts))
     return [int((counts * np.maximum(of - n + 1, 0)).sum()) for n in range(1, longest + 1)]
-
-
-def numbered(streams: Iterable[pa.ChunkedArray | pa.Array]) -> pa.Array:
-    """The symbols of all streams, each once, in the order of their characters."""
-    distinct: pa.Array = pa.array([""], pa.string())
-    for symbols in streams:
-        distinct = pc.unique(pa.concat_arrays([distinct, pc.unique(symbols)]))
-    return distinct.take(pc.sort_indices(distinct))

@@ -1,6 +1,7 @@
 """Tables on disk that the stages of a lexicon share: mapped into memory, not read into it."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,24 +11,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import read_batches, write_text
 from corpora.entities.counts import Sums, read_part
 from corpora.errors import CorpusError
 from corpora.lexicon.counting import RANGE_WINDOWS, Firsts
-from corpora.lexicon.streams import Ints, numbered
+from corpora.lexicon.streams import Ints
 from corpora.system.parsing import read_json
 
+CHUNK = 1 << 18
+"""Strings that are looked at together."""
 _COLUMNS = {
-    "keys": np.int64,
-    "counts": np.int64,
-    "suffixes": np.int64,
-    "left": np.float64,
-    "right": np.float64,
+    **dict.fromkeys(("keys", "counts", "suffixes"), np.int64),
+    **dict.fromkeys(("left", "right", "mi", "score"), np.float64),
     "inner": np.bool_,
-    "mi": np.float64,
-    "score": np.float64,
     "flags": np.uint8,
 }
 
@@ -84,16 +83,23 @@ def write_vocabulary(
 
     Writes all of a ``Vocabulary`` but the frequent symbols, which it returns.
     """
-    distinct = numbered(_column(streams, "lexicon_streams", "symbols", flat=True))
+    columns = ("symbols",)
+    distinct: pa.Array = pa.array([""], pa.string())
+    for path in streams:
+        for batch in read_batches(path, SCHEMAS["lexicon_streams"], columns=columns):
+            own = pc.unique(batch.column(0).flatten())
+            distinct = pc.unique(pa.concat_arrays([distinct, own]))
+    distinct = distinct.take(pc.sort_indices(distinct))
     counted = _summed(symbols, "lexicon_symbols", ("scope", "symbol"))
-    counted = counted.filter(pa.compute.greater_equal(counted.column("count"), min_count))
-    scopes = pa.compute.unique(counted.column("scope").combine_chunks())
-    scopes = scopes.take(pa.compute.sort_indices(scopes))
+    counted = counted.filter(pc.greater_equal(counted.column("count"), min_count))
+    scopes = pc.unique(counted.column("scope").combine_chunks())
+    scopes = scopes.take(pc.sort_indices(scopes))
     n_symbols = len(distinct) + 1
-    keys = np.asarray(pa.compute.index_in(counted.column("scope"), scopes)).astype(np.int64)
-    keys = (
-        keys * n_symbols + np.asarray(pa.compute.index_in(counted.column("symbol"), distinct)) + 1
+    of_scopes, of_symbols = (
+        np.asarray(pc.index_in(counted.column(name), values)).astype(np.int64)
+        for name, values in (("scope", scopes), ("symbol", distinct))
     )
+    keys = of_scopes * n_symbols + of_symbols + 1
     order = np.argsort(keys)
     firsts = Firsts(keys[order], np.asarray(counted.column("count"))[order], n_symbols)
     for name, strings in (("symbols", distinct), ("scopes", scopes)):
@@ -102,12 +108,6 @@ def write_vocabulary(
     np.save(folder / "edges.npy", firsts.edges(RANGE_WINDOWS))
     np.save(folder / "totals.npy", _totals(totals, scopes))
     return firsts
-
-
-def _column(paths: Sequence[Path], schema: str, name: str, *, flat: bool) -> Iterator[pa.Array]:
-    for path in paths:
-        for batch in read_batches(path, SCHEMAS[schema], columns=(name,)):
-            yield batch.column(name).flatten() if flat else batch.column(name)
 
 
 def _summed(paths: Sequence[Path], schema: str, keys: tuple[str, ...]) -> pa.Table:
@@ -121,27 +121,25 @@ def _summed(paths: Sequence[Path], schema: str, keys: tuple[str, ...]) -> pa.Tab
 def check_documents(totals: Sequence[Path]) -> None:
     """Raise ``CorpusError`` where two texts are of one scope, though each has one of its own."""
     table = _summed(totals, "lexicon_totals", ("scope", "length"))
-    is_double = pa.compute.and_(
-        pa.compute.equal(table.column("length"), 0), pa.compute.greater(table.column("count"), 1)
-    )
-    doubles = sorted(table.filter(is_double).column("scope").to_pylist())
-    if doubles:
+    is_repeated = (pc.field("length") == 0) & (pc.field("count") > 1)
+    if repeated := sorted(table.filter(is_repeated).column("scope").to_pylist()):
         raise CorpusError(
-            f"--per document: more than one document has the id {doubles[0]!r}, and so it is with "
-            f"{len(doubles) - 1:,} more. Choose datasets without doubles, or --per group or all."
+            f"--per document: more than one document has the id {repeated[0]!r}, and so it is with "
+            f"{len(repeated) - 1:,} more. Choose datasets without duplicates, or --per group or "
+            "all."
         )
 
 
 def _totals(paths: Sequence[Path], scopes: pa.Array) -> Ints:
     """A row for each scope: how many strings of each length it has."""
     table = _summed(paths, "lexicon_totals", ("scope", "length"))
-    table = table.filter(pa.compute.greater(table.column("length"), 0))
-    rows = pa.compute.index_in(table.column("scope"), scopes)
-    is_used = np.asarray(rows.is_valid())
-    lengths = np.asarray(table.column("length")).astype(np.int64)
-    totals = np.zeros((len(scopes), int(lengths.max(initial=0))), np.int64)
-    places = np.asarray(rows.fill_null(-1))[is_used]
-    totals[places, lengths[is_used] - 1] = np.asarray(table.column("count"))[is_used]
+    table = table.filter(pc.greater(table.column("length"), 0))
+    rows = pc.index_in(table.column("scope"), scopes)
+    longest = pc.max(table.column("length")).as_py() or 0
+    used = table.append_column("row", rows).filter(rows.is_valid())
+    totals = np.zeros((len(scopes), longest), np.int64)
+    of_row, lengths, counts = (np.asarray(used.column(n)) for n in ("row", "length", "count"))
+    totals[of_row, lengths - 1] = counts
     return totals
 
 
@@ -183,9 +181,26 @@ class Strings:
         """The strings without their last symbol."""
         return np.asarray(self["keys"][rows] // self.n_symbols)
 
-    def last_symbols(self, rows: Ints) -> Ints:
-        """The last symbol of each."""
-        return np.asarray(self["keys"][rows] % self.n_symbols)
+    def heads(self, rows: Ints, *, length: int) -> dict[int, Ints]:
+        """Return the strings of the first 1, 2 … symbols, but not all."""
+        heads = {}
+        for size in range(length - 1, 0, -1):
+            rows = heads[size] = self.parents(rows)
+        return heads
+
+    def tails(self, rows: Ints, *, length: int) -> dict[int, Ints]:
+        """Return the strings of the last 1, 2 … symbols, but not all."""
+        tails = {}
+        for size in range(length - 1, 0, -1):
+            rows = tails[size] = np.asarray(self["suffixes"][rows])
+        return tails
+
+    def chunks(self) -> Iterator[tuple[int, Ints]]:
+        """Yield the rows of all candidates, some at a time: their length, and they."""
+        for length in range(2, self.longest + 1):
+            level = self.level(length)
+            for start in range(level.start, level.stop, CHUNK):
+                yield length, np.arange(start, min(start + CHUNK, level.stop))
 
     def find(self, rows: Ints, symbols: Ints, *, length: int) -> Ints:
         """The rows of longer strings that are there: these ``rows`` and a last symbol."""
@@ -197,7 +212,7 @@ class Strings:
         """The symbols of strings of that length: first ones, second ones …."""
         columns = np.empty((length, len(rows)), np.int64)
         for place in range(length - 1, -1, -1):
-            columns[place] = self.last_symbols(rows)
+            columns[place] = self["keys"][rows] % self.n_symbols
             rows = self.parents(rows)
         return columns
 
@@ -261,10 +276,9 @@ def _write_level(strings: Strings, shards: Sequence[Path], length: int) -> None:
 
 
 def _sizes(shards: Sequence[Path]) -> list[int]:
-    """How many strings of 2, 3 … symbols there are."""
-    sizes: dict[int, int] = {}
+    """Count the strings of 2, 3 … symbols."""
+    sizes: Counter[int] = Counter()
     for shard in shards:
         for batch in read_batches(shard, SCHEMAS["lexicon_strings"], columns=("part",)):
-            length = batch.column(0)[0].as_py()
-            sizes[length] = sizes.get(length, 0) + batch.num_rows
-    return [sizes.get(length, 0) for length in range(2, max(sizes, default=1) + 1)]
+            sizes[batch.column(0)[0].as_py()] += batch.num_rows
+    return [sizes[length] for length in range(2, max(sizes, default=1) + 1)]

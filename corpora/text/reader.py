@@ -1,5 +1,6 @@
 """From a text file to records: what it is, and the reader that fits."""
 
+import mmap
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,12 +15,17 @@ from corpora.runs.record_errors import read_file_records
 from corpora.text.characters import read_lines, with_line_feeds
 from corpora.text.detection import detect
 from corpora.text.encodings import Encoding, decode
-from corpora.text.formats import DOC, JSON_LINES, detect_format
-from corpora.text.json_lines import Fields, read_json_lines
+from corpora.text.json_lines import Fields, is_object, read_json_lines
 from corpora.text.opening import TextError, archive_kind, read_chunks
-from corpora.text.records import Place, Record
-from corpora.text.split import read_whole, split_at, split_at_blanks
-from corpora.text.wikiextractor_output import read_docs
+from corpora.text.records import Place, Record, read_whole, split_at, split_at_blanks
+from corpora.text.wikiextractor_output import START, is_start, read_docs
+
+PLAIN, DOC, JSON_LINES = "plain", "doc", "jsonl"
+_LOOKED_AT = 3
+BORDERS = {  # of records, each after its first byte
+    DOC: re.compile(rb"\n%s[^\r\n]{0,9000}>[ \t]*[\r\n]" % START.encode()),
+    JSON_LINES: re.compile(rb"\n"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +54,7 @@ class Part:
     """In bytes."""
     end: int | None = None
     line: int = 1
-    """The number of its first line."""
+    """The index of its first line, from 1."""
     n_invalid: int = 0
 
 
@@ -63,12 +69,37 @@ def examine(path: Path, settings: Settings, *, name: str) -> Part:
     return Part(form, encoding.name, n_invalid=encoding.n_invalid)
 
 
-def read_records(
-    path: Path, settings: Settings, *, name: str, part: Part | None, counters: Counter[str]
-) -> Iterator[Record | Rejected]:
-    """Read a file, or a part of one; a file that cannot be read is one that is rejected."""
-    records = _read(path, settings, name=name, part=part, counters=counters)
-    return read_file_records(records, source=name)
+def detect_format(lines: Iterable[str | None]) -> str:
+    """Tell the form by the first lines that are not blank; None, a line too long, is passed over.
+
+    ``doc``: the first is a start tag of WikiExtractor. ``jsonl``: the first begins with ``{``, and
+    one of the first three is a JSON object. ``plain``: anything else.
+    """
+    first = list(islice((line for line in lines if line and line.strip()), _LOOKED_AT))
+    if not first:
+        return PLAIN
+    if is_start(first[0]):
+        return DOC
+    is_json = first[0].lstrip().startswith("{") and any(map(is_object, first))
+    return JSON_LINES if is_json else PLAIN
+
+
+def cut(path: Path, form: str, *, range_bytes: int) -> Iterator[tuple[int, int, int]]:
+    """Cut a file at borders of records: start, end and the number of the first line of each part.
+
+    Parts are at least ``range_bytes`` long, but for the last. In the file's encoding, the byte 0A
+    must always be a line feed.
+    """
+    border = BORDERS[form]
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        start, line = 0, 1
+        while start < len(data):
+            found = border.search(data, start + range_bytes - 1)
+            end = found.start() + 1 if found else len(data)
+            yield start, end, line
+            part = data[start:end]
+            line += part.count(b"\n") + part.count(b"\r") - part.count(b"\r\n")
+            start = end
 
 
 def read_unit(
@@ -91,6 +122,14 @@ def read_unit(
     return islice(records, unit.part.get("limit"))
 
 
+def read_records(
+    path: Path, settings: Settings, *, name: str, part: Part | None, counters: Counter[str]
+) -> Iterator[Record | Rejected]:
+    """Read a file, or a part of one; a file that cannot be read is one that is rejected."""
+    records = _read(path, settings, name=name, part=part, counters=counters)
+    return read_file_records(records, source=name)
+
+
 def _read(
     path: Path, settings: Settings, *, name: str, part: Part | None, counters: Counter[str]
 ) -> Iterator[Record | Rejected]:
@@ -103,33 +142,22 @@ def _read(
         span = None if found.end is None else (found.start, found.end)
         chunks = read_chunks(path, name=name, max_bytes=settings.max_bytes, span=span)
         encoding = Encoding(found.encoding, found.n_invalid)
-        text = decode(chunks, encoding, counters, at_start=found.start == 0)
+        decoded = decode(chunks, encoding, counters, at_start=found.start == 0)
+        text = with_line_feeds(decoded, counters)
         place = Place(name, found.line, settings.max_characters)
-        yield from _records(
-            with_line_feeds(text, counters), found.format, settings, place=place, counters=counters
-        )
+        lines = read_lines(text, max_characters=settings.max_characters)
+        if found.format == DOC:
+            yield from read_docs(lines, place, metadata=settings.metadata, counters=counters)
+        elif found.format == JSON_LINES:
+            fields = Fields(settings.fields, settings.metadata)
+            yield from read_json_lines(lines, fields, place, counters=counters)
+        elif settings.split_pattern is not None:
+            yield from split_at(lines, re.compile(settings.split_pattern), place)
+        elif settings.split_blank is not None:
+            yield from split_at_blanks(lines, settings.split_blank, place)
+        else:
+            yield from read_whole(text, place)
     except TextError as error:
         yield Rejected(
             source=name, position=error.position, reason=error.reason, message=str(error)
         )
-
-
-def _records(
-    text: Iterable[str],
-    form: str,
-    settings: Settings,
-    *,
-    place: Place,
-    counters: Counter[str],
-) -> Iterator[Record | Rejected]:
-    lines = read_lines(text, max_characters=settings.max_characters)
-    if form == DOC:
-        return read_docs(lines, place, metadata=settings.metadata, counters=counters)
-    if form == JSON_LINES:
-        fields = Fields(settings.fields, settings.metadata)
-        return read_json_lines(lines, fields, place, counters=counters)
-    if settings.split_pattern is not None:
-        return split_at(lines, re.compile(settings.split_pattern), place)
-    if settings.split_blank is not None:
-        return split_at_blanks(lines, settings.split_blank, place)
-    return read_whole(text, place)

@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from corpora.document import Rejected
-from corpora.text.formats import cut, detect_format
-from corpora.text.reader import Part, Settings, examine, read_records
+from corpora.text.reader import Part, Settings, cut, detect_format, examine, read_records
 
 DOC = '<doc id="1" url="u" title="t">'
 PIECES = [

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corpora.document import Rejected
-from corpora.text.records import Place
-from corpora.text.split import read_whole, split_at, split_at_blanks
+from corpora.text.records import Place, read_whole, split_at, split_at_blanks
 
 PLACE = Place("f.txt")
 SHORT = Place("f.txt", max_characters=5)
