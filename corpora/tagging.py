@@ -6,12 +6,38 @@ with ``B-``, so two adjacent spans stay two.
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from corpora.document import TokenSpan
 from corpora.errors import InvalidDocumentError
 
 IOB2_TAG = re.compile(r"O|[BI]-\S+")
 """What a tag looks like; use it with ``fullmatch``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """Strict micro scores: a span counts if both its ends and its label are right."""
+
+    correct: int
+    predicted: int
+    gold: int
+
+    @property
+    def precision(self) -> float:
+        """Ratio of the predicted spans that are right."""
+        return self.correct / self.predicted if self.predicted else 0.0
+
+    @property
+    def recall(self) -> float:
+        """Ratio of the gold spans that were found."""
+        return self.correct / self.gold if self.gold else 0.0
+
+    @property
+    def f1(self) -> float:
+        """Harmonic mean of precision and recall."""
+        total = self.predicted + self.gold
+        return 2 * self.correct / total if total else 0.0
 
 
 def to_iob2(spans: Sequence[TokenSpan], n_tokens: int) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import TypeVar
 
-from corpora.matching.sequences import Score
+from corpora.tagging import Score
 
 MAX_ROWS = 10
 """Forms that the Markdown lists; the JSON has all."""

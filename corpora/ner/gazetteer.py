@@ -12,10 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from corpora.hashing.tokens import Hashes, Runs, hash_strings, hash_windows
-from corpora.matching.sequences import LEVELS, Score
 from corpora.ner.columns import Codes, Flags, Indices, SentenceColumns, find_spans
 from corpora.ner.tally import FormTable, Labels, changes, places_in
+from corpora.tagging import Score
 
+LEVELS = 20
+"""Thresholds are multiples of 1/20."""
 AT_ONCE = 1 << 20
 """Candidates that are looked up at once, of some 170 bytes each."""
 

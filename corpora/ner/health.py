@@ -13,10 +13,9 @@ import numpy as np
 from corpora.document import Sentence
 from corpora.errors import UsageError
 from corpora.hashing.tokens import Hashes
-from corpora.matching.sequences import LEVELS
 from corpora.ner.card import AmbiguousForm, Conflict, Conflicts, Gazetteer, Health, Leak, Seen
 from corpora.ner.columns import SentenceColumns, to_columns
-from corpora.ner.gazetteer import learn, score
+from corpora.ner.gazetteer import LEVELS, learn, score
 from corpora.ner.tally import FormTable, Labels, Tally, find_conflicting, find_leaks, is_in, tally
 
 SentenceSource = Callable[[], Iterator[Sentence]]

@@ -1,7 +1,7 @@
 """Gazetteers: names that are looked up in sentences, and what is found given as features of words.
 
 The class of a name is a label, or ``entity`` where labels are not known. A name has a *level*: in
-how many twentieths of its occurrences it is a mention (``corpora.matching.sequences``). Found at a
+how many twentieths of its occurrences it is a mention (``corpora.ner.gazetteer``). Found at a
 threshold are, of the names with at least this level, the leftmost, and there the longest. The
 features of a word (``LookedUp``) say, for each of ``1 + len(THRESHOLDS)`` thresholds, whether a
 name of each class begins there or continues; the first threshold is the gazetteer's own, that
@@ -34,9 +34,8 @@ from corpora.entities.vocabulary import split_entities
 from corpora.errors import CorpusError
 from corpora.hashing.sampling import share
 from corpora.hashing.tokens import Runs, hash_strings
-from corpora.matching.sequences import LEVELS
 from corpora.ner.columns import Indices, SentenceColumns, begins_of, find_spans
-from corpora.ner.gazetteer import Lookup, Matches, Names, learn, leftmost_longest
+from corpora.ner.gazetteer import LEVELS, Lookup, Matches, Names, learn, leftmost_longest
 from corpora.ner.tally import Labels, tally
 from corpora.system.parsing import parse_json
 from modeling.data.batch import ranges

@@ -1,23 +1,17 @@
-"""What a list of the names of training finds, with no model at all: what a tagger must be above."""
+"""Baseline: what a gazetteer of the names of train finds, with no model at all."""
 
-from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 from corpora.document import Sentence
 from corpora.hashing.sampling import share
-from corpora.matching.sequences import (
-    LEVELS,
-    Form,
-    Matcher,
-    Name,
-    Score,
-    learn_names,
-    leftmost_longest,
-    score_names,
-)
-from corpora.tagging import from_iob2
+from corpora.ner.columns import SentenceColumns, to_columns
+from corpora.ner.gazetteer import LEVELS, Names, learn, leftmost_longest, score
+from corpora.ner.tally import Labels, tally
+from corpora.tagging import Score
 from modeling.data.predictions import PredictedSpan, Tagged
 from modeling.evaluate.scores import MIN_DOCUMENTS
 
@@ -46,46 +40,50 @@ def find_baseline(
     The level is that with the best strict F1 on dev; where dev has no mention, on train, by folds
     of documents (of sentences, where there are fewer than ``MIN_DOCUMENTS``).
     """
-    names = learn_names(_count_forms(train), train)
-    scores = score_names(names, dev)
+    names, labels = _learn(train)
+    scores = score(names, to_columns(dev), labels)
     has_dev = scores[0].gold > 0
     if not has_dev:
         scores = _cross_fit(train)
     level = max(range(LEVELS + 1), key=lambda level: (scores[level].f1, -level))
     return Baseline(
-        forms=len(_count_forms(train)),
+        forms=len(names),
         level=level,
         chosen_on="dev" if has_dev else "train",
-        tagged=tuple(_tag(names, sentence, level=level) for sentence in sentences),
+        tagged=tuple(_tag(names, sentences, labels.names, level=level)),
     )
 
 
-def _tag(names: Matcher[Name], sentence: Sentence, *, level: int) -> Tagged:
-    used = (match for match in names.find_all(sentence.tokens) if match.value.level >= level)
-    return Tagged(
-        sentence=sentence,
-        spans=tuple(
-            PredictedSpan(
-                start=match.start,
-                end=match.end,
-                label=match.value.label,
-                probability=match.value.level / LEVELS,
-            )
-            for match in leftmost_longest(used)
-        ),
-    )
+def _learn(train: Sequence[Sentence]) -> tuple[Names, Labels]:
+    labels = Labels()
+    forms = tally(to_columns(train), labels).forms.table()
+    return learn(forms, to_columns(train), labels), labels
 
 
-def _count_forms(sentences: Sequence[Sentence]) -> dict[Form, Counter[str]]:
-    forms: defaultdict[Form, Counter[str]] = defaultdict(Counter)
-    for sentence in sentences:
-        for span in from_iob2(sentence.tags):
-            forms[sentence.tokens[span.start : span.end]][span.label] += 1
-    return dict(forms)
+def _tag(
+    names: Names, sentences: Sequence[Sentence], labels: Sequence[str], *, level: int
+) -> Iterator[Tagged]:
+    columns = SentenceColumns.of_sentences(sentences)
+    matches = names.lookup.find(columns)
+    used = np.flatnonzero(names.levels[matches.forms] >= level)
+    kept = used[leftmost_longest(matches.starts[used], matches.ends[used])]
+    of_sentences = np.searchsorted(columns.begins, matches.starts[kept], side="right") - 1
+    spans: list[list[PredictedSpan]] = [[] for _ in sentences]
+    for match, index in zip(kept, of_sentences.tolist(), strict=True):
+        form, begin = matches.forms[match], columns.begins[index]
+        span = PredictedSpan(
+            start=int(matches.starts[match] - begin),
+            end=int(matches.ends[match] - begin),
+            label=labels[names.labels[form]],
+            probability=int(names.levels[form]) / LEVELS,
+        )
+        spans[index].append(span)
+    for sentence, own in zip(sentences, spans, strict=True):
+        yield Tagged(sentence=sentence, spans=tuple(own))
 
 
 def _cross_fit(train: Sequence[Sentence]) -> list[Score]:
-    """Each fold scored with the names of the others; their counts added up, by level."""
+    """Score each fold with the names of the others; counts are added up, by level."""
     by_document = len({sentence.document_id for sentence in train}) >= MIN_DOCUMENTS
     folds: list[list[Sentence]] = [[] for _ in range(N_FOLDS)]
     for sentence in train:
@@ -93,14 +91,13 @@ def _cross_fit(train: Sequence[Sentence]) -> list[Score]:
         folds[int(N_FOLDS * share(name))].append(sentence)
     scored = []
     for held_out in folds:
-        rest = [sentence for fold in folds if fold is not held_out for sentence in fold]
-        scored.append(score_names(learn_names(_count_forms(rest), rest), held_out))
-    return [_add(scores) for scores in zip(*scored, strict=True)]
-
-
-def _add(scores: Sequence[Score]) -> Score:
-    return Score(
-        correct=sum(score.correct for score in scores),
-        predicted=sum(score.predicted for score in scores),
-        gold=sum(score.gold for score in scores),
-    )
+        names, labels = _learn([one for fold in folds if fold is not held_out for one in fold])
+        scored.append(score(names, to_columns(held_out), labels))
+    return [
+        Score(
+            correct=sum(score.correct for score in scores),
+            predicted=sum(score.predicted for score in scores),
+            gold=sum(score.gold for score in scores),
+        )
+        for scores in zip(*scored, strict=True)
+    ]

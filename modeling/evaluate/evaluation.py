@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from corpora.document import Sentence
 from corpora.errors import CorpusError
-from corpora.matching.sequences import LEVELS, Form
+from corpora.ner.gazetteer import LEVELS
 from corpora.tagging import from_iob2
 from modeling.data.predictions import Tagged
 from modeling.evaluate.baseline import Baseline, find_baseline
@@ -56,15 +56,15 @@ MANY_WORDS = 6
 class Known:
     """What stands in the training sentences."""
 
-    sentences: frozenset[Form]
+    sentences: frozenset[tuple[str, ...]]
     """By their tokens."""
-    labels: Mapping[Form, set[str]] = field(repr=False)
+    labels: Mapping[tuple[str, ...], set[str]] = field(repr=False)
     """Of each form that is a mention there."""
 
     @classmethod
     def of(cls, train: Iterable[Sentence]) -> "Known":
         """Read the training sentences once."""
-        labels: defaultdict[Form, set[str]] = defaultdict(set)
+        labels: defaultdict[tuple[str, ...], set[str]] = defaultdict(set)
         sentences = set()
         for sentence in train:
             sentences.add(sentence.tokens)

@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from corpora.matching.sequences import Score
+from corpora.tagging import Score
 from modeling.taggers.counts import GOLD, PREDICTED, Numbers, Reals, f1_of
 
 Unit = Literal["documents", "sentences"]

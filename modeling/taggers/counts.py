@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from corpora.document import TokenSpan
 from corpora.errors import InvalidDocumentError
-from corpora.matching.sequences import Score
-from corpora.tagging import from_iob2, to_iob2
+from corpora.tagging import Score, from_iob2, to_iob2
 from modeling.data.predictions import Tagged
 
 Numbers = NDArray[np.int64]

@@ -8,8 +8,7 @@ from seqeval.scheme import IOB2
 
 from corpora.document import TokenSpan
 from corpora.errors import InvalidDocumentError
-from corpora.matching.sequences import Score
-from corpora.tagging import from_iob2, to_iob2
+from corpora.tagging import Score, from_iob2, to_iob2
 from tests.corpora.spans_of_tags import count_orphans, join_adjacent
 
 TAGS = st.lists(st.sampled_from(["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]), min_size=1, max_size=9)

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from corpora.document import Sentence
 from corpora.hashing.tokens import Runs, hash_strings
-from corpora.matching.sequences import Match, learn_names, score_names
-from corpora.matching.sequences import leftmost_longest as leftmost_longest_of
 from corpora.ner import gazetteer
 from corpora.ner.columns import SentenceColumns, ahead, to_columns
 from corpora.ner.gazetteer import learn, leftmost_longest, score
 from corpora.ner.health import examine
 from corpora.ner.tally import Labels, tally
 from corpora.tagging import from_iob2
+from tests.corpora.ner.slow_gazetteer import Match, learn_names, score_names
+from tests.corpora.ner.slow_gazetteer import leftmost_longest as leftmost_longest_of
 
 TOKENS = st.sampled_from(["a", "b", "c", "ab", "", "日", "日本"])
 TAGS = st.sampled_from(["O", "O", "B-X", "I-X", "B-Y", "I-Y"])

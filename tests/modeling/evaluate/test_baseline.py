@@ -4,11 +4,11 @@ from collections import Counter
 import pytest
 
 from corpora.document import Sentence
-from corpora.matching.sequences import learn_names, score_names
 from corpora.ner.health import examine
 from corpora.tagging import from_iob2
 from modeling.evaluate.baseline import find_baseline
 from modeling.taggers.counts import count_strict, score, strict_f1
+from tests.corpora.ner.slow_gazetteer import learn_names, score_names
 from tests.modeling.evaluate.samples import random_run
 
 

@@ -1,22 +1,19 @@
-"""Find the forms of a dictionary in a sequence of tokens; the tagger that does nothing else.
+"""The gazetteer token by token: the slow, obvious way.
 
 A form is a tuple of tokens; it matches where exactly these tokens stand in a row.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Generic, NamedTuple, TypeVar
 
 from corpora.document import Sentence
-from corpora.tagging import from_iob2
+from corpora.ner.gazetteer import LEVELS
+from corpora.tagging import Score, from_iob2
 
 Form = tuple[str, ...]
 Value = TypeVar("Value")
-
-LEVELS = 20
-"""Thresholds are multiples of 1/20."""
 
 
 class Match(NamedTuple, Generic[Value]):
@@ -74,31 +71,6 @@ class Name(NamedTuple):
     """The label that it had most often; ties go to the first in the alphabet."""
     level: int
     """In how many twentieths of its occurrences it was a mention, rounded down."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Score:
-    """Strict micro scores: a span counts if both its ends and its label are right."""
-
-    correct: int
-    predicted: int
-    gold: int
-
-    @property
-    def precision(self) -> float:
-        """Share of the predicted spans that are right."""
-        return self.correct / self.predicted if self.predicted else 0.0
-
-    @property
-    def recall(self) -> float:
-        """Share of the gold spans that were found."""
-        return self.correct / self.gold if self.gold else 0.0
-
-    @property
-    def f1(self) -> float:
-        """Harmonic mean of precision and recall."""
-        total = self.predicted + self.gold
-        return 2 * self.correct / total if total else 0.0
 
 
 def learn_names(forms: Mapping[Form, Counter[str]], train: Iterable[Sentence]) -> Matcher[Name]:

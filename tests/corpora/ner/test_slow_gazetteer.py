@@ -4,7 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corpora.document import Sentence
-from corpora.matching.sequences import LEVELS, Match, Matcher, Name, Score, learn_names, score_names
+from corpora.ner.gazetteer import LEVELS
+from corpora.tagging import Score
+from tests.corpora.ner.slow_gazetteer import Match, Matcher, Name, learn_names, score_names
 
 FORMS = st.dictionaries(
     st.lists(st.sampled_from("abc"), min_size=1, max_size=4).map(tuple), st.integers(), max_size=8
