@@ -1,11 +1,10 @@
 """Web archives and saved pages to articles: extracted, filtered, without boilerplate, each once."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import Generic, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -22,20 +21,10 @@ from corpora.runs.record_errors import read_record, read_rows
 from corpora.runs.work_directory import WorkDirectory
 from corpora.system.sandbox import Bounds
 from pipelines.outcomes import Counts, Filtered, Passed, Rows, Yield
-from pipelines.transforms.elements import Merge, PerUnit, ReadUnits, Work
+from pipelines.transforms.elements import Merge, PerUnit, ReadUnits
 
 BATCH_CHARACTERS = 1 << 20
 BOILERPLATE, DUPLICATES = "boilerplate", "duplicates"
-A = TypeVar("A")
-B = TypeVar("B")
-
-
-@dataclass(frozen=True, slots=True)
-class _Work(Generic[A, B]):
-    """What a step does with each value of a unit, and at its end."""
-
-    process: Callable[[A], Iterable[B]]
-    finish: Callable[[], Iterable[B]] = tuple
 
 
 @dataclass(kw_only=True, eq=False)
@@ -93,15 +82,18 @@ class NoteRevisits(PerUnit[Revisit, Filtered | Rows]):
 
     takes = Revisit
 
-    def begin(self, unit: Unit) -> Work[Revisit, Filtered | Rows]:  # noqa: ARG002 - all are alike
-        """Begin a unit."""
-        revisits: list[Revisit] = []
+    def start(self, unit: Unit) -> None:  # noqa: ARG002 - all are alike
+        """Begin with nothing."""
+        self._revisits: list[Revisit] = []
 
-        def process(revisit: Revisit) -> Iterator[Filtered]:
-            revisits.append(revisit)
-            yield Filtered(revisit.source, "revisit")
+    def process(self, revisit: Revisit) -> Iterator[Filtered]:
+        """Note a revisit."""
+        self._revisits.append(revisit)
+        yield Filtered(revisit.source, "revisit")
 
-        return _Work(process, lambda: [Rows("revisits", revisit_batch(revisits))])
+    def finish(self) -> Iterator[Rows]:
+        """Give all."""
+        yield Rows("revisits", revisit_batch(self._revisits))
 
 
 @dataclass(kw_only=True, eq=False)
@@ -118,10 +110,17 @@ class ExtractArticles(PerUnit[Page, PageArticle | Rejected | Counts]):
     """Of the processor, for a page."""
     takes = Page
 
-    def begin(self, unit: Unit) -> Work[Page, PageArticle | Rejected | Counts]:  # noqa: ARG002 - all are alike
-        """Begin a unit."""
-        reader = PageReader(self.extractor, Bounds(seconds=self.max_seconds))
-        return _Work(lambda page: [reader.read(page)], lambda: [Counts(reader.counters)])
+    def start(self, unit: Unit) -> None:  # noqa: ARG002 - all are alike
+        """Make the reader, whose process starts with the first page."""
+        self._reader = PageReader(self.extractor, Bounds(seconds=self.max_seconds))
+
+    def process(self, page: Page) -> Iterator[PageArticle | Rejected]:
+        """Read a page."""
+        yield self._reader.read(page)
+
+    def finish(self) -> Iterator[Counts]:
+        """Give the counters."""
+        yield Counts(self._reader.counters)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -137,25 +136,25 @@ class FilterArticles(PerUnit[PageArticle, Yield]):
     """Of articles that do not say."""
     takes = PageArticle
 
-    def begin(self, unit: Unit) -> Work[PageArticle, Yield]:  # noqa: ARG002 - all are alike
-        """Begin a unit."""
-        reader = ArticleReader(self.thresholds, license=self.license)
+    def start(self, unit: Unit) -> None:  # noqa: ARG002 - all are alike
+        """Begin with nothing."""
+        self._reader = ArticleReader(self.thresholds, license=self.license)
 
-        def process(found: PageArticle) -> Iterator[Yield]:
-            reason = found.page.guard(partial(reader.add, found))
-            if isinstance(reason, Rejected):
-                yield reason
-            else:
-                yield Filtered(found.page.source, reason) if reason else Passed()
-            if reader.documents.n_characters >= BATCH_CHARACTERS:
-                yield Rows("pages", reader.documents.batch())
+    def process(self, found: PageArticle) -> Iterator[Yield]:
+        """Filter an article, or make a row of it."""
+        reason = found.page.guard(partial(self._reader.add, found))
+        if isinstance(reason, Rejected):
+            yield reason
+        else:
+            yield Filtered(found.page.source, reason) if reason else Passed()
+        if self._reader.documents.n_characters >= BATCH_CHARACTERS:
+            yield Rows("pages", self._reader.documents.batch())
 
-        def finish() -> Iterator[Yield]:
-            yield Rows("pages", reader.documents.batch())
-            yield Rows("paragraphs", reader.paragraph_batch())
-            yield Counts(reader.counters)
-
-        return _Work(process, finish)
+    def finish(self) -> Iterator[Yield]:
+        """Give the last rows."""
+        yield Rows("pages", self._reader.documents.batch())
+        yield Rows("paragraphs", self._reader.paragraph_batch())
+        yield Counts(self._reader.counters)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -192,23 +191,26 @@ class RemoveBoilerplate(PerUnit[Rows, Rows | Counts]):
     """An article that has lost text, and has less left, is left out."""
     takes = Rows
 
-    def begin(self, unit: Unit) -> Work[Rows, Rows | Counts]:  # noqa: ARG002 - it is that of all
-        """Begin a unit."""
+    def start(self, unit: Unit) -> None:  # noqa: ARG002 - it is that of all
+        """Read the boilerplate."""
         path = WorkDirectory(self.folder).shard(BOILERPLATE, 0)
-        cleaner = RowCleaner(read_boilerplate(path), self.min_characters)
+        self._cleaner = RowCleaner(read_boilerplate(path), self.min_characters)
 
-        def process(rows: Rows) -> Iterator[Rows | Counts]:
-            for row in rows.batch.to_pylist():
-                position = f"document {row['id']}"
-                clean = partial(cleaner.add, row)
-                kept = read_record(clean, source=row["source"], position=position)
-                if isinstance(kept, Rejected):
-                    yield Counts(rejected=[kept])
-                elif kept is None:
-                    yield Counts(filtered={"short": 1})
-            yield Rows("articles", cleaner.batch())
+    def process(self, rows: Rows) -> Iterator[Rows | Counts]:
+        """Clean articles."""
+        for row in rows.batch.to_pylist():
+            position = f"document {row['id']}"
+            clean = partial(self._cleaner.add, row)
+            kept = read_record(clean, source=row["source"], position=position)
+            if isinstance(kept, Rejected):
+                yield Counts(rejected=[kept])
+            elif kept is None:
+                yield Counts(filtered={"short": 1})
+        yield Rows("articles", self._cleaner.batch())
 
-        return _Work(process, lambda: [Counts(cleaner.counters)])
+    def finish(self) -> Iterator[Counts]:
+        """Give the counters."""
+        yield Counts(self._cleaner.counters)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -220,11 +222,8 @@ class FindSentences(PerUnit[Rows, Rows | Counts]):
 
     takes = Rows
 
-    def begin(self, unit: Unit) -> Work[Rows, Rows | Counts]:  # noqa: ARG002 - there is no state
-        """Begin a unit."""
-        return _Work(self._process)
-
-    def _process(self, rows: Rows) -> Iterator[Rows | Counts]:
+    def process(self, rows: Rows) -> Iterator[Rows | Counts]:
+        """Cut articles."""
         for _, made in read_rows(rows.batch, with_sentences):
             if isinstance(made, Rejected):
                 yield Counts(rejected=[made])
@@ -246,11 +245,8 @@ class SignArticles(PerUnit[Rows | pa.RecordBatch, Rows | Counts]):
     """The dataset of the signatures."""
     takes = (Rows, pa.RecordBatch)
 
-    def begin(self, unit: Unit) -> Work[Rows | pa.RecordBatch, Rows | Counts]:  # noqa: ARG002 - there is no state
-        """Begin a unit."""
-        return _Work(self._process)
-
-    def _process(self, documents: Rows | pa.RecordBatch) -> Iterator[Rows | Counts]:
+    def process(self, documents: Rows | pa.RecordBatch) -> Iterator[Rows | Counts]:
+        """Sign articles."""
         if not isinstance(documents, Rows):
             yield Rows(self.into, signatures_of(documents))
             return
@@ -301,17 +297,19 @@ class DropDuplicateArticles(PerUnit[Rows, Rows | Counts]):
     """Of the run."""
     takes = Rows
 
-    def begin(self, unit: Unit) -> Work[Rows, Rows | Counts]:
-        """Begin a unit."""
-        duplicates = duplicates_of(WorkDirectory(self.folder).shard(DUPLICATES, 0), unit.number)
-        gone = [duplicate["row"] for duplicate in duplicates]
-        first = 0
+    def start(self, unit: Unit) -> None:
+        """Read which they are."""
+        path = WorkDirectory(self.folder).shard(DUPLICATES, 0)
+        self._duplicates = duplicates_of(path, unit.number)
+        self._gone = [duplicate["row"] for duplicate in self._duplicates]
+        self._first = 0
 
-        def process(rows: Rows) -> Iterator[Rows]:
-            nonlocal first
-            places = np.arange(first, first + rows.batch.num_rows)
-            first += rows.batch.num_rows
-            yield Rows(rows.dataset, rows.batch.filter(pa.array(~np.isin(places, gone))))
+    def process(self, rows: Rows) -> Iterator[Rows]:
+        """Leave them out."""
+        places = np.arange(self._first, self._first + rows.batch.num_rows)
+        self._first += rows.batch.num_rows
+        yield Rows(rows.dataset, rows.batch.filter(pa.array(~np.isin(places, self._gone))))
 
-        notes = [note_of(duplicate) for duplicate in duplicates if duplicate["duplicate_of"]]
-        return _Work(process, lambda: [Counts(notes=notes)])
+    def finish(self) -> Iterator[Counts]:
+        """Give the notes."""
+        yield Counts(notes=[note_of(of) for of in self._duplicates if of["duplicate_of"]])
