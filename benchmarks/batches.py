@@ -29,7 +29,7 @@ from modeling.config import (
 )
 from modeling.data.batches import Batches
 from modeling.data.examples import ExampleSet
-from modeling.data.texts import PieceIds
+from modeling.data.texts import SubwordIds
 
 LUKE = MaskingConfig()
 NEISS = MaskingConfig(budget="bernoulli")
@@ -111,7 +111,7 @@ def main() -> None:
     start = time.perf_counter()
     examples = ExampleSet(options.examples, "train")
     opened = time.perf_counter() - start
-    pieces = PieceIds.of(Tokenizer.open(options.tokenizer or options.examples))
+    pieces = SubwordIds.of(Tokenizer.open(options.tokenizer or options.examples))
     n_entities = 1 + max((int(e.entities.max()) for e in examples if len(e.entities)), default=-1)
     lengths = np.minimum(examples.lengths, options.max_length - 2) + 2
     shuffled = np.random.default_rng(1).permutation(lengths)

@@ -212,7 +212,7 @@ class Mentions(Movable):
 
 
 @dataclass(frozen=True, slots=True)
-class PieceEntities(Movable):
+class SubwordEntities(Movable):
     """The subwords of mentions, each with the entity of its mention (EntityBERT); C rows."""
 
     rows: Tensor
@@ -280,7 +280,7 @@ class Batch(Movable):
     segments: Tensor | None = None
     """(T,) int64, 0 or 1: the first or second text of a pair; None: all 0."""
     mentions: Mentions | None = None
-    piece_entities: PieceEntities | None = None
+    piece_entities: SubwordEntities | None = None
     targets: dict[str, Targets] | None = None
     """By objective: ``pieces``, ``entities``, ``piece_entities``, ``pairs``; one without a target
     is absent."""

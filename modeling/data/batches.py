@@ -32,7 +32,7 @@ from modeling.data.entities import Scopes, Spreader
 from modeling.data.examples import ExampleSet
 from modeling.data.masking import EVALUATION, Masker
 from modeling.data.rng import Integers, Rng, Stream, as_uniform, key_of, permuted
-from modeling.data.texts import PieceIds, Text, View, Viewer, viewer_of
+from modeling.data.texts import SubwordIds, Text, View, Viewer, viewer_of
 
 BLOCK: Final = 1_000
 """Examples in which the weights of mixed sets are kept exactly: they count in thousandths."""
@@ -275,7 +275,7 @@ class Batches:
         self,
         config: PretrainConfig,
         sets: Sequence[ExampleSet],
-        pieces: PieceIds,
+        pieces: SubwordIds,
         *,
         proposal: NDArray[np.float64] | None = None,
         scopes: Scopes | None = None,
@@ -349,7 +349,7 @@ class ValidationBatches:
         self,
         config: PretrainConfig,
         sets: Sequence[ExampleSet],
-        pieces: PieceIds,
+        pieces: SubwordIds,
         *,
         scopes: Scopes | None = None,
         rank: int = 0,
@@ -384,7 +384,7 @@ def draws_negatives(config: PretrainConfig) -> bool:
 
 
 def _collator_of(
-    config: PretrainConfig, masking: MaskingConfig, pieces: PieceIds, *, scopes: Scopes | None
+    config: PretrainConfig, masking: MaskingConfig, pieces: SubwordIds, *, scopes: Scopes | None
 ) -> Collator:
     """Make the collator for a model: nothing is masked that it is not trained to predict."""
     encoder, weights = config.encoder, config.heads.weights

@@ -25,7 +25,7 @@ import torch
 from corpora.datasets.shards import open_dataset, read_batches
 from corpora.entities.vocabulary import MASK
 from corpora.errors import CorpusError
-from modeling.data.batch import Choices, PieceEntities, Targets, ranges
+from modeling.data.batch import Choices, SubwordEntities, Targets, ranges
 from modeling.data.rng import Integers, Numbers, Rng, Stream, permuted
 from modeling.data.texts import Text
 
@@ -134,7 +134,7 @@ class Spreader:
         *,
         documents: Sequence[str],
         negatives: Integers | None = None,
-    ) -> tuple[PieceEntities | None, Targets | None]:
+    ) -> tuple[SubwordEntities | None, Targets | None]:
         """Make the entities of subwords, and the targets; None where there are none.
 
         Args:
@@ -190,11 +190,11 @@ class Spreader:
         return Targets.of(rows, labels, negatives, n_others=np.repeat(sizes, counts) - 1)
 
 
-def piece_entities(rows: Integers, entities: Integers) -> PieceEntities | None:
+def piece_entities(rows: Integers, entities: Integers) -> SubwordEntities | None:
     """For a batch; None where no subword knows an entity."""
     if not len(rows):
         return None
-    return PieceEntities(rows=torch.from_numpy(rows), entities=torch.from_numpy(entities))
+    return SubwordEntities(rows=torch.from_numpy(rows), entities=torch.from_numpy(entities))
 
 
 def _owners_of(text: Text) -> Integers:

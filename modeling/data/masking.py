@@ -19,7 +19,7 @@ from corpora.entities.vocabulary import MASK
 from modeling.config import ConfigError, MaskingConfig
 from modeling.data.batch import ranges
 from modeling.data.rng import Integers, Rng, Stream, as_below, as_uniform
-from modeling.data.texts import PieceIds, Text
+from modeling.data.texts import SubwordIds, Text
 
 EVALUATION: Final = MaskingConfig(
     unit="word",
@@ -132,7 +132,7 @@ class Masked:
 class Masker:
     """Draws masks by the rules of a ``MaskingConfig``; ``ConfigError`` where they cannot be."""
 
-    def __init__(self, config: MaskingConfig, pieces: PieceIds) -> None:
+    def __init__(self, config: MaskingConfig, pieces: SubwordIds) -> None:
         _check(config)
         self.config, self.pieces = config, pieces
 
@@ -249,7 +249,7 @@ def _check(config: MaskingConfig) -> None:
             )
     if config.mention_words and config.budget != "pieces":
         raise ConfigError(
-            f"masking.mention_words counts in a budget of pieces, and masking.budget is "
+            f"masking.mention_words counts in a budget of subwords, and masking.budget is "
             f"{config.budget}: set masking.budget=pieces, or masking.mention_words=false."
         )
 

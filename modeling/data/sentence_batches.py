@@ -426,7 +426,7 @@ def given_spans(chosen: Chosen, spans: Sequence[Sequence[WordSpan]]) -> SpanBatc
         sentence = chosen.encoded.sentences[int(chosen.numbers[sentences[place]])]
         raise CorpusError(
             f"{sentence.id}: words {starts[place]} to {ends[place]} are more than a window of "
-            f"{int(chosen.lengths.max())} pieces holds. Name a shorter span."
+            f"{int(chosen.lengths.max())} subwords holds. Name a shorter span."
         )
     return chosen.span_batch((firsts, lasts, *located), sentences=sentences)
 

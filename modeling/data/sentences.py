@@ -259,7 +259,7 @@ class SentenceEncoder:
     ) -> None:
         self.room = max_length - 2
         if self.room < 1:
-            raise ConfigError(f"data.max_length={max_length}: [CLS], a piece and [SEP] need 3.")
+            raise ConfigError(f"data.max_length={max_length}: [CLS], a subword and [SEP] need 3.")
         if overlap < 0:
             raise ConfigError(f"data.overlap={overlap}: windows cannot share less than nothing.")
         self.tokenizer, self.context = tokenizer, context

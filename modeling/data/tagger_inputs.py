@@ -32,7 +32,7 @@ def window_settings(
     limit = encoder.max_positions if is_limited else max(config.max_length, _UNLIMITED)
     if config.max_length > limit:
         raise ConfigError(
-            f"data.max_length={config.max_length}: the encoder reads {limit} pieces at once. "
+            f"data.max_length={config.max_length}: the encoder reads {limit} subwords at once. "
             "Longer sentences are read in windows: leave it out."
         )
     length = config.max_length or limit
@@ -64,7 +64,7 @@ def name_too_long(
         TagSet(config.labels),
         max_pieces=config.head.max_span_pieces,
     )
-    named = [f"{m.sentence_id}: {m.text} ({m.n_pieces} pieces)" for m in missed[:_NAMED]]
+    named = [f"{m.sentence_id}: {m.text} ({m.n_pieces} subwords)" for m in missed[:_NAMED]]
     return {"spans": len(missed), "some": named}
 
 

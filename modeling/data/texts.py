@@ -168,7 +168,9 @@ class Sentences(NamedTuple):
         """Take all; raises ``CorpusError`` where one is outside the example's subwords."""
         n, starts = len(example.pieces), example.sentence_starts.tolist()
         if starts and (min(starts) < 0 or max(starts) >= n):
-            raise CorpusError(f"example {example.id}: has a sentence outside its pieces. {ADVICE}")
+            raise CorpusError(
+                f"example {example.id}: has a sentence outside its subwords. {ADVICE}"
+            )
         return cls(example, sorted({0, n, *starts}))
 
     @property
@@ -222,7 +224,7 @@ def viewer_of(
     Raises ``ConfigError`` where there is no room for a text.
     """
     if max_length < 5:
-        raise ConfigError(f"data.max_length {max_length}: no room for two pieces; set 5 or more.")
+        raise ConfigError(f"data.max_length {max_length}: no room for two subwords; set 5 or more.")
     if swap_pairs and pairs != "nsp":
         raise ConfigError(f"data.swap_pairs is for data.pairs=nsp, not {pairs}: set it to false.")
     return partial(_show, pairs=pairs, max_length=max_length, swap_pairs=swap_pairs)
@@ -356,7 +358,7 @@ def grow(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PieceIds:
+class SubwordIds:
     """Kinds of the subwords of a tokenizer."""
 
     special: Special
@@ -410,7 +412,9 @@ class Text:
         return self.sequences[self.mention_starts]
 
     @classmethod
-    def of(cls, views: Sequence[View], pieces: PieceIds, *, n_entities: int | None = None) -> Self:
+    def of(
+        cls, views: Sequence[View], pieces: SubwordIds, *, n_entities: int | None = None
+    ) -> Self:
         """Lay out one view or more.
 
         Args:
@@ -455,7 +459,7 @@ def _ids_of(parts: Sequence[Part], sizes: Integers, n_pieces: int) -> Integers:
     ids = np.concatenate([part.example.pieces[part.start : part.end] for part in parts])
     if len(ids) and not (ids.min() >= 0 and ids.max() < n_pieces):
         is_wrong, of = (ids < 0) | (ids >= n_pieces), np.repeat(np.arange(len(parts)), sizes)
-        _check(parts, is_wrong, of, what=f"a piece beyond the {n_pieces}")
+        _check(parts, is_wrong, of, what=f"a subword beyond the {n_pieces}")
     return ids.astype(np.int64)
 
 
@@ -464,7 +468,7 @@ def _words_of(parts: Sequence[Part], rows: Integers, sizes: Integers) -> Integer
     columns = [part.word_starts for part in parts]
     of = np.repeat(np.arange(len(columns)), [len(column) for column in columns])
     starts = np.concatenate(columns).astype(np.int64)
-    _check(parts, (starts < 0) | (starts >= sizes[of]), of, what="a word outside its pieces")
+    _check(parts, (starts < 0) | (starts >= sizes[of]), of, what="a word outside its subwords")
     return rows[of] + starts
 
 
@@ -477,7 +481,7 @@ def _mentions_of(parts: Sequence[Part], rows: Integers, n_entities: int) -> tupl
         np.concatenate(column).astype(np.int64) for column in zip(*triples, strict=True)
     )
     is_wrong = (starts < 0) | (starts >= ends) | (ends > sizes)
-    _check(parts, is_wrong, of, what="a mention outside its pieces")
+    _check(parts, is_wrong, of, what="a mention outside its subwords")
     if n_entities:
         is_wrong = (entities < 0) | (entities >= n_entities)
         _check(parts, is_wrong, of, what=f"an entity beyond the {n_entities} of the model")

@@ -103,26 +103,30 @@ class _SummedCrossEntropy(torch.autograd.Function):
         labels: Tensor,
         product_type: torch.dtype,
     ) -> Tensor:
-        needs = ctx.needs_input_grad[:3]
         loss = torch.zeros((), dtype=bias.dtype, device=features.device)
-        of_features, of_weight, of_bias = [], None, None
+        of_features = [features.new_zeros((0, features.shape[1]), dtype=product_type)]
+        of_weight, of_bias = (
+            torch.zeros_like(x) if is_needed else None
+            for x, is_needed in zip((weight, bias), ctx.needs_input_grad[1:3], strict=True)
+        )
         with torch.autocast(features.device.type, enabled=False):
             vectors = weight.to(product_type)
             for part in _chunks(len(labels), len(weight)):
                 inputs = features[part].to(product_type)
                 errors = _add_loss(loss, _logits(inputs, vectors, bias), labels[part, None])
-                if needs[2]:
-                    of_bias = _plus(of_bias, errors.sum(0))
+                if of_bias is not None:
+                    of_bias += errors.sum(0)
                 errors = errors.to(product_type)
-                if needs[0]:
+                if ctx.needs_input_grad[0]:
                     of_features.append(errors @ vectors)
-                if needs[1]:
-                    of_weight = _plus_product(of_weight, errors.T, inputs, dtype=weight.dtype)
-        ctx.gradients = (
-            torch.cat(of_features).to(features.dtype) if needs[0] else None,
-            of_weight,
-            of_bias,
-        )
+                if of_weight is None:
+                    continue
+                if weight.dtype == product_type:
+                    of_weight.addmm_(errors.T, inputs)
+                else:
+                    of_weight += errors.T @ inputs
+        needed = torch.cat(of_features).to(features.dtype) if ctx.needs_input_grad[0] else None
+        ctx.gradients = (needed, of_weight, of_bias)
         return loss
 
     @staticmethod
@@ -143,15 +147,3 @@ def _add_loss(loss: Tensor, logits: Tensor, labels: Tensor) -> Tensor:
     total = shares.sum(1, keepdim=True)
     loss += (total.log() + highest).sum()
     return shares.div_(total).scatter_add_(1, labels, -torch.ones_like(total))
-
-
-def _plus(total: Tensor | None, summand: Tensor) -> Tensor:
-    return summand if total is None else total.add_(summand)
-
-
-def _plus_product(
-    total: Tensor | None, left: Tensor, right: Tensor, *, dtype: torch.dtype
-) -> Tensor:
-    if total is not None and dtype == right.dtype:
-        return total.addmm_(left, right)
-    return _plus(total, (left @ right).to(dtype))

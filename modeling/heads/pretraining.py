@@ -174,7 +174,7 @@ class PairHead(nn.Module):
         return {"weight": classifier.weight, "bias": classifier.bias, "labels": targets.labels}
 
 
-class PieceEntityHead(EntityHead):
+class SubwordEntityHead(EntityHead):
     """Scores entities as ``EntityHead`` does, over the vocabulary or over scopes (C.13, B-E5).
 
     Where targets have choices, the softmax is over all entities of the target's scope, in training

@@ -58,7 +58,7 @@ def open_tokenizer(folder: Path, encoder: EncoderConfig) -> Tokenizer:
     opened = Tokenizer.open(folder)
     if opened.size > encoder.n_pieces:
         raise ConfigError(
-            f"{folder} has {opened.size} pieces, but the model {encoder.n_pieces}. Name the "
+            f"{folder} has {opened.size} subwords, but the model {encoder.n_pieces}. Name the "
             "tokenizer that the examples were made with."
         )
     return opened

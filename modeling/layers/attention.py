@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from modeling.data.batch import Known, Layout, PieceEntities, Rows, Words
+from modeling.data.batch import Known, Layout, Rows, SubwordEntities, Words
 from modeling.layers.scores import relative_attention, window_attention
 from modeling.layers.transformer import drop
 
@@ -376,7 +376,7 @@ class EntityTable(nn.Module):
         super().__init__()
         self.entities = nn.Embedding(n_entities, entity_width)
 
-    def forward(self, of_pieces: PieceEntities) -> Known:
+    def forward(self, of_pieces: SubwordEntities) -> Known:
         """What subwords know: (C,) ids -> (C, F)."""
         return Known(of_pieces.rows, self.entities(of_pieces.entities))
 

@@ -156,7 +156,7 @@ def _char_entity(layer: CharEntityAttention, x: Tensor, rows: Padded) -> tuple[T
 
 def _whole_words(layer: WholeWordAttention, x: Tensor, rows: Padded) -> Dense:
     if rows.words is None:
-        raise ValueError("Whole-word attention needs the words: which of them each piece is of.")
+        raise ValueError("Whole-word attention needs the words: which of them each subword is of.")
     n = x.shape[1]
     places = torch.arange(n, device=x.device)
     belongs = (rows.words[:, :, None] == places) & rows.attend[:, :, None]  # (B, N, N): to a word

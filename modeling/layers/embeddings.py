@@ -25,8 +25,8 @@ class LearnedPositions(nn.Module):
         n_positions = self.table.num_embeddings
         if rows.pieces.longest > n_positions:
             raise ValueError(
-                f"A sequence has {rows.pieces.longest} pieces, but there are learned positions for "
-                f"{n_positions}. Cut the examples shorter, or set encoder.max_positions."
+                f"A sequence has {rows.pieces.longest} subwords, but there are learned positions "
+                f"for {n_positions}. Cut the examples shorter, or set encoder.max_positions."
             )
         return self.table(rows.pieces.positions)  # type: ignore[no-any-return]
 
@@ -54,7 +54,7 @@ def sinusoids(length: int, width: int) -> Tensor:
     return torch.stack([angles.sin(), angles.cos()], dim=2).flatten(1)[:, :width].float()
 
 
-class PieceEmbeddings(nn.Module):
+class SubwordEmbeddings(nn.Module):
     """Subwords, their positions and segments, added; then norm and dropout, as in BERT."""
 
     def __init__(

@@ -16,7 +16,7 @@ from modeling.heads.cross_entropy import Scores
 from modeling.heads.pretraining import (
     EntityHead,
     PairHead,
-    PieceEntityHead,
+    SubwordEntityHead,
     Transform,
     VocabularyHead,
 )
@@ -135,7 +135,7 @@ def _build_head(name: str, config: PretrainConfig, encoder: TextEncoder) -> nn.M
             f"heads.weights.{name} needs entities of {needed}: make the examples with an entity "
             f"vocabulary and set encoder.entities={needed}, or leave that objective out."
         )
-    head = PieceEntityHead if name == "piece_entities" else EntityHead
+    head = SubwordEntityHead if name == "piece_entities" else EntityHead
     return head(
         table=encoder.entity_embeddings.entities,
         transform=_build_transform(config, config.encoder.entity_width),

@@ -177,7 +177,7 @@ def check_tagger(config: TaggerConfig) -> None:
     if head.kind != "span":
         return
     if head.pooling != "first":
-        raise ConfigError("head.pooling: a span is read at its first and last piece; leave it out.")
+        raise ConfigError("head.pooling: a span is read at its first and last subword; omit it.")
     if head.span_features != "words" and not config.encoder.reads_mentions:
         raise ConfigError(
             f"head.span_features={head.span_features} needs an encoder that reads entities (LUKE, "

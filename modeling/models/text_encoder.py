@@ -23,7 +23,7 @@ from modeling.layers.attention import (
     SelfAttention,
     WholeWordAttention,
 )
-from modeling.layers.embeddings import EntityEmbeddings, PieceEmbeddings
+from modeling.layers.embeddings import EntityEmbeddings, SubwordEmbeddings
 from modeling.layers.transformer import Encoder, EncoderLayer, FeedForward
 
 _DEVIATION: Final = 0.02  # BERT
@@ -62,41 +62,24 @@ class Undrawn(TorchFunctionMode):
         return func(*args, **named)
 
 
+@torch.no_grad()
 def initialize(model: nn.Module, init: Literal["normal", "keras"]) -> None:
-    """Set every weight of the model; chance comes from torch's generator.
+    """Set every weight of the model; random numbers come from torch's generator.
 
     ``normal``, as BERT: N(0, 0.02). ``keras``, as NEISS (N-M1): linear maps Glorot-uniform, tables
     U(−0.05, 0.05). Either way biases are 0, and norms 1 and 0.
     """
-    set_table = _normal if init == "normal" else _uniform
-    set_matrix = _normal if init == "normal" else nn.init.xavier_uniform_
     for module in model.modules():
-        _initialize(module, set_matrix=set_matrix, set_table=set_table)
-
-
-@torch.no_grad()
-def _initialize(
-    module: nn.Module,
-    *,
-    set_matrix: Callable[[Tensor], object],
-    set_table: Callable[[Tensor], object],
-) -> None:
-    is_norm = isinstance(module, nn.LayerNorm)
-    for name, weights in module.named_parameters(recurse=False):
-        if weights.ndim < 2:
-            weights.fill_(1.0 if is_norm and name == "weight" else 0.0)
-        elif isinstance(module, nn.Linear):
-            set_matrix(weights)
-        else:
-            set_table(weights)  # embeddings, and the tables of relative positions
-
-
-def _normal(weights: Tensor) -> object:
-    return nn.init.normal_(weights, std=_DEVIATION)
-
-
-def _uniform(weights: Tensor) -> object:
-    return nn.init.uniform_(weights, -_LIMIT, _LIMIT)
+        for name, weights in module.named_parameters(recurse=False):
+            if weights.ndim < 2:
+                is_scale = isinstance(module, nn.LayerNorm) and name == "weight"
+                weights.fill_(1.0 if is_scale else 0.0)
+            elif init == "normal":
+                nn.init.normal_(weights, std=_DEVIATION)
+            elif isinstance(module, nn.Linear):
+                nn.init.xavier_uniform_(weights)
+            else:  # embeddings, and the tables of relative positions
+                nn.init.uniform_(weights, -_LIMIT, _LIMIT)
 
 
 @contextmanager
@@ -125,7 +108,7 @@ class TextEncoder(nn.Module):
     def __init__(
         self,
         *,
-        embeddings: PieceEmbeddings,
+        embeddings: SubwordEmbeddings,
         entity_embeddings: EntityEmbeddings | EntityTable | None,
         encoder: Encoder,
     ) -> None:
@@ -168,7 +151,7 @@ class TextEncoder(nn.Module):
         n_positions = self.entity_embeddings.positions.num_embeddings
         if longest > n_positions:
             raise ValueError(
-                f"A sequence has {longest} pieces, but mentions have positions "
+                f"A sequence has {longest} subwords, but mentions have positions "
                 f"for {n_positions}. Cut the examples shorter, or set encoder.max_positions."
             )
         return self.entity_embeddings(mentions)  # type: ignore[no-any-return]
@@ -180,7 +163,7 @@ def build_encoder(config: EncoderConfig) -> TextEncoder:
     layers = [_build_layer(config) for _ in range(config.n_layers)]
     last_norm = nn.LayerNorm(config.width, eps=config.norm_eps) if config.norm == "pre" else None
     encoder = TextEncoder(
-        embeddings=PieceEmbeddings(
+        embeddings=SubwordEmbeddings(
             n_pieces=config.n_pieces,
             width=config.width,
             positions=config.positions,

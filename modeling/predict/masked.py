@@ -17,7 +17,7 @@ from torch import Tensor
 from corpora.entities.vocabulary import MASK, SPECIAL
 from corpora.errors import CorpusError, UsageError
 from corpora.tokenization.tokenizers import Tokenizer
-from modeling.data.batch import Batch, Layout, Mentions, PieceEntities, Rows, Words
+from modeling.data.batch import Batch, Layout, Mentions, Rows, SubwordEntities, Words
 from modeling.data.gazetteer import EntityLookup
 from modeling.data.sentence_batches import whole_text
 from modeling.huggingface import read_pretrained
@@ -153,7 +153,7 @@ class Guesser:
 
     def _known(
         self, text: str, starts: NDArray[np.int64], *, hidden: NDArray[np.int64]
-    ) -> PieceEntities | None:
+    ) -> SubwordEntities | None:
         """What pieces know, by where they start; of a mention with a ``hidden`` one, none does."""
         if self.of_words is None:
             return None
@@ -169,14 +169,14 @@ class Guesser:
         rows = np.flatnonzero(found)
         if not len(rows):
             return None
-        return PieceEntities(torch.from_numpy(rows + 1), torch.from_numpy(found[rows]))
+        return SubwordEntities(torch.from_numpy(rows + 1), torch.from_numpy(found[rows]))
 
     def _batch(
         self,
         ids: NDArray[np.int64],
         inside: Sequence[NDArray[np.int64]] = (),
         *,
-        known: PieceEntities | None = None,
+        known: SubwordEntities | None = None,
     ) -> Batch:
         """One sequence; ``inside`` are the positions of the pieces of each masked entity."""
         special = self.tokenizer.special

@@ -11,7 +11,7 @@ from modeling.data.batch import Batch
 from modeling.data.batches import Batches, ValidationBatches, draws_negatives, proposal_of
 from modeling.data.entities import Scopes
 from modeling.data.examples import ExampleSet
-from modeling.data.texts import PieceIds
+from modeling.data.texts import SubwordIds
 from modeling.models.costs import flops_per_piece
 from modeling.training.sources import Sources
 from modeling.training.world import World
@@ -30,7 +30,7 @@ class Feed:
         self._sets = [ExampleSet(path, "train") for path in sources.paths]
         of_all = [ExampleSet(path, "held_out") for path in sources.paths]
         self._validation_sets = [examples for examples in of_all if len(examples)]
-        self._pieces = PieceIds.of(sources.tokenizer)
+        self._pieces = SubwordIds.of(sources.tokenizer)
         self.proposal = self._proposal()
         scope = config.heads.entity_scope
         self._scopes = None

@@ -272,7 +272,7 @@ def test_gold_spans_that_the_head_cannot_find_are_named_in_the_report(
     )
     report = (tmp_path / "out" / "report.md").read_text()
     assert f"seed-1: {n} gold spans are longer than the head can find" in report
-    assert "Karl Neu mann (3 pieces)" in report.replace("\\", "")
+    assert "Karl Neu mann (3 subwords)" in report.replace("\\", "")
 
 
 def test_settings_without_dev_are_scored_one_by_one(ner, bases, finetune, tmp_path, capsys):

@@ -22,7 +22,7 @@ from modeling.config import (
 )
 from modeling.data.examples import Example
 from modeling.data.rng import Rng
-from modeling.data.texts import Part, PieceIds, View
+from modeling.data.texts import Part, SubwordIds, View
 
 UNUSED = ("[unused0]", "[unused1]")
 N_PIECES = 60
@@ -155,11 +155,11 @@ def samples() -> Samples:
 
 
 @pytest.fixture(scope="session")
-def pieces() -> PieceIds:
+def pieces() -> SubwordIds:
     """Of a tokenizer with five special pieces, two unused ones, and others."""
     others = [f"w{number}" for number in range(N_PIECES - FIRST)]
     backend = wordpiece([*SPECIALS, *UNUSED, *others], cased=False)
-    return PieceIds.of(Tokenizer(backend, name="test"))
+    return SubwordIds.of(Tokenizer(backend, name="test"))
 
 
 @pytest.fixture(scope="session")

@@ -147,7 +147,7 @@ def test_an_error_in_a_worker_names_the_example(samples, pieces, tmp_path):
     bad = ExampleSet(samples.write(tmp_path / "bad", rows), "train")
     batches = Batches(samples.config(data={"n_workers": 1}), [bad], pieces)
 
-    with pytest.raises(CorpusError, match=f"^{bad.path}: example b#0: has a piece beyond"):
+    with pytest.raises(CorpusError, match=f"^{bad.path}: example b#0: has a subword beyond"):
         list(batches.steps(0, 1))
 
 

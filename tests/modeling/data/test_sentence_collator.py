@@ -16,7 +16,7 @@ from modeling.data.rng import Rng
 from modeling.data.sentence_batches import SentenceCollator
 from modeling.data.sentences import SentenceEncoder
 from modeling.data.tagset import TagSet
-from modeling.data.texts import Part, PieceIds, View
+from modeling.data.texts import Part, SubwordIds, View
 
 TOKENIZER = Tokenizer(
     wordpiece([*SPECIALS, *"abcd", *(f"##{c}" for c in "abcd")], cased=True), name="t"
@@ -164,7 +164,7 @@ def pre_trained_on(texts):
     for number, cut in enumerate(TOKENIZER.encode(texts)):
         example = Example(str(number), "d", cut.ids, cut.word_starts, *[nothing] * 4)
         views.append(View(example, (Part(example, 0, len(cut)),)))
-    masker = Masker(MaskingConfig(share=0.0), PieceIds.of(TOKENIZER))
+    masker = Masker(MaskingConfig(share=0.0), SubwordIds.of(TOKENIZER))
     rng = Rng.of(np.zeros(len(views), np.uint64), seed=1, epochs=0)
     return Collator(masker, with_words=True)(views, rng)
 

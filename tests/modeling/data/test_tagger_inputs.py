@@ -43,7 +43,7 @@ def test_gold_spans_that_a_span_head_cannot_find_are_counted_and_named():
     found = name_too_long(config, TOKENIZER, [sentence] * 30)
 
     assert found["spans"] == 30
-    assert found["some"][0] == "s: a a a a (4 pieces)"
+    assert found["some"][0] == "s: a a a a (4 subwords)"
     assert len(found["some"]) < 30
 
 

@@ -9,7 +9,7 @@ import torch
 from corpora.errors import CorpusError
 from corpora.tokenization.tokenizers import Tokenizer
 from modeling.config import ConfigError, HeadsConfig
-from modeling.data.batch import PieceEntities
+from modeling.data.batch import SubwordEntities
 from modeling.data.gazetteer import EntityLookup
 from modeling.models.pretraining import PretrainingModel
 from modeling.predict.__main__ import main as predict
@@ -121,7 +121,7 @@ def test_a_mask_is_guessed_by_what_the_other_words_know(base):
     of_words = zip([0, 3, 0, 5, 5, 0, 0, 0], cut, strict=True)
     entities = torch.tensor([0, *(entity for entity, ids in of_words for _ in ids), 0])
     rows = torch.nonzero(entities).flatten()
-    batch = guesser._batch(pieces, known=PieceEntities(rows, entities[rows]))
+    batch = guesser._batch(pieces, known=SubwordEntities(rows, entities[rows]))
     [place] = 1 + np.flatnonzero(pieces == mask)
     states = guesser.model.encoder(batch).pieces[place]
     expected = guesser.model.heads["pieces"].logits(states).softmax(-1)

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from modeling.data.batch import Choices, Targets
-from modeling.heads.pretraining import PieceEntityHead, Transform
+from modeling.heads.pretraining import SubwordEntityHead, Transform
 
 N, WIDTH = 12, 6
 SCOPES = ((3, 5, 6, 10), (4,), (3, 4, 7, 8, 11))
@@ -17,7 +17,7 @@ LABELS = ((5, 5, 10), (4,), (3, 11))
 @pytest.fixture
 def head():
     torch.manual_seed(1)
-    head = PieceEntityHead(
+    head = SubwordEntityHead(
         table=nn.Embedding(N, 4).double(), transform=Transform(width=WIDTH, out_width=4)
     ).double()
     nn.init.normal_(head.bias)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from modeling.data.batch import Known, PieceEntities
+from modeling.data.batch import Known, SubwordEntities
 from modeling.layers.attention import CharEntityAttention, EntityTable, SelfAttention
 
 F = 5
@@ -128,7 +128,7 @@ def test_with_scale_1_only_the_entity_is_seen_of_a_piece_that_knows_one(oracle, 
 def test_a_table_gives_each_piece_the_vector_of_its_entity():
     table = EntityTable(n_entities=9, entity_width=F)
 
-    known = table(PieceEntities(torch.tensor([1, 4, 5]), torch.tensor([8, 3, 8])))
+    known = table(SubwordEntities(torch.tensor([1, 4, 5]), torch.tensor([8, 3, 8])))
 
     assert known.rows.tolist() == [1, 4, 5]
     assert torch.equal(known.vectors, table.entities.weight[[8, 3, 8]])

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from modeling.data.batch import Mentions
-from modeling.layers.embeddings import EntityEmbeddings, PieceEmbeddings, SinusoidalPositions
+from modeling.layers.embeddings import EntityEmbeddings, SinusoidalPositions, SubwordEmbeddings
 
 WORDS = [[1, 1, 1], [1] * 5]
 PIECES = torch.tensor([4, 2, 5, 4, 1, 0, 3, 2])
@@ -14,7 +14,7 @@ POSITIONS = torch.tensor([0, 1, 2, 0, 1, 2, 3, 4])
 
 
 def test_piece_is_piece_and_position_and_segment_normed(oracle):
-    layer = PieceEmbeddings(n_pieces=6, width=8, max_positions=5, n_segments=2, dropout=0.0)
+    layer = SubwordEmbeddings(n_pieces=6, width=8, max_positions=5, n_segments=2, dropout=0.0)
     segments = torch.tensor([0, 0, 1, 0, 0, 0, 1, 1])
 
     made = layer(PIECES, oracle.make_rows(WORDS), segments)
@@ -26,14 +26,14 @@ def test_piece_is_piece_and_position_and_segment_normed(oracle):
 
 
 def test_pieces_without_segments_are_of_the_first(oracle):
-    layer = PieceEmbeddings(n_pieces=6, width=8, n_segments=2, dropout=0.0)
+    layer = SubwordEmbeddings(n_pieces=6, width=8, n_segments=2, dropout=0.0)
     rows = oracle.make_rows(WORDS)
 
     torch.testing.assert_close(layer(PIECES, rows), layer(PIECES, rows, torch.zeros_like(PIECES)))
 
 
 def test_scaled_pieces_without_positions_and_norm_are_the_table_times_the_root(oracle):
-    layer = PieceEmbeddings(
+    layer = SubwordEmbeddings(
         n_pieces=6, width=8, positions="none", norm=False, scale=True, dropout=0.0
     )
 
@@ -43,9 +43,9 @@ def test_scaled_pieces_without_positions_and_norm_are_the_table_times_the_root(o
 
 
 def test_a_sequence_longer_than_the_table_is_an_error(oracle):
-    layer = PieceEmbeddings(n_pieces=6, width=8, max_positions=4)
+    layer = SubwordEmbeddings(n_pieces=6, width=8, max_positions=4)
 
-    with pytest.raises(ValueError, match=r"5 pieces.*positions for 4"):
+    with pytest.raises(ValueError, match=r"5 subwords.*positions for 4"):
         layer(PIECES, oracle.make_rows(WORDS))
 
 

@@ -7,7 +7,7 @@ import torch
 from transformers import BertConfig, BertModel
 
 from modeling.config import ConfigError, EncoderConfig, HeadsConfig, PretrainConfig
-from modeling.data.batch import PieceEntities
+from modeling.data.batch import SubwordEntities
 from modeling.huggingface import init_from
 from modeling.models.pretraining import PretrainingModel
 from modeling.models.text_encoder import build_encoder
@@ -53,7 +53,7 @@ def batch_of(samples, texts):
         return batch
     ids = [rows[row] for row in sorted(rows)]
     return replace(
-        batch, piece_entities=PieceEntities(torch.tensor(sorted(rows)), torch.tensor(ids))
+        batch, piece_entities=SubwordEntities(torch.tensor(sorted(rows)), torch.tensor(ids))
     )
 
 

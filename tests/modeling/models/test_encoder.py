@@ -113,7 +113,7 @@ def test_a_text_beyond_the_positions_of_mentions_is_refused(samples):
     config = replace(KINDS["luke"], positions="sinusoidal", max_positions=29)
     batch = samples.batch(samples.uneven(1))
 
-    with pytest.raises(ValueError, match="30 pieces"):
+    with pytest.raises(ValueError, match="30 subwords"):
         build_encoder(config)(batch)
 
 

@@ -160,5 +160,5 @@ def test_heads_that_transformers_has_not_leave_the_encoder(heads, message, tmp_p
 def test_a_tokenizer_with_more_pieces_than_the_model_is_refused(tmp_path, tokenizer):
     model = make_ours(PretrainConfig(encoder=replace(BERT, n_pieces=59)))
 
-    with pytest.raises(ConfigError, match="has 60 pieces, but the model 59"):
+    with pytest.raises(ConfigError, match="has 60 subwords, but the model 59"):
         export(model, tmp_path, tokenizer)
