@@ -1,7 +1,6 @@
 """Run the phases of a pipeline: in this process, in several, or on a runner of Beam."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -43,27 +42,20 @@ def describe(build: Build, *, code: str) -> Run:
     return Run.of(plan, folder=build.address, auxiliary=auxiliary, code=code)
 
 
-@contextmanager
-def runner_of(
-    options: CommonOptions, jobs: Sequence[Job], *, log: Path
-) -> Iterator[Callable[[Run], None]]:
-    """Give what does the jobs; processes that it takes are gone afterwards."""
+def do_jobs(jobs: Sequence[Job], options: CommonOptions, run: Run, *, log: Path) -> None:
+    """Do jobs in order; processes that it takes are gone afterwards, and write errors to a log."""
     n_workers = min(options.workers, max((len(units) for _, units in jobs), default=0))
-    with ExitStack() as stack:
-        if options.has_runner:
-            from pipelines.on_beam import run_jobs
+    if options.has_runner:
+        from pipelines.on_beam import run_jobs
 
-            yield partial(run_jobs, jobs, options)
-            return
-        if n_workers > 1:
-            from pipelines.processes import Workers
+        run_jobs(jobs, options, run)
+        return
+    run_graph: Callable[..., None]
+    if n_workers > 1:
+        from pipelines.processes import run_graph as run_in_processes
 
-            run_graph = stack.enter_context(Workers(n_workers, log=log)).run_graph
-        else:
-            from pipelines.in_memory import run_graph
-
-        def do(run: Run) -> None:
-            for graph, units in jobs:
-                run_graph(graph, units, options=options, run=run)
-
-        yield do
+        run_graph = partial(run_in_processes, n_workers=n_workers, log=log)
+    else:
+        from pipelines.in_memory import run_graph
+    for graph, units in jobs:
+        run_graph(graph, units, options=options, run=run)

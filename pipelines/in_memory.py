@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
+import apache_beam.runners.portability.fn_api_runner.fn_runner  # now, once for all processes
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from corpora.runs.plan import Unit

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any
 from corpora.errors import CorpusError, TooManyRejectsError, UsageError
 from corpora.runs.plan import version_of_code
 from corpora.runs.record_errors import INTERNAL_ERROR
-from pipelines.engine import describe, jobs_of, runner_of
+from pipelines.engine import describe, do_jobs, jobs_of
 from pipelines.failures import WorkerDiedError, explain, failure_of
 from pipelines.options import CommonOptions, parse_options
 from pipelines.progress import Progress, quiet
@@ -177,11 +177,10 @@ def _work(pipeline: Any, build: Any, *, options: CommonOptions) -> None:
     described = describe(build, code=version_of_code() if options.has_runner else "")
     with (
         quiet(log) as stream,
-        runner_of(options, jobs, log=log) as do,
         Progress(n_units, lambda: _count_receipts(build.receipts) - n_before, stream),
     ):
         try:
-            do(described)
+            do_jobs(jobs, options, described, log=log)
         except Exception as error:
             raise _explain_failure(error, log=log) from error
     if build.remote:

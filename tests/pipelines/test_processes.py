@@ -1,5 +1,6 @@
 """Processes that run a graph each over its part of the units, and die with whom they belong to."""
 
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -9,9 +10,9 @@ import pytest
 
 from corpora.errors import CorpusError
 from corpora.runs.plan import Unit
+from pipelines import processes
 from pipelines.failures import WorkerDiedError
 from pipelines.graph import Run
-from pipelines.processes import Workers
 from tests.pipelines import broken_graphs
 from tests.pipelines.sessions import children_of, end_of, lives, session_of, wait_for
 
@@ -19,15 +20,11 @@ ROOT = Path(__file__).resolve().parents[2]
 STUCK = """import sys
 from pathlib import Path
 from tests.pipelines import broken_graphs
-from tests.pipelines.test_processes import run_in, units
-from pipelines.processes import Workers
+from tests.pipelines.test_processes import run_graph
 
 if __name__ == "__main__":
-    folder = Path(sys.argv[2])
-    with Workers(2, log=folder / "log") as workers:
-        print("ready", flush=True)
-        graph = getattr(broken_graphs, sys.argv[1])
-        workers.run_graph(graph, units(2), options=None, run=run_in(folder))
+    print("ready", flush=True)
+    run_graph(getattr(broken_graphs, sys.argv[1]), Path(sys.argv[2]))
 """
 
 
@@ -40,20 +37,16 @@ def run_in(folder):
     return Run(str(folder), "", {"": {}}, {"": 2}, {}, {})
 
 
-def run_graph(workers, graph, folder, *, n=2, options=None):
-    workers.run_graph(graph, units(n), options=options, run=run_in(folder))
+def run_graph(graph, folder, *, n=2, options=None, log="log"):
+    run = run_in(folder)
+    log = folder / log
+    processes.run_graph(graph, units(n), options=options, run=run, n_workers=2, log=log)
 
 
-@pytest.fixture
-def workers(tmp_path):
-    with Workers(2, log=tmp_path / "log") as two:
-        yield two
-
-
-def test_worker_that_is_done_takes_the_next_unit(workers, tmp_path):
+def test_worker_that_is_done_takes_the_next_unit(tmp_path):
     (tmp_path / "notes").mkdir()
 
-    run_graph(workers, broken_graphs.noting, tmp_path, n=6, options=tmp_path / "notes")
+    run_graph(broken_graphs.noting, tmp_path, n=6, options=tmp_path / "notes")
 
     notes = [path.name.split("-") for path in (tmp_path / "notes").iterdir()]
     [slow] = [pid for number, pid in notes if number == "0"]
@@ -62,29 +55,28 @@ def test_worker_that_is_done_takes_the_next_unit(workers, tmp_path):
     assert str(os.getpid()) not in {pid for _, pid in notes}
 
 
-def test_workers_do_one_graph_after_the_other(workers, tmp_path):
+def test_workers_do_one_graph_after_the_other(tmp_path):
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
-        run_graph(workers, broken_graphs.noting, tmp_path, options=tmp_path / name)
+        run_graph(broken_graphs.noting, tmp_path, options=tmp_path / name)
 
     assert len(list((tmp_path / "two").iterdir())) == 2
 
 
 def test_nobody_is_left_afterwards(tmp_path):
-    with Workers(2, log=tmp_path / "log") as two:
-        pids = [process.pid for process in two._processes.values()]
-        assert all(map(lives, pids))
+    (tmp_path / "notes").mkdir()
 
+    run_graph(broken_graphs.noting, tmp_path, options=tmp_path / "notes")
+
+    pids = {int(path.name.split("-")[1]) for path in (tmp_path / "notes").iterdir()}
+    assert pids
     assert not any(map(lives, pids))
 
 
 @pytest.mark.parametrize("log", ["log", "/dev/full"])
 def test_error_of_a_worker_is_raised_whether_its_log_has_room_or_not(log, tmp_path):
-    with (
-        Workers(2, log=tmp_path / log) as two,
-        pytest.raises(CorpusError, match=r"^b.xml:7: what is wrong. What to do.$"),
-    ):
-        run_graph(two, broken_graphs.cannot_read, tmp_path)
+    with pytest.raises(CorpusError, match=r"^b.xml:7: what is wrong. What to do.$"):
+        run_graph(broken_graphs.cannot_read, tmp_path, log=log)
 
 
 @pytest.mark.parametrize(
@@ -95,10 +87,10 @@ def test_error_of_a_worker_is_raised_whether_its_log_has_room_or_not(log, tmp_pa
     ],
 )
 def test_worker_that_dies_is_named_and_ends_all(graph, message, tmp_path):
-    with Workers(2, log=tmp_path / "log") as two, pytest.raises(WorkerDiedError, match=message):
-        run_graph(two, graph, tmp_path)
+    with pytest.raises(WorkerDiedError, match=message):
+        run_graph(graph, tmp_path)
 
-    assert not any(lives(process.pid) for process in two._processes.values())
+    assert not multiprocessing.active_children()
 
 
 def test_process_without_standard_streams_has_workers(monkeypatch, tmp_path):
@@ -106,8 +98,7 @@ def test_process_without_standard_streams_has_workers(monkeypatch, tmp_path):
         monkeypatch.setattr(sys, name, None)
     (tmp_path / "notes").mkdir()
 
-    with Workers(2, log=tmp_path / "log") as two:
-        run_graph(two, broken_graphs.noting, tmp_path, options=tmp_path / "notes")
+    run_graph(broken_graphs.noting, tmp_path, options=tmp_path / "notes")
 
     assert len(list((tmp_path / "notes").iterdir())) == 2
 
