@@ -49,7 +49,7 @@ MAX_PAGE_MB = 500
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommonOptions):
-    """What ``news_to_documents`` asks for."""
+    """Options of ``news_to_documents``."""
 
     input: tuple[str, ...] = ()
     """Not asked for: there are ``sites``, ``warc`` and ``html``."""
@@ -116,7 +116,7 @@ class Options(CommonOptions):
 
     @property
     def crawled(self) -> Path:
-        """Where the crawl is kept: beside the output unless ``--archive`` says where."""
+        """Folder of the crawl: beside the output unless ``--archive`` names another."""
         return self.archive or self.output.with_name(f"{self.output.name}-crawl")
 
     @property
@@ -286,7 +286,7 @@ def _earlier_shards(previous: Sequence[str]) -> Sequence[InputFile]:
 
 
 def _thresholds(options: Options) -> "Thresholds":
-    """What an article must have."""
+    """Collect the thresholds of articles."""
     from corpora.news.filters import Thresholds
 
     return Thresholds(
@@ -405,7 +405,7 @@ def write_side_files(build: Build) -> None:
 
 
 def next_steps(options: Options) -> list[str]:
-    """What to look at, and what to type next."""
+    """List what to look at, and what to type next."""
     output = options.output
     return [
         f"made  {output} (dataset); {output}/duplicates.tsv: what was left out, and why",

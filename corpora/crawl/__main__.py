@@ -17,7 +17,7 @@ from corpora.system.arguments import execute, option, parse
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What the command asks for."""
+    """Options of the command."""
 
     sites: Path = option(positional=True, metavar="FILE", help="the table of sites (TOML)")
     archive: Path = option(metavar="DIR", help="the folder of the archive")

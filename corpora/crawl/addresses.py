@@ -36,7 +36,7 @@ class PrivateAddressError(CorpusError):
 
 
 def is_public(address: Address) -> bool:
-    """Whether an address is one of the public internet, and so is what it wraps."""
+    """Say whether an address is one of the public internet, and so is what it wraps."""
     if isinstance(address, IPv6Address):
         if (wrapped := _wrapped(address)) is not None:
             return is_public(wrapped)
@@ -69,7 +69,7 @@ def parse_networks(told: tuple[str, ...]) -> tuple[Network, ...]:
 
 
 def may_ask(address: Address, allow_private: Sequence[Network]) -> bool:
-    """Whether an address may be asked: a public one, or one that is allowed by name.
+    """Say whether an address may be asked: a public one, or one that is allowed by name.
 
     Nothing allows ``0.0.0.0`` and groups (multicast): they name no host.
     """

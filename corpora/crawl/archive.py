@@ -32,7 +32,7 @@ _PATTERN = "crawl-*.warc.gz"
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """What was done when an archive was opened."""
+    """Repairs made when an archive was opened."""
 
     indexed: int = 0
     """Records that were not in the table."""
@@ -95,7 +95,7 @@ class Archive:
 
     @property
     def is_resumed(self) -> bool:
-        """Whether the session has records."""
+        """Say whether the session has records."""
         return next(self.index.of_session(self.session), None) is not None
 
     def files(self) -> list[Path]:
@@ -203,7 +203,7 @@ class Archive:
                 raise CorpusError(f"{path}: cannot be made ({error}). Is the disk full?") from error
 
     def _is_of_others(self) -> bool:
-        """Whether files are gone, or shorter than the table says."""
+        """Say whether files are gone, or shorter than the table says."""
         sizes = {file.name: file.stat().st_size for file in self.files()}
         return any(size > sizes.get(name, -1) for name, size in self.index.sizes().items())
 
@@ -254,7 +254,7 @@ def _scan(path: Path, start: int) -> tuple[list[Entry], int, int]:
 
 
 def _end_of_member(path: Path, offset: int) -> int | None:
-    """Where the gzip member ends that begins at a byte; None where the file ends first."""
+    """Find the end of the gzip member that begins at a byte; None where the file ends first."""
     stream = zlib.decompressobj(16 + zlib.MAX_WBITS)
     with path.open("rb") as file:
         file.seek(offset)

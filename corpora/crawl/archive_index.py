@@ -56,19 +56,19 @@ class Entry:
 
     @property
     def is_final(self) -> bool:
-        """Whether it is to be tried no more."""
+        """Say whether it is to be tried no more."""
         failed = self.refused == "host_down" or self.status in TRANSIENT
         return not failed or self.attempt >= self.tries
 
     @property
     def has_failed(self) -> bool:
-        """Whether the host could not answer, in the end."""
+        """Say whether the host could not answer, in the end."""
         failed = self.refused in {"host_down", "timeout"} or self.status in TRANSIENT
         return failed and self.is_final
 
     @property
     def can_be_asked_whether_changed(self) -> bool:
-        """Whether it has what a conditional request needs."""
+        """Say whether it has what a conditional request needs."""
         return self.type == "response" and self.status == 200 and bool(self.etag or self.modified)
 
 
@@ -137,7 +137,7 @@ class ArchiveIndex:
         return row and _entry(row)
 
     def sizes(self) -> dict[str, int]:
-        """How much of each file is in the table, in bytes."""
+        """Give how many bytes of each file are in the table."""
         return self._pairs("SELECT name, size FROM files")
 
     def newest(self, url: str, *, session: str) -> Entry | None:
@@ -178,7 +178,7 @@ class ArchiveIndex:
             yield from map(_entry, rows)
 
     def used(self, session: str, site: str) -> Used:
-        """What a site has used up in a session."""
+        """Sum up the use of a site in a session."""
         kinds = ", ".join(f"'{kind}'" for kind in COUNTED)
         sums = (
             f"SELECT count(DISTINCT CASE WHEN kind IN ({kinds}) THEN url END), "  # noqa: S608
@@ -193,7 +193,7 @@ def _entry(row: tuple[Any, ...]) -> Entry:
 
 
 def entry_of(headers: Mapping[str, str], block: bytes, *, file: str, offset: int) -> Entry | None:
-    """What a record says that stands in the table; None for one that is of no request of ours.
+    """Read the row of a record; None for one that is of no request of ours.
 
     ``headers``: of the record, names without case; ``block``: its beginning, with those of HTTP.
     """

@@ -151,7 +151,7 @@ class Downloader:
 
 
 class DownloadHandler(BaseDownloadHandler):
-    """What Scrapy calls for each request."""
+    """Download handler of Scrapy, called for each request."""
 
     async def download_request(self, request: Request) -> Response:
         """Have the fetcher ask for it, and read what the finder will look at."""

@@ -134,7 +134,7 @@ def _of_another_port(request: Request) -> Refused | None:
 
 
 def _forbidden(request: Request, rules: HostRules, mining: Decision) -> Refused | None:
-    """What robots.txt and reservations say against a request."""
+    """Find what robots.txt and reservations say against a request."""
     url, site, robots = request.target.url, request.site, rules.robots
     if rules.refused:
         return replace(rules.refused, url=url)
@@ -173,7 +173,7 @@ class Exchange:
         self._bounds: dict[str, SiteBounds] = {}
 
     def bounds(self, site: SitePolicy) -> SiteBounds:
-        """What a site has used up in this session."""
+        """Find the counts of a site in this session."""
         found = self._bounds.get(site.name)
         return found or self._bounds.setdefault(
             site.name, SiteBounds(self._archive.index.used(self._archive.session, site.name))
@@ -338,7 +338,7 @@ def _headers(site: SitePolicy, before: Entry | None) -> Iterator[tuple[str, str]
 
 
 def _about(site: SitePolicy) -> dict[str, str]:
-    """What the files of the archive say of themselves."""
+    """Describe the files of an archive, for their first record."""
     return {
         "operator": site.contact,
         "http-header-user-agent": crawler_agent(site.contact),
@@ -382,7 +382,7 @@ class Memory:
         self._archive, self._now = archive, now
 
     def recall(self, request: Request) -> Fetched | Refused | None:
-        """What came of an address: in this session, or, of a page, in any; None to ask."""
+        """Find what came of an address: in this session, or, of a page, in any; None to ask."""
         kind, site = request.kind, request.site
         entry = self._newest(request.target)
         if entry is not None and _serves(entry, kind):
@@ -408,7 +408,7 @@ class Memory:
         return entry if entry and _serves(entry, request.kind) else None
 
     def n_tried(self, target: Target) -> int:
-        """How often an address was tried in vain in this session, that may be tried again."""
+        """Count the tries in this session of an address that may be tried again."""
         entry = self._newest(target)
         return entry.attempt if entry is not None and not entry.is_final else 0
 

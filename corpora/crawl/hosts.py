@@ -28,7 +28,7 @@ _UNTOUCHED = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class HostRules:
-    """What may be asked of a host, and what it reserves."""
+    """Rules of a host: addresses that may be asked for, and reservations."""
 
     robots: Robots
     tdm: TdmRules = TdmRules()
@@ -36,7 +36,7 @@ class HostRules:
     """Why nothing of the host can be had at all."""
 
     def decide(self, target: Target) -> Decision:
-        """Whether mining of an address is reserved, as far as it is known before it is fetched."""
+        """Say whether mining of an address is reserved, as far as is known before it is fetched."""
         told = self.robots.decide(target.url, target.path)
         return strictest([told, self.tdm.decide(target.path.partition("?")[0])])
 
@@ -113,7 +113,7 @@ class Hosts:
 
 
 def _may_follow(target: Target, to: Target, robots: Robots) -> bool:
-    """Whether a tdmrep.json may be elsewhere: where robots.txt lets us, or on another host.
+    """Say whether a tdmrep.json may be elsewhere: where robots.txt lets us, or on another host.
 
     There, at the same path alone: of what else may be asked there, we know nothing.
     """
@@ -121,5 +121,5 @@ def _may_follow(target: Target, to: Target, robots: Robots) -> bool:
 
 
 def _is_all(answer: Fetched | Refused | None) -> TypeGuard[Refused]:
-    """Whether a file of rules was refused for a reason that holds for all of its host."""
+    """Say whether a file of rules was refused for a reason that holds for all of its host."""
     return isinstance(answer, Refused) and answer.reason in _UNTOUCHED

@@ -165,7 +165,7 @@ def _forget(element: "_Element") -> None:
 
 
 def _entry(element: "_Element", name: str, base: str) -> Entry:
-    """What an entry of a list says; without an address where it has none."""
+    """Read an entry of a list; its address is empty where it has none."""
     told: dict[str, str] = {}
     links: list[str] = []
     # with the parts of ``news:news``; an image has a ``loc`` of its own
@@ -204,7 +204,7 @@ def _date(text: str | None) -> datetime | None:
 
 @dataclass(frozen=True, slots=True)
 class PageLinks:
-    """What a page says of others, and of itself."""
+    """Links of a page, and what says of which kind it is."""
 
     links: tuple[str, ...] = ()
     """Each once, absolute, without ``#``; those with ``rel=nofollow`` are not among them."""
@@ -266,7 +266,7 @@ def _is_nofollow(meta: dict[str, str]) -> bool:
 
 
 def forbids_following(directives: str) -> bool:
-    """Whether ``noindex, nofollow`` says so, to us or to any; previews are another matter."""
+    """Say whether ``noindex, nofollow`` says so, to us or to any; previews are another matter."""
     told = (part.strip() for part in directives.lower().split(","))
     return any(
         part.rpartition(":")[2].strip() in {"nofollow", "none"} and not part.startswith("max-")

@@ -37,7 +37,7 @@ class Clock:
 
 @dataclass
 class HostPace:
-    """What is known of a host in this session; whoever asks holds the host."""
+    """Pauses and failures of a host in this session; whoever asks holds the host."""
 
     last: float = float("-inf")
     """When the last answer ended."""
@@ -49,7 +49,7 @@ class HostPace:
     """Addresses in a row that it could not answer."""
 
     def seconds_left(self, now: float, *, delay: float) -> float:
-        """How long to wait for the next request; of ``delay``, never more than that."""
+        """Give the seconds to wait for the next request; of ``delay``, never more than that."""
         pause = min(delay, self.last + delay - now)
         return max(0.0, pause, self.not_before - now)
 
@@ -65,7 +65,7 @@ class HostPace:
             self.n_failed = 0
 
     def why_left(self, *, patience: float, max_failures: int) -> str:
-        """Why it is left alone for this session; empty if it is not."""
+        """Say why it is left alone for this session; empty if it is not."""
         if self.longest > patience:
             return f"it asks for a pause of {self.longest:,.0f} s (patience: {patience:g} s)"
         if self.n_failed >= max_failures:
@@ -97,7 +97,7 @@ COUNTED = ("page", "list")
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """What a site has used up."""
+    """Pages, bytes and seconds of a site."""
 
     pages: int = 0
     """Different addresses of the kinds ``page`` and ``list``."""
@@ -118,7 +118,7 @@ class SiteBounds:
 
     @property
     def used(self) -> Used:
-        """What was used until now."""
+        """Use until now."""
         with self._lock:
             seconds = 0.0 if self._began is None else self._clock() - self._began
             return Used(self._pages, self._bytes, self._before + seconds)
@@ -153,6 +153,6 @@ class SiteBounds:
             self._bytes += n
 
     def bytes_left(self, site: SitePolicy, most: int) -> int:
-        """How large a body may be, of which ``most`` bytes are allowed."""
+        """Give how large a body may be, of which ``most`` bytes are allowed."""
         with self._lock:
             return max(0, min(most, site.max_bytes - self._bytes))

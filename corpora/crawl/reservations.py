@@ -28,14 +28,14 @@ MAX_RULES = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Whether mining is ``reserved``, ``allowed`` or ``unreserved``, and what says so."""
+    """Reservation of mining: ``reserved``, ``allowed`` or ``unreserved``, and what says so."""
 
     mining: str = "unreserved"
     because: str = ""
 
     @property
     def is_reserved(self) -> bool:
-        """Whether it is reserved."""
+        """Say whether it is reserved."""
         return self.mining == "reserved"
 
     def __str__(self) -> str:
@@ -70,7 +70,7 @@ def usage_lines() -> frozenset[str]:
 
 
 def forbids_training(value: str) -> bool:
-    """Whether a list as ``search=yes, ai-train=no`` says no."""
+    """Say whether a list as ``search=yes, ai-train=no`` says no."""
     for part in re.split(r"[,;]", value.lower()):
         name, _, answer = part.partition("=")
         if name.strip() in _told()["names"] and answer.strip() in _SAYS_NO:
@@ -79,7 +79,7 @@ def forbids_training(value: str) -> bool:
 
 
 def matches(pattern: str, path: str) -> bool:
-    """Whether a path begins as a pattern says (RFC 9309, 2.2.3): ``*``, and ``$`` at the end."""
+    """Match the beginning of a path (RFC 9309, 2.2.3): ``*``, and ``$`` at the end."""
     is_whole = pattern.endswith("$")
     first, *rest = pattern.removesuffix("$").split("*")
     if not path.startswith(first):
@@ -103,7 +103,7 @@ class TdmRules:
     """Pattern, 1 for reserved, policy."""
 
     def decide(self, path: str) -> Decision:
-        """What the first rule that matches says of a path."""
+        """Apply the first rule that matches a path."""
         for pattern, is_reserved, policy in self.rules:
             if matches(pattern, path) or matches(unquote(pattern), unquote(path)):
                 told = f"tdmrep.json: {pattern}" + (f" (policy {policy})" if policy else "")
@@ -132,7 +132,7 @@ def _line(value: object) -> str:
 
 
 def decide_by_headers(headers: Sequence[tuple[str, str]]) -> Decision:
-    """What the headers of an answer reserve; names in any case."""
+    """Read what the headers of an answer reserve; names in any case."""
     decisions = []
     for name, value in ((name.lower(), value.strip().lower()) for name, value in headers):
         told = f"header {name}: {value[:200]}"

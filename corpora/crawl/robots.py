@@ -44,7 +44,7 @@ class Robots:
         return Protego.parse(self.text)
 
     def allows(self, url: str) -> bool:
-        """Whether we may ask for an address."""
+        """Say whether we may ask for an address."""
         return not self.is_closed and bool(self._rules.can_fetch(url, AGENT))
 
     @cached_property
@@ -63,7 +63,7 @@ class Robots:
         return tuple(self._rules.sitemaps)
 
     def decide(self, url: str, path: str) -> Decision:
-        """Whether mining of an address is reserved."""
+        """Say whether mining of an address is reserved."""
         by_agents = [
             Decision("reserved", f"robots.txt: {agent}")
             for agent in self._agents
@@ -72,7 +72,7 @@ class Robots:
         return strictest([*by_agents, self._usage(path)])
 
     def summary(self) -> str:
-        """What stands in the archive with every page that was asked for."""
+        """Sum up, for the archive of a page."""
         if not self.told.startswith("2"):
             return f"allow; {self.told}"
         return f"allow; crawl-delay={self.delay:g}" if self.delay else "allow"
@@ -109,7 +109,7 @@ class Robots:
         return tuple(found)
 
     def _usage(self, path: str) -> Decision:
-        """What the line with the longest path that matches says; of two, the one that says no."""
+        """Apply the line with the longest path that matches; of two, the one that says no."""
         fitting = [usage for usage in self._usages if matches(usage[0], path)]
         if not fitting:
             return Decision()
@@ -126,5 +126,5 @@ def parse_robots(body: bytes, *, told: str) -> Robots:
 
 
 def closed(told: str) -> Robots:
-    """What holds where it cannot be had: nothing may be asked."""
+    """Make the rules of a host whose robots.txt cannot be had: nothing may be asked."""
     return Robots("", told, is_closed=True)

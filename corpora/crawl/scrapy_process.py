@@ -35,7 +35,7 @@ _PROGRESS_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What became of each site until now."""
+    """Counts of each site until now."""
 
     tallies: tuple[SiteTally, ...]
     repaired: Repair

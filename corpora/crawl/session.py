@@ -106,7 +106,7 @@ def _choose_session(archive: Path) -> str:
 
 
 def read_session(archive: Path) -> dict[str, Any]:
-    """What ``session.json`` says; empty where there is none. Raises ``CorpusError``."""
+    """Read ``session.json``; empty where there is none. Raises ``CorpusError``."""
     path = archive / SESSION
     try:
         told = parse_json(path.read_text("utf-8"))

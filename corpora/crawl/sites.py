@@ -43,11 +43,11 @@ class Site:
 
     @property
     def name(self) -> str:
-        """What it is counted and reported as: its host."""
+        """Name in counts and reports: its host."""
         return self.policy.name
 
     def wants(self, url: str) -> bool:
-        """Whether ``include`` and ``exclude`` let an address through."""
+        """Say whether ``include`` and ``exclude`` let an address through."""
         if self.include and not any(fnmatchcase(url, pattern) for pattern in self.include):
             return False
         return not any(fnmatchcase(url, pattern) for pattern in self.exclude)

@@ -48,7 +48,7 @@ _ATTRIBUTE = re.compile(r"[a-z][a-z0-9:_-]{0,40}")
 
 
 class ArticleHeuristics(Heuristics):
-    """What news-please takes for an article.
+    """Tests of news-please for articles.
 
     Its tests see an outline of the page, all that they look at: they would write out each heading
     with all that is in it, which hostile pages can make arbitrarily slow.
@@ -63,7 +63,7 @@ class ArticleHeuristics(Heuristics):
         return bool(super().is_article(self.outline(response), url))
 
     def is_list(self, response: Response) -> bool:
-        """Whether a page mostly leads to others: no ``og:type`` of an article, linked headings."""
+        """Say whether a page leads to others: no ``og:type`` of an article, linked headings."""
         outline = self.outline(response)
         if self.og_type(outline, self.site):
             return False
@@ -98,7 +98,7 @@ class ArticleHeuristics(Heuristics):
 
 
 class PageParser(ParseCrawler):
-    """What spiders do with a page; it is stored already."""
+    """Parser of pages that are stored already."""
 
     def __init__(self, finder: "Finder", crawler: type) -> None:
         self.finder = finder
@@ -108,11 +108,11 @@ class PageParser(ParseCrawler):
         self.no_page = re.compile(rf"\.(?:{extensions})$", re.IGNORECASE)
 
     def links(self, response: Response) -> PageLinks:
-        """What was read of a page; nothing where it could not."""
+        """Give what was read of a page; nothing where it could not."""
         return response.meta.get("found") or PageLinks()
 
     def content_type(self, response: Response) -> bool:
-        """Whether it is a page of HTML."""
+        """Say whether it is a page of HTML."""
         if isinstance(response, HtmlResponse):
             return True
         self.finder.tally.pass_over(response.url, "no_html")
@@ -147,13 +147,13 @@ class PageParser(ParseCrawler):
 
 
 def n_waiting(crawler: Any) -> int:
-    """How many requests of a crawler of Scrapy's wait."""
+    """Count the requests of a crawler of Scrapy's that wait."""
     told = crawler.stats.get_value
     return int(told("scheduler/enqueued", 0) - told("scheduler/dequeued", 0))
 
 
 class Finder:
-    """What the spiders share: one site, its tally, the way to the fetcher."""
+    """Part that all spiders share: one site, its tally, the way to the fetcher."""
 
     reads_old_pages = False
     """Whether it looks into pages that lie in the archive."""
@@ -207,7 +207,7 @@ class Finder:
             self.tally.pass_over(failure.request.url, "redirects")
 
     def read(self, response: Response) -> Listing | None:
-        """What was read of a list; None where it could not."""
+        """Give what was read of a list; None where it could not."""
         listing: Listing | None = response.meta.get("found")
         if listing:
             self.tally.passed_over["beyond_entries"] += listing.n_beyond

@@ -94,7 +94,7 @@ class SiteTally:
         return len(self._seen) > before
 
     def __getstate__(self) -> dict[str, Any]:
-        """What other processes see: not which addresses were counted."""
+        """Leave out which addresses were counted: other processes need counts alone."""
         return {key: value for key, value in vars(self).items() if not key.startswith("_")}
 
     def to_json(self) -> dict[str, Any]:
@@ -132,7 +132,7 @@ class CrawlReport:
         }
 
     def lines(self) -> Iterator[str]:
-        """What people should see: a line a site, and a warning for each that gave nothing."""
+        """Write a line a site, and a warning for each that gave nothing."""
         if self.repaired.cut_bytes:
             yield f"half a record was cut off: {self.repaired.cut_bytes:,} bytes"
         if self.repaired.damaged:

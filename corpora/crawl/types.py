@@ -39,7 +39,7 @@ ANY_ADDRESS = ("0.0.0.0/0", "::/0")
 
 @dataclass(frozen=True, kw_only=True)
 class SitePolicy:
-    """What may be asked of a site, how fast, and how much; raises ``UsageError``.
+    """Bounds of a site: hosts, pace, number and size of requests; raises ``UsageError``.
 
     Bounds hold for a session, with all the times that it was interrupted and gone on with.
     """
@@ -98,7 +98,7 @@ class SitePolicy:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked for, as what, for whom; ``depth``: links from the front page."""
+    """Request of a finder; ``depth``: links from the front page."""
 
     target: Target
     kind: Kind
@@ -108,7 +108,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """What a server answered: any status, redirects and errors too."""
+    """Answer of a server: any status, redirects and errors too."""
 
     url: str
     """In normal form, without ``#``."""
@@ -128,7 +128,7 @@ class Fetched:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Why there is no answer."""
+    """Reason for which there is no answer."""
 
     url: str
     reason: Reason

@@ -40,7 +40,7 @@ class Target:
 
     @property
     def origin(self) -> str:
-        """What a robots.txt is for."""
+        """Scheme and authority, which a robots.txt is for."""
         return f"{self.scheme}://{self.authority}"
 
     @property
@@ -49,7 +49,7 @@ class Target:
         return f"{self.origin}{self.path}"
 
     def is_of(self, hosts: tuple[str, ...]) -> bool:
-        """Whether it is on one of the hosts, or below one, at a port that they allow."""
+        """Say whether it is on one of the hosts, or below one, at a port that they allow."""
         return any(self._is_at(told.lower()) for told in hosts)
 
     def _is_at(self, told: str) -> bool:

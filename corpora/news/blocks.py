@@ -66,7 +66,7 @@ class Block:
 
     @property
     def key(self) -> str:
-        """What is compared: letters and digits, without case."""
+        """Letters and digits, without case, by which blocks are compared."""
         return key_of(self.text)
 
 

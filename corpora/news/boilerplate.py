@@ -48,7 +48,7 @@ def find_boilerplate(tables: Iterable[tuple[Hashes, Hashes]], *, min_pages: int)
 
 
 def is_boilerplate(found: Hashes, hashes: Sequence[int | None]) -> list[bool]:
-    """Which of the hashes are among those found."""
+    """Say which of the hashes are among those found."""
     asked = np.array([hash or 0 for hash in hashes], np.uint64)
     known = np.isin(asked, found)
     return [

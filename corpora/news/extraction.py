@@ -41,7 +41,7 @@ class ExtractionError(CorpusError):
 
 @dataclass(frozen=True, slots=True)
 class Article:
-    """What is taken from a page."""
+    """Article of a page: text, blocks, links and metadata."""
 
     text: str
     blocks: tuple[tuple[int, int, str], ...]

@@ -18,7 +18,7 @@ _LOOKED_AT = 20_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thresholds:
-    """What an article must have; the defaults are those of the command."""
+    """Thresholds of articles; the defaults are those of the command."""
 
     langs: tuple[str, ...] = ()
     """Languages that are kept; empty for all."""
@@ -66,7 +66,7 @@ def identify(text: str, told: str | None) -> str | None:
 def why_not(
     article: Article, *, lang: str | None, rights: Rights, thresholds: Thresholds
 ) -> str | None:
-    """Why an article is left out; None if it is kept.
+    """Find why an article is left out; None if it is kept.
 
     The first of: ``tdm_reserved``, ``list_page``, ``no_text``, ``paywall``, ``short``,
     ``non_letters``, ``language``.
@@ -90,7 +90,7 @@ def why_not(
 
 
 def is_list(article: Article, *, max_links: float) -> bool:
-    """Whether a page lists others: it says so, is the front page, or is made of links.
+    """Say whether a page lists others: it says so, is the front page, or is made of links.
 
     What a page says counts more than where it lies, and what it is made of more than what it says.
     """

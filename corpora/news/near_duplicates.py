@@ -58,7 +58,7 @@ class Item:
 
     @property
     def is_new(self) -> bool:
-        """Whether it is of this run; those of earlier datasets are never duplicates."""
+        """Say whether it is of this run; those of earlier datasets are never duplicates."""
         return self.order[0]
 
     @property
@@ -170,7 +170,7 @@ _Shard = tuple[Path, str]
 
 
 def signature_row(row: Row, text: str) -> Row:
-    """What is known of an article when it is compared; ``row`` is one of ``documents``."""
+    """Make the row of ``news_signatures`` of an article; ``row`` is one of ``documents``."""
     metadata = {pair["key"]: pair["value"] for pair in row["metadata"] or ()}
     fetched = metadata.get("fetched")
     words = words_of(text)
@@ -303,7 +303,7 @@ def _texts(shards: Sequence[_Shard], rows: Sequence[Row]) -> Callable[[int], str
 
 
 def note_of(duplicate: Row) -> dict[str, str]:
-    """What the list of duplicates says of one."""
+    """Make the line of the list of duplicates."""
     names = ("id", "url", "kind", "duplicate_of", "duplicate_of_url")
     said = {name: duplicate[name] or "" for name in names}
     return said | {"similarity": f"{duplicate['similarity']:.4f}"}

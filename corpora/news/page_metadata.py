@@ -54,7 +54,7 @@ _LAST_PART = re.compile(r"(.*\S)(?:\s+[-–—|·•:*]+\s+|\s*(?:\||--|__|::)\s
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageMetadata:
-    """What a page says of itself; None or empty where it is silent."""
+    """Metadata of a page; None or empty where it says nothing."""
 
     titles: tuple[str, ...] = ()
     """The best first; each once."""
@@ -88,7 +88,7 @@ def read_metadata(tree: Any, url: str | None) -> PageMetadata:
 
 
 class _Reader:
-    """What a page says of itself, by where it says so."""
+    """Reader of the metadata of one page."""
 
     def __init__(self, tree: Any, url: str | None) -> None:
         self.tree = tree
@@ -145,7 +145,7 @@ class _Reader:
         return next((found for found in absolute if found and urlsplit(found).netloc), url)
 
     def _sites(self) -> frozenset[str]:
-        """What the site is called, as keys: as it says, as its publisher is, and as its host is."""
+        """Collect names of the site, as keys: its own, those of its publisher and of its host."""
         publishers = (_text(node.get("publisher")) for node in self.nodes)
         host = (host_of(self.url) or "").removeprefix("www.")
         domain = host.rpartition(".")[0]
@@ -188,7 +188,7 @@ class _Reader:
         return _once(*(name for name in names if len(name) <= _MAX_NAME))
 
     def _is_author(self, name: str) -> bool:
-        """Whether a name is none of the site's, no address, and not of digits alone."""
+        """Say whether a name is none of the site's, no address, and not of digits alone."""
         return key_of(name) not in self.sites and "@" not in name and any(map(str.isalpha, name))
 
     def _times(self) -> list[str]:

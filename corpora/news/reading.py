@@ -41,7 +41,7 @@ def check_installed(extractor: str) -> str:
 
 @cache
 def task_of(extractor: str) -> Task[Article]:
-    """What the other process does."""
+    """Make the task of another process, once an extractor."""
     return Task(extract, {"html": _FIRST, "url": None, "extractor": extractor})
 
 

@@ -17,7 +17,7 @@ def duplicates_lines(notes: Iterable[Mapping[str, object]]) -> Iterator[str]:
 
 
 def to_markdown(build: Build) -> str:
-    """What became of every record, the filters with their thresholds, and all counters."""
+    """Write the report: outcomes of records, thresholds, counters."""
     account, parameters = build.accounting, build.plan.parameters
     said = (
         f"Read {account.read:,} records: {account.written:,} are articles, {account.n_filtered:,} "

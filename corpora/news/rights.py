@@ -37,7 +37,7 @@ class Rights:
 
     @property
     def is_reserved(self) -> bool:
-        """Whether the page reserves text and data mining."""
+        """Say whether the page reserves text and data mining."""
         return self.mining == "reserved"
 
 

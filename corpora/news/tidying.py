@@ -75,7 +75,7 @@ def tidy(
 
 
 def _is_byline(block: Block, names: Sequence[str]) -> bool:
-    """Whether a block names an author, and says hardly more."""
+    """Say whether a block names an author, and says hardly more."""
     rest = block.key
     for name in names:
         rest = rest.replace(name, "")
@@ -93,13 +93,13 @@ def _all_links(blocks: Sequence[Block]) -> set[int]:
 
 
 def _is_sentence(block: Block) -> bool:
-    """Whether a block is a paragraph that ends as a sentence does."""
+    """Say whether a block is a paragraph that ends as a sentence does."""
     is_long = len(block.key) >= _MIN_SENTENCE
     return block.kind == "p" and is_long and _SENTENCE_END.search(block.text) is not None
 
 
 def _is_all_links(block: Block) -> bool:
-    """Whether no letter or digit of a block stands outside of links."""
+    """Say whether no letter or digit of a block stands outside of links."""
     end = 0
     for link in block.links:
         if link.end > end:

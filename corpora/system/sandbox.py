@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What one call may take."""
+    """Limits of one call."""
 
     seconds: float = 10.0
     """Of the processor."""
@@ -208,7 +208,7 @@ def _plain(value: Any) -> object:
 
 
 def _is_no_memory(error: Exception) -> bool:
-    """Whether libxml2 got no memory, which lxml raises as an unknown error of syntax."""
+    """Say whether libxml2 got no memory, which lxml raises as an unknown error of syntax."""
     return type(error).__name__ == "XMLSyntaxError" and getattr(error, "code", 0) == _XML_NO_MEMORY
 
 

@@ -85,17 +85,17 @@ class ArchiveBytes:
 
     @property
     def position(self) -> tuple[int, int]:
-        """Where ``buffer`` begins: in the file, and in the member that begins there."""
+        """Place of the first byte of ``buffer``: in the file, in the member that begins there."""
         return (self.origin, self.taken) if self.is_packed else (self.origin + self.taken, 0)
 
     @property
     def n_of_member(self) -> int:
-        """How many bytes of the buffer belong to the member that it begins in."""
+        """Number of bytes of the buffer that belong to the member that it begins in."""
         return self._joints[0][0] - self._n_taken if self._joints else len(self.buffer)
 
     @property
     def unpacking(self) -> int:
-        """Where the member begins that is unpacked now."""
+        """Place in the file of the member that is unpacked now."""
         return self._member.start if self._member else self.origin
 
     def take(self, n: int) -> bytes:
@@ -211,7 +211,7 @@ class ArchiveBytes:
 
 
 def _begins_record(packed: bytes) -> bool:
-    """Whether a gzip member whose first bytes these are begins with a record."""
+    """Say whether a gzip member whose first bytes these are begins with a record."""
     if not packed.startswith(GZIP):
         return False
     stream = zlib.decompressobj(16 + zlib.MAX_WBITS)
@@ -248,7 +248,7 @@ _ARC = re.compile(rb"([^\n]+?) ([^ \n]*) (\d{8,14}) ([^\n]*?) ?(\d{1,20})\r?\n")
 
 @dataclass(frozen=True, slots=True)
 class _Placed:
-    """What stands in an archive."""
+    """Place in an archive."""
 
     offset: int
     """Where the file can be entered to read it: that of its gzip member, or its own."""
@@ -257,7 +257,7 @@ class _Placed:
 
     @property
     def place(self) -> str:
-        """Where it is, to say so: ``1234``, or ``1234+56`` inside of a gzip member."""
+        """Place as text: ``1234``, or ``1234+56`` inside of a gzip member."""
         return f"{self.offset}+{self.inside}" if self.inside else str(self.offset)
 
 
@@ -499,7 +499,7 @@ class _Reader:
             raise DamagedArchiveError("bad_length", _BAD_LENGTH)
 
     def _ends_blank(self) -> bool:
-        """Whether another member follows, and nothing but line ends stands before it."""
+        """Say whether another member follows, and nothing but line ends stands before it."""
         data = self.bytes
         n_left = data.n_of_member
         return n_left < len(data.buffer) and not data.buffer[:n_left].strip(b"\r\n")
@@ -511,7 +511,7 @@ def _truncated(n_there: int, length: int) -> DamagedArchiveError:
 
 
 def _is_end(data: bytes) -> bool:
-    """Whether nothing follows but line ends, or a record."""
+    """Say whether nothing follows but line ends, or a record."""
     rest = data.lstrip(b"\r\n")
     return not rest or RECORD.match(rest) is not None
 

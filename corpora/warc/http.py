@@ -43,7 +43,7 @@ class Answer:
 
     @property
     def is_page(self) -> bool:
-        """Whether this is HTML, as the header says, or as it begins where no header says so."""
+        """Say whether this is HTML, as the header says, or as it begins where no header says so."""
         told = (self.header("content-type") or "").partition(";")[0].strip().lower()
         return told in _PAGES if told else bool(_LOOKS_LIKE.match(self.body[:2048]))
 
