@@ -29,6 +29,23 @@ from corpora.warc.contact import AGENT, crawler_agent
 from corpora.warc.http import Answer, BodyError, unpack_body
 from corpora.warc.writer import Asked, Response, refusal_record, response_record, revisit_record
 
+UNRESERVED = (*RULES, "sitemap")
+"""Kinds that are made for those who come by themselves: no text of the site is in them."""
+_ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+Noted = tuple[Fetched | Refused, Entry | None]
+"""An answer, and its record; None where nothing was asked."""
+KEPT_S = 24 * 3600.0
+"""Seconds that rules hold (RFC 9309, 2.4); then they are asked for again."""
+LASTING = (200, 301, 308, 410)
+"""Statuses after which a page is asked for in no session again: it is there, moved or gone for
+ever."""
+_ABOUT_PACKING = (
+    "content-encoding",
+    "content-length",
+    "transfer-encoding",
+    "x-archive-orig-transfer-encoding",
+)
+
 
 @contextmanager
 def open_fetcher(
@@ -54,12 +71,16 @@ class Fetcher:
     """Answers from the archive, or asks; safe for threads, one connection a host at a time."""
 
     def __init__(self, archive: Archive, connections: Connections, clock: Clock) -> None:
-        self._clock = clock
-        self._exchange = Exchange(archive, connections, clock)
-        self._memory = self._exchange.memory
+        self._archive, self._connections, self._clock = archive, connections, clock
+        self._memory = Memory(archive, clock.now)
         self._hosts = Hosts(self._ask_for_rules, self._stale_robots, clock.now)
+        self._held: dict[str, Lock] = {}
+        self._bounds: dict[str, SiteBounds] = {}
         self.repaired = archive.repaired
-        self.bounds = self._exchange.bounds
+        # What was being asked for when a process was killed is not in the archive: if the session
+        # is resumed, every host may have been asked just now.
+        self._all_asked = clock.now() if archive.is_resumed else float("-inf")
+        self._pace = _restored(archive, clock.now(), all_asked=self._all_asked)
 
     def stop(self) -> None:
         """Ask for nothing more; who waits is refused (``stopped``)."""
@@ -92,85 +113,16 @@ class Fetcher:
         rules = self._hosts.rules(target, site)
         mining = rules.decide(target)
         refused = _forbidden(request, rules, mining)
-        return refused or self._exchange.run(request, rules.robots, mining)
+        return refused or self._run(request, rules.robots, mining)
 
     def _ask_for_rules(self, request: Request, robots: Robots) -> Fetched | Refused:
         """Ask for robots.txt or tdmrep.json, of this or of the host that a redirect leads to."""
         refused = _private(request.target, request.site) or _of_another_port(request)
         known = refused or self._memory.recall(request)
-        return known or self._exchange.run(request, robots, Decision())
+        return known or self._run(request, robots, Decision())
 
     def _stale_robots(self, url: str) -> bytes | None:
         return self._memory.stale(url, since=self._clock.now() - STALE_S)
-
-
-def _check(url: str, site: SitePolicy) -> Target | Refused:
-    """Take an address apart, and look whether it is one of the site."""
-    try:
-        target = parse_url(url)
-    except BadUrlError as error:
-        return Refused(url, "bad_url", str(error))
-    if refused := _private(target, site):
-        return refused
-    if not target.is_of(site.hosts):
-        return Refused(target.url, "foreign_host", f"{target.authority}, not of {site.name}")
-    return target
-
-
-def _private(target: Target, site: SitePolicy) -> Refused | None:
-    """Refuse an address that is written as a number, before anything is asked."""
-    address = literal(target.host)
-    if address and not may_ask(address, parse_networks(site.allow_private)):
-        return Refused(target.url, "private_address", f"{address} is not of the public internet")
-    return None
-
-
-def _of_another_port(request: Request) -> Refused | None:
-    """Refuse to look for rules where no site of the web is."""
-    target = request.target
-    if target.port in (80, 443) or target.is_of(request.site.hosts):
-        return None
-    return Refused(target.url, "foreign_host", f"{target.authority}: a port of another host")
-
-
-def _forbidden(request: Request, rules: HostRules, mining: Decision) -> Refused | None:
-    """Find what robots.txt and reservations say against a request."""
-    url, site, robots = request.target.url, request.site, rules.robots
-    if rules.refused:
-        return replace(rules.refused, url=url)
-    if request.kind == "robots":
-        return None
-    if not robots.allows(url):
-        return Refused(url, "robots", robots.told if robots.is_closed else "robots.txt: Disallow")
-    if robots.delay > site.max_delay:
-        detail = f"robots.txt asks for {robots.delay:g} s, max_delay is {site.max_delay:g}"
-        return Refused(url, "crawl_delay", detail)
-    if mining.is_reserved and site.respect_reservations and request.kind not in UNRESERVED:
-        return Refused(url, "reserved", mining.because)
-    return None
-
-
-UNRESERVED = (*RULES, "sitemap")
-"""Kinds that are made for those who come by themselves: no text of the site is in them."""
-_ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
-Noted = tuple[Fetched | Refused, Entry | None]
-"""An answer, and its record; None where nothing was asked."""
-
-
-class Exchange:
-    """Makes requests, one a host at a time; safe for threads."""
-
-    def __init__(self, archive: Archive, connections: Connections, clock: Clock) -> None:
-        self._archive, self._connections, self._clock = archive, connections, clock
-        self.memory = Memory(archive, clock.now)
-        self._pace = _restored(archive, clock.now())
-        # What was being asked for when a process was killed is not in the archive: if the session
-        # goes on, every host may have been asked just now.
-        self._all_asked = clock.now() if archive.is_resumed else float("-inf")
-        for pace in self._pace.values():
-            pace.last = max(pace.last, self._all_asked)
-        self._held: dict[str, Lock] = {}
-        self._bounds: dict[str, SiteBounds] = {}
 
     def bounds(self, site: SitePolicy) -> SiteBounds:
         """Find the counts of a site in this session."""
@@ -179,7 +131,7 @@ class Exchange:
             site.name, SiteBounds(self._archive.index.used(self._archive.session, site.name))
         )
 
-    def run(self, request: Request, robots: Robots, mining: Decision) -> Fetched | Refused:
+    def _run(self, request: Request, robots: Robots, mining: Decision) -> Fetched | Refused:
         """Ask until there is an answer, or no more tries are left.
 
         ``mining``: what is known of reservations before. Answers from the archive where another
@@ -188,7 +140,7 @@ class Exchange:
         target, site = request.target, request.site
         self._archive.describe(_about(site))
         with self._held.setdefault(target.authority, Lock()):
-            answer = self.memory.recall(request)
+            answer = self._memory.recall(request)
             if answer is not None:
                 return answer
             asked = Asked(
@@ -201,7 +153,7 @@ class Exchange:
                 tries=site.tries,
                 robots=robots.summary() if request.kind not in RULES else "",
             )
-            for attempt in range(self.memory.n_tried(target) + 1, site.tries + 1):
+            for attempt in range(self._memory.n_tried(target) + 1, site.tries + 1):
                 if refused := self._wait(request, attempt, delay=max(site.delay, robots.delay)):
                     return refused
                 asked = replace(asked, attempt=attempt, began=self._clock.now())
@@ -234,7 +186,7 @@ class Exchange:
 
     def _once(self, request: Request, asked: Asked, mining: Decision) -> Noted:
         """Ask once; what came is in the archive then."""
-        before = self.memory.before(request)
+        before = self._memory.before(request)
         asked = replace(asked, mining=str(mining))
         try:
             response = self._get(request, before)
@@ -321,6 +273,52 @@ class Exchange:
         return entry
 
 
+def _check(url: str, site: SitePolicy) -> Target | Refused:
+    """Take an address apart, and look whether it is one of the site."""
+    try:
+        target = parse_url(url)
+    except BadUrlError as error:
+        return Refused(url, "bad_url", str(error))
+    if refused := _private(target, site):
+        return refused
+    if not target.is_of(site.hosts):
+        return Refused(target.url, "foreign_host", f"{target.authority}, not of {site.name}")
+    return target
+
+
+def _private(target: Target, site: SitePolicy) -> Refused | None:
+    """Refuse an address that is written as a number, before anything is asked."""
+    address = literal(target.host)
+    if address and not may_ask(address, parse_networks(site.allow_private)):
+        return Refused(target.url, "private_address", f"{address} is not of the public internet")
+    return None
+
+
+def _of_another_port(request: Request) -> Refused | None:
+    """Refuse to look for rules where no site of the web is."""
+    target = request.target
+    if target.port in (80, 443) or target.is_of(request.site.hosts):
+        return None
+    return Refused(target.url, "foreign_host", f"{target.authority}: a port of another host")
+
+
+def _forbidden(request: Request, rules: HostRules, mining: Decision) -> Refused | None:
+    """Find what robots.txt and reservations say against a request."""
+    url, site, robots = request.target.url, request.site, rules.robots
+    if rules.refused:
+        return replace(rules.refused, url=url)
+    if request.kind == "robots":
+        return None
+    if not robots.allows(url):
+        return Refused(url, "robots", robots.told if robots.is_closed else "robots.txt: Disallow")
+    if robots.delay > site.max_delay:
+        detail = f"robots.txt asks for {robots.delay:g} s, max_delay is {site.max_delay:g}"
+        return Refused(url, "crawl_delay", detail)
+    if mining.is_reserved and site.respect_reservations and request.kind not in UNRESERVED:
+        return Refused(url, "reserved", mining.because)
+    return None
+
+
 def _max_bytes(request: Request) -> int:
     """Of a body; a robots.txt may be as long as RFC 9309 says at least."""
     return max(request.site.max_page_bytes, MAX_ROBOTS_BYTES if request.kind == "robots" else 0)
@@ -347,28 +345,16 @@ def _about(site: SitePolicy) -> dict[str, str]:
     }
 
 
-def _restored(archive: Archive, now: float) -> dict[str, HostPace]:
-    """The pace of the hosts, as a process before this one left it."""
-    pace = {host: HostPace(last=ended) for host, ended in archive.index.hosts().items()}
+def _restored(archive: Archive, now: float, *, all_asked: float) -> dict[str, HostPace]:
+    """Restore the pace of the hosts, as a process before this one left it."""
+    hosts = archive.index.hosts().items()
+    pace = {host: HostPace(last=max(all_asked, ended)) for host, ended in hosts}
     for entry in archive.index.of_session(archive.session):
         pace[entry.host].note(entry)
     for host, until in archive.index.pauses(now).items():
         pace[host].not_before = max(pace[host].not_before, until)
         pace[host].longest = max(pace[host].longest, until - now)
     return pace
-
-
-KEPT_S = 24 * 3600.0
-"""Seconds that rules hold (RFC 9309, 2.4); then they are asked for again."""
-LASTING = (200, 301, 308, 410)
-"""Statuses after which a page is asked for in no session again: it is there, moved or gone for
-ever."""
-_ABOUT_PACKING = (
-    "content-encoding",
-    "content-length",
-    "transfer-encoding",
-    "x-archive-orig-transfer-encoding",
-)
 
 
 class Memory:
