@@ -65,7 +65,7 @@ from modeling.recipes.pretraining import recipe
 GENERAL = ("wiki", "daily", "web", "titles")
 """Raw text that the first encoder is trained on."""
 ENCODER = ["encoder.norm=pre"]
-TRAINING = ["optimizer.bias_correction=true", "optimizer.betas=[0.9,0.98]", "masking.share=0.3"]
+TRAINING = ["optimizer.bias_correction=true", "optimizer.betas=[0.9,0.98]", "masking.ratio=0.3"]
 LENGTH = 64
 RATE = 1e-3
 OFFSETS = (-1, 1, -2, 2)

@@ -14,6 +14,8 @@ from typing import Any, Literal, Self, TypeVar, Union, get_args, get_origin, get
 from corpora.system.parsing import parse_json, read_json
 
 _C = TypeVar("_C", bound="Config")
+_RENAMED = {"share": "ratio", "entity_share": "entity_ratio", "chain_init": "crf_init"}
+"""Earlier names of settings: read from files, and refused with the new name on command lines."""
 
 
 class ConfigError(ValueError):
@@ -32,6 +34,7 @@ class Config:
     def from_json(cls, values: Mapping[str, Any]) -> Self:
         """The reverse of ``to_json``; ``ConfigError`` for what is unknown or of another type."""
         hints = get_type_hints(cls)
+        values = {n if n in hints else _RENAMED.get(n, n): v for n, v in values.items()}
         for name in values:
             if name not in hints:
                 raise ConfigError(_unknown(cls, name, hints))
@@ -95,6 +98,8 @@ def _replaced(config: _C, path: Sequence[str], value: Any) -> _C:
 
 
 def _unknown(cls: type, name: str, hints: Mapping[str, Any]) -> str:
+    if _RENAMED.get(name) in hints:
+        return f"{cls.__name__}.{name} was renamed to {_RENAMED[name]}."
     return f"{cls.__name__} has no setting {name!r}; it has {', '.join(hints)}."
 
 
@@ -245,14 +250,15 @@ class MaskingConfig(Config):
     budget: Literal["bernoulli", "units", "pieces"] = "pieces"
     """Each unit by a draw of its own (NEISS); a share of the units (DaLUKE); a share of the
     subwords, units that no longer fit being skipped (LUKE: B-D13)."""
-    share: float = 0.15
+    ratio: float = 0.15
+    """Of the subwords, or units, chosen."""
     mask: float = 0.8
     """Of the chosen: replaced by [MASK]."""
     random: float = 0.1
     """Of the chosen: replaced by a random subword; the rest stays."""
     draw: Literal["unit", "piece"] = "unit"
     """One 80/10/10 draw for a unit (B-N3), or one for each of its subwords."""
-    entity_share: float = 0.15
+    entity_ratio: float = 0.15
     """Of the mentions, chosen."""
     entity_mask: float = 1.0
     """Of the chosen: their entity replaced by [MASK]."""

@@ -38,7 +38,7 @@ class HeadConfig(Config):
     """Of the starts and ends of ``cse`` (B-N5)."""
     boundary_weight: float = 6.0
     """How much a start or end weighs there against none: 1 + 5 (B-N5)."""
-    chain_init: Literal["off", "on", "neiss"] = "off"
+    crf_init: Literal["off", "on", "neiss"] = "off"
     """Of ``crf_ner``: ω_f=1, ω_a=0, a plain chain at first; ω_f=1, ω_a=10, the rules from the
     start; or all from U(−0.05, 0.05), as NEISS has it (B-N7)."""
     span_features: Literal["both", "words", "entities"] = "both"

@@ -398,8 +398,8 @@ def _collator_of(
         )
     masking = replace(
         masking,
-        share=masking.share if "pieces" in weights else 0.0,
-        entity_share=masking.entity_share if "entities" in weights else 0.0,
+        ratio=masking.ratio if "pieces" in weights else 0.0,
+        entity_ratio=masking.entity_ratio if "entities" in weights else 0.0,
     )
     return Collator(
         Masker(masking, pieces),

@@ -24,7 +24,7 @@ from modeling.data.texts import SubwordIds, Text
 EVALUATION: Final = MaskingConfig(
     unit="word",
     budget="pieces",
-    share=0.15,
+    ratio=0.15,
     mask=1.0,
     random=0.0,
     hide_entity_when_masked=True,
@@ -154,18 +154,18 @@ class Masker:
             rows, firsts = rows[order], firsts[order]
         drawn = rows if self.config.draw == "piece" else firsts
         sequences, places = text.sequences[rows], text.positions[rows]
-        share = rng.uniform(Stream.REPLACEMENT, sequences, text.positions[drawn])
+        draws = rng.uniform(Stream.REPLACEMENT, sequences, text.positions[drawn])
         pieces = text.pieces.copy()
-        is_mask = share < self.config.mask
+        is_mask = draws < self.config.mask
         pieces[rows[is_mask]] = self.pieces.special.mask
-        is_random = ~is_mask & (share < self.config.mask + self.config.random)
+        is_random = ~is_mask & (draws < self.config.mask + self.config.random)
         bits = rng.bits(Stream.PIECE, sequences[is_random], places[is_random])
         pieces[rows[is_random]] = self.pieces.ordinary[as_below(bits, len(self.pieces.ordinary))]
         return Masked(pieces, rows, text.pieces[rows])
 
     def _mention_rows(self, text: Text, mentions: Integers | None) -> tuple[Integers, Integers]:
         """Rows of these mentions, where they are masked, and of each the first of its mention."""
-        if mentions is None or not self.config.mention_words or not self.config.share:
+        if mentions is None or not self.config.mention_words or not self.config.ratio:
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
         units = _together(text, mentions)
         rows, firsts = ranges(units.starts, units.sizes), np.repeat(units.starts, units.sizes)
@@ -173,7 +173,7 @@ class Masker:
         return rows[is_ordinary], firsts[is_ordinary]
 
     def mask_entities(self, entities: Integers, sequences: Integers, rng: Rng) -> NDArray[np.bool_]:
-        """Choose mentions: max(1, round(share · n)) of n, none of none."""
+        """Choose mentions: max(1, round(ratio · n)) of n, none of none."""
         candidates = np.flatnonzero(entities > MASK)
         of = sequences[candidates]
         counters = _places_in_groups(sequences)[candidates]
@@ -181,7 +181,7 @@ class Masker:
         order = units.in_random_order(rng.bits(Stream.ENTITY, of, counters))
         n = np.bincount(of, minlength=len(rng.keys))
         chosen = np.zeros(len(entities), np.bool_)
-        chosen[candidates] = units.within_count(order, _budgets(n, self.config.entity_share))
+        chosen[candidates] = units.within_count(order, _budgets(n, self.config.entity_ratio))
         return chosen
 
     def replace_entities(
@@ -193,9 +193,9 @@ class Masker:
         """
         chosen = np.flatnonzero(self.mask_entities(entities, sequences, rng))
         of, counters = sequences[chosen], _places_in_groups(sequences)[chosen]
-        share = rng.uniform(Stream.ENTITY_REPLACEMENT, of, counters)
-        is_mask = share < self.config.entity_mask
-        is_random = ~is_mask & (share < self.config.entity_mask + self.config.entity_random)
+        draws = rng.uniform(Stream.ENTITY_REPLACEMENT, of, counters)
+        is_mask = draws < self.config.entity_mask
+        is_random = ~is_mask & (draws < self.config.entity_mask + self.config.entity_random)
         bits = rng.bits(Stream.RANDOM_ENTITY, of[is_random], counters[is_random])
         replaced = entities.copy()
         replaced[chosen[is_mask]] = MASK
@@ -222,29 +222,29 @@ class Masker:
         counters = text.positions[units.starts]
         bits = rng.bits(Stream.UNIT, units.sequences, counters)
         if self.config.budget == "bernoulli":
-            return as_uniform(bits) < self.config.share
+            return as_uniform(bits) < self.config.ratio
         order = units.in_random_order(bits)
         n_examples = len(rng.keys)
         if self.config.budget == "units":
             n = np.bincount(units.sequences, minlength=n_examples)
-            return units.within_count(order, _budgets(n, self.config.share))
+            return units.within_count(order, _budgets(n, self.config.ratio))
         n = np.bincount(units.sequences, weights=units.sizes, minlength=n_examples)
         used = np.bincount(text.sequences[masked], minlength=n_examples)
         if len(masked):
             order = order[~_overlap(units, masked, n_rows=len(text.pieces))[order]]
-        limits = _budgets(n.astype(np.int64), self.config.share)
+        limits = _budgets(n.astype(np.int64), self.config.ratio)
         return units.within_pieces(order, limits, used=used)
 
 
 def _check(config: MaskingConfig) -> None:
-    for name in ("share", "mask", "random", "entity_share", "entity_mask", "entity_random"):
+    for name in ("ratio", "mask", "random", "entity_ratio", "entity_mask", "entity_random"):
         if not 0 <= getattr(config, name) <= 1:
             raise ConfigError(f"masking.{name} {getattr(config, name)}: must be between 0 and 1.")
     for mask, random in (("mask", "random"), ("entity_mask", "entity_random")):
-        shares = getattr(config, mask), getattr(config, random)
-        if sum(shares) > 1 + 1e-9:
+        ratios = getattr(config, mask), getattr(config, random)
+        if sum(ratios) > 1 + 1e-9:
             raise ConfigError(
-                f"masking.{mask} {shares[0]} and masking.{random} {shares[1]}: are shares of the "
+                f"masking.{mask} {ratios[0]} and masking.{random} {ratios[1]}: are ratios of the "
                 "chosen, together at most 1."
             )
     if config.mention_words and config.budget != "pieces":

@@ -115,8 +115,8 @@ def flops_per_piece(config: PretrainConfig, length: int, *, n_mentions: int = 0)
         known=np.array([n_known]),
     )
     shares = {
-        "pieces": config.masking.share * length,
-        "entities": config.masking.entity_share * n_mentions,
+        "pieces": config.masking.ratio * length,
+        "entities": config.masking.entity_ratio * n_mentions,
         "piece_entities": n_known,
         "pairs": 1.0,
     }

@@ -207,5 +207,5 @@ def _build_head(config: TaggerConfig, class_weights: Tensor | None) -> TokenHead
         class_weights=class_weights,
         boundary_loss=head.boundary_loss,
         boundary_weight=head.boundary_weight,
-        crf_init=head.chain_init,
+        crf_init=head.crf_init,
     )

@@ -46,7 +46,7 @@ def recommended() -> PretrainConfig:
             norm="pre",
             norm_eps=1e-6,
         ),
-        masking=MaskingConfig(unit="word", budget="pieces", share=0.2),
+        masking=MaskingConfig(unit="word", budget="pieces", ratio=0.2),
         optimizer=OptimizerConfig(lr=5e-4, betas=(0.9, 0.98), clip=1.0),
         schedule=ScheduleConfig(shape="linear", warmup=0.06),
         training=TrainingConfig(

@@ -56,7 +56,7 @@ NEISS = {  # N-M1 to N-M5, N-D7, N-T1, N-T6
         "clip": 16, "init": "keras",
     },
     "heads": {"tied": False, "transform": False, "pair_pooling": "mean"},
-    "masking": {"budget": "bernoulli", "draw": "unit", "share": 0.15, "mask": 0.8, "random": 0.1},
+    "masking": {"budget": "bernoulli", "draw": "unit", "ratio": 0.15, "mask": 0.8, "random": 0.1},
     "optimizer": {
         "lr": 2.5e-4, "betas": (0.9, 0.999), "eps": 1e-7, "weight_decay": 0.0, "clip": None,
         "ema": None,
@@ -75,7 +75,7 @@ BERT = {  # Devlin et al. 2019, appendix A.2
         "dropout": 0.1, "embedding_dropout": 0.1, "attention_dropout": 0.1, "init": "normal",
     },
     "heads": {"tied": True, "transform": True},
-    "masking": {"unit": "word", "share": 0.15, "mask": 0.8, "random": 0.1},
+    "masking": {"unit": "word", "ratio": 0.15, "mask": 0.8, "random": 0.1},
     "data": {"max_length": 512, "pairs": "none"},
     "optimizer": {"lr": 1e-4, "betas": (0.9, 0.999), "eps": 1e-6, "weight_decay": 0.01},
     "schedule": {"shape": "linear", "warmup": 10_000 / 1_000_000, "start": 0.0, "end": 0.0},
@@ -88,7 +88,7 @@ DALUKE = {  # D-M1 to D-M9, D-T1 to D-T6, B-D12, B-D13
         "dropout": 0.1, "embedding_dropout": 0.1, "attention_dropout": 0.1, "init": "normal",
     },
     "heads": {"weights": {"pieces": 0.5, "entities": 0.5}},
-    "masking": {"unit": "word", "budget": "pieces", "share": 0.15, "entity_share": 0.15},
+    "masking": {"unit": "word", "budget": "pieces", "ratio": 0.15, "entity_ratio": 0.15},
     "data": {"max_length": 512},
     "optimizer": {
         "lr": 3e-4, "betas": (0.9, 0.999), "eps": 1e-6, "weight_decay": 0.01, "clip": None,
@@ -108,7 +108,7 @@ LUKE = {  # L-M1 to L-M6, L-T1
         "n_segments": 1, "dropout": 0.1, "attention_dropout": 0.1,
     },
     "heads": {"weights": {"pieces": 1.0, "entities": 1.0}, "tied": True},
-    "masking": {"unit": "word", "budget": "pieces", "share": 0.15, "entity_share": 0.15},
+    "masking": {"unit": "word", "budget": "pieces", "ratio": 0.15, "entity_ratio": 0.15},
     "data": {"max_length": 512},
     "optimizer": {
         "lr": 5e-4, "unlocked_lr": 1e-5, "betas": (0.9, 0.999), "eps": 1e-6,
@@ -199,3 +199,15 @@ def test_luke_has_two_stages_with_peaks_of_their_own():
 def test_an_unknown_recipe_lists_those_there_are():
     with pytest.raises(ConfigError, match="neiss_wwa_small"):
         recipe("niess")
+
+
+def test_settings_by_earlier_names_are_read_from_files():
+    config = recipe("bert").to_json()
+    config["masking"]["share"] = config["masking"].pop("ratio") / 2
+
+    assert PretrainConfig.from_json(config).masking.ratio == 0.075
+
+
+def test_a_command_line_with_an_earlier_name_is_told_the_new_one():
+    with pytest.raises(ConfigError, match=r"MaskingConfig\.share was renamed to ratio"):
+        recipe("bert").override(["masking.share=0.3"])

@@ -211,7 +211,7 @@ def test_sets_are_mixed_by_weight(samples, pieces, tmp_path):
 
 
 def test_negatives_are_the_same_in_all_of_a_step_and_others_in_the_next(samples, pieces, train):
-    config = samples.config(MaskingConfig(n_negatives=30, entity_share=1.0))
+    config = samples.config(MaskingConfig(n_negatives=30, entity_ratio=1.0))
     devices = [Batches(config, [train], pieces, rank=rank, world=2) for rank in (0, 1)]
 
     drawn = [
@@ -247,7 +247,7 @@ EVALUATED = {"training": {"evaluate_examples": 0}}
 
 
 def test_held_out_examples_are_masked_alike_for_every_model(samples, pieces, held_out):
-    masking = MaskingConfig(unit="piece", budget="bernoulli", share=0.5, mask=0.5)
+    masking = MaskingConfig(unit="piece", budget="bernoulli", ratio=0.5, mask=0.5)
     configs = [
         samples.config(**EVALUATED),
         samples.config(masking, training={"evaluate_examples": 0, "seed": 7, "batch_size": 5}),

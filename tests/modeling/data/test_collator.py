@@ -13,7 +13,7 @@ from modeling.data.texts import Part, View
 
 CLS, SEP = 2, 3
 USUAL = MaskingConfig()
-NOTHING = MaskingConfig(share=0.0, entity_share=0.0)
+NOTHING = MaskingConfig(ratio=0.0, entity_ratio=0.0)
 
 
 def collate(views, pieces, samples, config=USUAL, **settings):
@@ -237,8 +237,8 @@ def test_pieces_before_the_first_word_are_a_word(pieces, samples):
 @pytest.mark.parametrize(
     ("wrong", "what"),
     [
-        ({"input_ids": [8, 60, 8]}, "a piece beyond the 60"),
-        ({"input_ids": [8, -1, 8]}, "a piece beyond the 60"),
+        ({"input_ids": [8, 60, 8]}, "a subword beyond the 60"),
+        ({"input_ids": [8, -1, 8]}, "a subword beyond the 60"),
         ({"word_starts": [0, 3]}, "a word outside"),
         ({"entity_starts": [2], "entity_ends": [4]}, "a mention outside"),
         ({"entity_starts": [2], "entity_ends": [2]}, "a mention outside"),

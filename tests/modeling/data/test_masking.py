@@ -16,7 +16,7 @@ POLICIES = st.builds(
     unit=st.sampled_from(["piece", "word", "entity"]),
     budget=st.sampled_from(["bernoulli", "units", "pieces"]),
     draw=st.sampled_from(["unit", "piece"]),
-    share=st.sampled_from([0.0, 0.15, 0.5, 1.0]),
+    ratio=st.sampled_from([0.0, 0.15, 0.5, 1.0]),
 )
 UNK, CLS, SEP, MASK = 1, 2, 3, 4
 
@@ -58,20 +58,20 @@ def literal_choice(units, bits, config):
         by_example[unit[0]].append((not unit[3], number, unit))
     for drawn in by_example.values():
         if config.budget == "bernoulli":
-            chosen |= {u for _, number, u in drawn if number / 2**64 < config.share}
+            chosen |= {u for _, number, u in drawn if number / 2**64 < config.ratio}
             continue
         visited = [unit for _, _, unit in sorted(drawn)]
         if config.budget == "units":
-            chosen |= set(visited[: max(1, round(config.share * len(visited)))])
+            chosen |= set(visited[: max(1, round(config.ratio * len(visited)))])
             continue
-        left = max(1, round(config.share * sum(end - start for _, start, end, _ in visited)))
+        left = max(1, round(config.ratio * sum(end - start for _, start, end, _ in visited)))
         taken = []
         for unit in visited:
             if unit[2] - unit[1] <= left:
                 taken.append(unit)
                 left -= unit[2] - unit[1]
         chosen |= set(taken or [min(visited, key=lambda unit: unit[2] - unit[1])])
-    return chosen if config.share else set()
+    return chosen if config.ratio else set()
 
 
 @given(data=st.data(), config=POLICIES)
@@ -138,7 +138,7 @@ def test_shares_are_as_asked_for(pieces, samples, budget):
 
 
 def test_random_pieces_are_all_ordinary_ones_alike(pieces, samples):
-    config = MaskingConfig(budget="bernoulli", share=1.0, mask=0.0, random=1.0)
+    config = MaskingConfig(budget="bernoulli", ratio=1.0, mask=0.0, random=1.0)
 
     _, _, _, result = masked(many(samples), config, pieces, samples)
 
@@ -149,7 +149,7 @@ def test_random_pieces_are_all_ordinary_ones_alike(pieces, samples):
 
 @pytest.mark.parametrize("draw", ["unit", "piece"])
 def test_the_pieces_of_a_word_share_one_draw_or_have_their_own(pieces, samples, draw):
-    config = MaskingConfig(budget="bernoulli", share=1.0, mask=0.5, random=0.0, draw=draw)
+    config = MaskingConfig(budget="bernoulli", ratio=1.0, mask=0.5, random=0.0, draw=draw)
     rows = many(samples)
 
     _, _, _, result = masked(rows, config, pieces, samples)
@@ -180,7 +180,7 @@ def test_special_pieces_in_a_text_are_never_drawn(pieces, samples, unit):
     row = samples.row("a#0", 12)
     row |= {"input_ids": [UNK, SEP, *row["input_ids"][2:]], "word_starts": list(range(12))}
     row |= {"entity_starts": [0], "entity_ends": [1], "entity_ids": [3]}
-    config = MaskingConfig(unit=unit, budget="bernoulli", share=1.0)
+    config = MaskingConfig(unit=unit, budget="bernoulli", ratio=1.0)
 
     _, _, _, result = masked([row], config, pieces, samples)
 
@@ -213,8 +213,8 @@ def test_of_known_mentions_a_share_is_masked_at_least_one(pieces, samples, ids):
 BESIDE = st.builds(
     MaskingConfig,
     unit=st.sampled_from(["piece", "word"]),
-    share=st.sampled_from([0.0, 0.15, 0.5, 1.0]),
-    entity_share=st.sampled_from([0.0, 0.15, 0.5, 1.0]),
+    ratio=st.sampled_from([0.0, 0.15, 0.5, 1.0]),
+    entity_ratio=st.sampled_from([0.0, 0.15, 0.5, 1.0]),
     mention_words=st.just(True),
 )
 
@@ -234,7 +234,7 @@ def literal_choice_beside(units, bits, taken, config):
     chosen = [row for rows in taken for row in rows]
     for number, own in enumerate(taken):
         drawn = [(b, u) for u, b in zip(units, bits, strict=True) if u[0] == number]
-        left = max(1, round(config.share * sum(end - start for _, (_, start, end, _) in drawn)))
+        left = max(1, round(config.ratio * sum(end - start for _, (_, start, end, _) in drawn)))
         left -= len(own)
         free = [u for _, u in sorted(drawn) if not own & set(range(u[1], u[2]))]
         fitting = []
@@ -245,7 +245,7 @@ def literal_choice_beside(units, bits, taken, config):
         if free and not fitting and not own:
             fitting = [min(free, key=lambda unit: unit[2] - unit[1])]
         chosen += [row for _, start, end, _ in fitting for row in range(start, end)]
-    return sorted(chosen) if config.share else []
+    return sorted(chosen) if config.ratio else []
 
 
 @given(data=st.data(), config=BESIDE)
@@ -267,7 +267,7 @@ def test_pieces_of_chosen_mentions_come_first_and_count_in_the_budget(
 
 
 def test_the_pieces_of_a_mention_share_one_draw(pieces, samples):
-    config = MaskingConfig(entity_share=1.0, mention_words=True, mask=0.5, random=0.0)
+    config = MaskingConfig(entity_ratio=1.0, mention_words=True, mask=0.5, random=0.0)
     row = samples.row("a#0", 40) | {"word_starts": list(range(40)), "entity_ids": [5] * 8}
     row |= {"entity_starts": [*range(0, 40, 5)], "entity_ends": [*range(4, 44, 5)]}
     rows = [row | {"id": f"a#{number}"} for number in range(20)]
@@ -283,7 +283,7 @@ def test_the_pieces_of_a_mention_share_one_draw(pieces, samples):
 def test_special_pieces_in_a_mention_are_left_as_they_are(pieces, samples):
     row = samples.row("a#0", 12) | {"entity_ids": [5], "entity_starts": [2], "entity_ends": [6]}
     row |= {"input_ids": [*row["input_ids"][:3], UNK, *row["input_ids"][4:]]}
-    config = MaskingConfig(mention_words=True, share=0.01)
+    config = MaskingConfig(mention_words=True, ratio=0.01)
 
     _, _, _, result = masked_beside([row], config, pieces, samples)
 
@@ -349,7 +349,7 @@ def test_evaluation_replaces_whole_words_by_masks_alone(pieces, samples):
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"share": 1.5},
+        {"ratio": 1.5},
         {"mask": 0.8, "random": 0.3},
         {"random": -0.1},
         {"entity_mask": 0.8, "entity_random": 0.3},

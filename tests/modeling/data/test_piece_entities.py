@@ -20,7 +20,7 @@ from modeling.data.masking import Masker
 from modeling.data.rng import key_of
 from modeling.data.texts import Part, View
 
-MASKING = MaskingConfig(unit="piece", share=0.3)
+MASKING = MaskingConfig(unit="piece", ratio=0.3)
 
 
 def collate(views, pieces, samples, **spreading):

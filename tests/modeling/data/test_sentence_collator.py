@@ -164,7 +164,7 @@ def pre_trained_on(texts):
     for number, cut in enumerate(TOKENIZER.encode(texts)):
         example = Example(str(number), "d", cut.ids, cut.word_starts, *[nothing] * 4)
         views.append(View(example, (Part(example, 0, len(cut)),)))
-    masker = Masker(MaskingConfig(share=0.0), SubwordIds.of(TOKENIZER))
+    masker = Masker(MaskingConfig(ratio=0.0), SubwordIds.of(TOKENIZER))
     rng = Rng.of(np.zeros(len(views), np.uint64), seed=1, epochs=0)
     return Collator(masker, with_words=True)(views, rng)
 
