@@ -57,6 +57,10 @@ OPENED = (
 """Packages of ``java.base`` that Flink and Spark look into: with Java 17 each must be named."""
 JAVA = (
     *("java", "-XX:+UseSerialGC", "-XX:-UsePerfData"),  # perf data is left in /tmp after a kill
+    *(
+        "-Dorg.slf4j.simpleLogger.showDateTime=true",
+        "-Dorg.slf4j.simpleLogger.dateTimeFormat=mm:ss",
+    ),
     "--add-exports=java.base/sun.net.util=ALL-UNNAMED",
     *(f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in OPENED),
 )
