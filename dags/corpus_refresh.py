@@ -36,10 +36,10 @@ DOC = """\
   settings, and clear `compare`; or trigger a run with `accept_drift`. Where nothing changed at all,
   the rest is skipped.
 * **vocabulary** keeps the ids of the current one, and so does the **tokenizer**: models go on.
-* **publish** verifies, switches each `current` in one step, and tells the asset `onoma_corpora`:
-  its event has version, fingerprint and totals. `model_refresh` waits for it.
+* **publish** verifies, switches each `current` in one step, and adds an event to the asset
+  `onoma_corpora`, with version, fingerprint and totals. `model_refresh` waits for it.
 
-Tasks may be killed at any moment; what is tried again goes on. See `docs/airflow.md`.
+Tasks may be killed at any moment; what is tried again resumes. See `docs/airflow.md`.
 """
 
 
@@ -181,15 +181,15 @@ def examples(job: Job, plan: Plan, documents: str, *made: str) -> str:
 
 @step(JOB, outlets=[CORPORA])
 def publish(job: Job, plan: Plan, made: dict[str, str]) -> dict[str, Any]:
-    """Verify and publish, the examples last; tell the asset."""
+    """Verify and publish, the examples last; add an event to the asset."""
     shelves = shelves_of_wiki(plan["wiki"])
-    told = {
+    published = {
         part: job.publish(made[part], shelves[part], plan["version"])
         for part in ("documents", "tokenizer", "vocabulary", "examples")
         if made[part].startswith(f"{plan['work']}/")  # or else a tokenizer that was there before
     }
-    job.tell(CORPORA, wiki=plan["wiki"], **told)
-    return told
+    job.add_event(CORPORA, wiki=plan["wiki"], **published)
+    return published
 
 
 @step()
@@ -233,7 +233,9 @@ def refresh(plan: Plan) -> None:
             default=False, type="boolean", description="publish however far it moved"
         ),
         "rebuild": Param(
-            default=False, type="boolean", description="go on though the documents have not changed"
+            default=False,
+            type="boolean",
+            description="continue though nothing has changed",
         ),
     },
 )

@@ -31,8 +31,8 @@ DOC = """\
   bootstrap. Where strict F1 is lower and the whole 95 % interval of the difference is below 0, the
   task fails, and **nothing is published**; the report is in the folder of the run. Clear it to
   decide again, or mark it as a success to publish in spite of it.
-* **publish** verifies, switches `current` in one step, and tells `onoma_editions` and
-  `onoma_taggers`, with version, fingerprint, totals and F1.
+* **publish** verifies, switches `current` in one step, and adds events to `onoma_editions`
+  and `onoma_taggers`, with version, fingerprint, totals and F1.
 
 The version is the date and the beginning of the hash. See `docs/airflow.md`.
 """
@@ -121,18 +121,18 @@ def evaluate(job: Job, plan: Plan, *made: str) -> None:
 
 @step(outlets=[EDITIONS])
 def publish_ner(job: Job, plan: Plan, ner: str) -> None:
-    """Verify and publish the NER data; tell the asset."""
-    told = job.publish(ner, f"{plan['edition']}-ner", plan["version"])
-    job.tell(EDITIONS, edition=plan["edition"], **told)
+    """Verify and publish the NER data; add an event to the asset."""
+    published = job.publish(ner, f"{plan['edition']}-ner", plan["version"])
+    job.add_event(EDITIONS, edition=plan["edition"], **published)
 
 
 @step(outlets=[TAGGERS])
 def publish_tagger(job: Job, plan: Plan, tagger: str) -> None:
-    """Verify and publish the tagger with its scores; tell the asset."""
+    """Verify and publish the tagger with its scores; add an event to the asset."""
     if not tagger:
         raise AirflowSkipException(f"{plan['edition']}: the settings name no model.")
-    told = job.publish(tagger, f"{plan['edition']}-tagger", plan["version"], by=MODEL)
-    job.tell(TAGGERS, edition=plan["edition"], **told)
+    published = job.publish(tagger, f"{plan['edition']}-tagger", plan["version"], by=MODEL)
+    job.add_event(TAGGERS, edition=plan["edition"], **published)
 
 
 @step(trigger_rule="none_failed_min_one_success")

@@ -1,4 +1,4 @@
-"""Encoders: when a corpus is new they go on learning, and are published if taggers stay as good."""
+"""Encoders: trained further when a corpus is new, and published if taggers stay as good."""
 
 from pathlib import Path
 from typing import TypedDict
@@ -28,7 +28,7 @@ DOC = """\
 
 Started by the asset `onoma_corpora`; by hand, for all models or those named.
 
-* **pretrain** begins with the current encoder (the first time with `init_from`) and goes on with
+* **pretrain** begins with the current encoder (the first time with `init_from`) and learns from
   the new examples: entities keep their ids, and those of the same name their rows.
 * **finetune** trains a tagger of the model's `edition` on its NER data, and **evaluate** compares
   it with the edition's tagger, paired, on the same test set: those that are current by then. Where
@@ -40,7 +40,7 @@ See `docs/airflow.md`.
 
 
 class Plan(TypedDict):
-    """How a model goes on learning."""
+    """How a model is trained further."""
 
     model: str
     version: str
@@ -53,7 +53,7 @@ class Plan(TypedDict):
 
 @step()
 def plan(job: Job) -> list[Plan]:
-    """Say which models go on learning: one plan for each."""
+    """Say which models are trained further: one plan for each."""
     settings = job.settings
     events = (job.context["triggering_asset_events"] or {}).get(CORPORA, [])
     wikis = {event.extra.get("wiki") for event in events}
@@ -84,7 +84,7 @@ def _plan(settings: Settings, model: Model, version: str) -> Plan:
 
 @step(TRAIN, pool=TRAINING)
 def pretrain(job: Job, plan: Plan) -> str:
-    """Go on learning; a retry resumes from the last checkpoint."""
+    """Train further; a retry resumes from the last checkpoint."""
     model = job.settings.models[plan["model"]]
     examples = plan["examples"] or job.settings.current(f"{model.wiki}-examples")
     if not examples:
@@ -118,19 +118,19 @@ def evaluate(job: Job, plan: Plan, trained: dict[str, str] | None) -> None:
 
 @step(outlets=[ENCODERS])
 def publish_encoder(job: Job, plan: Plan, encoder: str) -> None:
-    """Verify and publish the encoder; tell the asset."""
-    told = job.publish(encoder, f"{plan['model']}-encoder", plan["version"], by=MODEL)
-    job.tell(ENCODERS, model=plan["model"], **told)
+    """Verify and publish the encoder; add an event to the asset."""
+    published = job.publish(encoder, f"{plan['model']}-encoder", plan["version"], by=MODEL)
+    job.add_event(ENCODERS, model=plan["model"], **published)
 
 
 @step(outlets=[TAGGERS])
 def publish_tagger(job: Job, plan: Plan, trained: dict[str, str] | None) -> None:
-    """Verify and publish the tagger that judged it; tell the asset."""
+    """Verify and publish the tagger that judged it; add an event to the asset."""
     if not trained:
         raise AirflowSkipException(f"{plan['model']}: no edition with NER data.")
     edition = job.settings.models[plan["model"]].edition
-    told = job.publish(trained["tagger"], f"{edition}-tagger", plan["version"], by=MODEL)
-    job.tell(TAGGERS, edition=edition, **told)
+    published = job.publish(trained["tagger"], f"{edition}-tagger", plan["version"], by=MODEL)
+    job.add_event(TAGGERS, edition=edition, **published)
 
 
 @step(trigger_rule="none_failed_min_one_success")

@@ -29,7 +29,7 @@ DOC = """\
   again. Then it leaves out what earlier versions have, and near duplicates of it: a version is what
   is new that day. All versions are kept: the next day needs them. A day without news is skipped.
 * **annotate** adds mentions of the entities of the current vocabulary of `wiki`.
-* **publish** verifies, switches `current` in one step, and tells the asset `onoma_news`.
+* **publish** verifies, switches `current` in one step, and adds an event to the asset `onoma_news`.
 
 See `docs/airflow.md`.
 """
@@ -106,13 +106,13 @@ def annotate(job: Job, plan: Plan, documents: str) -> str:
 
 @step(outlets=[NEWS])
 def publish(job: Job, plan: Plan, made: dict[str, str]) -> None:
-    """Verify and publish; tell the asset."""
-    told = {
+    """Verify and publish; add an event to the asset."""
+    published = {
         part: job.publish(folder, f"{plan['news']}-{part}", plan["version"])
         for part, folder in made.items()
         if folder
     }
-    job.tell(NEWS, name=plan["news"], **told)
+    job.add_event(NEWS, name=plan["news"], **published)
 
 
 @step()

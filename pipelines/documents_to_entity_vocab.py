@@ -84,8 +84,8 @@ def plan(options: Options) -> Plan:
 
     _check(options)
     files = find_shards(options.input, "documents", exclude=options.exclude)[: options.limit]
-    n_parts = max(1, -(-sum(file.size for file in files) // PART_BYTES))
-    parts = units_without_input(n_parts)
+    n_partitions = max(1, -(-sum(file.size for file in files) // PART_BYTES))
+    parts = units_without_input(n_partitions)
     return Plan(
         pipeline="documents_to_entity_vocab",
         datasets=DATASETS,
@@ -155,7 +155,7 @@ def count(units: PCollection, options: Options, run: Run) -> PCollection:
         | entities.CountEntities(
             origins=origins_of(options.origins),
             equivalents=run.folder if options.equivalents else None,
-            n_parts=run.n_units["merge"],
+            n_partitions=run.n_units["merge"],
             are_read_again=options.link_probability == "on",
         )
         | run.write_shards("count")
@@ -168,11 +168,11 @@ def merge(units: PCollection, options: Options, run: Run) -> PCollection:
 
     return (
         units
-        | stages.ReadPart(folder=run.folder, datasets=("counts", "pages"))
+        | stages.ReadPartition(folder=run.folder, datasets=("counts", "pages"))
         | entities.SumEntities(
             origins=origins_of(options.origins),
             max_aliases=options.max_aliases,
-            n_parts=run.n_units["link"],
+            n_partitions=run.n_units["link"],
         )
         | run.write_shards("merge")
     )
@@ -189,7 +189,7 @@ def choose(units: PCollection, options: Options, run: Run) -> PCollection:
         units
         | stages.ListShards(folder=run.folder, dataset="totals")
         | entities.ChooseEntities(rules=rules)
-        | entities.NumberEntities(previous=previous, compact=options.compact)
+        | entities.AssignIds(previous=previous, compact=options.compact)
         | run.write_shards("choose")
     )
 
@@ -200,8 +200,8 @@ def link(units: PCollection, _: Options, run: Run) -> PCollection:
 
     return (
         units
-        | stages.ReadPart(folder=run.folder, datasets=("entity_forms",))
-        | entities.LinkForms(folder=run.folder, n_parts=run.n_units[""])
+        | stages.ReadPartition(folder=run.folder, datasets=("entity_forms",))
+        | entities.LinkForms(folder=run.folder, n_partitions=run.n_units[""])
         | run.write_shards("link")
     )
 
@@ -242,7 +242,7 @@ def finish(units: PCollection, options: Options, run: Run) -> PCollection:
     is_on = options.link_probability == "on"
     return (
         units
-        | entities.ReadEntities(folder=run.folder, n_parts=run.n_units[""])
+        | entities.ReadEntities(folder=run.folder, n_partitions=run.n_units[""])
         | entities.AddAliases(folder=run.folder, with_link_probability=is_on)
         | run.write_shards()
     )

@@ -47,8 +47,8 @@ class Options(CommonOptions):
     coverage: float = option(
         0.99999,
         metavar="SHARE",
-        help="of all characters, the share that subwords must cover; words with others are unknown "
-        "(default: 0.99999; --characters takes as many as --size allows)",
+        help="of all characters, the fraction that subwords must cover; words with others are "
+        "unknown (default: 0.99999; --characters takes as many as --size allows)",
     )
     min_count: int = option(1, help="learn from words seen N times (default: 1)", at_least=1)
     max_words: int = option(
@@ -89,9 +89,9 @@ def _check(options: Options) -> None:
 
 
 def _stages(files: Sequence[InputFile]) -> Iterator[Stage]:
-    n_parts = max(1, -(-sum(file.size for file in files) // PART_BYTES))
+    n_partitions = max(1, -(-sum(file.size for file in files) // PART_BYTES))
     readers = unit_for_each(files)
-    parts = units_without_input(n_parts)
+    parts = units_without_input(n_partitions)
     yield Stage("count", readers, {"counts": "word_counts"})
     yield Stage("merge", parts, {"totals": "word_totals"})
 
@@ -104,19 +104,19 @@ def count(units: PCollection, options: Options, run: Run) -> PCollection:
     return (
         units
         | ReadDocuments(columns=("id", "text"))
-        | CountWords(cased=options.cased, n_parts=run.n_units["merge"])
+        | CountWords(cased=options.cased, n_partitions=run.n_units["merge"])
         | run.write_shards("count")
     )
 
 
 def merge(units: PCollection, _: Options, run: Run) -> PCollection:
     """Add up the counts of each part of the words."""
-    from pipelines.transforms.stages import ReadPart
+    from pipelines.transforms.stages import ReadPartition
     from pipelines.transforms.tokenizer import SumWords
 
     return (
         units
-        | ReadPart(folder=run.folder, datasets=("counts",))
+        | ReadPartition(folder=run.folder, datasets=("counts",))
         | SumWords()
         | run.write_shards("merge")
     )

@@ -13,7 +13,7 @@ from corpora.datasets import repeated_ids, shards
 from corpora.datasets.repeated_ids import find_repeated
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import ShardWriter, read_batches
-from corpora.entities.counts import BATCH_ROWS, batches_of, by_part
+from corpora.entities.counts import BATCH_ROWS, batches_of, by_partition
 from corpora.examples import maker as examples
 from corpora.hashing.tokens import Runs, hash_strings
 from corpora.lexicon import counting
@@ -44,7 +44,7 @@ def test_a_part_beyond_the_rows_of_a_batch_keeps_all_of_them(extra):
     rows = [strings(range(n)), strings(range(n)), np.zeros(n, np.int8)]
     table = pa.table(rows, names=["entity", "page_id", "rank"])
 
-    batches = list(by_part(table, np.full(n, 3), schema="entity_pages"))
+    batches = list(by_partition(table, np.full(n, 3), schema="entity_pages"))
 
     assert [len(batch) for batch in batches] == [BATCH_ROWS] + [1] * extra
     assert pa.concat_arrays([b.column("entity") for b in batches]) == rows[0]

@@ -1,9 +1,9 @@
 """The forms of entities: how often a form is linked, and how often it stands in the text at all.
 
-*Prior*: of the counted mentions with this form, the share that mean this entity. *Link
-probability*: of all places where the form stands, the share that are counted mentions. A place is
-where a matcher of all forms finds it (leftmost-longest, between word boundaries, case as written),
-or a mention that it does not find there.
+*Prior*: of the counted mentions with this form, the fraction that mean this entity. *Link
+probability*: of all places where the form stands, the fraction that are counted mentions. A place
+is where a matcher of all forms finds it (leftmost-longest, between word boundaries, case as
+written), or a mention that it does not find there.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from corpora.datasets.columns import Mentions
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import read_batches
-from corpora.entities.counts import Sums, by_part, read_part
+from corpora.entities.counts import Sums, by_partition, read_partition
 from corpora.matching.form_table import FormTable
 
 _ENTITIES = SCHEMAS["entities"].columns
@@ -63,7 +63,7 @@ def link_forms(
     table = table.append_column("linked", totals.column("count").take(of_totals))
     table = table.append_column("number", pc.index_in(table.column("form"), forms))
     parts = table.column("id").to_numpy() // slices.size
-    aliases = list(by_part(table, parts.astype(np.int64), schema="entity_aliases"))
+    aliases = list(by_partition(table, parts.astype(np.int64), schema="entity_aliases"))
     return pa.table({"form": forms}), aliases
 
 
@@ -74,7 +74,7 @@ def read_forms(paths: Sequence[Path]) -> Iterator[list[str]]:
             yield batch.column("form").to_pylist()
 
 
-def first_numbers(paths: Sequence[Path]) -> list[int]:
+def first_ids(paths: Sequence[Path]) -> list[int]:
     """The number of the first form of each shard, and at last how many there are."""
     return list(accumulate((_n_rows(path) for path in paths), initial=0))
 
@@ -141,7 +141,7 @@ def sum_occurrences(paths: Iterable[Path], n_forms: int) -> Rows:
 def read_occurrences(file: Path, forms: Sequence[Path]) -> list[Rows]:
     """For each shard of forms how often they stand unlinked; mapped, not read."""
     unlinked = np.load(file, mmap_mode="r")
-    return np.split(unlinked, first_numbers(forms)[1:-1])
+    return np.split(unlinked, first_ids(forms)[1:-1])
 
 
 def vocab_rows(
@@ -155,7 +155,7 @@ def vocab_rows(
     tables = [SCHEMAS["entity_aliases"].columns.empty_table()]
     extra: list[Rows] = []
     for number, path in enumerate(aliases):
-        for table in read_part([path], part):
+        for table in read_partition([path], part):
             tables.append(table)
             if unlinked is not None:
                 extra.append(unlinked[number][np.asarray(table.column("number"))])

@@ -126,7 +126,7 @@ def _coverage(counts: Rows, totals: Sequence[Path]) -> dict[str, int]:
     return counters
 
 
-def number(chosen: pa.Table, previous: pa.Table | None, *, compact: bool) -> pa.Table:
+def assign_ids(chosen: pa.Table, previous: pa.Table | None, *, compact: bool) -> pa.Table:
     """Give ids: rows of an ``entities`` dataset, in the order of their ids, without aliases."""
     special = _rows(pa.table({"entity": SPECIAL, "title": SPECIAL}), np.arange(len(SPECIAL)))
     if previous is None or compact:
@@ -195,12 +195,12 @@ def changes(vocab: pa.Table, previous: pa.Table) -> Iterator[Change]:
         if row < 0:
             yield Change("added", id, None, name, None)
             continue
-        told = {
+        how = {
             "renamed": name != old_names[row],
             "returned": was_retired[row],
             "moved": id != row,
         }
-        for kind in (kind for kind, is_so in told.items() if is_so):
+        for kind in (kind for kind, is_so in how.items() if is_so):
             yield Change(kind, id, row, name, old_names[row])
     # Rows that nobody claims are retired, if they are still there.
     is_compact = len(vocab) == len(live) + len(SPECIAL)

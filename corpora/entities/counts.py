@@ -134,13 +134,13 @@ class Sums:
         return summed
 
 
-def parts_of(keys: pa.ChunkedArray, n_parts: int) -> Parts:
+def partitions_of(keys: pa.ChunkedArray, n_partitions: int) -> Parts:
     """The part of each key, by hash."""
     strings = keys.cast(pa.large_string()).combine_chunks()
-    return (hashes(strings) % np.uint64(n_parts)).astype(np.int64)
+    return (hashes(strings) % np.uint64(n_partitions)).astype(np.int64)
 
 
-def by_part(table: pa.Table, parts: Parts, *, schema: str) -> Iterator[pa.RecordBatch]:
+def by_partition(table: pa.Table, parts: Parts, *, schema: str) -> Iterator[pa.RecordBatch]:
     """Cut a table into batches of one part each, in order; rows keep theirs."""
     order = np.argsort(parts, kind="stable")
     table = table.take(pa.array(order)).append_column(
@@ -157,7 +157,7 @@ def batches_of(table: pa.Table, schema: str) -> Iterator[pa.RecordBatch]:
     yield from table.select(columns.names).cast(columns).to_batches(max_chunksize=BATCH_ROWS)
 
 
-def read_part(paths: Iterable[Path], part: int) -> Iterator[pa.Table]:
+def read_partition(paths: Iterable[Path], part: int) -> Iterator[pa.Table]:
     """Read the batches of a part of all these shards, in order."""
     first = pa.ipc.IpcReadOptions(included_fields=[0])
     for path in paths:
@@ -171,7 +171,7 @@ def read_part(paths: Iterable[Path], part: int) -> Iterator[pa.Table]:
                     yield pa.Table.from_batches([reader.get_batch(number)])
 
 
-class PartTotals:
+class PartitionTotals:
     """The entities of one part; ``counts`` are those of all shards, added up."""
 
     def __init__(

@@ -227,10 +227,10 @@ def _check_equivalents(path: Path, table: pa.Table) -> None:
             "title, and tabs between: dawiki:Berlin<TAB>dewiki:Berlin"
         )
     counts = pc.value_counts(titles.combine_chunks())
-    doubles = counts.field("values").filter(pc.greater(counts.field("counts"), 1))
-    if len(doubles):
-        twice = table.filter(pc.equal(titles, doubles[0]))
+    duplicates = counts.field("values").filter(pc.greater(counts.field("counts"), 1))
+    if len(duplicates):
+        lines = table.filter(pc.equal(titles, duplicates[0])).column("line").to_pylist()
         raise CorpusError(
-            f"{path}:{twice.column('line')[1].as_py() + 1}: {doubles[0].as_py()!r} stands in the "
-            f"table already, in line {twice.column('line')[0].as_py() + 1}. Leave one out."
+            f"{path}:{lines[1] + 1}: {duplicates[0].as_py()!r} stands in the table already, in "
+            f"line {lines[0] + 1}. Leave one out."
         )

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import read_batches, write_text
-from corpora.entities.counts import Sums, read_part
+from corpora.entities.counts import Sums, read_partition
 from corpora.errors import CorpusError
 from corpora.lexicon.counting import RANGE_WINDOWS, Firsts
 from corpora.lexicon.streams import Ints
@@ -256,7 +256,7 @@ def _write_level(strings: Strings, shards: Sequence[Path], length: int) -> None:
     at = strings.level(length).start
     before = strings.level(length - 1).start
     for shard in shards:
-        for table in read_part([shard], length):
+        for table in read_partition([shard], length):
             rows = slice(at, at + len(table))
             parents = np.asarray(table.column("parent")) + (before if length > 2 else 0)
             symbols = np.asarray(table.column("symbol"))
@@ -272,7 +272,7 @@ def _write_level(strings: Strings, shards: Sequence[Path], length: int) -> None:
             strings["suffixes"][rows] = strings.find(suffixes, symbols, length=length - 1)
             at = rows.stop
         if length > 2:
-            before += sum(len(table) for table in read_part([shard], length - 1))
+            before += sum(len(table) for table in read_partition([shard], length - 1))
 
 
 def _sizes(shards: Sequence[Path]) -> list[int]:

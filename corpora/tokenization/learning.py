@@ -37,7 +37,7 @@ class Rules:
     characters: bool
     """Whether every subword is one character."""
     coverage: float
-    """The share of all characters that subwords must cover; the rarest are unknown."""
+    """The fraction of all characters that subwords must cover; the rarest are unknown."""
     min_count: int
     """Words that are seen less often are not learned from."""
     max_words: int

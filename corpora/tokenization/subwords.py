@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from corpora.errors import CorpusError
 
 MAX_CACHED = 1 << 21
-"""Subwords and chunks in a table that is full, and is begun anew; about 200 MB."""
+"""Subwords and chunks in a table that is full, and is emptied; about 200 MB."""
 
 _GROUP = 64  # new chunks that the library cuts as one text: a text costs it as much as ten words
 

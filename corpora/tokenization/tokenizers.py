@@ -68,7 +68,7 @@ class Tokenizer:
         """Take a ``tokenizers.Tokenizer``; ``declared`` names special tokens (``cls`` …).
 
         ``parts`` is the content of the ``tokenizer.json`` that it was read from: the library reads
-        the numbers of Unigram a little off, so writing them anew would change them each time.
+        the numbers of Unigram a little off, so writing them again would change them each time.
         """
         backend.no_truncation()
         backend.no_padding()
@@ -87,7 +87,7 @@ class Tokenizer:
 
         ``cased`` is for ``vocab.txt``, which does not say it; without it, ``tokenizer_config.json``
         beside it decides, or whether its subwords have capitals. Whether accents are stripped is
-        told likewise. Raises ``CorpusError`` where nothing is found, or no tokenizer with the
+        found likewise. Raises ``CorpusError`` where nothing is found, or no tokenizer with the
         special tokens that an encoder needs.
         """
         path = Path(path)

@@ -126,13 +126,13 @@ class Job:
         *,
         by: Sequence[str] = ("corpora.store", "publish"),
     ) -> dict[str, Any]:
-        """Verify and publish datasets, or a model; returns what their asset is told."""
+        """Verify and publish datasets, or a model; returns totals for the event of their asset."""
         folder = self.settings.shelf(shelf)
         self.run(*by, made, folder, "--version", version)
         return describe_version(folder / version)
 
-    def tell(self, asset: Asset, **extra: Any) -> None:
-        """Say what was published, in the event of an asset."""
+    def add_event(self, asset: Asset, **extra: Any) -> None:
+        """Say what was published, in an event of an asset."""
         self.context["outlet_events"][asset].extra = extra
 
     def prune(self, *shelves: str) -> None:

@@ -51,7 +51,7 @@ def report_failure(context: Any) -> None:
     except AirflowFailException:
         return  # it is what failed
     if settings.on_failure:
-        told = subprocess.run(
+        done = subprocess.run(
             settings.on_failure,
             input=report,
             text=True,
@@ -60,7 +60,7 @@ def report_failure(context: Any) -> None:
             timeout=60,
             check=False,
         )
-        log.info("%s: exit status %d", settings.on_failure[0], told.returncode)
+        log.info("%s: exit status %d", settings.on_failure[0], done.returncode)
 
 
 DEFAULTS: Final[dict[str, Any]] = {
@@ -87,7 +87,7 @@ SETTINGS: Final = Param(
 def load_settings(params: Mapping[str, Any]) -> Settings:
     """Read the settings that the environment names, or those beside that a parameter names.
 
-    Where they are wrong, or the store has gone, trying again would not mend it.
+    Where they are wrong, or the store has gone, trying again would not fix it.
     """
     settings = _read(params)
     try:

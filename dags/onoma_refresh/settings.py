@@ -81,7 +81,7 @@ class Edition:
 
 @dataclass(frozen=True, kw_only=True)
 class Model:
-    """An encoder that goes on learning when its corpus is new."""
+    """An encoder that is trained further when its corpus is new."""
 
     name: str
     wiki: str
@@ -195,7 +195,7 @@ def check_store(settings: Settings) -> None:
     elif known.exists():
         raise SettingsError(
             f"{settings.store}: nothing is published there, and something was. Is the disk "
-            f"mounted? To begin anew, remove {known}."
+            f"mounted? To start again, remove {known}."
         )
 
 
@@ -262,8 +262,8 @@ def _check(settings: Settings, path: Path) -> None:
     shelves += [f"{name}-{part}" for name in settings.news for part in ("news", "annotated")]
     shelves += [f"{name}-{part}" for name in settings.editions for part in ("ner", "tagger")]
     shelves += [f"{name}-encoder" for name in settings.models]
-    if double := [shelf for shelf in shelves if shelves.count(shelf) > 1]:
-        raise SettingsError(f"{path}: two would publish {double[0]}. Choose other names.")
+    if duplicates := [shelf for shelf in shelves if shelves.count(shelf) > 1]:
+        raise SettingsError(f"{path}: two would publish {duplicates[0]}. Choose other names.")
 
 
 def _check_named(name: str, known: Mapping[str, Any], where: str) -> None:

@@ -169,8 +169,8 @@ def _first_end(processes: Mapping[str, "subprocess.Popen[bytes]"], logs: Path) -
             if status is not None:
                 log = logs / f"{name}.log"
                 last = log.read_text(encoding="utf-8", errors="replace").splitlines()[-10:]
-                told = "\n".join([*last, f"{name} ended (status {status}). All of it: {log}"])
-                sys.stderr.write(f"{told}\n")
+                message = "\n".join([*last, f"{name} ended (status {status}). All of it: {log}"])
+                sys.stderr.write(f"{message}\n")
                 return status or 1
         time.sleep(_POLL_S)
 

@@ -17,15 +17,22 @@ from corpora.entities.aliases import (
     OccurrenceCounter,
     Slices,
     by_language,
-    first_numbers,
+    first_ids,
     link_forms,
     read_forms,
     read_occurrences,
     sum_occurrences,
     vocab_rows,
 )
-from corpora.entities.choice import Rules, changes, choose, count_changes, number
-from corpora.entities.counts import MentionCounter, PartTotals, Sums, batches_of, by_part, parts_of
+from corpora.entities.choice import Rules, assign_ids, changes, choose, count_changes
+from corpora.entities.counts import (
+    MentionCounter,
+    PartitionTotals,
+    Sums,
+    batches_of,
+    by_partition,
+    partitions_of,
+)
 from corpora.entities.exports import read_equivalents
 from corpora.entities.vocabulary import read_vocab
 from corpora.matching.form_table import FormTable, build_form_table
@@ -67,10 +74,10 @@ class IndexEquivalents(Merge[Counts]):
 
     def merge(self) -> Iterator[Counts]:
         """Build it."""
-        scratch = WorkDirectory(self.folder)
-        [path] = scratch.shards("equivalents")
+        work = WorkDirectory(self.folder)
+        [path] = work.shards("equivalents")
         batches = read_batches(path, SCHEMAS["entity_equivalents"])
-        summary = build_table(scratch.tables / EQUIVALENTS, batches)
+        summary = build_table(work.tables / EQUIVALENTS, batches)
         yield Counts({"equivalents": summary.n_redirects})
 
 
@@ -87,7 +94,7 @@ class CountEntities(PerUnit[pa.RecordBatch, Rows | Counts | Rejected]):
     """Of the mentions that count."""
     equivalents: str | None = None
     """Folder of the run, if ``IndexEquivalents`` has made a table in it."""
-    n_parts: int = 1
+    n_partitions: int = 1
     """Partitions of the entities by hash, so that each can be added up by itself."""
     are_read_again: bool = False
     """Whether a later phase says what becomes of the documents."""
@@ -112,8 +119,8 @@ class CountEntities(PerUnit[pa.RecordBatch, Rows | Counts | Rejected]):
     def finish(self) -> Iterator[Rows | Counts]:
         """Give the counts."""
         for name, table in (("counts", self._counter.counts()), ("pages", self._counter.pages())):
-            parts = parts_of(table.column("entity"), self.n_parts)
-            yield from _in(name, by_part(table, parts, schema=f"entity_{name}"))
+            parts = partitions_of(table.column("entity"), self.n_partitions)
+            yield from _in(name, by_partition(table, parts, schema=f"entity_{name}"))
         yield Counts(self._counter.counters)
 
 
@@ -129,7 +136,7 @@ class SumEntities(PerUnit[Rows, Rows | Counts]):
     """Of the mentions that count."""
     max_aliases: int | None = None
     """Forms of an entity that are aliases: the most frequent; None: all."""
-    n_parts: int = 1
+    n_partitions: int = 1
     """Partitions of the forms by hash."""
     takes = Rows
 
@@ -146,11 +153,11 @@ class SumEntities(PerUnit[Rows, Rows | Counts]):
 
     def finish(self) -> Iterator[Rows | Counts]:
         """Give the sums."""
-        merged = PartTotals(self._counts.table(), self._pages, origins=self.origins)
+        merged = PartitionTotals(self._counts.table(), self._pages, origins=self.origins)
         yield from _rows("totals", merged.totals(), schema="entity_totals")
         forms = merged.forms(max_aliases=self.max_aliases)
-        parts = parts_of(forms.column("form"), self.n_parts)
-        yield from _in("entity_forms", by_part(forms, parts, schema="entity_forms"))
+        parts = partitions_of(forms.column("form"), self.n_partitions)
+        yield from _in("entity_forms", by_partition(forms, parts, schema="entity_forms"))
         yield Counts(merged.counters)
 
 
@@ -180,7 +187,7 @@ class ChooseEntities(PerUnit[StageShards, ChosenEntities | Counts]):
 
 
 @dataclass(kw_only=True, eq=False)
-class NumberEntities(PerUnit[ChosenEntities, Rows | Counts]):
+class AssignIds(PerUnit[ChosenEntities, Rows | Counts]):
     """Give ids to chosen entities: those that they had in an earlier vocabulary, if there is one.
 
     ``PCollection[InUnit[ChosenEntities]]`` -> ``PCollection[InUnit[Rows | Counts]]``; rows of
@@ -197,7 +204,7 @@ class NumberEntities(PerUnit[ChosenEntities, Rows | Counts]):
         """Give the ids."""
         paths = [file.check() for file in self.previous]
         previous = read_vocab(paths) if paths else None
-        rows = number(chosen.table, previous, compact=self.compact)
+        rows = assign_ids(chosen.table, previous, compact=self.compact)
         yield from _in("chosen", rows.to_batches(max_chunksize=ROWS_AT_ONCE))
         yield Counts({"entities.ids": len(rows)})
         if previous is not None:
@@ -213,7 +220,7 @@ class LinkForms(PerUnit[Rows, Rows | Counts]):
     """
 
     folder: str
-    n_parts: int = 1
+    n_partitions: int = 1
     """Slices of the vocabulary, by id."""
     takes = Rows
 
@@ -229,7 +236,7 @@ class LinkForms(PerUnit[Rows, Rows | Counts]):
     def finish(self) -> Iterator[Rows | Counts]:
         """Give the sums."""
         vocab = read_vocab(WorkDirectory(self.folder).shards("chosen"))
-        slices = Slices(len(vocab), self.n_parts)
+        slices = Slices(len(vocab), self.n_partitions)
         forms, aliases = link_forms(self._counts.table(), vocab, slices=slices)
         yield from _rows("forms", forms, schema="forms")
         yield from _in("aliases", aliases)
@@ -247,8 +254,8 @@ class IndexForms(Merge[Counts]):
 
     def merge(self) -> Iterable[Counts]:
         """Build it."""
-        scratch = WorkDirectory(self.folder)
-        build_form_table(scratch.tables / FORMS, read_forms(scratch.shards("forms")))
+        work = WorkDirectory(self.folder)
+        build_form_table(work.tables / FORMS, read_forms(work.shards("forms")))
         return ()
 
 
@@ -268,10 +275,10 @@ class FindForms(PerUnit[pa.RecordBatch, Rows | Counts]):
 
     def start(self, unit: Unit) -> None:  # noqa: ARG002 - forms are those of all
         """Open the table of ``IndexForms``."""
-        scratch = WorkDirectory(self.folder)
-        n_forms = first_numbers(scratch.shards("forms"))[-1]
+        work = WorkDirectory(self.folder)
+        n_forms = first_ids(work.shards("forms"))[-1]
         self._counter = OccurrenceCounter(n_forms, origins=self.origins)
-        self._table = FormTable(scratch.tables / FORMS)
+        self._table = FormTable(work.tables / FORMS)
 
     def process(self, batch: pa.RecordBatch) -> Iterator[Counts]:
         """Look for forms in documents."""
@@ -299,10 +306,10 @@ class SumOccurrences(Merge[Counts]):
 
     def merge(self) -> Iterator[Counts]:
         """Write a number for each form."""
-        scratch = WorkDirectory(self.folder)
-        n_forms = first_numbers(scratch.shards("forms"))[-1]
-        unlinked = sum_occurrences(scratch.shards("occurrences"), n_forms)
-        np.save(scratch.tables / OCCURRENCES, unlinked)
+        work = WorkDirectory(self.folder)
+        n_forms = first_ids(work.shards("forms"))[-1]
+        unlinked = sum_occurrences(work.shards("occurrences"), n_forms)
+        np.save(work.tables / OCCURRENCES, unlinked)
         yield Counts({"forms.unlinked_occurrences": int(unlinked.sum())})
 
 
@@ -314,13 +321,13 @@ class ReadEntities(ReadUnits[pa.Table]):
     """
 
     folder: str
-    n_parts: int = 1
+    n_partitions: int = 1
     """Slices of the vocabulary: units."""
 
     def read(self, unit: Unit) -> Iterator[pa.Table]:
         """Read a slice."""
         rows = read_vocab(WorkDirectory(self.folder).shards("chosen"))
-        size = Slices(len(rows), self.n_parts).size
+        size = Slices(len(rows), self.n_partitions).size
         yield rows.slice(unit.number * size, size)
 
 
@@ -342,11 +349,11 @@ class AddAliases(PerUnit[pa.Table, Rows]):
 
     def process(self, entities: pa.Table) -> Iterator[Rows]:
         """Add what ``LinkForms`` and ``SumOccurrences`` wrote."""
-        scratch = WorkDirectory(self.folder)
+        work = WorkDirectory(self.folder)
         unlinked = None
         if self.with_link_probability:
-            unlinked = read_occurrences(scratch.tables / OCCURRENCES, scratch.shards("forms"))
-        aliases = scratch.shards("aliases")
+            unlinked = read_occurrences(work.tables / OCCURRENCES, work.shards("forms"))
+        aliases = work.shards("aliases")
         yield from _in("", vocab_rows(entities, aliases, part=self._part, unlinked=unlinked))
 
 

@@ -63,8 +63,8 @@ class MergeShares(Merge[Counts]):
 
     def merge(self) -> Iterator[Counts]:
         """Write the lowest and the highest of all."""
-        scratch = WorkDirectory(self.folder)
-        write_json(scratch.tables / SHARES, merge(read_ranges(scratch.shards("shares"))))
+        work = WorkDirectory(self.folder)
+        write_json(work.tables / SHARES, merge(read_ranges(work.shards("shares"))))
         yield Counts()
 
 

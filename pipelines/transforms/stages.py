@@ -6,7 +6,7 @@ from pathlib import Path
 
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import read_batches
-from corpora.entities.counts import read_part
+from corpora.entities.counts import read_partition
 from corpora.runs.duplicates import DuplicateRows, find_doubles
 from corpora.runs.plan import Unit
 from corpora.runs.work_directory import WorkDirectory
@@ -28,15 +28,15 @@ class ReadStage(ReadUnits[Rows]):
 
     def read(self, unit: Unit) -> Iterator[Rows]:
         """Read the shards of a unit."""
-        scratch = WorkDirectory(self.folder)
+        work = WorkDirectory(self.folder)
         for dataset, schema in self.datasets.items():
-            path = scratch.shard(dataset, unit.number)
+            path = work.shard(dataset, unit.number)
             for batch in read_batches(path, SCHEMAS[schema]):
                 yield Rows(dataset, batch)
 
 
 @dataclass(kw_only=True, eq=False)
-class ReadPart(ReadUnits[Rows]):
+class ReadPartition(ReadUnits[Rows]):
     """Read a part of what all units of an earlier phase wrote: that with the number of the unit.
 
     ``PCollection[Unit]`` -> ``PCollection[InUnit[Rows]]``
@@ -49,9 +49,9 @@ class ReadPart(ReadUnits[Rows]):
 
     def read(self, unit: Unit) -> Iterator[Rows]:
         """Read the batches of a part."""
-        scratch = WorkDirectory(self.folder)
+        work = WorkDirectory(self.folder)
         for dataset in self.datasets:
-            for table in read_part(scratch.shards(dataset), unit.number):
+            for table in read_partition(work.shards(dataset), unit.number):
                 for batch in table.to_batches():
                     yield Rows(dataset, batch)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from corpora.document import Rejected
-from corpora.entities.counts import by_part, parts_of
+from corpora.entities.counts import by_partition, partitions_of
 from corpora.runs.plan import Unit
 from corpora.runs.record_errors import read_rows
 from corpora.tokenization.learning import Rules, learn, limited, measure, subword_rows
@@ -25,7 +25,7 @@ class CountWords(PerUnit[pa.RecordBatch, Rows | Counts | Rejected]):
     """
 
     cased: bool = False
-    n_parts: int = 1
+    n_partitions: int = 1
     """Parts that words are cut into by hash, so that each can be added up by itself."""
     takes = pa.RecordBatch
 
@@ -47,8 +47,8 @@ class CountWords(PerUnit[pa.RecordBatch, Rows | Counts | Rejected]):
     def finish(self) -> Iterator[Rows]:
         """Give the counts."""
         table = self._counter.table()
-        parts = parts_of(table.column("word"), self.n_parts)
-        for rows in by_part(table, parts, schema="word_counts"):
+        parts = partitions_of(table.column("word"), self.n_partitions)
+        for rows in by_partition(table, parts, schema="word_counts"):
             yield Rows("counts", rows)
 
 

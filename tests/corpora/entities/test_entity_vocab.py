@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import ShardWriter, write_json
 from corpora.entities.aliases import Slices
-from corpora.entities.choice import changes, match, number
-from corpora.entities.counts import FOLD_ROWS, Sums, by_part, parts_of
+from corpora.entities.choice import assign_ids, changes, match
+from corpora.entities.counts import FOLD_ROWS, Sums, by_partition, partitions_of
 from corpora.entities.exports import read_equivalents
 from corpora.entities.vocabulary import SPECIAL, EntityVocab, language_of, split_entities
 from corpora.errors import CorpusError
@@ -59,11 +59,11 @@ def publish(tmp_path):
     return write
 
 
-BEFORE = number(chosen(("dawiki:A", "dawiki:1"), ("dawiki:B", "dawiki:2")), None, compact=False)
+BEFORE = assign_ids(chosen(("dawiki:A", "dawiki:1"), ("dawiki:B", "dawiki:2")), None, compact=False)
 
 
 def after(*entities, previous=BEFORE, compact=False):
-    return number(chosen(*entities), previous, compact=compact)
+    return assign_ids(chosen(*entities), previous, compact=compact)
 
 
 # --- looking up ---
@@ -180,7 +180,7 @@ STATES = st.lists(
 def test_ids_stay_dense_and_with_their_pages(states):
     vocab, before = None, {}
     for state in states:
-        vocab = number(chosen(*state), vocab, compact=False)
+        vocab = assign_ids(chosen(*state), vocab, compact=False)
         rows = vocab.to_pylist()
         live = [row for row in rows if not row["retired"]]
 
@@ -261,7 +261,7 @@ def test_sums_fold_at_their_true_size():
 def test_batches_are_of_one_part_each_and_keep_their_order():
     table = pa.table({"entity": list("abcd"), "page_id": list("1234"), "rank": [0, 0, 0, 0]})
 
-    batches = list(by_part(table, np.array([1, 0, 1, 0]), schema="entity_pages"))
+    batches = list(by_partition(table, np.array([1, 0, 1, 0]), schema="entity_pages"))
 
     assert [batch.column("part").to_pylist() for batch in batches] == [[0, 0], [1, 1]]
     assert [batch.column("entity").to_pylist() for batch in batches] == [["b", "d"], ["a", "c"]]
@@ -270,7 +270,7 @@ def test_batches_are_of_one_part_each_and_keep_their_order():
 def test_part_of_a_key_never_changes():
     keys = pa.chunked_array([["dawiki:Berlin", "dawiki:Ulm"], ["dawiki:Jena"]])
 
-    assert parts_of(keys, 7).tolist() == [6, 6, 4]
+    assert partitions_of(keys, 7).tolist() == [6, 6, 4]
 
 
 @given(st.integers(0, 50), st.integers(1, 7))
