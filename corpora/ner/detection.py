@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 
 from corpora.errors import UsageError
@@ -11,7 +12,7 @@ from corpora.ner.layout import BLANKS, FORMATS, SPACE, TAB, Layout
 from corpora.ner.schemes import READABLE, detect_scheme
 
 HEAD_BYTES = 1 << 20
-MIN_SHARE = 0.9
+MIN_RATIO = 0.9
 """Of the lines of a table, those that must have as many columns, and a tag in one of them."""
 MAX_LINES = 20_000
 """Lines that are cut into columns."""
@@ -19,7 +20,7 @@ MIN_RUNNING = 500
 """Lines between empty ones, on average, that are no longer a sentence but a text."""
 
 _CONTRACTION = re.compile(r"\d+[-.]\d+")  # CoNLL-U
-_COMMENT = re.compile(r"#(?:\s*$|[\s#])")
+_MARK = re.compile(r"-DOCSTART-|<title>|#(?:\s*$|[\s#])")
 _PREFIX = re.compile(r"[a-z]{2,3}(?:-[a-z]+)*:")
 _CHUNKS = frozenset({
     "ADJP", "ADVP", "CONJP", "INTJ", "LST", "NC", "NP", "PC", "PP", "PRT", "SBAR", "UCP", "VC",
@@ -40,24 +41,59 @@ class Overrides:
     """The same, or ``none``."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Table:
     """Lines cut into columns."""
 
     separator: str
-    rows: Sequence[tuple[str, ...]]
+    rows: Sequence[list[str]]
     n_columns: int
-    share: float
-    """Of the lines, those that have so many columns."""
 
-    def column(self, number: int) -> list[str]:
-        return [row[number] for row in self.rows if len(row) == self.n_columns]
+    @classmethod
+    def of(cls, lines: Sequence[str]) -> "_Table | None":
+        """Cut lines at tabs, single spaces or any blanks, whichever makes a table with tags."""
+        for separator in (TAB, SPACE, BLANKS) if lines else ():
+            rows = [line.split(separator or None) for line in lines]
+            [(n_columns, n)] = Counter(map(len, rows)).most_common(1)
+            table = cls(separator, rows, n_columns)
+            is_even = n_columns > 1 and n >= MIN_RATIO * len(rows)
+            if is_even and any(map(table.has_tags, range(1, n_columns))):
+                return table
+        return None
 
-    def has_tags(self, number: int, *, blank: str = "") -> bool:
-        """Whether there are tags in a column, or what stands for none."""
-        values = self.column(number)
+    def column(self, index: int) -> list[str]:
+        return [row[index] for row in self.rows if len(row) == self.n_columns]
+
+    def has_tags(self, index: int, *, blank: str = "") -> bool:
+        """Tell whether there are tags in a column, or what stands for none."""
+        values = self.column(index)
         n = sum(bool(READABLE.fullmatch(value)) or value == blank for value in values)
-        return n >= MIN_SHARE * max(len(values), 1)
+        return n >= MIN_RATIO * max(len(values), 1)
+
+    @cached_property
+    def is_numbered(self) -> bool:
+        """Whether the first column counts: most are 1, or one more than the one before."""
+        if self.n_columns < 3:
+            return False
+        values = [value for value in self.column(0) if not _CONTRACTION.fullmatch(value)]
+        numbers = [int(value) if value.isdecimal() else -1 for value in values]
+        steps = sum(b in {1, a + 1} for a, b in pairwise([0, *numbers]))
+        return steps >= MIN_RATIO * len(numbers)
+
+    def is_row(self, line: str) -> bool:
+        """Tell whether a line with ``#`` is that of a token."""
+        row = line.split(self.separator or None)
+        has_tag = any(READABLE.fullmatch(value) for value in row[1:])
+        return len(row) == self.n_columns and has_tag and not self.is_numbered
+
+    @cached_property
+    def has_second_level(self) -> bool:
+        """Whether the last two columns are tags of names; those of chunks are not."""
+        outer = self.n_columns - 2
+        if not (self.has_tags(outer) and self.has_tags(outer + 1, blank="_")):
+            return False
+        labels = {value[2:] for value in self.column(outer) if value != "O"}
+        return not labels & _CHUNKS and (bool(labels) or self.n_columns == 3)
 
 
 def detect_layout(head: str, *, name: str, said: Overrides) -> Layout:
@@ -82,24 +118,14 @@ def _is_json(text: str) -> bool:
 
 def _detect_columns(text: str, *, name: str, said: Overrides) -> Layout:
     lines = [line.rstrip("\r") for line in text.split("\n")]
-    if _is_header(lines[0]):
+    if lines[0].startswith("TOKEN\t") and "\tNE-" in lines[0]:
         return _hipe(lines[0], name=name, said=said)
     rows = [line for line in lines[:MAX_LINES] if line.strip()]
-    table = _best_table([line for line in rows if not _is_mark(line)]) or _best_table(rows)
-    if table is None:
-        raise _unknown(name, said)
-    layout = _of_table(table, lines, said=said)
+    table = _Table.of([line for line in rows if not _MARK.match(line)]) or _Table.of(rows)
+    layout = _of_table(table, lines, said=said) if table else None
     if layout is None:
         raise _unknown(name, said)
     return layout
-
-
-def _is_header(line: str) -> bool:
-    return line.startswith("TOKEN\t") and "\tNE-" in line
-
-
-def _is_mark(line: str) -> bool:
-    return line.startswith(("-DOCSTART-", "<title>")) or bool(_COMMENT.match(line))
 
 
 def _unknown(name: str, said: Overrides) -> UsageError:
@@ -114,89 +140,46 @@ def _unknown(name: str, said: Overrides) -> UsageError:
     )
 
 
-def _best_table(lines: Sequence[str]) -> _Table | None:
-    """Cut lines at tabs, single spaces or any blanks, whichever makes a table with tags."""
-    for separator in (TAB, SPACE, BLANKS):
-        rows = [tuple(line.split(separator) if separator else line.split()) for line in lines]
-        if not rows:
-            return None
-        [(n_columns, n)] = Counter(map(len, rows)).most_common(1)
-        table = _Table(separator, rows, n_columns, n / len(rows))
-        if (
-            n_columns > 1
-            and table.share >= MIN_SHARE
-            and any(map(table.has_tags, range(1, n_columns)))
-        ):
-            return table
-    return None
-
-
 def _of_table(table: _Table, lines: Sequence[str], *, said: Overrides) -> Layout | None:
     """Tell which column holds what."""
+    n = table.n_columns
     layout = Layout(
         format="conll",
         separator=table.separator,
-        n_columns=table.n_columns,
-        has_comments=any(line.startswith("#") and not _is_row(line, table) for line in lines),
-        tag=table.n_columns - 1,
+        n_columns=n,
+        has_comments=any(line.startswith("#") and not table.is_row(line) for line in lines),
+        tag=n - 1,
     )
-    if _is_numbered(table):
-        layout = _numbered(layout, table)
-    elif table.n_columns > 2 and _is_second_level(table):
-        form = "danplus" if table.n_columns == 3 else "conll"
-        layout = replace(layout, format=form, tag=layout.tag - 1, inner=layout.tag)
-    elif table.n_columns == 2:
+    if table.is_numbered:
+        is_germeval = n == 4 and table.has_tags(2) and table.has_tags(3)
+        layout = replace(
+            layout,
+            format="germeval" if is_germeval else "uner",
+            token=1,
+            tag=2,
+            inner=3 if is_germeval else None,
+            is_numbered=True,
+        )
+    elif n > 2 and table.has_second_level:
+        layout = replace(layout, format="danplus" if n == 3 else "conll", tag=n - 2, inner=n - 1)
+    elif n == 2:
         layout = _two_columns(layout, table, lines)
     if any(line.startswith("<title>") for line in lines):
-        layout = replace(layout, format="titles", tag=table.n_columns - 1, inner=None)
-    layout = _named(layout, said, n_columns=table.n_columns)
-    columns = [layout.tag, *([] if layout.inner is None else [layout.inner])]
+        layout = replace(layout, format="titles", tag=n - 1, inner=None)
+    layout = _named(layout, said, n_columns=n)
     is_header_missing = layout.format == "hipe"
-    if is_header_missing or max(columns) >= table.n_columns or not table.has_tags(layout.tag):
-        return None
-    return layout
-
-
-def _is_row(line: str, table: _Table) -> bool:
-    """Whether a line with ``#`` is that of a token."""
-    row = line.split(table.separator) if table.separator else line.split()
-    has_tag = len(row) > 1 and any(READABLE.fullmatch(value) for value in row[1:])
-    return len(row) == table.n_columns and has_tag and not _is_numbered(table)
-
-
-def _is_numbered(table: _Table) -> bool:
-    """Whether the first column counts: most numbers are 1, or one more than the one before."""
-    if table.n_columns < 3:
-        return False
-    values = [value for value in table.column(0) if not _CONTRACTION.fullmatch(value)]
-    numbers = [int(value) if value.isdecimal() else -1 for value in values]
-    steps = sum(b in {1, a + 1} for a, b in pairwise([0, *numbers]))
-    return steps >= MIN_SHARE * len(numbers)
-
-
-def _numbered(layout: Layout, table: _Table) -> Layout:
-    if table.n_columns == 4 and table.has_tags(2) and table.has_tags(3):
-        return replace(layout, format="germeval", token=1, tag=2, inner=3, is_numbered=True)
-    return replace(layout, format="uner", token=1, tag=2, is_numbered=True)
-
-
-def _is_second_level(table: _Table) -> bool:
-    """Whether the last two columns are tags of names; those of chunks are not."""
-    outer = table.n_columns - 2
-    if not (table.has_tags(outer) and table.has_tags(outer + 1, blank="_")):
-        return False
-    labels = {value[2:] for value in table.column(outer) if value != "O"}
-    return not labels & _CHUNKS and (bool(labels) or table.n_columns == 3)
+    is_outside = max(layout.tag, layout.inner or 0) >= n
+    return None if is_header_missing or is_outside or not table.has_tags(layout.tag) else layout
 
 
 def _two_columns(layout: Layout, table: _Table, lines: Sequence[str]) -> Layout:
     tokens = table.column(0)
     prefixes = Counter(match[0] for token in tokens if (match := _PREFIX.match(token)))
     for prefix, n in prefixes.most_common(1):
-        if n >= MIN_SHARE * len(tokens):
+        if n >= MIN_RATIO * len(tokens):
             return replace(layout, format="wikiann", prefix=prefix)
     digits = [token[-1:] for token in tokens if len(token) > 1 and token[-1:].isdecimal()]
-    if len(digits) >= MIN_SHARE * len(tokens) and digits.count("0") > len(digits) // 10:
+    if len(digits) >= MIN_RATIO * len(tokens) and digits.count("0") > len(digits) // 10:
         return replace(layout, format="weibo", has_digits=True)
     is_full = [bool(line.strip()) for line in lines[:MAX_LINES]]
     n_blocks = sum(b and not a for a, b in pairwise([False, *is_full]))
@@ -207,7 +190,7 @@ def _two_columns(layout: Layout, table: _Table, lines: Sequence[str]) -> Layout:
 
 def _hipe(header: str, *, name: str, said: Overrides) -> Layout:
     columns = header.split("\t")
-    known = {column: number for number, column in enumerate(columns)}
+    known = {column: index for index, column in enumerate(columns)}
     if "NE-COARSE-LIT" not in known and said.tag_column is None:
         raise UsageError(f"{name}: has no NE-COARSE-LIT. Name the column with --tag-column.")
     layout = Layout(

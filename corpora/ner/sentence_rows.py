@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -66,20 +67,11 @@ class RowMaker:
         inner = found.inner and level(found.inner, what="inner entities")
         begins, shifts = cut_long(found, [outer, *([inner] if inner else [])], self.max_tokens)
         counters["sentences.pieces of long ones"] += int(np.count_nonzero(shifts))
-        sentences = np.searchsorted(found.begins, begins[:-1], side="right") - 1
-        n = len(sentences)
-        columns = {
-            "id": _ids(found, sentences, shifts, prefix=f"{origin.source}{layout.mark}"),
-            "document_id": _documents(found, sentences, source=origin.source),
-            "split": pa.array([self.split] * n, pa.string()),
-            "tokens": _lists(found.tokens, begins),
-            "tags": _lists(outer.strings(), begins),
-            "inner_tags": _inner(found, inner, begins),
-            "token_starts": _token_starts(found, sentences, begins),
-        }
-        arrays = [columns[name].cast(_SCHEMA.field(name).type) for name in _SCHEMA.names]
-        rows = pa.RecordBatch.from_arrays(arrays, schema=_SCHEMA)
-        batches = (rows.slice(start, ROWS_PER_BATCH) for start in range(0, n, ROWS_PER_BATCH))
+        columns = _Columns(found, outer, inner, origin.source, layout.mark, self.split)
+        batches = (
+            columns.batch(begins[start : start + ROWS_PER_BATCH + 1], shifts[start:])
+            for start in range(0, len(shifts), ROWS_PER_BATCH)
+        )
         n_records = len(found.tokens) if is_running else len(found)
         return Made(n_records, batches, rejected, +counters)
 
@@ -216,39 +208,65 @@ def _last(places: Indices, after: int, until: int) -> int:
     return int(places[row]) if row >= 0 and places[row] > after else 0
 
 
-def _ids(found: Found, sentences: Indices, shifts: Indices, *, prefix: str) -> pa.Array:
-    if found.ids:
-        ids = [found.ids[sentence] for sentence in sentences]
-    else:
-        ids = [f"{prefix}{n}" for n in found.places[found.begins[sentences]].tolist()]
-    pairs = zip(ids, shifts.tolist(), strict=True)
-    return pa.array([f"{id}+{shift}" if shift else id for id, shift in pairs], pa.string())
+class _Columns(NamedTuple):
+    """Sentences that are ready to be rows."""
+
+    found: Found
+    outer: Tags
+    inner: Tags | None
+    source: str
+    mark: str
+    split: str
+
+    def batch(self, begins: Indices, shifts: Indices) -> pa.RecordBatch:
+        """Make rows that begin there; ``shifts`` are tokens of the same sentence before each."""
+        found, n = self.found, len(begins) - 1
+        sentences = np.searchsorted(found.begins, begins[:-1], side="right") - 1
+        own, offsets = slice(int(begins[0]), int(begins[-1])), begins - begins[0]
+        columns = {
+            "id": self._ids(sentences, shifts[:n]),
+            "document_id": self._documents(sentences),
+            "split": pa.array([self.split] * n, pa.string()),
+            "tokens": _lists(found.tokens[own], offsets),
+            "tags": _lists(self.outer.where(own).strings(), offsets),
+            "inner_tags": self._inner(own, offsets),
+            "token_starts": self._token_starts(begins, sentences),
+        }
+        arrays = [columns[name].cast(_SCHEMA.field(name).type) for name in _SCHEMA.names]
+        return pa.RecordBatch.from_arrays(arrays, schema=_SCHEMA)
+
+    def _ids(self, sentences: Indices, shifts: Indices) -> pa.Array:
+        found = self.found
+        if found.ids:
+            ids = [found.ids[sentence] for sentence in sentences.tolist()]
+        else:
+            places = found.places[found.begins[sentences]].tolist()
+            ids = [f"{self.source}{self.mark}{place}" for place in places]
+        pairs = zip(ids, shifts.tolist(), strict=True)
+        return pa.array([f"{id}+{shift}" if shift else id for id, shift in pairs], pa.string())
+
+    def _documents(self, sentences: Indices) -> pa.Array:
+        documents = self.found.documents or [None] * len(self.found)
+        return pa.array([documents[n] or self.source for n in sentences.tolist()], pa.string())
+
+    def _inner(self, own: slice, offsets: Indices) -> pa.Array:
+        """Make the second level; null where a sentence has none."""
+        found = self.found.inner
+        if self.inner is None or found is None:
+            return pa.nulls(len(offsets) - 1, _SCHEMA.field("inner_tags").type)
+        is_tag = np.array([name != "_" for name in found.names], bool)[found.codes[own]]
+        lists = _lists(self.inner.where(own).strings(), offsets)
+        return pc.if_else(pa.array(any_of(is_tag, offsets)), lists, pa.scalar(None, lists.type))
+
+    def _token_starts(self, begins: Indices, sentences: Indices) -> pa.Array:
+        kind, starts = _SCHEMA.field("token_starts").type, self.found.token_starts
+        if starts is None:
+            return pa.nulls(len(sentences), kind)
+        rows = starts.take(pa.array(sentences)).to_pylist()
+        shifts = begins[:-1] - self.found.begins[sentences]
+        cut = zip(rows, shifts.tolist(), np.diff(begins).tolist(), strict=True)
+        return pa.array([row and row[shift : shift + n] for row, shift, n in cut], kind)
 
 
-def _documents(found: Found, sentences: Indices, *, source: str) -> pa.Array:
-    names = [name or source for name in found.documents or [source] * len(found)]
-    return pa.array([names[sentence] for sentence in sentences], pa.string())
-
-
-def _inner(found: Found, inner: Tags | None, begins: Indices) -> pa.Array:
-    """Make the second level; null where a sentence has none."""
-    if inner is None or found.inner is None:
-        return pa.nulls(len(begins) - 1, _SCHEMA.field("inner_tags").type)
-    is_tag = np.array([name != "_" for name in found.inner.names], bool)[found.inner.codes]
-    lists = _lists(inner.strings(), begins)
-    has_some = pa.array(any_of(is_tag, begins))
-    return pc.if_else(has_some, lists, pa.scalar(None, lists.type))
-
-
-def _token_starts(found: Found, sentences: Indices, begins: Indices) -> pa.Array:
-    kind = _SCHEMA.field("token_starts").type
-    if found.token_starts is None:
-        return pa.nulls(len(sentences), kind)
-    rows = found.token_starts.take(pa.array(sentences)).to_pylist()
-    shifts = begins[:-1] - found.begins[sentences]
-    cut = zip(rows, shifts.tolist(), np.diff(begins).tolist(), strict=True)
-    return pa.array([row and row[shift : shift + n] for row, shift, n in cut], kind)
-
-
-def _lists(values: pa.StringArray, begins: Indices) -> pa.ListArray:
-    return pa.ListArray.from_arrays(pa.array(begins, pa.int32()), values)
+def _lists(values: pa.StringArray, offsets: Indices) -> pa.ListArray:
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values)
