@@ -37,12 +37,13 @@ from wikiextractor.extract import Extractor
 
 from corpora.segmentation.sentences import segmenter
 from corpora.wikipedia import wikiextractor
+from corpora.wikipedia.blocks import PageText
 from corpora.wikipedia.dump import examine, read_pages
 from corpora.wikipedia.pages import Page
 from corpora.wikipedia.siteinfo import SiteInfo
 from corpora.wikipedia.templates import load_templates
 from corpora.wikipedia.titles import Wiki, wiki_of
-from corpora.wikipedia.wikitext import PageText, extract
+from corpora.wikipedia.wikitext import extract
 
 ONOMA, COMMAND, ADAPTED = "onoma", "wikiextractor, its command", "wikiextractor, as an engine"
 NO_PROSE = {

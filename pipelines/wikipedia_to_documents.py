@@ -11,9 +11,11 @@ Examples:
 
 import logging
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -109,7 +111,7 @@ class Options(CommonOptions):
 def plan(options: Options) -> Plan:
     """Find the dump's files, look at their heads and ends, and cut them into ranges."""
     warn_of_old_expat()
-    from corpora.wikipedia.dump import examine
+    from corpora.wikipedia.dump import examine, read_pages_of
     from corpora.wikipedia.reuse import find_earlier, with_earlier
     from corpora.wikipedia.wikiextractor import check_installed
 
@@ -120,8 +122,7 @@ def plan(options: Options) -> Plan:
     if options.max_page_size > MAX_PAGE_MB:
         raise UsageError(f"--max-page-size: at most {MAX_PAGE_MB}.")
     earlier = find_earlier(options.reuse, output=options.output) if options.reuse else None
-    found = find_inputs(options.input, exclude=options.exclude)
-    files = describe_files(found)
+    files = describe_files(find_inputs(options.input, exclude=options.exclude))
     scratch = options.output / BUILD / PIECES
     total = sum(file.size for file in files) * 4
     range_bytes = min(max(total // UNITS, RANGE_BYTES[0]), RANGE_BYTES[1])
@@ -137,20 +138,21 @@ def plan(options: Options) -> Plan:
         for n, path in enumerate(options.templates)
     }
     settings = _settings(options, [dump.site for dump in dumps], file=files[0].name)
-    _say_doubts(options, files, dumps)
-    _say_missing_tables(settings["wiki"], settings["lang"])
+    _warn(
+        options,
+        settings,
+        {file.name: dump.site.doubt for file, dump in zip(files, dumps, strict=True)},
+    )
     parts = [
         (file, range_.to_json())
         for file, dump in zip(files, dumps, strict=True)
         for range_ in dump.ranges
     ]
-    settings["abbreviations"] = _abbreviations(
-        options, settings, parts, earlier=earlier, scratch=scratch
-    )
+    read = partial(read_pages_of, max_page_bytes=options.max_page_bytes, scratch=scratch)
+    pages = (page for file, part in parts for page in read(file, part))
+    settings["abbreviations"] = _abbreviations(options, settings, pages, earlier=earlier)
     if options.limit is not None:
-        parts = list(
-            _limited(parts, options.limit, max_bytes=options.max_page_bytes, scratch=scratch)
-        )
+        parts = list(_limited(parts, options.limit, read=read))
     extract_units = tuple(
         Unit(number, (file,), {}, {"scratch": str(scratch.absolute())}, part)
         for number, (file, part) in enumerate(parts)
@@ -185,6 +187,7 @@ def _settings(options: Options, sites: Sequence[Any], *, file: str) -> dict[str,
         raise UsageError("--input: the dump does not say of which wiki it is. Say --wiki dawiki.")
     site = next((site for site in sites if site.namespaces), sites[0])
     lang = options.lang or site.lang or language_of(name) or name
+    extractor = options.extractor
     return {
         "wiki": name,
         "lang": lang,
@@ -197,7 +200,8 @@ def _settings(options: Options, sites: Sequence[Any], *, file: str) -> dict[str,
         },
         "namespaces": sorted(options.namespaces),
         "disambiguation": options.disambiguation,
-        "extractor": _extractor(options.extractor),
+        # The engine, with its version where it is not our own: another one makes other bytes.
+        "extractor": extractor if extractor == "onoma" else f"{extractor} {version(extractor)}",
         "augment": options.augment,
         "right": options.right,
         "anchors": options.anchors,
@@ -208,12 +212,7 @@ def _settings(options: Options, sites: Sequence[Any], *, file: str) -> dict[str,
 
 
 def _abbreviations(
-    options: Options,
-    settings: dict[str, Any],
-    parts: Sequence[tuple[InputFile, dict[str, Any]]],
-    *,
-    earlier: Any,
-    scratch: Path,
+    options: Options, settings: dict[str, Any], pages: Iterable[object], *, earlier: Any
 ) -> dict[str, Any] | None:
     """The table of abbreviations in place of our own for the language, if there is to be one.
 
@@ -223,7 +222,6 @@ def _abbreviations(
     from corpora.segmentation.abbreviations import learn
     from corpora.segmentation.sentences import has_table
     from corpora.segmentation.tables import read_toml
-    from corpora.wikipedia.dump import read_pages_of
     from corpora.wikipedia.readers import reader_of
 
     if options.abbreviations:
@@ -234,53 +232,37 @@ def _abbreviations(
     if before.get("lang") == settings["lang"] and before.get("abbreviations"):
         return dict(before["abbreviations"])
     reader = reader_of(settings | {"abbreviations": None}, options.templates)
-    max_bytes = options.max_page_bytes
-    pages = (
-        page
-        for file, part in parts
-        for page in read_pages_of(file, part, max_page_bytes=max_bytes, scratch=scratch)
-    )
     return learn(reader.texts(pages)) or None
 
 
-def _say_doubts(options: Options, files: Sequence[InputFile], dumps: Sequence[Any]) -> None:
-    """Warn where a file's name and its head disagree, unless the user has said what it is."""
-    if options.wiki and options.lang:
-        return
-    for file, dump in zip(files, dumps, strict=True):
-        if dump.site.doubt:
-            _log.warning(
-                "%s: %s. The <siteinfo> is believed; if it is wrong, say --wiki and --lang.",
-                file.name,
-                dump.site.doubt,
-            )
-
-
-def _say_missing_tables(wiki: str, lang: str) -> None:
+def _warn(options: Options, settings: dict[str, Any], doubts: dict[str, str]) -> None:
+    """Warn where a file's name and its head disagree, and of tables that there are not."""
     from corpora.wikipedia.readers import missing_tables
 
+    for file, doubt in doubts.items():
+        if doubt and not (options.wiki and options.lang):
+            _log.warning(
+                "%s: %s. The <siteinfo> is believed; if it is wrong, say --wiki and --lang.",
+                file,
+                doubt,
+            )
+    wiki, lang = settings["wiki"], settings["lang"]
     if missing := missing_tables(wiki, lang):
         _log.warning("%s (%s): there is no table of %s.", wiki, lang, "; of ".join(missing))
 
 
-def _extractor(name: str) -> str:
-    """The engine, with its version where it is not our own: another one makes other bytes."""
-    return name if name == "onoma" else f"{name} {version(name)}"
-
-
 def _limited(
-    parts: Sequence[tuple[InputFile, dict[str, Any]]], limit: int, *, max_bytes: int, scratch: Path
+    parts: Sequence[tuple[InputFile, dict[str, Any]]],
+    limit: int,
+    *,
+    read: Callable[[InputFile, dict[str, Any]], Iterable[object]],
 ) -> Iterator[tuple[InputFile, dict[str, Any]]]:
     """The ranges that hold the first pages; the last one says how many of its are taken."""
-    from corpora.wikipedia.dump import read_pages_of
-
     for file, part in parts:
-        n = 0
-        for _ in read_pages_of(file, part, max_page_bytes=max_bytes, scratch=scratch):
-            n += 1
-            if n == limit:
-                yield file, part | {"limit": n}
-                return
+        n = sum(1 for _ in islice(read(file, part), limit))
+        if n == limit:
+            yield file, part | {"limit": n}
+            return
         limit -= n
         yield file, part
 

@@ -99,11 +99,8 @@ def spelled_as_linked(
     and titles.
     """
     surfaces = [text[start:end] for start, end, _ in matches]
-    odd = {
-        title
-        for surface, (_, _, title) in zip(surfaces, matches, strict=True)
-        if not title.startswith(surface) and surface.upper() != surface.lower()
-    }
+    pairs = list(zip(surfaces, matches, strict=True))
+    odd = {title for surface, (_, _, title) in pairs if not title.startswith(surface)}
     if not odd:
         return list(matches)
     linked = {(text[begin:stop], title) for (begin, stop), title in links if title in odd}
@@ -112,12 +109,12 @@ def spelled_as_linked(
         small.add(own)
     return [
         match
-        for surface, match in zip(surfaces, matches, strict=True)
+        for surface, match in pairs
         if (title := match[2]) not in odd
         or title.startswith(surface)
-        or surface.upper() == surface.lower()
         or (title in small and title[1:].startswith(surface[1:]))
         or (surface, title) in linked
+        or surface.upper() == surface.lower()
     ]
 
 

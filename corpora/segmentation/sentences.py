@@ -94,17 +94,11 @@ class Segmenter:
 
         A span of ``unbroken`` is never cut; a line break is like a space.
         """
-        outer = _outermost(unbroken)
-        starts = [span.start for span in outer]
-        edges = [within.start]
-        for boundary in self._candidates(text, within):
-            around = bisect_left(starts, boundary) - 1
-            if (around < 0 or outer[around].end <= boundary) and self._ends(
-                text, boundary, begin=edges[-1], limit=within.end
-            ):
-                edges.append(boundary)
-        edges.append(within.end)
-        return list(_without_spaces(text, edges))
+        paragraph = _LINE_BREAK.sub(" ", text[within.start : within.end])
+        boundaries = [within.start + offset for offset in self._starts(paragraph)]
+        block = (within.start, within.end)
+        found = self._cut(text, [block], boundaries, unbroken=_outermost(unbroken))
+        return [Span(*pair) for pair in found]
 
     def split(
         self, text: str, blocks: Sequence[tuple[int, int]], *, unbroken: Sequence[tuple[int, int]]
@@ -114,7 +108,22 @@ class Segmenter:
         ``blocks`` are in order, and each stands on a line of its own; ``unbroken`` are disjoint
         and in order.
         """
-        boundaries = self._all_candidates(text, blocks)
+        if len(text.splitlines()) > len(blocks):  # a block has several lines
+            lines = [_LINE_BREAK.sub(" ", text[start:end]) for start, end in blocks]
+            boundaries = self._starts("\n".join(lines))
+        else:
+            boundaries = self._starts(text)
+        return self._cut(text, blocks, boundaries, unbroken=unbroken)
+
+    def _cut(
+        self,
+        text: str,
+        blocks: Sequence[tuple[int, int]],
+        boundaries: Sequence[int],
+        *,
+        unbroken: Sequence[tuple[int, int]],
+    ) -> Iterator[tuple[int, int]]:
+        """Cut blocks where sentences end among the ordered ``boundaries``."""
         starts = [start for start, _ in unbroken]
         position = 0
         for start, end in blocks:
@@ -131,12 +140,6 @@ class Segmenter:
                     begin = boundary
             if sentence := _stripped(text, begin, end):
                 yield sentence
-
-    def _all_candidates(self, text: str, blocks: Sequence[tuple[int, int]]) -> list[int]:
-        if len(text.splitlines()) > len(blocks):  # a block has several lines
-            lines = [_LINE_BREAK.sub(" ", text[start:end]) for start, end in blocks]
-            text = "\n".join(lines)
-        return self._starts(text)
 
     def _starts(self, text: str) -> list[int]:
         """Where sentences may begin, in order: what ICU says, and what it leaves out."""
@@ -193,13 +196,6 @@ class Segmenter:
         if joined or added:
             edges = sorted((set(edges) - joined) | added)
         return [pair for pair in pairwise(edges) if text[pair[0]] not in _SPACE]
-
-    def _candidates(self, text: str, within: Span) -> Iterable[int]:
-        """Offsets where a sentence of a paragraph may begin; ordered."""
-        start = within.start
-        paragraph = _LINE_BREAK.sub(" ", text[start : within.end])
-        found = {start + offset for offset in self._starts(paragraph)}
-        return sorted(found - {start, within.end})
 
     def _ends(self, text: str, boundary: int, *, begin: int, limit: int) -> bool:
         """Whether the sentence that starts at ``begin`` ends before ``boundary``."""
@@ -396,12 +392,12 @@ def _is_short(word: str) -> bool:
     return len(word) < LETTERS_BEFORE_NUMBER and word[0].lower() != word[0].upper()
 
 
-def _outermost(spans: Iterable[Span]) -> list[Span]:
+def _outermost(spans: Iterable[Span]) -> list[tuple[int, int]]:
     """Those that no other span covers; ``spans`` nest."""
-    outer: list[Span] = []
+    outer: list[tuple[int, int]] = []
     for span in sorted(spans, key=lambda span: (span.start, -span.end)):
-        if not outer or outer[-1].end < span.end:
-            outer.append(span)
+        if not outer or outer[-1][1] < span.end:
+            outer.append((span.start, span.end))
     return outer
 
 
@@ -412,12 +408,3 @@ def _stripped(text: str, start: int, end: int) -> tuple[int, int] | None:
         return None
     start = end - len(content)
     return start, start + len(content.rstrip())
-
-
-def _without_spaces(text: str, edges: Sequence[int]) -> Iterator[Span]:
-    """Spans from edge to edge, without white space around; what is nothing else is left out."""
-    for start, end in pairwise(edges):
-        content = text[start:end].lstrip()
-        if content:
-            start = end - len(content)  # noqa: PLW2901
-            yield Span(start, start + len(content.rstrip()))

@@ -8,11 +8,11 @@ from urllib.parse import quote
 
 from corpora.segmentation.sentences import Segmenter, segmenter
 from corpora.wikipedia import wikiextractor, wikitext
+from corpora.wikipedia.blocks import PageText
 from corpora.wikipedia.ledger import count_page
 from corpora.wikipedia.pages import Page
 from corpora.wikipedia.templates import TemplateTable
 from corpora.wikipedia.titles import Wiki
-from corpora.wikipedia.wikitext import PageText
 
 MODELS = ("", "wikitext")
 ENGINES = {"onoma": wikitext.extract, "wikiextractor": wikiextractor.extract}

@@ -1,5 +1,7 @@
-"""Text that grows block by block; offsets are final when a character is appended."""
+"""The text of a page, which grows block by block: offsets are final when it is appended."""
 
+from collections import Counter
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 _WHITE = "".join(filter(str.isspace, map(chr, range(0x3001))))
@@ -23,6 +25,46 @@ class Link(NamedTuple):
     end: int
     target: str
     section: str
+
+
+@dataclass(slots=True)
+class PageText:
+    """A page: what it says, and what became of the rest; offsets count code points of ``text``."""
+
+    text: str = ""
+    blocks: list[Block] = field(default_factory=list)
+    links: list[Link] = field(default_factory=list)
+    is_disambiguation: bool = False
+    holes: list[int] = field(default_factory=list)
+    """Where something with a value dropped out of a line."""
+    hole_names: list[str] = field(default_factory=list)
+    """What dropped out at each of ``holes``, by name; several of one place with ``|`` between."""
+    hole_templates: Counter[str] = field(default_factory=Counter)
+    """Names of templates and tags that dropped out of a line with other text."""
+    simplified: str = ""
+    """The wikitext without templates, tables, references and files."""
+    names: list[str] = field(default_factory=list)
+    """Of the templates and tags that may leave a hole: ``Infobox``, ``<math>``."""
+    silent: Counter[str] = field(default_factory=Counter)
+    """Names of the templates that leave none."""
+    literals: list[str] = field(default_factory=list)
+    dropped: Counter[str] = field(default_factory=Counter)
+    """Reason to number of links in the source that are no links here."""
+    n_tables: int = 0
+    """Outermost tables that were dropped, but for those in templates."""
+    n_table_lines: int = 0
+    """Lines of tables that never open or never close."""
+    in_templates: list[tuple[str, str]] = field(default_factory=list)
+    """Name and parameters of each template that is dropped though it may have a value."""
+    in_notes: list[str] = field(default_factory=list)
+    """Parameters of those that are left out on purpose: references, maintenance, navigation."""
+    in_tables: list[str] = field(default_factory=list)
+    """The wikitext of the tables that were dropped."""
+
+    @property
+    def templates(self) -> Counter[str]:
+        """Names of templates and tags that dropped out, anywhere on the page."""
+        return Counter(self.names) + self.silent
 
 
 class Blocks:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from corpora.wikipedia.wikitext import PageText
+from corpora.wikipedia.blocks import PageText
 
 _CROWDED = 20
 """Characters to a piece between white space from which on the script has no spaces."""

@@ -5,17 +5,15 @@ of the page: comments, references and other tags; templates and tables; files. W
 lines with links, quotes, simple tags and entities, for ``wikitext.py``, and these marks (characters
 that no XML file can hold):
 
-``\x00N\x00``  something was dropped here: number N of ``Simplified.dropped``
+``\x00N\x00``  something was dropped here: number N of ``PageText.names``
 ``\x01``     something was dropped that leaves no hole
-``\x02N\x02``  literal text: number N of ``Simplified.literals``
+``\x02N\x02``  literal text: number N of ``PageText.literals``
 ``\x03``     a line of verse begins
 ``\x04…\x05``  a caption
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -23,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corpora.segmentation.language_tags import primary_language
+from corpora.wikipedia.blocks import PageText
 from corpora.wikipedia.disambiguation import signs_of, words
 from corpora.wikipedia.image_options import ImageOptions, options_of
 from corpora.wikipedia.markup import tags
@@ -53,32 +52,10 @@ _FLAGS = re.compile(r"[A-Z+;-]*")
 _VARIANT = re.compile(r"-\{([^{}]*?)\}-")
 
 
-@dataclass(slots=True)
-class Simplified:
-    """Wikitext without its structures, and what became of these."""
-
-    text: str = ""
-    dropped: list[str] = field(default_factory=list)
-    """Names of the templates and tags that may leave a hole: ``Infobox``, ``<math>``."""
-    silent: Counter[str] = field(default_factory=Counter)
-    """Names of the templates that leave none."""
-    literals: list[str] = field(default_factory=list)
-    links: Counter[str] = field(default_factory=Counter)
-    """Reason to number of links that went with what was dropped."""
-    n_tables: int = 0
-    """Outermost tables, but for those in templates."""
-    in_templates: list[tuple[str, str]] = field(default_factory=list)
-    """Name and parameters of each template that is dropped though it may have a value."""
-    in_notes: list[str] = field(default_factory=list)
-    """Parameters of those that are left out on purpose: references, maintenance, navigation."""
-    in_tables: list[str] = field(default_factory=list)
-    is_disambiguation: bool = False
-
-
 def simplify(
     source: str, wiki: Wiki, templates: TemplateTable, *, title: str, today: str
-) -> Simplified:
-    """Take out what is no text. ``today`` is the day that ages are counted to, ISO 8601."""
+) -> PageText:
+    """Begin a page: take out what is no text. ``today`` is the day that ages are counted to."""
     return _Page(wiki, templates, title=title, today=today).simplify(source)
 
 
@@ -88,9 +65,9 @@ class _Page:
         self.title = CONTROL.sub(" ", title)
         self.options = options_of(wiki.codes)
         self.signs = signs_of(wiki.codes)
-        self.found = Simplified()
+        self.found = PageText()
 
-    def simplify(self, source: str) -> Simplified:
+    def simplify(self, source: str) -> PageText:
         text = self.without_tags(f"\n{_cleaned(source)}")
         if self.signs.in_text(text):
             self.found.is_disambiguation = True
@@ -113,17 +90,17 @@ class _Page:
             text = _BROKEN_TAG.sub(_on_one_line, text)
         if _BROKEN_LINK.search(text):
             text = _BROKEN_LINK.sub(_on_one_line, text)
-        self.found.text = text
+        self.found.simplified = text
         # What was dropped between two brackets makes a link of them.
-        n = text.count("[[") - source.count("[[") + sum(self.found.links.values())
-        n -= 2 * self.found.links["created"]
+        n = text.count("[[") - source.count("[[") + sum(self.found.dropped.values())
+        n -= 2 * self.found.dropped["created"]
         if n > 0:
-            self.found.links["created"] += n
+            self.found.dropped["created"] += n
         return self.found
 
     def count_links(self, text: str, reason: str) -> None:
         if n := text.count("[["):
-            self.found.links[reason] += n
+            self.found.dropped[reason] += n
 
     # --- comments, references, and other tags whose content is no wikitext
 
@@ -185,13 +162,13 @@ class _Page:
         yield "\n"
         for line in self.without_tags(content).split("\n"):
             caption = _last_part(line, self.options)
-            self.found.links["in_tag"] += line.count("[[") - caption.count("[[")
+            self.found.dropped["in_tag"] += line.count("[[") - caption.count("[[")
             if caption.strip():
                 yield f"\x04{caption}\x05\n"
 
     def drop(self, name: str) -> str:
-        self.found.dropped.append(name)
-        return f"\x00{len(self.found.dropped) - 1}\x00"
+        self.found.names.append(name)
+        return f"\x00{len(self.found.names) - 1}\x00"
 
     # --- templates and tables
 
@@ -229,7 +206,7 @@ class _Page:
         if head[0].startswith("{{{") and text.startswith("}}}", end - 3):
             default = split_parts(inside[:-1])[0] if bar and depth < MAX_DEPTH else ""
             if n := text.count("[[", start, end) - default.count("[["):
-                self.found.links["in_template"] += n
+                self.found.dropped["in_template"] += n
             if not bar:  # a parameter without a default: nobody knows what it shows
                 return self.drop("{{{}}}")
             return self.without_templates(default, depth=depth + 1)
@@ -257,7 +234,7 @@ class _Page:
         shown = self.templates.show(action, rendered, title=self.title, today=self.today)
         n = rendered.count("[[") - shown.count("[[")
         if n:
-            self.found.links["in_template" if n > 0 else "created"] += abs(n)
+            self.found.dropped["in_template" if n > 0 else "created"] += abs(n)
         return f"\n{shown}\n" if "\x03" in shown else shown
 
     # --- variants and files
@@ -287,7 +264,7 @@ class _Page:
         preferred = [choices[name] for name in self.wiki.variants if name in choices]
         shown = (preferred or list(choices.values()))[0]
         if n := content.count("[[") - shown.count("[["):
-            self.found.links["in_tag"] += n
+            self.found.dropped["in_tag"] += n
         return shown
 
     def without_files(self, text: str, *, depth: int = 0) -> str:
@@ -299,11 +276,11 @@ class _Page:
             start = file.start()
             out.append(text[position:start])
             end, after = brackets.find(start)
-            self.found.links["file"] += 1
+            self.found.dropped["file"] += 1
             position = after
             inside = text[file.end() : end]
             caption = _last_part(inside, self.options)
-            self.found.links["file"] += inside.count("[[") - caption.count("[[")
+            self.found.dropped["file"] += inside.count("[[") - caption.count("[[")
             if depth >= MAX_DEPTH:
                 self.count_links(caption, "file")
             elif caption:

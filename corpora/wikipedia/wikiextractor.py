@@ -17,11 +17,10 @@ from urllib.parse import unquote
 
 from corpora.errors import CorpusError, UsageError
 from corpora.system.sandbox import Bounds, Task, TaskError, call
-from corpora.wikipedia.blocks import Blocks, Link
+from corpora.wikipedia.blocks import Blocks, Link, PageText
 from corpora.wikipedia.structure import simplify
 from corpora.wikipedia.templates import TemplateTable
 from corpora.wikipedia.titles import Target, Wiki, pipe_trick
-from corpora.wikipedia.wikitext import PageText
 
 PAGE_SECONDS = 60.0
 """Of the processor, after which a page is given up; one of a megabyte takes less than one."""
@@ -56,15 +55,11 @@ def extract(
     """
     reader = Reader(wiki)
     reader.read("\n".join(clean(source, title=title)))
-    page = reader.page()
     no_recipes = TemplateTable(
         {}, templates.silent, templates.disambiguation, templates.dates, templates.prefixes
     )
-    simplified = simplify(source, wiki, no_recipes, title=title, today=today)
-    page.simplified, page.is_disambiguation = simplified.text, simplified.is_disambiguation
-    page.templates = Counter(simplified.dropped) + simplified.silent
-    page.in_templates, page.in_notes = simplified.in_templates, simplified.in_notes
-    page.in_tables = simplified.in_tables
+    page = simplify(source, wiki, no_recipes, title=title, today=today)
+    reader.fill(page)
     if missing := source.count("[[") - len(page.links) - page.dropped.total():
         page.dropped["not_kept" if missing > 0 else "created"] = abs(missing)
     return page
@@ -145,9 +140,13 @@ class Reader:
             self.found.append((start, self.out.length, target))
         return after
 
-    def page(self) -> PageText:
-        """Put together what was read; no link begins or ends with white space."""
-        page = PageText("".join(self.out.parts), self.out.blocks, dropped=self.dropped)
+    def fill(self, page: PageText) -> None:
+        """Put what was read into a page; no link begins or ends with white space."""
+        page.text, page.blocks, page.dropped = (
+            "".join(self.out.parts),
+            self.out.blocks,
+            self.dropped,
+        )
         for begin, close, target in self.found:
             anchor = page.text[begin:close]
             start = begin + len(anchor) - len(anchor.lstrip())
@@ -156,7 +155,6 @@ class Reader:
                 page.links.append(Link(start, end, target.title, target.section))
             else:
                 page.dropped["empty"] += 1
-        return page
 
 
 def _pairs(text: str) -> dict[int, int]:

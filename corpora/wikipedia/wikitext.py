@@ -7,9 +7,8 @@ is appended. Every ``[[`` of the source is a link or is counted with a reason.
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field
 
-from corpora.wikipedia.blocks import Block, Blocks, Link
+from corpora.wikipedia.blocks import Blocks, Link, PageText
 from corpora.wikipedia.markup import (
     LITERAL_SPACES,
     MARKS,
@@ -22,7 +21,7 @@ from corpora.wikipedia.markup import (
     tags,
 )
 from corpora.wikipedia.quotes import without_quotes
-from corpora.wikipedia.structure import Simplified, simplify
+from corpora.wikipedia.structure import simplify
 from corpora.wikipedia.templates import TemplateTable
 from corpora.wikipedia.titles import Target, Wiki, decode, pipe_trick
 
@@ -40,37 +39,6 @@ _VANISHING = frozenset({"file", "category", "interlanguage"})
 _STARTS = frozenset(" \t*#:;=\x03-|{!")
 
 
-@dataclass(slots=True)
-class PageText:
-    """What a page says; offsets count code points of ``text``."""
-
-    text: str = ""
-    blocks: list[Block] = field(default_factory=list)
-    links: list[Link] = field(default_factory=list)
-    holes: list[int] = field(default_factory=list)
-    """Where something with a value dropped out of a line."""
-    dropped: Counter[str] = field(default_factory=Counter)
-    """Reason to number of links in the source that are no links here."""
-    templates: Counter[str] = field(default_factory=Counter)
-    """Names of templates and tags that dropped out, anywhere on the page."""
-    hole_templates: Counter[str] = field(default_factory=Counter)
-    """Those that dropped out of a line with other text."""
-    n_tables: int = 0
-    """Tables that were dropped; and lines of tables that never open or never close."""
-    n_table_lines: int = 0
-    is_disambiguation: bool = False
-    simplified: str = ""
-    """The wikitext without templates, tables, references and files."""
-    in_templates: list[tuple[str, str]] = field(default_factory=list)
-    """Name and parameters of each template that is dropped though it may have a value."""
-    in_notes: list[str] = field(default_factory=list)
-    """Parameters of templates that are left out on purpose."""
-    in_tables: list[str] = field(default_factory=list)
-    """The wikitext of the tables that were dropped."""
-    hole_names: list[str] = field(default_factory=list)
-    """What dropped out at each of ``holes``, by name; several of one place with ``|`` between."""
-
-
 def extract(
     source: str, wiki: Wiki, templates: TemplateTable, *, title: str = "", today: str = ""
 ) -> PageText:
@@ -78,27 +46,16 @@ def extract(
 
     ``today``, ISO 8601, is the day that ages are counted to: that of the revision.
     """
-    simplified = simplify(source, wiki, templates, title=title, today=today)
-    return _Reader(wiki, simplified).read()
+    return _Reader(wiki, simplify(source, wiki, templates, title=title, today=today)).read()
 
 
 class _Reader:
     """Reads the lines of a page; grows the text piece by piece."""
 
-    def __init__(self, wiki: Wiki, simplified: Simplified) -> None:
-        self.wiki, self.simplified = wiki, simplified
+    def __init__(self, wiki: Wiki, page: PageText) -> None:
+        self.wiki, self.page = wiki, page
         trail = f"[{wiki.trail}]*+" if wiki.trail else ""
         self._pattern, self._trail = inline_pattern(trail), re.compile(trail)
-        self.page = PageText(
-            dropped=simplified.links,
-            templates=Counter(simplified.dropped) + simplified.silent,
-            n_tables=simplified.n_tables,
-            is_disambiguation=simplified.is_disambiguation,
-            simplified=simplified.text,
-            in_templates=simplified.in_templates,
-            in_notes=simplified.in_notes,
-            in_tables=simplified.in_tables,
-        )
         self.out = Blocks()
         self.external = 0
         """External links that are open; the last one's text starts at ``external_start``."""
@@ -112,7 +69,7 @@ class _Reader:
         """Captions that wait for the end of the block."""
 
     def read(self) -> PageText:
-        for line in self.simplified.text.split("\n"):
+        for line in self.page.simplified.split("\n"):
             if line:
                 self.line(line)
             else:
@@ -266,13 +223,11 @@ class _Reader:
             self.tag(found)
         elif kind == Kind.DROPPED:
             end = self.tidy(line, end)
-            self.out.holes.append(
-                (self.out.length, self.simplified.dropped[int(found[Kind.DROPPED])])
-            )
+            self.out.holes.append((self.out.length, self.page.names[int(found[Kind.DROPPED])]))
         elif kind == Kind.SILENT:
             return self.tidy(line, end)
         elif kind == Kind.LITERAL:
-            literal = self.simplified.literals[int(found[Kind.LITERAL])]
+            literal = self.page.literals[int(found[Kind.LITERAL])]
             self.out.add(LITERAL_SPACES.sub(" ", literal.replace("\u00ad", "")))
         elif kind == Kind.EXTERNAL:
             self.external += 1

@@ -23,7 +23,7 @@ from corpora.runs.plan import InputFile, Unit
 from corpora.runs.record_errors import read_rows
 from corpora.runs.work_directory import WorkDirectory
 from pipelines.outcomes import Counts, Rows, Yield
-from pipelines.transforms.elements import PerUnit, ReadUnits, Work
+from pipelines.transforms.elements import PerUnit, ReadUnits
 
 BATCH_ROWS = 1 << 16
 
@@ -90,30 +90,18 @@ class ChooseForms(PerUnit[pa.Table, Rows | Counts]):
     """Whose rules for case apply."""
     takes = pa.Table
 
-    def begin(self, unit: Unit) -> Work[pa.Table, Rows | Counts]:  # noqa: ARG002 - there is no state
-        """Begin a unit."""
-        return _ChooseForms(self)
-
-
-@dataclass(frozen=True, slots=True)
-class _ChooseForms:
-    step: ChooseForms
-
     def process(self, meanings: pa.Table) -> Iterator[Rows | Counts]:
-        step = self.step
-        if step.gate and not len(meanings.column("link_probability").drop_null()):
+        """Choose among the forms."""
+        if self.gate and not len(meanings.column("link_probability").drop_null()):
             raise CorpusError(
                 "--policy gated: no form has a link probability. Choose --policy all, or make the "
                 "vocabulary with link probabilities."
             )
         chosen, counters = choose_forms(
-            meanings, gate=step.gate, ignore_case=step.ignore_case, lang=step.lang
+            meanings, gate=self.gate, ignore_case=self.ignore_case, lang=self.lang
         )
         yield from _chosen_rows(chosen)
         yield Counts(counters)
-
-    def finish(self) -> tuple[()]:
-        return ()
 
 
 @dataclass(kw_only=True, eq=False)
@@ -127,16 +115,8 @@ class ChooseWords(PerUnit[pa.Table, Rows | Counts]):
     is_grouped: bool
     takes = pa.Table
 
-    def begin(self, unit: Unit) -> Work[pa.Table, Rows | Counts]:  # noqa: ARG002 - there is no state
-        """Begin a unit."""
-        return _ChooseWords(self.is_grouped)
-
-
-@dataclass(frozen=True, slots=True)
-class _ChooseWords:
-    is_grouped: bool
-
     def process(self, words: pa.Table) -> Iterator[Rows | Counts]:
+        """Choose the words."""
         chosen = chosen_words(words, is_grouped=self.is_grouped)
         yield from _chosen_rows(chosen)
         if self.is_grouped:
@@ -144,9 +124,6 @@ class _ChooseWords:
             schema = SCHEMAS["chosen_groups"].columns
             yield Rows("groups", pa.RecordBatch.from_pylist(rows, schema=schema))
         yield Counts({"forms.kept": len(chosen)})
-
-    def finish(self) -> tuple[()]:
-        return ()
 
 
 def _chosen_rows(chosen: pa.Table) -> Iterator[Rows]:
@@ -171,34 +148,28 @@ class AddMentions(PerUnit[pa.RecordBatch, Yield]):
     """Of the mentions that are added."""
     takes = pa.RecordBatch
 
-    def begin(self, unit: Unit) -> Work[pa.RecordBatch, Yield]:  # noqa: ARG002 - forms are those of all
+    def start(self, unit: Unit) -> None:  # noqa: ARG002 - forms are those of all
         """Begin a unit."""
-        forms = _forms_of(self.folder, self.matching, self.group_column)
-        return _AddMentions(forms, self.origin)
-
-
-@dataclass(slots=True)
-class _AddMentions:
-    forms: FormsByGroup
-    origin: Origin
-    n_before: int = 0
-    n_added: int = 0
+        self._forms = _forms_of(self.folder, self.matching, self.group_column)
+        self._n_before = self._n_added = 0
 
     def process(self, batch: pa.RecordBatch) -> Iterator[Yield]:
-        self.n_before += len(Mentions.of(batch).structs)
-        for dictionary, documents in self.forms.dictionaries_for(batch):
+        """Add mentions to a batch."""
+        self._n_before += len(Mentions.of(batch).structs)
+        for dictionary, documents in self._forms.dictionaries_for(batch):
             add_to = partial(dictionary.add_to, origin=self.origin)
             for rows, made in read_rows(documents, add_to):
                 if isinstance(made, Rejected):
                     yield made
                     continue
                 augmented, n_added = made
-                self.n_added += n_added
+                self._n_added += n_added
                 yield Rows("", augmented)
                 yield Counts(read=rows.num_rows, written=rows.num_rows)
 
     def finish(self) -> Iterator[Counts]:
-        yield Counts({"mentions.before": self.n_before, "mentions.added": self.n_added})
+        """Give the counts."""
+        yield Counts({"mentions.before": self._n_before, "mentions.added": self._n_added})
 
 
 @lru_cache(maxsize=1)  # a worker opens them once, and not for each unit

@@ -17,7 +17,7 @@ from corpora.datasets.shards import ShardWriter
 from corpora.errors import DamagedDatasetError
 from corpora.wikipedia import reuse_places
 from corpora.wikipedia.articles import Article
-from corpora.wikipedia.blocks import Block, Link
+from corpora.wikipedia.blocks import Block, Link, PageText
 from corpora.wikipedia.pages import hash_of
 from corpora.wikipedia.redirects import RedirectTable, build_table
 from corpora.wikipedia.resolution import Augmentation, Resolver
@@ -26,7 +26,6 @@ from corpora.wikipedia.reuse_places import Earlier, Place
 from corpora.wikipedia.reuse_rows import PageRows, TakenRows
 from corpora.wikipedia.reuse_shards import ROWS, KeptShards
 from corpora.wikipedia.unmatched import Unmatched, build_unmatched
-from corpora.wikipedia.wikitext import PageText
 
 FINGERPRINT = "f" * 64
 TITLES = ("Aal", "Barsch", "Döbel", "Elritze", "Forelle")

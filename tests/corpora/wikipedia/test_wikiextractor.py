@@ -8,11 +8,11 @@ import pytest
 
 from corpora.errors import UsageError
 from corpora.wikipedia import wikiextractor
+from corpora.wikipedia.blocks import PageText
 from corpora.wikipedia.dump import examine, read_pages
 from corpora.wikipedia.pages import Page
 from corpora.wikipedia.templates import load_templates
 from corpora.wikipedia.titles import wiki_of
-from corpora.wikipedia.wikitext import PageText
 
 ENGLISH = wiki_of(name="enwiki", lang="en")
 SLOW = "[http://a " * 30_000  # keeps it busy for minutes

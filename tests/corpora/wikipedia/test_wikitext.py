@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from corpora.wikipedia.blocks import PageText
 from corpora.wikipedia.dump import examine, read_pages
 from corpora.wikipedia.templates import load_templates
 from corpora.wikipedia.titles import wiki_of
-from corpora.wikipedia.wikitext import PageText, extract
+from corpora.wikipedia.wikitext import extract
 
 DATA = Path(__file__).resolve().parents[2] / "data" / "wikipedia"
 CASES = tomllib.loads((DATA / "wikitext.toml").read_text("utf-8"))["case"]

@@ -14,12 +14,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from corpora.wikipedia.blocks import PageText
 from corpora.wikipedia.ledger import count_page, links_add_up
 from corpora.wikipedia.quotes import by_rules, without_quotes
 from corpora.wikipedia.structure import CONTROL, has_control
 from corpora.wikipedia.templates import load_templates
 from corpora.wikipedia.titles import wiki_of
-from corpora.wikipedia.wikitext import PageText, extract
+from corpora.wikipedia.wikitext import extract
 
 LANGUAGES = ("en", "de", "zh", "fr")
 WIKIS = {lang: wiki_of(name=f"{lang}wiki", lang=lang) for lang in LANGUAGES}
