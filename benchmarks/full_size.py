@@ -37,9 +37,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.full_size_tables import tables
 from benchmarks.resources import measure, room_of
+from corpora.datasets.redirect_table import RedirectTable, build_table
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import read_batches
-from corpora.wikipedia.redirects import RedirectTable, build_table
 
 ROOT = Path(__file__).resolve().parent.parent
 WORKERS = 2

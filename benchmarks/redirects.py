@@ -26,7 +26,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpora.wikipedia.redirects import RedirectTable, build_table
+from corpora.datasets.redirect_table import RedirectTable, build_table
 
 ROWS = 20_000  # of a batch, as a unit of work may have
 SYLLABLES = (

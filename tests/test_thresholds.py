@@ -9,7 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from corpora.datasets import redirect_table as redirects
 from corpora.datasets import repeated_ids, shards
+from corpora.datasets.redirect_table import RedirectTable, build_table
 from corpora.datasets.repeated_ids import find_repeated
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import ShardWriter, read_batches
@@ -28,8 +30,7 @@ from corpora.segmentation import sentences
 from corpora.segmentation.sentences import segmenter
 from corpora.tokenization.learning import _LINE, _REPEATS, _lines
 from corpora.tokenization.word_counts import _GROUP, N_CODES, WordCounter, Words
-from corpora.wikipedia import redirects, templates, titles
-from corpora.wikipedia.redirects import RedirectTable, build_table
+from corpora.wikipedia import templates, titles
 from modeling.data.examples import _smallest
 
 

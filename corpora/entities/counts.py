@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpora.datasets.columns import Mentions
+from corpora.datasets.redirect_table import RedirectTable
 from corpora.datasets.schemas import SCHEMAS
 from corpora.hashing.strings import hashes
-from corpora.wikipedia.redirects import RedirectTable
 
 BATCH_ROWS = 1 << 16
 FOLD_ROWS = 1 << 20

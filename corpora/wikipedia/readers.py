@@ -6,11 +6,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from corpora.datasets.redirect_table import RedirectTable
 from corpora.segmentation.sentences import has_table, segmenter, segmenter_with
 from corpora.wikipedia.articles import ArticleReader
 from corpora.wikipedia.disambiguation import signs_of
 from corpora.wikipedia.image_options import options_of
-from corpora.wikipedia.redirects import RedirectTable
 from corpora.wikipedia.resolution import Augmentation, Resolver
 from corpora.wikipedia.templates import TemplateTable, has_templates, load_templates
 from corpora.wikipedia.titles import Wiki, codes_of, wiki_of

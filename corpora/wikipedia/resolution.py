@@ -19,8 +19,8 @@ from corpora.datasets.columns import (
     with_field,
     with_mentions,
 )
+from corpora.datasets.redirect_table import RedirectTable
 from corpora.datasets.schemas import EXAMPLE_COUNTS, SCHEMAS
-from corpora.wikipedia.redirects import RedirectTable
 from corpora.wikipedia.reuse_links import as_written, find_finished
 from corpora.wikipedia.unmatched import OWN, Unmatched, unmatched_of
 

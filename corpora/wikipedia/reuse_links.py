@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpora.datasets.columns import Mentions, with_field, with_mentions
-from corpora.wikipedia.redirects import RedirectTable
+from corpora.datasets.redirect_table import RedirectTable
 from corpora.wikipedia.unmatched import Unmatched, unmatched_of
 
 Flags = npt.NDArray[np.bool_]

@@ -13,8 +13,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from corpora.datasets.redirect_table import RedirectTable, build_table
 from corpora.wikipedia.disambiguation import signs_of
-from corpora.wikipedia.redirects import RedirectTable, build_table
 
 OWN = -1
 """Stands for the page's own title among the numbers of its links."""

@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
+from corpora.datasets.redirect_table import RedirectTable, build_table
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import read_batches
 from corpora.document import Rejected
@@ -39,7 +40,6 @@ from corpora.matching.form_table import FormTable, build_form_table
 from corpora.runs.plan import InputFile, Unit
 from corpora.runs.record_errors import read_rows
 from corpora.runs.work_directory import WorkDirectory
-from corpora.wikipedia.redirects import RedirectTable, build_table
 from pipelines.outcomes import Counts, Rows
 from pipelines.transforms.elements import Merge, PerUnit, ReadUnits
 from pipelines.transforms.stages import StageShards

@@ -10,6 +10,7 @@ import apache_beam as beam
 import pyarrow as pa
 
 from corpora.datasets.canonical import canonical
+from corpora.datasets.redirect_table import build_table
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import read_batches
 from corpora.document import Rejected
@@ -20,7 +21,6 @@ from corpora.wikipedia.articles import Article, Redirect
 from corpora.wikipedia.dump import read_pages_of
 from corpora.wikipedia.pages import Page
 from corpora.wikipedia.readers import REDIRECTS, UNMATCHED, reader_of, resolver_of
-from corpora.wikipedia.redirects import build_table
 from corpora.wikipedia.reuse import AGAIN, DAMAGED
 from corpora.wikipedia.reuse_places import Earlier, Place
 from corpora.wikipedia.reuse_rows import PageRows, TakenRows

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from corpora.datasets.redirect_table import build_table
 from corpora.datasets.shards import write_json
 from corpora.errors import InputChangedError
 from corpora.runs.plan import describe_file
@@ -14,7 +15,6 @@ from corpora.store import versions as store
 from corpora.store.inspection import verify
 from corpora.store.retention import prune
 from corpora.store.versions import publish
-from corpora.wikipedia.redirects import build_table
 from tests.corpora.store.stored_runs import make
 from tests.corpora.wikipedia.test_redirects import batches
 from tests.file_operations import Operation, recorded, unsafe

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from corpora.datasets.redirect_table import RedirectTable, build_table
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import ShardWriter
 from corpora.errors import DamagedDatasetError
@@ -19,7 +20,6 @@ from corpora.wikipedia import reuse_places
 from corpora.wikipedia.articles import Article
 from corpora.wikipedia.blocks import Block, Link, PageText
 from corpora.wikipedia.pages import hash_of
-from corpora.wikipedia.redirects import RedirectTable, build_table
 from corpora.wikipedia.resolution import Augmentation, Resolver
 from corpora.wikipedia.reuse_links import as_written, find_finished
 from corpora.wikipedia.reuse_places import Earlier, Place

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from corpora.datasets import redirect_table as redirects
+from corpora.datasets.redirect_table import MAX_STEPS, RedirectTable, build_table
 from corpora.errors import CorpusError, DamagedDatasetError
-from corpora.wikipedia import redirects
-from corpora.wikipedia.redirects import MAX_STEPS, RedirectTable, build_table
 
 # Few titles, so that there are chains, loops and doubles; empty, long, equal but for their end.
 TITLES = ("", "a", "b", "Ä", "Äb", "𝔄𐍈", "三国演义", "𝔄", "abcdefgh", "abcdefghi", "abcdefgh\0")

@@ -1,4 +1,4 @@
-"""Redirects of a wiki as a table on disk: built once, then mapped into every process.
+"""Titles that stand for others (redirects, equivalents) as a table on disk, built once and mapped.
 
 ``build_table`` streams the redirects to files and never holds their strings; ``RedirectTable`` maps
 these files, so that all processes share one copy in the page cache. The folder of a table holds
