@@ -20,8 +20,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from corpora.matching.automaton import Automaton
-from corpora.matching.covers import Cover
+from corpora.matching.automaton import Automaton, Cover
 from corpora.segmentation.language_tags import primary_language
 
 _Codes = npt.NDArray[np.uint32]

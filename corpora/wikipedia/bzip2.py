@@ -14,10 +14,9 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import takewhile
-from pathlib import Path
 from typing import IO
 
-from corpora.wikipedia.chunks import Chunk, Damage
+from corpora.wikipedia.chunks import Chunk, Damage, Source
 
 BLOCK = 0x314159265359
 END = 0x177245385090  # stands where a stream has no further block, before the stream's CRC
@@ -46,13 +45,8 @@ _PATTERNS = {  # without groups, which would make it ten times slower
 }
 
 
-class Bzip2File:
+class Bzip2File(Source):
     """XML in bzip2; ranges count compressed bytes, and own the blocks that begin in them."""
-
-    def __init__(self, path: Path) -> None:
-        """Measure the file."""
-        self.path = path
-        self.size = path.stat().st_size
 
     def chunks(self, start: int, end: int) -> Iterator[Chunk | Damage]:
         """Decode block after block; one that cannot be decoded is ``Damage``."""

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from corpora.errors import CorpusError
 
@@ -45,27 +44,25 @@ class Damage:
     """Whether nothing follows: the file is cut off."""
 
 
-class Source(Protocol):
+class Source:
     """A file of a dump in one of the containers."""
 
-    @property
-    def size(self) -> int:
-        """In the unit that ranges are counted in; what it is, is up to the container."""
+    def __init__(self, path: Path) -> None:
+        """Measure the file; ``size`` is in the unit that ranges are counted in."""
+        self.path = path
+        self.size = path.stat().st_size
 
     def chunks(self, start: int, end: int) -> Iterator[Chunk | Damage]:
         """Read from ``start`` on, and beyond ``end`` for as long as the caller wants."""
+        raise NotImplementedError
 
     def ending(self) -> Iterator[Chunk | Damage]:
         """Read the last part: enough to see how the file ends."""
+        return self.chunks(max(0, self.size - _FURTHER_BYTES), self.size)
 
 
-class PlainFile:
+class PlainFile(Source):
     """XML that is not compressed; ranges count its bytes."""
-
-    def __init__(self, path: Path) -> None:
-        """Measure the file."""
-        self.path = path
-        self.size = path.stat().st_size
 
     def chunks(self, start: int, end: int) -> Iterator[Chunk | Damage]:
         """Read chunks that do not cross ``end``."""
@@ -74,10 +71,6 @@ class PlainFile:
             while data := file.read(chunk_bytes(start, end)):
                 yield Chunk(data, start, start < end)
                 start += len(data)
-
-    def ending(self) -> Iterator[Chunk | Damage]:
-        """Read the last bytes."""
-        return self.chunks(max(0, self.size - _FURTHER_BYTES), self.size)
 
 
 def chunk_bytes(start: int, end: int) -> int:

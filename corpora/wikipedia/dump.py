@@ -80,7 +80,6 @@ def examine(path: Path, *, range_bytes: int, scratch: Path, sha256: str | None =
     in no known container, ``DumpError`` where the head cannot be read.
     """
     container = container_of(path)
-    source: Source
     if container in {"xml", "bzip2"}:
         source = _open(path, container, scratch=None, sha256=sha256)
     else:

@@ -13,7 +13,6 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass
-from operator import eq
 from pathlib import Path
 from typing import Any
 
@@ -23,18 +22,9 @@ from corpora.runs.plan import fingerprint_of
 from corpora.system.files import take_away
 from corpora.system.parsing import parse_json
 from corpora.system.threads import map_in_order
-from corpora.wikipedia.chunks import CHUNK_BYTES, Chunk, Damage, chunk_bytes
+from corpora.wikipedia.chunks import CHUNK_BYTES, Chunk, Damage, Source, chunk_bytes
 
 _VERSION = 2
-_ENDING_BYTES = 1 << 16
-
-
-def _open_gzip(path: Path) -> Any:
-    return gzip.open(path)
-
-
-def _open_xz(path: Path) -> Any:
-    return lzma.open(path)
 
 
 def _open_zstd(path: Path) -> Any:
@@ -44,8 +34,8 @@ def _open_zstd(path: Path) -> Any:
 
 
 _OPENERS: Mapping[str, Callable[[Path], Any]] = {
-    "gzip": _open_gzip,
-    "xz": _open_xz,
+    "gzip": gzip.open,
+    "xz": lzma.open,
     "zstd": _open_zstd,
 }
 
@@ -67,7 +57,7 @@ class Index:
     """Whether that is because it ends too early."""
 
 
-class Pieces:
+class Pieces(Source):
     """A folder of pieces; ranges count bytes of XML. Made by ``open_pieces``."""
 
     def __init__(self, folder: Path, index: Index) -> None:
@@ -79,7 +69,8 @@ class Pieces:
         """Read chunks that do not cross ``end``."""
         while start < self.size:
             number, skipped = divmod(start, self.index.piece_bytes)
-            self._check(number)
+            if not self._is_whole(number):
+                raise self._damaged(number)
             with _open_zstd(self.folder / _name(number)) as piece:
                 piece.read(skipped)
                 while data := piece.read(chunk_bytes(start, end)):
@@ -95,23 +86,21 @@ class Pieces:
                 is_end=self.index.is_cut_off,
             )
 
-    def _check(self, number: int) -> None:
+    def _is_whole(self, number: int) -> bool:
         try:
-            is_whole = sha256_of(self.folder / _name(number)) == self.index.pieces[number]
+            return sha256_of(self.folder / _name(number)) == self.index.pieces[number]
         except FileNotFoundError:
-            is_whole = False
-        if not is_whole:
-            raise self._damaged(number)
+            return False
+
+    def are_whole(self) -> bool:
+        """Whether every piece has its hash."""
+        return all(map_in_order(self._is_whole, range(len(self.index.pieces))))
 
     def _damaged(self, number: int) -> CorpusError:
         return DamagedDatasetError(
             f"{self.folder / _name(number)}: damaged (other bytes than were written). "
             "Run again: the dump is cut again."
         )
-
-    def ending(self) -> Iterator[Chunk | Damage]:
-        """Read the last bytes."""
-        return self.chunks(max(0, self.size - _ENDING_BYTES), self.size)
 
 
 def cut_pieces(
@@ -124,7 +113,7 @@ def cut_pieces(
     sha256 = sha256 or sha256_of(path)
     folder = _folder(path, scratch, sha256)
     index = _read_index(folder)
-    if index is None or not _are_whole(folder, index):
+    if index is None or not Pieces(folder, index).are_whole():
         take_away(folder)
         folder.mkdir(parents=True)
         index = _cut(path, container, folder=folder, piece_bytes=piece_bytes)
@@ -153,15 +142,6 @@ def open_pieces(path: Path, *, scratch: Path, sha256: str | None = None) -> Piec
 def _folder(path: Path, scratch: Path, sha256: str) -> Path:
     name = re.sub(r"[^\w.-]", "_", path.name)
     return scratch / f"{name}-{sha256[:32]}"
-
-
-def _are_whole(folder: Path, index: Index) -> bool:
-    """Whether every piece has its hash."""
-    files = (folder / _name(number) for number in range(len(index.pieces)))
-    try:
-        return all(map(eq, map_in_order(sha256_of, files), index.pieces))
-    except OSError:
-        return False
 
 
 def _name(number: int) -> str:

@@ -19,8 +19,8 @@ from corpora.wikipedia.markup import (
     heading,
     inline_pattern,
     tags,
+    without_quotes,
 )
-from corpora.wikipedia.quotes import without_quotes
 from corpora.wikipedia.structure import simplify
 from corpora.wikipedia.templates import TemplateTable
 from corpora.wikipedia.titles import Target, Wiki, decode, pipe_trick

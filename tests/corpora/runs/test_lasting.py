@@ -15,8 +15,8 @@ from corpora.store import versions as store
 from corpora.store.inspection import verify
 from corpora.store.retention import prune
 from corpora.store.versions import publish
+from tests.corpora.datasets.test_redirect_table import batches
 from tests.corpora.store.stored_runs import make
-from tests.corpora.wikipedia.test_redirects import batches
 from tests.file_operations import Operation, recorded, unsafe
 
 

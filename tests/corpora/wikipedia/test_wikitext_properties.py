@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from corpora.wikipedia.blocks import PageText
 from corpora.wikipedia.ledger import count_page, links_add_up
-from corpora.wikipedia.quotes import by_rules, without_quotes
+from corpora.wikipedia.markup import by_rules, without_quotes
 from corpora.wikipedia.structure import CONTROL, has_control
 from corpora.wikipedia.templates import load_templates
 from corpora.wikipedia.titles import wiki_of
