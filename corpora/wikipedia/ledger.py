@@ -34,6 +34,7 @@ _MARKUP = re.compile(  # each alternative begins with a literal: that is fast
 LONG_SENTENCE = 800
 """Characters of a sentence that is very long: about 120 words."""
 _LONG_WORD = 30
+_FIRST_OTHER_DIGIT = 0x660  # that is not ASCII
 _SPACED, _HANGUL = "\u0e00", "\uac00"
 """Scripts between are mostly written without spaces: there a word is two characters at most."""
 
@@ -131,7 +132,7 @@ def _digits(text: str) -> tuple[int, list[int] | list[str]]:
         codes: npt.NDArray[Any] = np.frombuffer(text.encode(), np.uint8)
     else:
         codes = np.frombuffer(text.encode("utf-16-le", "surrogatepass"), np.uint16)
-        if (_may_be_digits(codes)).any():
+        if _may_be_digits(codes[codes >= _FIRST_OTHER_DIGIT]).any():
             numbers = _NUMBER.findall(text)
             return len(numbers), sorted(numbers)
     values = codes - codes.dtype.type(48)
@@ -141,12 +142,8 @@ def _digits(text: str) -> tuple[int, list[int] | list[str]]:
 
 
 def _may_be_digits(codes: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Whether each code unit may be, or begin, a digit that is not ASCII."""
-    return (
-        ((codes >= 0x660) & (codes < 0x1C60))
-        | ((codes >= 0xA620) & (codes < 0xAC00))
-        | (codes >= 0xD800)
-    )
+    """Say of code units from ``_FIRST_OTHER_DIGIT`` on which may be, or begin, a digit."""
+    return (codes < 0x1C60) | ((codes >= 0xA620) & (codes < 0xAC00)) | (codes >= 0xD800)
 
 
 def links_add_up(counters: Mapping[str, int]) -> bool:

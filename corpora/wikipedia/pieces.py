@@ -94,7 +94,10 @@ class Pieces(Source):
 
     def are_whole(self) -> bool:
         """Whether every piece has its hash."""
-        return all(map_in_order(self._is_whole, range(len(self.index.pieces))))
+        try:
+            return all(map_in_order(self._is_whole, range(len(self.index.pieces))))
+        except OSError:
+            return False
 
     def _damaged(self, number: int) -> CorpusError:
         return DamagedDatasetError(

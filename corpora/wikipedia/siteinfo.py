@@ -2,8 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, Self
+from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 from xml.parsers import expat
 
@@ -46,15 +45,6 @@ class SiteInfo:
     """``MediaWiki 1.46.0-wmf.7``; empty if unknown."""
     doubt: str = ""
     """What the file's name says of the wiki and the dump denies; empty where they agree."""
-
-    def to_json(self) -> dict[str, Any]:
-        """As plain JSON values."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> Self:
-        """From what ``to_json`` gave."""
-        return cls(**values)
 
 
 def read_site(head: bytes, *, name: str) -> SiteInfo:
