@@ -34,7 +34,7 @@ LEXICON = "lexicon "
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommonOptions):
-    """What ``augment_mentions`` asks for."""
+    """Options of ``augment_mentions``."""
 
     forms: Path = option(
         metavar="DIR|FILE",
@@ -163,7 +163,7 @@ def _forms_files(path: Path) -> dict[str, InputFile]:
 
 
 def _lexicon_of(options: Options, *, is_gated: bool) -> dict[str, Any] | None:
-    """What is chosen of a lexicon, and ``of``: the column that says which one a document has.
+    """Say what is chosen of a lexicon, and ``of``: the column that names a document's own.
 
     That is None where all documents have all words; the whole is None for other forms.
     """
@@ -200,7 +200,7 @@ def _refuse_filters(options: Options) -> None:
 
 
 def _word_filter(options: Options) -> "WordFilter":
-    """What words must be: as ``--words`` says, but for what is asked for by itself."""
+    """Make the filter of words: as ``--words`` says, but for what is asked for by itself."""
     from corpora.lexicon.words import ALL, TAGGER
 
     if options.max_rank is not None and options.max_rank < 1:
@@ -284,7 +284,7 @@ PHASES = (Phase(choose, "choose"), Phase(augment))
 
 
 def next_steps(options: Options) -> list[str]:
-    """What to look at, and what to type next."""
+    """Say what to look at, and what to type next."""
     output = options.output
     return [
         f"made  {output} (dataset)",

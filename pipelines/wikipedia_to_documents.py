@@ -52,7 +52,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommonOptions):
-    """What ``wikipedia_to_documents`` asks for."""
+    """Options of ``wikipedia_to_documents``."""
 
     augment: str = option(
         "article", choices=("article", "off"), help="match titles of an article's links in its text"
@@ -169,7 +169,7 @@ def plan(options: Options) -> Plan:
 
 
 def _settings(options: Options, sites: Sequence[Any], *, file: str) -> dict[str, Any]:
-    """What all units must know; ``file`` is the name of a dump's file, which may hold its date.
+    """Make the settings of all units; ``file`` is the name of a dump's file, maybe with its date.
 
     Raises ``UsageError`` where the files are of several wikis.
     """
@@ -326,7 +326,7 @@ def write_side_files(build: Build) -> None:
 
 
 def next_steps(options: Options) -> list[str]:
-    """What to look at, and what to type next."""
+    """Say what to look at, and what to type next."""
     from corpora.wikipedia.reuse import say_reused
 
     output = options.output

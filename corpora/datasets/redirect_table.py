@@ -48,7 +48,7 @@ _ROW, _HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a table holds. A step is one redirect that is followed."""
+    """Counts of a table. A step is one redirect that is followed."""
 
     n_redirects: int
     """Distinct titles; the counts below are parts of it, but for doubles."""
@@ -89,7 +89,7 @@ class RedirectTable:
         return pc.coalesce(self.finals(titles), titles)
 
     def finals(self, titles: pa.StringArray) -> pa.StringArray:
-        """Where each title ends; null where it is no redirect, loops, or has too long a chain."""
+        """Find where each title ends; null for no redirect, a loop, or too long a chain."""
         rows = self.rows(titles)
         is_redirect = rows >= 0
         rows[is_redirect] = self._final[rows[is_redirect]]
@@ -103,7 +103,7 @@ class RedirectTable:
         return self._titles.find(titles)
 
     def may_have(self, titles: pa.StringArray, *, skip: int) -> npt.NDArray[np.bool_]:
-        """Whether each may be the title of a redirect: true for all that are, and some others.
+        """Say whether each may be the title of a redirect: true for all that are, and some others.
 
         ``skip`` bytes stand before each title.
         """
@@ -160,7 +160,7 @@ class _Titles:
         return rows
 
     def may_have(self, titles: pa.StringArray, *, skip: int) -> npt.NDArray[np.bool_]:
-        """Whether a title has the hash of each."""
+        """Say whether a title has the hash of each."""
         keys = hashes(titles, skip=skip) << _HALF
         order = np.argsort(keys)
         places = np.searchsorted(self._index, keys[order])

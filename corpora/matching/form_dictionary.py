@@ -46,7 +46,7 @@ _KEPT = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gate:
-    """What a form must reach; what is unknown does not."""
+    """Thresholds of a form; what is unknown does not reach them."""
 
     min_link_probability: float
     min_prior: float

@@ -220,7 +220,7 @@ def marks_replaced(text: str) -> str:
 
 
 def begins_word(text: str, index: int) -> bool:
-    """Whether a match may begin before the character at ``index``."""
+    """Say whether a match may begin before the character at ``index``."""
     after = _class_of(text[index])
     if after == _EXTENDS:
         return False
@@ -229,7 +229,7 @@ def begins_word(text: str, index: int) -> bool:
 
 
 def ends_word(text: str, index: int, *, right: Right, lang: str | None = None) -> bool:
-    """Whether a match may end before the character at ``index``, or at the end of the text."""
+    """Say whether a match may end before the character at ``index``, or at the end of the text."""
     after = _class_of(text[index]) if index < len(text) else _OTHER
     if after in {_OTHER, _EXTENDS} or right == "prefix":
         return after != _EXTENDS
@@ -256,12 +256,12 @@ def windows(text: str, size: int) -> Iterator[tuple[int, int]]:
 
 
 def can_be_found(form: str) -> bool:
-    """Whether a form is ever found: not empty, in one line, and with no mark at its beginning."""
+    """Say whether a form is ever found: not empty, in one line, no mark at its beginning."""
     return bool(form) and "\n" not in form and _class_of(form[0]) != _EXTENDS
 
 
 def _are_plain(forms: Sequence[str]) -> bool:
-    """Whether all forms begin and end with an unspaced character, and have no combining mark."""
+    """Say whether all forms begin and end with an unspaced character, without combining marks."""
     if not all(forms):
         return False
     codes = np.frombuffer("\n".join(forms).encode("utf-32-le"), dtype=np.uint32)

@@ -184,7 +184,7 @@ def _free(folded: str, occupied: Sequence[tuple[int, int]]) -> str:
 
 
 def _may_be_too_many(parts: Sequence[tuple[int, int]], forms: Sequence[str]) -> bool:
-    """Whether more than ``MAX_OCCURRENCES`` may stand in a part: these are all held at once.
+    """Say whether more than ``MAX_OCCURRENCES`` may stand in a part: these are all held at once.
 
     As many begin in one place as there are forms each of which begins with the one before. That is
     counted only where enough forms have the same first characters.

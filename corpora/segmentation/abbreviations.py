@@ -35,7 +35,7 @@ _ABBREVIATION = re.compile(r"(?:[^\W\d_]|[\u0300-\u036f\u0900-\u0dff])+(?:[.-][^
 
 @dataclass(slots=True)
 class _Counts:
-    """What is counted of the words of a text, in small letters."""
+    """Counts of the words of a text, in small letters."""
 
     bare: Counter[str] = field(default_factory=Counter)
     dotted: Counter[str] = field(default_factory=Counter)

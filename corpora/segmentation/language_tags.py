@@ -1,4 +1,4 @@
-"""Which language a tag means: ``de-AT``, ``ger`` and ``deu`` are all ``de``."""
+"""The language that a tag means: ``de-AT``, ``ger`` and ``deu`` are all ``de``."""
 
 import tomllib
 from collections.abc import Mapping

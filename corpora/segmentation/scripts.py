@@ -1,4 +1,4 @@
-"""What the letters of a script say: which have case, which may be initials."""
+"""Properties of letters: which have case, which may be initials."""
 
 from unicodedata import category
 
@@ -11,18 +11,18 @@ _ASTRAL = "\U00020000"
 
 
 def begins_low(word: str) -> bool:
-    """Whether a word begins with a small letter, where its script has capitals."""
+    """Say whether a word begins with a small letter, where its script has capitals."""
     return word[0].islower() and not _GEORGIAN[0] <= word[0] <= _GEORGIAN[1]
 
 
 def has_case(word: str) -> bool:
-    """Whether the script of a word has capitals."""
+    """Say whether the script of a word has capitals."""
     letter = word[0]
     return letter.lower() != letter.upper() and not _GEORGIAN[0] <= letter <= _GEORGIAN[1]
 
 
 def is_initial(word: str) -> bool:
-    """Whether a word is one letter, with its marks, that may stand for a name.
+    """Say whether a word is one letter, with its marks, that may stand for a name.
 
     A capital, or a letter of a script without capitals in which no word is that short.
     """

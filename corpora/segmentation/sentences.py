@@ -86,7 +86,7 @@ class Segmenter:
 
     @property
     def conjunctions(self) -> frozenset[str]:
-        """What may follow a suspended hyphen: "Ein- *und* Ausgang"."""
+        """Words that may follow a suspended hyphen: "Ein- *und* Ausgang"."""
         return self.table.conjunctions or _all_conjunctions()
 
     def sentences(self, text: str, within: Span, *, unbroken: Sequence[Span] = ()) -> list[Span]:
@@ -142,7 +142,7 @@ class Segmenter:
                 yield sentence
 
     def _starts(self, text: str) -> list[int]:
-        """Where sentences may begin, in order: what ICU says, and what it leaves out."""
+        """Find where sentences may begin, in order: what ICU says, and what it leaves out."""
         from icu4py.breakers import SentenceBreaker
 
         found = list(accumulate(map(len, SentenceBreaker(text, self.locale))))
@@ -198,7 +198,7 @@ class Segmenter:
         return [pair for pair in pairwise(edges) if text[pair[0]] not in _SPACE]
 
     def _ends(self, text: str, boundary: int, *, begin: int, limit: int) -> bool:
-        """Whether the sentence that starts at ``begin`` ends before ``boundary``."""
+        """Say whether the sentence that starts at ``begin`` ends before ``boundary``."""
         if text[boundary - 2 : boundary] == ". " and text[boundary].isupper():
             last = max(text.rfind(" ", begin, boundary - 2) + 1, begin)
             if text[last : boundary - 2] in self._plain:
@@ -281,7 +281,7 @@ class Segmenter:
             added.add(dot + 1)  # as in "Nr.5", but not as in "d.h."
 
     def _phrase_period(self, text: str, start: int, dot: int) -> Period:
-        """What the period at ``dot`` is, if abbreviations before it are looked at too (z. B.)."""
+        """Classify the period at ``dot``; abbreviations before it are looked at too (z. B.)."""
         found = self._period(text, start, dot)
         if found in (Period.INNER, Period.EITHER, Period.FINAL):
             phrase = text[start:dot]
@@ -293,7 +293,7 @@ class Segmenter:
         return found
 
     def _period(self, text: str, start: int, dot: int) -> Period:
-        """Whether the period at ``dot`` belongs to the word ``text[start:dot]``."""
+        """Say whether the period at ``dot`` belongs to the word ``text[start:dot]``."""
         table, word = self.table, text[start:dot]
         if word[-1].isdecimal():
             return self._period_after_number(text, start, dot)
@@ -354,7 +354,7 @@ def segmenter_with(lang: str | None, table: Mapping[str, Any]) -> Segmenter:
 
 
 def table_name(lang: str | None) -> str:
-    """Which table serves a language, in words; empty where none does."""
+    """Name the table that serves a language; empty where none does."""
     code = primary_language(lang)
     if (table := _table_of(code)).is_file():
         return f"corpora/segmentation/languages/{table.name}"
@@ -362,7 +362,7 @@ def table_name(lang: str | None) -> str:
 
 
 def has_table(lang: str | None) -> bool:
-    """Whether abbreviations of a language are known."""
+    """Say whether abbreviations of a language are known."""
     return bool(table_name(lang))
 
 
@@ -388,7 +388,7 @@ _ICU_ABBREVIATIONS = frozenset({"es", "it", "pt"})
 
 
 def _is_short(word: str) -> bool:
-    """Whether a word may be an abbreviation: a few letters, in a script that spells sounds."""
+    """Say whether a word may be an abbreviation: a few letters, in a script that spells sounds."""
     return len(word) < LETTERS_BEFORE_NUMBER and word[0].lower() != word[0].upper()
 
 

@@ -1,4 +1,4 @@
-"""Where a sentence may begin though ICU does not say so, or not there.
+"""Beginnings of sentences that ICU does not find, or misplaces.
 
 ICU goes on after a period if a number follows and then a small letter, after an ellipsis, and
 before a dash; and it takes a quotation mark that closes after a space for one that opens.

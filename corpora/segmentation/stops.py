@@ -42,7 +42,7 @@ def after_stops(text: str, stops: str, unbroken: tuple[str, ...] = ()) -> Iterat
 
 
 def _is_decimal(text: str, found: re.Match[str]) -> bool:
-    """Whether the stop is a decimal point."""
+    """Say whether the stop is a decimal point."""
     before, after = text[max(found.start() - 1, 0)], text[found.end() : found.end() + 1]
     return found[0] == "．" and before.isdecimal() and after.isdecimal()
 
@@ -56,7 +56,7 @@ class _Quotes:
         self._n = 0  # since the line began, up to there: a line may be long
 
     def are_open(self, place: int) -> bool:
-        """Whether a mark was opened before, in this line; places only grow."""
+        """Say whether a mark was opened before, in this line; places only grow."""
         line = self._text.rfind("\n", self._at, place) + 1
         if line:
             self._at, self._n = line, 0
@@ -66,7 +66,7 @@ class _Quotes:
 
 
 def follows_stop(text: str, boundary: int, stops: str) -> bool:
-    """Whether nothing but quotes, brackets and spaces stands between a stop and the boundary."""
+    """Say whether only quotes, brackets and spaces stand between a stop and the boundary."""
     start = max(0, boundary - _CONTEXT)
     before = text[start:boundary].rpartition("\n")[2]
     tail = _AROUND.sub("", before)

@@ -1,4 +1,4 @@
-"""What a language adds to ICU's sentences and words: tables of abbreviations, read from TOML."""
+"""Tables of a language that add to ICU's sentences and words, read from TOML."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from corpora.system.parsing import parse_toml
 
 
 class Period(Enum):
-    """What a period after a word is."""
+    """The role of a period after a word."""
 
     STOP = "a full stop, a token of its own"
     INNER = "part of the word; the sentence goes on"
@@ -22,7 +22,7 @@ class Period(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """What a language adds to ICU; see ``languages/de.toml``."""
+    """The additions of a language to ICU; see ``languages/de.toml``."""
 
     periods: Mapping[str, Period] = field(default_factory=dict)
     """Abbreviations without their last period and without spaces (``z.B``)."""

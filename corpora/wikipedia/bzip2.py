@@ -133,7 +133,7 @@ def _damage(byte: int, *, is_own: bool, is_end: bool) -> Damage:
 def _is_inside_another(
     file: IO[bytes], block: int, following: int | None, *, before: int | None
 ) -> bool:
-    """Whether the block before goes on until the one that follows.
+    """Say whether the block before goes on until the one that follows.
 
     ``before`` is None where the range begins with this one: then it is looked for.
     """

@@ -21,7 +21,7 @@ a party."""
 
 @dataclass(frozen=True, slots=True)
 class Signs:
-    """What shows in a wiki that a page lists meanings."""
+    """Signs of a wiki that a page lists meanings."""
 
     templates: frozenset[str]
     """Names, with a capital and without underscores."""
@@ -34,21 +34,21 @@ class Signs:
     category: re.Pattern[str] | None
 
     def in_title(self, title: str) -> bool:
-        """Whether the brackets of a title say so."""
+        """Say whether the brackets of a title say so."""
         if title[-1:] not in (")", "）"):
             return False
         found = _BRACKETS.search(title)
         return found is not None and found[1].strip().lower() in self.qualifiers
 
     def in_text(self, text: str) -> bool:
-        """Whether a word or a category in wikitext says so."""
+        """Say whether a word or a category in wikitext says so."""
         if any(name in text for name in self.categories):
             return bool(self.category and self.category.search(text)) or has_word(text)
         return has_word(text)
 
 
 def has_word(text: str) -> bool:
-    """Whether ``__DISAMBIG__`` stands in wikitext, in any language."""
+    """Say whether ``__DISAMBIG__`` stands in wikitext, in any language."""
     return "__" in text and words().search(text) is not None
 
 

@@ -50,7 +50,7 @@ _DATE = re.compile(r"\d{8}")
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """What is to be fetched, and by whom; raises ``UsageError`` where it makes no sense."""
+    """A dump to be fetched, and by whom; raises ``UsageError`` where it makes no sense."""
 
     wiki: str = option(positional=True, help="dawiki, dewiki, zh_yuewiki …")
     output: Path = option(metavar="DIR", help="the folder that gets the files")

@@ -1,4 +1,4 @@
-"""Which runs of a dump there are, which are complete, and which files they are made of.
+"""Runs of a dump, whether they are complete, and the files that they are made of.
 
 A mirror has a folder ``WIKI/DATE/`` for each run, and ``dumpstatus.json`` in it says of each job
 whether it is done, and size and hashes of its files. ``WIKI/latest/`` is never looked at: it is
@@ -127,7 +127,7 @@ def _parts(job: Mapping[str, Any], name: str, *, where: str, folder: str) -> Ite
 
 
 def lock_path(folder: Path, *, wiki: str, date: str) -> Path:
-    """Where the lock of a run lies."""
+    """Give the path of the lock of a run."""
     return folder / f"{wiki}-{date}.lock.json"
 
 

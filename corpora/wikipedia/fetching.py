@@ -154,7 +154,7 @@ class PartialFile:
         self._clear()
 
     def has_grown(self) -> bool:
-        """Whether it is longer than it ever was when this was asked before."""
+        """Say whether it is longer than it ever was when this was asked before."""
         grown = self.size > self._most
         self._most = max(self._most, self.size)
         return grown
@@ -319,12 +319,12 @@ class Client:
 
 
 def partial_path(folder: Path, part: Part) -> Path:
-    """Where a part lies until it is whole: hidden, and another for another content."""
+    """Give the path of a part until it is whole: hidden, and another for another content."""
     return folder / f".{part.name}.{part.sha1[:16]}.partial"
 
 
 def _refused(url: str, error: HTTPError) -> Exception:
-    """What to do about a status that is no success."""
+    """Make the error of a status that is no success."""
     if error.code in _TRANSIENT:
         return _TryAgainError(f"{error.code} {error.reason}", after=_retry_after(error))
     if error.code in {404, 410}:

@@ -1,4 +1,4 @@
-"""Which parts of a file link are options: ``thumb``, ``200px``, ``alt=…``, in a wiki's language."""
+"""Options among the parts of a file link: ``thumb``, ``200px``, ``alt=…``, by language."""
 
 import re
 import tomllib
@@ -23,7 +23,7 @@ class ImageOptions:
     """Whether there are others than the English ones, or English is the wiki's language."""
 
     def has(self, part: str) -> bool:
-        """Whether a part of a file link, without white space around, is an option."""
+        """Say whether a part of a file link, without white space around, is an option."""
         return part in self.names or self.valued.fullmatch(part) is not None
 
 

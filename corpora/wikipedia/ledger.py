@@ -1,4 +1,4 @@
-"""What became of the links, numbers and templates in the wikitext of the pages that are written.
+"""Counts of what became of the links, numbers and templates in the wikitext of a page.
 
 Counters are called ``links.REASON``, ``numbers.…``, ``words.…``, ``templates.…``; ``dropped/NAME``,
 ``hole/NAME`` and ``words/NAME`` count templates by name, and the words in them.
@@ -147,7 +147,7 @@ def _may_be_digits(codes: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
 
 
 def links_add_up(counters: Mapping[str, int]) -> bool:
-    """Whether each link in the wikitext is a mention or was dropped for a reason.
+    """Say whether each link in the wikitext is a mention or was dropped for a reason.
 
     Recipes of templates that show a parameter twice make links (``created``).
     """
@@ -156,5 +156,5 @@ def links_add_up(counters: Mapping[str, int]) -> bool:
 
 
 def is_link_fate(name: str) -> bool:
-    """Whether a counter says what became of links."""
+    """Say whether a counter says what became of links."""
     return name.startswith("links.") and name not in ("links.in_wikitext", "links.created")

@@ -1,4 +1,4 @@
-"""Where tags, templates, tables and file links end; each search is linear in the length of a page.
+"""Find the ends of tags, templates, tables and file links, in time linear in the length of a page.
 
 What is never closed is remembered, so that no part of a text is searched more than a few times,
 whatever stands in it.
@@ -23,7 +23,7 @@ class Tags:
         self.unclosed: set[str] = set()
 
     def find(self, name: str, start: int) -> tuple[int, int]:
-        """Where the content ends, and where the closing tag does; -1 where it is never closed."""
+        """Find the end of the content, and of the closing tag; -1 where it is never closed."""
         if name not in self.unclosed:
             if end := _closing(name).search(self.text, start):
                 return end.span()
@@ -48,7 +48,7 @@ class Braces:
         """Start to how many of its braces stay open (1 for a table)."""
 
     def find(self, start: int, opened: int) -> tuple[int, int]:
-        """Where what opens at ``start`` ends, or -1 and where to go on searching.
+        """Find the end of what opens at ``start``, or -1 and where to search on.
 
         ``opened`` is the end of its braces.
         """
@@ -114,7 +114,7 @@ class Brackets:
         """Where the paragraph ends that was looked at last."""
 
     def find(self, start: int) -> tuple[int, int]:
-        """Where its inside ends and where it does: at the end of the line if it is never closed."""
+        """Find the end of its inside and its own: that of the line if it is never closed."""
         if start not in self.unclosed:
             if self._paragraph < start:
                 end = self.text.find("\n\n", start)
@@ -134,7 +134,7 @@ class Brackets:
         return line, line
 
     def _section(self, start: int) -> int:
-        """Where a caption with blank lines must have ended."""
+        """Find where a caption with blank lines must have ended."""
         end = self.text.find("\n==", start, start + _MAX_CAPTION)
         return start + _MAX_CAPTION if end < 0 else end
 

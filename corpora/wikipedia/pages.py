@@ -145,7 +145,7 @@ class _PageReader:
         )
 
     def _is_stub(self) -> bool:
-        """Whether the element is empty though the text is not: so it is in dumps named stub."""
+        """Say whether the element is empty though the text is not: so it is in dumps named stub."""
         return (
             self.text_attributes.get("bytes", "0").strip("0") != ""
             and "deleted" not in self.text_attributes

@@ -42,7 +42,7 @@ _OPENERS: Mapping[str, Callable[[Path], Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """What a folder of pieces holds."""
+    """The index of a folder of pieces."""
 
     version: int
     piece_bytes: int
@@ -93,7 +93,7 @@ class Pieces(Source):
             return False
 
     def are_whole(self) -> bool:
-        """Whether every piece has its hash."""
+        """Say whether every piece has its hash."""
         try:
             return all(map_in_order(self._is_whole, range(len(self.index.pieces))))
         except OSError:

@@ -173,7 +173,7 @@ def _numbers(counters: Mapping[str, int]) -> Iterator[str]:
 
 
 def _sentences(counters: Mapping[str, int], parameters: Mapping[str, Any]) -> Iterator[str]:
-    """Which table cut the sentences, and whether their lengths are as usual."""
+    """Name the table that cut the sentences, and say whether their lengths are as usual."""
     n = counters.get("sentences.all", 0)
     yield from ("## Sentences", "", f"{n:,} outside headings, cut by {_table(parameters)}.")
     yield from ("", "| | sentences | share | usual |", "| --- | ---: | ---: | ---: |")

@@ -208,7 +208,7 @@ def _merged(
 
 
 def _count_examples(batch: pa.RecordBatch, links: Mentions, all_: Mentions) -> dict[str, list[int]]:
-    """What examples of each document hold, with links alone and with all mentions."""
+    """Count what examples of each document hold, with links alone and with all mentions."""
     counts: dict[str, list[int]] = {name: [] for name in EXAMPLE_COUNTS}
     column = batch.column("sentences")
     lengths = pc.list_value_length(column).to_numpy()
@@ -265,7 +265,7 @@ def _highest(text: str) -> int:
 def _hold(
     starts: npt.NDArray[np.int32], stops: npt.NDArray[np.int32], mentions: npt.NDArray[np.int32]
 ) -> list[bool]:
-    """Whether a mention begins in each sentence."""
+    """Say whether a mention begins in each sentence."""
     at = np.searchsorted(mentions, starts)
     inside = at < len(mentions)
     inside[inside] = mentions[at[inside]] < stops[inside]

@@ -105,7 +105,7 @@ def _describe(folder: Path) -> dict[str, Any]:
 
 
 def _differences(earlier: Mapping[str, Any], plan: Mapping[str, Any]) -> Iterator[str]:
-    """What of two plans must be the same, and is not."""
+    """Name what of two plans must be the same, and is not."""
     for key in sorted(earlier.keys() | plan.keys()):
         if key in _ANY:
             continue
@@ -122,7 +122,7 @@ def _differences(earlier: Mapping[str, Any], plan: Mapping[str, Any]) -> Iterato
 
 
 def _is_other(before: object, after: object) -> bool:
-    """Whether values differ; one of them comes from JSON, which has no tuples."""
+    """Say whether values differ; one of them comes from JSON, which has no tuples."""
     return json.dumps(before, sort_keys=True) != json.dumps(after, sort_keys=True)
 
 

@@ -26,7 +26,7 @@ Rows = npt.NDArray[np.signedinteger[Any]]
 def find_finished(
     pages: pa.RecordBatch, wiki: str, redirects: RedirectTable, *, unmatched: Unmatched
 ) -> Flags:
-    """Which rows of ``wiki_pages`` were taken over, and have links that all lead where they led.
+    """Find rows of ``wiki_pages`` that were taken over, and whose links all lead where they led.
 
     Of these links the same are ``unmatched`` as then.
     """
@@ -83,7 +83,7 @@ def as_written(pages: pa.RecordBatch, wiki: str) -> pa.RecordBatch:
 
 
 def _is_taken(pages: pa.RecordBatch) -> Flags:
-    """Which rows are finished: of those that were just read nobody knows yet what is led on."""
+    """Find rows that are finished: of those that were just read nobody knows what is led on."""
     is_taken: Flags = pages.column("led_on").is_valid().to_numpy(zero_copy_only=False).copy()
     return is_taken
 

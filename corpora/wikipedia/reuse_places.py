@@ -46,7 +46,7 @@ _IDS = pa.schema([SCHEMAS[NOTES].columns.field(name) for name in ("id", "meaning
 
 
 class Place(NamedTuple):
-    """Where the row of a page lies in an earlier dataset."""
+    """The place of a page's row in an earlier dataset."""
 
     shard: int
     row: int
@@ -89,7 +89,7 @@ class Earlier:
                 raise CorpusError(f"{dataset.path}: is another now")
 
     def find(self, hash: str) -> Place | None:
-        """Where the row of the page lies whose XML has this hash; its shard is kept from now on."""
+        """Find the row of the page whose XML has this hash; its shard is kept from now on."""
         found = self._places.find(hash) if self._places else None
         if found is None:
             return None
@@ -136,7 +136,7 @@ def _opened(path: Path, name: str, _: tuple[int, ...]) -> Dataset:
 
 
 class _Places:
-    """Where each row lies, and its id: files of a folder, mapped."""
+    """The place and id of each row: files of a folder, mapped."""
 
     def __init__(self, notes: Dataset, folder: Path) -> None:
         """Make the folder unless it is there, and has the bytes that were written."""
@@ -168,7 +168,7 @@ def _map(file: Path) -> list[pa.RecordBatch]:
 
 
 def _is_whole(folder: Path) -> bool:
-    """Whether a table has the bytes that were written; a process hashes it once."""
+    """Say whether a table has the bytes that were written; a process hashes it once."""
     try:
         states = tuple(_state(folder / name) for name in (ABOUT, IDS, PLACES))
         return _has_its_hashes(folder, states)
@@ -186,7 +186,7 @@ def _has_its_hashes(folder: Path, _: tuple[tuple[int, ...], ...]) -> bool:
 
 
 def _about(folder: Path, damaged: Sequence[str]) -> dict[str, Any]:
-    """What a table says of itself, with a hash of that."""
+    """Describe a table, with a hash of the description."""
     about = {"damaged": damaged, "files": {n: sha256_of(folder / n) for n in (IDS, PLACES)}}
     return about | {"sha256": fingerprint_of(about)}
 

@@ -18,7 +18,7 @@ _EXCERPT = 400  # bytes that are kept of what is too large
 
 
 class Edge(Enum):
-    """What a segment begins or ends with."""
+    """The beginning or end of a segment."""
 
     OPENING = "<page>"
     CLOSING = "</page>"
@@ -40,7 +40,7 @@ class Segment:
 
     @property
     def is_page(self) -> bool:
-        """Whether it is a page with both of its tags, and all of it is here."""
+        """Say whether it is a page with both of its tags, and all of it is here."""
         whole = (self.first, self.last) == (Edge.OPENING, Edge.CLOSING)
         return whole and not self.is_too_large
 
@@ -91,7 +91,7 @@ class _Cutter:
 
     @property
     def is_done(self) -> bool:
-        """Whether nothing of the range's own is open."""
+        """Say whether nothing of the range's own is open."""
         return self.segment is None and not (self.rest and self.rest_is_own)
 
     def add(self, chunk: Chunk) -> Iterator[Segment]:

@@ -1,4 +1,4 @@
-"""What the head of a dump says of its wiki: its name, language, address and namespaces."""
+"""Read the head of a dump: name, language, address and namespaces of its wiki."""
 
 import re
 from collections.abc import Mapping
@@ -154,7 +154,7 @@ def _wiki_by_host(base: str) -> str:
 
 
 def _doubt(name: str, wiki: str, *, lang: str) -> str:
-    """Where a file's name and its ``<siteinfo>`` disagree, what each says."""
+    """Say where a file's name and its ``<siteinfo>`` disagree; empty where they do not."""
     file = _FILE.match(name)
     if not file or not (wiki or lang):
         return ""

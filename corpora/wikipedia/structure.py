@@ -142,7 +142,7 @@ class _Page:
         return rest.end() if rest and alone else end
 
     def tag(self, name: str, content: str) -> str:
-        """What is left of a tag with its content."""
+        """Give what is left of a tag with its content."""
         if name in tags()["literal"]:
             self.count_links(content, "in_tag")
             self.found.literals.append(decode(content))
@@ -306,7 +306,7 @@ def _cleaned(source: str) -> str:
 
 
 def has_control(text: str) -> bool:
-    """Whether ``CONTROL`` finds something; on arrays, which is five times faster."""
+    """Say whether ``CONTROL`` finds something; on arrays, which is five times faster."""
     if text.isascii():
         codes: npt.NDArray[Any] = np.frombuffer(text.encode(), np.uint8)
         high = codes == 0x7F

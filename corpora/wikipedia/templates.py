@@ -77,7 +77,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What is done with a template."""
+    """The treatment of a template."""
 
     kind: str
     """``show``, ``drop``, ``silent`` (it leaves no hole), ``disambiguation`` or ``reference``."""
@@ -89,7 +89,7 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class TemplateTable:
-    """What the templates of a language show; names begin with a capital and hold no underscore."""
+    """Recipes of a language's templates; names begin with a capital and hold no underscore."""
 
     render: Mapping[str, str]
     silent: frozenset[str]
@@ -341,7 +341,7 @@ def _tables(names: Iterable[str]) -> Iterator[dict[str, Any]]:
 
 
 def has_templates(code: str) -> bool:
-    """Whether a table of templates of that name exists."""
+    """Say whether a table of templates of that name exists."""
     return re.fullmatch(r"[a-z-]+", code) is not None and _resource(code).is_file()
 
 
@@ -350,7 +350,7 @@ def _resource(code: str) -> Traversable:
 
 
 def _prefixes(codes: Sequence[str]) -> frozenset[str]:
-    """What the namespace of templates is called in some wikis, and in all."""
+    """Name the namespace of templates in some wikis, and in all."""
     names = (known for code in (*codes, "canonical") for known in namespaces_of(code).items())
     return frozenset(name for name, number in names if number == TEMPLATE)
 

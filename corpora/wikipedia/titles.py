@@ -1,4 +1,4 @@
-"""What a link of a wiki points to: namespaces, languages, sections, and titles in one form.
+"""Targets of a wiki's links: namespaces, languages, sections, and titles in one form.
 
 A wiki's own namespaces come from its dump; aliases stand in ``namespaces.toml``, language codes and
 projects that no dump lists in ``wikis.toml``.
@@ -32,7 +32,7 @@ _PROJECT = re.compile(r"wik(?:i|tionary|books|news|quote|source|versity|voyage)$
 
 
 class Target(NamedTuple):
-    """What a link points to."""
+    """The target of a link."""
 
     reason: str
     """Empty for an article; else why it is no mention: ``file``, ``category``, ``interwiki`` …"""
@@ -45,7 +45,7 @@ class Target(NamedTuple):
 
 @dataclass(slots=True)
 class Wiki:
-    """What must be known of a wiki to read its text; made by ``wiki_of``."""
+    """The names and rules of a wiki that reading its text needs; made by ``wiki_of``."""
 
     name: str
     """``dawiki``; the space that its titles are unique in."""
@@ -155,7 +155,7 @@ def without_qualifier(title: str) -> str:
 
 
 def pipe_trick(raw: str, wiki: Wiki) -> str:
-    """What ``[[raw|]]`` shows: no namespace, no bracketed qualifier, nothing after a comma."""
+    """Show ``[[raw|]]``: no namespace, no bracketed qualifier, nothing after a comma."""
     name = raw.strip().lstrip(":")
     prefix, colon, rest = name.partition(":")
     if colon and wiki.target(f":{prefix}:x").reason in ("namespace", "interwiki"):
@@ -222,7 +222,7 @@ def language_of(name: str) -> str:
 
 
 def codes_of(name: str, lang: str) -> tuple[str, ...]:
-    """What the tables of a wiki may be called; where several are, the first counts.
+    """List the names that tables of a wiki may have; where several are, the first counts.
 
     >>> codes_of("simplewiki", "en"), codes_of("kleinwiki", "nb")
     (('simple', 'en'), ('nb', 'no'))

@@ -34,7 +34,7 @@ class Unmatched:
         self._pattern = rf"(?i)[(（](?:{'|'.join(qualifiers)})[)）]$"
 
     def has(self, titles: pa.StringArray) -> Flags:
-        """Whether each title, behind redirects, is one that is never matched."""
+        """Say whether each title, behind redirects, is one that is never matched."""
         encoded = titles.dictionary_encode()
         titles = encoded.dictionary
         of_distinct = self._meanings.rows(titles) >= 0

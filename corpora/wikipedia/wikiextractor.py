@@ -158,7 +158,7 @@ class Reader:
 
 
 def _pairs(text: str) -> dict[int, int]:
-    """Where each ``<a>`` begins, and where its ``</a>`` does."""
+    """Map the beginning of each ``<a>`` to that of its ``</a>``."""
     pairs: dict[int, int] = {}
     stack: list[int] = []
     for token in _TOKEN.finditer(text):

@@ -114,7 +114,7 @@ class _Reader:
         self._pending += captions
 
     def classify(self, line: str) -> tuple[str, str]:
-        """What a line is by its first characters, and the line without them."""
+        """Classify a line by its first characters; returns its kind, and the line without them."""
         line = line.strip(" \t")
         first = line[:1]
         if found := _LIST.match(line):
@@ -193,7 +193,7 @@ class _Reader:
             add(line[position:])
 
     def is_text(self, kind: int | None, found: re.Match[str]) -> bool:
-        """Whether what looks like markup is none."""
+        """Say whether what looks like markup is none."""
         if kind == Kind.BRACKET:
             return not self.external
         if kind == Kind.STRAY:
