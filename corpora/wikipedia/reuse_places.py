@@ -11,7 +11,7 @@ again. A shard in which a row is found is kept with the run.
 import errno
 import shutil
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate, groupby
 from operator import attrgetter
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from corpora.datasets.schemas import SCHEMAS
@@ -37,9 +38,7 @@ from corpora.runs.plan import fingerprint_of
 from corpora.system.parsing import read_json
 from corpora.wikipedia.reuse_shards import DOCUMENTS, NOTES, KeptShards, open_shard
 
-_PLACES = pa.schema(
-    {"first": pa.uint64(), "last": pa.uint64(), "row": pa.uint32(), "characters": pa.uint32()}
-)
+_PARTS = (("first", np.uint64), ("last", np.uint64), ("row", np.uint32), ("characters", np.uint32))
 IDS, PLACES, ABOUT = "ids", "places", "about.json"
 _FULL = {errno.EEXIST, errno.ENOTEMPTY}  # what a folder is that is to be replaced
 _IDS = pa.schema([SCHEMAS[NOTES].columns.field(name) for name in ("id", "meaning")])
@@ -104,7 +103,7 @@ class Earlier:
         ids: Any = self._places.ids if self._places else None
         return pa.concat_batches(
             [
-                ids[shard].take(pa.array([place.row for place in some]))
+                ids.get_batch(shard).take(pa.array([place.row for place in some]))
                 for shard, some in groupby(places, attrgetter("shard"))
             ]
         )
@@ -145,11 +144,19 @@ class _Places:
         elif not _is_whole(folder):
             shutil.rmtree(folder, ignore_errors=True)
             _make_places(notes, folder)
-        [places] = _map(folder / PLACES)
-        self._first, self._last, self._row, self._characters = map(np.asarray, places.columns)
-        self.ids = _map(folder / IDS)
+        with pa.memory_map(str(folder / PLACES)) as source:
+            data = source.read_buffer() if source.size() else pa.py_buffer(b"")
+        self.ids = pa.ipc.open_file(pa.memory_map(str(folder / IDS)))
         """A batch for each shard."""
         self.damaged: list[str] = read_json(folder / ABOUT)["damaged"]
+        n = data.size // sum(type(0).nbytes for _, type in _PARTS)
+        offset = 0
+        parts: dict[str, npt.NDArray[Any]] = {}
+        for name, type in _PARTS:
+            parts[name] = np.frombuffer(data, type, n, offset)
+            offset += parts[name].nbytes
+        self._first, self._last = parts["first"], parts["last"]
+        self._row, self._characters = parts["row"], parts["characters"]
 
     def find(self, hash: str) -> tuple[int, int] | None:
         """The number of a row among all, and the characters of its text."""
@@ -160,11 +167,6 @@ class _Places:
                 return int(self._row[place]), int(self._characters[place])
             place += 1
         return None
-
-
-def _map(file: Path) -> list[pa.RecordBatch]:
-    reader = pa.ipc.open_file(pa.memory_map(str(file)))
-    return [reader.get_batch(number) for number in range(reader.num_record_batches)]
 
 
 def _is_whole(folder: Path) -> bool:
@@ -213,23 +215,24 @@ def _make_places(notes: Dataset, folder: Path) -> None:
 
 
 def _write_places(notes: Dataset, folder: Path) -> None:
-    found, damaged, n_rows = [_PLACES.empty_table()], [], 0
+    columns: dict[str, list[npt.NDArray[Any]]] = {name: [] for name, _ in _PARTS}
+    damaged = []
+    n_rows = 0
     with pa.ipc.new_file(str(folder / IDS), _IDS) as ids:
         for shard in notes.shards:
             table = _IDS.empty_table()
             try:
                 table = _read(notes, shard)
-                found.append(_places_of(table, n_rows))
+                _collect(table, n_rows, columns)
             except CorpusError:
                 damaged.append(shard.name)
             of_shard = [table.column(name).combine_chunks() for name in _IDS.names]
             ids.write_batch(pa.record_batch(of_shard, schema=_IDS))
             n_rows += shard.rows
-    columns = [column.combine_chunks() for column in pa.concat_tables(found).columns]
-    order = pa.array(np.argsort(columns[0]))
-    with pa.ipc.new_file(str(folder / PLACES), _PLACES) as places:
-        sorted_ = [column.take(order) for column in columns]
-        places.write_batch(pa.record_batch(sorted_, schema=_PLACES))
+    arrays = [np.concatenate([np.empty(0, type), *columns.pop(name)]) for name, type in _PARTS]
+    order = np.argsort(arrays[0])
+    with (folder / PLACES).open("wb") as places:
+        places.writelines(array[order].data for array in arrays)
     for name in (IDS, PLACES):
         sync_file(folder / name)
     write_json(folder / ABOUT, _about(folder, damaged))
@@ -247,13 +250,11 @@ def _read(notes: Dataset, shard: Shard) -> pa.Table:
     return table
 
 
-def _places_of(table: pa.Table, n_before: int) -> pa.Table:
-    """Give the hashes, rows and lengths of a shard; ``n_before`` rows are in those before it."""
+def _collect(table: pa.Table, n_before: int, columns: Mapping[str, list[npt.NDArray[Any]]]) -> None:
+    """Add the hashes and lengths of a shard."""
     digits = "".join(table.column("xml").to_pylist())
     hashes = np.frombuffer(bytes.fromhex(digits), np.uint64).reshape(-1, 2)
-    rows = np.arange(n_before, n_before + len(hashes))
-    columns = [*hashes.T, rows, table.column("characters").to_numpy()]
-    arrays = [
-        pa.array(values).cast(type) for values, type in zip(columns, _PLACES.types, strict=True)
-    ]
-    return pa.table(arrays, schema=_PLACES)
+    columns["first"].append(hashes[:, 0])
+    columns["last"].append(hashes[:, 1])
+    columns["row"].append(np.arange(n_before, n_before + len(hashes), dtype=np.uint32))
+    columns["characters"].append(table.column("characters").to_numpy().astype(np.uint32))
