@@ -24,7 +24,7 @@ from corpora.matching import title_matches as matches
 from corpora.matching.form_dictionary import MEANINGS, Gate, choose_forms
 from corpora.matching.form_table import FormTable, build_form_table
 from corpora.matching.surface_forms import SurfaceMatcher
-from corpora.ner import forms as ner_forms
+from corpora.ner import tally as ner_forms
 from corpora.ner.columns import SentenceColumns
 from corpora.segmentation import sentences
 from corpora.segmentation.sentences import segmenter
@@ -133,11 +133,13 @@ def test_names_beyond_those_that_wait_are_counted_once(pending, monkeypatch):
     n = pending + 1
     tokens = strings(range(n))
     columns = SentenceColumns(tokens, np.array([0, n]), pa.nulls(n, pa.string()))
-    spans = SimpleNamespace(starts=np.arange(n), ends=np.arange(1, n + 1))
+    labels = np.zeros(n, np.int32)
+    spans = SimpleNamespace(starts=np.arange(n), ends=np.arange(1, n + 1), labels=labels)
+    table = ner_forms._forms(columns, spans, Runs(hash_strings(tokens)))
     forms = ner_forms.Forms()
 
     for n_waiting in (0, n):  # the first are folded, the others wait
-        forms.add(columns, spans, np.zeros(n, np.int32), tokens=Runs(hash_strings(tokens)))
+        forms.add(table)
         assert forms._n_pending in (n_waiting, 0)
 
     table = forms.table()
