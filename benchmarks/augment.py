@@ -30,7 +30,7 @@ import pyarrow as pa
 from corpora.datasets.columns import Mentions
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import open_dataset, read_batches
-from corpora.hashing.sampling import share
+from corpora.hashing.sampling import ratio
 from corpora.matching.form_dictionary import MEANINGS, Gate, choose_forms
 from corpora.matching.surface_forms import SurfaceMatcher
 
@@ -71,8 +71,8 @@ def read(path: Path, learn: str) -> Iterator[Text]:
                     for i in range(mentions.ends[row], mentions.ends[row + 1])
                     if origins[i] == "link" and entities[i] is not None
                 ]
-                is_scored = learn == "same" or share(id) < 0.5
-                hidden = {k for k in links if is_scored and share(f"{id}:{k[0]}") < HIDDEN_SHARE}
+                is_scored = learn == "same" or ratio(id) < 0.5
+                hidden = {k for k in links if is_scored and ratio(f"{id}:{k[0]}") < HIDDEN_SHARE}
                 is_learnt = learn == "same" or not is_scored
                 yield Text(text, links, hidden, is_learnt, is_scored)
 

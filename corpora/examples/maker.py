@@ -21,7 +21,7 @@ from corpora.entities.vocabulary import UNK, EntityVocab
 from corpora.examples.losses import LostMention, name_losses
 from corpora.examples.mentions import Entities, MentionRules, find_entities
 from corpora.examples.subwords import Ints, Sentences, SubwordRow, encode, pack, split_long
-from corpora.hashing.sampling import share
+from corpora.hashing.sampling import ratio
 from corpora.tokenization.tokenizers import Tokenizer
 
 TRAIN, HELD_OUT = "train", "held_out"
@@ -129,7 +129,7 @@ class ExampleMaker:
             for id, count in zip(ids, counts.tolist(), strict=True)
             for n in range(1, count + 1)
         )
-        is_held_out = [share(id, seed=self.rules.seed) < self.rules.held_out for id in ids]
+        is_held_out = [ratio(id, seed=self.rules.seed) < self.rules.held_out for id in ids]
         splits = np.where(is_held_out, HELD_OUT, TRAIN).astype(object)
         return {
             "id": pa.array(list(numbered), pa.string()),

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import read_batches
-from corpora.hashing.sampling import share
+from corpora.hashing.sampling import ratio
 
 SCHEMA = SCHEMAS["document_shares"]
 COLUMNS = ("id", "sentences")
@@ -27,7 +27,7 @@ def share_range(batch: pa.RecordBatch, *, seed: int) -> ShareRange:
     """Look at documents; the batch has the columns ``COLUMNS``."""
     has_any = pc.greater(pc.list_value_length(batch.column("sentences")).fill_null(0), 0)
     ids = batch.column("id").filter(has_any).to_pylist()
-    return merge((at, at) for at in (share(id, seed=seed) for id in ids))
+    return merge((at, at) for at in (ratio(id, seed=seed) for id in ids))
 
 
 def merge(ranges: Iterable[ShareRange]) -> ShareRange:

@@ -1,10 +1,10 @@
-"""Choices by hash: the same name and seed give the same share on every machine, in every run."""
+"""Choices by hash: the same name and seed give the same on every machine, in every run."""
 
 import hashlib
 from collections.abc import Iterable, Mapping
 
 
-def share(name: str, *, seed: int = 1) -> float:
+def ratio(name: str, *, seed: int = 1) -> float:
     """Map a name to a number in [0, 1), evenly."""
     digest = hashlib.blake2b(f"{seed}\0{name}".encode(), digest_size=8).digest()
     return int.from_bytes(digest[:7]) / (1 << 56)  # 56 bits: exact as a float, never 1.0
@@ -12,9 +12,9 @@ def share(name: str, *, seed: int = 1) -> float:
 
 def choose(name: str, ratios: Mapping[str, float], *, seed: int = 1) -> str:
     """Choose a split for a name; ``ratios`` are weights and need not add up to one."""
-    point = share(name, seed=seed) * sum(ratios.values())
-    for split, ratio in ratios.items():
-        point -= ratio
+    point = ratio(name, seed=seed) * sum(ratios.values())
+    for split, weight in ratios.items():
+        point -= weight
         if point < 0:
             return split
     return next(split for split in reversed(list(ratios)) if ratios[split] > 0)
@@ -30,10 +30,10 @@ def choose_all(
     """
     chosen = {name: choose(name, ratios, seed=seed) for name in sorted(names)}
     by_split = {split: [n for n in chosen if chosen[n] == split] for split in ratios}
-    for split, ratio in ratios.items():
+    for split, weight in ratios.items():
         largest = max(by_split.values(), key=len)
-        if ratio > 0 and not by_split[split] and len(largest) > 1:
-            name = min(largest, key=lambda name: share(name, seed=seed))
+        if weight > 0 and not by_split[split] and len(largest) > 1:
+            name = min(largest, key=lambda name: ratio(name, seed=seed))
             largest.remove(name)
             by_split[split].append(name)
             chosen[name] = split

@@ -32,7 +32,7 @@ from corpora.datasets.shards import open_dataset, read_batches
 from corpora.document import Sentence
 from corpora.entities.vocabulary import split_entities
 from corpora.errors import CorpusError
-from corpora.hashing.sampling import share
+from corpora.hashing.sampling import ratio
 from corpora.hashing.tokens import Runs, hash_strings
 from corpora.ner.columns import Indices, SentenceColumns, begins_of, find_spans
 from corpora.ner.gazetteer import LEVELS, Lookup, Matches, Names, learn, leftmost_longest
@@ -430,7 +430,7 @@ def folds_of(sentences: SentenceSet, folds: int) -> Indices:
     if n_documents < 2:
         return np.arange(len(sentences)) * folds // max(len(sentences), 1)
     _, firsts = np.unique(sentences.documents, return_index=True)
-    shares = [share(sentences[number].document_id) for number in firsts.tolist()]
+    shares = [ratio(sentences[number].document_id) for number in firsts.tolist()]
     ranks = np.argsort(np.argsort(shares, kind="stable"), kind="stable")
     return (ranks % folds)[sentences.documents]
 

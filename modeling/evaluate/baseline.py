@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from corpora.document import Sentence
-from corpora.hashing.sampling import share
+from corpora.hashing.sampling import ratio
 from corpora.ner.columns import SentenceColumns, to_columns
 from corpora.ner.gazetteer import LEVELS, Names, learn, leftmost_longest, score
 from corpora.ner.tally import Labels, tally
@@ -88,7 +88,7 @@ def _cross_fit(train: Sequence[Sentence]) -> list[Score]:
     folds: list[list[Sentence]] = [[] for _ in range(N_FOLDS)]
     for sentence in train:
         name = sentence.document_id if by_document else sentence.id
-        folds[int(N_FOLDS * share(name))].append(sentence)
+        folds[int(N_FOLDS * ratio(name))].append(sentence)
     scored = []
     for held_out in folds:
         names, labels = _learn([one for fold in folds if fold is not held_out for one in fold])

@@ -17,7 +17,7 @@ from torch import Tensor
 from corpora.datasets.shards import open_dataset, read_tagged, sha256_of
 from corpora.document import Sentence
 from corpora.errors import CorpusError
-from corpora.hashing.sampling import share
+from corpora.hashing.sampling import ratio
 from corpora.hashing.splits import SPLITS
 from corpora.tagging import from_iob2
 from corpora.tokenization.tokenizers import Tokenizer
@@ -81,7 +81,7 @@ class NerData:
         train: list[Sentence] = []
         test: list[Sentence] = []
         units = self._units(fold.of)
-        names = {unit: share(unit, seed=fold.of) for unit in units}
+        names = {unit: ratio(unit, seed=fold.of) for unit in units}
         folds = {name: n % fold.of for n, name in enumerate(sorted(names, key=names.__getitem__))}
         for sentence, unit in zip(self.sentences, units, strict=True):
             (test if folds[unit] + 1 == fold.number else train).append(sentence)

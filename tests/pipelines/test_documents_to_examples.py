@@ -14,7 +14,7 @@ from corpora.datasets.shards import ShardWriter, open_dataset, read_batches, wri
 from corpora.document import Document, Mention, Span
 from corpora.entities.vocabulary import EntityVocab
 from corpora.examples.mentions import LOSSES
-from corpora.hashing.sampling import share
+from corpora.hashing.sampling import ratio
 from corpora.store.inspection import verify
 from corpora.tokenization.tokenizers import SPECIALS, Tokenizer, wordpiece
 from pipelines.documents_to_examples import main
@@ -225,7 +225,7 @@ def test_one_document_at_least_is_held_out(inputs, tmp_path):
 
     rows = list(open_dataset(tmp_path / "out", "examples").rows())
     held_out = {row["document_id"] for row in rows if row["split"] == "held_out"}
-    lowest = min({row["document_id"] for row in rows}, key=partial(share, seed=3))
+    lowest = min({row["document_id"] for row in rows}, key=partial(ratio, seed=3))
     assert held_out == {lowest}
 
 
@@ -234,7 +234,7 @@ def test_one_document_at_least_is_held_out(inputs, tmp_path):
     [(0, "1e-9", "no example is held out"), (-1, "0.9999", "no example is left to train on")],
 )
 def test_a_split_without_examples_ends_the_run(inputs, tmp_path, capsys, place, held_out, message):
-    ids = sorted((f"z:{number}" for number in range(9)), key=partial(share, seed=1))
+    ids = sorted((f"z:{number}" for number in range(9)), key=partial(ratio, seed=1))
     rows = [document(id) for id in ids]
     rows[place] = document(ids[place], "Im Mai", ((0, 6),))
     write_dataset(tmp_path / "in/documents", "documents", rows)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from corpora.examples.maker import HELD_OUT, TRAIN, ExampleMaker
 from corpora.examples.validation import threshold
-from corpora.hashing.sampling import share
+from corpora.hashing.sampling import ratio
 from tests.corpora.examples.small_examples import batch_of, document, rules, tokenizer
 
 
@@ -19,7 +19,7 @@ def test_the_share_of_a_document_decides_its_split():
     made = maker.make(batch_of(*(document("a b", id=id) for id in ids)))
 
     splits = dict(zip(*(made.examples.column(n).to_pylist() for n in ("document_id", "split"))))  # noqa: B905
-    assert splits == {id: HELD_OUT if share(id, seed=7) < 0.3 else TRAIN for id in ids}
+    assert splits == {id: HELD_OUT if ratio(id, seed=7) < 0.3 else TRAIN for id in ids}
     assert set(splits.values()) == {HELD_OUT, TRAIN}
 
 

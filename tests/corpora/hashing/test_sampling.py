@@ -3,7 +3,7 @@ from collections import Counter
 import pytest
 
 from corpora.errors import UsageError
-from corpora.hashing.sampling import choose, choose_all, share
+from corpora.hashing.sampling import choose, choose_all, ratio
 from corpora.hashing.splits import parse_ratios, read_split_file
 
 RATIOS = {"train": 80.0, "dev": 10.0, "test": 10.0}
@@ -30,7 +30,7 @@ def test_split_of_a_name_never_changes():
 
 
 def test_shares_are_even():
-    shares = sorted(share(f"letter-{n}") for n in range(10_000))
+    shares = sorted(ratio(f"letter-{n}") for n in range(10_000))
 
     assert all(abs(value - n / 10_000) < 0.02 for n, value in enumerate(shares))
 
