@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -95,6 +95,9 @@ def package(name: str, folder: Path) -> Path:
     return jar
 
 
+HIDE = 'mount -t tmpfs none "$0" && exec "$@"'
+
+
 def free_port() -> int:
     """Find a port that nobody listens on."""
     with socket.create_server((LOOPBACK, 0)) as server:
@@ -134,7 +137,17 @@ class Services:
     jar: Path
     folder: Path
     """Configuration, logs, and what the services write besides."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Of all services, besides what is needed anyway."""
     started: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    @property
+    def hidden(self) -> Path:
+        """Where a launcher has what workers of the engine must not see; each sees one of its own.
+
+        It is the same for all where the system has no namespaces for us.
+        """
+        return self.folder / "hidden"
 
     @property
     def temporary(self) -> Path:
@@ -145,7 +158,7 @@ class Services:
         self, *command: str, log: str, environment: Mapping[str, str] | None = None
     ) -> subprocess.Popen[bytes]:
         """Start a command that ends when this process does."""
-        ours = {"PYTHONPATH": str(ROOT), "TMPDIR": str(self.temporary)}
+        ours = {"PYTHONPATH": str(ROOT), "TMPDIR": str(self.temporary), **self.environment}
         with (self.folder / f"{log}.log").open("wb") as file:
             process = subprocess.Popen(
                 [str(shutil.which("setpriv")), "--pdeathsig", "KILL", "--", *command],
@@ -167,10 +180,13 @@ class Services:
         heap: int,
         settings: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
+        is_worker: bool = False,
     ) -> subprocess.Popen[bytes]:
         """Start a program in Java; ``heap`` in MB."""
         given = (f"-Xmx{heap}m", f"-Djava.io.tmpdir={self.temporary}", *settings)
         command = (*JAVA, *given, "-cp", str(self.jar), f"org.apache.{program}", *arguments)
+        if is_worker and can_hide():
+            command = ("unshare", "--mount", "sh", "-ec", HIDE, str(self.hidden), *command)
         return self.start(*command, log=log, environment=environment)
 
     def end(self) -> None:
@@ -181,6 +197,16 @@ class Services:
             process.wait()
         wait_for(lambda: not processes_of(self.temporary), "all processes have ended")
         shutil.rmtree(self.temporary, ignore_errors=True)
+
+
+@cache
+def can_hide() -> bool:
+    """Whether the system lets us hide a folder from a process."""
+    try:
+        tried = subprocess.run([str(shutil.which("unshare")), "--mount", "true"], check=False)
+    except OSError:
+        return False
+    return tried.returncode == 0
 
 
 def processes_of(temporary: Path) -> list[int]:
@@ -241,7 +267,8 @@ class Flink:
         """Start a TaskManager."""
         program = "flink.runtime.taskexecutor.TaskManagerRunner"
         conf = ("--configDir", str(self.services.folder))
-        return self.services.java(program, *conf, log=f"taskmanager-{number}", heap=464)
+        log = f"taskmanager-{number}"
+        return self.services.java(program, *conf, log=log, heap=464, is_worker=True)
 
     def n_workers(self) -> int:
         """Count the TaskManagers."""
@@ -303,6 +330,7 @@ class Spark:
             f"spark://{LOOPBACK}:{self.port}",
             log=f"worker-{number}",
             heap=300,
+            is_worker=True,
         )
 
     def n_workers(self) -> int:
@@ -342,6 +370,7 @@ class Cluster:
     def begin(self) -> None:
         """Start all but the workers of the engine."""
         self.services.temporary.mkdir(parents=True)
+        self.services.hidden.mkdir()
         boot = self.services.folder / "boot"
         log = self.services.folder / "python.log"
         boot.write_text(f'#!/bin/sh\nexec {sys.executable} -m benchmarks.boot "$@" 2>>{log}\n')
@@ -368,9 +397,11 @@ class Cluster:
 
 
 @contextmanager
-def running(name: str, jar: Path, folder: Path) -> Iterator[Cluster]:
+def running(
+    name: str, jar: Path, folder: Path, *, environment: Mapping[str, str]
+) -> Iterator[Cluster]:
     """Give a cluster without workers; nothing of it is left afterwards but its logs."""
-    services = Services(jar, folder)
+    services = Services(jar, folder, environment)
     try:
         cluster = Cluster(services, ENGINES[name](services))
         cluster.begin()

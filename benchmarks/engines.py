@@ -6,8 +6,9 @@
 Master, workers with their Python processes, and Beam's job service are processes on loopback
 (``benchmarks/clusters.py``). TEI, the small wiki COPIES times over, its vocabulary, a lexicon and
 news must give the same bytes as here, and the pipeline of docs/pipelines.md the same documents;
-Wikipedia is then done again while a worker of the engine is killed. ``--smoke`` runs TEI, Wikipedia
-and the pipeline of the docs on two workers. Nothing is left of it but the jar of the engine.
+Wikipedia is then done again from a bucket into a bucket, and while a worker of the engine is
+killed. ``--smoke`` runs TEI, Wikipedia and the pipeline of the docs on two workers. Nothing is left
+of it but the jar of the engine.
 """
 
 import argparse
@@ -20,19 +21,28 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
 from benchmarks.clusters import (
+    LOOPBACK,
     MODULES,
     ROOT,
     SECONDS,
     Cluster,
+    can_hide,
+    free_port,
+    listens,
     package,
     running,
     wait_for,
 )
 from corpora.datasets.shards import open_dataset
+from corpora.store.inspection import verify
+from corpora.system.buckets import Bucket
+from corpora.system.staging import stage
+from tests.bucket_server import SECRETS, built
 
 DATA = ROOT / "tests" / "data"
 SAMPLE = DATA / "wikipedia" / "kleinwiki-20261101-pages-articles.xml"
@@ -193,6 +203,44 @@ class Runs:
             raise SystemExit("the pipeline of the docs: not the same as without a cluster")
         print(f"the pipeline of docs/pipelines.md: the same {len(documents[0])} documents")
 
+    def run_on_bucket(self) -> None:
+        """Run Wikipedia from a bucket into a bucket; no worker sees a folder of the launcher.
+
+        All of them see the installation, and the configuration of the cluster.
+        """
+        program = built()
+        if program is None or not can_hide():
+            print("s3://: skipped. It needs Go, and mount namespaces.")
+            return
+        services = self.cluster.services
+        folder = services.folder / "server"
+        (folder / "onoma").mkdir(parents=True)
+        port = os.environ["AWS_ENDPOINT_URL"].rpartition("/")[2]
+        names = {"ROOT_ACCESS_KEY": "AWS_ACCESS_KEY_ID", "ROOT_SECRET_KEY": "AWS_SECRET_ACCESS_KEY"}
+        secrets = {name: SECRETS[of] for name, of in names.items()}
+        serve = (str(program), "--port", port, "--quiet", "posix", str(folder))
+        services.start(*serve, log="server", environment=secrets)
+        wait_for(partial(listens, int(port.rpartition(":")[2])), "the server of buckets listens")
+        (services.hidden / "launcher").touch()
+        for worker in self.cluster.workers:
+            if Path(f"/proc/{worker.pid}/root{services.hidden}/launcher").exists():
+                raise SystemExit("s3://: a worker sees the launcher's folder")
+        Bucket("s3://onoma/dumps").put(SAMPLE.name, self.work / SAMPLE.name)
+        command = ["wikipedia_to_documents", "--input", f"s3://onoma/dumps/{SAMPLE.name}"]
+        output = ("--output", "s3://onoma/build/wikipedia")
+        begin = time.monotonic()
+        launcher = launch((*command, *output, *self._options()), temporary=services.hidden)
+        status, said = ended(launcher)
+        seconds = time.monotonic() - begin
+        if status:
+            raise SystemExit(f"s3://: {said}")
+        made = stage(output[1])
+        verify(made)
+        if plain_files_of(made) != plain_files_of(self.work / "local" / "wikipedia"):
+            raise SystemExit(f"s3://: not the same as without a cluster\n{said}")
+        inside = self.cluster.engine.seconds()
+        print(f"s3://, no file system in common: the same bytes; {inside:.1f} s, {seconds:.1f} s")
+
     def kill(self, command: Sequence[str]) -> None:
         """Kill a worker in the middle; where the job fails, run the same again with another."""
         output = self.work / "killed"
@@ -216,6 +264,17 @@ class Runs:
         print(f"run again: the same bytes; {kept} of {len(done)} units were kept")
 
 
+def plain_files_of(output: Path) -> dict[str, bytes]:
+    """Published files under the names of a local run; without what has the names of shards."""
+    named = {}
+    for name, content in files_of(output).items():
+        path = Path(name)
+        if path.name not in {"dataset.json", "run.json"}:
+            short = "-".join(path.stem.split("-")[:2]) + path.suffix
+            named[str(path.with_name(short if path.suffix == ".arrow" else path.name))] = content
+    return named
+
+
 def receipts(output: Path) -> dict[str, int]:
     """The receipts of units of Wikipedia, and when each was written."""
     paths = output.glob(".build/*/receipts/extract/0*.json")
@@ -231,7 +290,12 @@ def check(name: str, folder: Path, *, copies: int, is_smoke: bool) -> None:
     dump = work / SAMPLE.name
     repeat(copies, dump)
     todo = commands(dump, work / "local")
-    with running(name, jar, work / "cluster") as cluster:
+    environment = SECRETS | {
+        "AWS_ENDPOINT_URL": f"http://{LOOPBACK}:{free_port()}",
+        "ONOMA_CACHE": str(work / "cluster" / "hidden" / "cache"),
+    }
+    os.environ.update(environment)
+    with running(name, jar, work / "cluster", environment=environment) as cluster:
         runs = Runs(cluster, work)
         if is_smoke:
             smoke(runs, todo)
@@ -262,6 +326,7 @@ def measure(runs: Runs, todo: dict[str, list[str]]) -> None:
     for name, command in todo.items():
         runs.run(name, command)
     runs.run_as_a_stranger()
+    runs.run_on_bucket()
     runs.kill(todo["wikipedia"])
 
 
