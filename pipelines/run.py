@@ -95,6 +95,7 @@ def _run_anywhere(pipeline: Any, options: CommonOptions) -> list[str]:
         return _run(pipeline, options)
     from corpora.runs.on_bucket import open_output
 
+    _check_shared(options)
     with open_output(options.bucket) as remote:
         here = str(remote.mirror)
         try:
@@ -102,6 +103,16 @@ def _run_anywhere(pipeline: Any, options: CommonOptions) -> list[str]:
         except CorpusError as error:
             raise type(error)(str(error).replace(here, options.bucket)) from error
     return [line.replace(here, options.bucket) for line in lines]
+
+
+def _check_shared(options: CommonOptions) -> None:
+    """Refuse what workers on other machines could not see; raises ``UsageError``."""
+    for name in ("reuse", "tokenizer"):
+        if options.has_runner and getattr(options, name, None):
+            raise UsageError(
+                f"--{name} with --runner and an --output in a bucket: workers would not see it. "
+                "Leave --runner out, or take an --output on a file system that all share."
+            )
 
 
 def _run(

@@ -167,7 +167,7 @@ def _settings(options: Options, files: Sequence[InputFile]) -> dict[str, Any]:
     from corpora.text.encodings import check_encoding
     from corpora.text.json_lines import parse_fields
 
-    folder = Path(files[0].path.removesuffix(files[0].name)).name
+    folder = Path(files[0].address.removesuffix(files[0].name)).name
     return {
         "read": {
             "format": _format(options),

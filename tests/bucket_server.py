@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 
 MODULE = "github.com/versity/versitygw/cmd/versitygw"
@@ -69,6 +70,13 @@ class BucketServer:
             else:
                 return
 
+    def start_again(self) -> None:
+        """Start it if it was killed, by another process too."""
+        if self.process.poll() is not None:
+            self.start()
+
     def kill(self) -> None:
-        self.process.send_signal(signal.SIGKILL)
-        self.process.wait()
+        """Kill it; a copy of the process that started it may do so, too."""
+        os.kill(self.process.pid, signal.SIGKILL)
+        with suppress(ChildProcessError):
+            self.process.wait()

@@ -43,6 +43,13 @@ class InputFile:
     changed: int = field(default=0, compare=False)
     """When it was last changed, in nanoseconds; no part of the fingerprint."""
 
+    @property
+    def address(self) -> str:
+        """Where it comes from: its path, or its address in a bucket."""
+        from corpora.system.staging import url_of
+
+        return url_of(self.path) or self.path
+
     def read(self) -> bytes:
         """Read it whole; raises ``InputChangedError`` unless it is what the plan saw."""
         data = self._here().read_bytes()

@@ -37,6 +37,7 @@ PATIENCE = "ONOMA_BUCKET_SECONDS"
 SCHEMES = ("s3", "gs", "az")
 _URL = re.compile(rf"({'|'.join(SCHEMES)})://([^/]+)/*(.*)", re.DOTALL)
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+_REFUSED = re.compile(r"(401 Unauthorized|403 Forbidden|Missing \w+Credential)")
 _WRITER = "onoma-writer"  # in the metadata of an object that was written conditionally
 
 
@@ -229,7 +230,8 @@ class Bucket:
             except FileNotFoundError:  # what obstore raises for it is one, too
                 raise FileNotFoundError(2, "No such object", self.url_of(name)) from None
             except (errors.BaseError, ConnectionError, TimeoutError) as error:
-                if isinstance(error, refused) or time.monotonic() + pause > end:
+                is_refused = isinstance(error, refused) or _REFUSED.search(str(error))
+                if is_refused or time.monotonic() + pause > end:
                     raise CorpusError(
                         f"{self.url_of(name)}: {_first_line(error)}. {_ADVICE}"
                     ) from error

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import Literal
 
 from corpora.document import Rejected
@@ -99,7 +98,7 @@ class MakeNerRows(PerRecord[FoundSentences, Rows | Counts | Rejected]):
 @cache
 def _label_map(file: InputFile) -> LabelMap:
     file.read()  # raises where it changed since the plan was made
-    return load_label_map(Path(file.path))
+    return load_label_map(file.check())
 
 
 @dataclass(kw_only=True, eq=False)

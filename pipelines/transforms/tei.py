@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from pathlib import Path
 
 from corpora.document import Document, Rejected, Sentence
 from corpora.hashing.sampling import choose
@@ -63,7 +62,7 @@ class ParseTei(PerRecord[SourceFile, ParsedFile | Filtered | Rejected]):
 @cache
 def _edition(file: InputFile) -> Edition:
     file.read()  # raises where it changed since the plan was made
-    return load_edition(Path(file.path))
+    return load_edition(file.check())
 
 
 @dataclass(kw_only=True, eq=False)

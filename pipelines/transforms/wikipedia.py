@@ -86,7 +86,7 @@ class ParsePages(PerUnit[Page | Place, Yield]):
         """Begin a unit."""
         for table in self.templates:
             table.read()  # raises where it changed since the plan was made
-        self._reader = reader_of(self.settings, [Path(table.path) for table in self.templates])
+        self._reader = reader_of(self.settings, [table.check() for table in self.templates])
         self._source = unit.inputs[0].name
         self._rows = PageRows(self._source, _earlier_of(unit, self.folder))
         self._redirects: list[Redirect] = []

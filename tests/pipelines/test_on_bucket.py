@@ -10,9 +10,12 @@ import pytest
 
 from corpora.datasets.shards import open_dataset
 from corpora.store.inspection import verify
+from corpora.system import buckets
 from corpora.system.buckets import Bucket
 from corpora.system.staging import stage
 from pipelines import tei_to_ner
+from tests.bucket_faults import FaultyProxy
+from tests.bucket_server import BucketServer
 
 pytestmark = pytest.mark.usefixtures("bucket")
 ROOT = Path(__file__).resolve().parents[2]
@@ -192,3 +195,36 @@ def test_two_processes_at_once_leave_one_right_dataset(tmp_path):
     assert len(lost) <= 1  # none, where one began after the other had ended
     assert all("another run has published here since" in error for error in lost)
     assert made in [hashes(local_tei(tmp_path, "--seed", seed)) for seed in ("1", "2")]
+
+
+def test_kills_of_launcher_worker_and_server_leave_right_data():
+    command = [sys.executable, "-m", "tests.bucket_faults", "20"]
+
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+    assert done.returncode in {0, 1}, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found["violations"] == []
+    assert min(found["hits"].values()) >= 3
+
+
+def test_answers_that_are_late_cut_or_lost_or_errors_change_no_byte(
+    bucket: BucketServer, tmp_path, monkeypatch
+):
+    put_letters()
+    expected = hashes(local_tei(tmp_path))
+    proxy = FaultyProxy(bucket.port, seed=1)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{proxy.port}")
+    buckets.open_store.cache_clear()
+    n_runs = 0
+
+    while proxy.faults.total() < 20 and n_runs < 10:
+        n_runs += 1
+        assert tei_to_ner.main(tei(output=f"{OUTPUT}-{n_runs}")) == 0
+
+    proxy.close()
+    assert proxy.faults.keys() == {"late", "cut", "lost", "5xx"}
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{bucket.port}")
+    buckets.open_store.cache_clear()
+    for number in range(1, n_runs + 1):
+        assert published(f"{OUTPUT}-{number}") == expected
