@@ -3,11 +3,14 @@
 Each input record has one outcome, so that the three add up to what was read.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 from corpora.document import Document, Rejected, Sentence
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +58,13 @@ class Rows:
     """A batch of rows for a dataset; counts as no record."""
 
     dataset: str
-    batch: Any
+    batch: "pa.RecordBatch"
     """A ``pyarrow.RecordBatch`` of the dataset's columns."""
+
+    @classmethod
+    def each(cls, dataset: str, batches: Iterable["pa.RecordBatch"]) -> Iterator["Rows"]:
+        """Hand on batches for a dataset."""
+        return (cls(dataset, batch) for batch in batches)
 
 
 Outcome = Written | Filtered | Rejected

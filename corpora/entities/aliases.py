@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -30,25 +29,18 @@ _ORDER = [("id", "ascending"), ("count", "descending"), ("form", "ascending")]
 Rows = npt.NDArray[np.int64]
 
 
-class Slices(NamedTuple):
-    """How the rows of a vocabulary are cut into units: by id, so many to each."""
-
-    n_rows: int
-    n_units: int
-
-    @property
-    def size(self) -> int:
-        """Rows of a unit; the last ones may have fewer."""
-        return max(1, -(-self.n_rows // self.n_units))
+def slice_size(n_rows: int, n_units: int) -> int:
+    """How many rows of a vocabulary each unit takes, by id; the last ones may have fewer."""
+    return max(1, -(-n_rows // n_units))
 
 
 def link_forms(
-    table: pa.Table, vocab: pa.Table, *, slices: Slices
+    table: pa.Table, vocab: pa.Table, *, size: int
 ) -> tuple[pa.Table, list[pa.RecordBatch]]:
-    """Find the forms of a part that are aliases, and make a row for each of their entities.
+    """Find the forms of a partition that are aliases, and make a row for each of their entities.
 
-    ``table`` has ``entity, form, is_alias, count``, added up; how often a form is linked counts
-    entities outside the vocabulary, too.
+    ``size`` is that of the slices of the vocabulary. ``table`` has ``entity, form, is_alias,
+    count``, added up; how often a form is linked counts entities outside the vocabulary, too.
     """
     linked = Sums(("form",))
     linked.add(table)
@@ -62,7 +54,7 @@ def link_forms(
     of_totals = pc.index_in(table.column("form"), totals.column("form").combine_chunks())
     table = table.append_column("linked", totals.column("count").take(of_totals))
     table = table.append_column("number", pc.index_in(table.column("form"), forms))
-    parts = table.column("id").to_numpy() // slices.size
+    parts = table.column("id").to_numpy() // size
     aliases = list(by_partition(table, parts.astype(np.int64), schema="entity_aliases"))
     return pa.table({"form": forms}), aliases
 

@@ -167,19 +167,10 @@ def _lines(table: WordTable, is_kept: NDArray[np.bool_], *, min_count: int) -> I
     yield "".join(line)
 
 
-@dataclass(frozen=True)
-class Measured:
-    """What a vocabulary makes of the counted words."""
-
-    counts: Ints
-    """How often each subword is there, by id."""
-    counters: dict[str, int]
-
-
 def measure(
     table: WordTable, characters: CharacterCounts, subwords: Sequence[str], *, rules: Rules
-) -> Measured:
-    """Cut all counted words."""
+) -> tuple[Ints, dict[str, int]]:
+    """Cut all counted words: how often each subword is there, by id, and counters."""
     tokenizer = _words_alone(subwords)
     counts = np.zeros(len(subwords), np.int64)
     total: Counter[str] = Counter()
@@ -197,7 +188,7 @@ def measure(
         total["words.unknown"] += int(words.counts[is_unknown].sum())
         total["words.whole"] += int(words.counts[(n_subwords == 1) & ~is_unknown].sum())
     limits = {"pieces": len(subwords), "words.min_count": rules.min_count}
-    return Measured(counts, {**limits, **total, **_unknown(characters, subwords)})
+    return counts, {**limits, **total, **_unknown(characters, subwords)}
 
 
 def _words_alone(subwords: Sequence[str]) -> Tokenizer:

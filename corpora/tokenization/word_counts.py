@@ -62,19 +62,9 @@ class WordCounter:
         return Counter(word for word, _ in self._pre_tokenizer.pre_tokenize_str(text))
 
 
-class WordTotals:
-    """Adds up counts of words."""
-
-    def __init__(self) -> None:
-        self._sums = Sums(("word",))
-
-    def add(self, table: pa.Table) -> None:
-        """Add rows that have ``word, count``."""
-        self._sums.add(table)
-
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """The sums, in the order of the words."""
-        yield from batches_of(self._sums.table().sort_by("word"), "word_totals")
+def total_batches(sums: Sums) -> Iterator[pa.RecordBatch]:
+    """Give rows of ``word_totals``, in the order of the words."""
+    yield from batches_of(sums.table().sort_by("word"), "word_totals")
 
 
 @dataclass(frozen=True)

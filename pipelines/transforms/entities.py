@@ -16,12 +16,12 @@ from corpora.datasets.shards import read_batches
 from corpora.document import Rejected
 from corpora.entities.aliases import (
     OccurrenceCounter,
-    Slices,
     by_language,
     first_ids,
     link_forms,
     read_forms,
     read_occurrences,
+    slice_size,
     sum_occurrences,
     vocab_rows,
 )
@@ -60,7 +60,7 @@ class ReadEquivalents(ReadUnits[Rows]):
     def read(self, unit: Unit) -> Iterator[Rows]:  # noqa: ARG002 - it has no input of its own
         """Read the file."""
         table = read_equivalents(self.file.check())
-        yield from _rows("equivalents", table, schema="entity_equivalents")
+        yield from Rows.each("equivalents", batches_of(table, "entity_equivalents"))
 
 
 @dataclass(kw_only=True, eq=False)
@@ -120,7 +120,7 @@ class CountEntities(PerUnit[pa.RecordBatch, Rows | Counts | Rejected]):
         """Give the counts."""
         for name, table in (("counts", self._counter.counts()), ("pages", self._counter.pages())):
             parts = partitions_of(table.column("entity"), self.n_partitions)
-            yield from _in(name, by_partition(table, parts, schema=f"entity_{name}"))
+            yield from Rows.each(name, by_partition(table, parts, schema=f"entity_{name}"))
         yield Counts(self._counter.counters)
 
 
@@ -154,10 +154,10 @@ class SumEntities(PerUnit[Rows, Rows | Counts]):
     def finish(self) -> Iterator[Rows | Counts]:
         """Give the sums."""
         merged = PartitionTotals(self._counts.table(), self._pages, origins=self.origins)
-        yield from _rows("totals", merged.totals(), schema="entity_totals")
+        yield from Rows.each("totals", batches_of(merged.totals(), "entity_totals"))
         forms = merged.forms(max_aliases=self.max_aliases)
         parts = partitions_of(forms.column("form"), self.n_partitions)
-        yield from _in("entity_forms", by_partition(forms, parts, schema="entity_forms"))
+        yield from Rows.each("entity_forms", by_partition(forms, parts, schema="entity_forms"))
         yield Counts(merged.counters)
 
 
@@ -205,7 +205,7 @@ class AssignIds(PerUnit[ChosenEntities, Rows | Counts]):
         paths = [file.check() for file in self.previous]
         previous = read_vocab(paths) if paths else None
         rows = assign_ids(chosen.table, previous, compact=self.compact)
-        yield from _in("chosen", rows.to_batches(max_chunksize=ROWS_AT_ONCE))
+        yield from Rows.each("chosen", rows.to_batches(max_chunksize=ROWS_AT_ONCE))
         yield Counts({"entities.ids": len(rows)})
         if previous is not None:
             yield Counts(count_changes(changes(rows, previous)))
@@ -236,10 +236,10 @@ class LinkForms(PerUnit[Rows, Rows | Counts]):
     def finish(self) -> Iterator[Rows | Counts]:
         """Give the sums."""
         vocab = read_vocab(WorkDirectory(self.folder).shards("chosen"))
-        slices = Slices(len(vocab), self.n_partitions)
-        forms, aliases = link_forms(self._counts.table(), vocab, slices=slices)
-        yield from _rows("forms", forms, schema="forms")
-        yield from _in("aliases", aliases)
+        size = slice_size(len(vocab), self.n_partitions)
+        forms, aliases = link_forms(self._counts.table(), vocab, size=size)
+        yield from Rows.each("forms", batches_of(forms, "forms"))
+        yield from Rows.each("aliases", aliases)
         yield Counts({"forms": len(forms), "aliases": sum(batch.num_rows for batch in aliases)})
 
 
@@ -292,7 +292,7 @@ class FindForms(PerUnit[pa.RecordBatch, Rows | Counts]):
 
     def finish(self) -> Iterator[Rows]:
         """Give the counts."""
-        yield from _rows("occurrences", self._counter.table(), schema="form_occurrences")
+        yield from Rows.each("occurrences", batches_of(self._counter.table(), "form_occurrences"))
 
 
 @dataclass(kw_only=True, eq=False)
@@ -327,7 +327,7 @@ class ReadEntities(ReadUnits[pa.Table]):
     def read(self, unit: Unit) -> Iterator[pa.Table]:
         """Read a slice."""
         rows = read_vocab(WorkDirectory(self.folder).shards("chosen"))
-        size = Slices(len(rows), self.n_partitions).size
+        size = slice_size(len(rows), self.n_partitions)
         yield rows.slice(unit.number * size, size)
 
 
@@ -354,12 +354,4 @@ class AddAliases(PerUnit[pa.Table, Rows]):
         if self.with_link_probability:
             unlinked = read_occurrences(work.tables / OCCURRENCES, work.shards("forms"))
         aliases = work.shards("aliases")
-        yield from _in("", vocab_rows(entities, aliases, part=self._part, unlinked=unlinked))
-
-
-def _rows(dataset: str, table: pa.Table, *, schema: str) -> Iterator[Rows]:
-    return _in(dataset, batches_of(table, schema))
-
-
-def _in(dataset: str, batches: Iterable[pa.RecordBatch]) -> Iterator[Rows]:
-    return (Rows(dataset, batch) for batch in batches)
+        yield from Rows.each("", vocab_rows(entities, aliases, part=self._part, unlinked=unlinked))

@@ -31,8 +31,7 @@ class ReadStage(ReadUnits[Rows]):
         work = WorkDirectory(self.folder)
         for dataset, schema in self.datasets.items():
             path = work.shard(dataset, unit.number)
-            for batch in read_batches(path, SCHEMAS[schema]):
-                yield Rows(dataset, batch)
+            yield from Rows.each(dataset, read_batches(path, SCHEMAS[schema]))
 
 
 @dataclass(kw_only=True, eq=False)
@@ -52,8 +51,7 @@ class ReadPartition(ReadUnits[Rows]):
         work = WorkDirectory(self.folder)
         for dataset in self.datasets:
             for table in read_partition(work.shards(dataset), unit.number):
-                for batch in table.to_batches():
-                    yield Rows(dataset, batch)
+                yield from Rows.each(dataset, table.to_batches())
 
 
 @dataclass(frozen=True, slots=True)

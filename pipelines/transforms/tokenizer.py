@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from corpora.document import Rejected
-from corpora.entities.counts import by_partition, partitions_of
+from corpora.entities.counts import Sums, by_partition, partitions_of
 from corpora.runs.plan import Unit
 from corpora.runs.record_errors import read_rows
 from corpora.tokenization.learning import Rules, learn, limited, measure, subword_rows
-from corpora.tokenization.word_counts import CharacterCounts, WordCounter, WordTable, WordTotals
+from corpora.tokenization.word_counts import CharacterCounts, WordCounter, WordTable, total_batches
 from pipelines.outcomes import Counts, Rows
 from pipelines.transforms.elements import PerUnit
 from pipelines.transforms.stages import StageShards
@@ -48,8 +48,7 @@ class CountWords(PerUnit[pa.RecordBatch, Rows | Counts | Rejected]):
         """Give the counts."""
         table = self._counter.table()
         parts = partitions_of(table.column("word"), self.n_partitions)
-        for rows in by_partition(table, parts, schema="word_counts"):
-            yield Rows("counts", rows)
+        yield from Rows.each("counts", by_partition(table, parts, schema="word_counts"))
 
 
 @dataclass(kw_only=True, eq=False)
@@ -64,7 +63,7 @@ class SumWords(PerUnit[Rows, Rows]):
 
     def start(self, unit: Unit) -> None:  # noqa: ARG002 - all are alike
         """Begin with nothing."""
-        self._totals = WordTotals()
+        self._totals = Sums(("word",))
 
     def process(self, rows: Rows) -> tuple[()]:
         """Hold rows."""
@@ -73,8 +72,7 @@ class SumWords(PerUnit[Rows, Rows]):
 
     def finish(self) -> Iterator[Rows]:
         """Give the sums."""
-        for batch in self._totals.batches():
-            yield Rows("totals", batch)
+        yield from Rows.each("totals", total_batches(self._totals))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +116,6 @@ class CountSubwords(PerUnit[LearnedSubwords, Rows | Counts]):
 
     def process(self, of: LearnedSubwords) -> Iterator[Rows | Counts]:
         """Cut the words."""
-        measured = measure(of.words, of.characters, of.subwords, rules=of.rules)
-        yield Rows("", subword_rows(of.subwords, measured.counts))
-        yield Counts(measured.counters)
+        counts, counters = measure(of.words, of.characters, of.subwords, rules=of.rules)
+        yield Rows("", subword_rows(of.subwords, counts))
+        yield Counts(counters)

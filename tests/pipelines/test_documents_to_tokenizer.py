@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import ShardWriter, open_dataset
 from corpora.document import Document
+from corpora.entities.counts import Sums
 from corpora.runs.build import hold
 from corpora.store.inspection import main as shards
 from corpora.tokenization.learning import Rules, learn, limited
 from corpora.tokenization.tokenizers import SPECIALS, UNK, Tokenizer, wordpiece
-from corpora.tokenization.word_counts import CharacterCounts, WordCounter, WordTable, WordTotals
+from corpora.tokenization.word_counts import CharacterCounts, WordCounter, WordTable, total_batches
 from pipelines import documents_to_tokenizer as pipeline
 from tests.corpora.small_bert import CHARACTERS
 from tests.pipelines.document_dataset import write_dataset
@@ -90,10 +91,10 @@ def table_of(folder, counts):
 
     words = {"word": list(counts), "count": list(counts.values())}
     path = Path(folder) / "words.arrow"
-    totals = WordTotals()
+    totals = Sums(("word",))
     totals.add(pa.table(words))
     with ShardWriter(path, SCHEMAS["word_totals"]) as writer:
-        for batch in totals.batches():
+        for batch in total_batches(totals):
             writer.write_batch(batch)
     return WordTable([path])
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import ShardWriter, write_json
-from corpora.entities.aliases import Slices
+from corpora.entities.aliases import slice_size
 from corpora.entities.choice import assign_ids, changes, match
 from corpora.entities.counts import FOLD_ROWS, Sums, by_partition, partitions_of
 from corpora.entities.exports import read_equivalents
@@ -275,6 +275,6 @@ def test_part_of_a_key_never_changes():
 
 @given(st.integers(0, 50), st.integers(1, 7))
 def test_slices_cover_all_rows(n_rows, n_units):
-    size = Slices(n_rows, n_units).size
+    size = slice_size(n_rows, n_units)
 
     assert size * n_units >= n_rows
