@@ -81,10 +81,10 @@ class Options(CommonOptions):
     )
     min_characters: int = option(200, help="a shorter article is left out (default: 200)")
     max_non_letters: float = option(
-        0.25, metavar="SHARE", help="of digits and symbols (default: 0.25)"
+        0.25, metavar="RATIO", help="of digits and symbols (default: 0.25)"
     )
     max_links: float = option(
-        0.5, metavar="SHARE", help="of text in links; beyond, it is a list (0.5)"
+        0.5, metavar="RATIO", help="of text in links; beyond, it is a list (0.5)"
     )
     stub_characters: int = option(
         1_500,

@@ -24,7 +24,7 @@ from corpora.warc.http import Answer, parse_answer
 from corpora.warc.writer import Record, info_record
 
 ROLL_BYTES = 1_000_000_000
-"""A file is closed when it has as many; another goes on."""
+"""A file is closed when it has as many; another is begun."""
 _HEADERS = 1 << 17
 _LOCK = ".lock"
 _PATTERN = "crawl-*.warc.gz"
@@ -148,7 +148,7 @@ class Archive:
                 file.truncate(offset)  # the table knows all up to where it ends, or nothing
                 raise CorpusError(
                     f"{self.folder / NAME}: cannot be written ({error}). Is the disk full? "
-                    "The same command goes on from here."
+                    "The same command resumes."
                 ) from error
         return entry
 

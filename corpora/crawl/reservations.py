@@ -85,8 +85,8 @@ def matches(pattern: str, path: str) -> bool:
     if not path.startswith(first):
         return False
     position = len(first)
-    for number, part in enumerate(rest):
-        if is_whole and number == len(rest) - 1:
+    for index, part in enumerate(rest):
+        if is_whole and index == len(rest) - 1:
             return path.endswith(part) and len(path) - len(part) >= position
         position = path.find(part, position)
         if position < 0:

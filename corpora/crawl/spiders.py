@@ -67,9 +67,9 @@ class ArticleHeuristics(Heuristics):
         outline = self.outline(response)
         if self.og_type(outline, self.site):
             return False
-        share = self.linked_headlines(outline, self.site)
+        ratio = self.linked_headlines(outline, self.site)
         bound = float(self.cfg_heuristics["enabled_heuristics"]["linked_headlines"].lstrip("<="))
-        return share is not True and share > bound
+        return ratio is not True and ratio > bound
 
     def linked_headlines(
         self,

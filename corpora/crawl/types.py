@@ -41,7 +41,7 @@ ANY_ADDRESS = ("0.0.0.0/0", "::/0")
 class SitePolicy:
     """Bounds of a site: hosts, pace, number and size of requests; raises ``UsageError``.
 
-    Bounds hold for a session, with all the times that it was interrupted and gone on with.
+    Bounds hold for a session, with all the times that it was interrupted and resumed.
     """
 
     name: str

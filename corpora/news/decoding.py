@@ -20,7 +20,7 @@ from corpora.text.encodings import text_encoding
 from corpora.text.opening import TextError
 
 MAX_INVALID = 0.001
-"""Share of the bytes that may be invalid in an encoding that is named."""
+"""Ratio of the bytes that may be invalid in an encoding that is named."""
 _LOOKED_AT = 4096
 _ALIASES = {
     "ascii": "cp1252",

@@ -50,7 +50,7 @@ class Article:
     """In reading order, with absolute targets."""
     metadata: PageMetadata
     linked: float = 0.0
-    """Share of the characters in links, of what the extractor found, before it is tidied."""
+    """Ratio of the characters in links, of what the extractor found, before it is tidied."""
     counters: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -69,7 +69,7 @@ def extract(html: str, *, url: str | None, extractor: str) -> Article:
     page = read_blocks(tree, PAGE)
     blocks, n_unplaced = with_places(EXTRACTORS[extractor](html, tree, url), page)
     counters["blocks.without_place"] += n_unplaced
-    linked = _share_in_links(blocks)
+    linked = _link_ratio(blocks)
     blocks = tidy(
         blocks,
         titles=metadata.titles,
@@ -180,7 +180,7 @@ def _joined(
     return Article(text, tuple(places), tuple(links), metadata, counters=dict(counters))
 
 
-def _share_in_links(blocks: Iterable[Block]) -> float:
-    """The share of the characters of blocks that stand in links."""
+def _link_ratio(blocks: Iterable[Block]) -> float:
+    """The ratio of the characters of blocks that stand in links."""
     pairs = [(len(b.text), sum(link.end - link.start for link in b.links)) for b in blocks]
     return sum(n for _, n in pairs) / max(1, sum(n for n, _ in pairs))

@@ -24,9 +24,9 @@ class Thresholds:
     """Languages that are kept; empty for all."""
     min_characters: int = 200
     max_non_letters: float = 0.25
-    """Share of the characters, without white space, that are neither letters nor marks."""
+    """Ratio of the characters, without white space, that are neither letters nor marks."""
     max_links: float = 0.5
-    """Share of the characters that stand in links: more of them make a list."""
+    """Ratio of the characters that stand in links: more of them make a list."""
     stub_characters: int = 1_500
     """A page that says that it is not free is a stub if its text is shorter."""
     keep_reserved: bool = False
@@ -82,7 +82,7 @@ def why_not(
         return "paywall"
     if len(text) < thresholds.min_characters:
         return "short"
-    if share_of_non_letters(text) > thresholds.max_non_letters:
+    if non_letter_ratio(text) > thresholds.max_non_letters:
         return "non_letters"
     if thresholds.langs and primary_language(lang) not in thresholds.langs:
         return "language"
@@ -105,8 +105,8 @@ def is_list(article: Article, *, max_links: float) -> bool:
 _FRONT_PAGES: Sequence[str] = ("", "index.html", "index.htm", "index.php", "home")
 
 
-def share_of_non_letters(text: str) -> float:
-    """The share of the characters, white space left out, that are neither letters nor marks."""
+def non_letter_ratio(text: str) -> float:
+    """The ratio of the characters, white space left out, that are neither letters nor marks."""
     letters = sum(map(str.isalpha, text))
     marks = sum(text.count(mark) for mark in ".,;:!?\"'()-–„“”‚‘’»«…。，、：；！？「」『』（）")
     visible = sum(map(len, text.split()))

@@ -48,15 +48,15 @@ def tidy(
     names = sorted({key_of(author) for author in authors} - {""}, key=len, reverse=True)
     all_links = _all_links(blocks)
     kept, heads = [], []
-    for number, block in enumerate(blocks):
-        near_end = min(number, len(blocks) - 1 - number) < _BYLINE_WITHIN
-        may_be_title = number < _TITLE_WITHIN or block.kind == "head"
+    for index, block in enumerate(blocks):
+        near_end = min(index, len(blocks) - 1 - index) < _BYLINE_WITHIN
+        may_be_title = index < _TITLE_WITHIN or block.kind == "head"
         if may_be_title and block.key in told:
             counters["blocks.title"] += 1
             heads.append(block.key)
         elif near_end and _is_byline(block, names):
             counters["blocks.byline"] += 1
-        elif number in all_links:
+        elif index in all_links:
             counters["blocks.links"] += 1
         elif near_end and block.text.startswith(_COPYRIGHT):
             counters["blocks.copyright"] += 1
@@ -64,7 +64,7 @@ def tidy(
             kept.append(block)
     repeated = _repeated(kept, heads)  # not in all: what stands in one that goes would be lost
     counters.update({"blocks.repeated": len(repeated)} if repeated else {})
-    kept = [block for number, block in enumerate(kept) if number not in repeated]
+    kept = [block for index, block in enumerate(kept) if index not in repeated]
     while kept and kept[-1].kind == "head":
         kept.pop()
         counters["blocks.last_head"] += 1
@@ -83,12 +83,12 @@ def _is_byline(block: Block, names: Sequence[str]) -> bool:
 
 
 def _all_links(blocks: Sequence[Block]) -> set[int]:
-    """Numbers of blocks of nothing but links; a linked sentence by itself is of the text."""
-    found = {number for number, block in enumerate(blocks) if _is_all_links(block)}
+    """Indices of blocks of nothing but links; a linked sentence by itself is of the text."""
+    found = {index for index, block in enumerate(blocks) if _is_all_links(block)}
     return {
-        number
-        for number in found
-        if not _is_sentence(blocks[number]) or {number - 1, number + 1} & found
+        index
+        for index in found
+        if not _is_sentence(blocks[index]) or {index - 1, index + 1} & found
     }
 
 
@@ -110,7 +110,7 @@ def _is_all_links(block: Block) -> bool:
 
 
 def _repeated(blocks: Sequence[Block], heads: Sequence[str]) -> set[int]:
-    """Numbers of blocks that stand inside of another or a title, or say the same as one before.
+    """Indices of blocks that stand inside of another or a title, or say the same as one before.
 
     What says the same is no repetition where it may be meant: items and cells, headings, and short
     paragraphs apart from each other, as the questions of interviews are.
@@ -121,18 +121,18 @@ def _repeated(blocks: Sequence[Block], heads: Sequence[str]) -> set[int]:
     seen: set[str] = set()
     found = set()
     n_searched = 0
-    for number, key in enumerate(keys):
-        kind = blocks[number].kind
+    for index, key in enumerate(keys):
+        kind = blocks[index].kind
         if len(key) < _MIN_QUOTE or kind in _LISTED:
             continue
-        is_near = number > 0 and keys[number - 1] == key
+        is_near = index > 0 and keys[index - 1] == key
         may_be_quote = kind != "head" and times[key] == 1 and len(key) <= _MAX_QUOTE
         if key in seen:
             if is_near or len(key) >= _MIN_PASSAGE:
-                found.add(number)
+                found.add(index)
         elif may_be_quote and n_searched < _MAX_QUOTES:
             n_searched += 1
             if joined.count(key) > 1:
-                found.add(number)
+                found.add(index)
         seen.add(key)
     return found

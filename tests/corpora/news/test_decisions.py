@@ -4,7 +4,7 @@ import pytest
 
 from corpora.errors import UsageError
 from corpora.news.extraction import Article
-from corpora.news.filters import Thresholds, check_langs, identify, share_of_non_letters, why_not
+from corpora.news.filters import Thresholds, check_langs, identify, non_letter_ratio, why_not
 from corpora.news.page_metadata import PageMetadata
 from corpora.news.pages import Page
 from corpora.news.rights import decide, license_of
@@ -135,9 +135,9 @@ def test_what_only_looks_like_it_is_kept(made):
 
 
 def test_punctuation_is_not_counted_as_other_than_letters():
-    assert share_of_non_letters("„Ja“, sagte er. Nein!") == 0
-    assert share_of_non_letters("12 ab") == 0.5
-    assert share_of_non_letters("") == 1
+    assert non_letter_ratio("„Ja“, sagte er. Nein!") == 0
+    assert non_letter_ratio("12 ab") == 0.5
+    assert non_letter_ratio("") == 1
 
 
 @pytest.mark.parametrize(
