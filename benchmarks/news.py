@@ -1,15 +1,15 @@
-"""How well and how fast pages become articles, and how doubles are found.
+"""How well and how fast pages become articles, and how duplicates are found.
 
     python benchmarks/news.py quality --pages ../shared/…/news-html
     python benchmarks/news.py speed --pages ../shared/…/news-html --copies 10
     python benchmarks/news.py archives --archives '../shared/…/warc/*'
-    python benchmarks/news.py doubles --articles 100000
+    python benchmarks/news.py duplicates --articles 100000
 
 ``quality``: paragraphs against the expected ones (summary, headlines and paragraphs of fundus; two
 paragraphs are the same if their letters and digits are), once as the extractors give them and once
 as the pipeline does. ``speed``: the whole pipeline against ``NewsPlease.from_html`` alone, with as
 many processes. ``archives``: records read against those that warcio counts, also in damaged copies.
-``doubles``: planted pairs among synthetic articles; time, memory, precision and recall.
+``duplicates``: planted pairs among synthetic articles; time, memory, precision and recall.
 """
 
 import argparse
@@ -212,7 +212,7 @@ def archives(arguments: argparse.Namespace) -> None:
 
 
 def synthetic(n_articles: int, share: float) -> Iterator[tuple[str, int | None]]:
-    """Articles of 200 to 400 words, and doubles of earlier ones with some words changed."""
+    """Articles of 200 to 400 words, and duplicates of earlier ones with some words changed."""
     chance = random.Random(1)
     vocabulary = [f"wort{number}" for number in range(50_000)]
     originals: list[list[str]] = []
@@ -229,8 +229,8 @@ def synthetic(n_articles: int, share: float) -> Iterator[tuple[str, int | None]]
             yield " ".join(originals[-1]), None
 
 
-def doubles(arguments: argparse.Namespace) -> None:
-    """Plant doubles among synthetic articles, in shards, and find them in another process."""
+def duplicates(arguments: argparse.Namespace) -> None:
+    """Plant duplicates among synthetic articles, in shards, and find them in another process."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         texts, planted = write_articles(folder, arguments.articles, arguments.share)
@@ -290,7 +290,7 @@ def write_articles(folder: Path, n: int, share: float) -> tuple[list[str], dict[
 
 
 def find(arguments: argparse.Namespace) -> None:
-    """Find the doubles in a folder, and print them."""
+    """Find the duplicates in a folder, and print them."""
     scratch = WorkDirectory(arguments.folder)
     _, found, _ = compare_all(scratch, [], threshold=arguments.threshold)
     print(json.dumps([(int(row["id"]), int(row["duplicate_of"])) for row in found]))
@@ -330,8 +330,8 @@ def main() -> None:
     one.set_defaults(run=archives)
     one = commands.add_parser("duplicates")
     one.add_argument("--articles", type=int, default=100_000)
-    one.add_argument("--share", type=float, default=0.1, help="of doubles")
-    one.set_defaults(run=doubles)
+    one.add_argument("--share", type=float, default=0.1, help="of duplicates")
+    one.set_defaults(run=duplicates)
     one = commands.add_parser("find")
     one.add_argument("--folder", type=Path, required=True)
     one.add_argument("--threshold", type=float, required=True)
