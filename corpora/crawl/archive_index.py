@@ -9,7 +9,8 @@ from pathlib import Path
 from threading import RLock
 from typing import Any, get_type_hints
 
-from corpora.crawl.pace import COUNTED, Used
+from corpora.crawl.pace import Used
+from corpora.crawl.types import PAGES
 from corpora.crawl.urls import parse_url
 from corpora.warc.http import parse_answer
 
@@ -179,7 +180,7 @@ class ArchiveIndex:
 
     def used(self, session: str, site: str) -> Used:
         """Sum up the use of a site in a session."""
-        kinds = ", ".join(f"'{kind}'" for kind in COUNTED)
+        kinds = ", ".join(f"'{kind}'" for kind in PAGES)
         sums = (
             f"SELECT count(DISTINCT CASE WHEN kind IN ({kinds}) THEN url END), "  # noqa: S608
             "coalesce(sum(n_bytes), 0), coalesce(max(elapsed), 0) "

@@ -23,8 +23,8 @@ from corpora.crawl.listings import (
     read_links_bounded,
     read_listing_bounded,
 )
-from corpora.crawl.tally import PAGES, SiteTally
-from corpora.crawl.types import Fetched, Kind, Refused, SitePolicy
+from corpora.crawl.tally import SiteTally
+from corpora.crawl.types import PAGES, Fetched, Kind, Refused, SitePolicy
 from corpora.system.sandbox import TaskError
 
 if TYPE_CHECKING:

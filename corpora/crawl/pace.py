@@ -12,7 +12,7 @@ from email.utils import parsedate_to_datetime
 from threading import Event, Lock
 from typing import TYPE_CHECKING
 
-from corpora.crawl.types import Reason, SitePolicy
+from corpora.crawl.types import PAGES, Reason, SitePolicy
 
 if TYPE_CHECKING:
     from corpora.crawl.archive_index import Entry
@@ -91,10 +91,6 @@ def retry_after(headers: Iterable[tuple[str, str]], *, now: float) -> float | No
     return max(0.0, until - now)
 
 
-COUNTED = ("page", "list")
-"""The kinds that ``max_pages`` counts."""
-
-
 @dataclass(frozen=True, slots=True)
 class Used:
     """Pages, bytes and seconds of a site."""
@@ -139,7 +135,7 @@ class SiteBounds:
 
     def take_page(self, site: SitePolicy, kind: str) -> bool:
         """Count an address before it is asked for; False where no more may be."""
-        if kind not in COUNTED:
+        if kind not in PAGES:
             return True
         with self._lock:
             if self._pages >= site.max_pages:

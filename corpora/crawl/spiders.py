@@ -172,6 +172,15 @@ class Finder:
         self.helper = self
         scrapy.Spider.__init__(self)  # type: ignore[arg-type]  # not news-please's: it asks servers
 
+    async def start(self) -> AsyncIterator[scrapy.Request]:
+        """Ask for what it begins at."""
+        for request in await self.first():
+            yield request
+
+    async def first(self) -> Iterable[scrapy.Request]:
+        """Begin at the front page."""
+        return self.ask(self.site.url, "list", callback=self.parse, steps=0)
+
     def ask(
         self, url: str, kind: Kind, *, callback: Callable[..., Any], steps: int, **meta: Any
     ) -> Iterator[scrapy.Request]:
@@ -225,7 +234,7 @@ class Finder:
 class _Sitemaps(Finder):
     """Begins at sitemaps."""
 
-    async def start(self) -> AsyncIterator[Any]:
+    async def first(self) -> Iterable[scrapy.Request]:
         """Ask for the sitemaps of the row, those of robots.txt, or the usual ones."""
         found = self.site.sitemaps or await self.downloader.sitemaps(
             self.site.policy, self.site.url
@@ -234,8 +243,7 @@ class _Sitemaps(Finder):
             self.tally.count(found, "robots")
             found = ()
         usual = [urljoin(self.site.url, path) for path in USUAL_SITEMAPS]
-        for request in self._ask_sitemaps(dict.fromkeys(found or usual)):
-            yield request
+        return self._ask_sitemaps(dict.fromkeys(found or usual))
 
     def _ask_sitemaps(self, urls: Iterable[str], nested: int = 0) -> Iterator[scrapy.Request]:
         for url in urls:
@@ -262,11 +270,6 @@ class _Links(Finder):
     """Follows links."""
 
     reads_old_pages = True
-
-    async def start(self) -> AsyncIterator[Any]:
-        """Begin at the front page."""
-        for request in self.ask(self.site.url, "list", callback=self.parse, steps=0):
-            yield request
 
     def parse(self, response: Response) -> Iterator[Any]:
         """As news-please does; but a page of links from an earlier session is asked for again."""
@@ -302,13 +305,9 @@ class FeedFinder(Finder, RssCrawler):
 
     name = "feed"
 
-    async def start(self) -> AsyncIterator[Any]:
+    async def first(self) -> Iterable[scrapy.Request]:
         """Ask for the feeds of the row, or for the front page, which may declare some."""
-        if not self.site.feeds:
-            for request in self.ask(self.site.url, "list", callback=self.parse, steps=0):
-                yield request
-        for request in self._ask_feeds(self.site.feeds):
-            yield request
+        return self._ask_feeds(self.site.feeds) if self.site.feeds else await super().first()
 
     def _ask_feeds(self, urls: Iterable[str]) -> Iterator[scrapy.Request]:
         for url in urls:

@@ -6,10 +6,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from corpora.crawl.archive import Repair
-from corpora.crawl.types import Fetched, Kind, Refused
+from corpora.crawl.types import PAGES, Fetched, Kind, Refused
 from corpora.reports import Row, markdown_table
-
-PAGES = ("page", "list")
 
 
 @dataclass
@@ -49,19 +47,16 @@ class SiteTally:
     def count(self, answer: Fetched | Refused, kind: Kind) -> None:
         """Count an answer."""
         if isinstance(answer, Refused):
-            self._refuse(answer)
+            if self._is_new(answer.url, answer.reason):
+                self.refused[answer.reason] += 1
+                example = f"{answer.url}: {answer.detail}"
+                self.examples.setdefault(answer.reason, example[:500])
         elif self._is_new(answer.url, "answer"):
             (self.archived if answer.from_archive else self.fetched)[kind] += 1
             self.statuses[str(answer.status)] += 1
             self.n_bytes += 0 if answer.from_archive else len(answer.body)
             is_html = "html" in (answer.header("content-type") or "").lower()
             self.n_pages += kind in PAGES and answer.status == 200 and is_html
-
-    def _refuse(self, refused: Refused) -> None:
-        if self._is_new(refused.url, refused.reason):
-            self.refused[refused.reason] += 1
-            example = f"{refused.url}: {refused.detail}"
-            self.examples.setdefault(refused.reason, example[:500])
 
     def pass_over(self, url: str, reason: str) -> None:
         """Count an address that is not asked for."""
@@ -89,9 +84,9 @@ class SiteTally:
         self.n_named += self._is_new(url, "named")
 
     def _is_new(self, url: str, what: str) -> bool:
-        before = len(self._seen)
+        is_new = (what, url) not in self._seen
         self._seen.add((what, url))
-        return len(self._seen) > before
+        return is_new
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out which addresses were counted: other processes need counts alone."""

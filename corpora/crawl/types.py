@@ -14,6 +14,8 @@ are, once in each session, and then whether they have changed. ``robots`` and ``
 for by the fetcher itself."""
 RULES: tuple[Kind, ...] = ("robots", "tdmrep")
 """The kinds that are asked for to know what may be asked."""
+PAGES: tuple[Kind, ...] = ("page", "list")
+"""The kinds that ``max_pages`` counts."""
 Reason = Literal[
     "bad_url",  # no address of http or https, a password in it, a port that is not the site's
     "foreign_host",  # of no host of the site
