@@ -1,4 +1,4 @@
-"""What all commands do: read their options, end at a signal, and turn errors into exit statuses."""
+"""The frame of all commands: options, signals, errors as exit statuses."""
 
 import argparse
 import dataclasses

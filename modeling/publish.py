@@ -55,7 +55,7 @@ def publish(
 
 
 def _files(run: Path, evaluation: Path | None) -> Mapping[str, Path]:
-    """What is published, by its name there."""
+    """Name the files that are published, by their names there."""
     from modeling.taggers.archive import files_in  # noqa: PLC0415 - for --help
     from modeling.taggers.folders import (  # noqa: PLC0415
         find_model,
@@ -75,7 +75,7 @@ def _files(run: Path, evaluation: Path | None) -> Mapping[str, Path]:
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What is asked for."""
+    """Options of the command."""
 
     run: Path = option(
         positional=True,

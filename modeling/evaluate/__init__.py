@@ -1,1 +1,1 @@
-"""How good a tagger is: counts, scores, how sure they are, errors, reports. Without PyTorch."""
+"""Evaluation of taggers: scores with intervals, errors, reports; without PyTorch."""

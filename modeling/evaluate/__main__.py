@@ -26,7 +26,7 @@ WORSE = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What is asked for."""
+    """Options of the command."""
 
     run: Path = option(
         positional=True, metavar="RUN", help="a run of modeling.finetune, or one tagger of it"
@@ -58,7 +58,7 @@ class Options:
     train: Path | None = option(
         None,
         metavar="DIR",
-        help="the dataset that was trained on, if it is not --ner: what it knew is told apart",
+        help="the dataset that was trained on, if it is not --ner: what it knew is scored apart",
     )
     against: Path | None = option(
         None, metavar="RUN", help="another run: agreement, and a paired bootstrap of the difference"

@@ -1,4 +1,4 @@
-"""Baseline: what a gazetteer of the names of train finds, with no model at all."""
+"""The gazetteer baseline: the names of train, looked up without a model."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class Baseline:
     level: int
     """A name is used if it is a mention in so many twentieths of its occurrences in train."""
     chosen_on: Literal["dev", "train"]
-    """Where the level scores best: on dev, or on each fifth of train with the names of the rest."""
+    """The sentences on which the level scores best: dev, or each fifth of train by the rest."""
     tagged: tuple[Tagged, ...]
     """The sentences; the probability of a span is that of its name (the level's lower end)."""
 

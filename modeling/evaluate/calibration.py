@@ -1,4 +1,4 @@
-"""Whether probabilities are what they say: of spans that get 0.9, nine in ten should be right.
+"""Calibration of probabilities: of spans that get 0.9, nine in ten should be right.
 
 Shapes: P predictions, K bins.
 """
@@ -12,7 +12,7 @@ import numpy as np
 from corpora.errors import CorpusError
 from modeling.data.predictions import Tagged
 from modeling.evaluate.errors import plain
-from modeling.taggers.counts import Numbers, Reals, gold_keys, predicted_keys
+from modeling.taggers.counts import Reals, gold_keys, predicted_keys
 
 N_BINS = 10
 
@@ -48,39 +48,30 @@ def calibrate(
 ) -> Calibration:
     """Compare (P,) probabilities with what is right; ``CorpusError`` for what is none."""
     values, right = np.asarray(probabilities, np.float64), np.asarray(is_right, np.float64)
-    values = _checked(values)
+    if len(wrong := values[~((values >= 0) & (values <= 1 + 1e-5))]):
+        raise CorpusError(f"a prediction has the probability {wrong[0]}. Give one from 0 to 1.")
+    values = values.clip(max=1)  # float32 has rounded some up
     bins = np.ceil(values * n_bins).astype(np.int64).clip(1) - 1
     counts = np.bincount(bins, minlength=n_bins)
-    sums: Reals = np.bincount(bins, weights=values, minlength=n_bins).astype(np.float64)
-    n_right: Reals = np.bincount(bins, weights=right, minlength=n_bins).astype(np.float64)
+    sums = np.bincount(bins, weights=values, minlength=n_bins).astype(np.float64)
+    n_right = np.bincount(bins, weights=right, minlength=n_bins).astype(np.float64)
     n = max(len(values), 1)
     return Calibration(
         n=len(values),
         ece=float(np.abs(n_right - sums).sum() / n),
         brier=float(((values - right) ** 2).sum() / n),
         bins=tuple(
-            _bin(number, n_bins, counts=counts, sums=sums, n_right=n_right)
-            for number in range(n_bins)
+            Bin(
+                low=place / n_bins,
+                high=(place + 1) / n_bins,
+                n=size,
+                probability=total / size if size else None,
+                right=hits / size if size else None,
+            )
+            for place, (size, total, hits) in enumerate(
+                zip(counts.tolist(), sums.tolist(), n_right.tolist(), strict=True)
+            )
         ),
-    )
-
-
-def _checked(values: Reals) -> Reals:
-    """Probabilities, cut to 1 where float32 has rounded them up."""
-    if not ((values >= 0) & (values <= 1 + 1e-5)).all():
-        wrong = values[~((values >= 0) & (values <= 1 + 1e-5))][0]
-        raise CorpusError(f"a prediction has the probability {wrong}. Give one from 0 to 1.")
-    return values.clip(max=1)
-
-
-def _bin(number: int, n_bins: int, *, counts: Numbers, sums: Reals, n_right: Reals) -> Bin:
-    n = int(counts[number])
-    return Bin(
-        low=number / n_bins,
-        high=(number + 1) / n_bins,
-        n=n,
-        probability=float(sums[number] / n) if n else None,
-        right=float(n_right[number] / n) if n else None,
     )
 
 

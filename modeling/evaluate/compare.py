@@ -78,9 +78,9 @@ class Comparison:
 
     @property
     def is_worse(self) -> bool:
-        """Whether strict F1 of the first is lower, and the whole interval of the difference is.
+        """Say whether strict F1 of the first is lower, and the whole interval of the difference.
 
-        So small a fall as chance makes is none; on few sentences chance makes large ones.
+        A fall within the interval is none; on few sentences intervals are wide.
         """
         interval = self.difference.interval
         return self.difference.value < 0 and interval is not None and interval.high < 0

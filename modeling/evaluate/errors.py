@@ -1,4 +1,4 @@
-"""What is wrong with each span, and which labels words are taken for."""
+"""Errors of spans by kind, and the confusion of words by label."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -98,7 +98,7 @@ def _kind(gold: Key | None, predicted: Key | None) -> Kind:
 
 
 def count_kinds(findings: Iterable[Finding]) -> dict[str, dict[Kind, int]]:
-    """How many of each kind, by label: the gold one, or else the predicted one."""
+    """Count each kind by label: the gold one, or else the predicted one."""
     counts: Counter[tuple[str, Kind]] = Counter((found.label, found.kind) for found in findings)
     labels = sorted({label for label, _ in counts})
     return {label: {kind: counts[label, kind] for kind in KINDS} for label in labels}

@@ -49,12 +49,12 @@ N_BUCKETS = 7
 """Parts of the sentences by length (N-E4)."""
 
 MANY_WORDS = 6
-"""Shorter sentences stand in train by chance (B-N20 counts those of more than five words)."""
+"""Shorter sentences often stand in train anyway (B-N20 counts those of more than five words)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What stands in the training sentences."""
+    """The names and sentences of train."""
 
     sentences: frozenset[tuple[str, ...]]
     """By their tokens."""
@@ -97,7 +97,7 @@ class Slice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaselineScore:
-    """What the names of train score on the same sentences (``baseline.py``)."""
+    """The score of the names of train on the same sentences (``baseline.py``)."""
 
     forms: int
     threshold: float
@@ -120,7 +120,7 @@ class Evaluation:
     n_words: int
     n_documents: int
     unit: Unit
-    """What the bootstrap draws."""
+    """The unit that the bootstrap draws."""
     n_units: int
     replicates: int
     seed: int
@@ -136,7 +136,7 @@ class Evaluation:
     lengths: tuple[Slice, ...]
     baseline: BaselineScore | None
     kinds: Mapping[str, Mapping[Kind, int]]
-    """What is right and wrong, by label (``errors.py``)."""
+    """Counts of right and wrong spans, by label (``errors.py``)."""
     confusion: Confusion
     calibration: Calibration
     """Of the predicted spans."""

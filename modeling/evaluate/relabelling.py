@@ -18,7 +18,7 @@ class Relabelled:
 
     tagged: list[Tagged]
     changes: Mapping[str, Counter[str]]
-    """What was changed (``date to O``), and how often: of ``gold`` tags, of ``predicted`` spans."""
+    """Counts of changes (``date to O``): of ``gold`` tags, of ``predicted`` spans."""
 
 
 def relabel(tagged: Sequence[Tagged], labels: LabelMap) -> Relabelled:

@@ -306,7 +306,7 @@ def _number(values: Sequence[int]) -> str:
 
 
 def _describe_errors(evaluations: Sequence[Evaluation]) -> Iterator[Block]:
-    """How many spans are right and wrong in which way, by label."""
+    """Count right and wrong spans by kind and label."""
     labels = dict.fromkeys(label for one in evaluations for label in (*one.labels, *one.kinds))
     kinds = [[one.kinds.get(label, {}) for one in evaluations] for label in labels]
     cells = [[sum(own.get(kind, 0) for own in of_runs) for kind in KINDS] for of_runs in kinds]
@@ -384,7 +384,7 @@ def _describe_confusion(evaluations: Sequence[Evaluation]) -> Iterator[Block]:
 
 
 def _describe_calibration(evaluations: Sequence[Evaluation]) -> Iterator[Block]:
-    """How far probabilities are from what is right."""
+    """Compare probabilities with what is right."""
     labels = sorted({label for one in evaluations for label in one.calibration_by_label})
     kinds = {"spans": [one.calibration for one in evaluations]}
     for label in labels:
@@ -425,7 +425,7 @@ def _pool(runs: Sequence[Calibration]) -> list[Bin]:
 
 
 def _describe_seqeval(runs: Runs) -> Iterator[Block]:
-    """What seqeval says of the same tags: the reference that strict and lenient F1 must equal."""
+    """Score the same tags by seqeval, the reference that strict and lenient F1 must equal."""
     import seqeval.metrics as reference  # noqa: PLC0415 - slow
     from seqeval.scheme import IOB2  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""What ``python -m modeling.evaluate`` does: tag, score, and write the report."""
+"""Tag, score, and write the report: the work of ``python -m modeling.evaluate``."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class WorseError(CorpusError):
-    """A run is worse than another, and not by chance."""
+    """A run is worse than another, by more than its interval."""
 
 
 def run(options: "Options") -> Iterator[str]:
@@ -68,7 +68,7 @@ def run(options: "Options") -> Iterator[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class _Found:
-    """What a tagger found, and what it had learned from; labels are mapped."""
+    """Predictions of a tagger, and the sentences it was trained on; labels are mapped."""
 
     tagged: list[Tagged]
     train: Sequence[Sentence]
@@ -81,7 +81,7 @@ class _Found:
     fold: Fold | None
     decoder: str
     too_long: Mapping[str, Any]
-    """How many gold spans the head cannot find, and the names of some."""
+    """The number of gold spans that the head cannot find, and the names of some."""
     sha256: Mapping[str, str]
     """Of the weights: of a cross-validation, of each fold."""
 
@@ -196,7 +196,7 @@ class _Scorer:
         }
 
     def _notes(self, name: str, found: _Found) -> Iterator[str]:
-        """What a reader must know of a tagger."""
+        """Say what a reader must know of a tagger."""
         for side, counts in found.changes.items():
             made = ", ".join(f"{change}: {n:,}" for change, n in sorted(counts.items()))
             yield f"{name}: {side} labels changed by {self.options.labels}: {made or 'none'}"

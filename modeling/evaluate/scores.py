@@ -1,4 +1,4 @@
-"""What an evaluation says of counts, and how sure that is: the bootstrap, and what runs differ by.
+"""Scores of counts, with intervals by the bootstrap, and differences of runs.
 
 Shapes: N sentences, U units that are drawn, R replicates, K sets of counts, L labels.
 
@@ -31,7 +31,7 @@ _CELLS = 1 << 21  # weights that are made at once: 16 MiB
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interval:
-    """Where 95 % of the replicates lie."""
+    """The range of 95 % of the replicates."""
 
     low: float
     high: float
@@ -41,7 +41,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """What is drawn: the unit of each sentence."""
+    """The unit that is drawn with each sentence."""
 
     kind: Unit
     of: Numbers
@@ -110,7 +110,7 @@ class Difference:
 
 
 def paired_difference(value: float, replicates: Reals, units: Units) -> Difference:
-    """What (R,) differences of two runs, each on the same draw for both, say of ``value``.
+    """Rate a difference by (R,) differences of two runs, each on the same draw for both.
 
     Two-sided: how often replicates are at least as far from ``value`` as this is from 0, the run
     itself counted once (Davison and Hinkley 1997, section 4.2.1).

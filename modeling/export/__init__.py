@@ -1,1 +1,1 @@
-"""Models leave the house: for other runtimes, in one file, with a card that says what they are."""
+"""Models for other runtimes, or in one file, with a card."""

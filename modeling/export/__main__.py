@@ -27,7 +27,7 @@ _CARD, _WHERE = "for the card", "where"
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What is asked for."""
+    """Options of the command."""
 
     model: Path = option(
         positional=True,

@@ -36,7 +36,7 @@ Not for decisions about people: the data says who is mentioned, not who someone 
 
 @dataclass(frozen=True, kw_only=True)
 class Model:
-    """What a card tells of."""
+    """The content of a card."""
 
     what: str
     """A sentence."""
@@ -78,7 +78,7 @@ def read_evaluations(run: Path, name: str, manifest: Mapping[str, Any]) -> list[
 
 
 def _made_with(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """What a report of a tagger says of it, as ``run.json`` beside the tagger has it."""
+    """Give what a report says of a tagger, as ``run.json`` beside the tagger has it."""
     config = manifest.get("config", {})
     training = {name: n for name, n in config.get("training", {}).items() if name != "seed"}
     return {

@@ -1,4 +1,4 @@
-"""What ``python -m modeling.export`` does: a model, in one of three forms, with its card."""
+"""Write a model in one of three forms, with its card."""
 
 import shutil
 import tempfile
@@ -40,12 +40,12 @@ def run(options: "Options") -> Iterator[str]:
         raise ConfigError("--without-heads is for --to huggingface; ONNX is the encoder alone.")
     if options.without_heads and has_tagger(options.model):
         raise ConfigError("--without-heads is for runs of modeling.pretrain.")
-    tell = _export_tagger if has_tagger(options.model) else _export_pretrained
+    write = _export_tagger if has_tagger(options.model) else _export_pretrained
     if options.archive is not None:
         yield from _write_archive(options)
     elif options.output is not None:
         with _appearing(options.output) as folder:
-            lines = tell(options, folder, options.output)
+            lines = write(options, folder, options.output)
         yield f"made {options.output}"
         yield from lines
 
@@ -174,7 +174,7 @@ def _write_archive(options: "Options") -> Iterator[str]:
 
 
 def _files_of_encoder(folder: Path) -> dict[str, Path]:
-    """What an encoder is loaded from; not what a run goes on from."""
+    """Name the files that an encoder is loaded from; not those that a run resumes from."""
     names: set[str] = {CONFIG, MANIFEST, ENTITIES, *Tokenizer.open(folder).files()}
     patterns: Any = ("model*.safetensors*", "pytorch_model*.bin*", "vocab.*", "merges.txt")
     names |= {file.name for pattern in patterns for file in folder.glob(pattern)}

@@ -76,7 +76,7 @@ class PaddedEncoder(nn.Module):
 
 
 class Scorer(nn.Module):
-    """What becomes ONNX; the inputs are those that ``inputs`` names, in this order.
+    """The module that becomes ONNX; its inputs are those of ``inputs``, in this order.
 
     Raises ``ConfigError`` for an encoder whose pieces know entities.
     """
@@ -186,7 +186,7 @@ def export_onnx(
 
 
 def chain_of(model: TaggingModel) -> dict[str, Any]:
-    """What a decoder elsewhere needs: what scores are of, temperature, transitions of a chain."""
+    """Give what a decoder elsewhere needs: names of scores, temperature, transitions of a CRF."""
     config = model.config
     found: dict[str, Any] = {
         "head": config.head.kind,
@@ -256,13 +256,13 @@ def _sample(scorer: Scorer, *, n_texts: int, n_pieces: int) -> tuple[Tensor, ...
 
 
 def _is_large(scorer: nn.Module) -> bool:
-    """Whether the weights do not fit into one file (2 GiB)."""
+    """Say whether the weights do not fit into one file (2 GiB)."""
     return sum(p.numel() * p.element_size() for p in scorer.parameters()) > 1.5e9
 
 
 @contextmanager
 def _silence() -> Iterator[None]:
-    """The exporter tells in several ways what it does."""
+    """Silence the exporter, which logs in several ways."""
     loggers = [logging.getLogger(name) for name in ("torch.onnx", "onnxscript", "onnx_ir")]
     levels = [logger.level for logger in loggers]
     for logger in loggers:

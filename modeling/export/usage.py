@@ -1,4 +1,4 @@
-"""How a model that has left the house is used: Python that the cards show."""
+"""Python that uses an exported model, for its card."""
 
 from typing import Final
 

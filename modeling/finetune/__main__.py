@@ -25,7 +25,7 @@ from modeling.config import ConfigError
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What is asked for."""
+    """Options of the command."""
 
     recipe: str = option(
         None, positional=True, nargs="?", help="known-good settings; --list names them"

@@ -1,4 +1,4 @@
-"""What a trial learns from: sentences, tags, the features of a gazetteer, and their batches.
+"""The data of a trial: sentences, tags, the features of a gazetteer, and their batches.
 
 Shapes: L labels.
 """
@@ -88,7 +88,7 @@ class NerData:
         return train, test
 
     def _units(self, n_folds: int) -> list[str]:
-        """What each sentence goes to a fold with: its document, or itself.
+        """Name what each sentence goes to a fold with: its document, or itself.
 
         ``CorpusError`` where there are fewer than folds.
         """
@@ -112,7 +112,7 @@ class Lookup:
 
 
 def looked_up(config: FinetuneConfig) -> list[dict[str, str]]:
-    """What identifies the files and datasets that the settings look names or entities up in."""
+    """Give the hashes of the files and datasets that the settings look up names or entities in."""
     paths = {"gazetteer": config.gazetteer.path, "entities": config.data.entities}
     if config.gazetteer.source not in {"file", "entities"}:
         del paths["gazetteer"]

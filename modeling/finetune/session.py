@@ -43,7 +43,7 @@ _WEIGHTS = {"tags": 1.0}
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """What is asked for."""
+    """A request to fine-tune."""
 
     trials: tuple[Trial, ...]
     ner: Path
@@ -77,7 +77,7 @@ def finetune(job: Job, stream: TextIO) -> Path:
 
 
 def _split(data: NerData, job: Job) -> str:
-    """What there is to be scored on, as an option."""
+    """Name the split to be scored, as an option."""
     if any(trial.fold for trial in job.trials):
         return ""
     return " --split test" if data.split("test") else " --split dev"
@@ -102,7 +102,7 @@ def _claim(folder: RunFolder, settings: dict[str, Any], *, is_forced: bool) -> N
 
 
 def _settings(job: Job, trial: Trial, *, data: NerData, base: Base) -> dict[str, Any]:
-    """What identifies a trial, with its versions; written to ``settings.json``."""
+    """Name all that a trial is made of, with versions, for ``settings.json``."""
     return {
         "recipe": job.recipe,
         "setting": trial.setting,
@@ -116,7 +116,7 @@ def _settings(job: Job, trial: Trial, *, data: NerData, base: Base) -> dict[str,
 
 
 def _differing(folder: RunFolder, settings: dict[str, Any], *, is_forced: bool) -> list[str]:
-    """What is other in a trial that is begun or finished."""
+    """Say what differs in a trial that is begun or finished."""
     if not folder.final.is_dir() and newest(folder.checkpoints) is None:
         return []
     try:
@@ -129,7 +129,7 @@ def _differing(folder: RunFolder, settings: dict[str, Any], *, is_forced: bool) 
 
 @dataclass
 class _Progress:
-    """Where a trial stands, besides its weights."""
+    """The state of a trial, besides its weights."""
 
     epoch: int = 0
     """Epochs that were made."""

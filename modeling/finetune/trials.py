@@ -1,4 +1,4 @@
-"""What a command tries: each combination of settings, training sizes, folds and seeds once."""
+"""The trials of a command: each combination of settings, training sizes, folds and seeds once."""
 
 import statistics
 from collections.abc import Iterator, Sequence
@@ -50,7 +50,7 @@ class Trial:
     """One model that is trained."""
 
     setting: str
-    """What was varied, as a name of a folder: ``head.kind=crf,size=500``; empty: nothing was."""
+    """Varied values, as a name of a folder: ``head.kind=crf,size=500``; empty: none."""
     config: FinetuneConfig
     fold: Fold | None = None
 

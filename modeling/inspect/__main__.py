@@ -24,7 +24,7 @@ _SPANS, _ATTENTION = "vectors of spans", "attention"
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What is asked for."""
+    """Options of the command."""
 
     run: Path = option(positional=True, metavar="RUN", help="whatever modeling.Encoder.load opens")
     output: Path = option(metavar="DIR", help="where the pictures go")

@@ -1,4 +1,4 @@
-"""Where the heads of an encoder look, in one text (Jia et al. 2020, figure 6).
+"""Attention maps of the heads of an encoder, for one text (Jia et al. 2020, figure 6).
 
 Shapes: H heads, n rows that are looked from and at.
 """
@@ -24,7 +24,7 @@ MAX_ROWS: Final = 512
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AttentionMap:
-    """Where a layer looks."""
+    """The attention of a layer."""
 
     layer: int
     """From 1."""
@@ -66,7 +66,7 @@ def attention_maps(
 
 
 def padded(rows: Rows) -> Padded:
-    """What a layer knows of its rows, as dense attention takes it."""
+    """Give the rows of a layer as dense attention takes them."""
     layout = rows.together
     attend = layout.attend
     if attend is None:
@@ -90,7 +90,7 @@ def padded(rows: Rows) -> Padded:
 
 @contextmanager
 def _recorded(model: TextEncoder) -> Iterator[list[tuple[Any, Tensor, Rows]]]:
-    """What goes into each attention while the model runs: the layer, x and rows."""
+    """Record what goes into each attention: the layer, x and rows."""
     found: list[tuple[Any, Tensor, Rows]] = []
 
     def record(layer: Any, inputs: tuple[Tensor, Rows]) -> None:

@@ -1,4 +1,4 @@
-"""How vectors lie: principal components, and maps in the plane.
+"""Geometry of vectors: principal components, and maps in the plane.
 
 Shapes: N vectors, F numbers of each, C components.
 """

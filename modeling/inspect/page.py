@@ -1,4 +1,4 @@
-"""What ``python -m modeling.inspect`` does: pictures, what they are made of, and a page of both."""
+"""Write pictures, what they are made of, and a page of both."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -79,14 +79,14 @@ def _show_spans(options: "Options", encoder: Encoder) -> Iterator[Block]:
             figure = pictures.draw_plane(plane, labels, n_words, title=_TITLES[method])
             yield _picture(figure, method, options.output)
     write_text(options.output / "points.tsv", _points(sample.spans, planes))
-    told: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "spans": len(labels),
         "of": sample.n,
         "seed": options.seed,
         "which": options.spans,
     }
-    told |= {"width": vectors.shape[1], "variance": components.total}
-    write_json(options.output / "spans.json", told | {"shares": shares.tolist()})
+    facts |= {"width": vectors.shape[1], "variance": components.total}
+    write_json(options.output / "spans.json", facts | {"shares": shares.tolist()})
 
 
 def _points(spans: Sequence[Drawn], planes: Mapping[str, Numbers]) -> Iterator[str]:

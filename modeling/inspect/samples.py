@@ -25,7 +25,7 @@ class Drawn:
 
     @property
     def n_words(self) -> int:
-        """How long it is."""
+        """Its length."""
         return self.span.end - self.span.start
 
     @property
@@ -36,7 +36,7 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What was drawn, in the order of the sentences, and of how many."""
+    """The spans that were drawn, in the order of the sentences, and of how many."""
 
     spans: tuple[Drawn, ...]
     n: int
@@ -50,7 +50,7 @@ def draw_spans(
     seed: int,
     max_words: int = 8,
 ) -> Sample:
-    """``size`` spans (0: all), without replacement, each with the same chance.
+    """``size`` spans (0: all), without replacement, each with the same probability.
 
     ``names``: the spans that are tagged; ``all``: every run of at most ``max_words`` words, most
     of them ``O``.

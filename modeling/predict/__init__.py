@@ -1,1 +1,1 @@
-"""What ``python -m modeling.predict`` does with each kind of input."""
+"""Prediction: names in text, TEI and datasets; masked words; vectors."""

@@ -40,7 +40,7 @@ _FOR = {
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What is asked for."""
+    """Options of the command."""
 
     model: Path | None = option(
         None,

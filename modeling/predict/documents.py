@@ -1,6 +1,7 @@
 """A dataset of documents with names: the same rows, and predicted mentions beside those there are.
 
-A unit is a shard; its receipt is written when its names are, so that the same command goes on.
+A unit is a shard; its completion marker is written after its names, so that the same command
+resumes.
 """
 
 import sys
@@ -71,7 +72,7 @@ def _plan(source: Path, tagger: Tagger, *, threshold: float) -> Plan:
 
 
 def _do(unit: Unit, build: Build, *, tagger: Tagger, threshold: float) -> None:
-    """Write the shard of a unit, and its receipt."""
+    """Write the shard of a unit, and its completion marker."""
     counters: Counter[str] = Counter()
     n = 0
     with ShardWriter(build.staging("") / unit.shard_name, _DOCUMENTS) as writer:

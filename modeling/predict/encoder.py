@@ -1,4 +1,4 @@
-"""What an encoder makes of text: vectors of words, of entities and of spans.
+"""Vectors of words, entities and spans, by an encoder.
 
 >>> encoder = Encoder.load("runs/first")
 >>> [words] = encoder.words(["Peter lebt in Frankfurt am Main."])
@@ -174,7 +174,7 @@ class Encoder:
 
     @property
     def reads_mentions(self) -> bool:
-        """Whether entities can be read, and spans as entities."""
+        """Say whether entities can be read, and spans as entities."""
         return isinstance(self.model.entity_embeddings, EntityEmbeddings)
 
     def entity(self, id: int) -> str:

@@ -29,7 +29,7 @@ from modeling.training.sources import ENTITIES, read_entities
 
 
 class Guess(NamedTuple):
-    """What may stand at a place."""
+    """Guesses for a place."""
 
     start: int
     """Characters of the text."""
@@ -46,7 +46,7 @@ class Guesser:
     tokenizer: Tokenizer
     entities: tuple[str, ...] = ()
     of_words: EntityLookup | None = None
-    """Which entities words know, if its pieces know some."""
+    """Entities of words, if its pieces know some."""
 
     @classmethod
     def load(cls, path: Path) -> "Guesser":
@@ -154,7 +154,7 @@ class Guesser:
     def _known(
         self, text: str, starts: NDArray[np.int64], *, hidden: NDArray[np.int64]
     ) -> SubwordEntities | None:
-        """What pieces know, by where they start; of a mention with a ``hidden`` one, none does."""
+        """Look up entities of pieces by their starts; none of a mention with a ``hidden`` one."""
         if self.of_words is None:
             return None
         sentence = whole_text(document_of(text))

@@ -24,7 +24,7 @@ _RESUMES = " from the last checkpoint"
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What is asked for."""
+    """Options of the command."""
 
     recipe: str = option(
         None, positional=True, nargs="?", help="known-good settings; --list names them"

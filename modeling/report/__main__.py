@@ -31,7 +31,7 @@ _GROUP = "tables"
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What is asked for."""
+    """Options of the command."""
 
     runs: tuple[Path, ...] = option(
         positional=True, nargs="+", metavar="RUN", help="folders of runs"

@@ -25,7 +25,7 @@ _PANEL = (5.0, 3.2)  # inches
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What a run has logged."""
+    """The log of a run."""
 
     name: str
     settings: Mapping[str, Any]
@@ -38,7 +38,7 @@ class Run:
 
     @property
     def objectives(self) -> list[str]:
-        """What is predicted."""
+        """The names of what is predicted."""
         return list(self.settings["config"]["heads"]["weights"])
 
 
@@ -82,13 +82,13 @@ def _results(runs: Sequence[Run]) -> list[list[str]]:
     }
     for run in runs:
         for kind, label in labels.items():
-            for line in _telling(run, kind):
+            for line in _final_lines(run, kind):
                 rows += _result(run.name + label, line, tops=_tops(runs))
     return rows
 
 
-def _telling(run: Run, kind: str) -> list[Mapping[str, Any]]:
-    """The line that tells of the trained model: the last, or with patience the best evaluation."""
+def _final_lines(run: Run, kind: str) -> list[Mapping[str, Any]]:
+    """Find the line of the trained model: the last, or with patience the best evaluation."""
     lines: list[Mapping[str, Any]] = [*run.of_kind(kind)]
     config = run.settings["config"]
     if kind != "evaluation" or not config["training"]["patience"]:
@@ -103,20 +103,20 @@ def _telling(run: Run, kind: str) -> list[Mapping[str, Any]]:
 
 
 def _result(name: str, line: Mapping[str, Any], *, tops: Sequence[str]) -> Iterator[list[str]]:
-    for objective, shares in line["accuracy"].items():
+    for objective, ratios in line["accuracy"].items():
         loss = line["loss"].get(objective)
-        cells = [f"{shares[k]:.1%}" if k in shares else "" for k in tops]
+        cells = [f"{ratios[k]:.1%}" if k in ratios else "" for k in tops]
         n = line["targets"][objective]
         shown = "none" if loss is None else f"{loss:.3f}"
         yield [name, objective, f"{line['step']:,}", f"{n:,}", shown, *cells]
 
 
 def _tops(runs: Sequence[Run]) -> list[str]:
-    tops = {k for run in runs for line in run.lines for s in _shares(line) for k in s}
+    tops = {k for run in runs for line in run.lines for s in _ratios(line) for k in s}
     return sorted(tops, key=int)
 
 
-def _shares(line: Mapping[str, Any]) -> Iterator[Mapping[str, float]]:
+def _ratios(line: Mapping[str, Any]) -> Iterator[Mapping[str, float]]:
     yield from line.get("accuracy", {}).values()
 
 
@@ -239,15 +239,15 @@ def draw_weights(run: Run) -> Picture:
             if origin in made:
                 one = made[origin][part]
                 reach = max(reach, _reach(one["counts"]))
-                shares = [count / max(one["n"], 1) for count in one["counts"]]
-                panel.stairs(shares, _EDGES, color=colour, fill=True, alpha=0.45, label=when)
+                ratios = [count / max(one["n"], 1) for count in one["counts"]]
+                panel.stairs(ratios, _EDGES, color=colour, fill=True, alpha=0.45, label=when)
         panel.set_xlim(-reach, reach)
         _finish(panel, f"{part}, {origin}", n=2, x="weight")
     return Picture(to_svg(figure, f"weights {run.name}"))
 
 
 def _reach(counts: Sequence[int], share: float = 0.99) -> float:
-    """How far from 0 most weights are; the ones of norms would squeeze the picture."""
+    """Find how far from 0 most weights are; those of norms would squeeze the picture."""
     half, total = N_BINS // 2, sum(counts)
     for n in range(1, half):
         if sum(counts[half - n : half + n]) >= share * total:
@@ -294,7 +294,7 @@ def _curve(lines: Sequence[Line], *path: str) -> tuple[list[int], list[float]]:
 
 
 def _baseline(panel: Any, run: Run, *path: str) -> None:
-    """What one would get without a model, and what the untouched base gets."""
+    """Draw what the most frequent ids score, and the untouched base."""
     for kind, style in (("unigram", ":"), ("base", "-.")):
         _, values = _curve(run.of_kind(kind), *path)
         if values:

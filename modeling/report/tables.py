@@ -35,7 +35,7 @@ class Finished:
     """``Evaluation.to_json``, by the names of the runs."""
 
     def setting(self, name: str) -> str | None:
-        """What was set, as text; None: there is no such setting."""
+        """Give a setting as text; None: there is none of this name."""
         return {"title": self.title, "folder": str(self.folder), **self.settings}.get(name)
 
 
@@ -231,7 +231,7 @@ def _notes(
     wanted: Sequence[str],
     mean_over: str | None,
 ) -> list[str]:
-    """What a reader must know: what else differs inside cells, what cells the means are of."""
+    """Say what else differs inside cells, and what the means are of."""
     notes = []
     differing = dict.fromkeys(
         name

@@ -1,1 +1,1 @@
-"""What is read from trained folders: taggers, their encoders and entities, and what they score."""
+"""Taggers in folders: encoder, entities, settings, summary; and counts of their spans."""

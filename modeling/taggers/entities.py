@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class WordEntities:
-    """What is looked up, and how many rows the table has."""
+    """The forms that are looked up, and the rows of the table."""
 
     lookup: EntityLookup
     n_rows: int
@@ -119,7 +119,7 @@ def _by_count(meanings: pa.Table) -> pa.Table:
 def known_entities(
     folder: Path, config: EncoderConfig, *, forms: Path | str | None = None
 ) -> EntityLookup | None:
-    """What is looked up in texts for the encoder of a folder; None where its pieces know nothing.
+    """Open what is looked up in texts for an encoder; None where its pieces know nothing.
 
     ``forms`` is a vocabulary, a lexicon or a table of forms, as ``data.entities`` of a tagger;
     those of entities that the encoder does not know are passed over. None: the titles of its own

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from corpora.datasets.shards import sha256_of
 from corpora.errors import CorpusError
 from corpora.system.parsing import parse_json
 from corpora.tokenization.tokenizers import Tokenizer
@@ -12,6 +11,7 @@ from modeling.config import ConfigError, EncoderConfig
 from modeling.huggingface import read_pretrained
 from modeling.models.tagging import TAGGER_FILE
 from modeling.tagging_config import TaggerConfig
+from modeling.training.run_folder import identify
 
 CONFIG: Final = "config.json"
 SUMMARY: Final = "summary.json"
@@ -42,12 +42,7 @@ class Base:
                 f"{folder}: its tokenizer has {tokenizer.size} pieces, its encoder only "
                 f"{config.n_pieces}: they are not of one model."
             )
-        files = sorted(folder.glob("*.safetensors")) + sorted(folder.glob("*.bin"))
-        identity = {
-            "name": _name_of(folder),
-            "sha256": {file.name: sha256_of(file) for file in files},
-        }
-        return cls(folder, config, tokenizer, identity)
+        return cls(folder, config, tokenizer, identify(folder, _name_of(folder)))
 
 
 def _name_of(folder: Path) -> str:
@@ -80,7 +75,7 @@ class TaggerFolder:
 
 
 def has_tagger(path: Path) -> bool:
-    """Whether there is a tagger, or a finished run of some."""
+    """Say whether there is a tagger, or a finished run of some."""
     folders = (path, path / "final")
     return (path / SUMMARY).is_file() or any((f / TAGGER_FILE).is_file() for f in folders)
 
@@ -102,7 +97,7 @@ def find_taggers(path: Path) -> list[TaggerFolder]:
         if not (tagger.path / TAGGER_FILE).is_file():
             raise CorpusError(
                 f"{tagger.path}: no tagger ({TAGGER_FILE}), though {path / SUMMARY} names it. It "
-                "is being trained anew: run the command of modeling.finetune again."
+                "is being trained again: run the command of modeling.finetune again."
             )
         read_settings(tagger.path)
     return taggers
@@ -137,7 +132,7 @@ def _damaged(path: Path, error: Exception) -> CorpusError:
 def best_taggers(path: Path) -> list[TaggerFolder]:
     """Those of the setting that is best on dev: one for each seed or fold.
 
-    Raises ``CorpusError`` where there are several settings, and no dev has told which is the best.
+    Raises ``CorpusError`` where there are several settings, and no dev to choose the best.
     """
     taggers = find_taggers(path)
     if len(taggers) == 1:

@@ -153,7 +153,7 @@ def tag(
     conditions: Conditions | None = None,
     decoder: str | None = None,
 ) -> list[Tagged]:
-    """What a model finds in sentences, in their order; ``batches`` are of all of them."""
+    """Find names in sentences, in their order; ``batches`` are of all of them."""
     device = next(model.parameters()).device
     found: list[Tagged | None] = [None] * len(sentences)
     with torch.inference_mode(), conditions.autocast() if conditions else nullcontext():

@@ -1,1 +1,1 @@
-"""How models learn: steps, schedules, checkpoints, measures."""
+"""Training: steps, schedules, checkpoints, measures."""

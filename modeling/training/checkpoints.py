@@ -33,7 +33,7 @@ _NAME = re.compile(r"step-(\d{6,})")
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What a checkpoint holds, by the names of its files."""
+    """The content of a checkpoint, by the names of its files."""
 
     tensors: Mapping[str, Mapping[str, Tensor]]
     """File to tensors by name."""
@@ -126,7 +126,7 @@ def _checkpoints(folder: Path) -> Iterator[tuple[int, Path]]:
 
 
 def _damage(path: Path) -> str | None:
-    """What is wrong with a checkpoint, or None."""
+    """Say what is wrong with a checkpoint; None: nothing."""
     try:
         manifest = read_json(path / MANIFEST)
         for name, sha256 in manifest["files"].items():

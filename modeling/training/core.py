@@ -1,4 +1,4 @@
-"""What pre-training and fine-tuning share: weights kept, resumed, averaged, published."""
+"""The core of all training: weights are kept, resumed, averaged, published."""
 
 import shutil
 from collections.abc import Iterator, Mapping

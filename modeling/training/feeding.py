@@ -1,4 +1,4 @@
-"""The batches of a run: steps to learn from, held-out ones, and what is frequent in training."""
+"""The batches of a run: steps to learn from, validation, and what is frequent in training."""
 
 import logging
 from collections.abc import Iterable, Iterator
@@ -54,7 +54,7 @@ class Feed:
 
     @property
     def has_validation(self) -> bool:
-        """Whether there are held-out examples."""
+        """Say whether there are validation examples."""
         return self._own is not None
 
     def steps(self, first: int) -> Iterator[list[Batch]]:
@@ -63,11 +63,11 @@ class Feed:
         return self.batches.steps(first - 1, self.config.training.max_steps, pin=is_cuda)
 
     def validation(self) -> Iterable[Batch]:
-        """The held-out batches of this process."""
+        """Give the validation batches of this process."""
         return self._own or ()
 
     def validation_of_all(self) -> Iterable[Batch]:
-        """The held-out batches of all processes."""
+        """Give the validation batches of all processes."""
         return self._evaluation(World()) if self._validation_sets else ()
 
     def check_pairs(self) -> None:
@@ -122,7 +122,7 @@ class Feed:
         }
 
     def counts(self) -> dict[str, NDArray[np.int64]]:
-        """How frequent each id is in training, by objective: pieces (a sample), entities (all)."""
+        """Count each id in training, by objective: pieces (a sample), entities (all)."""
         pieces = [
             examples[number].pieces
             for examples in self._sets

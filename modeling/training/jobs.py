@@ -1,4 +1,4 @@
-"""What is asked of a run, and what identifies it."""
+"""The request for a run: checked, and named by hashes."""
 
 import logging
 from dataclasses import dataclass
@@ -9,13 +9,12 @@ import pyarrow.compute as pc
 import torch
 from torch import Tensor
 
-from corpora.datasets.shards import sha256_of
 from corpora.errors import CorpusError
 from corpora.tokenization.tokenizers import Tokenizer
 from modeling.config import ConfigError, OptimizerConfig, PretrainConfig
 from modeling.huggingface import init_from
 from modeling.models.pretraining import PretrainingModel
-from modeling.training.run_folder import versions
+from modeling.training.run_folder import identify, versions
 from modeling.training.sources import ENTITIES, Sources, read_entities
 from modeling.training.world import World
 
@@ -24,7 +23,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """What is asked for."""
+    """A request to pre-train."""
 
     config: PretrainConfig
     examples: tuple[Path, ...]
@@ -129,7 +128,7 @@ def check_examples(config: PretrainConfig, sources: Sources, *, has_validation: 
     """Raise ``ConfigError`` for settings that need what the examples have not."""
     if config.training.patience and not has_validation:
         raise ConfigError(
-            f"training.patience={config.training.patience} waits for a better held-out loss, but "
+            f"training.patience={config.training.patience} waits for a better validation loss, but "
             "no example is held out: make examples with documents_to_examples --held-out, or "
             "--set training.patience=0."
         )
@@ -144,17 +143,13 @@ def check_examples(config: PretrainConfig, sources: Sources, *, has_validation: 
 def settings_of(
     job: Job, config: PretrainConfig, sources: Sources, *, world: World
 ) -> dict[str, Any]:
-    """What identifies a run, with its versions; written to ``settings.json``."""
-    base = None
-    if job.init_from is not None:
-        files = sorted(job.init_from.glob("*.safetensors")) + sorted(job.init_from.glob("*.bin"))
-        base = {"name": job.init_from.name, "sha256": {f.name: sha256_of(f) for f in files}}
+    """Name all that a run is made of, with versions, for ``settings.json``."""
     return {
         "recipe": job.recipe,
         "config": config.to_json(),
         "examples": list(sources.identities),
         "example_folders": [str(path) for path in sources.paths],
-        "init_from": base,
+        "init_from": identify(job.init_from) if job.init_from else None,
         "world_size": world.size,
         "versions": versions() | {"threads": str(torch.get_num_threads())},
     }

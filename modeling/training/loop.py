@@ -2,7 +2,7 @@
 
 A step is one move of the weights. Its loss is Σ weight · (summed loss ÷ targets) over objectives,
 where sums and targets are those of all its micro-batches on all processes: however a step is cut,
-its gradient is the same. Chance (dropout) depends on the seed and the number of the step alone.
+its gradient is the same. Dropout depends on the seed and the index of the step alone.
 
 Shapes: M micro-batches of this process, J objectives.
 """
@@ -89,7 +89,7 @@ class Step:
 
     @property
     def is_end_asked(self) -> bool:
-        """Whether SIGTERM had come to any process: all see it at the same step, without waiting."""
+        """Say whether SIGTERM had come to any process; all see it at the same step, and none waits."""
         return self._known.values[-2] > 0
 
     @property

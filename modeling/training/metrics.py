@@ -1,4 +1,4 @@
-"""What is measured of steps: means since the last line of the log, and speed."""
+"""Measures of steps: means since the last line of the log, and speed."""
 
 import logging
 import re
@@ -53,7 +53,7 @@ class Window:
     norms: float = 0.0
     """Summed norms of the gradient."""
     left_out: Counter[str] = field(default_factory=Counter)
-    """What was cut or left out in batches of this process; from the start of the run."""
+    """Counts of what was cut or left out in batches of this process; from the start of the run."""
     waiting: list[Step] = field(default_factory=list)
     """Steps whose numbers are not read yet, for a GPU may still be at them."""
 
@@ -70,7 +70,7 @@ class Window:
         return sum(step.n_pieces for step in waiting)
 
     def line(self, weights: Mapping[str, float]) -> Line:
-        """The means of what was read, and begin anew."""
+        """Give the means of what was read, and begin again."""
         losses = {n: self.sums[n] / self.n_targets[n] for n in weights if self.n_targets[n]}
         line: Line = {
             "loss": losses,
@@ -103,7 +103,7 @@ class Clock:
     _since: float | None = None
 
     def go(self) -> None:
-        """Training begins, or goes on."""
+        """Start, or resume."""
         self._since = time.monotonic()
 
     def stop(self) -> None:
@@ -113,7 +113,7 @@ class Clock:
         self._since = None
 
     def line(self, peak: float | None) -> Line:
-        """Speed since the last time, and begin anew; call it while stopped."""
+        """Give the speed since the last time, and begin again; call it while stopped."""
         seconds = max(self._seconds, 1e-9)
         line: Line = {"pieces_per_second": self.n_pieces / seconds, "seconds": seconds}
         if peak:

@@ -115,14 +115,14 @@ class Optimizer:
                 }
 
     def settings(self) -> dict[str, Any]:
-        """What AdamW was told, for people who read a checkpoint."""
+        """Give the settings of AdamW, for people who read a checkpoint."""
         groups = [{k: v for k, v in g.items() if k != "params"} for g in self.adam.param_groups]
         decayed, others = groups
         correction = {"bias_correction": self.config.bias_correction}
         return {"decayed": decayed | correction, "others": others | correction}
 
     def state(self) -> dict[str, Tensor]:
-        """What AdamW knows of each parameter, as ``NAME.exp_avg`` and the like."""
+        """Give AdamW's state of each parameter, as ``NAME.exp_avg`` and the like."""
         return {
             f"{name}.{key}": value
             for name, parameter in self.names.items()

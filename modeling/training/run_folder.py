@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from corpora import __version__
-from corpora.datasets.shards import write_json
+from corpora.datasets.shards import sha256_of, write_json
 from corpora.errors import CorpusError
 from corpora.system.files import locked
 from corpora.system.parsing import parse_json
@@ -40,7 +40,7 @@ class OtherRunError(CorpusError):
 
 
 class RunFolder:
-    """Where the files of a run lie."""
+    """The paths of the files of a run."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -80,7 +80,7 @@ class RunFolder:
         write_json(self.settings, settings)
 
     def read_settings(self) -> dict[str, Any]:
-        """What ``claim`` wrote; ``CorpusError`` where it cannot be read."""
+        """Read what ``claim`` wrote; ``CorpusError`` where it cannot be read."""
         try:
             return dict(parse_json(self.settings.read_text(encoding="utf-8")))
         except (OSError, ValueError, TypeError) as error:
@@ -116,3 +116,9 @@ def versions() -> dict[str, str]:
     """Of what computes; other versions may give other last digits."""
     others = {name: version(name) for name in ("torch", "numpy", "tokenizers", "pyarrow")}
     return {"onoma": __version__} | others
+
+
+def identify(base: Path, name: str = "") -> dict[str, Any]:
+    """Name a folder with a model, and give the hashes of its files with weights."""
+    files = [*sorted(base.glob("*.safetensors")), *sorted(base.glob("*.bin"))]
+    return {"name": name or base.name, "sha256": {file.name: sha256_of(file) for file in files}}

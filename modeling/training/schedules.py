@@ -20,7 +20,7 @@ class Schedule:
     unlock_after: int = 0
     """Steps in which transferred weights stay as they are; 0: none does."""
     resets: bool = False
-    """Whether the optimizer's state begins anew when they are unlocked (LUKE: L-T1)."""
+    """True: the optimizer's state is reset when they are unlocked (LUKE: L-T1)."""
 
 
 def build_schedule(config: PretrainConfig) -> Schedule:

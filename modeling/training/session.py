@@ -75,7 +75,7 @@ def pretrain(
 
 @dataclass
 class Progress:
-    """Where a run stands, besides its weights."""
+    """The state of a run, besides its weights."""
 
     step: int = 0
     """Steps that were made."""
@@ -276,7 +276,7 @@ class Session(Core):
         self.clock.n_pieces += self.progress.window.read()
 
     def _evaluate_and_note(self) -> None:
-        """Evaluate on held-out examples, and see whether it went better than ever."""
+        """Evaluate on validation examples, and see whether it went better than ever."""
         if not self.feed.has_validation:
             return
         self._read()
@@ -298,13 +298,13 @@ class Session(Core):
         )
 
     def _is_done(self) -> bool:
-        """Whether the last step is made, or held-out loss has not been better for long."""
+        """Say whether the last step is made, or validation loss has not been better for long."""
         training, progress = self.config.training, self.progress
         has_stalled = 0 < training.patience <= progress.n_worse
         return progress.step >= training.max_steps or has_stalled
 
     def _is_end_asked(self, step: Step) -> bool:
-        """Whether SIGTERM came; processes that train together end after the same step."""
+        """Say whether SIGTERM came; processes that train together end after the same step."""
         is_alone = self.world.size == 1
         return self.conditions.termination.is_asked if is_alone else step.is_end_asked
 
@@ -329,7 +329,7 @@ class Session(Core):
         self.clock.go()
 
     def _belongings(self) -> dict[str, Path]:
-        """What makes a checkpoint a model that can be used: the tokenizer's files, the entities."""
+        """Name the files that make a checkpoint a model: of the tokenizer, the entities."""
         files = {path.name: path for path in self.folder.tokenizer.iterdir()}
         if self.sources.entities_file is not None:
             files[ENTITIES] = self.sources.entities_file
@@ -339,7 +339,7 @@ class Session(Core):
         self.record(kind, values, step=self.progress.step)
 
     def _description(self) -> Line:
-        """How large the model is, and what a piece costs."""
+        """Count parameters, and the operations of a piece."""
         transferred = [self.model.get_parameter(name) for name in self.progress.transferred]
         return {
             "parameters": count_parameters(self.model),
@@ -351,7 +351,7 @@ class Session(Core):
     def _finish(self) -> Path:
         """Write the trained model to ``final``; and, where one is kept, the average of its weights.
 
-        After an early end, the model is the one that did best on held-out examples.
+        After an early end, the model is the one that did best on validation examples.
         """
         final = self.folder.final
         if final.is_dir():

@@ -1,4 +1,4 @@
-"""What a run learns from: folders of examples, with their tokenizer and their entities."""
+"""Folders of examples to learn from, with their tokenizer and their entities."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -39,7 +39,7 @@ class Sources:
     n_entities: int
     """Rows of the entity vocabulary; 0: the examples have no entities."""
     identities: tuple[dict[str, Any], ...]
-    """Of each dataset: what a run that goes on must find again."""
+    """Of each dataset: what a resumed run must find again."""
 
     @cached_property
     def entity_counts(self) -> NDArray[np.int64]:
@@ -52,7 +52,7 @@ class Sources:
 
     @cached_property
     def has_mentions(self) -> bool:
-        """Whether any example has a mention."""
+        """Say whether any example has a mention."""
         columns = (
             batch.column("entity_starts")
             for path in self.paths

@@ -1,4 +1,4 @@
-"""How well targets of validation documents are predicted, by a model and without one.
+"""Scores on validation documents, of a model, and of the most frequent ids alone.
 
 Shapes: M targets of a batch, J objectives.
 """
@@ -36,7 +36,7 @@ class Validation:
     """Ratio of the targets whose label is among the k best, by k."""
     n_targets: dict[str, int]
     left_out: dict[str, int] = field(default_factory=dict)
-    """What was cut or left out in the batches of this process."""
+    """Counts of what was cut or left out in the batches of this process."""
 
     def weighted(self, weights: Mapping[str, float]) -> float:
         """The loss that training follows."""
@@ -105,11 +105,11 @@ def without_mentions(batch: Batch) -> Batch:
 
 
 def unigram(batches: Iterable[Batch], counts: Mapping[str, NDArray[np.int64]]) -> Validation:
-    """How well it does to predict always the ids that are most frequent in training.
+    """Score the prediction of always the ids that are most frequent in training.
 
     ``counts`` has for an objective the count of each id; ids that are counted alike stand in the
     order of their ids. The loss is of these frequencies, with 1 added to each. Targets that have
-    choices are told apart among these alone.
+    choices are distinguished among these alone.
     """
     labels: dict[str, list[NDArray[np.int64]]] = {name: [] for name in counts}
     sums: dict[str, NDArray[np.float64]] = {}

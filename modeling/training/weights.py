@@ -1,4 +1,4 @@
-"""Where weights come from and how far they go: distances from the start, and histograms."""
+"""Weights by origin: distances from the start, and histograms."""
 
 import math
 from collections.abc import Collection, Mapping

@@ -20,7 +20,7 @@ class World:
 
     @property
     def is_first(self) -> bool:
-        """Whether this process writes files and talks."""
+        """Say whether this process writes files and logs."""
         return self.rank == 0
 
     def sum(self, tensor: Tensor) -> Tensor:
