@@ -8,8 +8,6 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from corpora.datasets.shards import sha256_of, write_json, write_text
 from corpora.document import Sentence
 from corpora.errors import CorpusError, UsageError
@@ -32,6 +30,7 @@ from modeling.taggers.folders import (
     read_settings,
 )
 from modeling.taggers.tagger import Tagger
+from modeling.training.world import best_device
 
 if TYPE_CHECKING:
     from modeling.evaluate.__main__ import Options
@@ -129,7 +128,7 @@ class _Scorer:
         yield f"made  {folder} (report.md, report.html, errors.tsv, predictions.jsonl)"
 
     def _tag(self, found: TaggerFolder, decoder: str | None) -> _Found:
-        tagger = Tagger.load(found.path, device="cuda" if torch.cuda.is_available() else "cpu")
+        tagger = Tagger.load(found.path, device=best_device())
         tagger.decoder, tagger.batch_size = decoder, self.options.batch_size
         manifest = read_manifest(found.path)
         fold = Fold(**manifest["fold"]) if manifest.get("fold") else None

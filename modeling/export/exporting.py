@@ -1,9 +1,7 @@
 """Write a model in one of three forms, with its card."""
 
-import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +9,6 @@ from torch import nn
 
 from corpora.datasets.shards import write_json
 from corpora.entities.exports import tokenizer_vocabulary
-from corpora.system.files import take_away
 from corpora.tokenization.tokenizers import Tokenizer
 from modeling.config import ConfigError
 from modeling.export import usage
@@ -23,7 +20,8 @@ from modeling.models.pretraining import PretrainingModel
 from modeling.models.tagging import TaggingModel
 from modeling.taggers.archive import files_in, pack
 from modeling.taggers.folders import CONFIG, find_model, find_tagger, has_tagger
-from modeling.training.sources import ENTITIES, read_entities
+from modeling.training.core import appearing
+from modeling.training.sources import ENTITIES, read_names
 
 if TYPE_CHECKING:
     from modeling.export.__main__ import Options
@@ -44,22 +42,10 @@ def run(options: "Options") -> Iterator[str]:
     if options.archive is not None:
         yield from _write_archive(options)
     elif options.output is not None:
-        with _appearing(options.output) as folder:
+        with appearing(options.output) as folder:
             lines = write(options, folder, options.output)
         yield f"made {options.output}"
         yield from lines
-
-
-@contextmanager
-def _appearing(output: Path) -> Iterator[Path]:
-    """A folder that has its name when all is written, and is gone if something fails."""
-    partial = output.with_name(f".{output.name}.partial")
-    take_away(partial)
-    try:
-        yield partial
-        partial.rename(output)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
 
 
 def _export_tagger(options: "Options", folder: Path, output: Path) -> list[str]:
@@ -126,9 +112,8 @@ def _export_pretrained(options: "Options", folder: Path, output: Path) -> list[s
         return [f"next onnxruntime.InferenceSession({str(output / 'model.onnx')!r})"]
     model = PretrainingModel.load(source)
     export(model, folder, source, has_heads=(not options.without_heads))
-    if model.config.encoder.n_entities and (source / ENTITIES).is_file():
-        names = tokenizer_vocabulary(read_entities(source / ENTITIES).to_pylist())
-        write_json(folder / "entity_vocab.json", names)
+    if model.config.encoder.n_entities and (names := read_names(source)):
+        write_json(folder / "entity_vocab.json", tokenizer_vocabulary(names))
     loader = "AutoModelForMaskedLM" if (not options.without_heads) else "AutoModel"
     load = f"transformers.{loader}.from_pretrained"
     code = f"import transformers\n\nmodel = {load}({output.name!r})"

@@ -15,7 +15,6 @@ from typing import Any, TextIO
 import torch
 
 from corpora.datasets.shards import write_json
-from corpora.errors import CorpusError
 from modeling.config import EncoderConfig
 from modeling.data.predictions import Tagged
 from modeling.finetune.data import NerData, TrialData, check_sentences, looked_up
@@ -32,10 +31,10 @@ from modeling.training.core import Core, appearing
 from modeling.training.loop import Conditions, train
 from modeling.training.metrics import Window
 from modeling.training.optimizer import Optimizer
-from modeling.training.run_folder import OtherRunError, RunFolder, differences, versions
+from modeling.training.run_folder import RunFolder, versions
 from modeling.training.run_log import Display, Recorder
 from modeling.training.schedules import Schedule, check_schedule, rates
-from modeling.training.world import World
+from modeling.training.world import World, best_device
 
 log = logging.getLogger(__name__)
 _WEIGHTS = {"tags": 1.0}
@@ -67,7 +66,8 @@ def finetune(job: Job, stream: TextIO) -> Path:
             display = Display(stream, max_steps=0)
             if len(job.trials) > 1:
                 display.say(f"{trial.name} ({number} of {len(job.trials)})")
-            _claim(folder, _settings(job, trial, data=data, base=base), is_forced=job.is_forced)
+            settings = _settings(job, trial, data=data, base=base)
+            folder.claim(settings, is_forced=job.is_forced, restarts=True)
             _Session(trial, data, base, folder=folder, display=display).run()
     path, lines = write_summary(job.output, job.trials)
     for line in lines:
@@ -83,24 +83,6 @@ def _split(data: NerData, job: Job) -> str:
     return " --split test" if data.split("test") else " --split dev"
 
 
-def _claim(folder: RunFolder, settings: dict[str, Any], *, is_forced: bool) -> None:
-    """Claim a folder; a forced trial begins again where its settings are others.
-
-    Raises ``OtherRunError`` that names what differs, unless forced.
-    """
-    differing = _differing(folder, settings, is_forced=is_forced)
-    if differing and not is_forced:
-        raise OtherRunError(
-            f"{folder.path}: holds a tagger with other settings:\n  "
-            + "\n  ".join(differing)
-            + "\nChoose another --output, or begin again with --force."
-        )
-    if differing:
-        for path in (folder.final, folder.checkpoints):
-            shutil.rmtree(path, ignore_errors=True)
-    folder.claim(settings, is_forced=is_forced)
-
-
 def _settings(job: Job, trial: Trial, *, data: NerData, base: Base) -> dict[str, Any]:
     """Name all that a trial is made of, with versions, for ``settings.json``."""
     return {
@@ -113,18 +95,6 @@ def _settings(job: Job, trial: Trial, *, data: NerData, base: Base) -> dict[str,
         "world_size": 1,
         "versions": versions() | {"threads": str(torch.get_num_threads())},
     }
-
-
-def _differing(folder: RunFolder, settings: dict[str, Any], *, is_forced: bool) -> list[str]:
-    """Say what differs in a trial that is begun or finished."""
-    if not folder.final.is_dir() and newest(folder.checkpoints) is None:
-        return []
-    try:
-        return list(differences(folder.read_settings(), settings))
-    except CorpusError as error:
-        if not is_forced:
-            raise
-        return [str(error)]
 
 
 @dataclass
@@ -149,9 +119,8 @@ class _Session(Core):
     def __init__(
         self, trial: Trial, data: NerData, base: Base, *, folder: RunFolder, display: Display
     ) -> None:
-        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         training = trial.config.training
-        conditions = Conditions(World(device=device), training.seed, training.precision)
+        conditions = Conditions(World(device=best_device()), training.seed, training.precision)
         super().__init__(folder, conditions, display)
         self.config, self.base = trial.config, base
         entities = open_entities(self.config.data.entities, base)

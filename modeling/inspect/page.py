@@ -4,8 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import torch
-
 from corpora.datasets.shards import write_json, write_text
 from corpora.document import Span
 from corpora.errors import UsageError
@@ -17,6 +15,7 @@ from modeling.inspect.samples import Drawn, draw_spans, read_vectors
 from modeling.pages import Block, Heading, Picture, Table, Text, to_html, to_svg
 from modeling.predict.encoder import Encoder
 from modeling.predict.masked import parse_spans
+from modeling.training.world import best_device
 
 if TYPE_CHECKING:
     from modeling.inspect.__main__ import Options
@@ -28,7 +27,7 @@ _LISTED: Final = 10
 
 def run(options: "Options") -> Iterator[str]:
     """Write the pictures and the page, and say what came of it in lines."""
-    encoder = Encoder.load(options.run, device="cuda" if torch.cuda.is_available() else "cpu")
+    encoder = Encoder.load(options.run, device=best_device())
     options.output.mkdir(parents=True, exist_ok=True)
     blocks: list[Block] = [Heading(f"Inside {options.run.name}", 1)]
     if options.plot:

@@ -30,6 +30,7 @@ from modeling.data.predictions import Tagged
 from modeling.decoding import check_decoder
 from modeling.predict import tei
 from modeling.taggers.tagger import Tagger, document_of
+from modeling.training.world import best_device
 
 if TYPE_CHECKING:
     from modeling.predict.__main__ import Options
@@ -43,9 +44,8 @@ _BLANKS: Final = " \t"
 def _load(options: "Options") -> Tagger:
     if options.threads:
         torch.set_num_threads(options.threads)
-    device = "cuda" if torch.cuda.is_available() else "cpu"
     assert options.model is not None  # noqa: S101 - the command line asks for it
-    tagger = Tagger.load(options.model, device=device)
+    tagger = Tagger.load(options.model, device=best_device())
     if options.decoder:
         check_decoder(tagger.model.config.head.kind, options.decoder)
     tagger.decoder, tagger.batch_size = options.decoder, options.batch_size

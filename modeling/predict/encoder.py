@@ -49,7 +49,7 @@ from modeling.taggers.entities import known_entities
 from modeling.taggers.folders import find_model, has_tagger
 from modeling.taggers.tagger import Tagger, document_of
 from modeling.tagging_config import HeadConfig, SentencesConfig
-from modeling.training.sources import ENTITIES, read_entities
+from modeling.training.sources import read_names
 
 Vectors = NDArray[np.float32]
 Text = str | Sentence
@@ -150,7 +150,7 @@ class Encoder:
             model.to(device),
             Tokenizer.open(folder),
             config=config,
-            entities=_names_of(folder),
+            entities=read_names(folder),
             of_words=known_entities(folder, config, forms=forms),
         )
 
@@ -381,10 +381,3 @@ def _states(model: TextEncoder, inputs: Batch, spans: SpanBatch, *, reading: Rea
         return read_jointly(model, inputs, spans)
     every = torch.arange(len(spans.windows), device=spans.windows.device)
     return read_alone(model, remember(model, inputs), spans, chosen=every, inputs=inputs)
-
-
-def _names_of(folder: Path) -> tuple[str, ...]:
-    """The entities beside a pre-trained model, by id."""
-    if not (folder / ENTITIES).is_file():
-        return ()
-    return tuple(read_entities(folder / ENTITIES).to_pylist())

@@ -25,7 +25,7 @@ from modeling.models.pretraining import PretrainingModel
 from modeling.taggers.entities import known_entities
 from modeling.taggers.folders import find_model
 from modeling.taggers.tagger import document_of
-from modeling.training.sources import ENTITIES, read_entities
+from modeling.training.sources import read_names
 
 
 class Guess(NamedTuple):
@@ -53,11 +53,8 @@ class Guesser:
         """Open a run of ``modeling.pretrain``, or a folder of transformers with its heads."""
         folder = find_model(path)
         model = read_pretrained(folder).build().eval()
-        names: tuple[str, ...] = ()
-        if (folder / ENTITIES).is_file():
-            names = tuple(read_entities(folder / ENTITIES).to_pylist())
         of_words = known_entities(folder, model.config.encoder)
-        return cls(model, Tokenizer.open(folder), names, of_words)
+        return cls(model, Tokenizer.open(folder), read_names(folder), of_words)
 
     @torch.inference_mode()
     def pieces(self, text: str, *, top: int = 5) -> list[Guess]:

@@ -111,12 +111,15 @@ class Core:
 def appearing(folder: Path) -> Iterator[Path]:
     """Give a folder to fill; it has its name, in place of an older one, when all is on the disk."""
     temporary = folder.with_name(f".{folder.name}.partial")
-    take_away(temporary)
-    yield temporary
-    for path in temporary.rglob("*"):
-        if path.is_file():
-            sync_file(path)
-    sync_folder(temporary)
-    shutil.rmtree(folder, ignore_errors=True)
-    temporary.rename(folder)
-    sync_folder(folder.parent)
+    take_away(temporary)  # of a process that was killed
+    try:
+        yield temporary
+        for path in temporary.rglob("*"):
+            if path.is_file():
+                sync_file(path)
+        sync_folder(temporary)
+        shutil.rmtree(folder, ignore_errors=True)
+        temporary.rename(folder)
+        sync_folder(folder.parent)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)

@@ -13,6 +13,7 @@ average/                the same with averaged weights, with optimizer.ema
 
 import fcntl
 import json
+import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import version
@@ -63,21 +64,36 @@ class RunFolder:
         with locked(self.path / ".lock", busy=busy, take=fcntl.lockf):
             yield
 
-    def claim(self, settings: Mapping[str, Any], *, is_forced: bool) -> None:
-        """Write the settings; where there are checkpoints, compare with those that are there.
+    def claim(
+        self, settings: Mapping[str, Any], *, is_forced: bool, restarts: bool = False
+    ) -> None:
+        """Write the settings; where a run is begun, compare with those that are there.
 
-        Raises ``OtherRunError`` that names what differs, unless forced.
+        Raises ``OtherRunError`` that names what differs, unless forced; then a run resumes all the
+        same, or, where it ``restarts``, begins again.
         """
-        is_begun = self.final.is_dir() or next(self.checkpoints.glob("step-*"), None) is not None
-        if is_begun and not is_forced:
-            differing = list(differences(self.read_settings(), settings))
-            if differing:
-                raise OtherRunError(
-                    f"{self.path}: holds a run with other settings:\n  "
-                    + "\n  ".join(differing)
-                    + "\nChoose another --output, or resume all the same with --force."
-                )
+        differing = self._differing(settings, is_forced=is_forced)
+        if differing and not is_forced:
+            what, force = ("tagger", "begin again") if restarts else ("run", "resume all the same")
+            raise OtherRunError(
+                f"{self.path}: holds a {what} with other settings:\n  "
+                + "\n  ".join(differing)
+                + f"\nChoose another --output, or {force} with --force."
+            )
+        if differing and restarts:
+            for path in (self.final, self.checkpoints):
+                shutil.rmtree(path, ignore_errors=True)
         write_json(self.settings, settings)
+
+    def _differing(self, settings: Mapping[str, Any], *, is_forced: bool) -> list[str]:
+        if not self.final.is_dir() and next(self.checkpoints.glob("step-*"), None) is None:
+            return []
+        try:
+            return list(differences(self.read_settings(), settings))
+        except CorpusError as error:
+            if not is_forced:
+                raise
+            return [str(error)]
 
     def read_settings(self) -> dict[str, Any]:
         """Read what ``claim`` wrote; ``CorpusError`` where it cannot be read."""

@@ -104,6 +104,12 @@ def read_entities(file: Path) -> pa.StringArray:
     return table.column("entity").combine_chunks()
 
 
+def read_names(folder: Path) -> tuple[str, ...]:
+    """Read the names of the entities beside a model, by id; none where they are not there."""
+    file = folder / ENTITIES
+    return tuple(read_entities(file).to_pylist()) if file.is_file() else ()
+
+
 def _check_held_out(paths: Sequence[Path]) -> None:
     """Raise ``CorpusError`` where one dataset holds out a document that another trains on."""
     if len(paths) < 2:

@@ -54,3 +54,8 @@ def join_world() -> Iterator[World]:
         yield World(rank, size, device)
     finally:
         torch.distributed.destroy_process_group()
+
+
+def best_device() -> torch.device:
+    """Choose the GPU where there is one."""
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
