@@ -13,7 +13,7 @@ from corpora.tokenization.tokenizers import Tokenizer
 from modeling.config import ConfigError
 from modeling.export import usage
 from modeling.export.card import FILE, MANIFEST, Model, read_evaluations, read_manifest, write_card
-from modeling.export.onnx_model import Scorer, chain_of, export_onnx, scorer_of
+from modeling.export.onnx_model import Scorer, decoder_settings, export_onnx, scorer_of
 from modeling.huggingface import export, read_pretrained
 from modeling.huggingface.exporting import depends_on_spaces, export_tagger, save_tokenizer
 from modeling.models.pretraining import PretrainingModel
@@ -54,7 +54,7 @@ def _export_tagger(options: "Options", folder: Path, output: Path) -> list[str]:
     config, path, name = model.config, str(output), output.name
     if options.to == "onnx":
         scorer = scorer_of(model)
-        worst = export_onnx(scorer, folder, chain_of(model))
+        worst = export_onnx(scorer, folder, decoder_settings(model))
         save_tokenizer(Tokenizer.open(found.path), folder)
         code = usage.of_onnx(name, with_words="words" in scorer.inputs)
         notes, library = usage.notes_on_onnx(worst), "onnx"

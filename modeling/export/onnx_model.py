@@ -185,7 +185,7 @@ def export_onnx(
     return check_onnx(scorer, folder / FILE)
 
 
-def chain_of(model: TaggingModel) -> dict[str, Any]:
+def decoder_settings(model: TaggingModel) -> dict[str, Any]:
     """Give what a decoder elsewhere needs: names of scores, temperature, transitions of a CRF."""
     config = model.config
     found: dict[str, Any] = {

@@ -100,20 +100,12 @@ def _finetune(options: Options) -> None:
     # torch takes seconds to load: after the options are known to be right
     import torch  # noqa: PLC0415
 
-    from modeling.finetune.session import Job, finetune  # noqa: PLC0415
+    from modeling.finetune.session import finetune  # noqa: PLC0415
 
     if options.threads:
         torch.set_num_threads(options.threads)
-    job = Job(
-        recipe=options.recipe,
-        trials=tuple(trials),
-        ner=options.ner,
-        model=options.model,
-        output=options.output,
-        is_forced=options.force,
-    )
     with Termination().heard():
-        finetune(job, sys.stderr)
+        finetune(options, trials, sys.stderr)
 
 
 def _lexicon(given: str | None) -> list[str]:

@@ -6,11 +6,11 @@ OUTPUT/summary.json       the score of each trial on dev, and which setting is t
 
 import logging
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import torch
 
@@ -33,60 +33,52 @@ from modeling.training.metrics import Window
 from modeling.training.optimizer import Optimizer
 from modeling.training.run_folder import RunFolder, versions
 from modeling.training.run_log import Display, Recorder
-from modeling.training.schedules import Schedule, check_schedule, rates
+from modeling.training.schedules import Schedule, check_schedule, learning_rates
 from modeling.training.world import World, best_device
+
+if TYPE_CHECKING:
+    from modeling.finetune.__main__ import Options
 
 log = logging.getLogger(__name__)
 _WEIGHTS = {"tags": 1.0}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Job:
-    """A request to fine-tune."""
-
-    trials: tuple[Trial, ...]
-    ner: Path
-    model: Path
-    output: Path
-    recipe: str = ""
-    is_forced: bool = False
-
-
-def finetune(job: Job, stream: TextIO) -> Path:
+def finetune(options: "Options", trials: Sequence[Trial], stream: TextIO) -> Path:
     """Train every trial that is not finished; returns the file that sums them up.
 
     Raises ``CorpusError``, ``ConfigError`` or ``WeightsError`` for what does not fit, and
     ``DivergedError``.
     """
-    data, base = NerData.open(job.ner), Base.open(job.model)
-    check_sentences(data, job.trials)
-    for number, trial in enumerate(job.trials, 1):
-        folder = RunFolder(job.output / trial.name)
+    data, base = NerData.open(options.ner), Base.open(options.model)
+    check_sentences(data, trials)
+    for number, trial in enumerate(trials, 1):
+        folder = RunFolder(options.output / trial.name)
         with folder.hold():
             display = Display(stream, max_steps=0)
-            if len(job.trials) > 1:
-                display.say(f"{trial.name} ({number} of {len(job.trials)})")
-            settings = _settings(job, trial, data=data, base=base)
-            folder.claim(settings, is_forced=job.is_forced, restarts=True)
+            if len(trials) > 1:
+                display.say(f"{trial.name} ({number} of {len(trials)})")
+            settings = _settings(options.recipe, trial, data=data, base=base)
+            folder.claim(settings, is_forced=options.force, restarts=True)
             _Session(trial, data, base, folder=folder, display=display).run()
-    path, lines = write_summary(job.output, job.trials)
+    path, lines = write_summary(options.output, trials)
     for line in lines:
         display.say(line)
-    display.say(f"next python -m modeling.evaluate {job.output} --ner {job.ner}{_split(data, job)}")
+    where = f"{options.output} --ner {options.ner}{_split(data, trials)}"
+    display.say(f"next python -m modeling.evaluate {where}")
     return path
 
 
-def _split(data: NerData, job: Job) -> str:
+def _split(data: NerData, trials: Sequence[Trial]) -> str:
     """Name the split to be scored, as an option."""
-    if any(trial.fold for trial in job.trials):
+    if any(trial.fold for trial in trials):
         return ""
     return " --split test" if data.split("test") else " --split dev"
 
 
-def _settings(job: Job, trial: Trial, *, data: NerData, base: Base) -> dict[str, Any]:
+def _settings(recipe: str, trial: Trial, *, data: NerData, base: Base) -> dict[str, Any]:
     """Name all that a trial is made of, with versions, for ``settings.json``."""
     return {
-        "recipe": job.recipe,
+        "recipe": recipe,
         "setting": trial.setting,
         "fold": asdict(trial.fold) if trial.fold else None,
         "config": trial.config.to_json(),
@@ -204,10 +196,10 @@ class _Session(Core):
             for step in steps:
                 window.waiting.append(step)
                 progress.step = step.number
-                rate = step.rate
+                lr = step.lr
         window.read()
         progress.epoch += 1
-        self._record("train", {"epoch": progress.epoch, "lr": rate} | window.line(_WEIGHTS))
+        self._record("train", {"epoch": progress.epoch, "lr": lr} | window.line(_WEIGHTS))
         self._evaluate()
         values = {"progress.json": asdict(progress)}
         self.save_checkpoint(progress.step, values, keep=1)
@@ -288,4 +280,4 @@ def _reads_entities(config: FinetuneConfig, base: EncoderConfig) -> bool:
 
 def _schedule(config: FinetuneConfig, n_steps: int) -> Schedule:
     check_schedule(config.schedule)
-    return Schedule(rates(config.schedule, config.optimizer.lr, n_steps))
+    return Schedule(learning_rates(config.schedule, config.optimizer.lr, n_steps))

@@ -55,7 +55,7 @@ class Step:
 
     number: int
     """From 1."""
-    rate: float
+    lr: float
     """The learning rate."""
     weights: Mapping[str, float]
     """Of the objectives."""
@@ -113,7 +113,7 @@ class Step:
         what = "the loss" if ids else "the gradient, or another process's loss,"
         ids = ids or [id for micro_batch in self.ids for id in micro_batch]
         raise DivergedError(
-            f"Step {self.number}: {what} is not a finite number (learning rate {self.rate:.3g}, "
+            f"Step {self.number}: {what} is not a finite number (learning rate {self.lr:.3g}, "
             f"gradient norm {self.gradient_norm:.3g}). The examples: {_some(ids)}. Look at them, "
             "lower optimizer.lr, lengthen schedule.warmup, or set optimizer.clip.",
             step=self.number,
@@ -172,12 +172,12 @@ def train(
         )
         if before is not None:
             before.check()
-        rate = schedule.rate(number)
+        lr = schedule.lr(number)
         norm = optimizer.gradients.norm()
         reading = _Reading(torch.cat([totals, norm.double()[None]]))
         step = Step(
             number=number,
-            rate=rate,
+            lr=lr,
             weights=weights,
             ids=tuple(batch.ids for batch in micro_batches),
             n_examples=sum(len(batch.ids) for batch in micro_batches),
@@ -187,7 +187,7 @@ def train(
         )
         if waits:
             step.check()
-        optimizer.step(rate, norm)
+        optimizer.step(lr, norm)
         yield step
         before = step
 

@@ -86,12 +86,12 @@ class Optimizer:
             self.adam.state.clear()
         self.gradients = Gradients(self.names.values())
 
-    def step(self, rate: float, norm: Tensor) -> None:
+    def step(self, lr: float, norm: Tensor) -> None:
         """Clip the gradients, whose norm this is, and move the weights by this learning rate."""
         if self.config.clip is not None:
             self.gradients.clip(norm, self.config.clip)
         for group in self.adam.param_groups:
-            group["lr"] = rate
+            group["lr"] = lr
         if not self.config.bias_correction:
             self._skip_correction()
         self.adam.step()

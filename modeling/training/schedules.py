@@ -1,7 +1,7 @@
 """The learning rate of each step.
 
 Steps are numbered from 1. Warm-up reaches the peak in its last step; the descent is at the peak in
-the step after it, and would be at its end one step after the last: no step is spent at rate 0.
+the step after it, and would be at its end one step after the last: no step is spent at lr 0.
 """
 
 import math
@@ -13,9 +13,9 @@ from modeling.config import ConfigError, OptimizerConfig, PretrainConfig, Schedu
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """The rates of a run, and when its transferred weights are unlocked."""
+    """The learning rates of a run, and when its transferred weights are unlocked."""
 
-    rate: Callable[[int], float]
+    lr: Callable[[int], float]
     """Learning rate of a step, by its number."""
     unlock_after: int = 0
     """Steps in which transferred weights stay as they are; 0: none does."""
@@ -31,7 +31,7 @@ def build_schedule(config: PretrainConfig) -> Schedule:
     unlock_after = round(config.training.frozen * n_steps)  # published systems, C.14
     check_schedule(config.schedule)
     if optimizer.unlocked_lr is None:
-        return Schedule(rates(config.schedule, optimizer.lr, n_steps), unlock_after)
+        return Schedule(learning_rates(config.schedule, optimizer.lr, n_steps), unlock_after)
     if not 0 < unlock_after < n_steps:
         raise ConfigError(
             "optimizer.unlocked_lr: is for weights that are unlocked; set training.frozen, as 0.5."
@@ -54,12 +54,12 @@ def _two_stages(
     config: ScheduleConfig, optimizer: OptimizerConfig, ends: tuple[int, int]
 ) -> Callable[[int], float]:
     unlock_after, n_steps = ends
-    first = rates(config, optimizer.lr, unlock_after)
-    second = rates(config, optimizer.unlocked_lr or 0.0, n_steps - unlock_after)
+    first = learning_rates(config, optimizer.lr, unlock_after)
+    second = learning_rates(config, optimizer.unlocked_lr or 0.0, n_steps - unlock_after)
     return lambda step: first(step) if step <= unlock_after else second(step - unlock_after)
 
 
-def rates(config: ScheduleConfig, peak: float, n_steps: int) -> Callable[[int], float]:
+def learning_rates(config: ScheduleConfig, peak: float, n_steps: int) -> Callable[[int], float]:
     """The learning rate of each of ``n_steps`` steps, by its number from 1."""
     warmup = round(config.warmup * n_steps)
     shapes: dict[str, Callable[[int, int], float]] = {
@@ -72,12 +72,12 @@ def rates(config: ScheduleConfig, peak: float, n_steps: int) -> Callable[[int], 
     }
     shape = shapes[config.shape]
 
-    def rate(step: int) -> float:
+    def lr(step: int) -> float:
         if step <= warmup:
             return peak * (config.start + (1 - config.start) * step / warmup)
         return peak * shape(step - 1 - warmup, max(n_steps - warmup, 1))
 
-    return rate
+    return lr
 
 
 def _polynomial(progress: float, *, end: float, power: float) -> float:

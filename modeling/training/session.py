@@ -265,7 +265,7 @@ class Session(Core):
             return
         self.clock.stop()
         if self.world.is_first:
-            line: Line = {"lr": step.rate}
+            line: Line = {"lr": step.lr}
             line |= window.line(self.weights) | self.clock.line(self.peak)
             line["distance"] = self.distances.measure(weights_of(self.model))
             self._record("train", line)

@@ -37,7 +37,7 @@ def test_the_parts_of_a_recipe_go_together(name):
 @pytest.mark.parametrize("name", RECIPES)
 def test_the_rate_climbs_to_its_peak_and_falls(name):
     config = change(recipe(name), training={"max_steps": 1000})
-    rate = build_schedule(config).rate
+    rate = build_schedule(config).lr
     last = 500 if config.optimizer.unlocked_lr else 1000
 
     rates = [rate(step) for step in range(1, last + 1)]
@@ -183,17 +183,17 @@ def test_daluke_is_frozen_for_half_and_ends_at_a_tenth():
     schedule = build_schedule(recipe("daluke"))
 
     assert schedule.unlock_after == 6_900
-    assert schedule.rate(13_800) == pytest.approx(3e-5, rel=1e-3)
+    assert schedule.lr(13_800) == pytest.approx(3e-5, rel=1e-3)
     middle = 0.1 + 0.9 * 0.5 ** math.sqrt(3)
-    assert schedule.rate(828 + (13_800 - 828) // 2 + 1) == pytest.approx(3e-4 * middle)
+    assert schedule.lr(828 + (13_800 - 828) // 2 + 1) == pytest.approx(3e-4 * middle)
 
 
 def test_luke_has_two_stages_with_peaks_of_their_own():
     schedule = build_schedule(recipe("luke_two_stage"))
 
     assert schedule.resets
-    assert schedule.rate(2_500) == pytest.approx(5e-4)
-    assert schedule.rate(98_168 + 2_500) == pytest.approx(1e-5)
+    assert schedule.lr(2_500) == pytest.approx(5e-4)
+    assert schedule.lr(98_168 + 2_500) == pytest.approx(1e-5)
 
 
 def test_an_unknown_recipe_lists_those_there_are():

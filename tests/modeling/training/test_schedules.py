@@ -20,7 +20,7 @@ def rates(schedule, *, n, lr=1.0, frozen=0.0, unlocked_lr=None):
         optimizer=OptimizerConfig(lr=lr, unlocked_lr=unlocked_lr),
         training=TrainingConfig(max_steps=n, frozen=frozen),
     )
-    rate = build_schedule(config).rate
+    rate = build_schedule(config).lr
     return [rate(step) for step in range(1, n + 1)]
 
 
