@@ -1,6 +1,6 @@
 """What a tagger says of a sentence."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from corpora.document import Sentence, TokenSpan
@@ -30,3 +30,14 @@ class Tagged:
     tags: tuple[str, ...] = ()
     """For each word the tag that was decoded, where tags may be invalid (``free``): lenient scores
     read them, ``spans`` are their strict reading. Empty: the tags are those of ``spans``."""
+
+
+def by_sentence(
+    spans: Iterable[tuple[int, int, int, str, float]], n_sentences: int
+) -> list[Prediction]:
+    """Group spans (sentence, start, end, label, probability), in order, by sentence."""
+    found: list[list[PredictedSpan]] = [[] for _ in range(n_sentences)]
+    for sentence, start, end, label, probability in spans:
+        span = PredictedSpan(start=start, end=end, label=label, probability=probability)
+        found[sentence].append(span)
+    return [tuple(own) for own in found]

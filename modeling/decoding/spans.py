@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from modeling.data.batch import SpanBatch
-from modeling.data.predictions import PredictedSpan, Prediction
+from modeling.data.predictions import Prediction, by_sentence
 
 Indices = NDArray[np.int64]
 Numbers = NDArray[np.float64]
@@ -48,17 +48,15 @@ def decode_spans(
         raise ValueError(f"No decoder of spans is called {decoder!r}: {', '.join(DECODERS)} are.")
     is_better = best[names] - table[names, 0] if decoder == "schedule" else best[names]
     chosen = names[choose(begins, stops, is_better)]
-    found: list[list[PredictedSpan]] = [[] for _ in range(n_sentences)]
-    for span in chosen[np.lexsort((starts[chosen], sentences[chosen]))].tolist():
-        found[sentences[span]].append(
-            PredictedSpan(
-                start=int(starts[span]),
-                end=int(ends[span]),
-                label=labels[classes[span] - 1],
-                probability=float(np.exp(min(best[span], 0.0))),
-            )
+    rows = (
+        (
+            *(int(column[span]) for column in (sentences, starts, ends)),
+            labels[classes[span] - 1],
+            float(np.exp(min(best[span], 0.0))),
         )
-    return [tuple(names_of_sentence) for names_of_sentence in found]
+        for span in chosen[np.lexsort((starts[chosen], sentences[chosen]))].tolist()
+    )
+    return by_sentence(rows, n_sentences)
 
 
 def take_greedily(begins: Indices, ends: Indices, scores: Numbers) -> Indices:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from modeling.data.batch import Layout
-from modeling.data.predictions import PredictedSpan, Prediction
+from modeling.data.predictions import Prediction, by_sentence
 from modeling.data.tagset import OUTSIDE, Codes, TagSet
 from modeling.heads.tagging import CseHead, TokenHead
 from modeling.layers.crf import (
@@ -140,7 +140,10 @@ def decode(
     """
     spans = _read_spans(_decode(head, scores, words, decoder=decoder, tagset=tagset))
     crf = _valid_crf(head, scores, words, tagset=tagset, temperature=temperature)
-    return _predictions(spans, _probabilities(crf, spans), words.n_sequences, labels=tagset.labels)
+    sentences, starts, ends, labels = (column.tolist() for column in spans)
+    names = [tagset.labels[label] for label in labels]
+    rows = zip(sentences, starts, ends, names, _probabilities(crf, spans), strict=True)
+    return by_sentence(rows, words.n_sequences)
 
 
 @torch.no_grad()
@@ -239,14 +242,3 @@ def _probabilities(crf: Crf, spans: _Spans) -> list[float]:
         crf, sentences=sentences, starts=starts, ends=ends, labels=labels
     )
     return log_probabilities.exp().clamp(max=1.0).tolist()
-
-
-def _predictions(
-    spans: _Spans, probabilities: list[float], n_sentences: int, *, labels: tuple[str, ...]
-) -> list[Prediction]:
-    found: list[list[PredictedSpan]] = [[] for _ in range(n_sentences)]
-    rows = zip(*(column.tolist() for column in spans), probabilities, strict=True)
-    for sentence, start, end, label, probability in rows:
-        span = PredictedSpan(start=start, end=end, label=labels[label], probability=probability)
-        found[sentence].append(span)
-    return [tuple(spans_) for spans_ in found]

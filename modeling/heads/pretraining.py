@@ -6,8 +6,9 @@ Shapes: M targets, D width of the encoder, F width of the features, V classes, S
 """
 
 import math
-from collections.abc import Callable, Iterator
-from typing import Any, Final, Literal
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -15,12 +16,9 @@ from torch.nn import functional
 
 from modeling.data.batch import Choices, Layout, Targets
 from modeling.heads.cross_entropy import Scores, score, summed_cross_entropy, uncompiled
+from modeling.layers.transformer import ACTIVATIONS
 
 Activation = Literal["gelu", "relu"]
-_ACTIVATIONS: Final[dict[str, Callable[..., Tensor]]] = {
-    "gelu": functional.gelu,
-    "relu": functional.relu,
-}
 
 
 class Transform(nn.Module):
@@ -36,7 +34,7 @@ class Transform(nn.Module):
     ) -> None:
         super().__init__()
         self.dense = nn.Linear(width, out_width)
-        self.activation = _ACTIVATIONS[activation]
+        self.activation = ACTIVATIONS[activation]
         self.norm = nn.LayerNorm(out_width, eps=norm_eps)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -44,7 +42,36 @@ class Transform(nn.Module):
         return self.norm(self.activation(self.dense(x)))  # type: ignore[no-any-return]
 
 
-class VocabularyHead(nn.Module):
+class Classifier(nn.Module):
+    """Scores classes by a linear map of features, its ``weight`` (V, F) and ``bias`` (V,)."""
+
+    @property
+    @abstractmethod
+    def weight(self) -> Tensor:
+        """(V, F)."""
+
+    bias: Tensor
+
+    def logits(self, states: Tensor) -> Tensor:
+        """(M, D) -> (M, V), of all classes."""
+        return functional.linear(self._features(states), self.weight, self.bias)
+
+    def loss(self, states: Tensor, targets: Targets) -> Tensor:
+        """Summed cross-entropy in float32 of states (M, D) of targets."""
+        return summed_cross_entropy(
+            self._features(states), self.weight, bias=self.bias, labels=targets.labels
+        )
+
+    def score(self, states: Tensor, targets: Targets) -> Scores:
+        """Loss and ranks over all classes of states (M, D) of targets."""
+        return score(self._features(states), self.weight, bias=self.bias, labels=targets.labels)
+
+    @abstractmethod
+    def _features(self, states: Tensor) -> Tensor:
+        """(M, D) -> (M, F)."""
+
+
+class VocabularyHead(Classifier):
     """Scores each id of a vocabulary: features · its vector + its bias.
 
     The vectors are those of an embedding (tied: its weights stay the encoder's, and are saved with
@@ -64,20 +91,6 @@ class VocabularyHead(nn.Module):
     def weight(self) -> Tensor:
         """(V, F): the vector of each id."""
         return (self._tied[0] if self.matrix is None else self.matrix).weight
-
-    def logits(self, states: Tensor) -> Tensor:
-        """(M, D) -> (M, V), of the whole vocabulary."""
-        return functional.linear(self._features(states), self.weight, self.bias)
-
-    def loss(self, states: Tensor, targets: Targets) -> Tensor:
-        """Summed cross-entropy in float32 of states (M, D) of targets."""
-        return summed_cross_entropy(
-            self._features(states), self.weight, bias=self.bias, labels=targets.labels
-        )
-
-    def score(self, states: Tensor, targets: Targets) -> Scores:
-        """Loss and ranks over the whole vocabulary of states (M, D) of targets."""
-        return score(self._features(states), self.weight, bias=self.bias, labels=targets.labels)
 
     def _features(self, states: Tensor) -> Tensor:
         return states if self.transform is None else self.transform(states)
@@ -129,7 +142,7 @@ class EntityHead(VocabularyHead):
         return own, drawn.to(self.bias.dtype) + self.bias[negatives]
 
 
-class PairHead(nn.Module):
+class PairHead(Classifier):
     """Whether the second text follows the first: next sentence and sentence order prediction.
 
     Class 1 means that it does (C.9). ``cls`` reads [CLS] through BERT's pooler (dense, tanh);
@@ -142,9 +155,15 @@ class PairHead(nn.Module):
         self.pooler = nn.Linear(width, width) if pooling == "cls" else None
         self.classifier = nn.Linear(width, 2)
 
-    def logits(self, pooled: Tensor) -> Tensor:
-        """(M, D), pooled by ``pool`` -> (M, 2)."""
-        return self.classifier(self._features(pooled))  # type: ignore[no-any-return]
+    @property
+    def weight(self) -> Tensor:
+        """(2, F)."""
+        return self.classifier.weight
+
+    @property
+    def bias(self) -> Tensor:  # type: ignore[override]
+        """(2,)."""
+        return self.classifier.bias
 
     def pool(self, pieces: Tensor, layout: Layout) -> Tensor:
         """(T, D) -> (B, D): what the head reads of each sequence."""
@@ -158,20 +177,8 @@ class PairHead(nn.Module):
         sizes = pieces.new_zeros(layout.n_sequences).index_add(0, layout.sequences, ones)
         return sums.index_add(0, layout.sequences, pieces) / sizes[:, None]
 
-    def loss(self, pooled: Tensor, targets: Targets) -> Tensor:
-        """Summed cross-entropy in float32 of pooled sequences (M, D)."""
-        return summed_cross_entropy(self._features(pooled), **self._classes(targets))
-
-    def score(self, pooled: Tensor, targets: Targets) -> Scores:
-        """Loss and ranks of pooled sequences (M, D)."""
-        return score(self._features(pooled), **self._classes(targets))
-
-    def _features(self, pooled: Tensor) -> Tensor:
-        return pooled if self.pooler is None else torch.tanh(self.pooler(pooled))
-
-    def _classes(self, targets: Targets) -> dict[str, Any]:
-        classifier = self.classifier
-        return {"weight": classifier.weight, "bias": classifier.bias, "labels": targets.labels}
+    def _features(self, states: Tensor) -> Tensor:
+        return states if self.pooler is None else torch.tanh(self.pooler(states))
 
 
 class SubwordEntityHead(EntityHead):

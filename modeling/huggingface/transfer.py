@@ -1,7 +1,7 @@
 """Begin with the weights of another model, as far as it has them."""
 
 import logging
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -95,16 +95,14 @@ def init_from(
     if entity_rows is not None:
         copies |= _known_entities(parameters, given, rows=entity_rows, folder=folder)
     model.load_state_dict(transferred | copies, strict=False)
+    known = {*transferred, *given.copied, *(copies.keys() & set(_ENTITY_ROWS))}
     transfer = Transfer(
         transferred=tuple(transferred),
         new=tuple(name for name in parameters if name not in transferred),
         copied=tuple(sorted(copies)),
-        unused=(
-            *given.unused,
-            *_left_over(given, transferred, copies.keys() & set(_ENTITY_ROWS)),
-        ),
+        unused=(*given.unused, *(name for name in given.weights if name not in known)),
     )
-    _tell(transfer, folder)
+    _log(transfer, folder)
     return transfer
 
 
@@ -135,13 +133,6 @@ def _known_entities(
             n - n_known,
         )
     return made
-
-
-def _left_over(
-    given: Pretrained, transferred: Mapping[str, Tensor], copies: Collection[str]
-) -> list[str]:
-    known = transferred.keys() | set(copies) | set(given.copied)
-    return [name for name in given.weights if name not in known]
 
 
 def _check_settings(
@@ -176,7 +167,7 @@ def _copies(names_here: set[str], weights: dict[str, Tensor]) -> Iterator[tuple[
             yield name, weights[source]
 
 
-def _tell(transfer: Transfer, folder: Path) -> None:
+def _log(transfer: Transfer, folder: Path) -> None:
     log.info(
         "%s: %d weights transferred, %d new (%d of them copies), %d not used",
         folder,

@@ -69,7 +69,7 @@ class _Drop(torch.autograd.Function):
         return (gradient * kept).mul_(ctx.scale), None
 
 
-_ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "gelu": functional.gelu,
     "relu": functional.relu,
 }
@@ -84,7 +84,7 @@ class FeedForward(nn.Module):
         super().__init__()
         self.inner = nn.Linear(width, inner_width)
         self.outer = nn.Linear(inner_width, width)
-        self.activation: Callable[[Tensor], Tensor] = _ACTIVATIONS[activation]
+        self.activation: Callable[[Tensor], Tensor] = ACTIVATIONS[activation]
 
     def forward(self, x: Tensor) -> Tensor:
         """(R, D) -> (R, D)."""
