@@ -17,7 +17,6 @@ from dataclasses import dataclass
 
 from corpora.text.detection import detect
 from corpora.text.encodings import text_encoding
-from corpora.text.opening import TextError
 
 MAX_INVALID = 0.001
 """Ratio of the bytes that may be invalid in an encoding that is named."""
@@ -116,6 +115,3 @@ def _decode(data: bytes, named: dict[str, str], *, name: str) -> tuple[str, str,
             return text, encoding, who
     found = detect(lambda: [data], name=name)
     return data.decode(found.name, "replace"), found.name, "content"
-
-
-__all__ = ["Decoded", "TextError", "decode"]

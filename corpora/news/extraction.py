@@ -151,13 +151,8 @@ EXTRACTORS: Mapping[str, Callable[[str, Any, str | None], list[Block]]] = {
 def _lead(page: list[Block], descriptions: Iterable[str]) -> Block | None:
     """The block of the page that says what its description does, after a place name at most."""
     keys = tuple(key for key in map(key_of, descriptions) if len(key) >= _MIN_LEAD)
-    if not keys:
-        return None
-    return next((b for b in page if _says_one_of(b.key, keys)), None)
-
-
-def _says_one_of(key: str, told: tuple[str, ...]) -> bool:
-    return key.endswith(told) and len(key) <= max(map(len, told)) + _MAX_PLACE
+    most = max(map(len, keys), default=0) + _MAX_PLACE
+    return next((b for b in page if keys and b.key.endswith(keys) and len(b.key) <= most), None)
 
 
 def _joined(

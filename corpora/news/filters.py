@@ -34,16 +34,9 @@ class Thresholds:
 
 @cache
 def _identifier() -> Any:
-    from py3langid.langid import LanguageIdentifier
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-    return LanguageIdentifier.from_model_file(_model(), norm_probs=True)
-
-
-@cache
-def _model() -> str:
-    from py3langid import langid
-
-    return str(langid.MODEL_FILE)
+    return LanguageIdentifier.from_model_file(str(MODEL_FILE), norm_probs=True)
 
 
 def check_langs(tags: Sequence[str]) -> None:

@@ -11,11 +11,12 @@ import pyarrow as pa
 from corpora.datasets.schemas import SCHEMAS
 from corpora.document import Rejected
 from corpora.errors import UsageError
-from corpora.news.decoding import TextError, decode
+from corpora.news.decoding import decode
 from corpora.news.extraction import Article, ExtractionError, extract
 from corpora.news.pages import Page, Revisit
 from corpora.news.rows import PageArticle
 from corpora.system.sandbox import Bounds, Task, TaskError, call
+from corpora.text.opening import TextError
 
 _INSTALL = {
     "trafilatura": "pip install 'onoma[news]'",
