@@ -110,6 +110,12 @@ class Options(CommonOptions):
         help="by the vocabulary's counts; rarer ones are unknown, ids stay (default: 1)",
         at_least=1,
     )
+    words: str = option(
+        "tokenizer",
+        choices=("tokenizer", "jieba"),
+        help="where Chinese words begin, for whole-word masking and attention: with each "
+        "character, as the tokenizer has it, or where jieba cuts (default: tokenizer)",
+    )
     only_with_mentions: bool = option(default=False, help="leave out examples without an entity")
     held_out: float = option(
         0.01,
@@ -135,6 +141,8 @@ def plan(options: Options) -> Plan:
         "tokenizers": version("tokenizers"),
         **_identity(options.entity_vocab),
     }
+    if options.words == "jieba":
+        parameters |= {"words": "jieba", "jieba": version("jieba")}
     units = unit_for_each(files)
     return Plan(
         pipeline="documents_to_examples",
@@ -147,12 +155,16 @@ def plan(options: Options) -> Plan:
 
 
 def _check(options: Options) -> None:
+    from corpora.segmentation.chinese_words import check_jieba
+
     check(options)
     if options.max_length <= _SPECIAL_SUBWORDS:
         raise UsageError(
             f"--max-length {options.max_length}: must be more than {_SPECIAL_SUBWORDS}, for [CLS] "
             "and [SEP] need two."
         )
+    if options.words == "jieba":
+        check_jieba("--words jieba")
     if not 0 <= options.held_out < 1:  # nan, too
         raise UsageError(f"--held-out {options.held_out}: must be at least 0 and below 1.")
     if not options.entity_vocab and (options.min_entity_count > 1 or options.only_with_mentions):
@@ -263,6 +275,7 @@ def _rules(options: Options) -> "Rules":
         length=options.max_length - _SPECIAL_SUBWORDS,
         mentions=mentions,
         min_sentence_subwords=options.min_sentence_subwords,
+        words=options.words,
         only_with_mentions=options.only_with_mentions,
         held_out=options.held_out,
         seed=options.seed,

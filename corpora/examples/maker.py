@@ -20,7 +20,15 @@ from corpora.datasets.schemas import SCHEMAS
 from corpora.entities.vocabulary import UNK, EntityVocab
 from corpora.examples.losses import LostMention, name_losses
 from corpora.examples.mentions import Entities, MentionRules, find_entities
-from corpora.examples.subwords import Ints, Sentences, SubwordRow, encode, pack, split_long
+from corpora.examples.subwords import (
+    Ints,
+    Sentences,
+    SubwordRow,
+    encode,
+    pack,
+    split_long,
+    with_chinese_words,
+)
 from corpora.hashing.sampling import ratio
 from corpora.tokenization.tokenizers import Tokenizer
 
@@ -49,6 +57,8 @@ class Rules:
     mentions: MentionRules
     min_sentence_subwords: int = 1
     """Sentences of fewer are left out; then neighbours in an example are none in the text."""
+    words: str = "tokenizer"
+    """Where Chinese words begin: ``tokenizer``, with each character, or ``jieba``."""
     only_with_mentions: bool = False
     """Leave out examples without an entity."""
     held_out: float = 0.0
@@ -90,6 +100,8 @@ class ExampleMaker:
         rules, limits = self.rules, self.rules.mentions
         mentions, sentences = Mentions.of(batch), Sentences.of(batch)
         row = encode(sentences, self.tokenizer)
+        if rules.words == "jieba":
+            row = with_chinese_words(row, sentences)
         entities = find_entities(mentions, sentences.bases, vocab=self.vocab, rules=limits)
         entities.align(row, max_subwords=limits.max_subwords)
         is_short = row.sizes < max(rules.min_sentence_subwords, 1)

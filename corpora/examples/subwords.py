@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from corpora.segmentation.chinese_words import inner_characters
 from corpora.tokenization.tokenizers import Tokenizer
 
 SENTENCES_AT_ONCE = 4096
@@ -118,6 +119,14 @@ def encode(sentences: Sentences, tokenizer: Tokenizer) -> SubwordRow:
     is_word_start[np.repeat(bounds[:-1], n_words) + words] = True
     base = np.repeat(sentences.starts, sizes)
     return SubwordRow(ids, base + begins, base + ends, is_word_start, bounds, sentences.documents)
+
+
+def with_chinese_words(row: SubwordRow, sentences: Sentences) -> SubwordRow:
+    """Join the characters of each Chinese word, as jieba cuts them, to one word."""
+    starts = zip(sentences.texts, sentences.starts.tolist(), strict=True)
+    inner = [start + place for text, start in starts for place in inner_characters(text)]
+    is_inner = np.isin(row.starts, np.array(inner, np.int64))
+    return replace(row, is_word_start=row.is_word_start & ~is_inner)
 
 
 def split_long(row: SubwordRow, length: int) -> SubwordRow:

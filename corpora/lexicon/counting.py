@@ -41,7 +41,7 @@ class Firsts:
     """More than the largest symbol."""
 
     def numbers(self, ids: Ids, scopes: Ints) -> Ints:
-        """The number of each symbol of a stream in its scope; -1 where it is not frequent."""
+        """Return the id of each symbol of a stream in its scope; -1 where it is not frequent."""
         if not len(self.keys):
             return np.full(len(ids), -1, np.int64)
         found = np.full(len(ids), -1, np.int64)
@@ -55,7 +55,7 @@ class Firsts:
         return np.where(self.keys[places] == keys, places, -1)
 
     def _of_scope(self, scope: int) -> Ints:
-        """The number of each symbol in a scope."""
+        """Return the number of each symbol in a scope."""
         base = scope * self.n_symbols
         begin, end = np.searchsorted(self.keys, [base, base + self.n_symbols])
         numbers = np.full(self.n_symbols, -1, np.int64)
@@ -63,13 +63,13 @@ class Firsts:
         return numbers
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """The rows of an intermediate dataset."""
+        """Return the rows of an intermediate dataset."""
         columns = SCHEMAS["lexicon_firsts"].columns
         table = pa.table([self.keys, self.counts], schema=columns)
         yield from table.to_batches(max_chunksize=1 << 18)
 
     def edges(self, size: int) -> Ints:
-        """Where ranges of about ``size`` windows begin, but for the first: keys of two symbols.
+        """Find where ranges of about ``size`` windows begin, but the first: keys of two symbols.
 
         A symbol with more windows is cut at second symbols, which are taken to be spread as in
         all of the text.
@@ -211,7 +211,7 @@ class _Runs:
 
 
 def _run_begins(keys: npt.NDArray[np.generic]) -> Ints:
-    """Where each run of equal keys begins."""
+    """Find where each run of equal keys begins."""
     if not len(keys):
         return np.empty(0, np.int64)
     return np.append(0, np.flatnonzero(keys[1:] != keys[:-1]) + 1)

@@ -20,7 +20,7 @@ _OPENCC = ("s2t", "s2tw", "s2twp", "s2hk")
 
 
 def jieba_dictionary() -> Path:
-    """Where jieba's dictionary lies; raises ``UsageError`` where jieba is not installed."""
+    """Find where jieba's dictionary lies; raises ``UsageError`` where jieba is not installed."""
     found = find_spec("jieba")
     if found is None or found.origin is None:
         raise UsageError(
@@ -72,7 +72,7 @@ def check_opencc() -> None:
 
 
 def in_both_scripts(words: pa.Array) -> pa.Array:
-    """The words, and how each is spelled in traditional characters; each once."""
+    """Return the words, and how each is spelled in traditional characters; each once."""
     from opencc import OpenCC
 
     lines = "\n".join(words.to_pylist())
@@ -82,7 +82,7 @@ def in_both_scripts(words: pa.Array) -> pa.Array:
 
 @cache
 def function_words() -> pa.Array:
-    """Those of all languages, from ``functions.toml``; each as it begins a sentence, too."""
+    """Return those of all languages, from ``functions.toml``; each as it begins a sentence, too."""
     table = tomllib.loads((files("corpora.lexicon") / "functions.toml").read_text("utf-8"))
     words = {word for words in table.values() for word in words.split()}
     return pa.array(sorted(words | {word.capitalize() for word in words}), pa.string())

@@ -45,7 +45,7 @@ BOUND = 0.9
 
 
 def bits(flags: Collection[str]) -> int:
-    """The bits of some flags together."""
+    """Return the bits of some flags together."""
     return sum(1 << FLAGS.index(flag) for flag in flags)
 
 
@@ -71,7 +71,7 @@ class Forms:
         return needs[:, 0], needs[:, 1]
 
     def spell(self, rows: Ints, *, length: int) -> pa.Array:
-        """The forms of strings of that length."""
+        """Return the forms of strings of that length."""
         columns = self.strings.symbols(rows, length=length)
         at_begin, at_end = self._needs_space
         pieces = [self._symbols.take(pa.array(columns[0]))]
@@ -114,14 +114,14 @@ def _symbols_among(vocabulary: Vocabulary, words: pa.Array) -> Flags:
 
 
 def _end_in_their_suffix(strings: Strings, rows: Ints, symbols: Ints, *, suffixes: Flags) -> Flags:
-    """Which strings end in a suffix without which they hardly stand, as 田灵 without 儿."""
+    """Tell which strings end in a suffix without which they hardly stand, as 田灵 without 儿."""
     counts = strings["counts"]
     is_bound = counts[rows] >= BOUND * counts[strings.parents(rows)]
     return np.asarray(suffixes[symbols[-1]] & is_bound & (len(symbols) > 2))
 
 
 def _are_compounds(ratios: Ratios, rows: Ints, symbols: Ints, *, is_function: Flags) -> Flags:
-    """Which strings are compounds; those that are shorter are marked already."""
+    """Tell which strings are compounds; those that are shorter are marked already."""
     length, strings = len(symbols), ratios.strings
     information = information_at_cuts(ratios, rows, length=length)
     scores = np.asarray(strings["score"][rows])
@@ -146,7 +146,7 @@ def _are_known(strings: Strings, rows: Ints) -> Flags:
 
 
 def _are_parts(strings: Strings, rows: Ints, scores: Floats) -> Flags:
-    """Which candidates may be parts of compounds with these scores."""
+    """Tell which candidates may be parts of compounds with these scores."""
     is_marked = (strings["flags"][rows] & bits(["known", "compound"])) != 0
     return np.asarray(is_marked | (strings["score"][rows] > scores))
 
@@ -161,7 +161,7 @@ class Ranked:
     counters: Mapping[str, int]
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """The rows of an intermediate dataset."""
+        """Return the rows of an intermediate dataset."""
         columns = SCHEMAS["lexicon_ranks"].columns
         table = pa.table([self.rows, self.ranks], schema=columns)
         yield from table.to_batches(max_chunksize=CHUNK)

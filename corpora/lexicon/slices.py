@@ -32,7 +32,7 @@ COLUMNS = {
 
 
 def _texts_of(batch: pa.RecordBatch, *, per: str) -> list[Text]:
-    """What is read of a batch of documents; those of one ``per`` are counted together."""
+    """Choose what is read of a batch of documents; those of one ``per`` are counted together."""
     names = batch.column("id" if per == "document" else "group").to_pylist()
     scopes = [""] * len(names) if per == "all" else names
     texts = batch.column("text").to_pylist()
@@ -126,7 +126,7 @@ class WindowDealer:
 
 
 def _numbered(batch: pa.RecordBatch, symbols: pa.Array, scopes: pa.Array) -> tuple[Ids, Ints]:
-    """A stream with the numbers that all slices share: its symbols, and the scope of each place."""
+    """Number the symbols of a stream, and the scope of each place, as all slices do."""
     [own_symbols, own_scopes] = (batch.column(name).flatten() for name in ("symbols", "scopes"))
     numbers = np.append(0, np.asarray(pa.compute.index_in(own_symbols, symbols)) + 1)
     ids = numbers.astype(np.uint32)[np.frombuffer(batch.column("ids")[0].as_buffer(), np.uint32)]

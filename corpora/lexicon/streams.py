@@ -85,13 +85,13 @@ def is_chinese(text: str, lang: str | None) -> bool:
 
 
 def is_unspaced(codes: Ids) -> npt.NDArray[np.bool_]:
-    """Which code points are letters, digits and marks of scripts without spaces."""
+    """Tell which code points are letters, digits and marks of scripts without spaces."""
     return np.equal(_classes_of(codes), _SYMBOL)
 
 
 @lru_cache(maxsize=1 << 16)
 def _need_space(before: str, after: str) -> bool:
-    """Whether there is a space between words that end and begin so; else there is nothing."""
+    """Tell whether there is a space between words that end and begin so; else there is nothing."""
     return not is_unspaced(np.array([ord(before), ord(after)], np.uint32)).any()
 
 
@@ -131,7 +131,7 @@ def character_stream(texts: Sequence[Text]) -> Stream:
 
 
 def _joins_of(codes: Ids) -> npt.NDArray[np.uint8]:
-    """Which code points are of one cluster with a letter before them, or after them."""
+    """Tell which code points are of one cluster with a letter before them, or after them."""
     found = _joins[codes]
     if not found.all():
         for code in np.unique(codes[found == 0]).tolist():
@@ -144,14 +144,14 @@ def _joins_of(codes: Ids) -> npt.NDArray[np.uint8]:
 
 
 def clusters(text: str) -> list[str]:
-    """The extended grapheme clusters of a text: what readers take for one character."""
+    """Return the extended grapheme clusters of a text: what readers take for one character."""
     from icu4py.breakers import CharacterBreaker
 
     return list(CharacterBreaker(text, "root"))
 
 
 def _cluster_stream(joined: str, codes: Ids, scopes: list[str], *, ends_in_text: Ints) -> Stream:
-    """A stream whose symbols may be several characters; those that begin with a mark are none."""
+    """Make a stream whose symbols may be several characters, none that begin with a mark."""
     cut = clusters(joined)
     lengths = np.fromiter(map(len, cut), np.int64, len(cut))
     starts = np.cumsum(lengths) - lengths
@@ -205,7 +205,7 @@ def _words(text: Text) -> Iterator[str | None]:
 
 
 def _are_neighbours(text: str, end: int, begin: int) -> bool:
-    """Whether the words that end and begin there stand as a form of both is spelled."""
+    """Tell whether the words that end and begin there stand as a form of both is spelled."""
     return text[end:begin] == (" " if _need_space(text[end - 1], text[begin]) else "")
 
 
@@ -220,13 +220,13 @@ def _parts(texts: Sequence[Text], lengths: Sequence[int]) -> tuple[list[str], In
 
 
 def segment_lengths(ids: Ids) -> Ints:
-    """How many symbols stand in a row, each time; the stream ends with a boundary."""
+    """Tell how many symbols stand in a row, each time; the stream ends with a boundary."""
     ends = np.flatnonzero(ids <= OTHER)
     return np.diff(ends, prepend=-1) - 1
 
 
 def n_grams_by_length(lengths: Ints, longest: int) -> list[int]:
-    """How many strings of 1, 2 … ``longest`` symbols there are in segments of these lengths."""
+    """Count the strings of 1, 2 … ``longest`` symbols in segments of these lengths."""
     counts = np.bincount(lengths)
     of = np.arange(len(counts))
     return [int((counts * np.maximum(of - n + 1, 0)).sum()) for n in range(1, longest + 1)]

@@ -131,7 +131,7 @@ def check_documents(totals: Sequence[Path]) -> None:
 
 
 def _totals(paths: Sequence[Path], scopes: pa.Array) -> Ints:
-    """A row for each scope: how many strings of each length it has."""
+    """Return a row for each scope: how many strings of each length it has."""
     table = _summed(paths, "lexicon_totals", ("scope", "length"))
     table = table.filter(pc.greater(table.column("length"), 0))
     rows = pc.index_in(table.column("scope"), scopes)
@@ -160,11 +160,11 @@ class Strings:
         }
 
     def __getitem__(self, name: str) -> npt.NDArray[Any]:
-        """A column."""
+        """Return a column."""
         return self._columns[name]
 
     def level(self, length: int) -> slice:
-        """The rows of the strings of that length."""
+        """Return the rows of the strings of that length."""
         return slice(self.starts[length - 1], self.starts[length])
 
     @property
@@ -178,7 +178,7 @@ class Strings:
         return self.starts[-1] - self.starts[1]
 
     def parents(self, rows: Ints) -> Ints:
-        """The strings without their last symbol."""
+        """Return the strings without their last symbol."""
         return np.asarray(self["keys"][rows] // self.n_symbols)
 
     def heads(self, rows: Ints, *, length: int) -> dict[int, Ints]:
@@ -203,13 +203,13 @@ class Strings:
                 yield length, np.arange(start, min(start + CHUNK, level.stop))
 
     def find(self, rows: Ints, symbols: Ints, *, length: int) -> Ints:
-        """The rows of longer strings that are there: these ``rows`` and a last symbol."""
+        """Return the rows of longer strings that are there: these ``rows`` and a last symbol."""
         level = self.level(length)
         keys = rows * self.n_symbols + symbols
         return np.asarray(level.start + np.searchsorted(self["keys"][level], keys))
 
     def symbols(self, rows: Ints, *, length: int) -> Ints:
-        """The symbols of strings of that length: first ones, second ones …."""
+        """Return the symbols of strings of that length: first ones, second ones …."""
         columns = np.empty((length, len(rows)), np.int64)
         for place in range(length - 1, -1, -1):
             columns[place] = self["keys"][rows] % self.n_symbols
@@ -217,7 +217,7 @@ class Strings:
         return columns
 
     def scopes(self, rows: Ints, *, length: int) -> Ints:
-        """The scope of each string of that length."""
+        """Return the scope of each string of that length."""
         for _ in range(length):
             rows = self.parents(rows)
         return rows

@@ -27,7 +27,7 @@ class WordFilter:
     min_score: float | None = None
 
     def chooses(self, batch: pa.RecordBatch) -> pa.Array:
-        """Which candidates are words, and pass."""
+        """Tell which candidates are words, and pass."""
         found = is_word(batch, without=self.without)
         if self.max_rank is not None:
             found = pc.and_(found, _is_at_most(batch.column("rank"), self.max_rank))
@@ -46,7 +46,7 @@ def _is_at_most(ranks: pa.Array, highest: int) -> pa.Array:
 
 
 def is_word(batch: pa.RecordBatch, *, without: Iterable[str] = ()) -> pa.Array:
-    """Which candidates are words: those with a rank that are not ``low``, nor flagged so."""
+    """Tell which candidates are words: those with a rank that are not ``low``, nor flagged so."""
     flags = batch.column("flags")
     is_out = pc.is_in(flags.flatten(), pa.array(["low", *without]))
     found = np.asarray(pc.is_valid(batch.column("rank"))).copy()
@@ -65,7 +65,7 @@ def read_words(shards: Iterable[Path], words: WordFilter = ALL) -> pa.Table:
 
 
 def chosen_words(words: pa.Table, *, is_grouped: bool) -> pa.Table:
-    """The rows of ``chosen_forms``: entities are ``GROUP:FORM``, or ``lexicon:FORM`` once each."""
+    """Make rows of ``chosen_forms``: entities are ``GROUP:FORM``, or ``lexicon:FORM`` once each."""
     forms, groups = (words.column(name).combine_chunks() for name in ("form", "group"))
     if is_grouped:
         entities = pc.binary_join_element_wise(groups, forms, ":")

@@ -53,7 +53,7 @@ def describe(path: Path, *, name: str, said: Overrides, encoding: str | None = N
 
 
 def _head(path: Path, *, name: str, encoding: str | None) -> tuple[str, str]:
-    """The first whole lines of a file, and its encoding."""
+    """Return the first whole lines of a file, and its encoding."""
     raw = bytearray()
     for chunk in read_chunks(path, name=name, max_bytes=MAX_BYTES):
         raw += chunk

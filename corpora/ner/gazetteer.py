@@ -157,7 +157,7 @@ def learn(forms: FormTable, train: Iterable[SentenceColumns], labels: Labels) ->
 
 
 def _most_frequent(forms: FormTable, labels: Labels) -> Indices:
-    """The row of each form's most frequent label."""
+    """Return the row of each form's most frequent label."""
     ranks = np.argsort(np.argsort(np.array(labels.names, object)))
     order = np.lexsort(
         (ranks[forms.labels] if len(ranks) else forms.labels, -forms.counts, forms.hashes)

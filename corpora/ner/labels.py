@@ -37,7 +37,7 @@ class LabelMap:
     other: str = "keep"
 
     def target(self, label: str) -> str:
-        """The new label, empty for none; raises ``UnknownLabelError``."""
+        """Return the new label, empty for none; raises ``UnknownLabelError``."""
         if label in self.labels:
             return self.labels[label]
         for pattern, target in self.labels.items():
@@ -68,7 +68,7 @@ class LabelMap:
 
 
 def shipped() -> dict[str, str]:
-    """The names of the maps that come with the code, and what each is for."""
+    """Return the names of the maps that come with the code, and what each is for."""
     folder = files("corpora.ner") / "labels"
     maps = sorted(file.name for file in folder.iterdir() if file.name.endswith(".toml"))
     return {
@@ -80,7 +80,7 @@ def shipped() -> dict[str, str]:
 
 
 def label_map_path(name: str) -> Path:
-    """The file of a map that is shipped, or named; raises ``UsageError``."""
+    """Return the file of a map that is shipped, or named; raises ``UsageError``."""
     path = Path(name)
     if not name.endswith(".toml"):
         path = Path(str(files("corpora.ner") / "labels" / f"{name}.toml"))

@@ -57,7 +57,7 @@ def _is_number(type: pa.ListType) -> bool:
 
 
 def class_names(schema: pa.Schema, column: int) -> tuple[str, ...]:
-    """The names of a column of numbers; empty where the metadata has none."""
+    """Return the names of a column of numbers; empty where the metadata has none."""
     raw = (schema.metadata or {}).get(b"huggingface", b"{}")
     try:
         feature = parse_json(raw)["info"]["features"][schema.names[column]]
@@ -123,7 +123,7 @@ def _tags(values: pa.Array, names: Sequence[str]) -> Tags:
 
 
 def _inner(batch: pa.RecordBatch, schema: pa.Schema, layout: Layout) -> Tags | None:
-    """The second level; ``_`` where a row has none."""
+    """Return the second level; ``_`` where a row has none."""
     if layout.inner is None:
         return None
     names = class_names(schema, layout.inner)

@@ -17,7 +17,7 @@ _WORD = re.compile(r"[a-z]+")
 
 
 def split_of_name(name: str) -> str | None:
-    """The split that the last part of a name says, or a folder; None where it says none or two."""
+    """Find the split that the end of a name says, or a folder; None where it says none or two."""
     for part in reversed(name.split("/")):
         said = {_WORDS[word] for word in _WORD.findall(part.lower()) if word in _WORDS}
         if said:
@@ -26,7 +26,7 @@ def split_of_name(name: str) -> str | None:
 
 
 def choose_splits(names: Sequence[str], said: Sequence[str]) -> dict[str, str]:
-    """The split of each file: as ``FILE=SPLIT`` says, as its name does, or train.
+    """Return the split of each file: as ``FILE=SPLIT`` says, as its name does, or train.
 
     ``FILE`` may be a pattern. Where some names say a split and others do not, these must be
     named: ``UsageError``.
@@ -43,7 +43,7 @@ def choose_splits(names: Sequence[str], said: Sequence[str]) -> dict[str, str]:
 
 
 def named_splits(names: Sequence[str], said: Sequence[str]) -> dict[str, str]:
-    """The split of each file that ``FILE=SPLIT`` names; ``UsageError`` for what fits nothing."""
+    """Find the split of each file that ``FILE=SPLIT`` names; ``UsageError`` for what fits none."""
     chosen: dict[str, str] = {}
     for item in said:
         pattern, _, split = item.rpartition("=")

@@ -218,7 +218,7 @@ class _Source:
                 raise self.error(key, f"{key} must be a table, not {value!r}")
 
     def error(self, needle: str, message: str) -> UsageError:
-        """An error at the line that holds a string or key; comments do not count."""
+        """Return an error at the line that holds a string or key; comments do not count."""
         lines = [line.partition(" # ")[0] for line in self.text.splitlines()]
         exactly = re.escape(needle)
         patterns = (rf"[\"']{exactly}[\"']", rf"^[\[\s]*{exactly}\b", rf"^\[.*\b{exactly}\b")

@@ -62,7 +62,7 @@ class Fragmenter:
         self._meanings: dict[int, Meaning] = {}
 
     def fragments(self, span: Span, text: str) -> list[Fragment]:
-        """The fragments of a name in the order of the text; raises ``Unplaceable``."""
+        """Return the fragments of a name in the order of the text; raises ``Unplaceable``."""
         if text[span.start].isspace() or text[span.end - 1].isspace():
             raise Unplaceable("begins or ends with white space")
         letters = list(self._letters(span, text))
@@ -151,14 +151,14 @@ class Fragmenter:
         return end
 
     def _opens(self, node: Node, position: int) -> bool:
-        """Whether only markup stands between a start tag and a position in the element."""
+        """Tell whether only markup stands between a start tag and a position in the element."""
         return self._is_free(node, node.content_start, position)
 
     def _closes(self, node: Node, position: int) -> bool:
         return self._is_free(node, position, node.content_end)
 
     def _is_free(self, node: Node, start: int, end: int) -> bool:
-        """Whether no text stands there.
+        """Tell whether no text stands there.
 
         What is not read of a ``choice``, or of a name, does not count: a name may go around it.
         A note is never left: what stands around it in the file is not around it in the text.
@@ -195,7 +195,7 @@ class Fragmenter:
         return [list(letters[:cut]), list(letters[cut:])]
 
     def _blocks(self, around: Node, start: int, end: int) -> list[Node]:
-        """The blocks between two positions of an element; those of notes and the like apart."""
+        """Find the blocks between two positions of an element, but those of notes and the like."""
         first = bisect_left(self._node_starts, start)
         last = bisect_left(self._node_starts, end)
         return [
@@ -205,7 +205,7 @@ class Fragmenter:
         ]
 
     def _is_apart(self, node: Node, around: Node) -> bool:
-        """Whether an element is not read where it stands: it, or one around it, is left out."""
+        """Tell whether an element is not read where it stands: it, or one around it, is out."""
         return any(
             self._role(n) in {Role.PART, Role.LEAVE_OUT}
             for n in [node, *_below(node.parent, around)]
@@ -236,7 +236,7 @@ def _allows_names(node: Node) -> bool:
 
 
 def _below(node: Node | None, around: Node) -> Iterator[Node]:
-    """The node and those around it, up to an ancestor that is not given."""
+    """Yield the node and those around it, up to an ancestor that is not given."""
     while node is not None and node is not around:
         yield node
         node = node.parent
@@ -255,5 +255,5 @@ def _common(first: Node, second: Node) -> Node:
 
 
 def _child(around: Node, node: Node) -> Node:
-    """The child of an element that a node stands in; the element itself for its own text."""
+    """Return the child of an element that a node stands in; the element itself for its own text."""
     return [around, *_below(node, around)][-1]

@@ -42,7 +42,7 @@ def _text(element: Element | None, *path: str) -> str | None:
 
 
 def _lang(tei: Element, header: Element) -> str | None:
-    """The language of the text, of the whole, or the one that is used most."""
+    """Return the language of the text, of the whole, or the one that is used most."""
     for element in (tei.find("text"), tei):
         if element is not None and (lang := element.attributes.get("xml:lang")):
             return lang

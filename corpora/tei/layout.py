@@ -111,7 +111,7 @@ class Layout:
         return _NOTHING
 
     def _is_divided(self, following: str) -> bool:
-        """Whether a hyphen at a line end, that no markup explains, stands inside a word.
+        """Tell whether a hyphen at a line end, that no markup explains, stands inside a word.
 
         It does between a lower-case letter and a letter, unless a conjunction shows that it is
         suspended; before a capital on an indented line it may as well be a dash.
@@ -142,15 +142,15 @@ class Layout:
         self._between = max(self._between, _SPACE)
 
     def line_end(self) -> None:
-        """The end of a line of the source, which is but white space; a hyphen before it may go."""
+        """End a line of the source, which is but white space; a hyphen before it may go."""
         self._between = max(self._between, _LINE_END)
 
     def line(self) -> None:
-        """A line that counts, of verse, say: a newline."""
+        """Begin a line that counts, of verse, say: a newline."""
         self._between = max(self._between, _LINE)
 
     def join(self) -> None:
-        """What comes next belongs to the word before, whatever white space stands between."""
+        """Join what comes next to the word before, whatever white space stands between."""
         self._joined = True
 
     def block(self, kind: str) -> None:

@@ -44,7 +44,7 @@ class Predicate:
     values: frozenset[str] = frozenset()
 
     def holds(self, node: Node) -> bool:
-        """Whether the node fulfils it; ``!=`` holds where the attribute is missing."""
+        """Tell whether the node fulfils it; ``!=`` holds where the attribute is missing."""
         value = node.attributes.get(self.attribute)
         match self.operator:
             case "exists":
@@ -69,7 +69,7 @@ class Step:
     """Whether it must be the parent of the next step, or any ancestor."""
 
     def fits(self, node: Node) -> bool:
-        """Whether the node has the name and fulfils the predicates."""
+        """Tell whether the node has the name and fulfils the predicates."""
         if self.name not in (node.name, "*"):
             return False
         return not self.predicates or all(p.holds(node) for p in self.predicates)
@@ -90,12 +90,12 @@ class Pattern:
         return not self.last.predicates and not self.before
 
     def matches(self, node: Node, ancestors: Sequence[Node]) -> bool:
-        """Whether the pattern fits a node; ``ancestors`` begin with the root."""
+        """Tell whether the pattern fits a node; ``ancestors`` begin with the root."""
         return self.last.fits(node) and (not self.before or _fits_above(self.before, ancestors))
 
 
 def _fits_above(steps: Sequence[Step], ancestors: Sequence[Node]) -> bool:
-    """Whether the steps, nearest first, lead up through the ancestors, in whatever way."""
+    """Tell whether the steps, nearest first, lead up through the ancestors, in whatever way."""
     below = {len(ancestors)}  # where the step before may stand
     for step in steps:
         above = {at - 1 for at in below if at} if step.is_parent else range(max(below))
@@ -149,7 +149,7 @@ class Template:
 
 
 def template_of(text: str) -> Template | None:
-    """The element that a pattern describes; None where it does not say exactly which.
+    """Return the element that a pattern describes; None where it does not say exactly which.
 
     ``rs[@type='person'|'deity']`` is written with the first value; ``=`` and ``~=`` say what to
     write, the other conditions and the ones on ancestors do not.

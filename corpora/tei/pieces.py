@@ -37,7 +37,7 @@ def merge_pieces(mentions: Sequence[Mention], text: str) -> list[Mention]:
 
 
 def _around(mentions: Sequence[Mention]) -> list[int]:
-    """The number of the name directly around each name, or -1."""
+    """Return the number of the name directly around each name, or -1."""
     around, open_ = [-1] * len(mentions), list[int]()
     order = sorted(range(len(mentions)), key=lambda n: (mentions[n].start, -mentions[n].end, n))
     for number in order:

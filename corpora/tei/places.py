@@ -98,7 +98,7 @@ class Places:
         return Place(node.start, node.end, around)
 
     def offset(self, index: int) -> int | None:
-        """The offset of a character in the stream of the source; None where it has none."""
+        """Return the offset of a character in the stream of the source; None where it has none."""
         return origin if (origin := self._origins[index]) >= 0 else None
 
     @cached_property
@@ -126,7 +126,7 @@ class Places:
         return array("q", sorted(map(self._start, self._origins)))
 
     def any_between(self, start: int, end: int) -> bool:
-        """Whether characters of the document are written there."""
+        """Tell whether characters of the document are written there."""
         found = bisect_left(self._starts, start)
         return found < len(self._starts) and self._starts[found] < end
 

@@ -68,7 +68,7 @@ def _only_inserts(source: Source, edits: Sequence[Edit], result: bytes) -> bool:
 
 
 def _bare(document: Document) -> Document:
-    """The document without its names, and sentences, which keep names whole."""
+    """Return the document without its names, and sentences, which keep names whole."""
     return replace(document, mentions=(), sentences=())
 
 

@@ -59,7 +59,7 @@ def read_tree(
 
 
 def _single_texts(root: Element, edition: Edition) -> Iterator[Element]:
-    """A corpus gives its own text, if it has any, and its members; another file gives itself."""
+    """Yield the own text of a corpus, if it has any, and its members; else the file itself."""
     members = [child for child in root.elements() if child.name in ROOTS]
     if not members or any(child.name in edition.content for child in root.elements()):
         yield root
@@ -68,7 +68,7 @@ def _single_texts(root: Element, edition: Edition) -> Iterator[Element]:
 
 
 def _ids(roots: list[Element], name: str) -> list[str]:
-    """The file's name, or that and the ``xml:id`` of each text (its number where that repeats)."""
+    """Make ids: the file's name, or that and the ``xml:id`` of each text (or its index)."""
     if len(roots) == 1:
         return [name]
     own = [root.attributes.get("xml:id", "") for root in roots]
@@ -163,7 +163,7 @@ class _Reader:
         self.ancestors.pop()
 
     def _chosen(self, element: Element) -> list[Element]:
-        """The one child that is read of a ``choice`` and its like; none where none is wanted."""
+        """Choose the one child that is read of a ``choice`` and its like, or none."""
         for pattern in self.edition.choose[element.name]:
             for child in element.elements():
                 if pattern.matches(child, self.ancestors):
@@ -294,7 +294,7 @@ def _join_paragraphs(
 
 
 def entity_of(element: Element, edition: Edition) -> str | None:
-    """What the element refers to, with its space; several ids are one entity, their group."""
+    """Tell what the element refers to, with its space; several ids are one entity, their group."""
     for attribute in edition.entity:
         if value := element.attributes.get(attribute, "").strip():
             ids = value.split() if attribute == "ref" else [value]

@@ -79,7 +79,7 @@ def _row(file: str, document: Document, mention: Mention) -> list[str]:
 
 
 def _in_context(text: str, mention: Mention) -> str:
-    """The name in brackets, and what stands around it; on one line."""
+    """Return the name in brackets, and what stands around it; on one line."""
     start, end = max(0, mention.start - CONTEXT), min(len(text), mention.end + CONTEXT)
     before, after = text[start : mention.start], text[mention.end : end]
     name = _escape(text[mention.start : mention.end])
@@ -147,7 +147,7 @@ def _candidate(cells: Mapping[str, str], where: str) -> Candidate:
 
 
 def by_file(candidates: Iterable[Candidate]) -> dict[str, list[Candidate]]:
-    """The lines of each file, in the order of the list."""
+    """Return the lines of each file, in the order of the list."""
     files: dict[str, list[Candidate]] = {}
     for candidate in candidates:
         files.setdefault(candidate.file, []).append(candidate)

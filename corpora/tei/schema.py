@@ -10,7 +10,7 @@ from corpora.tei.xml import XmlError
 
 
 def validate(data: bytes, schema: Path) -> list[str]:
-    """What the schema finds wrong, ``line 12: …``; nothing where the file is valid.
+    """Tell what the schema finds wrong, ``line 12: …``; nothing where the file is valid.
 
     Raises ``UsageError`` for a schema that cannot be used, ``XmlError`` for a malformed file.
     """
@@ -18,7 +18,7 @@ def validate(data: bytes, schema: Path) -> list[str]:
 
 
 def new_errors(before: bytes, after: bytes, schema: Path) -> list[str]:
-    """What is wrong with a file that was not wrong before; lines do not count."""
+    """Tell what is wrong with a file that was not wrong before; lines do not count."""
     known = Counter(message for _, message in _errors(before, schema))
     found = []
     for line, message in _errors(after, schema):
@@ -41,7 +41,7 @@ def _errors(data: bytes, schema: Path) -> list[tuple[int, str]]:
 
 @lru_cache(maxsize=8)
 def _load(schema: Path) -> tuple[Any, Any]:
-    """The schema, and a parser that reads nothing but the file."""
+    """Return the schema, and a parser that reads nothing but the file."""
     try:
         from lxml import etree
     except ImportError as error:

@@ -56,7 +56,7 @@ class Node:
     """Whether it stands in the expansion of an entity: its place is the reference then."""
 
     def __post_init__(self) -> None:
-        """An empty tag ends where its start does."""
+        """End the node where its start tag does, as an empty tag."""
         self.content_end = self.end = self.content_start
 
     @property

@@ -17,18 +17,18 @@ NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def escape(text: str) -> str:
-    """A text as it may stand in an attribute in double quotes, or between tags."""
+    """Write a text as it may stand in an attribute in double quotes, or between tags."""
     return text.translate(_ESCAPED)
 
 
 def tag(name: str, attributes: Iterable[tuple[str, str]]) -> str:
-    """A start tag; attributes with an empty value are left out."""
+    """Write a start tag; attributes with an empty value are left out."""
     written = [f' {key}="{escape(value)}"' for key, value in attributes if value]
     return f"<{name}{''.join(written)}>"
 
 
 def template(edition: Edition, label: str) -> Template:
-    """The element that a name of this label becomes; raises ``UsageError`` where none is known.
+    """Find the element that a name of this label becomes; ``UsageError`` where none is known.
 
     It is what ``[write]`` says, else the first pattern of ``[labels]`` that says what to write and
     is read back with the same label.
@@ -52,14 +52,14 @@ def template(edition: Edition, label: str) -> Template:
 
 
 def certainty(score: float | None) -> str:
-    """A probability as ``@cert`` has it: a number of at most three decimals."""
+    """Write a probability as ``@cert`` has it: a number of at most three decimals."""
     if score is None:
         return ""
     return f"{score:.3f}".rstrip("0").rstrip(".")
 
 
 def reference(entity: str | None, edition: Edition) -> tuple[str, str] | None:
-    """The attribute that says what is meant; None where the edition has none for this entity.
+    """Find the attribute that says what is meant; None where the edition has none for it.
 
     Only what is read back as the same entity is written.
     """

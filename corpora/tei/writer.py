@@ -164,7 +164,7 @@ class _Writer:
     def _placed(
         self, document: Document, fragmenter: Fragmenter, mentions: Iterable[Mention]
     ) -> Iterator[Added]:
-        """Those that are wanted and have a place."""
+        """Yield those that are wanted and have a place."""
         known_targets = {
             node.element.attributes.get("target")
             for node in self.file.source.nodes

@@ -45,7 +45,7 @@ class Element:
         return cls(template.name, dict(template.attributes), 0)
 
     def find(self, name: str) -> "Element | None":
-        """The first element of that name (in lower case) among its descendants."""
+        """Return the first element of that name (in lower case) among its descendants."""
         for child in self.children:
             if isinstance(child, Element):
                 found = child if child.name == name else child.find(name)
@@ -54,11 +54,11 @@ class Element:
         return None
 
     def elements(self) -> "list[Element]":
-        """The children that are elements."""
+        """Return the children that are elements."""
         return [child for child in self.children if isinstance(child, Element)]
 
     def text(self) -> str:
-        """All text in it, white space normalised."""
+        """Return all text in it, white space normalised."""
         return " ".join("".join(self.strings()).split())
 
     def strings(self) -> "Iterator[str]":
@@ -236,7 +236,7 @@ _SAVE_UTF8 = "Save the file as UTF-8."
 
 @lru_cache(maxsize=4096)
 def _element_name(qualified: str) -> str:
-    """The local name; with its namespace in braces where that is not TEI's."""
+    """Return the local name; with its namespace in braces where that is not TEI's."""
     namespace, separator, name = qualified.rpartition(" ")
     if separator and not _TEI_NAMESPACE.match(namespace):
         return f"{{{namespace}}}{name}"

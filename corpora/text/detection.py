@@ -93,7 +93,7 @@ def detect(read: Read, *, name: str, named: str | None = None) -> Encoding:
 
 
 def _chosen(named: str | None, mark: str | None, *, name: str) -> str | None:
-    """The encoding that is named or marked, with its order of bytes."""
+    """Return the encoding that is named or marked, with its order of bytes."""
     chosen = named or mark
     if chosen in _UNMARKED:
         chosen = mark if mark and mark.startswith(chosen[:5]) else _UNMARKED[chosen]
@@ -194,7 +194,7 @@ def _choose(read: Read, counts: _Counts, *, name: str) -> Encoding:
 
 
 def _judge(read: Read, name: str, counts: _Counts) -> tuple[float, Encoding]:
-    """How much of what is beyond ASCII is expected in an encoding; 0 where too much is invalid."""
+    """Rate an encoding by how much beyond ASCII is expected in it; 0 if too much is invalid."""
     n_invalid = n_beyond = n_expected = 0
     is_utf16 = name.startswith("utf-16")
     expected = _expected(is_utf16=is_utf16)

@@ -65,7 +65,7 @@ class DocumentMaker:
         return ""
 
     def _scalars(self, record: Record, *, group: str) -> dict[str, str | None]:
-        """The columns that are strings, but for text and source."""
+        """Return the columns that are strings, but for text and source."""
         scalars = {name: self._value(value) for name, value in record.columns.items()}
         group = scalars.get("group") or group
         id = self._value(record.id)
@@ -78,7 +78,7 @@ class DocumentMaker:
         }
 
     def _has_heading(self, text: str, record: Record, *, title: str | None) -> bool:
-        """Whether the first line is the title, as it is written."""
+        """Tell whether the first line is the title, as it is written."""
         start, end = first_line(text)
         titles = {title, self._title(record.written_title)} - {None}
         return " ".join(text[start:end].split()) in titles

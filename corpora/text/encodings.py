@@ -33,7 +33,7 @@ class Encoding:
 
 
 def check_encoding(name: str) -> str:
-    """The name by which Python knows an encoding of text; raises ``UsageError`` for others."""
+    """Return Python's name of an encoding of text; raises ``UsageError`` for others."""
     try:
         return text_encoding(name)
     except LookupError as error:
@@ -44,7 +44,7 @@ def check_encoding(name: str) -> str:
 
 
 def text_encoding(name: str) -> str:
-    """The name by which Python knows an encoding of text; raises ``LookupError`` for others.
+    """Return Python's name of an encoding of text; raises ``LookupError`` for others.
 
     Others are no encodings at all, turn bytes into bytes (base64), or are made for host names and
     source code (punycode, unicode-escape): these raise where bytes are invalid, whatever they are
@@ -76,7 +76,7 @@ def decode_marked(chunks: Iterable[bytes], name: str) -> Iterator[str]:
 
 
 def count_marked(text: str) -> int:
-    """How many invalid bytes the marks in a text stand for."""
+    """Tell how many invalid bytes the marks in a text stand for."""
     return sum(ord(mark) - 0xDC00 for mark in _INVALID.findall(text))
 
 
@@ -105,7 +105,7 @@ def first_invalid(read: Read, name: str) -> int | None:
 
 
 def n_unfinished(read: Read, name: str) -> int:
-    """How many bytes begin a character at the very end; 0 where others are invalid, or none."""
+    """Count the bytes that begin a character at the very end; 0 where others are invalid."""
     decoder = codecs.getincrementaldecoder(name)()
     try:
         for chunk in read():

@@ -110,7 +110,7 @@ def _parse(line: str) -> dict[str, Any]:
 
 
 def _without_doubles(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """An object, whose fields must have different names: of two, one would be lost."""
+    """Return an object, whose fields must have different names: of two, one would be lost."""
     values = dict(pairs)
     if len(values) < len(pairs):
         double, _ = Counter(name for name, _ in pairs).most_common(1)[0]
@@ -120,7 +120,7 @@ def _without_doubles(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def is_object(line: str) -> bool:
-    """Whether a line is a JSON object, a record or not."""
+    """Tell whether a line is a JSON object, a record or not."""
     try:
         _parse(line)
     except _BadRecordError as error:
@@ -130,14 +130,14 @@ def is_object(line: str) -> bool:
 
 
 def is_language(tag: str) -> bool:
-    """Whether this is a tag of a language: de, zh-TW."""
+    """Tell whether this is a tag of a language: de, zh-TW."""
     return _TAG.fullmatch(tag) is not None
 
 
 def _record(
     values: dict[str, Any], fields: Fields, place: Place, *, line: int
 ) -> tuple[Record, list[str]]:
-    """The record, and the fields that are called like a column, but cannot be one."""
+    """Return the record, and the fields that are called like a column, but cannot be one."""
     columns: dict[str, str] = {}
     used, unusable = set(), []
     for column, defaults in _DEFAULTS.items():
@@ -166,7 +166,7 @@ def _record(
 def _fields_of(
     column: str, values: Mapping[str, Any], fields: Fields, *, defaults: Sequence[str]
 ) -> list[str]:
-    """The fields of this object that a column may be taken from, the best first."""
+    """Return the fields of this object that a column may be taken from, the best first."""
     named = fields.named.get(column)
     candidates = (named,) if named else defaults
     there = [field for field in candidates if field in values]
@@ -179,7 +179,7 @@ def _fields_of(
 
 
 def _string(value: object, field: str, column: str) -> str:
-    """A string as it is, a number as it is written; raises for anything else."""
+    """Return a string as it is, a number as it is written; raises for anything else."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not isinstance(value, str) and (column == "text" or not is_number):
         raise _BadRecordError("bad_field", f"field {field!r} is no string. Mend the line.")
@@ -191,7 +191,7 @@ def _string(value: object, field: str, column: str) -> str:
 
 
 def _metadata(values: Mapping[str, Any], wanted: Sequence[str], used: set[str]) -> dict[str, str]:
-    """The fields that are wanted: strings as they are, anything else as JSON."""
+    """Return the fields that are wanted: strings as they are, anything else as JSON."""
     return {
         name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         for name, value in values.items()

@@ -39,7 +39,7 @@ def first_line(text: str) -> tuple[int, int]:
 
 
 def is_hard_wrapped(text: str) -> bool:
-    """Whether line breaks inside the paragraphs were put in at a certain width.
+    """Tell whether line breaks inside the paragraphs were put in at a certain width.
 
     An inner line is one with another, not blank, below it. A line was broken for want of room if
     the next word (of Chinese and Japanese: three characters, for some marks may not begin or end a
@@ -65,7 +65,7 @@ def _columns(text: str) -> int:
 
 
 def _inner_lines(text: str) -> Iterator[tuple[str, str]]:
-    """The first lines that have another below, each with that; without white space at the end."""
+    """Yield the first lines that have another below, each with that; no white space at the end."""
     n = 0
     previous = ""
     for found in re.finditer(r"[^\n]*\n?", text):

@@ -22,7 +22,7 @@ _COLUMNS = {"url": "url", "revid": "revision"}
 
 
 def is_start(line: str) -> bool:
-    """Whether an article begins with this line."""
+    """Tell whether an article begins with this line."""
     return line.startswith(START) and len(line) <= _MAX_TAG and line.rstrip().endswith(">")
 
 
