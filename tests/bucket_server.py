@@ -5,6 +5,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -77,6 +78,10 @@ class BucketServer:
 
     def kill(self) -> None:
         """Kill it; a copy of the process that started it may do so, too."""
-        os.kill(self.process.pid, signal.SIGKILL)
-        with suppress(ChildProcessError):
+        with suppress(ProcessLookupError, ChildProcessError):
+            os.kill(self.process.pid, signal.SIGKILL)
             self.process.wait()
+
+
+if __name__ == "__main__":
+    sys.stdout.write(f"{built()}\n")

@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from corpora.errors import CorpusError, UsageError
 
 if TYPE_CHECKING:
+    from obstore import ObjectMeta
     from obstore.store import (
         AzureStore,
         ClientConfig,
@@ -38,7 +39,8 @@ SCHEMES = ("s3", "gs", "az")
 _URL = re.compile(rf"({'|'.join(SCHEMES)})://([^/]+)/*(.*)", re.DOTALL)
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 _REFUSED = re.compile(r"(401 Unauthorized|403 Forbidden|Missing \w+Credential)")
-_WRITER = "onoma-writer"  # in the metadata of an object that was written conditionally
+_VERSION = " version "
+_WRITER = "onomawriter"  # in the metadata of what was written conditionally; letters fit all
 
 
 def is_url(path: object) -> bool:
@@ -61,7 +63,7 @@ class Found:
     """Relative to the folder that was listed."""
     size: int
     etag: str
-    """Another one for other bytes."""
+    """Another one for other bytes; with the number of the version, where there is one."""
     changed: datetime
 
 
@@ -111,7 +113,7 @@ class Bucket:
                 Found(
                     meta["path"][len(self._prefix) :],
                     meta["size"],
-                    meta["e_tag"] or "",
+                    _etag(meta),
                     meta["last_modified"],
                 )
                 for chunk in obstore.list(self._store, folder or None)
@@ -131,7 +133,7 @@ class Bucket:
                 data = bytes(got.bytes())
             except FileNotFoundError:
                 return None
-            return Content(data, got.meta["e_tag"] or "", got.attributes.get(_WRITER, ""))
+            return Content(data, _etag(got.meta), got.attributes.get(_WRITER, ""))
 
         return self._again(name, get)
 
@@ -185,13 +187,16 @@ class Bucket:
         import obstore
         from obstore.exceptions import AlreadyExistsError, PreconditionError
 
+        etag, _, version = seen.partition(_VERSION)
+        mode: Any = {"e_tag": etag} | ({"version": version} if version else {})
+
         def attempt() -> bool:
             try:
                 obstore.put(
                     self._store,
                     self._prefix + name,
                     data,
-                    mode={"e_tag": seen} if seen else "create",
+                    mode=mode if seen else "create",
                     attributes={_WRITER: writer},
                 )
             except (AlreadyExistsError, PreconditionError):
@@ -243,6 +248,12 @@ _ADVICE = (
     "Check the address, the credentials in the environment (docs/scale.md) and the network; the "
     "same command resumes."
 )
+
+
+def _etag(meta: "ObjectMeta") -> str:
+    """What tells one state of an object from another; Google compares versions, others etags."""
+    version = meta["version"]
+    return (meta["e_tag"] or "") + (f"{_VERSION}{version}" if version else "")
 
 
 def patience() -> float:

@@ -93,6 +93,8 @@ def stage(url: str) -> Path:
             f"{bucket.url}: there is no such object, nor a folder. Check the address."
         )
     paths = _place_all(bucket, _in_force(bucket, there))
+    if not paths:
+        raise CorpusError(f"{bucket.url}: nothing is published there yet. Run the pipeline again.")
     for _ in map_in_order(ensure, paths.values(), n_threads=_N_TRANSFERS):
         pass
     named = {url.removeprefix(f"{bucket.url}/"): path for url, path in paths.items()}

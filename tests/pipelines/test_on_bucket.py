@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from corpora.datasets.shards import open_dataset
+from corpora.errors import CorpusError
+from corpora.store import __main__ as store
 from corpora.store.inspection import verify
 from corpora.system import buckets
 from corpora.system.buckets import Bucket
@@ -228,3 +230,30 @@ def test_answers_that_are_late_cut_or_lost_or_errors_change_no_byte(
     buckets.open_store.cache_clear()
     for number in range(1, n_runs + 1):
         assert published(f"{OUTPUT}-{number}") == expected
+
+
+def test_models_and_stores_are_no_addresses_to_write_to(capsys):
+    put_letters()
+    tei_to_ner.main(tei())
+
+    with pytest.raises(SystemExit) as ended:
+        store.main(["publish", OUTPUT, "s3://onoma/store/letters"])
+
+    assert ended.value.code == 2
+    assert "s3://onoma/store/letters: must be a folder of this machine" in capsys.readouterr().err
+
+
+def test_what_is_in_a_bucket_is_verified_and_published_into_a_store(tmp_path):
+    put_letters()
+    tei_to_ner.main(tei())
+
+    assert store.main(["publish", OUTPUT, str(tmp_path / "store"), "--version", "1"]) == 0
+
+    assert verify(tmp_path / "store" / "1")
+
+
+def test_a_folder_where_nothing_is_published_yet_is_no_dataset():
+    Bucket(OUTPUT).put("ner/shard-00000-0123456789abcdef.arrow", b"")
+
+    with pytest.raises(CorpusError, match="nothing is published there yet"):
+        open_dataset(f"{OUTPUT}/ner")
