@@ -8,7 +8,7 @@ rejected record, counters) it passes on as it is.
 """
 
 import gc
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
@@ -23,8 +23,6 @@ from pipelines.failures import explain
 
 A = TypeVar("A")
 B = TypeVar("B")
-A_contra = TypeVar("A_contra", contravariant=True)
-B_co = TypeVar("B_co", covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +55,6 @@ class Record(Protocol):
     @property
     def position(self) -> str:
         """Where it stands in the file; empty where it is the file."""
-
-
-class Work(Protocol[A_contra, B_co]):
-    """What a step does with the values of one unit, in order."""
-
-    def process(self, value: A_contra) -> Iterable[B_co]:
-        """Give what becomes of a value."""
-
-    def finish(self) -> Iterable[B_co]:
-        """Give what is left at the end of the unit."""
 
 
 class ReadUnits(beam.PTransform, Generic[B]):
@@ -104,12 +92,6 @@ class PerUnit(beam.PTransform, Generic[A, B]):
     def finish(self) -> Iterable[B]:
         """Give what is left at the end of the unit."""
         return ()
-
-    def begin(self, unit: Unit) -> Work[A, B]:
-        """Begin a unit."""
-        step = copy(self)
-        step.start(unit)
-        return step
 
     def expand(self, pcoll: Any) -> Any:
         """Apply it."""
@@ -192,25 +174,29 @@ class _PerUnit(beam.DoFn):
 
     def setup(self) -> None:
         self._takes = self._step.takes
-        self._begun: dict[int, Work[Any, Any]] = {}
+        self._begun: dict[int, PerUnit[Any, Any]] = {}
 
     def process(self, element: InUnit) -> Iterator[InUnit]:
         unit, value = element.unit, element.value
         if isinstance(value, self._takes):
-            yield from self._do(unit, lambda work: work.process(value))
+            yield from self._do(unit, lambda step: step.process(value))
         elif isinstance(value, EndOfUnit):
-            yield from self._do(unit, lambda work: work.finish())
+            yield from self._do(unit, lambda step: step.finish())
             self._begun.pop(unit.number, None)
             yield element
         else:
             yield element
 
-    def _do(self, unit: Unit, do: Any) -> Iterator[InUnit]:
+    def _do(
+        self, unit: Unit, do: Callable[[PerUnit[Any, Any]], Iterable[object]]
+    ) -> Iterator[InUnit]:
         try:
-            work = self._begun.get(unit.number)
-            if work is None:
-                work = self._begun[unit.number] = self._step.begin(unit)
-            for made in do(work):
+            step = self._begun.get(unit.number)
+            if step is None:
+                step = copy(self._step)
+                step.start(unit)
+                self._begun[unit.number] = step
+            for made in do(step):
                 yield InUnit(unit, made)
         except (CorpusError, OSError) as error:
             yield InUnit(unit, _failed(error, unit))
