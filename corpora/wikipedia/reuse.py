@@ -39,9 +39,9 @@ from corpora.wikipedia.reuse_shards import DOCUMENTS, NOTES
 
 TAKEN, AGAIN, DAMAGED = "taken over", "resolved again", "damaged: "
 """What ``run.json`` says under ``reused``."""
-_ANY = ("fingerprint", "inputs", "units", "units of extract")
+_ANY = {"fingerprint", "inputs", "units", "units of extract"}
 """What of a plan may be another: which pages there are, and how they are cut into units."""
-_ANY_PARAMETERS = ("limit", "exclude")
+_ANY_PARAMETERS = {"limit", "exclude"}
 _log = logging.getLogger(__name__)
 
 
@@ -58,7 +58,25 @@ def find_earlier(folder: Path, *, output: Path) -> EarlierRun:
     """Look at an earlier run; raises ``UsageError`` where there is none, or one without hashes."""
     if folder.resolve() == output.resolve():
         raise UsageError(f"--reuse {folder}: is the --output. Choose another --output.")
-    return EarlierRun(folder, _describe(folder))
+    run = read_run(folder)
+    if run.get("pipeline") != "wikipedia_to_documents":
+        raise UsageError(
+            f"--reuse {folder}: no complete run of wikipedia_to_documents is there (run.json is "
+            "missing, damaged, or of another). Leave --reuse out, or name another."
+        )
+    if not (folder / NOTES / "dataset.json").exists():
+        raise UsageError(
+            f"--reuse {folder}: it keeps no hashes of its pages ({NOTES}/ is missing), for it was "
+            "made by an older version. Build once without --reuse; the next run can use that."
+        )
+    for name in (DOCUMENTS, NOTES):
+        file = folder / name / "dataset.json"
+        if not file.is_file() or sha256_of(file) != run["files"].get(f"{name}/dataset.json"):
+            raise UsageError(
+                f"--reuse {file}: is damaged, or not of one run with run.json. Leave --reuse out, "
+                "or name another."
+            )
+    return EarlierRun(folder, read_description(folder / DOCUMENTS)["plan"])
 
 
 def with_earlier(plan: Plan, earlier: EarlierRun) -> Plan:
@@ -81,49 +99,20 @@ def with_earlier(plan: Plan, earlier: EarlierRun) -> Plan:
     return replace(plan, stages=(replace(stage, units=units),))
 
 
-def _describe(folder: Path) -> dict[str, Any]:
-    """The plan of an earlier run, whose descriptions are as they were written."""
-    run = read_run(folder)
-    if run.get("pipeline") != "wikipedia_to_documents":
-        raise UsageError(
-            f"--reuse {folder}: no complete run of wikipedia_to_documents is there (run.json is "
-            "missing, damaged, or of another). Leave --reuse out, or name another."
-        )
-    if not (folder / NOTES / "dataset.json").exists():
-        raise UsageError(
-            f"--reuse {folder}: it keeps no hashes of its pages ({NOTES}/ is missing), for it was "
-            "made by an older version. Build once without --reuse; the next run can use that."
-        )
-    for name in (DOCUMENTS, NOTES):
-        file = folder / name / "dataset.json"
-        if not file.is_file() or sha256_of(file) != run["files"].get(f"{name}/dataset.json"):
-            raise UsageError(
-                f"--reuse {file}: is damaged, or not of one run with run.json. Leave --reuse out, "
-                "or name another."
-            )
-    return dict(read_description(folder / DOCUMENTS)["plan"])
-
-
 def _differences(earlier: Mapping[str, Any], plan: Mapping[str, Any]) -> Iterator[str]:
     """Name what of two plans must be the same, and is not."""
-    for key in sorted(earlier.keys() | plan.keys()):
-        if key in _ANY:
-            continue
+    plan = json.loads(json.dumps(plan))  # has lists for tuples, as the earlier one
+    for key in sorted((earlier.keys() | plan.keys()) - _ANY):
         before, after = earlier.get(key), plan.get(key)
-        if isinstance(before, dict) and isinstance(after, dict):
-            names = sorted(before.keys() | after.keys())
-            changed = [n for n in names if _is_other(before.get(n), after.get(n))]
-            if key == "parameters":
-                changed = [name for name in changed if name not in _ANY_PARAMETERS]
-            if changed:
-                yield f"{key} ({', '.join(changed)})"
-        elif _is_other(before, after):
-            yield key
-
-
-def _is_other(before: object, after: object) -> bool:
-    """Say whether values differ; one of them comes from JSON, which has no tuples."""
-    return json.dumps(before, sort_keys=True) != json.dumps(after, sort_keys=True)
+        if not (isinstance(before, dict) and isinstance(after, dict)):
+            if before != after:
+                yield key
+            continue
+        names = {n for n in before.keys() | after.keys() if before.get(n) != after.get(n)}
+        if key == "parameters":
+            names -= _ANY_PARAMETERS
+        if names:
+            yield f"{key} ({', '.join(sorted(names))})"
 
 
 def say_reused(output: Path) -> Iterator[str]:

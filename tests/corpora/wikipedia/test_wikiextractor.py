@@ -1,7 +1,6 @@
 """wikiextractor behind the interface of ``wikitext.extract``; skipped where it is not installed."""
 
 import random
-import time
 from importlib.metadata import PackageNotFoundError
 
 import pytest
@@ -15,7 +14,7 @@ from corpora.wikipedia.templates import load_templates
 from corpora.wikipedia.titles import wiki_of
 
 ENGLISH = wiki_of(name="enwiki", lang="en")
-SLOW = "[http://a " * 30_000  # keeps it busy for minutes
+SLOW = "[http://a " * 30_000  # keeps it busy for minutes of the processor
 
 
 @pytest.fixture
@@ -143,12 +142,10 @@ def test_offsets_hold_and_links_add_up_for_any_markup():
 @pytest.mark.usefixtures("installed")
 def test_page_that_never_ends_is_given_up_and_the_next_is_read(monkeypatch):
     monkeypatch.setattr(wikiextractor, "PAGE_SECONDS", 1.0)
-    begin = time.monotonic()
 
-    with pytest.raises(wikiextractor.ExtractorError, match="did not finish"):
+    with pytest.raises(wikiextractor.ExtractorError, match="did not finish it in 1 s"):
         read(SLOW)
 
-    assert time.monotonic() - begin < 20
     assert read("[[A]]").text == "A"
 
 
