@@ -36,7 +36,7 @@ class Calibration:
 
     n: int
     ece: float
-    """Expected calibration error: |share right - mean probability| of a bin, weighted by its
+    """Expected calibration error: |ratio right - mean probability| of a bin, weighted by its
     predictions (Naeini et al. 2015; Guo et al. 2017, eq. 3). 0 for no predictions."""
     brier: float
     """Mean of (probability - right)², right being 0 or 1 (Brier 1950)."""

@@ -101,7 +101,7 @@ class BaselineScore:
 
     forms: int
     threshold: float
-    """A name is used if it is a mention in at least this share of its occurrences in train."""
+    """A name is used if it is a mention in at least this ratio of its occurrences in train."""
     chosen_on: Literal["dev", "train"]
     score: Rated
     above: Difference

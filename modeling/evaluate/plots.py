@@ -1,6 +1,6 @@
-"""Pictures of an evaluation, as SVG that needs no library: shares by place, shares by length.
+"""Pictures of an evaluation, as SVG that needs no library: ratios by place, ratios by length.
 
-Both have an axis of shares, from 0 at the bottom to 1 at the top.
+Both have an axis of ratios, from 0 at the bottom to 1 at the top.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ _BLUE, _GREY = "#2a6fbb", "#999"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """A share with an interval, and what it is of."""
+    """A ratio with an interval, and what it is of."""
 
     name: str
     ratio: float
@@ -25,7 +25,7 @@ class Point:
 
 
 def draw_reliability(bins: Sequence[Bin], *, title: str) -> str:
-    """The share that is right by probability; on the diagonal probabilities are what they say.
+    """The ratio that is right by probability; on the diagonal probabilities are what they say.
 
     A bar is a bin, with its predictions above it; a point stands at its mean probability.
     """
@@ -37,7 +37,7 @@ def draw_reliability(bins: Sequence[Bin], *, title: str) -> str:
             parts.append(_dot(_x(one.probability), top))
             parts.append(_text(middle, top - 6, f"{one.n:,}", size=8))
     ticks = [(_x(tenth / 10), f"{tenth / 10:.1f}") for tenth in range(0, 11, 2)]
-    return _frame(parts, ticks, title=title, below="probability", beside="share right")
+    return _frame(parts, ticks, title=title, below="probability", beside="ratio right")
 
 
 def draw_by_length(points: Sequence[Point], *, title: str) -> str:
@@ -52,12 +52,12 @@ def draw_by_length(points: Sequence[Point], *, title: str) -> str:
     return _frame(parts, ticks, title=title, below="words of the sentence", beside="strict F1")
 
 
-def _x(share: float) -> float:
-    return _LEFT + share * (_WIDTH - _LEFT - _RIGHT)
+def _x(ratio: float) -> float:
+    return _LEFT + ratio * (_WIDTH - _LEFT - _RIGHT)
 
 
-def _y(share: float) -> float:
-    return _TOP + (1 - share) * (_HEIGHT - _TOP - _BOTTOM)
+def _y(ratio: float) -> float:
+    return _TOP + (1 - ratio) * (_HEIGHT - _TOP - _BOTTOM)
 
 
 def _frame(

@@ -398,7 +398,7 @@ def _describe_calibration(evaluations: Sequence[Evaluation]) -> Iterator[Block]:
         ece = _percent(one.ece for one in found)
         rows.append([name, f"{sum(one.n for one in found):,}", ece, f"{brier:.4f}"])
     yield Text(
-        "Expected calibration error: how far, in the mean, the share of spans that are right is "
+        "Expected calibration error: how far, in the mean, the ratio of spans that are right is "
         "from their probability, in points; Brier: the mean square of probability minus right."
         + _together(evaluations)
     )

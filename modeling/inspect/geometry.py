@@ -32,10 +32,10 @@ class Components:
     """The variance in all directions."""
 
     @property
-    def shares(self) -> Numbers:
+    def ratios(self) -> Numbers:
         """(C,) of the variance."""
-        shares: Numbers = self.variances / max(self.total, np.finfo(np.float64).tiny)
-        return shares
+        ratios: Numbers = self.variances / max(self.total, np.finfo(np.float64).tiny)
+        return ratios
 
 
 def find_components(vectors: NDArray[Any], *, most: int = _FIRST) -> Components:

@@ -59,12 +59,12 @@ def _show_spans(options: "Options", encoder: Encoder) -> Iterator[Block]:
         f"{options.ner.name}, {options.split}, drawn with seed {options.seed}; vectors of "
         f"{vectors.shape[1]:,} numbers."
     )
-    shares = components.shares
+    ratios = components.ratios
     rows = [
-        [str(place + 1), f"{shares[place]:.4f}", f"{shares[: place + 1].sum():.4f}"]
-        for place in range(min(_LISTED, len(shares)))
+        [str(place + 1), f"{ratios[place]:.4f}", f"{ratios[: place + 1].sum():.4f}"]
+        for place in range(min(_LISTED, len(ratios)))
     ]
-    yield Table([["component", "share of the variance", "together"], *rows])
+    yield Table([["component", "ratio of the variance", "together"], *rows])
     yield _picture(pictures.draw_variances(components), "variances", options.output)
     planes: dict[str, Numbers] = {}
     for method in options.plot:
@@ -85,7 +85,7 @@ def _show_spans(options: "Options", encoder: Encoder) -> Iterator[Block]:
         "which": options.spans,
     }
     facts |= {"width": vectors.shape[1], "variance": components.total}
-    write_json(options.output / "spans.json", facts | {"shares": shares.tolist()})
+    write_json(options.output / "spans.json", facts | {"ratios": ratios.tolist()})
 
 
 def _points(spans: Sequence[Drawn], planes: Mapping[str, Numbers]) -> Iterator[str]:

@@ -13,22 +13,22 @@ from modeling.pages import new_figure
 
 _GREY: Final = "#c4c4c0"  # of spans that are no names
 _SHOWN: Final = 20
-"""Components whose share is drawn."""
+"""Components whose ratio is drawn."""
 _CROSSED: Final = 4
 """Components that are drawn against each other."""
 DPI: Final = 150
 
 
 def draw_variances(components: Components) -> Any:
-    """The share of the variance that each of the first components has, and the first together."""
+    """The ratio of the variance that each of the first components has, and the first together."""
     figure, [[panel]] = new_figure(1, 1, (4.5, 4.5))
-    shares = components.shares[:_SHOWN]
-    places = np.arange(1, len(shares) + 1)
-    panel.bar(places, shares, color="#2a6fbb", label="each")
-    panel.plot(places, np.cumsum(shares), color="#d1702a", marker=".", label="together")
+    ratios = components.ratios[:_SHOWN]
+    places = np.arange(1, len(ratios) + 1)
+    panel.bar(places, ratios, color="#2a6fbb", label="each")
+    panel.plot(places, np.cumsum(ratios), color="#d1702a", marker=".", label="together")
     panel.set_ylim(0, 1)
     panel.set_xlabel("component")
-    panel.set_ylabel("share of the variance")
+    panel.set_ylabel("ratio of the variance")
     panel.legend(frameon=False)
     return figure
 
@@ -42,8 +42,8 @@ def draw_crossed(components: Components, labels: Sequence[str]) -> Any:
             panel = panels[row][column]
             panel.tick_params(labelsize=6)
             if row == column:
-                share = components.shares[row]
-                panel.text(0.5, 0.5, f"{row + 1}\n{share:.1%}", ha="center", va="center")
+                ratio = components.ratios[row]
+                panel.text(0.5, 0.5, f"{row + 1}\n{ratio:.1%}", ha="center", va="center")
                 panel.set_axis_off()
             else:
                 xy = components.points[:, [column, row]]

@@ -205,8 +205,8 @@ def _best(
     probabilities[:, list(left_out)] = 0.0
     values, ids = probabilities.topk(min(top, probabilities.shape[1]), dim=1)
     return [
-        list(zip(row, shares, strict=True))
-        for row, shares in zip(ids.tolist(), values.tolist(), strict=True)
+        list(zip(row, ratios, strict=True))
+        for row, ratios in zip(ids.tolist(), values.tolist(), strict=True)
     ]
 
 

@@ -246,11 +246,11 @@ def draw_weights(run: Run) -> Picture:
     return Picture(to_svg(figure, f"weights {run.name}"))
 
 
-def _reach(counts: Sequence[int], share: float = 0.99) -> float:
+def _reach(counts: Sequence[int], ratio: float = 0.99) -> float:
     """Find how far from 0 most weights are; those of norms would squeeze the picture."""
     half, total = N_BINS // 2, sum(counts)
     for n in range(1, half):
-        if sum(counts[half - n : half + n]) >= share * total:
+        if sum(counts[half - n : half + n]) >= ratio * total:
             return EDGE * (1.3 * n + 1) / half
     return EDGE
 

@@ -48,7 +48,7 @@ class Feed:
         self._own = self._evaluation(world) if self._validation_sets else None
         if self._own is None:
             log.warning(
-                "No held-out examples: nothing is evaluated. Make examples of two or more "
+                "No validation examples: nothing is evaluated. Make examples of two or more "
                 "documents, with --held-out above 0."
             )
 
@@ -71,7 +71,7 @@ class Feed:
         return self._evaluation(World()) if self._validation_sets else ()
 
     def check_pairs(self) -> None:
-        """Warn where all held-out pairs have the same label, so that all are easy to predict."""
+        """Warn where all validation pairs have the same label, so that all are easy to predict."""
         if self.config.data.pairs == "none":
             return
         of_pairs = [(b.targets or {}).get("pairs") for b in self.validation_of_all()]
@@ -79,7 +79,7 @@ class Feed:
         if len(labels) < 2:
             what = f"all have the label {labels.pop()}" if labels else "are none"
             log.warning(
-                "The held-out pairs %s: their accuracy says nothing. Hold out more documents of "
+                "The validation pairs %s: their accuracy says nothing. Hold out more documents of "
                 "two sentences or more: documents_to_examples --held-out.",
                 what,
             )

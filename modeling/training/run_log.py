@@ -147,8 +147,8 @@ class Display:
                 f"{line['examples']:,} examples, {line['steps_per_epoch']:,} steps an epoch"
             )
         parts += [f"{name} {loss:.3f}" for name, loss in line.get("loss", {}).items()]
-        for name, shares in line.get("accuracy", {}).items():
-            parts.append(f"{name} top-1 {shares['1']:.1%}")
+        for name, ratios in line.get("accuracy", {}).items():
+            parts.append(f"{name} top-1 {ratios['1']:.1%}")
         if line.get("strict_f1") is not None:
             parts.append(f"strict F1 {line['strict_f1']:.4f}")
         if "lr" in line:

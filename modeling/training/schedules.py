@@ -24,10 +24,10 @@ class Schedule:
 
 
 def build_schedule(config: PretrainConfig) -> Schedule:
-    """Read the settings; ``ConfigError`` for shares that do not fit together."""
+    """Read the settings; ``ConfigError`` for ratios that do not fit together."""
     n_steps, optimizer = config.training.max_steps, config.optimizer
     if not 0 <= config.training.frozen <= 1:
-        raise ConfigError(f"training.frozen {config.training.frozen}: a share, from 0 to 1.")
+        raise ConfigError(f"training.frozen {config.training.frozen}: a ratio, from 0 to 1.")
     unlock_after = round(config.training.frozen * n_steps)  # published systems, C.14
     check_schedule(config.schedule)
     if optimizer.unlocked_lr is None:
@@ -42,10 +42,10 @@ def build_schedule(config: PretrainConfig) -> Schedule:
 
 
 def check_schedule(config: ScheduleConfig) -> None:
-    """Raise ``ConfigError`` for shares that do not fit together."""
+    """Raise ``ConfigError`` for ratios that do not fit together."""
     for name in ("warmup", "start", "end", "constant", "cosine", "decay"):
         if not 0 <= getattr(config, name) <= 1:
-            raise ConfigError(f"schedule.{name} {getattr(config, name)}: a share, from 0 to 1.")
+            raise ConfigError(f"schedule.{name} {getattr(config, name)}: a ratio, from 0 to 1.")
     if config.shape == "constant_cosine" and config.warmup + config.constant + config.cosine > 1:
         raise ConfigError("schedule: warmup, constant and cosine together are more than the run.")
 
@@ -88,7 +88,7 @@ def _polynomial(progress: float, *, end: float, power: float) -> float:
 def _constant_cosine(config: ScheduleConfig, done: int, steps: tuple[int, int]) -> float:
     """The peak, a staircase, and a cosine to ``end`` of the value where it begins (N-T6).
 
-    ``done`` of ``steps[0]`` steps after warm-up; shares are of all ``steps[1]``.
+    ``done`` of ``steps[0]`` steps after warm-up; ratios are of all ``steps[1]``.
     """
     left, n_steps = steps
     constant, cosine = config.constant * n_steps, config.cosine * n_steps

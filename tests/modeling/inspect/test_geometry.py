@@ -24,7 +24,7 @@ def test_components_are_those_of_another_library(n, width):
 
     theirs = decomposition.PCA(n_components=len(ours.variances)).fit(data)
     np.testing.assert_allclose(ours.variances, theirs.explained_variance_)
-    np.testing.assert_allclose(ours.shares, theirs.explained_variance_ratio_)
+    np.testing.assert_allclose(ours.ratios, theirs.explained_variance_ratio_)
     cosines = np.abs((ours.directions * theirs.components_).sum(1))
     np.testing.assert_allclose(cosines[: n - 1], 1)
 
@@ -38,7 +38,7 @@ def test_points_have_the_variances_and_give_the_vectors_back(n, width, seed):
     np.testing.assert_allclose(found.points.var(0, ddof=1), found.variances, atol=1e-6)
     back = found.points @ found.directions + data.mean(0)
     np.testing.assert_allclose(back, data, atol=1e-6)
-    assert found.shares.sum() == pytest.approx(1)
+    assert found.ratios.sum() == pytest.approx(1)
 
 
 def test_the_divisor_is_the_number_of_samples_less_one():

@@ -85,5 +85,5 @@ def test_held_out_pairs_without_both_labels_are_told_of(
 
     feed.check_pairs()
 
-    assert ("The held-out pairs are none" in caplog.text) == bool(n_alone)
+    assert ("The validation pairs are none" in caplog.text) == bool(n_alone)
     assert sum(batch.counts.get("pairs.no_partner", 0) for batch in feed.validation()) == n_alone
