@@ -242,7 +242,7 @@ CASES = {
     "ner, the file": (
         run_ner,
         readers,
-        "read_column_text",
+        "_read_columns",
         beyond_head,
     ),
     "ner, the rows": (run_ner, sentence_rows, "cut_long", lambda a: repr(a[0].tokens)),
