@@ -246,11 +246,10 @@ class Runs:
         output = self.work / "killed"
         process = self._submit(command, output)
         wait_for(lambda: len(receipts(output)) >= 3 or process.poll() is not None, "units are done")
+        n_done, n_units = len(receipts(output)), len(receipts(self.work / "local" / "wikipedia"))
+        if process.poll() is not None or n_done >= n_units:
+            raise SystemExit(f"too late for a kill, after {n_done} units\n{ended(process)[1]}")
         self.cluster.kill_worker()
-        n_done = len(receipts(output))
-        n_units = len(receipts(self.work / "local" / "wikipedia"))
-        if process.poll() is not None:
-            raise SystemExit(f"killed: too late, after {n_done} units\n{ended(process)[1]}")
         status, said = ended(process)
         if not status:
             self._compare("wikipedia, killed", output, (status, said))
