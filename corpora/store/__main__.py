@@ -8,36 +8,56 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from corpora.errors import CorpusError, UsageError
+from corpora.store import on_bucket
 from corpora.store import versions as store
 from corpora.system.arguments import ArgumentParser
+from corpora.system.buckets import is_url
 
 
 def _publish(arguments: argparse.Namespace) -> Iterator[str]:
-    target = store.publish(arguments.source, arguments.shelf, version=arguments.version)
+    shelf = arguments.shelf
+    if isinstance(shelf, str):
+        target = str(on_bucket.publish(arguments.source, shelf, version=arguments.version))
+    else:
+        target = str(store.publish(arguments.source, shelf, version=arguments.version))
     yield f"{target} is current"
     yield f"next  python -m corpora.store current {arguments.shelf}"
 
 
 def _current(arguments: argparse.Namespace) -> Iterator[str]:
-    yield str(store.current(arguments.shelf))
+    shelf = arguments.shelf
+    yield on_bucket.current(shelf) if isinstance(shelf, str) else str(store.current(shelf))
 
 
 def _list(arguments: argparse.Namespace) -> Iterator[str]:
     from corpora.store.retention import size_of
 
-    in_use = store.current(arguments.shelf).name
-    for name in store.version_names(arguments.shelf):
-        size = size_of(arguments.shelf / name) / 1e6
-        yield f"{name}  {size:,.1f} MB{'  current' if name == in_use else ''}"
+    shelf = arguments.shelf
+    if isinstance(shelf, str):
+        in_use, sizes = on_bucket.current(shelf).rpartition("/")[2], on_bucket.sizes(shelf)
+    else:
+        in_use = store.current(shelf).name
+        sizes = {name: size_of(shelf / name) for name in store.version_names(shelf)}
+    for name, size in sizes.items():
+        yield f"{name}  {size / 1e6:,.1f} MB{'  current' if name == in_use else ''}"
 
 
 def _switch(arguments: argparse.Namespace) -> Iterator[str]:
-    yield f"{store.switch(arguments.shelf, arguments.version)} is current"
+    shelf, version = arguments.shelf, arguments.version
+    if isinstance(shelf, str):
+        yield f"{on_bucket.switch(shelf, version)} is current"
+    else:
+        yield f"{store.switch(shelf, version)} is current"
 
 
 def _prune(arguments: argparse.Namespace) -> Iterator[str]:
     from corpora.store.retention import prune
 
+    if isinstance(arguments.shelf, str):
+        raise UsageError(
+            f"{arguments.shelf}: versions in a bucket are not pruned. Delete those that nobody "
+            "needs by the provider's own tools; never the current one."
+        )
     fates = prune(
         arguments.shelf,
         keep=arguments.keep,
@@ -48,6 +68,10 @@ def _prune(arguments: argparse.Namespace) -> Iterator[str]:
     for fate in fates:
         what = f"kept: {fate.reason}" if fate.reason else f"{verb}: {fate.n_bytes / 1e6:,.1f} MB"
         yield f"{fate.version}  {what}"
+
+
+def _shelf(text: str) -> Path | str:
+    return text.rstrip("/") if is_url(text) else Path(text)
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -61,10 +85,10 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     commands = parser.add_subparsers(dest="command", required=True)
     shelf = ArgumentParser(add_help=False)
-    shelf.add_argument("shelf", type=Path, help="STORE/NAME")
+    shelf.add_argument("shelf", type=_shelf, help="STORE/NAME")
     publisher = commands.add_parser("publish", help="verify a run, and make it current")
     publisher.add_argument("source", type=Path, help="a dataset, or a folder with run.json")
-    publisher.add_argument("shelf", type=Path, help="STORE/NAME")
+    publisher.add_argument("shelf", type=_shelf, help="STORE/NAME")
     publisher.add_argument("--version", help="as 20261101 (default: from the fingerprint)")
     publisher.set_defaults(do=_publish)
     for name, do, help in (

@@ -42,8 +42,8 @@ def publish(source: Path, shelf: Path, *, version: str | None = None) -> Path:
     from corpora.store.inspection import verify
 
     with _held_while_read(source):
-        names = _files(source)
-        version = version or _fingerprint(source)[:12]
+        names = files_of(source)
+        version = version or fingerprint_of_run(source)[:12]
         target = _target(shelf, version)
         with hold(shelf):
             if target.exists():
@@ -182,7 +182,7 @@ def _make_current(shelf: Path, version: str) -> None:
     sync_folder(shelf)
 
 
-def _files(source: Path) -> list[str]:
+def files_of(source: Path) -> list[str]:
     """What belongs to a version: all that ``run.json`` lists, or a dataset's own files."""
     from corpora.datasets.shards import open_dataset
     from corpora.runs.journal import published_files
@@ -196,14 +196,20 @@ def _files(source: Path) -> list[str]:
 
 
 def _target(shelf: Path, version: str) -> Path:
+    return shelf / check_name(version)
+
+
+def check_name(version: str) -> str:
+    """Give the name of a version back; raises ``UsageError`` for one that cannot be."""
     if not _VERSION.fullmatch(version) or version in {CURRENT, HISTORY}:
         raise UsageError(
             f"--version {version!r}: letters, digits, dots, hyphens and underscores, as 20261101."
         )
-    return shelf / version
+    return version
 
 
-def _fingerprint(source: Path) -> str:
+def fingerprint_of_run(source: Path) -> str:
+    """Give the fingerprint of the plan of a run or a dataset."""
     from corpora.datasets.shards import read_description
     from corpora.runs.journal import read_run
 

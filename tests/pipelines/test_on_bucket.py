@@ -10,7 +10,9 @@ import pytest
 
 from corpora.datasets.shards import open_dataset
 from corpora.errors import CorpusError
+from corpora.ner import convert
 from corpora.store import __main__ as store
+from corpora.store import on_bucket
 from corpora.store.inspection import verify
 from corpora.system import buckets
 from corpora.system.buckets import Bucket
@@ -232,15 +234,50 @@ def test_answers_that_are_late_cut_or_lost_or_errors_change_no_byte(
         assert published(f"{OUTPUT}-{number}") == expected
 
 
-def test_models_and_stores_are_no_addresses_to_write_to(capsys):
+def test_a_store_in_a_bucket_has_versions_one_of_which_is_current(capsys):
+    shelf = "s3://onoma/store/letters"
+    put_letters(n=4)
+    tei_to_ner.main(tei())
+    assert store.main(["publish", OUTPUT, shelf, "--version", "1"]) == 0
     put_letters()
     tei_to_ner.main(tei())
 
+    assert store.main(["publish", OUTPUT, shelf, "--version", "2"]) == 0
+    assert store.main(["publish", OUTPUT, shelf, "--version", "1"]) == 1
+    assert "holds other data" in capsys.readouterr().err
+
+    store.main(["current", shelf])
+    assert capsys.readouterr().out == f"{shelf}/2\n"
+    assert open_dataset(f"{shelf}/2/documents").n_rows == 8
+    assert store.main(["switch", shelf, "1"]) == 0
+    store.main(["list", shelf])
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()[1:]] == ["2", "1"]
+    assert open_dataset(f"{shelf}/1/documents").n_rows == 4
+
+
+def test_of_two_that_publish_into_a_store_at_once_one_is_current(monkeypatch, capsys):
+    shelf = "s3://onoma/store/letters"
+    put_letters()
+    tei_to_ner.main(tei())
+    make_current = on_bucket._make_current
+
+    def other_first(bucket, version, *, seen):
+        make_current(bucket, "other", seen=seen)
+        make_current(bucket, version, seen=seen)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(on_bucket, "_make_current", other_first)
+        assert store.main(["publish", OUTPUT, shelf, "--version", "1"]) == 1
+
+    assert "another process has made a version current" in capsys.readouterr().err
+
+
+def test_what_is_trained_is_written_to_this_machine(capsys):
     with pytest.raises(SystemExit) as ended:
-        store.main(["publish", OUTPUT, "s3://onoma/store/letters"])
+        convert.main(["build/ner", "--to", "hf", "--output", "s3://onoma/build/hf"])
 
     assert ended.value.code == 2
-    assert "s3://onoma/store/letters: must be a folder of this machine" in capsys.readouterr().err
+    assert "s3://onoma/build/hf: must be a folder of this machine" in capsys.readouterr().err
 
 
 def test_what_is_in_a_bucket_is_verified_and_published_into_a_store(tmp_path):
