@@ -130,19 +130,15 @@ def read_file(
         if layout.encoding not in {"utf-8", "ascii"}:
             data = data.decode(layout.encoding).encode()
     except TextError as error:
-        yield _whole(name, error.reason, str(error)), origin
+        yield Rejected(source=name, position="", reason=error.reason, message=str(error)), origin
         return
     except UnicodeDecodeError as error:
         what = f"byte {error.start} is not {layout.encoding}. Name the right one with --encoding."
-        yield _whole(name, "invalid_bytes", f"{name}: {what}"), origin
+        message = f"{name}: {what}"
+        yield Rejected(source=name, position="", reason="invalid_bytes", message=message), origin
         return
     found = read_text(data, layout, origin, first_line=part.line)
     if part.document:
-        found = replace(
-            found, documents=[d or part.document for d in found.documents or [None] * len(found)]
-        )
+        documents = found.documents or [None] * len(found)
+        found = replace(found, documents=[named or part.document for named in documents])
     yield found, origin
-
-
-def _whole(name: str, reason: str, message: str) -> Rejected:
-    return Rejected(source=name, position="", reason=reason, message=message)

@@ -5,13 +5,12 @@ The names of numbers stand in the schema's metadata, as ``datasets`` writes them
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from corpora.errors import UsageError
-from corpora.ner.columns import Tags, begins_of
+from corpora.ner.columns import Indices, Tags, begins_of
 from corpora.ner.found import Found, Origin
 from corpora.ner.layout import Layout
 from corpora.system.parsing import parse_json
@@ -85,35 +84,28 @@ def read_parquet(path: Path, layout: Layout, origin: Origin) -> Iterator[Found]:
 def _found(
     batch: pa.RecordBatch, schema: pa.Schema, layout: Layout, *, n_before: int, origin: Origin
 ) -> Found:
-    tokens, tags = batch.column(layout.token), batch.column(layout.tag)
-    begins = begins_of(tokens)
-    is_bad = pa.compute.not_equal(_lengths(tokens), _lengths(tags)).to_numpy(zero_copy_only=False)
-    is_bad = is_bad | (np.diff(begins) == 0)
+    lengths, n_tags = (np.diff(begins_of(batch.column(i))) for i in (layout.token, layout.tag))
+    is_bad = (lengths != n_tags) | (lengths == 0)
+    what = "not one tag for each token. Fix the row."
     rejected = [
-        origin.reject(
-            n_before + row + 1, "columns", what="not one tag for each token. Mend the row."
-        )
+        origin.reject(n_before + row + 1, "columns", what=what)
         for row in np.flatnonzero(is_bad).tolist()
     ]
     rows = np.flatnonzero(~is_bad)
-    numbers = np.repeat(rows + n_before + 1, np.diff(begins)[rows])
     batch = batch.take(pa.array(rows))
-    inner = _inner(batch, schema, layout)
+    names = batch.schema.names
+    starts = batch.column("token_starts") if "token_starts" in names else None
     return Found(
         tokens=batch.column(layout.token).flatten().cast(pa.string()),
         begins=begins_of(batch.column(layout.token)),
         tags=_tags(batch.column(layout.tag).flatten(), class_names(schema, layout.tag)),
-        inner=inner,
-        places=numbers,
+        inner=_inner(batch, schema, layout, lengths=lengths[rows]),
+        places=np.repeat(rows + n_before + 1, lengths[rows]),
         documents=_strings(batch, "document_id"),
         ids=_strings(batch, "id"),
-        token_starts=_starts(batch),
+        token_starts=None if starts is None else starts.cast(pa.list_(pa.int32())),
         rejected=rejected,
     )
-
-
-def _lengths(lists: pa.ListArray) -> pa.Array:
-    return pa.compute.list_value_length(lists).fill_null(0)
 
 
 def _tags(values: pa.Array, names: Sequence[str]) -> Tags:
@@ -122,30 +114,24 @@ def _tags(values: pa.Array, names: Sequence[str]) -> Tags:
     return Tags.of(values.cast(pa.string()))
 
 
-def _inner(batch: pa.RecordBatch, schema: pa.Schema, layout: Layout) -> Tags | None:
+def _inner(
+    batch: pa.RecordBatch, schema: pa.Schema, layout: Layout, *, lengths: Indices
+) -> Tags | None:
     """Return the second level; ``_`` where a row has none."""
     if layout.inner is None:
         return None
-    names = class_names(schema, layout.inner)
     lists = batch.column(layout.inner)
     if lists.null_count == len(lists):
         return None
-    tags = _tags(lists.flatten(), names)
-    lengths = np.diff(begins_of(batch.column(layout.token)))
-    valid = lists.is_valid().to_numpy(zero_copy_only=False)
+    tags = _tags(lists.flatten(), class_names(schema, layout.inner))
+    is_valid = lists.is_valid().to_numpy(zero_copy_only=False)
     codes = np.full(int(lengths.sum()), len(tags.names), np.int32)
-    codes[np.repeat(valid, lengths)] = tags.codes
+    codes[np.repeat(is_valid, lengths)] = tags.codes
     return Tags(codes, (*tags.names, "_"))
 
 
 def _strings(batch: pa.RecordBatch, name: str) -> list[str]:
     if name not in batch.schema.names or not pa.types.is_string(batch.schema.field(name).type):
         return []
-    values: list[Any] = batch.column(name).to_pylist()
-    return values if all(values) else []
-
-
-def _starts(batch: pa.RecordBatch) -> pa.ListArray | None:
-    if "token_starts" not in batch.schema.names:
-        return None
-    return batch.column("token_starts").cast(pa.list_(pa.int32()))
+    values: list[str | None] = batch.column(name).to_pylist()
+    return [value for value in values if value] if all(values) else []
