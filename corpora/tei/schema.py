@@ -1,4 +1,4 @@
-"""Whether a file is valid against a RelaxNG schema; needs lxml, an extra of its own."""
+"""Validate a file against a RelaxNG schema; needs lxml, an extra of its own."""
 
 from collections import Counter
 from functools import lru_cache
@@ -9,16 +9,11 @@ from corpora.errors import UsageError
 from corpora.tei.xml import XmlError
 
 
-def validate(data: bytes, schema: Path) -> list[str]:
-    """Tell what the schema finds wrong, ``line 12: …``; nothing where the file is valid.
+def new_errors(before: bytes, after: bytes, schema: Path) -> list[str]:
+    """List what is wrong with a file that was not wrong before, ``line 12: …``; lines do not count.
 
     Raises ``UsageError`` for a schema that cannot be used, ``XmlError`` for a malformed file.
     """
-    return [f"line {line}: {message}" for line, message in _errors(data, schema)]
-
-
-def new_errors(before: bytes, after: bytes, schema: Path) -> list[str]:
-    """Tell what is wrong with a file that was not wrong before; lines do not count."""
     known = Counter(message for _, message in _errors(before, schema))
     found = []
     for line, message in _errors(after, schema):
