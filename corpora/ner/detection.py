@@ -1,4 +1,4 @@
-"""Which format a file has, told by its content: by all of it, or the first ``HEAD_BYTES``."""
+"""Detect the format of a NER file by its content: by all of it, or the first ``HEAD_BYTES``."""
 
 import re
 from collections import Counter

@@ -1,7 +1,7 @@
 """The health of a NER data set: counts, leaks, contradictions, and what a gazetteer scores.
 
 Sources are opened two or three times and streamed, some thousand sentences at once. What grows is
-told in ``corpora.ner.tally``.
+named in ``corpora.ner.tally``.
 """
 
 from collections import Counter, defaultdict

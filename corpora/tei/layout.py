@@ -2,7 +2,7 @@
 
 Each run of XML white space becomes one space; a line break in a block is a newline; blocks stand
 on lines of their own; nothing begins or ends with white space. Offsets are final when a character
-is appended, except that a hyphen at a line end may be taken back when the word goes on.
+is appended, except that a hyphen at a line end may be taken back when the word continues.
 """
 
 import re

@@ -278,7 +278,7 @@ def _trim_paragraphs(paragraphs: list[Paragraph], text: str) -> tuple[Paragraph,
 def _join_paragraphs(
     paragraphs: tuple[Paragraph, ...], mentions: list[Mention]
 ) -> Iterator[tuple[Span, list[Mention]]]:
-    """Paragraphs and the names in them; where a name goes on into the next, both are one."""
+    """Paragraphs and the names in them; where a name continues in the next, both are one."""
     waiting = iter(mentions)  # in reading order
     mention = next(waiting, None)
     start, reach, inside = None, 0, list[Mention]()

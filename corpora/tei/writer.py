@@ -1,6 +1,6 @@
 """Predictions written into the bytes of a TEI file, in the style of its edition.
 
-Tags are put into the text of the file at their places; nothing is serialised anew. Every result is
+Tags are put into the text of the file at their places; nothing is serialised again. Every result is
 proven before it is returned (``corpora.tei.proof``); a name that cannot be proven is skipped with
 a reason.
 """

@@ -1,4 +1,4 @@
-"""Which encoding a file is in, told by all of its bytes.
+"""Detect the encoding of a file by all of its bytes.
 
 The rule, in this order:
 

@@ -19,7 +19,7 @@ _NO_CHARACTERS = frozenset(
 _INVALID = re.compile("[\udc01-\udcff]")  # what `_mark` puts in; no decoder makes surrogates
 
 Read = Callable[[], Iterable[bytes]]
-"""Begins to read the bytes of a file, anew with each call."""
+"""Begins to read the bytes of a file, again with each call."""
 
 
 @dataclass(frozen=True, slots=True)
