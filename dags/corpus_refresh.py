@@ -44,7 +44,7 @@ Tasks may be killed at any moment; what is tried again resumes. See `docs/airflo
 
 
 class Plan(TypedDict):
-    """What is made of a wiki."""
+    """The plan of a wiki."""
 
     wiki: str
     version: str
@@ -133,7 +133,7 @@ def compare(job: Job, plan: Plan, documents: str) -> str:
 
 
 def _is_same(plan: Plan, documents: str) -> bool:
-    """Whether these documents are current, and so is all that was made of them."""
+    """Tell whether these documents are current, and so is all that was made of them."""
     current = [plan["previous"].get(part, "") for part in ("documents", "vocabulary", "examples")]
     if not all(current) or len({Path(folder).name for folder in current}) > 1:
         return False

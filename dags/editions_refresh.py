@@ -39,7 +39,7 @@ The version is the date and the beginning of the hash. See `docs/airflow.md`.
 
 
 class Plan(TypedDict):
-    """What is made of an edition."""
+    """The plan of an edition."""
 
     edition: str
     state: str
@@ -52,7 +52,7 @@ class Plan(TypedDict):
 
 @step()
 def editions(job: Job) -> list[str]:
-    """Which editions are looked at."""
+    """List the editions that are looked at."""
     return chosen(job.settings.editions, job.params["editions"], table="edition")
 
 

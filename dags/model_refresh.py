@@ -40,7 +40,7 @@ See `docs/airflow.md`.
 
 
 class Plan(TypedDict):
-    """How a model is trained further."""
+    """The plan of a model."""
 
     model: str
     version: str

@@ -36,7 +36,7 @@ See `docs/airflow.md`.
 
 
 class Plan(TypedDict):
-    """What is read."""
+    """The plan of a file of sites."""
 
     news: str
     version: str

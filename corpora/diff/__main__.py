@@ -65,7 +65,7 @@ def _datasets(folder: Path) -> list[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What is compared, and what is written."""
+    """The datasets to compare, and the files to write."""
 
     old: Path = option(positional=True, help="a dataset, or a folder with datasets")
     new: Path = option(positional=True, help="another version of it")

@@ -34,13 +34,13 @@ class Drift:
 
     @property
     def ratio(self) -> float | None:
-        """How much it rose (or fell, below 0), of what it was; None where it was nothing."""
+        """Relative change, below 0 where it fell; None where it was nothing."""
         return (self.new - self.old) / self.old if self.old else None
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What became of a dataset."""
+    """The differences between two versions of a dataset."""
 
     name: str
     schema: str
@@ -191,7 +191,7 @@ def _live(batch: pa.RecordBatch, kind: Kind) -> pa.RecordBatch:
 
 @dataclass(frozen=True, slots=True)
 class _Matched:
-    """Which rows of two versions are the same."""
+    """The pairs of rows of two versions that are the same."""
 
     before: _Version
     after: _Version

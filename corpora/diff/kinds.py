@@ -1,4 +1,4 @@
-"""What is compared of the datasets of each schema."""
+"""The columns by which datasets of each schema are compared."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from corpora.datasets.schemas import Schema
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How rows of two versions are recognised, and which of their columns are looked at together.
+    """Keys by which rows of two versions are paired, and groups of columns that are compared.
 
     A row is known by the first of its ``keys`` that a row of the other version has, too; one whose
     ``name`` is another there was renamed, one that differs in a group of columns was changed.
@@ -65,7 +65,7 @@ _TALLIED = ("split", "group")
 
 
 def kind_of(schema: Schema) -> Kind:
-    """What is compared of a schema: all its columns, where nothing is said of it."""
+    """Choose what is compared of a schema: all its columns, where no kind is known."""
     if schema.name in _KINDS:
         return _KINDS[schema.name]
     import pyarrow as pa

@@ -1,4 +1,4 @@
-"""How far a measure may move before a refresh is stopped.
+"""Limits of how far a measure may move before a refresh is stopped.
 
 A limit is written ``MEASURE=HOW``: ``documents=-10%`` (not fall by more), ``labels.PER=+50%`` (not
 rise by more), ``rejected=x3`` (not become more than so many times as much), ``documents=off``.
@@ -24,7 +24,7 @@ _TIMES = re.compile(r"x(\d+(?:\.\d+)?)")
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """How far one measure may move."""
+    """A limit of one measure."""
 
     measure: str
     how: str

@@ -50,7 +50,7 @@ def _tally(column: pa.Array, *, prefix: str, into: Counter[str]) -> None:
 
 
 def count_account(description: Mapping[str, Any], *, where: Path) -> Measures:
-    """What ``dataset.json`` says of the input records, and its counters.
+    """Read the accounting of ``dataset.json``, and its counters.
 
     Counters with a name in them (``hole/NAME``) are left out: there are thousands. Raises
     ``DamagedDatasetError`` for what is no count.

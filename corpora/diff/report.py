@@ -87,7 +87,7 @@ def _number(value: float) -> str:
 
 
 def _percent(drift: Drift) -> str:
-    """How much a measure moved, of what it was."""
+    """Show the relative change of a measure."""
     return "new" if drift.ratio is None else f"{drift.ratio:+.1%}"
 
 

@@ -30,7 +30,7 @@ Rows = npt.NDArray[np.int64]
 
 
 def slice_size(n_rows: int, n_units: int) -> int:
-    """How many rows of a vocabulary each unit takes, by id; the last ones may have fewer."""
+    """Count the rows of a vocabulary that each unit takes, by id; the last ones may have fewer."""
     return max(1, -(-n_rows // n_units))
 
 

@@ -31,7 +31,7 @@ Rows = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True)
 class Rules:
-    """Which entities a vocabulary has."""
+    """The limits by which entities are chosen."""
 
     min_count: int
     max_size: int
@@ -41,7 +41,7 @@ class Rules:
 
 
 class Change(NamedTuple):
-    """How a refreshed vocabulary differs from the one before."""
+    """A difference between a refreshed vocabulary and the one before."""
 
     kind: str
     """``added, renamed, returned, moved`` (to another id), ``removed, dropped``."""
@@ -185,7 +185,7 @@ def _look_up(column: str, chosen: pa.Table, previous: pa.Table) -> Rows:
 
 
 def changes(vocab: pa.Table, previous: pa.Table) -> Iterator[Change]:
-    """How a vocabulary differs from an earlier one; the rows of both are in the order of ids."""
+    """List the differences to an earlier vocabulary; the rows of both are in the order of ids."""
     live = vocab.filter(pc.invert(vocab.column("retired"))).slice(len(SPECIAL))
     found = match(live, previous)
     ids, names = live.column("id").to_pylist(), live.column("entity").to_pylist()
@@ -212,7 +212,7 @@ def changes(vocab: pa.Table, previous: pa.Table) -> Iterator[Change]:
 
 
 def count_changes(listed: Iterator[Change]) -> Mapping[str, int]:
-    """How many there are of each kind, named for the counters of a run."""
+    """Count changes of each kind, named for the counters of a run."""
     counted = dict.fromkeys(("added", "renamed", "returned", "moved", "removed", "dropped"), 0)
     for change in listed:
         counted[change.kind] += 1

@@ -86,7 +86,7 @@ class MentionCounter:
 
 
 def _surfaces(texts: pa.StringArray, mentions: Mentions, where: Parts) -> list[str]:
-    """What stands in the text at some of its mentions."""
+    """Cut the surface text of some mentions."""
     of = np.repeat(np.arange(len(texts)), np.diff(mentions.ends))[where]
     strings = texts.to_pylist()
     starts, ends = (mentions.numbers(name)[where].tolist() for name in ("start", "end"))
@@ -225,7 +225,7 @@ class PartitionTotals:
 
 
 def _begins(keys: pa.ChunkedArray) -> Parts:
-    """Where the rows of each key begin; the rows are sorted by it."""
+    """Find where the rows of each key begin; the rows are sorted by it."""
     column = keys.combine_chunks()
     if not len(column):
         return np.empty(0, np.int64)

@@ -42,7 +42,7 @@ def read_rows(shards: Iterable[Path]) -> Iterator[Row]:
 
 
 class Names:
-    """What the entities are called in exports: titles and languages, those of equivalents too."""
+    """The names of entities in exports: titles and languages, those of equivalents too."""
 
     def __init__(self, shards: Sequence[Path], equivalents: Mapping[str, Sequence[str]]) -> None:
         self._equivalents = equivalents

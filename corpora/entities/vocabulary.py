@@ -42,7 +42,7 @@ class EntityVocab:
         self._ids = self.table.column("id").combine_chunks().filter(is_live)
 
     def __len__(self) -> int:
-        """How many ids there are: rows of the embedding table, special and retired ones too."""
+        """Count ids: rows of the embedding table, special and retired ones too."""
         return len(self.table)
 
     def ids_of(self, entities: pa.StringArray) -> pa.Int32Array:

@@ -50,7 +50,7 @@ _SCHEMA = SCHEMAS["examples"].columns
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """How examples are made."""
+    """The rules by which examples are made."""
 
     length: int
     """Subwords of an example at most, special ones not counted."""
@@ -68,7 +68,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Made:
-    """What became of a batch of documents."""
+    """The examples of a batch of documents, and what was lost."""
 
     examples: pa.RecordBatch
     fates: Sequence[str]
@@ -133,7 +133,7 @@ class ExampleMaker:
         return Made(examples, fates, counters, name_losses(batch, mentions, entities))
 
     def _names(self, batch: pa.RecordBatch, documents: Ints) -> dict[str, pa.Array]:
-        """What each example is called, and where it belongs; ``documents`` are rows, ascending."""
+        """Name examples, their documents, groups and splits; ``documents`` are rows, ascending."""
         rows, counts = np.unique(documents, return_counts=True)
         ids = batch.column("id").take(pa.array(rows)).to_pylist()
         numbered = (
@@ -186,7 +186,7 @@ def _lists(
 
 
 def _fates(sentences: Sentences, row: SubwordRow, *, packed: Ints, kept: Ints) -> list[str]:
-    """What became of each document; ``packed`` and ``kept`` are the documents of examples."""
+    """Give the fate of each document; ``packed`` and ``kept`` are the documents of examples."""
     n = len(sentences.bases)
     n_sentences, n_packed, n_kept = (
         np.bincount(documents, minlength=n) for documents in (row.documents, packed, kept)

@@ -35,7 +35,7 @@ NAMED: Final = ("too_long", "cut_by_split", "over_limit")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MentionRules:
-    """Which mentions become entities."""
+    """The rules by which mentions become entities."""
 
     origins: tuple[str, ...]
     keep_unknown: bool = False

@@ -1,4 +1,4 @@
-"""What stands beside examples: ``report.md`` and ``_entities.ipc``, from the finished shards."""
+"""The files beside examples: ``report.md`` and ``_entities.ipc``, from the finished shards."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -26,7 +26,7 @@ _COLUMNS = ("document_id", "split", "input_ids", "entity_ids", "entity_origins")
 
 
 class Summary:
-    """What examples hold, counted; takes 24 bytes an entity of the vocabulary."""
+    """Counts of what examples hold; takes 24 bytes an entity of the vocabulary."""
 
     def __init__(self, *, length: int, n_entities: int) -> None:
         """``length``: subwords of an example at most; ``n_entities``: ids of the vocabulary."""
@@ -73,7 +73,7 @@ def summarize(shards: Iterable[Path], *, length: int, n_entities: int) -> Summar
 
 
 def _n_and_subwords(examples: Counts, sizes: Counts) -> tuple[int, int]:
-    """How many different examples there are, and how many subwords they have together."""
+    """Count different examples, and their subwords."""
     different = np.unique(examples)
     return len(different), int(sizes[different].sum())
 

@@ -1,4 +1,4 @@
-"""Which documents are held out: those below a share, but never none or all of several.
+"""Choose documents of validation: those below a share, but never none or all of several.
 
 This looks at documents, before their examples are made. Whether those that are chosen yield any is
 known later: ``documents_to_examples`` fails where all examples are of one split.

@@ -29,7 +29,7 @@ _REPEATS = 1 << 12
 
 @dataclass(frozen=True, kw_only=True)
 class Rules:
-    """What vocabulary is wanted."""
+    """The limits of a vocabulary that is learned."""
 
     size: int
     """Subwords at most, special ones included."""

@@ -1,4 +1,4 @@
-"""What a vocabulary makes of the words that it was learned from, for people to read."""
+"""The report of a tokenizer: how it cuts the words that it was learned from."""
 
 import unicodedata
 from collections.abc import Mapping

@@ -43,7 +43,7 @@ class Subwords:
     """Which subwords begin a word: ascending indices into ``ids``."""
 
     def __len__(self) -> int:
-        """How many subwords."""
+        """Count subwords."""
         return len(self.ids)
 
 
@@ -246,5 +246,5 @@ def _lengths(strings: Iterable[str]) -> NDArray[np.int64]:
 
 
 def _starts(lengths: NDArray[Any]) -> NDArray[np.int64]:
-    """Where each begins, and where the last ends."""
+    """Add up lengths: the start of each, and the end of the last."""
     return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])

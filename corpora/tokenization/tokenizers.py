@@ -104,7 +104,7 @@ class Tokenizer:
 
     @cached_property
     def size(self) -> int:
-        """How many ids there are: the largest, plus one."""
+        """The number of ids: the largest, plus one."""
         vocab: dict[str, int] = self.backend.get_vocab(with_added_tokens=True)
         return 1 + max(vocab.values())
 
@@ -122,7 +122,7 @@ class Tokenizer:
 
     @cached_property
     def continuations(self) -> NDArray[np.bool_]:
-        """Which ids continue a word (``##…``), by id; all False where the subwords do not say."""
+        """A flag for each id that continues a word (``##…``); all False where they do not say."""
         continuing = np.zeros(self.size, np.bool_)
         if self._is_wordpiece:
             prefix = self.backend.model.continuing_subword_prefix
@@ -171,7 +171,7 @@ class Tokenizer:
                 file.writelines(lines)
 
     def files(self) -> dict[str, Iterable[str]]:
-        """What ``save`` writes: file name to text in parts."""
+        """Give the files that ``save`` writes: name to text in parts."""
         names = {f"{name}_token": self.backend.id_to_token(id) for name, id in self._special_items}
         config = self._settings | names
         files: dict[str, Iterable[str]] = {
@@ -251,7 +251,7 @@ def _find_file(path: Path) -> Path:
 
 
 def _read_config(file: Path) -> dict[str, Any]:
-    """What stands beside a file that has its usual name."""
+    """Read the settings beside a file that has its usual name."""
     if file.name not in _FILES:
         return {}
     special, config = (
@@ -322,7 +322,7 @@ def _read_subwords(file: Path) -> list[str]:
 
 
 def _has_accents(subwords: Sequence[str]) -> bool:
-    """Whether more than one subword in a hundred could not be met in text stripped of accents."""
+    """Tell whether over 1 % of subwords could not be met in text stripped of accents."""
     n_changed = sum(not subword.isascii() and _stripped(subword) != subword for subword in subwords)
     return n_changed * 100 > len(subwords)
 
@@ -334,7 +334,7 @@ def _stripped(text: str) -> str:
 
 
 def _has_capitals(subwords: Sequence[str]) -> bool:
-    """Whether more than one in a hundred subwords with letters has capitals; ``[unused1]`` aside.
+    """Tell whether of subwords with letters over 1 % have capitals; ``[unused1]`` aside.
 
     Lower-cased vocabularies have a few: BERT's Chinese one has ``<S>`` and ``<T>``.
     """

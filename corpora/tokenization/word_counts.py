@@ -86,11 +86,11 @@ class Words:
 
     @cached_property
     def firsts(self) -> Ints:
-        """Where in ``codes`` each word begins."""
+        """The start of each word in ``codes``."""
         return np.cumsum(self.lengths) - self.lengths
 
     def consist_of(self, is_kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Which words have only kept characters; ``is_kept`` is by code point."""
+        """Flag the words that have only kept characters; ``is_kept`` is by code point."""
         if not self.words:
             return np.empty(0, np.bool_)
         return np.logical_and.reduceat(is_kept[self.codes], self.firsts)
@@ -111,7 +111,7 @@ class WordTable:
 
 @dataclass(frozen=True)
 class CharacterCounts:
-    """How often each code point begins a word, and how often it stands further on.
+    """Counts of each code point at the start of words, and further on.
 
     Words that BERT takes for too long do not count: they are unknown whatever they consist of.
     """

@@ -1,4 +1,4 @@
-"""Whether an edition has changed since it was last dealt with."""
+"""Find out whether an edition has changed since it was published or refused."""
 
 import hashlib
 import json
@@ -58,7 +58,7 @@ def _files(settings: Settings, edition: Edition) -> Iterator[Path]:
 
 
 def was_seen(settings: Settings, name: str, state: str) -> bool:
-    """Whether this state was published or refused before."""
+    """Tell whether this state was published or refused before."""
     file = _seen_file(settings, name)
     return file.is_file() and json.loads(file.read_text(encoding="utf-8"))["state"] == state
 

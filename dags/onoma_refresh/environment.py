@@ -21,7 +21,7 @@ def interpreter(settings: Settings) -> str:
 
 
 def without_airflow() -> dict[str, str]:
-    """What the worker has but Airflow's own: its connections, keys and passwords."""
+    """Take the worker's environment without Airflow's own: its connections, keys and passwords."""
     return {
         name: value
         for name, value in os.environ.items()

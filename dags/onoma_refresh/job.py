@@ -1,4 +1,4 @@
-"""What a task does: run ``python -m …`` in the environment that the settings name, publish, tidy.
+"""The work of a task: run ``python -m …`` in the environment that the settings name, publish, tidy.
 
 A command that was stopped or killed is run again by Airflow, and resumes: that is the contract of
 every command here. What trying again cannot fix ends the task at once.

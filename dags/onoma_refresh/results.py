@@ -1,4 +1,4 @@
-"""What a run made and lost: fingerprints and totals for assets, rejects for reports."""
+"""Results of a run: fingerprints and totals for assets, rejects for reports."""
 
 import json
 from collections import Counter

@@ -1,4 +1,4 @@
-"""How tasks are run, for all DAGs: retries, time limits, pools, assets, reports of failures."""
+"""Settings of all tasks: retries, time limits, pools, assets, reports of failures."""
 
 import logging
 import os

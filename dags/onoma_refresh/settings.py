@@ -1,4 +1,4 @@
-"""What is refreshed, and with which options: one TOML file, read when a task runs.
+"""The settings of refreshes and their commands: one TOML file, read when a task runs.
 
 ``samples/settings.toml`` is one; docs/airflow.md describes the keys. Relative paths are relative to
 the folder of the file, which is also the current folder of all commands.
