@@ -59,14 +59,12 @@ class InputFile:
 
     def check(self) -> Path:
         """Its path, to read a part of it; raises ``InputChangedError`` as far as can be told."""
-        path = self._here()
-        status = path.stat()
-        if not is_url(self.path) and (status.st_size, status.st_mtime_ns) != (
-            self.size,
-            self.changed,
-        ):
+        if is_url(self.path):
+            return self._here()
+        status = Path(self.path).stat()
+        if (status.st_size, status.st_mtime_ns) != (self.size, self.changed):
             raise self._changed()
-        return path
+        return Path(self.path)
 
     def _here(self) -> Path:
         """Its path on this machine; what lies in a bucket is brought, and compared."""
