@@ -39,7 +39,7 @@ def run_graph(
     try:
         for number in range(min(n_workers, len(units))):
             ours, theirs = context.Pipe()
-            given = (theirs, str(log), (graph, options, run))
+            given = (theirs, (str(log), dict(os.environ)), (graph, options, run))
             process = context.Process(target=_work, args=given, name=f"worker {number}")
             process.start()
             theirs.close()
@@ -71,8 +71,16 @@ def _died(process: Any) -> WorkerDiedError:
     return WorkerDiedError(f"Worker process {process.pid} {how}")
 
 
-def _work(connection: Connection, log: str, task: tuple[Graph, Any, Run]) -> None:
-    """Be a worker until there is no more to do, or the launcher is gone."""
+def _work(
+    connection: Connection, place: tuple[str, dict[str, str]], task: tuple[Graph, Any, Run]
+) -> None:
+    """Be a worker until there is no more to do, or the launcher is gone.
+
+    The environment is that of the run: the server that starts workers may have an earlier one.
+    """
+    log, environment = place
+    os.environ.clear()
+    os.environ.update(environment)
     threading.Thread(target=_follow_launcher, daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the launcher, who ends us
     os.dup2(os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT), 2)
@@ -85,7 +93,7 @@ def _work(connection: Connection, log: str, task: tuple[Graph, Any, Run]) -> Non
         with suppress(OSError):  # the log has no room
             traceback.print_exc()
         clear = failure_of(error)
-        text = str(clear) if clear else traceback.format_exc()
+        text = str(clear) if clear else traceback.format_exc().rstrip()
         connection.send(CorpusError(text) if clear else RuntimeError(text))
     else:
         connection.send(_DONE)

@@ -76,14 +76,17 @@ def kill_at(number: int, do: Callable[[], None]) -> None:
 
 
 def kill_worker(rng: random.Random) -> None:
-    """Kill a process below this one, at some moment."""
+    """Kill a worker of this process, when some units are done."""
 
     def wait() -> None:
         workers: list[int] = []
         while len(workers) < 2:  # they are children of the server that starts them
             time.sleep(0.02)
             workers = [pid for child in children(os.getpid()) for pid in children(child)]
-        time.sleep(rng.uniform(0, 1.5))
+        n_done = rng.randint(0, 2)
+        runs = Path(os.environ["ONOMA_CACHE"]) / "runs"
+        while sum(1 for _ in runs.glob("*/.build/*/receipts/**/*.json")) < n_done:
+            time.sleep(0.002)
         with suppress(ProcessLookupError):
             os.kill(rng.choice(workers), signal.SIGKILL)
 

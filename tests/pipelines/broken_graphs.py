@@ -54,6 +54,11 @@ def noting(units, options, _):
     return units | beam.Map(note, options)
 
 
+def saying(units, options, _):
+    """Write an environment variable into the file that is the options."""
+    return units | beam.Map(lambda _: options.write_text(os.environ["ONOMA_TEST"]))
+
+
 def killed(units, *_):
     return units | beam.Map(lambda _: os.kill(os.getpid(), signal.SIGKILL))
 

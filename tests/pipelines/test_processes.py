@@ -63,6 +63,14 @@ def test_workers_do_one_graph_after_the_other(tmp_path):
     assert len(list((tmp_path / "two").iterdir())) == 2
 
 
+def test_workers_have_the_environment_of_their_run(monkeypatch, tmp_path):
+    for value in ("first", "second"):
+        monkeypatch.setenv("ONOMA_TEST", value)
+        run_graph(broken_graphs.saying, tmp_path, options=tmp_path / "said")
+
+        assert (tmp_path / "said").read_text() == value
+
+
 def test_nobody_is_left_afterwards(tmp_path):
     (tmp_path / "notes").mkdir()
 

@@ -132,8 +132,8 @@ def test_what_a_kill_after_publishing_left_behind_goes_with_the_next_run(tmp_pat
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (("--output", "gs://bucket/sturm"), "only paths of a file system are read and written"),
-        (("--input", "s3://bucket/*.xml"), "only paths of a file system are read and written"),
+        (("--output", "hdfs://host/sturm"), "is no path, nor s3://BUCKET/"),
+        (("--input", "https://host/*.xml"), "is no path, nor s3://BUCKET/"),
         (("--job_endpoint=localhost:8099",), "runs nothing without a --runner"),
         (("--environment_type=EXTERNAL",), "runs nothing without a --runner"),
     ],
