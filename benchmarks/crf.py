@@ -40,11 +40,11 @@ class Case:
         self.starts = self.crf.start_transitions.detach().clone().requires_grad_()
 
     @property
-    def crf(self) -> Crf:
+    def ours(self) -> Crf:
         return Crf(self.emissions, self.lengths, self.transitions, self.starts)
 
     def own_loss(self) -> Tensor:
-        loss = (log_partition(self.crf) - score(self.crf, self.tags)).sum().float()
+        loss = (log_partition(self.ours) - score(self.ours, self.tags)).sum().float()
         loss.backward()
         return loss.detach()
 
@@ -54,7 +54,7 @@ class Case:
         return loss.detach()
 
     def own_paths(self) -> list[list[int]]:
-        rows = zip(viterbi(self.crf).tolist(), self.lengths.tolist(), strict=True)
+        rows = zip(viterbi(self.ours).tolist(), self.lengths.tolist(), strict=True)
         return [row[:length] for row, length in rows]
 
     def other_paths(self) -> list[list[int]]:

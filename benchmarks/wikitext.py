@@ -241,7 +241,8 @@ def results(page: Page, sample: Sample) -> dict[str, PageText]:
     for name, lines in ((COMMAND, command), (ADAPTED, adapted)):
         reader = wikiextractor.Reader(wiki)
         reader.read("\n".join(lines))
-        pages[name] = reader.page()
+        pages[name] = PageText()
+        reader.fill(pages[name])
     return pages
 
 

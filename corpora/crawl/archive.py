@@ -139,7 +139,7 @@ class Archive:
             file = self._writing()
             offset = self._append(file, packed)
             name = Path(file.name).name
-            entry = entry_of(record.told, record.block[:_HEADERS], file=name, offset=offset)
+            entry = entry_of(record.lowered, record.block[:_HEADERS], file=name, offset=offset)
             if entry is None:
                 raise AssertionError("a record of ours that we do not read")
             try:

@@ -107,9 +107,9 @@ class ArchiveIndex:
                 self._db.executescript(_TABLES)
             elif version != _VERSION:
                 raise sqlite3.DatabaseError(f"version {version}")
-            [told] = self._row("PRAGMA quick_check")
-            if told != "ok":
-                raise sqlite3.DatabaseError(told)
+            [verdict] = self._row("PRAGMA quick_check")
+            if verdict != "ok":
+                raise sqlite3.DatabaseError(verdict)
         except BaseException:
             self.close()
             raise
@@ -147,8 +147,8 @@ class ArchiveIndex:
 
     def newest_answer(self, url: str, statuses: Iterable[int]) -> Entry | None:
         """The last answer of an address with one of some statuses, in any session."""
-        told = ", ".join(str(int(status)) for status in statuses)
-        return self._last(f"url = ? AND type = 'response' AND status IN ({told})", url)
+        wanted = ", ".join(str(int(status)) for status in statuses)
+        return self._last(f"url = ? AND type = 'response' AND status IN ({wanted})", url)
 
     def body_of(self, revisit: Entry) -> Entry | None:
         """The answer that a revisit says is still true."""

@@ -1,16 +1,14 @@
 """The commands of ``python -m corpora.store``."""
 
 import argparse
-import io
-import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from corpora.errors import CorpusError, UsageError
+from corpora.errors import UsageError
 from corpora.store import on_bucket
 from corpora.store import versions as store
-from corpora.system.arguments import ArgumentParser
+from corpora.system.arguments import ArgumentParser, execute
 from corpora.system.buckets import is_url
 
 
@@ -115,35 +113,14 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-def _write(lines: Iterable[str]) -> None:
-    for line in lines:
-        sys.stdout.write(f"{line}\n")
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit status."""
     arguments = _arguments(argv)
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")
-    try:
-        _write(arguments.do(arguments))
-        sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except UsageError as error:
-        return _fail(str(error), status=2)
-    except CorpusError as error:
-        return _fail(str(error), status=1)
-    except OSError as error:
-        return _fail(f"{error.filename or arguments.shelf}: {error.strerror or error}.", status=1)
-    except KeyboardInterrupt:
-        return _fail("interrupted. What was current still is.", status=130)
-    return 0
-
-
-def _fail(message: str, *, status: int) -> int:
-    sys.stderr.write(f"error: {message}\n")
-    return status
+    return execute(
+        lambda: arguments.do(arguments),
+        path=arguments.shelf,
+        interrupted="interrupted. What was current still is.",
+    )
 
 
 if __name__ == "__main__":

@@ -1,10 +1,7 @@
 """Look at datasets on disk: ``python -m corpora.shards verify DIR`` and ``show DIR``."""
 
 import argparse
-import io
 import json
-import os
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -12,11 +9,11 @@ from pathlib import Path
 from corpora.datasets.rows import FROM_ROW
 from corpora.datasets.shards import Dataset, open_dataset, read_batches, read_description, sha256_of
 from corpora.document import Document, Sentence
-from corpora.errors import CorpusError, DamagedDatasetError, UsageError
+from corpora.errors import DamagedDatasetError
 from corpora.runs.journal import is_whole
 from corpora.runs.plan import fingerprint_of
 from corpora.runs.receipts import Accounting
-from corpora.system.arguments import ArgumentParser
+from corpora.system.arguments import ArgumentParser, execute
 from corpora.system.files import check_plain
 from corpora.system.parsing import parse_json
 
@@ -217,34 +214,13 @@ def _count(text: str) -> int:
     return number
 
 
-def _write(lines: Iterable[str]) -> None:
-    for line in lines:
-        sys.stdout.write(f"{line}\n")
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit status."""
     arguments = _arguments(argv)
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")
-    try:
+
+    def lines() -> Iterable[str]:
         if arguments.command == "verify":
-            _write(verify(arguments.path, rows=arguments.rows))
-        else:
-            _write(show(arguments.path, limit=arguments.limit))
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except UsageError as error:
-        return _fail(str(error), status=2)
-    except CorpusError as error:
-        return _fail(str(error), status=1)
-    except OSError as error:
-        return _fail(f"{error.filename}: {error.strerror}.", status=1)
-    except KeyboardInterrupt:
-        return _fail("interrupted.", status=130)
-    return 0
+            return verify(arguments.path, rows=arguments.rows)
+        return show(arguments.path, limit=arguments.limit)
 
-
-def _fail(message: str, *, status: int) -> int:
-    sys.stderr.write(f"error: {message}\n")
-    return status
+    return execute(lines, path=arguments.path)

@@ -75,7 +75,7 @@ class Record:
     block: bytes
 
     @property
-    def told(self) -> dict[str, str]:
+    def lowered(self) -> dict[str, str]:
         """The headers as a reader gives them: names without case."""
         return {name.lower(): value for name, value in self.headers.items()}
 

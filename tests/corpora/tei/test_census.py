@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from corpora.tei.census import Census, draft_edition, take_census, to_html, to_words
+from corpora.tei.census import MAX_VALUES, Census, draft_edition, take_census, to_html, to_words
 from corpora.tei.edition import edition_path, load_edition
 from corpora.tei.reader import read_tei
 from pipelines.tei_to_ner import main
@@ -66,6 +66,14 @@ def test_words_before_sentence_ends_languages_and_ids_are_counted():
     assert census.last_words["Ah."] == 1
     assert census.schemes == {("ref", "https://d-nb.info/gnd/"): 1}
     assert (census.passages["la"], census.languages["de"] > 0) == (1, True)
+
+
+def test_values_of_an_attribute_beyond_those_that_are_kept_are_counted_as_one():
+    names = "".join(f'<persName key="{n}">Ida</persName> ' for n in range(MAX_VALUES + 2))
+
+    values = census_of(f"<p>{names}</p>").kinds["persname"].attributes["key"]
+
+    assert (len(values), values["other"]) == (MAX_VALUES + 1, 2)
 
 
 def test_a_file_that_cannot_be_read_is_named_and_the_others_are_counted():
