@@ -1,6 +1,8 @@
 # make demo    set up, and run the main jobs on the samples
 # make test    set up, and run the tests
 # make check   ruff, mypy and the tests
+# make docs    build/site: the documentation as a site; looks at it in Chromium, where there is one
+# make wheel   build/dist: sdist and wheel; make wheel-test installs it as a stranger would, with each light extra
 # make lock    find versions of all that make installs, and write them down
 # make flink   run pipelines on a Flink cluster of this machine, and compare (docs/scale.md)
 # make spark   the same on Spark
@@ -16,7 +18,7 @@ LOCK := build/lock/bin
 COMPILE := --universal --python-version 3.11 --fork-strategy fewest --no-annotate --no-header --quiet
 DUMP := tests/data/wikipedia/kleinwiki-20261101-pages-articles.xml
 
-.PHONY: demo airflow flink flink-smoke spark test check install install-dev lock format lint types clean help
+.PHONY: demo airflow flink flink-smoke spark test docs wheel wheel-test readme-test check install install-dev lock format lint types clean help
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -31,11 +33,11 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Onoma needs Python 3.11 or later; say which with: make PYTHON=python3.12 ...")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --upgrade pip
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --build-constraint constraints.txt --editable '.[pipelines,modeling,plots,news]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --build-constraint constraints.txt --editable '.[pipelines,modeling,plots,news,linking]'
 	@touch $@
 
 $(VENV)/installed-dev: $(VENV)/installed
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --build-constraint constraints.txt --editable '.[pipelines,modeling,plots,news,dev]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --build-constraint constraints.txt --editable '.[pipelines,modeling,plots,news,linking,dev]'
 	@touch $@
 
 demo: install
@@ -77,6 +79,12 @@ demo: install
 	@echo "Look: build/demo-tagger/scores/report.md: so few letters teach little, and the report says so."
 	@echo "Next: docs/tagging.md, docs/enriching.md; $(BIN)/python -m modeling.finetune --list"
 
+	$(BIN)/python -m modeling.link evaluate build/demo/documents --register 'tests/data/register/*.xml' --output build/demo-links
+	$(BIN)/python -m modeling.link train build/demo/documents --register 'tests/data/register/*.xml' --max-wrong 0.1 --output build/demo-linker
+	$(BIN)/python -m modeling.link apply build/demo-linker --ner build/demo/ner --output build/demo-links/linked.jsonl
+	@echo "Made: build/demo-linker, which says who is meant in the letters, by their register; build/demo-links/report.md (above) says how well."
+	@echo "Look: build/demo-links/names.tsv, build/demo-links/linked.jsonl. Next: docs/linking.md"
+
 	$(BIN)/python -m pipelines.text_to_documents --input tests/data/text/wulingzhen.txt --lang zh --group 雾泠镇 --split-pattern '^第.{1,3}回' --output build/demo-zh
 	$(BIN)/python -m pipelines.documents_to_lexicon --input build/demo-zh --known none --min-count 4 --output build/demo-lexicon
 	$(BIN)/python -m pipelines.augment_mentions --input build/demo-zh --forms build/demo-lexicon --output build/demo-matched
@@ -113,6 +121,20 @@ flink-smoke: install-dev
 
 test: install-dev $(AIRFLOW)/installed
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+docs: install-dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+	$(BIN)/python -m pytest tests/check_docs.py
+
+wheel: install-dev
+	rm -rf build/dist
+	$(BIN)/python -m build --outdir build/dist .
+
+readme-test: install-dev
+	$(BIN)/python -m pytest tests/check_readme.py
+
+wheel-test: install-dev
+	$(BIN)/python -m pytest tests/check_wheel.py
 
 lint: install-dev
 	$(BIN)/ruff format --check .

@@ -35,6 +35,14 @@ class Paragraph(Span):
     kind: str = "p"
 
 
+_PARTS = {"note": "note", **dict.fromkeys(("head", "titlepart", "doctitle"), "heading")}
+
+
+def part_of_text(kind: str) -> str:
+    """Tell what a block of this kind belongs to: ``text``, ``note`` or ``heading``."""
+    return _PARTS.get(kind, "text")
+
+
 @dataclass(frozen=True, slots=True)
 class Mention(Span):
     """Characters that name something."""
@@ -167,6 +175,8 @@ class Sentence:
     """A second level of tags (nested names), or None."""
     token_starts: tuple[int, ...] | None = None
     """Where each token starts in the document's text, or None where there is no such text."""
+    origin: str | None = None
+    """``text``, ``note`` or ``heading``; None where it is not known."""
 
     def __post_init__(self) -> None:
         """Raise ``InvalidDocumentError`` unless there is one tag (and start) for each token."""

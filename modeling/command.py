@@ -13,6 +13,8 @@ from typing import Any, Final, TypeVar, get_args
 
 from corpora.errors import CorpusError, UsageError
 from corpora.system.arguments import ArgumentParser
+from corpora.system.command_names import as_typed
+from corpora.system.extras import missing_extra
 from modeling.config import ConfigError
 
 T = TypeVar("T")
@@ -89,8 +91,12 @@ def start(
         return work(kind(**given)) or 0
     except UsageError as error:
         parser.error(str(error))
+    except ImportError as error:
+        if (missing := missing_extra(error)) is None:
+            raise
+        parser.error(str(missing))
     except expected as error:
-        sys.stderr.write(f"{type(error).__name__}: {error}\n")
+        sys.stderr.write(as_typed(f"{type(error).__name__}: {error}\n"))
         return 1
     except KeyboardInterrupt as end:
         is_asked = isinstance(end, Terminated)
@@ -123,7 +129,9 @@ def _make_parser(kind: type[Any], *, name: str, about: str) -> argparse.Argument
         is_positional = settings.pop("positional", False)
         if not is_positional and not exclusive:
             settings["required"] = field.default is dataclasses.MISSING
-        flag = field.name if is_positional else f"--{field.name.replace('_', '-')}"
+        flag = field.name if is_positional else f"--{field.name.rstrip('_').replace('_', '-')}"
+        if field.name.endswith("_"):  # a word of Python: from_ is --from
+            settings["dest"] = field.name
         groups[exclusive or title].add_argument(flag, **settings)
     return parser
 

@@ -202,6 +202,9 @@ class EncoderConfig(Config):
     """On attention weights; only plain, entity-aware and char-entity attention have it."""
     init: Literal["normal", "keras"] = "normal"
     """N(0, 0.02) as BERT; or Glorot-uniform layers and U(−0.05, 0.05) embeddings as NEISS."""
+    foreign: str = ""
+    """The ``config.json`` of a model that transformers runs (DeBERTa, ModernBERT …), as text. Of
+    the other settings only sizes are read then. Empty: an encoder of ours."""
 
     def __post_init__(self) -> None:
         """Raise ``ConfigError`` for a size that is negative, or that no encoder has."""
@@ -212,7 +215,12 @@ class EncoderConfig(Config):
 
     @property
     def least_values(self) -> int:
-        """How many numbers its weights have at least, those of entities among them."""
+        """How many numbers its weights have at least, those of entities among them.
+
+        Of an encoder that transformers runs: none, for what it shares is not known here.
+        """
+        if self.foreign:
+            return 0
         layer = 4 * self.width**2 + 2 * self.width * self.inner_width
         entities = self.n_entities * self.entity_width
         return self.n_pieces * self.width + entities + self.n_layers * layer

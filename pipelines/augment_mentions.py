@@ -44,7 +44,8 @@ class Options(CommonOptions):
     policy: str = option(
         "all",
         choices=("all", "gated"),
-        help="all forms, or those that pass --min-link-prob and --min-prior (default: all)",
+        help="all forms (default), or those that pass --min-link-prob and --min-prior; matched "
+        "titles that are common words are taken out then",
     )
     min_link_prob: float = option(
         0.05,
@@ -122,7 +123,7 @@ def plan(options: Options) -> Plan:
         "origin": options.origin,
         "lang": options.lang or _language_of(files),
     }
-    chosen = {"chosen": "chosen_forms", "groups": "chosen_groups"}
+    chosen = {"chosen": "chosen_forms", "groups": "chosen_groups", "common": "common_forms"}
     return Plan(
         pipeline="augment_mentions",
         datasets=DATASETS,

@@ -41,6 +41,8 @@ PARAMETERS = (
 )
 EQUIVALENTS = "equivalents"
 PREVIOUS = "previous "
+_COUNTED = ("id", "group", "title", "text", "paragraphs", "sentences", "mentions", "metadata")
+"""Columns of documents that the first phase reads."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,7 +153,7 @@ def count(units: PCollection, options: Options, run: Run) -> PCollection:
 
     return (
         units
-        | documents.ReadDocuments(columns=("id", "group", "title", "text", "mentions"))
+        | documents.ReadDocuments(columns=_COUNTED)
         | entities.CountEntities(
             origins=origins_of(options.origins),
             equivalents=run.folder if options.equivalents else None,
@@ -264,7 +266,7 @@ def write_side_files(build: Build) -> None:
     from corpora.datasets.shards import write_text
     from corpora.entities import exports
     from corpora.entities.choice import changes
-    from corpora.entities.vocabulary import read_vocab
+    from corpora.entities.vocabulary import OF_EARLIER, read_vocab
 
     shards, auxiliary = build.shard_paths(""), build.plan.auxiliary
     members: Mapping[str, Sequence[str]] = {}
@@ -276,13 +278,15 @@ def write_side_files(build: Build) -> None:
         ("entity_vocab.jsonl", exports.luke_lines),
         ("entity_vocab.json", exports.tokenizer_lines),
         ("entity_vocab.tsv", exports.table_lines),
+        ("entity_ids.tsv", exports.id_lines),
     ):
         write_text(build.side / name, lines(exports.read_rows(shards), names))
     write_text(build.side / "coverage.tsv", exports.coverage_lines(build.counters))
     text = exports.report(build.counters, build.plan.parameters, exports.read_rows(shards))
     write_text(build.side / "report.md", [text])
     if previous := named(PREVIOUS, auxiliary):
-        listed = changes(read_vocab(shards), read_vocab(file.check() for file in previous))
+        earlier = read_vocab((file.check() for file in previous), columns=OF_EARLIER)
+        listed = changes(read_vocab(shards, columns=OF_EARLIER), earlier)
         write_text(build.side / "changes.tsv", exports.change_lines(listed))
 
 

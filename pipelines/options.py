@@ -47,6 +47,7 @@ class CommonOptions:
     show_graph: bool = option(
         default=False, help="print the graph of transforms as Mermaid, and run nothing"
     )
+    json: bool = option(default=False, help="print the summary as one JSON object, for programs")
     beam: tuple[str, ...] = ()
     """Options that are Beam's."""
     bucket: str = ""

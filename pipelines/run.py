@@ -8,13 +8,15 @@ A pipeline is a module with
 - ``PHASES``, its graphs of transforms (``graph.py``): one for each stage of the plan, and one for
   the units that make what is published;
 - ``next_steps(options) -> list[str]``, what to look at, and what to type next;
-- and, if it writes files beside its datasets, ``write_side_files(build)``.
+- if it writes files beside its datasets, ``write_side_files(build)``;
+- and, if it warns of what was counted, ``warnings(plan, counters)``, lines for the terminal.
 
 Graphs run in this process (``in_memory.py``), in several of this machine (``processes.py``), or on
 a runner of Beam (``on_beam.py``); the bytes are the same.
 """
 
 import io
+import json
 import logging
 import os
 import sys
@@ -31,6 +33,9 @@ from typing import TYPE_CHECKING, Any
 from corpora.errors import CorpusError, TooManyRejectsError, UsageError
 from corpora.runs.plan import version_of_code
 from corpora.runs.record_errors import INTERNAL_ERROR
+from corpora.system.arguments import fail, paint
+from corpora.system.command_names import as_typed
+from corpora.system.extras import missing_extra
 from pipelines.engine import describe, do_jobs, jobs_of
 from pipelines.failures import WorkerDiedError, explain, failure_of
 from pipelines.options import CommonOptions, parse_options
@@ -54,13 +59,17 @@ def run(name: str, argv: Sequence[str] | None = None) -> int:
         output = options.bucket or str(options.output)
         lines = _draw(pipeline, options) if options.show_graph else _run_anywhere(pipeline, options)
     except UsageError as error:
-        return _fail(str(error), status=2)
+        return fail(str(error), status=2)
     except CorpusError as error:
-        return _fail(str(error), status=1)
+        return fail(str(error), status=1)
+    except ModuleNotFoundError as error:
+        if (missing := missing_extra(error)) is None:
+            raise
+        return fail(str(missing), status=missing.exit_status)
     except OSError as error:
-        return _fail(explain(error, where=output), status=1)
+        return fail(explain(error, where=output), status=1)
     except KeyboardInterrupt:
-        return _fail("interrupted. The same command goes on from here.", status=130)
+        return fail("interrupted. The same command goes on from here.", status=130)
     _say(lines)
     return 0
 
@@ -76,17 +85,20 @@ def _open_closed_streams() -> None:
             setattr(sys, name, os.fdopen(number, "w", encoding="utf-8", closefd=False))
 
 
-def _fail(message: str, *, status: int) -> int:
-    sys.stderr.write(f"error: {message}\n")
-    return status
-
-
 def _say(lines: Sequence[str]) -> None:
     try:
-        sys.stdout.write("".join(f"{line}\n" for line in lines))
+        sys.stdout.write("".join(f"{_shown(line)}\n" for line in lines))
         sys.stdout.flush()
     except OSError:  # whoever reads has seen enough, or has no room for it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _shown(line: str) -> str:
+    """A line with the names of commands that the user types, and its warning in colour."""
+    warning = "WARNING"
+    if line.startswith(warning):
+        line = paint(warning, "1;33", sys.stdout) + line.removeprefix(warning)
+    return as_typed(line)
 
 
 def _run_anywhere(pipeline: Any, options: CommonOptions) -> list[str]:
@@ -123,7 +135,8 @@ def _run(
 
     start = time.monotonic()
     with hold(options.output, partial(_plan, pipeline, options, remote), remote=remote) as build:
-        if build.is_published():
+        is_complete = build.is_published()
+        if is_complete:
             said = [f"{options.output}: already complete; nothing to do."]
             account, counters = build.published_account()
             build.tidy()  # a run that was killed right after publishing did not
@@ -131,7 +144,14 @@ def _run(
             said = _build(pipeline, build, options=options)
             account, counters = build.accounting, build.counters
         log = build.folder / "workers.log"
-    said += _summary(build.plan, account, counters, seconds=time.monotonic() - start)
+    seconds = time.monotonic() - start
+    if options.json:
+        found = _as_data(build.plan, account, counters, seconds=seconds)
+        about = {"output": str(options.output), "was_complete": is_complete, **found}
+        return [json.dumps(about, ensure_ascii=False)]
+    said += _summary(build.plan, account, counters, seconds=seconds)
+    if warn := getattr(pipeline, "warnings", None):
+        said += [f"WARNING {text}" for text in warn(build.plan, counters)]
     if INTERNAL_ERROR in account.rejected:
         said.append(f"WARNING {INTERNAL_ERROR}: an error of Onoma; please report it, with {log}")
     return said + list(pipeline.next_steps(options))
@@ -237,6 +257,23 @@ def _check_rejects(build: Any, options: CommonOptions) -> None:
 
 def _reasons(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{reason} {count:,}" for reason, count in counts.items())
+
+
+def _as_data(
+    plan: Any, account: Any, counters: Mapping[str, int], *, seconds: float
+) -> dict[str, Any]:
+    """The summary for programs: the same numbers, and all counters."""
+    return {
+        "fingerprint": plan.fingerprint,
+        "inputs": len(plan.inputs),
+        "bytes": sum(file.size for file in plan.inputs),
+        "seconds": round(seconds, 3),
+        "read": account.read,
+        "written": account.written,
+        "filtered": dict(account.filtered),
+        "rejected": dict(account.rejected),
+        "counters": dict(counters),
+    }
 
 
 def _summary(plan: Any, account: Any, counters: Mapping[str, int], *, seconds: float) -> list[str]:

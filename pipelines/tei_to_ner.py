@@ -4,29 +4,53 @@ Examples:
   python -m pipelines.tei_to_ner --inspect 'letters/*.xml'
   python -m pipelines.tei_to_ner --input 'letters/*.xml' --edition sturm --output build/sturm
   python -m pipelines.tei_to_ner --input letters --edition my.toml --output build/mine --workers 2
+  python -m pipelines.tei_to_ner --input letters --edition sturm --register 'register/*.xml' \
+      --output build/sturm
 """
 
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from corpora.errors import UsageError
+from corpora.document import Span
+from corpora.errors import CorpusError, UsageError
 from corpora.hashing.sampling import choose_all
 from corpora.hashing.splits import SPLITS, parse_ratios, read_split_file
 from corpora.ner.alignment import NESTED, Nested
 from corpora.runs.build import Build
-from corpora.runs.plan import Plan, describe_file, describe_files, find_inputs, make_units
+from corpora.runs.plan import (
+    InputFile,
+    Plan,
+    describe_file,
+    describe_files,
+    find_inputs,
+    make_units,
+    named,
+)
 from corpora.system.expat_version import warn_of_old_expat
-from corpora.tei.edition import edition_path, load_edition
+from corpora.tei.abbreviations import as_tables, last_words, learn_abbreviations
+from corpora.tei.card import languages_of, passed_over, plain_counters, sections_of, warnings_of
+from corpora.tei.edition import Edition, edition_path, load_edition
+from corpora.tei.include import MARK, included_names
+from corpora.tei.languages import Abbreviations
+from corpora.tei.reader import read_tei
+from corpora.tei.xml import XmlError, parse_xml
 from pipelines.graph import PCollection, Phase, Run
 from pipelines.options import CommonOptions, option
 from pipelines.run import run
 
+if TYPE_CHECKING:
+    from corpora.ner.card import Health
+
 ABOUT = __doc__
+_REGISTER = "register "  # before the names of its files
+_INCLUDED = "included "
 DATASETS = {"documents": "documents", "ner": "ner"}
 MAX_FILE_MB = 500
 """The most that ``--max-file-size`` may allow: a batch of texts holds less than 2 GiB."""
@@ -39,6 +63,9 @@ class Options(CommonOptions):
     edition: str = option(
         "tei", metavar="NAME|FILE", help="which element means what: a name or a TOML file"
     )
+    register: tuple[str, ...] = option(
+        (), metavar="PATTERN", help="files with the registers of persons, places, … (TEI)"
+    )
     split: str = option(
         "document", choices=("document", "sentence"), help="what goes whole to one side"
     )
@@ -50,6 +77,12 @@ class Options(CommonOptions):
     )
     seed: int = option(1, help="of the split (default: 1)")
     nested: Nested = option("outer", choices=NESTED, help="which of nested names are tagged")
+    abbreviations: str = option(
+        "listed",
+        choices=("listed", "learned"),
+        help="after which words no sentence ends: those of the tables and of the edition, or also "
+        "those that the card of an earlier run offers (default: listed)",
+    )
     max_file_size: float = option(
         50.0, metavar="MB", help="a larger file is rejected (default: 50)"
     )
@@ -73,15 +106,22 @@ def plan(options: Options) -> Plan:
     edition = load_edition(Path(edition_file.path))
     found = find_inputs(options.input, suffix=".xml", exclude=options.exclude)
     files = describe_files(dict(islice(found.items(), options.limit)))
+    included = _included(files, options)
+    # What others include is read there.
+    files = [file for file in files if file.name not in included]
     settings = {
         "edition_name": edition.name,
         "nested": options.nested,
         "max_bytes": options.max_bytes,
+        "patterns": [key for key, _ in edition.own],
+        "abbreviations": _learned(files, edition, options),
     }
-    splits, how = _splits([file.name for file in files], options)
+    splits, how = _splits([file.name for file in files], edition, options)
     auxiliary = {"edition": edition_file}
     if options.split_file:
         auxiliary["splits"] = describe_file("splits", options.split_file)
+    auxiliary |= _registers(options)
+    auxiliary |= {f"{_INCLUDED}{name}": file for name, file in included.items()}
     return Plan(
         pipeline="tei_to_ner",
         datasets=DATASETS,
@@ -95,13 +135,68 @@ def plan(options: Options) -> Plan:
     )
 
 
-def _splits(names: Sequence[str], options: Options) -> tuple[Mapping[str, str], dict[str, Any]]:
-    """Choose the split of each document (none are chosen by sentence), and say how."""
+def _registers(options: Options) -> dict[str, InputFile]:
+    """Describe the files of the register, by name; raises ``CorpusError`` where they hold none."""
+    if not options.register:
+        return {}
+    from corpora.registers.register import read_registers
+
+    found = describe_files(find_inputs(options.register, suffix=".xml", option="register"))
+    read_registers((file.name, file.read()) for file in found)
+    return {f"{_REGISTER}{file.name}": file for file in found}
+
+
+def _included(files: Sequence[InputFile], options: Options) -> dict[str, InputFile]:
+    """Describe the files that others include, by name: those in the folder of the inputs alone."""
+    from corpora.system.buckets import is_url
+
+    found: dict[str, InputFile] = {}
+    waiting = [file for file in files if not is_url(file.path)]
+    for file in waiting:  # grows
+        data = file.read() if file.size <= options.max_bytes else b""
+        if MARK not in data:
+            continue
+        folder = Path(file.path).resolve().parents[file.name.count("/")]
+        with suppress(XmlError):  # the run rejects it, with the reason
+            for name in included_names(parse_xml(data, name=file.name), file.name):
+                path = (folder / name).resolve()
+                if name not in found and path.is_file() and path.is_relative_to(folder):
+                    found[name] = describe_file(name, path)
+                    waiting.append(found[name])
+    return found
+
+
+def _learned(
+    files: Sequence[InputFile], edition: Edition, options: Options
+) -> Mapping[str, Abbreviations]:
+    """Learn abbreviations from all files, where that is asked for."""
+    if options.abbreviations != "learned":
+        return {}
+    readable = [file for file in files if file.size <= options.max_bytes]
+    return as_tables(learn_abbreviations(_texts(readable, edition), edition))
+
+
+def _texts(files: Sequence[InputFile], edition: Edition) -> Iterator[tuple[str | None, str]]:
+    """Yield the language and the text of each document."""
+    for file in files:
+        with suppress(XmlError):  # the run rejects it, with the reason
+            for text in read_tei(file.read(), edition, name=file.name):
+                if text.document:
+                    yield text.document.lang, text.document.text
+
+
+def _splits(
+    names: Sequence[str], edition: Edition, options: Options
+) -> tuple[Mapping[str, str], dict[str, Any]]:
+    """Choose the split of each file, and say how.
+
+    None are chosen by sentence, nor where a file has several documents, which are not known yet.
+    """
     if options.split_file:
         return read_split_file(options.split_file, names), {"split": "file"}
     ratios = parse_ratios(options.ratios)
     how = {"split": options.split, "ratios": ratios, "seed": options.seed}
-    if options.split == "sentence":
+    if options.split == "sentence" or edition.makes_several:
         return {}, how
     return choose_all(names, ratios, seed=options.seed), how
 
@@ -111,11 +206,24 @@ def graph(units: PCollection, options: Options, run: Run) -> PCollection:
     from pipelines.transforms.files import ReadFiles
     from pipelines.transforms.tei import ParseTei, ToSentences
 
+    edition, learned = run.auxiliary["edition"], run.parameters["abbreviations"]
     return (
         units
         | ReadFiles(max_bytes=options.max_bytes)
-        | ParseTei(edition=run.auxiliary["edition"])
-        | ToSentences(nested=options.nested, ratios=parse_ratios(options.ratios), seed=options.seed)
+        | ParseTei(
+            edition=edition,
+            learned=learned,
+            registers=tuple(named(_REGISTER, run.auxiliary)),
+            included={file.name: file for file in named(_INCLUDED, run.auxiliary)},
+        )
+        | ToSentences(
+            edition=edition,
+            learned=learned,
+            nested=options.nested,
+            by_document=options.split == "document",
+            ratios=parse_ratios(options.ratios),
+            seed=options.seed,
+        )
         | run.write_shards()
     )
 
@@ -125,29 +233,114 @@ PHASES = (Phase(graph),)
 
 def write_side_files(build: Build) -> None:
     """Write CoNLL, JSON, the splits and the card from the finished shards."""
-    from corpora.datasets.shards import read_tagged, write_json, write_text
-    from corpora.ner.card import to_json, to_markdown
+    from corpora.datasets.shards import read_tagged, write_text
     from corpora.ner.columns import columns_of_split
     from corpora.ner.conll import write_conll
     from corpora.ner.health import examine_columns
     from corpora.ner.json import write_json as write_ner_json
 
+    if not build.accounting.written:
+        raise CorpusError(
+            f"no document was written: none of {build.accounting.read:,} files has text that the "
+            "edition reads. See what they hold with --inspect; content, leave_out and choose of "
+            "the edition file say what is read (docs/editions.md)."
+        )
     shards = build.shard_paths("ner")
     for split in SPLITS:
         for suffix, write in ((".conll", write_conll), (".json", write_ner_json)):
             sentences = (s for path in shards for s in read_tagged(path, split=split) if s.tokens)
             write(sentences, build.side / f"{split}{suffix}")
-    if build.plan.parameters["split"] != "sentence":
-        chosen = {name: s for unit in build.plan.units for name, s in unit.settings.items()}
+    chosen = {name: s for unit in build.plan.units for name, s in unit.settings.items()}
+    if chosen:
         write_text(build.side / "splits.tsv", (f"{name}\t{chosen[name]}\n" for name in chosen))
-    health = examine_columns({split: partial(columns_of_split, shards, split) for split in SPLITS})
-    title = f"NER data from the edition {build.plan.parameters['edition_name']}"
-    write_json(build.side / "card.json", {**to_json(health), "run": _notes(build)})
-    write_text(build.side / "card.md", [to_markdown(health, title=title, notes=_notes(build))])
+    _write_card(
+        build,
+        examine_columns({split: partial(columns_of_split, shards, split) for split in SPLITS}),
+    )
+
+
+def _write_card(build: Build, health: "Health") -> None:
+    """Write the card as Markdown and as JSON."""
+    from corpora.datasets.shards import write_json, write_text
+    from corpora.ner.card import to_json, to_markdown
+
+    parameters, counters = build.plan.parameters, build.counters
+    edition = load_edition(build.plan.auxiliary["edition"].check())
+    documents = _Documents(build.shard_paths("documents"))
+    learned = learn_abbreviations(documents.texts(), edition)
+    warned, taken = list(warnings(build.plan, counters)), bool(parameters["abbreviations"])
+    run = _notes(build) | {
+        "warnings": warned,
+        "languages": dict(languages_of(counters)),
+        "abbreviations": {
+            lang: [each._asdict() for each in found] for lang, found in learned.items()
+        },
+        "abbreviations taken": taken,
+        "not in the text": passed_over(counters),
+    }
+    write_json(build.side / "card.json", {**to_json(health), "run": run})
+    card = to_markdown(
+        health,
+        title=f"NER data from the edition {parameters['edition_name']}",
+        notes=_notes(build),
+        warnings=warned,
+        sections=sections_of(
+            counters, parameters["patterns"], learned, ends=documents.last_words, taken=taken
+        ),
+    )
+    write_text(build.side / "card.md", [card, *_write_register(build)])
+
+
+def _write_register(build: Build) -> Iterator[str]:
+    """Write entries, and how they fit the mentions, beside the datasets; yields what cards say."""
+    files = named(_REGISTER, build.plan.auxiliary)
+    if not files:
+        return
+    from corpora.datasets.rows import document_from_row
+    from corpora.datasets.schemas import SCHEMAS
+    from corpora.datasets.shards import read_batches, write_text
+    from corpora.registers.coverage import measure, side_files, to_markdown
+    from corpora.registers.register import read_registers, write_register
+
+    register = read_registers((file.name, file.read()) for file in files)
+    shards = (read_batches(path, SCHEMAS["documents"]) for path in build.shard_paths("documents"))
+    rows = (row for batches in shards for batch in batches for row in batch.to_pylist())
+    coverage = measure(map(document_from_row, rows), register)
+    write_text(build.side / "register.jsonl", write_register(register))
+    for name, lines in side_files(coverage):
+        write_text(build.side / name, lines)
+    yield f"\n{to_markdown(coverage)}"
+
+
+@dataclass
+class _Documents:
+    """The documents of a build, read once."""
+
+    shards: Sequence[Path]
+    last_words: Counter[str] = field(default_factory=Counter)
+    """At the end of sentences that are not the last of their paragraph."""
+
+    def texts(self) -> Iterator[tuple[str | None, str]]:
+        """Yield the language and the text of each; counts the words at ends of sentences."""
+        from corpora.datasets.schemas import SCHEMAS
+        from corpora.datasets.shards import read_batches
+
+        columns = ("lang", "text", "sentences")
+        for path in self.shards:
+            for batch in read_batches(path, SCHEMAS["documents"], columns=columns):
+                for row in batch.to_pylist():
+                    sentences = [Span(**span) for span in row["sentences"]]
+                    self.last_words.update(last_words(row["text"], sentences))
+                    yield row["lang"], row["text"]
+
+
+def warnings(plan: Plan, counters: Mapping[str, int]) -> Iterator[str]:
+    """Say what is probably not meant."""
+    return warnings_of(counters, plan.parameters["patterns"])
 
 
 def _notes(build: Build) -> dict[str, str]:
-    """What a reader of the card must know of the run: how it was split, what was left out."""
+    """What a reader of the card must know of the run: how it was split, what was counted."""
     account = build.accounting
     parameters = build.plan.parameters
     notes = {
@@ -160,7 +353,9 @@ def _notes(build: Build) -> dict[str, str]:
     if "ratios" in parameters:
         ratios = "/".join(f"{ratio:g}" for ratio in parameters["ratios"].values())
         notes["ratios"] = f"{ratios} (seed {parameters['seed']})"
-    return notes | {name: f"{count:,}" for name, count in build.counters.items()}
+    if included := named(_INCLUDED, build.plan.auxiliary):
+        notes["files that others include"] = ", ".join(file.name for file in included)
+    return notes | {name: f"{count:,}" for name, count in plain_counters(build.counters).items()}
 
 
 def next_steps(options: Options) -> list[str]:

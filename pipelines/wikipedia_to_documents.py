@@ -29,6 +29,7 @@ from corpora.runs.plan import (
     describe_file,
     describe_files,
     find_inputs,
+    named,
     units_without_input,
 )
 from corpora.system.expat_version import warn_of_old_expat
@@ -39,6 +40,7 @@ from pipelines.run import run
 ABOUT = __doc__
 DATASETS = {"documents": "documents", "redirects": "redirects", "reuse": "reuse"}
 FOUND = {"pages": "wiki_pages", "found_redirects": "redirects", "meanings": "meanings"}
+DEFINED = {"definitions": "wiki_definitions"}
 RESOLVED = {name: FOUND[name] for name in ("pages", "found_redirects")}
 """What the second phase reads."""
 UNITS = 1000
@@ -47,6 +49,8 @@ MAX_PAGE_MB = 500
 """The most that ``--max-page-size`` may allow: a batch of texts holds less than 2 GiB."""
 RANGE_BYTES = (8 << 20, 64 << 20)
 """Smallest and largest part of a dump that a worker takes at once, of XML."""
+PAGE_PROPS = "page_props"
+_TEMPLATES = "templates "  # before the numbers of tables
 _log = logging.getLogger(__name__)
 
 
@@ -80,6 +84,21 @@ class Options(CommonOptions):
         type=Path,
         metavar="FILE",
         help="more tables of templates (TOML): what they show, which leave no hole",
+    )
+    expand_templates: bool = option(
+        default=False,
+        help="show templates whose definition in the dump is a line of text with parameters; reads "
+        "the dump twice",
+    )
+    blocks: str = option(
+        "",
+        metavar="KINDS",
+        help="keep these beside the text: tables,infoboxes,references,math, or some of them",
+    )
+    page_props: Path | None = option(
+        None,
+        metavar="FILE",
+        help="page_props.sql.gz of the same wiki and date: the Wikidata items of pages",
     )
     reuse: Path | None = option(
         None,
@@ -134,9 +153,11 @@ def plan(options: Options) -> Plan:
         if not dump.complete and not options.allow_truncated:
             raise CorpusError(f"{dump.why} (--allow-truncated reads what is there.)")
     tables = {
-        f"templates {n}": describe_file(f"templates {n}", path)
+        f"{_TEMPLATES}{n}": describe_file(f"{_TEMPLATES}{n}", path)
         for n, path in enumerate(options.templates)
     }
+    if options.page_props:
+        tables[PAGE_PROPS] = describe_file(PAGE_PROPS, options.page_props)
     settings = _settings(options, [dump.site for dump in dumps], file=files[0].name)
     _warn(
         options,
@@ -159,11 +180,14 @@ def plan(options: Options) -> Plan:
     )
     made = Plan(
         pipeline="wikipedia_to_documents",
-        datasets=DATASETS,
+        datasets=DATASETS | ({"blocks": "blocks"} if options.blocks else {}),
         parameters=settings | {"limit": options.limit, "exclude": list(options.exclude)},
         units=units_without_input(len(parts)),
         auxiliary=tables,
-        stages=(Stage("extract", extract_units, FOUND),),
+        stages=(
+            *((Stage("define", extract_units, DEFINED),) if options.expand_templates else ()),
+            Stage("extract", extract_units, FOUND),
+        ),
     )
     return with_earlier(made, earlier) if earlier else made
 
@@ -208,7 +232,37 @@ def _settings(options: Options, sites: Sequence[Any], *, file: str) -> dict[str,
         "license": options.license or license_of(site.base, file=file, generator=site.generator),
         "max_page_bytes": options.max_page_bytes,
         "n_tables": len(options.templates),
+        "blocks": _kinds_of_blocks(options),
+        "expand_templates": _is_expanding(options),
     }
+
+
+def _is_expanding(options: Options) -> bool:
+    """Read ``--expand-templates``."""
+    if options.expand_templates and options.extractor != "onoma":
+        raise UsageError("--expand-templates: not with --extractor wikiextractor. Leave out one.")
+    if options.expand_templates and options.reuse:
+        raise UsageError(
+            "--expand-templates: pages that --reuse takes over would have definitions of then. "
+            "Leave out one."
+        )
+    return options.expand_templates
+
+
+def _kinds_of_blocks(options: Options) -> list[str]:
+    """Read ``--blocks``."""
+    from corpora.wikipedia.aside import KINDS
+
+    given = [name.strip() for name in options.blocks.split(",") if name.strip()]
+    if unknown := set(given) - KINDS.keys():
+        raise UsageError(f"--blocks {min(unknown)}: there is none; there are {', '.join(KINDS)}.")
+    if given and options.extractor != "onoma":
+        raise UsageError("--blocks: WikiExtractor cannot do it. Leave out --extractor or --blocks.")
+    if given and options.reuse:
+        raise UsageError(
+            "--blocks: pages that --reuse takes over are not read, and have none. Leave out one."
+        )
+    return [name for name in KINDS if name in given]
 
 
 def _abbreviations(
@@ -267,6 +321,21 @@ def _limited(
         yield file, part
 
 
+def define(units: PCollection, options: Options, run: Run) -> PCollection:
+    """Read the templates of ranges, and write the definitions that can be shown."""
+    from pipelines.transforms.wikipedia import ReadDefinitions
+
+    read = ReadDefinitions(settings=run.parameters, max_page_bytes=options.max_page_bytes)
+    return units | read | run.write_shards("define")
+
+
+def merge_definitions(units: PCollection, _: Options, run: Run) -> PCollection:
+    """Build the table of definitions."""
+    from pipelines.transforms.wikipedia import BuildDefinitions
+
+    return run.merge(units, BuildDefinitions(folder=run.folder), stage="define")
+
+
 def parse(units: PCollection, options: Options, run: Run) -> PCollection:
     """Read the pages of ranges, parse them, and write documents, redirects and meanings."""
     from pipelines.transforms.wikipedia import ParsePages, ReadDump
@@ -275,43 +344,48 @@ def parse(units: PCollection, options: Options, run: Run) -> PCollection:
         units
         | ReadDump(max_page_bytes=options.max_page_bytes, folder=run.folder)
         | ParsePages(
-            settings=run.parameters, templates=[*run.auxiliary.values()], folder=run.folder
+            settings=run.parameters,
+            templates=named(_TEMPLATES, run.auxiliary),
+            expands=options.expand_templates,
+            folder=run.folder,
         )
         | run.write_shards("extract")
     )
 
 
 def merge(units: PCollection, _: Options, run: Run) -> PCollection:
-    """Build the tables of titles, and find pages that stand twice in the dump."""
+    """Build the tables of titles and items, and find pages that stand twice in the dump."""
     from pipelines.transforms.elements import ReadNothing
     from pipelines.transforms.stages import FindDuplicates
-    from pipelines.transforms.wikipedia import BuildTitleTables
+    from pipelines.transforms.wikipedia import BuildPageItems, BuildTitleTables
 
-    return (
-        units
-        | ReadNothing()
-        | BuildTitleTables(folder=run.folder)
-        | FindDuplicates(folder=run.folder)
-        | run.write_nothing("extract")
-    )
+    tables = units | ReadNothing() | BuildTitleTables(folder=run.folder)
+    if file := run.auxiliary.get(PAGE_PROPS):
+        tables = tables | BuildPageItems(folder=run.folder, file=file)
+    return tables | FindDuplicates(folder=run.folder) | run.write_nothing("extract")
 
 
 def finish(units: PCollection, _: Options, run: Run) -> PCollection:
     """Resolve links, match titles, and write what is published."""
     from pipelines.transforms.stages import DropDuplicates, ReadStage
-    from pipelines.transforms.wikipedia import MatchTitles, TakeOver
+    from pipelines.transforms.wikipedia import AddItems, MatchTitles, TakeOver
 
     return (
         units
         | ReadStage(folder=run.folder, datasets=RESOLVED)
         | TakeOver(folder=run.folder)
         | DropDuplicates(folder=run.folder)
+        | AddItems(folder=run.folder, has_items=PAGE_PROPS in run.auxiliary)
         | MatchTitles(settings=run.parameters, folder=run.folder)
         | run.write_shards()
     )
 
 
-PHASES = (Phase(parse, "extract", merge), Phase(finish))
+PHASES = (
+    Phase(define, "define", merge_definitions),
+    Phase(parse, "extract", merge),
+    Phase(finish),
+)
 
 
 def write_side_files(build: Build) -> None:

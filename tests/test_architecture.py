@@ -47,13 +47,15 @@ ROOMS = (
         "diff",
         "store",
         "tei",
+        "registers",
         "text",
         "wikipedia",
         "entities",
+        "concordance",
         "ner",
         "news",
     ),
-    *("crawl", "lexicon", "tokenization", "examples"),
+    *("crawl", "lexicon", "tokenization", "examples", "project"),
 )
 """Rooms of ``corpora``: each imports only from those before it."""
 COMMANDS = {"health", "shards"}  # two lines each: what they start lies in a room
@@ -65,8 +67,10 @@ MODELING_ROOMS = (
 )
 """Rooms of ``modeling`` that models are made of: each imports only from those before it."""
 MODELING_COMMANDS = (
-    *("command", "pages", "training", "pretrain", "taggers", "predict", "finetune", "evaluate"),
-    *("inspect", "report", "export", "publish"),
+    *("command", "http", "pages", "bootstrap", "link", "training", "pretrain"),
+    *("taggers", "predict", "finetune"),
+    *("evaluate", "inspect", "report", "export", "publish", "spacy_component", "serve"),
+    "workbench",
 )
 """Rooms of ``modeling`` that train and use models: each imports only from those before it, and from
 ``MODELING_ROOMS``."""
@@ -137,17 +141,20 @@ def test_beam_is_loaded_only_where_graphs_are_made_and_run():
         "modeling.evaluate",
         "modeling.predict",
         "modeling.inspect",
+        "modeling.link",
         "pipelines.documents_to_lexicon",
         "pipelines.news_to_documents",
         "modeling.report",
         "modeling.export",
         "modeling.publish",
+        "modeling.serve",
         "corpora.shards",
         "corpora.diff",
         "corpora.store",
         "corpora.wikipedia.download",
         "corpora.crawl",
         "corpora.health",
+        "corpora.concordance",
         "pipelines",
     ],
 )

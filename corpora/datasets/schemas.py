@@ -37,6 +37,14 @@ class Schema:
     made_by: str
     """The pipelines to run again when the version is another."""
     compression: str | None = "zstd"
+    since: int = 0
+    """The earliest version that is opened, too (0: none): its columns are the first of these, and
+    only some of them can be read."""
+
+    def opens(self, version: object) -> bool:
+        """Tell whether a dataset of a version can be opened."""
+        is_earlier = isinstance(version, int) and 0 < self.since <= version < self.version
+        return version == self.version or is_earlier
 
 
 _DOCUMENTS = pa.schema(
@@ -78,11 +86,46 @@ _OF_PAGE = [
     *((name, pa.int32()) for name in EXAMPLE_COUNTS),
 ]
 _REUSE = pa.schema([_DOCUMENTS.field("id"), *_OF_PAGE])
+# Tables, infoboxes, references and formulas of the documents; see corpora/wikipedia/aside.py.
+_OF_BLOCK = [
+    pa.field("kind", pa.string(), nullable=False),
+    ("name", pa.string()),
+    ("template", pa.string()),
+    pa.field("offset", pa.int32(), nullable=False),
+    ("reused_at", pa.list_(pa.int32())),
+    ("parent_offset", pa.int32()),
+    pa.field("text", pa.string(), nullable=False),
+    (
+        "cells",
+        pa.list_(
+            _struct(
+                start=pa.int32(),
+                end=pa.int32(),
+                row=pa.int32(),
+                column=pa.int32(),
+                rows=pa.int32(),
+                columns=pa.int32(),
+                kind=pa.string(),
+                name=pa.string(),
+            )
+        ),
+    ),
+    ("mentions", _MENTIONS),
+]
+_BLOCKS = pa.schema(
+    [
+        pa.field("id", pa.string(), nullable=False),
+        pa.field("document_id", pa.string(), nullable=False),
+        ("parent", pa.string()),
+        *_OF_BLOCK,
+    ]
+)
 # Between the stages: of a row that is taken over there is the id, the source, and where it lies.
 _WIKI_PAGES = [
     *(field.with_nullable(field.name not in {"id", "source"}) for field in _DOCUMENTS),
     *(field.with_nullable(nullable=True) for field in pa.schema(_OF_PAGE)),
     ("place", _struct(earlier=pa.string(), shard=pa.int32(), row=pa.int32())),
+    ("blocks", pa.list_(pa.struct([("parent", pa.int32()), *pa.schema(_OF_BLOCK)]))),
 ]
 _FORMS = pa.list_(
     _struct(form=pa.string(), count=pa.int64(), prior=pa.float32(), link_probability=pa.float32())
@@ -97,8 +140,12 @@ _ENTITIES = pa.schema(
         ("counts", pa.list_(_struct(key=pa.string(), value=pa.int64()))),
         ("aliases", _FORMS),
         pa.field("retired", pa.bool_(), nullable=False),
+        ("ids", _PAIRS),
+        ("type", pa.string()),
+        ("description", pa.string()),
     ]
 )
+_OF_PAGES = [_ENTITIES.field(name) for name in ("ids", "type", "description")]
 # Of the stages of documents_to_entity_vocab; `part` says which unit of the next stage reads a row.
 _COUNT = pa.field("count", pa.int64(), nullable=False)
 _PART = pa.field("part", pa.int32(), nullable=False)
@@ -107,8 +154,12 @@ _ORIGIN = pa.field("origin", pa.string(), nullable=False)
 _ENTITY_STAGES = {
     "entity_equivalents": [("title", pa.string()), ("target", pa.string())],
     "entity_counts": [_PART, _ENTITY, _FORM, _ORIGIN, _COUNT],
-    "entity_pages": [_PART, _ENTITY, ("page_id", pa.string()), ("rank", pa.int8())],
-    "entity_totals": [_ENTITY, *(_ENTITIES.field(name) for name in ("page_id", "count", "counts"))],
+    "entity_pages": [_PART, _ENTITY, ("page_id", pa.string()), ("rank", pa.int8()), *_OF_PAGES],
+    "entity_totals": [
+        _ENTITY,
+        *(_ENTITIES.field(name) for name in ("page_id", "count", "counts")),
+        *_OF_PAGES,
+    ],
     "entity_forms": [_PART, _ENTITY, _FORM, _COUNT, ("is_alias", pa.bool_())],
     "entity_aliases": [
         _PART,
@@ -244,8 +295,9 @@ SCHEMAS = {
             "augment_mentions",
         ),
         Schema("redirects", 1, _REDIRECTS, made_by="wikipedia_to_documents"),
+        Schema("blocks", 1, _BLOCKS, made_by="wikipedia_to_documents --blocks"),
         Schema("reuse", 2, _REUSE, made_by="wikipedia_to_documents"),
-        Schema("entities", 1, _ENTITIES, made_by="documents_to_entity_vocab"),
+        Schema("entities", 2, _ENTITIES, made_by="documents_to_entity_vocab", since=1),
         # Uncompressed: training maps them into memory, and reads them as they lie there.
         Schema("examples", 1, _EXAMPLES, made_by="documents_to_examples", compression=None),
         Schema(
@@ -270,6 +322,15 @@ SCHEMAS = {
             "meanings",
             1,
             pa.schema([pa.field("title", pa.string(), nullable=False)]),
+            made_by="wikipedia_to_documents",
+            compression="lz4",
+        ),
+        Schema(
+            "wiki_definitions",
+            1,
+            pa.schema(
+                [pa.field(name, pa.string(), nullable=False) for name in ("title", "target")]
+            ),
             made_by="wikipedia_to_documents",
             compression="lz4",
         ),
@@ -306,6 +367,12 @@ SCHEMAS = {
             compression="lz4",
         ),
         Schema(
+            "common_forms",
+            1,
+            pa.schema([pa.field("hash", pa.uint64(), nullable=False)]),
+            made_by="augment_mentions",
+        ),
+        Schema(
             "chosen_groups",
             1,
             pa.schema([("group", pa.string()), ("end", pa.int64())]),
@@ -313,7 +380,7 @@ SCHEMAS = {
         ),
         Schema(
             "ner",
-            1,
+            2,
             pa.schema(
                 [
                     pa.field("id", pa.string(), nullable=False),
@@ -323,6 +390,7 @@ SCHEMAS = {
                     ("tags", pa.list_(pa.string())),
                     ("inner_tags", pa.list_(pa.string())),
                     ("token_starts", pa.list_(pa.int32())),
+                    ("origin", pa.string()),
                 ]
             ),
             made_by="tei_to_ner, benchmark_to_ner",

@@ -14,7 +14,7 @@ import stat
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
+from itertools import accumulate, islice, pairwise
 from pathlib import Path
 from typing import IO, Any, Self
 
@@ -231,6 +231,32 @@ class Dataset:
             raise ShardSchemaError(f"{self.path}: {self.schema.name} are rows; read rows().")
         return map(FROM_ROW[self.schema.name], self.rows())
 
+    def __len__(self) -> int:
+        """Rows of all shards."""
+        return self.n_rows
+
+    def __iter__(self) -> Iterator[Any]:
+        """Read in order: documents or sentences, or rows where a row is something else."""
+        return iter(self.records() if self.schema.name in FROM_ROW else self.rows())
+
+    def __getitem__(self, id: object) -> Any:
+        """Find a row by its id; it is what iteration gives. Reads ids until it is found.
+
+        Raises ``KeyError`` where there is none.
+        """
+        for shard in self.shards:
+            path = self.path / shard.name
+            batches = read_batches(path, self.schema, columns=("id",))
+            for number, batch in enumerate(batches):
+                found = batch.column("id").to_pylist()
+                if id not in found:
+                    continue
+                whole = next(islice(read_batches(path, self.schema), number, None))
+                [row] = whole.slice(found.index(id), 1).to_pylist()
+                make = FROM_ROW.get(self.schema.name)
+                return make(row) if make else row
+        raise KeyError(id)
+
 
 def read_batches(
     path: Path, schema: Schema, *, columns: Sequence[str] = ()
@@ -316,7 +342,7 @@ def open_dataset(path: Path | str, schema: str | None = None) -> Dataset:
     if schema is not None and name != schema:
         raise ShardSchemaError(f"{path}: holds {name!r}, not {schema!r}.")
     known = SCHEMAS.get(str(name))
-    if known is None or description["version"] != known.version:
+    if known is None or not known.opens(description["version"]):
         here = f"version {known.version}" if known else "no such schema"
         again = f"Run again: {known.made_by}." if known else "Update Onoma."
         raise ShardSchemaError(

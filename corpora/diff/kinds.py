@@ -51,6 +51,8 @@ _KINDS = {
             "page_id": ("page_id",),
             "counts": ("count", "counts"),
             "aliases": ("aliases",),
+            "ids": ("ids", "type"),
+            "description": ("description",),
         },
         retired="retired",
         lists=("aliases",),

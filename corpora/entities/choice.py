@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import read_batches
+from corpora.entities.pages import OF_PAGES
 from corpora.entities.vocabulary import SPECIAL, split_entities
 from corpora.errors import CorpusError
 
@@ -153,6 +154,7 @@ def _rows(table: pa.Table, ids: Rows, *, retired: bool = False) -> pa.Table:
         "counts": empty,
         "aliases": pa.nulls(n, _COLUMNS.field("aliases").type),
         "retired": pa.array(np.full(n, retired)),
+        **{name: pa.nulls(n, _COLUMNS.field(name).type) for name in OF_PAGES},
     }
     columns = {
         name: table.column(name) if name in table.column_names else missing[name]

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from corpora.datasets.columns import Mentions
 from corpora.datasets.redirect_table import RedirectTable
 from corpora.datasets.schemas import SCHEMAS
+from corpora.entities.pages import OF_PAGES, columns_of_pages
 from corpora.hashing.strings import hashes
 
 BATCH_ROWS = 1 << 16
@@ -43,7 +44,7 @@ class MentionCounter:
         self.counters: Counter[str] = Counter()
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Count the documents of a batch; columns ``id, group, title, text, mentions``."""
+        """Count the documents of a batch; columns as ``CountEntities`` has them."""
         mentions = Mentions.of(batch)
         is_known = pc.is_valid(mentions.structs.field("entity"))
         origin = mentions.structs.field("origin").filter(is_known)
@@ -70,14 +71,14 @@ class MentionCounter:
         return self._counts.table()
 
     def pages(self) -> pa.Table:
-        """``entity, page_id, rank``: rank 1 where the page is that of an equivalent."""
+        """``entity, page_id, rank`` and what pages say; rank 1: the page of an equivalent."""
         return pa.concat_tables([_NO_PAGES, *self._pages])
 
     def _pages_of(self, batch: pa.RecordBatch) -> pa.Table:
         own = pc.binary_join_element_wise(batch.column("group"), batch.column("title"), ":")
         entity = self._merged(own)
         rank = pc.not_equal(own, entity).cast(pa.int8())
-        columns = [entity, batch.column("id"), rank]
+        columns = [entity, batch.column("id"), rank, *columns_of_pages(batch)]
         return pa.table(columns, schema=_NO_PAGES.schema).filter(pc.is_valid(own))
 
     def _merged(self, entities: pa.StringArray) -> pa.StringArray:
@@ -207,6 +208,7 @@ class PartitionTotals:
                 "page_id": self._pages.column("page_id").take(rows),
                 "count": counts,
                 "counts": pa.ListArray.from_arrays(ends, pairs),
+                **{name: self._pages.column(name).take(rows) for name in OF_PAGES},
             }
         )
 
@@ -245,4 +247,6 @@ def _first_pages(pages: Sequence[pa.Table]) -> pa.Table:
     table = pa.concat_tables([_NO_PAGES, *(page.drop_columns("part") for page in pages)])
     order = [("entity", "ascending"), ("rank", "ascending"), ("page_id", "ascending")]
     table = table.sort_by(order)
-    return table.take(pa.array(_begins(table.column("entity")))).select(["entity", "page_id"])
+    return table.take(pa.array(_begins(table.column("entity")))).select(
+        ["entity", "page_id", *OF_PAGES]
+    )

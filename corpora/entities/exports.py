@@ -2,7 +2,7 @@
 
 import heapq
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,11 +13,12 @@ import pyarrow.compute as pc
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import read_batches
 from corpora.entities.choice import MIN_COUNTS, SIZES, Change
+from corpora.entities.pages import OF_PAGES
 from corpora.entities.vocabulary import MASK2, SPECIAL, language_of, split_entities
 from corpora.errors import CorpusError
 from corpora.reports import markdown_table
 
-_COLUMNS = ("id", "entity", "title", "count", "retired")
+_COLUMNS = ("id", "entity", "title", "count", "retired", *OF_PAGES)
 _LISTED = 20
 _MANY = 0.3
 """Fraction of mentions without a page from which on a warning is given; red links: fewer."""
@@ -31,6 +32,14 @@ class Row(NamedTuple):
     title: str
     n_mentions: int
     retired: bool
+    pairs_of_ids: Sequence[Mapping[str, str]] | None = None
+    type: str | None = None
+    description: str | None = None
+
+    @property
+    def ids(self) -> dict[str, str]:
+        """Ids by scheme."""
+        return {pair["key"]: pair["value"] for pair in self.pairs_of_ids or ()}
 
 
 def read_rows(shards: Iterable[Path]) -> Iterator[Row]:
@@ -81,7 +90,8 @@ def _pair(entity: str) -> tuple[str, str]:
 def luke_lines(rows: Iterable[Row], names: Names) -> Iterator[str]:
     """``entity_vocab.jsonl`` of LUKE: an object a line, in the order of ids."""
     for row in rows:
-        line = {"id": row.id, "entities": names.pairs(row), "count": row.n_mentions}
+        line: dict[str, Any] = {"id": row.id, "entities": names.pairs(row)}
+        line |= {"count": row.n_mentions} | ({"ids": row.ids} if row.ids else {})
         yield json.dumps(line, ensure_ascii=False) + "\n"
 
 
@@ -121,6 +131,16 @@ def table_lines(rows: Iterable[Row], names: Names) -> Iterator[str]:
         yield f"{' '.join(name.split())}\t{row.n_mentions}\n"
 
 
+def id_lines(rows: Iterable[Row], _: Names) -> Iterator[str]:
+    """``entity_ids.tsv``: what is known of each entity that has an id, a type or a description."""
+    yield "id\tentity\ttype\tids\tdescription\n"
+    for row in rows:
+        ids = " ".join(f"{scheme}:{id}" for scheme, id in row.ids.items())
+        if ids or row.type or row.description:
+            cells = (str(row.id), row.entity, row.type or "", ids, row.description or "")
+            yield "\t".join(" ".join(cell.split()) for cell in cells) + "\n"
+
+
 def change_lines(listed: Iterable[Change]) -> Iterator[str]:
     """``changes.tsv``: how the vocabulary differs from the one before."""
     yield "\t".join(Change._fields) + "\n"
@@ -158,9 +178,12 @@ def report(counters: Mapping[str, int], parameters: Mapping[str, Any], rows: Ite
         (f"{rule} {int(value):,}" if value.isdigit() else f"{rule} {value}", *n, f"{ratio:.1%}")
         for rule, value, *n, ratio in _coverage(counters)
     )
-    mentioned = (row for row in rows if row.n_mentions)
+    known: Counter[str] = Counter()
+    mentioned = (row for row in _counted(rows, known) if row.n_mentions)
     first = heapq.nsmallest(_LISTED, mentioned, key=lambda row: (-row.n_mentions, row.title))
     listed = ((str(row.id), row.entity, row.n_mentions) for row in first)
+    n_live = max(known.pop("entities", 0), 1)
+    of_pages = ((what, n, f"{n / n_live:.1%}") for what, n in sorted(known.items()))
     warning = warn_of_missing_pages(counters)
     lines = [
         *("# Entity vocabulary", "", *markdown_table(("option", "value"), options, align="ll")),
@@ -168,10 +191,24 @@ def report(counters: Mapping[str, int], parameters: Mapping[str, Any], rows: Ite
         *(("", f"**{warning}**") if warning else ()),
         *("", "## What each size and each minimum count keeps", ""),
         *markdown_table(("rule", "entities", "mentions", "fraction of the counted"), coverage),
+        *("", "## Ids, types and descriptions", ""),
+        *markdown_table(("entities with", "number", "of all"), of_pages),
         *("", "## The most frequent", ""),
         *markdown_table(("id", "entity", "mentions"), listed, align="rlr"),
     ]
     return "\n".join([*lines, ""])
+
+
+def _counted(rows: Iterable[Row], known: Counter[str]) -> Iterator[Row]:
+    """Hand on rows, and count what is known of entities (special and retired rows are none)."""
+    for row in rows:
+        if not row.retired and row.entity not in SPECIAL:
+            known["entities"] += 1
+            known.update(f"an id in {scheme}" for scheme in row.ids)
+            known["an id"] += bool(row.ids)
+            known.update([f"the type {row.type}"] if row.type else ())
+            known["a description"] += row.description is not None
+        yield row
 
 
 def warn_of_missing_pages(counters: Mapping[str, int]) -> str:

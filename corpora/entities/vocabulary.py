@@ -21,6 +21,8 @@ PAD, UNK, MASK = range(3)
 MASK2: Final = "[MASK2]"
 """Only in the export for transformers, whose tokenizer wants a second mask: one id past the end."""
 COLUMNS: Final = tuple(n for n in SCHEMAS["entities"].columns.names if n != "aliases")
+OF_EARLIER: Final = ("id", "entity", "title", "page_id", "count", "counts", "retired")
+"""Columns that every version has, but for the aliases."""
 _PARTS = r"^(?P<space>[^:]*):(?P<title>(?s:.*))$"
 _WIKI = re.compile(r"wik(?:i|tionary|books|news|quote|source|versity|voyage)$")
 

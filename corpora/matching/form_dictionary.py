@@ -158,6 +158,17 @@ def choose_forms(
     return chosen, {"forms.kept": len(kept), "forms.gated_out": len(passes) - len(kept)}
 
 
+def link_probabilities(meanings: pa.Table, *, lang: str | None) -> tuple[pa.StringArray, Floats]:
+    """All forms, folded, and how often each is linked where it stands; NaN where unknown."""
+    forms = meanings.column("form").dictionary_encode().combine_chunks()
+    spelled = [str(form) for form in forms.dictionary.to_pylist()]
+    keys = pa.array([fold(form, lang=lang) for form in spelled], pa.string()).dictionary_encode()
+    numbers = np.asarray(keys.indices).astype(np.int64)
+    totals = _totals(meanings, np.asarray(forms.indices), n_forms=len(spelled))
+    linked, places = (_sums(column, numbers, len(keys.dictionary)) for column in totals)
+    return keys.dictionary, (linked / places).astype(np.float32)
+
+
 def _take(names: pa.StringArray, rows: Indices) -> pa.ChunkedArray:
     """Take some names; beyond 2 GiB, a single array would be wrong without an error."""
     parts = [rows[start : start + _ROWS] for start in range(0, len(rows), _ROWS)]

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Literal, get_args
 
-from corpora.document import Document, Mention, Sentence, TokenSpan
-from corpora.segmentation.sentences import segmenter
+from corpora.document import Document, Mention, Sentence, TokenSpan, part_of_text
+from corpora.segmentation.sentences import Segmenter, segmenter
 from corpora.tagging import to_iob2
 
 Nested = Literal["outer", "inner", "all"]
@@ -15,9 +15,15 @@ NESTED: tuple[str, ...] = get_args(Nested)
 
 
 def to_sentences(
-    document: Document, split: Callable[[str], str], *, nested: Nested = "outer"
+    document: Document,
+    split: Callable[[str], str],
+    *,
+    nested: Nested = "outer",
+    segmenter_at: Callable[[int], Segmenter] | None = None,
 ) -> Iterator[Sentence]:
     """Cut a document into tagged sentences, ``DOCUMENT#1`` and on; ``split`` is asked by id.
+
+    ``segmenter_at`` says what cuts the sentence that begins there; else the document's language.
 
     Words are cut where a name begins or ends, so that each name has exactly its characters.
     ``nested`` says which of nested names are tagged: the outer, the inner, or both (``all``: the
@@ -27,11 +33,13 @@ def to_sentences(
     outer, inner = levels(document.mentions, nested)
     text = document.text
     edges = breaker.edges(text)
+    blocks = [paragraph.start for paragraph in document.paragraphs]
     cuts = sorted({edge for name in (*outer, *inner) for edge in (name.start, name.end)})
     for number, sentence in enumerate(document.sentences, 1):
         sentence_id = f"{document.id}#{number}"
         inside = cuts[bisect_right(cuts, sentence.start) : bisect_left(cuts, sentence.end)]
-        words = breaker.word_pairs(text, sentence, cuts=inside, edges=edges)
+        cutter = segmenter_at(sentence.start) if segmenter_at else breaker
+        words = cutter.word_pairs(text, sentence, cuts=inside, edges=edges)
         yield Sentence(
             id=sentence_id,
             document_id=document.id,
@@ -42,7 +50,12 @@ def to_sentences(
             if nested == "all"
             else None,
             token_starts=tuple([start for start, _ in words]),
+            origin=_origin(document, bisect_right(blocks, sentence.start) - 1),
         )
+
+
+def _origin(document: Document, block: int) -> str | None:
+    return part_of_text(document.paragraphs[block].kind) if block >= 0 else None
 
 
 def levels(mentions: Sequence[Mention], nested: Nested) -> tuple[list[Mention], list[Mention]]:

@@ -216,14 +216,23 @@ def _ratios(rows: Sequence[Row]) -> str:
 
 
 def to_markdown(
-    health: Health, *, title: str, notes: Mapping[str, str] | Sequence[str] = ()
+    health: Health,
+    *,
+    title: str,
+    notes: Mapping[str, str] | Sequence[str] = (),
+    warnings: Sequence[str] = (),
+    sections: Sequence[Sequence[str]] = (),
 ) -> str:
-    """Write the card; ``notes`` (source, licence, …) stand under the title."""
+    """Write the card; ``notes`` (source, licence, …) stand under the title.
+
+    ``warnings`` are the first to be said in short; ``sections`` stand at the end.
+    """
     if isinstance(notes, Mapping):
         notes = [_bullets(f"**{name}:** {note}" for name, note in notes.items())] if notes else []
-    sections = [
+    findings = [f"**{text}**" for text in warnings] + list_findings(health)
+    blocks = [
         [f"# {title}", *notes],
-        ["## In short", _bullets(list_findings(health) or ["Nothing stands out."])],
+        ["## In short", _bullets(findings or ["Nothing stands out."])],
         ["## Counts", *_show_counts(health)],
         ["## Leaks", *_show_leaks(health.leaks)],
         ["## Names that train has seen", *_show_seen(health.seen)],
@@ -231,8 +240,9 @@ def to_markdown(
         ["## One sentence, several taggings", *_show_conflicts(health.conflicts)],
         ["## One name, several labels", *_show_ambiguous(health.ambiguous)],
         ["## Labels and tags", *_show_tags(health)],
+        *sections,
     ]
-    return "\n\n".join(block for section in sections for block in section) + "\n"
+    return "\n\n".join(block for section in blocks for block in section) + "\n"
 
 
 def _show_counts(health: Health) -> list[str]:

@@ -1,10 +1,14 @@
 """A NER dataset as files for others: CoNLL, JSON, IOBES, BMES, or for Hugging Face ``datasets``.
 
     python -m corpora.ner.convert build/ler --to conll
+    python -m corpora.ner.convert build/letters --to xmi --output cas
     python -m corpora.ner.convert build/sturm --to hf --output sturm-hf
 
 Tokens, tags and inner tags come back as they were when ``benchmark_to_ner`` reads the files; from
 ``hf`` ids, documents and token starts do, too.
+
+Forms of annotation tools (``corpora.ner.exchange``) are made of a dataset of documents,
+a file each.
 """
 
 import argparse
@@ -16,7 +20,9 @@ from typing import TYPE_CHECKING
 
 from corpora.errors import CorpusError, UsageError
 from corpora.hashing.splits import SPLITS
+from corpora.ner import exchange
 from corpora.system.arguments import ArgumentParser
+from corpora.system.extras import missing_extra
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,6 +33,7 @@ FORMS = {
     "iobes": "columns, with E- and S- where an entity ends",
     "bmes": "the same with M- for I-",
     "hf": "Parquet and a card that datasets.load_dataset opens, tags as ClassLabel",
+    **{name: f"documents: {form.about}" for name, form in exchange.FORMS.items()},
 }
 
 
@@ -35,6 +42,8 @@ def convert(source: Path, form: str, output: Path) -> list[str]:
 
     Raises ``CorpusError`` where there is no dataset, or a row that the form cannot hold.
     """
+    if form in exchange.FORMS:
+        return convert_documents(source, form, output)
     import pyarrow.compute as pc
 
     from corpora.datasets.shards import open_dataset
@@ -68,17 +77,36 @@ def convert(source: Path, form: str, output: Path) -> list[str]:
     return lines
 
 
+def convert_documents(source: Path, form: str, output: Path) -> list[str]:
+    """Write a file for each document; returns what was done."""
+    from corpora.datasets.rows import document_from_row
+    from corpora.datasets.shards import open_dataset
+
+    inside = source / "documents"
+    where = inside if (inside / "dataset.json").exists() else source
+    dataset = open_dataset(where, "documents")
+    output.mkdir(parents=True, exist_ok=True)
+    documents = (document_from_row(row) for batch in dataset.batches() for row in batch.to_pylist())
+    n = sum(1 for _ in exchange.write_documents(documents, form, output))
+    return [f"{output}: {n:,} documents"]
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Convert; returns the exit status."""
     parser = ArgumentParser(
         prog="python -m corpora.ner.convert",
         description="Write a NER dataset as files that others read.",
-        epilog="\n".join(f"  {form:6}{about}" for form, about in FORMS.items())
+        epilog="\n".join(f"  {form:10}{about}" for form, about in FORMS.items())
         + "\n\nexample: python -m corpora.ner.convert build/ler --to conll",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("input", type=Path, metavar="DIR", help="a ner dataset, or what holds one")
+    parser.add_argument(
+        "input",
+        type=Path,
+        metavar="DIR",
+        help="a dataset of ner (of documents, for tools), or what holds one",
+    )
     parser.add_argument("--to", choices=tuple(FORMS), required=True, help="see below")
     parser.add_argument(
         "--output", type=Path, metavar="DIR", help="default: the input's name and the form"
@@ -88,6 +116,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     output = options.output or source.with_name(f"{source.resolve().name}-{options.to}")
     try:
         lines = convert(source, options.to, output)
+    except ImportError as error:
+        sys.stderr.write(f"error: {missing_extra(error) or error}\n")
+        return 2
     except (CorpusError, OSError) as error:
         sys.stderr.write(f"error: {error}\n")
         return 2 if isinstance(error, UsageError) else 1

@@ -231,6 +231,7 @@ class _Columns(NamedTuple):
             "tags": _lists(self.outer.where(own).strings(), offsets),
             "inner_tags": self._inner(own, offsets),
             "token_starts": self._token_starts(begins, sentences),
+            "origin": pa.nulls(n, pa.string()),
         }
         arrays = [columns[name].cast(_SCHEMA.field(name).type) for name in _SCHEMA.names]
         return pa.RecordBatch.from_arrays(arrays, schema=_SCHEMA)

@@ -203,12 +203,19 @@ class Build:
 
     @cached_property
     def all_receipts(self) -> list[Receipt]:
-        """The receipts of all stages, and of what merged them, and those of the last units."""
+        """The receipts of all stages, and of what merged them, and those of the last units.
+
+        Raises ``CorpusError`` where one is missing or damaged: its counts would be lost.
+        """
         receipts = []
         for stage in self.plan.stages:
             receipts += [self._receipt(unit, stage) for unit in stage.units]
-            if merged := read_receipt(self.merge_receipt(stage)):
+            path = self.merge_receipt(stage)
+            merged = read_receipt(path)
+            if merged is not None:
                 receipts.append(merged)
+            elif path.exists():
+                raise CorpusError(f"{path}: damaged. Run the same command again.")
         return receipts + self.finished
 
     def merge_receipt(self, stage: Stage) -> Path:

@@ -15,7 +15,8 @@ PACKAGES = ("corpora", "pipelines")
 _ROOT = Path(__file__).resolve().parents[2]
 _OF_CORPORA = (
     *("runs/on_bucket", "store/on_bucket"),
-    *(f"system/{name}" for name in ("arguments", "buckets", "interrupts", "staging")),
+    *(f"system/{name}" for name in ("arguments", "buckets", "command_names", "extras")),
+    *(f"system/{name}" for name in ("interrupts", "staging")),
 )
 _DRIVERS = frozenset(
     f"{name}.py"

@@ -223,7 +223,11 @@ def version_of_code() -> str:
 
 
 def find_inputs(
-    patterns: Sequence[str], *, suffix: str = "", exclude: Sequence[str] = ()
+    patterns: Sequence[str],
+    *,
+    suffix: str = "",
+    exclude: Sequence[str] = (),
+    option: str = "input",
 ) -> dict[str, Path]:
     """Find the files that patterns (or folders, or file names) mean: relative name to path.
 
@@ -234,9 +238,13 @@ def find_inputs(
     found: dict[str, Path] = {}
     bases: list[str] = []
     for pattern in patterns:
+        if not pattern:
+            raise UsageError(f"--{option}: a pattern is empty. Is a variable not set?")
         files, base = _expand(pattern, suffix=suffix)
         if not files:
-            raise UsageError(f"--input {pattern}: matches no file. Check the path and the quotes.")
+            raise UsageError(
+                f"--{option} {pattern}: matches no file. Check the path and the quotes."
+            )
         found |= files
         bases.append(base)
     return dict(sorted(without(name_relative(found, bases), exclude).items()))
@@ -254,8 +262,6 @@ def name_relative(found: Mapping[str, Path], bases: Sequence[str]) -> dict[str, 
 
 def _expand(pattern: str, *, suffix: str) -> tuple[dict[str, Path], str]:
     """What a pattern means, address to path, and the folder that they share."""
-    if not pattern:
-        raise UsageError("--input: a pattern is empty. Is a variable not set?")
     if is_url(pattern):
         from corpora.system.staging import find
 

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import exp, log
-from typing import Any
+from typing import Any, NamedTuple
 
 from corpora.segmentation.scripts import begins_low, has_case
 
@@ -48,16 +48,36 @@ class _Counts:
     """Begin with a small letter."""
     capital: Counter[str] = field(default_factory=Counter)
     """Begin with a capital in the middle of a sentence."""
+    written: Counter[str] = field(default_factory=Counter)
+    """With a period, which is left out here, as it stands."""
     followed: Counter[tuple[str, str]] = field(default_factory=Counter)
     """A word with its period, and the word with a capital after it."""
+
+
+class Abbreviation(NamedTuple):
+    """A word that is an abbreviation, by what a text shows."""
+
+    form: str
+    """In small letters, with its period."""
+    n: int
+    """How often it stands with its period."""
+    may_be_final: bool
+    """Whether a capital after it mostly begins a sentence."""
+    written: tuple[str, ...] = ()
+    """As it is written, the most frequent first."""
 
 
 def learn(texts: Iterable[str]) -> dict[str, list[str]]:
     """Find abbreviations in the first ``MAX_CHARACTERS`` of texts: a table as languages have.
 
     After those in ``may_be_final`` a capital mostly begins a sentence: the word that follows is
-    written small elsewhere. Empty where there are none.
+    written small elsewhere. Empty where there are none, and where there is too little text.
     """
+    return as_table(find_abbreviations(texts, min_characters=MIN_CHARACTERS))
+
+
+def find_abbreviations(texts: Iterable[str], *, min_characters: int = 0) -> list[Abbreviation]:
+    """Find the abbreviations of texts, in alphabetic order; none in too little text."""
     counts = _Counts()
     n = 0
     for text in texts:
@@ -65,16 +85,31 @@ def learn(texts: Iterable[str]) -> dict[str, list[str]]:
         n += len(text)
         if n >= MAX_CHARACTERS:
             break
-    if n < MIN_CHARACTERS:
-        return {}
+    if n < min_characters:
+        return []
     starts = _starts_of_sentences(counts)
-    found = sorted(_abbreviations(counts, starts))
-    finals = {word for word in found if starts[word] > 0 and len(word) > 1}
-    table = {
-        "never_final": [f"{word}." for word in found if word not in finals],
-        "may_be_final": [f"{word}." for word in found if word in finals],
-    }
-    return {name: words for name, words in table.items() if words}
+    found = {word: list[str]() for word in sorted(_abbreviations(counts, starts))}
+    for form, _ in sorted(counts.written.items(), key=lambda pair: (-pair[1], pair[0])):
+        if form.lower() in found:
+            found[form.lower()].append(f"{form}.")
+    return [
+        Abbreviation(
+            form=f"{word}.",
+            n=counts.dotted[word],
+            may_be_final=starts[word] > 0 and len(word) > 1,
+            written=tuple(forms),
+        )
+        for word, forms in found.items()
+    ]
+
+
+def as_table(abbreviations: Iterable[Abbreviation]) -> dict[str, list[str]]:
+    """Write abbreviations as a table of a language has them."""
+    table: dict[str, list[str]] = {}
+    for each in abbreviations:
+        name = "may_be_final" if each.may_be_final else "never_final"
+        table.setdefault(name, []).append(each.form)
+    return {name: table[name] for name in ("never_final", "may_be_final") if name in table}
 
 
 def _count(text: str, counts: _Counts) -> None:
@@ -105,6 +140,7 @@ def _count_word(word: str, before: str, counts: _Counts) -> str:
         counts.capital[form] += 1
     if word.endswith("."):
         counts.dotted[word[:-1].lower()] += 1
+        counts.written[word[:-1]] += 1
         return word[:-1].lower()
     counts.bare[form] += 1
     return ""

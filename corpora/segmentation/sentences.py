@@ -213,7 +213,7 @@ class Segmenter:
         context = max(begin, boundary - _CONTEXT)
         tail = text[context:boundary].rstrip().rstrip(CLOSING)
         if not tail.endswith("."):
-            return True
+            return bool(tail)
         if not self.table.full_stop:
             return False
         word = _LAST_WORD.search(tail, tail.rfind(" ") + 1)
@@ -353,6 +353,28 @@ def segmenter_with(lang: str | None, table: Mapping[str, Any]) -> Segmenter:
     return Segmenter(segmenter(lang).locale.partition("@")[0], make_table(table, source="table"))
 
 
+def segmenter_plus(
+    lang: str | None,
+    *,
+    declared: Mapping[str, Sequence[str]],
+    learned: Mapping[str, Sequence[str]],
+) -> Segmenter:
+    """Make the segmenter for a language with abbreviations beside those of its table.
+
+    Those declared (``never_final``, ``may_be_final``) outweigh the table, those learned do not.
+    """
+    plain = segmenter(lang)
+    table = plain.table.with_abbreviations(learned, is_certain=False)
+    return Segmenter(plain.locale, table.with_abbreviations(declared, is_certain=True))
+
+
+def may_be_final(segmenter: Segmenter, abbreviation: str) -> bool:
+    """Say whether the table knows an abbreviation after which a sentence may end (``etc.``)."""
+    form = "".join(abbreviation.split()).removesuffix(".")
+    known = segmenter.table.periods.get(form)
+    return known is Period.FINAL or (known is Period.EITHER and len(form) > 1)
+
+
 def table_name(lang: str | None) -> str:
     """Name the table that serves a language; empty where none does."""
     code = primary_language(lang)
@@ -379,8 +401,20 @@ def _all_conjunctions() -> frozenset[str]:
     return frozenset().union(*(read_table(text, source="").conjunctions for text in texts))
 
 
-_SAME_TABLE = {"bs": "hr", "nb": "no", "nn": "no", "sh": "hr"}
-"""A language to the one whose table serves it."""
+_SAME_TABLE = {
+    "bs": "hr",
+    "nb": "no",
+    "nn": "no",
+    "sh": "hr",
+    "enm": "en",
+    "frm": "fr",
+    "fro": "fr",
+    "gmh": "de",
+    "goh": "de",
+    "dum": "nl",
+    "grc": "el",
+}
+"""A language to the one whose table serves it; the second line: older stages."""
 
 
 # ICU's own lists of abbreviations: it must read them anew for each text, which is slow.

@@ -1,7 +1,7 @@
 """Tables of a language that add to ICU's sentences and words, read from TOML."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -46,6 +46,19 @@ class Table:
     """Whether a dash after a full stop belongs to the sentence before it."""
     characters: bool = False
     """Each Han character is a word."""
+
+    def with_abbreviations(self, more: Mapping[str, Sequence[str]], *, is_certain: bool) -> "Table":
+        """Add abbreviations: ``never_final`` and ``may_be_final``, as a table's file has them.
+
+        Those that are certain outweigh what the table says of them; others are added where it says
+        nothing.
+        """
+        starters = sorted(self.starters)
+        added = make_table({**more, "starters": starters}, source="abbreviations").periods
+        given = set(_forms(entry for entries in more.values() for entry in entries))
+        outweigh = given if is_certain else set[str]()
+        new = {f: p for f, p in added.items() if f not in self.periods or f in outweigh}
+        return replace(self, periods={**self.periods, **new}, words=self.words - outweigh)
 
 
 _KEYS: Mapping[str, type] = {

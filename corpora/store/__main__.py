@@ -1,6 +1,7 @@
 """The commands of ``python -m corpora.store``."""
 
 import argparse
+import json
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -36,6 +37,10 @@ def _list(arguments: argparse.Namespace) -> Iterator[str]:
     else:
         in_use = store.current(shelf).name
         sizes = {name: size_of(shelf / name) for name in store.version_names(shelf)}
+    if arguments.json:
+        rows = [{"version": n, "bytes": size, "current": n == in_use} for n, size in sizes.items()]
+        yield json.dumps(rows)
+        return
     for name, size in sizes.items():
         yield f"{name}  {size / 1e6:,.1f} MB{'  current' if name == in_use else ''}"
 
@@ -93,7 +98,10 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         ("current", _current, "print the folder of the current version"),
         ("list", _list, "name the versions, the last one last"),
     ):
-        commands.add_parser(name, parents=[shelf], help=help).set_defaults(do=do)
+        command = commands.add_parser(name, parents=[shelf], help=help)
+        command.set_defaults(do=do)
+        if name == "list":
+            command.add_argument("--json", action="store_true", help="print JSON, for programs")
     switcher = commands.add_parser("switch", parents=[shelf], help="make another one current")
     switcher.add_argument("version")
     switcher.set_defaults(do=_switch)

@@ -164,12 +164,23 @@ def mark(document: Document) -> str:
     return "".join(pieces) + document.text[last:]
 
 
-def show(path: Path, *, limit: int | None = None) -> Iterator[str]:
-    """Page through the rows of a dataset, readably."""
+def summary_of(path: Path) -> dict[str, object]:
+    """What is there of a dataset, or of a run, for programs."""
+    inside = sorted(path.glob("*/dataset.json")) if (path / "run.json").exists() else []
+    folders = [file.parent for file in inside] or [path]
+    datasets = [
+        {"path": str(dataset.path), "schema": dataset.schema.name, "rows": len(dataset)}
+        for dataset in map(open_dataset, folders)
+    ]
+    return {"path": str(path), "sound": True, "datasets": datasets}
+
+
+def show(path: Path, *, limit: int | None = None, as_json: bool = False) -> Iterator[str]:
+    """Page through the rows of a dataset, readably, or as JSON Lines."""
     dataset = open_dataset(path)
     for shard in dataset.shards:
         _check_hash(path / shard.name, shard.sha256)
-    if dataset.schema.name not in FROM_ROW:
+    if as_json or dataset.schema.name not in FROM_ROW:
         for row in islice(dataset.rows(), limit):
             yield json.dumps(row, ensure_ascii=False)
         return
@@ -205,6 +216,8 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     shower = commands.add_parser("show", help="page through rows")
     shower.add_argument("path", type=Path, help="a dataset")
     shower.add_argument("--limit", type=_count, default=None, help="rows (default: all)")
+    for command in (checker, shower):
+        command.add_argument("--json", action="store_true", help="print JSON, for programs")
     return parser.parse_args(argv)
 
 
@@ -220,7 +233,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     def lines() -> Iterable[str]:
         if arguments.command == "verify":
-            return verify(arguments.path, rows=arguments.rows)
-        return show(arguments.path, limit=arguments.limit)
+            lines = verify(arguments.path, rows=arguments.rows)
+            return [json.dumps(summary_of(arguments.path))] if arguments.json else lines
+        return show(arguments.path, limit=arguments.limit, as_json=arguments.json)
 
     return execute(lines, path=arguments.path)

@@ -14,12 +14,15 @@ import io
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NoReturn, TextIO, TypeVar, get_args, get_origin, get_type_hints
 
 from corpora.errors import CorpusError, UsageError
 from corpora.system.buckets import SCHEMES
+from corpora.system.command_names import as_typed
+from corpora.system.extras import missing_extra
 from corpora.system.files import check_utf8
 
 T = TypeVar("T")
@@ -30,14 +33,54 @@ _WRITTEN = frozenset({"archive", "html", "json", "output", "shelf"})
 """Options that name what is written."""
 
 
+_is_looked_at: ContextVar[bool] = ContextVar("_is_looked_at", default=False)
+
+
+class _Made(BaseException):
+    """The parser of a command that is looked at, and not run."""
+
+    def __init__(self, parser: argparse.ArgumentParser) -> None:
+        self.parser = parser
+
+
+def parser_of(main: Callable[[Sequence[str]], int]) -> argparse.ArgumentParser:
+    """Give the parser of a command, for help and completion; the command itself is not run."""
+    token = _is_looked_at.set(True)
+    try:
+        main([])
+    except _Made as made:
+        return made.parser
+    finally:
+        _is_looked_at.reset(token)
+    raise AssertionError(f"{main.__module__}: reads its arguments in another way")
+
+
 class ArgumentParser(argparse.ArgumentParser):
     """A parser that refuses paths that are no UTF-8, with exit status 2.
 
-    Paths of buckets (``s3://…``) that are to be read are brought to this machine.
+    Paths of buckets (``s3://…``) that are to be read are brought to this machine. What it says
+    names commands as the user types them.
     """
+
+    def __init__(self, *, prog: str | None = None, **settings: Any) -> None:
+        super().__init__(prog=prog and as_typed(prog), **settings)
+
+    def format_help(self) -> str:
+        """Write the help."""
+        return as_typed(super().format_help())
+
+    def format_usage(self) -> str:
+        """Write the usage."""
+        return as_typed(super().format_usage())
+
+    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
+        """End the process after a message."""
+        super().exit(status, message and as_typed(message))
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse, and look at all arguments and the current folder."""
+        if _is_looked_at.get():
+            raise _Made(self)
         found = super().parse_known_args(args, namespace)
         try:
             check_utf8(sys.argv[1:] if args is None else args)
@@ -174,12 +217,16 @@ def execute(
             stream.reconfigure(errors="replace")
     try:
         for line in command():
-            sys.stdout.write(f"{line}\n")
+            sys.stdout.write(f"{as_typed(line)}\n")
         sys.stdout.flush()
     except BrokenPipeError:  # whoever reads has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except CorpusError as error:
         return fail(str(error), status=error.exit_status)
+    except ModuleNotFoundError as error:
+        if (missing := missing_extra(error)) is None:
+            raise
+        return fail(str(missing), status=missing.exit_status)
     except OSError as error:
         return fail(f"{error.filename or path}: {error.strerror or error}.", status=1)
     except KeyboardInterrupt:
@@ -189,8 +236,15 @@ def execute(
 
 def fail(message: str, *, status: int) -> int:
     """Write a message of an error; returns the exit status."""
-    sys.stderr.write(f"error: {message}\n")
+    sys.stderr.write(f"{paint('error:', '1;31', sys.stderr)} {as_typed(message)}\n")
     return status
+
+
+def paint(text: str, style: str, stream: TextIO) -> str:
+    """Write a text in an ANSI style (``1;31``: bold red) on a terminal that wants colours."""
+    if not stream.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return text
+    return f"\033[{style}m{text}\033[0m"
 
 
 def _brought(value: Any, *, option: str) -> Any:

@@ -16,12 +16,17 @@ from html import escape
 from itertools import islice
 from pathlib import Path
 
+from corpora.document import Document
 from corpora.errors import UsageError
 from corpora.reports import html_page, html_table
 from corpora.runs.plan import find_inputs
+from corpora.segmentation.abbreviations import MAX_CHARACTERS, Abbreviation
 from corpora.segmentation.sentences import table_name
 from corpora.system.arguments import execute, option, parse
+from corpora.tei.abbreviations import last_words, learn_abbreviations
+from corpora.tei.card import languages_of, warnings_of
 from corpora.tei.edition import Edition, Role, edition_path, load_edition
+from corpora.tei.languages import said_language
 from corpora.tei.patterns import Pattern
 from corpora.tei.reader import ROOTS, read_tree
 from corpora.tei.xml import Element, XmlError, parse_xml
@@ -30,7 +35,7 @@ N_SHOWN = 10
 N_VALUES = 5
 MAX_VALUES = 1_000
 """Of an attribute; all others are counted as one."""
-EXAMPLE = 100  # characters of the file
+EXAMPLE, BEFORE = 80, 30  # characters of the file: of an element, and before it
 _REGISTERS = {"listperson", "listplace", "listorg", "listbibl", "listevent"}
 _POINTERS = ("ref", "key", "corresp", "sameAs")
 _NAMES = {
@@ -44,7 +49,6 @@ _LABELS = {
     "org": "organization", "organisation": "organization", "organization": "organization",
     "work": "work", "bibl": "work", "event": "event",
 }  # fmt: skip
-_LAST_WORD = re.compile(r"(\S+\.)[\"'»“”’)\]]*$")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,6 +99,10 @@ class Census:
     schemes: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Attribute, and how its values begin."""
     matched: set[Pattern] = field(default_factory=set)
+    counters: Counter[str] = field(default_factory=Counter)
+    """What a run would count."""
+    texts: list[tuple[str | None, str]] = field(default_factory=list)
+    """Language and text of the first documents, to learn abbreviations from."""
 
     def add(self, data: bytes, *, name: str) -> None:
         """Count a file; one that cannot be read is named."""
@@ -105,14 +113,26 @@ class Census:
         except XmlError as error:
             self.unread.append(str(error))
             return
-        for document in (text.document for text in texts if text.document):
-            self.n_characters += len(document.text)
-            self.languages[document.lang or ""] += len(document.text)
-            for sentence in document.sentences:
-                end = _LAST_WORD.search(document.text, sentence.start, sentence.end)
-                if end:
-                    self.last_words[end[1]] += 1
+        for text in texts:
+            self.counters += text.counters
+            if text.document:
+                self._add_document(text.document)
+        self.languages = languages_of(self.counters)
         self._walk(root, [], data, lost_in="", in_text=False)
+
+    def _add_document(self, document: Document) -> None:
+        if self.n_characters < MAX_CHARACTERS:
+            self.texts.append((document.lang, document.text))
+        self.n_characters += len(document.text)
+        self.last_words.update(
+            word for word in last_words(document.text, document.sentences) if word.endswith(".")
+        )
+
+    @property
+    def abbreviations(self) -> list[Abbreviation]:
+        """Words that look like abbreviations and stand in no table, the most frequent first."""
+        learned = learn_abbreviations(self.texts, self.edition)
+        return sorted((each for some in learned.values() for each in some), key=lambda a: -a.n)
 
     def _walk(
         self, element: Element, above: list[Element], data: bytes, *, lost_in: str, in_text: bool
@@ -130,8 +150,8 @@ class Census:
                 self.schemes[attribute, _scheme(one)] += 1
         if in_text:
             lost_in = self._count(element, above, data, lost_in=lost_in)
-            if "xml:lang" in element.attributes:
-                self.passages[element.attributes["xml:lang"]] += 1
+            if said := said_language(element):
+                self.passages[self.edition.tag_of(said) or ""] += 1
         chosen = self._chosen(element, above) if in_text else None
         for child in element.elements():
             inside = lost_in
@@ -186,12 +206,17 @@ class Census:
         return list(islice(fits, 1))
 
     def unmatched(self) -> list[str]:
-        """Name the patterns of labels that match nothing, as ``label: pattern``."""
-        return [
+        """Name the patterns that match nothing: of labels, and others of the edition's own file."""
+        of_labels = [
             f"{label}: {pattern.text}"
             for label, patterns in self.edition.labels.items()
             for pattern in patterns
             if pattern not in self.matched
+        ]
+        return of_labels + [
+            key
+            for key, _ in self.edition.own
+            if not key.startswith("labels.") and not self.counters[f"pattern/{key}"]
         ]
 
 
@@ -211,11 +236,12 @@ def _scheme(value: str) -> str:
 
 
 def _example(data: bytes, element: Element) -> str:
-    """The beginning of an element as the file has it, white space normalised."""
+    """The beginning of an element and what stands before it, white space normalised."""
     encoding = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
-    start = data[element.byte : element.byte + 4 * EXAMPLE]
-    text = start.decode(encoding.get(data[:2], "utf-8"), "ignore")
-    return " ".join(text.split())[:EXAMPLE]
+    name = encoding.get(data[:2], "utf-8")
+    before = data[max(0, element.byte - 4 * BEFORE) : element.byte].decode(name, "ignore")
+    start = data[element.byte : element.byte + 4 * EXAMPLE].decode(name, "ignore")
+    return " ".join(before.split())[-BEFORE:] + " ".join(start.split())[:EXAMPLE]
 
 
 # --- what is shown
@@ -259,7 +285,19 @@ def _tables(census: Census) -> Iterator[tuple[str, Sequence[str], list[Sequence[
             ).most_common()
         ],
     )
-    yield "Last words of sentences", ("word", "number"), [*census.last_words.most_common(N_SHOWN)]
+    yield (
+        "Words before most sentence ends (an abbreviation here is a wrong cut)",
+        ("word", "number"),
+        [*census.last_words.most_common(N_SHOWN)],
+    )
+    yield (
+        "Abbreviations that no table has (learned)",
+        ("word", "number", "ends of sentences"),
+        [
+            (each.written[0], each.n, sum(census.last_words[form] for form in each.written))
+            for each in census.abbreviations[: 2 * N_SHOWN]
+        ],
+    )
     yield (
         "Ids",
         ("attribute", "number", "begin with"),
@@ -295,6 +333,8 @@ def to_words(census: Census) -> Iterator[str]:
     if unmatched := census.unmatched():
         yield "\nPatterns that match nothing"
         yield from (f"  {pattern}" for pattern in unmatched)
+    for warning in warnings_of(census.counters, []):
+        yield f"\nWARNING {warning}"
 
 
 def _aligned(rows: Sequence[Sequence[object]]) -> Iterator[str]:
@@ -311,6 +351,7 @@ def _aligned(rows: Sequence[Sequence[object]]) -> Iterator[str]:
 def to_html(census: Census) -> str:
     """Write the page."""
     problems = [*census.unread, *(f"{text}: matches nothing" for text in census.unmatched())]
+    problems += warnings_of(census.counters, [])
     body = f"<p>{census.n_files:,} files, {census.n_characters:,} characters of text.</p>\n"
     body += "".join(f"<p>{escape(text)}</p>\n" for text in problems)
     for title, head, rows in _tables(census):
@@ -334,7 +375,9 @@ def draft_edition(census: Census, *, name: str) -> str:
         *(line for label, items in labels.items() for line in (f"{label} = [", *items, "]")),
         "", "[text]", 'leave_out = ["..."]  # also left out now, with names in it:',
         *(f"# {of}: {label} {n:,}" for (of, label), n in census.lost_names.most_common()),
-        "", "[entities.spaces]",
+        "", "[sentences]", "abbreviations = [",
+        *(f"  {_quoted(each.written[0])},  # {each.n:,}" for each in census.abbreviations),
+        "]", "", "[entities.spaces]",
         *(
             f"{_quoted(scheme)} = {_quoted(_space(scheme))}  # {n:,}"
             for scheme, n in _uris(census.schemes).most_common(2 * N_SHOWN)

@@ -4,20 +4,31 @@ See ``editions/tei.toml`` for every key with its default, and ``docs/editions.md
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from corpora.errors import UsageError
+from corpora.segmentation.sentences import Segmenter
 from corpora.system.parsing import parse_toml
+from corpora.tei.header import Rule, parse_rule
+from corpora.tei.languages import (
+    Abbreviations,
+    Language,
+    code_of,
+    keeps_hyphens,
+    make_segmenter,
+)
 from corpora.tei.patterns import Node, Pattern, Template, parse_pattern, template_of
 from corpora.tei.xml import Element
 
+T = TypeVar("T")
 DEFAULT = "tei"
 _REST = "..."  # in a list: the default's patterns stand here
+_BESIDE = {"annotation", "listannotation", "span", "spangrp", "standoff"}
 _MAX_KNOWN = 1000  # values of attributes for each name of an element
 
 
@@ -25,6 +36,8 @@ class Role(Enum):
     """What an element does to the text, the strongest first."""
 
     LEAVE_OUT = "leave_out"
+    DOCUMENT = "each"
+    NOTE_DOCUMENT = "notes"
     PART = "parts"
     LINE = "line"
     PARAGRAPH = "paragraph"
@@ -45,6 +58,8 @@ class Meaning(NamedTuple):
     """Whether it names something, with a label or without."""
     is_asked_for: bool = False
     """Whether some label asks for elements of its name: one that fits none is counted."""
+    fits: tuple[str, ...] = ()
+    """Patterns of the edition's own file that fit it: ``labels.person: persName``."""
 
 
 class _Rules:
@@ -59,10 +74,18 @@ class _Rules:
         self._labels = [(label, own(patterns)) for label, patterns in labels]
         labelled = [p for patterns in edition.labels.values() for p in patterns]
         self._is_asked_for = any(pattern.last.name == name for pattern in labelled)
+        self._own = [
+            (key, p)
+            for key, p in edition.own
+            if p.last.name in (name, "*") and not key.startswith("choose.")
+        ]
         every = [p for _, patterns in (*self._roles, *self._labels) for p in patterns]
+        every += [pattern for _, pattern in self._own]
         self._look_above = any(pattern.before for pattern in every)
         self._attributes = {p.attribute for pattern in every for p in pattern.last.predicates}
         self._known: dict[tuple[str | None, ...], Meaning] = {}
+        self.may_name = bool(self._own) or any(patterns for _, patterns in self._labels)
+        """Whether such an element may be a name, or fit a pattern of the edition's own file."""
 
     def meaning(self, element: Node, ancestors: Sequence[Node]) -> Meaning:
         """Find what an element means; looked up where its name and attributes decide."""
@@ -82,7 +105,8 @@ class _Rules:
 
         role = next((role for role, patterns in self._roles if fits(patterns)), None)
         labels = [label for label, patterns in self._labels if fits(patterns)]
-        return Meaning(role, next(iter(labels), None), bool(labels), self._is_asked_for)
+        own = tuple(key for key, pattern in self._own if pattern.matches(element, ancestors))
+        return Meaning(role, next(iter(labels), None), bool(labels), self._is_asked_for, own)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,8 +136,66 @@ class Edition:
     """Beginning of an attribute's value to the space that its rest is unique in."""
     write: Mapping[str, Template] = field(default_factory=dict)
     """Label to the element that a predicted name becomes, where the edition says so."""
+    metadata: Mapping[str, Sequence[Rule]] = field(default_factory=dict)
+    """Name of a piece of metadata to where it stands, the best first; ``title`` is the title."""
+    own: tuple[tuple[str, Pattern], ...] = ()
+    """The patterns that stand in the edition's own file, with where they stand."""
+    own_choices: Mapping[str, Sequence[tuple[str, Pattern]]] = field(default_factory=dict)
+    """Those of ``own`` that are for the children of an element, by its name."""
+    languages: Mapping[str, str] = field(default_factory=dict)
+    """Language that a file says (``*``: any) to the one that is meant."""
+    abbreviations: Abbreviations = field(default_factory=dict)
+    """Those that the edition declares, for all languages."""
+    learned: Mapping[str, Abbreviations] = field(default_factory=dict)
+    """Language to the abbreviations that were learned from the edition's text."""
 
     _rules: dict[str, _Rules] = field(default_factory=dict, compare=False, repr=False)
+    _languages: dict[str | None, Language] = field(default_factory=dict, compare=False, repr=False)
+    _segmenters: dict[str, Segmenter] = field(default_factory=dict, compare=False, repr=False)
+
+    def with_learned(self, learned: Mapping[str, Abbreviations]) -> "Edition":
+        """Add abbreviations that were learned."""
+        return replace(self, learned=learned, _languages={}, _segmenters={})
+
+    @property
+    def makes_several(self) -> bool:
+        """Whether parts of a file become documents of their own."""
+        return bool(self.roles.get(Role.DOCUMENT))
+
+    @property
+    def reads_stand_off(self) -> bool:
+        """Whether some label asks for elements that stand beside the text."""
+        patterns = [*self.unlabelled, *(p for some in self.labels.values() for p in some)]
+        names = {step.name for p in patterns for step in (p.last, *p.before)}
+        return not names.isdisjoint(_BESIDE)
+
+    def tag_of(self, said: str | None) -> str | None:
+        """Return the language that is meant by what a file says."""
+        said = said or self.lang
+        return self.languages.get(said or "", self.languages.get("*", said))
+
+    def language(self, tag: str | None) -> Language:
+        """Find what is known of a language."""
+        if tag not in self._languages:
+            if len(self._languages) >= _MAX_KNOWN:
+                self._languages.clear()
+            hyphens = self.line_end_hyphens
+            keeps = hyphens == "keep" if hyphens else keeps_hyphens(tag)
+            self._languages[tag] = Language(tag, self._segmenter(code_of(tag)), keeps)
+        return self._languages[tag]
+
+    def _segmenter(self, code: str) -> Segmenter:
+        if code not in self._segmenters:
+            learned = self.learned.get(code, {})
+            made = make_segmenter(code, declared=self.abbreviations, learned=learned)
+            self._segmenters[code] = made
+        return self._segmenters[code]
+
+    def may_name(self, name: str) -> bool:
+        """Tell whether elements of a name may be names, or fit a pattern of the edition's file."""
+        if (rules := self._rules.get(name)) is None:
+            rules = self._rules[name] = _Rules(self, name)
+        return rules.may_name
 
     def meaning(self, element: Node, ancestors: Sequence[Node]) -> Meaning:
         """Find what an element means; the rules for its name are remembered, there are few."""
@@ -132,6 +214,8 @@ _TYPES: dict[str, Any] = {
     "unlabelled": _STRINGS,
     "labels": {"*": _STRINGS},
     "text": {"leave_out": _STRINGS, "parts": _STRINGS},
+    "documents": {"each": _STRINGS, "notes": _STRINGS},
+    "metadata": {"*": _STRINGS},
     "choose": {"*": _STRINGS},
     "characters": {"*": str},
     "breaks": {
@@ -143,7 +227,13 @@ _TYPES: dict[str, Any] = {
     },
     "entities": {"attributes": _STRINGS, "spaces": {"*": str}},
     "write": {"*": str},
+    "languages": {"*": str},
+    "sentences": {"abbreviations": _STRINGS, "may_end": _STRINGS},
 }
+
+
+_PATTERNS = {"unlabelled", "labels", "text", "documents", "choose", "characters", "breaks"}
+"""Keys of a file that hold patterns."""
 
 
 def shipped_editions() -> list[str]:
@@ -167,8 +257,9 @@ def edition_path(name: str) -> Path:
 def load_edition(path: Path) -> Edition:
     """Read an edition; raises ``UsageError`` with file, line and what to write instead."""
     source = _Source(path)
-    tables = source.read()
-    if path != edition_path(DEFAULT) or "extends" in tables:
+    tables = own = source.read()
+    is_default = source.text == edition_path(DEFAULT).read_text("utf-8")
+    if not is_default or "extends" in tables:
         parent = tables.get("extends", DEFAULT)
         if parent not in shipped_editions():
             shipped = ", ".join(shipped_editions())
@@ -176,7 +267,9 @@ def load_edition(path: Path) -> Edition:
         inherited = _Source(edition_path(parent)).read()
         inherited.pop("name", None)
         tables = _extend(inherited, tables, source=source)
-    return _build(tables, source, default_name=path.stem)
+    else:
+        own = {}  # the defaults are made for all editions: most of them match nothing in one
+    return _build(tables, source, own=own, default_name=path.stem)
 
 
 class _Source:
@@ -265,9 +358,28 @@ def _extend_list(parent: list[str], child: list[str], *, source: _Source) -> lis
     return items
 
 
-def _build(tables: Mapping[str, Any], source: _Source, *, default_name: str) -> Edition:
+def _own_patterns(
+    tables: Mapping[str, Any], source: _Source, *, key: str = ""
+) -> Iterator[tuple[str, Pattern]]:
+    """Yield the patterns of an edition's own file, with the key they stand under."""
+    for name, value in tables.items():
+        if name in _PATTERNS or key.partition(".")[0] in _PATTERNS:
+            at = f"{key}.{name}" if key else name
+            if isinstance(value, dict):
+                yield from _own_patterns(value, source, key=at)
+            elif at.startswith("characters."):
+                yield f"{at}", _compile([name], source)[0]
+            elif isinstance(value, list):
+                items = [i for i in value if i not in {_REST, "*"} and not i.startswith("!")]
+                for pattern in _compile(items, source):
+                    yield f"{at}: {pattern.text}", pattern
+
+
+def _build(
+    tables: Mapping[str, Any], source: _Source, *, own: Mapping[str, Any], default_name: str
+) -> Edition:
     breaks, entities = tables.get("breaks", {}), tables.get("entities", {})
-    lists = {**tables.get("text", {}), **breaks}
+    lists = {**tables.get("text", {}), **tables.get("documents", {}), **breaks}
     edition = Edition(
         name=tables.get("name", default_name),
         lang=tables.get("lang"),
@@ -287,6 +399,17 @@ def _build(tables: Mapping[str, Any], source: _Source, *, default_name: str) -> 
         entity=tuple(entities.get("attributes", ())),
         spaces=entities.get("spaces", {}),
         write={label: _template(text, source) for label, text in tables.get("write", {}).items()},
+        metadata={
+            key: tuple(_compiled(parse_rule, items, source))
+            for key, items in tables.get("metadata", {}).items()
+        },
+        own=tuple(_own_patterns(own, source)),
+        own_choices={
+            name.lower(): list(_own_patterns({"choose": {name: items}}, source))
+            for name, items in own.get("choose", {}).items()
+        },
+        languages=tables.get("languages", {}),
+        abbreviations=_abbreviations(tables.get("sentences", {}), source),
     )
     for label, template in edition.write.items():
         read = edition.meaning(Element.of(template), ()).label
@@ -295,6 +418,15 @@ def _build(tables: Mapping[str, Any], source: _Source, *, default_name: str) -> 
                 label, f"[write] {label}: the element is read as {read or 'no name'}"
             )
     return edition
+
+
+def _abbreviations(table: Mapping[str, Sequence[str]], source: _Source) -> Abbreviations:
+    """Read what the edition declares; each ends with a period."""
+    for word in (word for words in table.values() for word in words):
+        if not word.endswith("."):
+            raise source.error(word, f"[sentences] {word!r} does not end with a period")
+    names = {"abbreviations": "never_final", "may_end": "may_be_final"}
+    return {names[key]: words for key, words in table.items()}
 
 
 def _template(text: str, source: _Source) -> Template:
@@ -315,10 +447,13 @@ def _plain_name(name: str, source: _Source) -> str:
 
 
 def _compile(items: Sequence[str], source: _Source) -> Patterns:
-    patterns = []
+    return tuple(_compiled(parse_pattern, items, source))
+
+
+def _compiled(parse: Callable[[str], T], items: Sequence[str], source: _Source) -> Iterator[T]:
+    """Compile each item; raises ``UsageError`` with file and line."""
     for item in items:
         try:
-            patterns.append(parse_pattern(item))
+            yield parse(item)
         except UsageError as error:
             raise source.error(item, str(error)) from None
-    return tuple(patterns)

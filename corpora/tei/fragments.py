@@ -19,6 +19,9 @@ from corpora.tei.layout import XML_SPACE
 from corpora.tei.places import Place, Places
 from corpora.tei.source import Node, Source
 
+_ELSEWHERE = {Role.PART, Role.DOCUMENT, Role.NOTE_DOCUMENT}
+"""What is not read where it stands."""
+
 
 class _Content(NamedTuple):
     """What TEI allows around and in a name: see ``content.toml``."""
@@ -31,7 +34,7 @@ class _Content(NamedTuple):
 @cache
 def _content() -> _Content:
     table = tomllib.loads((files("corpora.tei") / "content.toml").read_text(encoding="utf-8"))
-    return _Content(**{key: frozenset(names) for key, names in table.items()})
+    return _Content(*(frozenset(table[key]) for key in _Content._fields))
 
 
 class Unplaceable(Exception):  # noqa: N818 - it is an answer, and never leaves the writer
@@ -163,7 +166,7 @@ class Fragmenter:
         What is not read of a ``choice``, or of a name, does not count: a name may go around it.
         A note is never left: what stands around it in the file is not around it in the text.
         """
-        if self._role(node) is Role.PART or self.places.any_between(start, end):
+        if self._role(node) in _ELSEWHERE or self.places.any_between(start, end):
             return False
         if node.name in _content().one_of or self._is_name(node):
             return True
@@ -207,7 +210,7 @@ class Fragmenter:
     def _is_apart(self, node: Node, around: Node) -> bool:
         """Tell whether an element is not read where it stands: it, or one around it, is out."""
         return any(
-            self._role(n) in {Role.PART, Role.LEAVE_OUT}
+            self._role(n) in {*_ELSEWHERE, Role.LEAVE_OUT}
             for n in [node, *_below(node.parent, around)]
         )
 

@@ -1,8 +1,11 @@
 """What a TEI header says of a text: title, language, licence, who wrote to whom, and when."""
 
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
+from corpora.tei.languages import said_language
+from corpora.tei.patterns import Pattern, parse_pattern
 from corpora.tei.xml import Element
 
 
@@ -42,15 +45,22 @@ def _text(element: Element | None, *path: str) -> str | None:
 
 
 def _lang(tei: Element, header: Element) -> str | None:
-    """Return the language of the text, of the whole, or the one that is used most."""
+    """Return the language of the text, of the whole, or the one that is used most.
+
+    A language of P4 may be named by the ``@id`` of its ``language`` alone.
+    """
     for element in (tei.find("text"), tei):
-        if element is not None and (lang := element.attributes.get("xml:lang")):
+        if element is not None and (lang := said_language(element)):
             return lang
     usage = header.find("langusage")
-    languages = [e for e in usage.elements() if "ident" in e.attributes] if usage else []
-    if not languages:
-        return None
-    return max(languages, key=_share).attributes["ident"]
+    languages = [e for e in usage.elements() if _ident(e)] if usage else []
+    return _ident(max(languages, key=_share)) if languages else None
+
+
+def _ident(language: Element) -> str:
+    """Return the tag of a language in a header: ``@ident``, or ``@id`` of TEI P4."""
+    attributes = language.attributes
+    return attributes.get("ident") or attributes.get("xml:id") or attributes.get("id", "")
 
 
 def _share(language: Element) -> float:
@@ -74,6 +84,41 @@ def _license(header: Element) -> str | None:
     return licence.attributes.get("target") or licence.text() or None
 
 
+_DATE_ELEMENTS = {"date", "origdate", "docdate"}
+_DATES = {
+    "not_before": "notBefore",
+    "not_after": "notAfter",
+    "from": "from",
+    "to": "to",
+}  # keys of metadata, and the attributes that they keep
+
+
+def describe(key: str, elements: Sequence[Element]) -> dict[str, str]:
+    """Say what elements hold: ``key`` (several with ``; `` between), their ids, bounds of dates.
+
+    Ids are those of ``@ref`` or ``@key``, as many as elements; empty for one that has none.
+    """
+    values = [_date(element) or element.text() for element in elements]
+    named = [(e, value) for e, value in zip(elements, values, strict=True) if value]
+    found = {key: "; ".join(value for _, value in named)} if named else {}
+    ids = [e.attributes.get("ref") or e.attributes.get("key", "") for e, _ in named]
+    if any(ids):
+        found[f"{key}_ref"] = "; ".join(ids)
+    for name, attribute in _DATES.items():
+        bounds = [e.attributes[attribute] for e, _ in named if attribute in e.attributes]
+        if bounds:
+            found[f"{key}_{name}"] = "; ".join(bounds)
+    return found
+
+
+def base_of(key: str) -> str:
+    """Return the key that another is about: ``sent_by`` of ``sent_by_ref``."""
+    for name in ("ref", *_DATES):
+        if key.endswith(f"_{name}"):
+            return key.removesuffix(f"_{name}")
+    return key
+
+
 def _letter(header: Element) -> dict[str, str]:
     """Who sent and received a letter, where and when (``correspDesc``)."""
     found: dict[str, str] = {}
@@ -81,14 +126,76 @@ def _letter(header: Element) -> dict[str, str]:
     for action in description.elements() if description else ():
         kind = action.attributes.get("type", "")
         if action.name == "correspaction" and kind in {"sent", "received"}:
-            for name, element in (("by", "persname"), ("place", "placename"), ("date", "date")):
-                place = action.find(element)
-                if place is not None and (value := _date(place) or place.text()):
-                    found[f"{kind}_{name}"] = value
+            for name, kinds in _ACTION.items():
+                elements = list(_outermost(action, kinds))
+                found |= describe(f"{kind}_{name}", elements if name == "by" else elements[:1])
     return found
 
 
+_ACTION = {"by": {"persname", "orgname", "name"}, "place": {"placename"}, "date": {"date"}}
+
+
+def _outermost(element: Element, names: Set[str]) -> Iterator[Element]:
+    """Yield the elements of these names below one, but none that stands in another of them."""
+    for child in element.elements():
+        if child.name in names:
+            yield child
+        else:
+            yield from _outermost(child, names)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Where a piece of metadata stands: elements, or an attribute of these."""
+
+    pattern: Pattern
+    attribute: str = ""
+
+
+def parse_rule(text: str) -> Rule:
+    """Compile ``correspAction[@type='sent']/persName`` or ``creation/date/@when``."""
+    path, slash, attribute = text.rpartition("/@")
+    return Rule(parse_pattern(path), attribute) if slash else Rule(parse_pattern(text))
+
+
+def read_rules(
+    rules: Mapping[str, Sequence[Rule]], scope: tuple[Element, Sequence[Element]]
+) -> dict[str, str]:
+    """Read metadata in an element, which comes with those around it.
+
+    Of each key the first rule that finds something decides.
+    """
+    found: dict[str, str] = {}
+    for key, own in rules.items():
+        tries = (read for rule in own if (read := _read_rule(key, rule, scope)))
+        found |= next(tries, {})
+    return found
+
+
+def _read_rule(key: str, rule: Rule, scope: tuple[Element, Sequence[Element]]) -> dict[str, str]:
+    """Read all elements that the rule finds; of dates and titles the first."""
+    elements = list(_matching(rule.pattern, scope[0], [*scope[1]]))
+    if key == "title" or (elements and elements[0].name in _DATE_ELEMENTS):
+        elements = elements[:1]
+    if not rule.attribute:
+        return describe(key, elements)
+    values = [e.attributes[rule.attribute] for e in elements if rule.attribute in e.attributes]
+    return {key: "; ".join(values)} if values else {}
+
+
+def _matching(pattern: Pattern, element: Element, above: list[Element]) -> Iterator[Element]:
+    if pattern.matches(element, above):
+        yield element
+    above.append(element)
+    for child in element.elements():
+        yield from _matching(pattern, child, above)
+    above.pop()
+
+
 def _date(element: Element) -> str | None:
+    """Return the date that an element says, or where it begins; None where it is no date."""
+    if element.name not in _DATE_ELEMENTS:
+        return None
     for attribute in ("when", "notBefore", "from", "notAfter", "to"):
         if value := element.attributes.get(attribute):
             return value

@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass, field
 
 from corpora.document import Paragraph
+from corpora.tei.languages import Language
 from corpora.tei.xml import Element
 
 XML_SPACE = " \t\r\n"
@@ -34,14 +35,15 @@ class OpenName:
 class Layout:
     """Text that grows; ask for ``text`` when all is said."""
 
-    conjunctions: frozenset[str] = frozenset()
-    """Words that show that a hyphen before them was suspended (``Ein- und Ausgang``)."""
-    keeps_hyphens: bool = False
-    """Whether a hyphen at a line end belongs to the word, unless the markup says otherwise."""
+    language: Language | None = None
+    """The language of what is added next."""
+    passages: list[tuple[int, Language]] = field(default_factory=list)
+    """Where the text of each language begins."""
     paragraphs: list[Paragraph] = field(default_factory=list)
     hyphens_removed: int = 0
     _pieces: list[str] = field(default_factory=list)
     _length: int = 0
+    _written: Language | None = None  # of the last character
     _between: int = _NOTHING
     _joined: bool = False
     _is_indented: bool = False  # white space stands after the line end
@@ -92,6 +94,9 @@ class Layout:
             for name in self._waiting:
                 name.start = self._length
             self._waiting.clear()
+        if self.language is not self._written and self.language is not None:
+            self.passages.append((self._length, self.language))
+            self._written = self.language
         self._add(text)
 
     def _add(self, text: str) -> None:
@@ -105,7 +110,8 @@ class Layout:
         if not self._joined and not (between == _LINE_END and self._is_divided(following)):
             return _SPACE if between == _LINE_END else between
         last = self._pieces[-1][-1]
-        stays = self.keeps_hyphens and not self._joined
+        keeps = self.language is not None and self.language.keeps_hyphens
+        stays = keeps and not self._joined
         if last in _SOFT_HYPHENS or (last in HYPHENS and following[0].islower() and not stays):
             self._take_back_hyphen()
         return _NOTHING
@@ -121,7 +127,8 @@ class Layout:
             return False
         before = last[-2:-1] or (self._pieces[-2][-1] if len(self._pieces) > 1 else "")
         first_word = _LETTERS.match(following)
-        if first_word and first_word[0] in self.conjunctions:
+        rules = self.language.segmenter if self.language else None
+        if rules and first_word and first_word[0] in rules.conjunctions:
             return False
         return before.islower() and (following[0].islower() or not self._is_indented)
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from corpora.document import Document, Mention
 from corpora.tei.edition import Edition
 from corpora.tei.fragments import Fragment
-from corpora.tei.provenance import Model, statement_edits
+from corpora.tei.provenance import Responsibility, fingerprint, header_edits
 from corpora.tei.source import Edit, Node, Source
 from corpora.tei.standoff import Target, stand_off_edits
 from corpora.tei.style import certainty, escape, tag, template
@@ -44,13 +44,22 @@ class _Tagged(NamedTuple):
     added: Added
     opening: str
     closing: str
+    fingerprint: str
 
 
 def compose(
-    source: Source, added: Sequence[Added], *, edition: Edition, model: Model
+    source: Source,
+    added: Sequence[Added],
+    *,
+    edition: Edition,
+    by: Responsibility,
+    is_whole: bool = True,
 ) -> list[Edit] | Failure:
-    """Make the edits that add names, and the statement on the model, to a file."""
-    inline = list(_tagged(source, added, edition=edition, model=model))
+    """Make the edits that add names, and what the header says of them, to a file.
+
+    The header gets an application and a change where ``is_whole``.
+    """
+    inline = list(_tagged(source, added, edition=edition, by=by))
     inline.sort(key=lambda one: (one.fragment.start, -one.fragment.end))
     edits: list[Edit] = []
     open_: list[_Tagged] = []
@@ -64,12 +73,16 @@ def compose(
         open_.append(one)
     edits += map(_close, reversed(open_))
     spans = [
-        _span(source, one, one.target, edition=edition, model=model)
+        _span(source, one, one.target, edition=edition, by=by)
         for one in added
         if one.target is not None
     ]
-    edits += stand_off_edits(source, spans, model=model)
-    return sorted([*statement_edits(source, model), *edits], key=itemgetter(0))
+    edits += stand_off_edits(source, [(tei, markup) for tei, markup, _ in spans], by=by)
+    prints = [*(one.fingerprint for one in inline), *(print_ for _, _, print_ in spans)]
+    return sorted(
+        [*header_edits(source, by, prints, n_names=len(added) if is_whole else None), *edits],
+        key=itemgetter(0),
+    )
 
 
 def _close(one: _Tagged) -> Edit:
@@ -77,35 +90,43 @@ def _close(one: _Tagged) -> Edit:
 
 
 def _tagged(
-    source: Source, added: Sequence[Added], *, edition: Edition, model: Model
+    source: Source, added: Sequence[Added], *, edition: Edition, by: Responsibility
 ) -> Iterator[_Tagged]:
     """Yield the fragments of each name; those of one name point to each other by new ids."""
     taken = {node.attributes.get("xml:id") for node in source.nodes}
-    new_ids = (id for n in count(1) if (id := f"{model.id}.{n}") not in taken)
+    new_ids = (id for n in count(1) if (id := f"{by.model.id}.{n}") not in taken)
     for one in added:
         if one.target is not None:
             continue
         mention, element = one.mention, template(edition, one.mention.label or "")
         attributes = [*element.attributes, *([one.reference] if one.reference else [])]
-        attributes += [("cert", certainty(mention.score)), ("resp", f"#{model.id}")]
+        attributes += [("cert", certainty(mention.score)), ("resp", by.resp)]
         n = len(one.fragments)
         ids = [f"#{id}" for id in islice(new_ids, n)] if n > 1 else [""]
         links = zip(one.fragments, ids, ["", *ids], [*ids[1:], ""], strict=False)
         for fragment, id, before, after in links:
             linked = [("xml:id", id[1:]), ("prev", before), ("next", after)]
             name = source.prefix(fragment.around) + element.name
-            yield _Tagged(fragment, one, tag(name, [*attributes, *linked]), f"</{name}>")
+            own = [*attributes, *linked]
+            first, last = map(source.offset_at, fragment[:2])
+            print_ = fingerprint(element.name, own, source.stream[first:last])
+            yield _Tagged(fragment, one, tag(name, own), f"</{name}>", print_)
 
 
 def _span(
-    source: Source, one: Added, target: Target, *, edition: Edition, model: Model
-) -> tuple[Node, str]:
-    """Write a name for ``standOff``: a ``span`` that points to the text, and the name in it."""
+    source: Source, one: Added, target: Target, *, edition: Edition, by: Responsibility
+) -> tuple[Node, str, str]:
+    """Write a name for ``standOff``: a ``span`` that points to the text, and the name in it.
+
+    Returned are the ``TEI`` element that it goes to, the markup, and its fingerprint.
+    """
     mention, prefix = one.mention, source.prefix(target.tei)
     element = template(edition, mention.label or "")
     attributes = [*element.attributes, *([one.reference] if one.reference else [])]
-    surface = escape(one.document.text[mention.start : mention.end])
+    surface = one.document.text[mention.start : mention.end]
     cert = ("cert", certainty(mention.score))
-    span = tag(f"{prefix}span", [("target", target.pointer), cert, ("resp", f"#{model.id}")])
-    name = prefix + element.name
-    return target.tei, f"{span}{tag(name, attributes)}{surface}</{name}></{prefix}span>"
+    own = [("target", target.pointer), cert, ("resp", by.resp)]
+    print_ = fingerprint(f"span {element.name}", [*own, *attributes], surface)
+    name, span = prefix + element.name, tag(f"{prefix}span", own)
+    inside = f"{tag(name, attributes)}{escape(surface)}</{name}>"
+    return target.tei, f"{span}{inside}</{prefix}span>", print_

@@ -2,8 +2,9 @@
 
 ``persName`` · ``name[@type='person'|'deity']`` · ``rs[not(@type)]`` · ``hi[@rendition~='#hyphen']``
 · ``choice/abbr`` (parent) · ``back//persName`` (ancestor) · ``*[@corresp]``. Predicates compare
-with ``=``, ``!=``, ``~=`` (one of the words of the value); ``[@n]`` and ``[not(@n)]`` ask whether
-the attribute is there. Names of elements are compared without regard to case.
+with ``=``, ``!=``, ``~=`` (one of the words of the value), ``^=`` (its beginning); ``[@n]`` and
+``[not(@n)]`` ask whether the attribute is there. Names of elements are compared without regard to
+case.
 """
 
 import re
@@ -17,7 +18,7 @@ _STEP = re.compile(r"(?P<name>\*|[^\W\d][\w.-]*)(?P<predicates>(?:\[[^\]]*\])*)"
 _PREDICATE = re.compile(r"\[([^\]]*)\]")
 _EXISTS = re.compile(r"@([\w.:-]+)|not\(@([\w.:-]+)\)")
 _COMPARISON = re.compile(
-    r"@([\w.:-]+)\s*(!=|~=|=)\s*((?:'[^']*'|\"[^\"]*\")(?:\s*\|\s*(?:'[^']*'|\"[^\"]*\"))*)"
+    r"@([\w.:-]+)\s*(!=|~=|\^=|=)\s*((?:'[^']*'|\"[^\"]*\")(?:\s*\|\s*(?:'[^']*'|\"[^\"]*\"))*)"
 )
 _VALUE = re.compile(r"'([^']*)'|\"([^\"]*)\"")
 
@@ -40,7 +41,7 @@ class Predicate:
 
     attribute: str
     operator: str
-    """``exists``, ``missing``, ``=``, ``!=`` or ``~=``."""
+    """``exists``, ``missing``, ``=``, ``!=``, ``~=`` or ``^=``."""
     values: frozenset[str] = frozenset()
 
     def holds(self, node: Node) -> bool:
@@ -55,6 +56,8 @@ class Predicate:
                 return value in self.values
             case "!=":
                 return value not in self.values
+            case "^=":
+                return value is not None and value.startswith(tuple(self.values))
             case _:
                 return value is not None and not self.values.isdisjoint(value.split())
 
@@ -136,7 +139,7 @@ def _parse_predicate(text: str, pattern: str) -> Predicate:
         return Predicate(found[1], found[2], values)
     raise UsageError(
         f"pattern {pattern!r}: cannot read [{text}]; "
-        "write [@type='a'|'b'], [@type!='a'], [@rend~='a'], [@type] or [not(@type)]"
+        "write [@type='a'|'b'], [@type!='a'], [@rend~='a'], [@key^='a'], [@type] or [not(@type)]"
     )
 
 
@@ -161,7 +164,7 @@ def template_of(text: str) -> Template | None:
     attributes = []
     for part in _PREDICATE.findall(found["predicates"]):
         comparison = _COMPARISON.fullmatch(part.strip())
-        if comparison is None or comparison[2] == "!=":
+        if comparison is None or comparison[2] in {"!=", "^="}:
             return None
         single, double = _VALUE.findall(comparison[3])[0]
         attributes.append((comparison[1], single or double))

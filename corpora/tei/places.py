@@ -81,13 +81,14 @@ class Places:
 
     def __init__(self, source: Source, origins: "array[int]", text: str) -> None:
         self.source = source
-        self._origins = origins[: len(text)]
+        self.origins = origins[: len(text)]
+        """For each character its offset in the stream of the source; less than 0: it has none."""
 
     def __len__(self) -> int:
-        return len(self._origins)
+        return len(self.origins)
 
     def __getitem__(self, index: int) -> Place | None:
-        origin = self._origins[index]
+        origin = self.origins[index]
         if origin >= 0:
             source = self.source
             return Place(source.starts[origin], source.ends[origin], source.node_of(origin))
@@ -99,7 +100,7 @@ class Places:
 
     def offset(self, index: int) -> int | None:
         """Return the offset of a character in the stream of the source; None where it has none."""
-        return origin if (origin := self._origins[index]) >= 0 else None
+        return origin if (origin := self.origins[index]) >= 0 else None
 
     @cached_property
     def atoms(self) -> dict[int, tuple[int, int]]:
@@ -108,7 +109,7 @@ class Places:
         They come from one reference to an entity, or from one element that stands for them.
         """
         atoms: dict[int, tuple[int, int]] = {}
-        for index, origin in enumerate(self._origins):
+        for index, origin in enumerate(self.origins):
             start = self._start(origin)
             if origin <= _ELEMENTS or (origin >= 0 and self.source.text[start] == "&"):
                 first, _ = atoms.get(start, (index, index))
@@ -123,7 +124,7 @@ class Places:
 
     @cached_property
     def _starts(self) -> "array[int]":
-        return array("q", sorted(map(self._start, self._origins)))
+        return array("q", sorted(map(self._start, self.origins)))
 
     def any_between(self, start: int, end: int) -> bool:
         """Tell whether characters of the document are written there."""

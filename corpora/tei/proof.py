@@ -12,11 +12,12 @@ from dataclasses import replace
 
 from corpora.document import Document, Mention
 from corpora.tei.edition import Edition
+from corpora.tei.header import base_of
 from corpora.tei.markup import Added, Failure
 from corpora.tei.reader import read_tree
 from corpora.tei.source import Edit, Source
 from corpora.tei.standoff import resolve
-from corpora.tei.undo import undo_source
+from corpora.tei.undo import take_out_of
 from corpora.tei.xml import XmlError
 
 _Key = tuple[str, int, int, str | None, str | None]
@@ -30,10 +31,12 @@ def prove(
     before: Sequence[Document],
     added: Sequence[Added],
     edition: Edition,
+    reviewer: str = "",
 ) -> Failure | None:
     """Find what is wrong with a result; None where all holds.
 
-    ``before`` are the documents of the input. A name that is not read back is a culprit.
+    ``before`` are the documents of the input. A name that is not read back is a culprit. Undo is
+    asked for what the ``reviewer`` answers for, too.
     """
     if not _only_inserts(source, edits, result):
         return Failure("other bytes would change", "without the insertions")
@@ -41,12 +44,13 @@ def prove(
         written = Source(result, name=source.name)
     except XmlError as error:
         return Failure("the result is not well-formed", str(error))
-    if undo_source(written) != undo_source(source):
+    undone, bare = (take_out_of(one, reviewer=reviewer).data for one in (written, source))
+    if undone != bare:
         return Failure("undo would not give the bytes back", "after undo")
     texts = read_tree(written.root, edition, name=source.name)
     after = [text.document for text in texts if text.document is not None]
     for old, new in zip(before, after, strict=False):
-        if _bare(old) != _bare(new):
+        if _bare(old, edition) != _bare(new, edition):
             return Failure("the text would be read differently", _difference(old, new))
     if len(before) != len(after):
         return Failure("the text would be read differently", "another number of documents")
@@ -54,22 +58,33 @@ def prove(
 
 
 def _only_inserts(source: Source, edits: Sequence[Edit], result: bytes) -> bool:
-    """Tell whether the result without the insertions is the input, byte by byte."""
+    """Tell whether the result without the insertions is the input, byte by byte.
+
+    All that is replaced is the end of an empty tag, which is opened.
+    """
     position, length, pieces = 0, 0, []
-    starts = source.bytes_at(edit.start for edit in edits)
-    for (start, end, text), byte in zip(edits, starts, strict=True):
-        until = position + byte - length
-        pieces.append(result[position:until])
+    places = list(source.bytes_at(place for edit in edits for place in edit[:2]))
+    for (start, end, text), first, last in zip(edits, places[::2], places[1::2], strict=True):
+        until = position + first - length
+        pieces += [result[position:until], source.data[first:last]]
         inserted = source.encode(text)
-        if start != end or result[until : until + len(inserted)] != inserted:
+        is_insertion = start == end or source.text[start:end].strip() == "/>"
+        if not is_insertion or result[until : until + len(inserted)] != inserted:
             return False
-        position, length = until + len(inserted), byte
+        position, length = until + len(inserted), last
     return b"".join([*pieces, result[position:]]) == source.data
 
 
-def _bare(document: Document) -> Document:
-    """Return the document without its names, and sentences, which keep names whole."""
-    return replace(document, mentions=(), sentences=())
+def _bare(document: Document, edition: Edition) -> Document:
+    """Return the document without its names, and without what may follow from them.
+
+    These are sentences, which keep names whole, bytes, and what rules of the edition read, maybe
+    from names in the text.
+    """
+    rules = {"byte", *edition.metadata}
+    metadata = {key: value for key, value in document.metadata.items() if base_of(key) not in rules}
+    title = None if "title" in edition.metadata else document.title
+    return replace(document, mentions=(), sentences=(), metadata=metadata, title=title)
 
 
 def _difference(old: Document, new: Document) -> str:

@@ -1,8 +1,16 @@
-"""Who says that these are names: a statement in the header that every added name points to."""
+"""Who says that these are names: what a header tells of a model, and of people who reviewed it.
 
+A ``respStmt`` that every added name points to, the ``application``, and a ``change``. The statement
+keeps a fingerprint of each name as it was written, in a processing instruction that no schema and
+no reader minds: by this ``undo`` knows a name that somebody changed since.
+"""
+
+import hashlib
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from corpora.errors import UsageError
 from corpora.tei.source import Edit, Node, Source
@@ -10,21 +18,30 @@ from corpora.tei.style import NO_XML, escape, tag
 
 _ID = re.compile(r"onoma-[A-Za-z0-9._-]+")
 _POINTER = re.compile(r"#(onoma-[A-Za-z0-9._-]+)")
-_PATH = ("teiheader", "filedesc", "titlestmt")
-_WRITTEN = {"teiheader": "teiHeader", "filedesc": "fileDesc", "titlestmt": "titleStmt"}
+_PRINTS = re.compile(r"<\?onoma((?: [0-9a-f]{6})*)\?>")
+_EMPTIED = re.compile(r"<\?onoma-empty ([ \t\r\n]*/)\?>")
+_RESP = re.compile(r"\s+resp\s*=\s*(?:\"[^\"]*\"|'[^']*')")
+_EMPTY_END = re.compile(r"([ \t\r\n]*/)>$")
+_VERSION = re.compile(r"\d+[a-z]*\d*(\.\d+[a-z]*\d*){0,3}")
+P4_ROOTS = {"tei.2", "teicorpus.2"}
+_WRITTEN = {
+    "teiheader": "teiHeader", "filedesc": "fileDesc", "titlestmt": "titleStmt",
+    "encodingdesc": "encodingDesc", "appinfo": "appInfo", "revisiondesc": "revisionDesc",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
-    """The model that found the names."""
+    """The model that found the names, or the dictionary."""
 
     id: str
     """An XML id, ``onoma-`` and what is unique to the model: its name, the first of its hash."""
     name: str
     version: str
     sha256: str
-    """Of its weights, in hexadecimal digits."""
+    """Of its weights, in hexadecimal digits; empty where no model, but people found the names."""
     desc: str = ""
+    kind: Literal["model", "dictionary"] = "model"
 
     def __post_init__(self) -> None:
         """Refuse an id by which ``undo`` would not know what was added."""
@@ -37,14 +54,51 @@ class Model:
             raise UsageError(f"the name of the model {self.id} has characters that XML forbids.")
 
 
-def pointers(resp: str | None) -> list[str] | None:
-    """Find the ids of the models in ``@resp``; None where it names anybody else or nobody.
+@dataclass(frozen=True, slots=True)
+class Responsibility:
+    """Who answers for names that are written: a model, and a person who reviewed them."""
 
-    A person who adds a pointer of their own answers for the name: it is no longer a model's alone.
-    """
-    found = [_POINTER.fullmatch(pointer) for pointer in (resp or "").split()]
-    ids = [match[1] for match in found if match]
-    return ids if ids and len(ids) == len(found) else None
+    model: Model
+    reviewer: str = ""
+    """An ``xml:id`` (a new one, or of the file), or a pointer (``people.xml#kb``); empty: none."""
+    date: str = ""
+    """When they are written, as ``2026-03-01``; empty: that is not said."""
+
+    def __post_init__(self) -> None:
+        """Refuse a reviewer that no attribute can point to."""
+        if self.reviewer and not is_reviewer(self.reviewer):
+            raise UsageError(
+                f"reviewer {self.reviewer!r}: expected an id that begins with a letter, without "
+                "spaces (kb), or a pointer (people.xml#kb), and nothing that begins with onoma-."
+            )
+
+    @property
+    def resp(self) -> str:
+        """The value of ``@resp``."""
+        return " ".join(filter(None, [f"#{self.model.id}", pointer_of(self.reviewer)]))
+
+
+def is_reviewer(reviewer: str) -> bool:
+    """Tell whether a person can be named like this."""
+    is_plain = re.fullmatch(r"[^\W\d][\w.-]*", reviewer)
+    is_pointer = re.fullmatch(r"[^\s\"<>&]*[#:/][^\s\"<>&]+", reviewer)
+    return bool(is_plain or is_pointer) and not reviewer.lstrip("#").startswith("onoma-")
+
+
+def pointer_of(reviewer: str) -> str:
+    """Say how ``@resp`` points to a person: by an id of the file, or by a whole pointer."""
+    is_whole = not reviewer or any(sign in reviewer for sign in "#:/")
+    return reviewer if is_whole else f"#{reviewer}"
+
+
+def parties(resp: str | None) -> tuple[list[str], list[str]]:
+    """Split ``@resp``: ids of models of ours, and the pointers to anybody else."""
+    models: list[str] = []
+    others: list[str] = []
+    for pointer in (resp or "").split():
+        match = _POINTER.fullmatch(pointer)
+        (models if match else others).append(match[1] if match else pointer)
+    return models, others
 
 
 def is_statement(node: Node) -> bool:
@@ -52,43 +106,252 @@ def is_statement(node: Node) -> bool:
     return node.name == "respstmt" and bool(_ID.fullmatch(node.attributes.get("xml:id", "")))
 
 
-def statement_edits(source: Source, model: Model) -> Iterator[Edit]:
-    """Insert a ``respStmt`` at the end of ``titleStmt``, where TEI allows it in every header.
+def fingerprint(name: str, attributes: Iterable[tuple[str, str]], text: str) -> str:
+    """Six hexadecimal digits of a name as it is written; white space and order do not count."""
+    parts = [name, sorted(pair for pair in attributes if pair[1]), "".join(text.split())]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:6]
 
-    What is missing on the way there is added, and marked by ``@resp``. The white space that is put
-    before an element goes with it: whatever stands before is an element's end, never white space.
+
+def fingerprint_of(source: Source, node: Node) -> str:
+    """Take the fingerprint of an element of a file; of a ``span`` with the name in it."""
+    name = node.element.written_name if node.element else ""
+    attributes = list(node.attributes.items())
+    if node.name == "span":
+        for inner in source.nodes:
+            if node.start < inner.start < node.end and inner.element:
+                name += f" {inner.element.written_name}"
+                attributes += inner.attributes.items()
+    return fingerprint(name, attributes, source.stream[node.first : node.last])
+
+
+def fingerprints_in(source: Source, statement: Node) -> list[tuple[int, int, list[str]]]:
+    """Find the lists of fingerprints that a statement holds: (start, end, fingerprints)."""
+    inside = source.text[statement.content_start : statement.content_end]
+    return [
+        (found.start() + statement.content_start, found.end() + statement.content_start,
+         found[1].split())
+        for found in _PRINTS.finditer(inside)
+    ]  # fmt: skip
+
+
+def list_of(fingerprints: Sequence[str]) -> str:
+    """Write fingerprints as they stand in a statement; nothing for none."""
+    return f"<?onoma {' '.join(fingerprints)}?>" if fingerprints else ""
+
+
+def emptied(source: Source, node: Node) -> str | None:
+    """Say how the tag of an element ended that was empty before it was filled; None: it was not."""
+    found = _EMPTIED.match(source.text, node.content_start)
+    return f"{found[1]}>" if found else None
+
+
+def resp_attribute(source: Source, node: Node) -> tuple[int, int] | None:
+    """Find where ``@resp`` is written, with the white space before it."""
+    found = _RESP.search(source.text, node.start, node.content_start)
+    return found.span() if found else None
+
+
+class _Header:
+    """What is inserted into the header of one file."""
+
+    def __init__(self, source: Source, by: Responsibility) -> None:
+        self.source, self.by = source, by
+        self.root = source.nodes[0]
+        self.prefix = source.prefix(self.root)
+        self.mark = [("resp", f"#{by.model.id}")]
+
+    def child(self, node: Node, name: str) -> Node | None:
+        """Find the first child of that name that is written in the file."""
+        inside = (n for n in self.source.nodes if n.parent is node and n.name == name)
+        return next((n for n in inside if not n.is_expanded), None)
+
+    def put(self, around: Node, path: Sequence[str], inside: str) -> Iterator[Edit]:
+        """Put markup at the end of the element at the path; what is missing there is made."""
+        for depth, name in enumerate(path):
+            found = self.child(around, name)
+            if found is None:
+                yield self._insert(around, name, self._made(path[depth:], inside))
+                return
+            around = found
+            if around.is_empty_tag:
+                yield self._fill(around, self._made(path[depth + 1 :], inside))
+                return
+        yield self._insert(around, "", inside)
+
+    def _made(self, path: Sequence[str], inside: str) -> str:
+        """Write elements in each other, with what TEI asks for in them."""
+        for name in reversed(path):
+            blank = self.blank("title") if name == "titlestmt" else ""
+            after = ""
+            if name == "filedesc":
+                after = self.blank("publicationStmt", "<{}p/>")
+                after += self.blank("sourceDesc", "<{}p/>")
+            inside = self.element(_WRITTEN[name], blank + inside + after)
+        return inside
+
+    def element(self, name: str, inside: str, *more: tuple[str, str]) -> str:
+        """Write an element of ours, with its mark."""
+        qualified = self.prefix + name
+        return f"{tag(qualified, [*more, *self.mark])}{inside}</{qualified}>"
+
+    def blank(self, name: str, inside: str = "") -> str:
+        """Write an element that TEI asks for, and of which nothing is known."""
+        return self.element(name, inside.format(self.prefix))
+
+    def _fill(self, node: Node, inside: str) -> Edit:
+        """Open an empty tag; how it ended is kept for ``undo``."""
+        if node.name == "titlestmt":
+            inside = self.blank("title") + inside
+        end = _EMPTY_END.search(self.source.text, node.start, node.end)
+        assert end is not None  # noqa: S101 - it is an empty tag
+        name = self.prefix + (node.element.written_name if node.element else "")
+        opening = tag("", self.mark)[1:]
+        filled = f"{opening}<?onoma-empty {end[1]}?>{inside}</{name}>"
+        return Edit(end.start(), node.end, filled)
+
+    def _insert(self, around: Node, name: str, markup: str) -> Edit:
+        """Insert an element in another, indented as the child that it follows."""
+        children = [n for n in self.source.nodes if n.parent is around and not n.is_expanded]
+        before = children[-1] if children else None
+        if name in {"filedesc", "titlestmt", "teiheader"}:
+            before = None
+        elif name == "encodingdesc":
+            before = self.child(around, "filedesc") or before
+        if around.name in {"revisiondesc", "listchange"} and _is_newest_first(children):
+            before = None
+        at = before.end if before else around.content_start
+        like = before or (children[0] if children else None)
+        if like:
+            start = like.start
+            indent = re.search(r"\r?\n[ \t]*$", self.source.text[max(0, start - 200) : start])
+            markup = (indent[0] if indent else "") + markup
+        return Edit(at, at, markup)
+
+
+def _is_newest_first(changes: Sequence[Node]) -> bool:
+    """Tell whether an edition puts the last change first."""
+    dates = [n.attributes["when"] for n in changes if n.attributes.get("when")]
+    return len(dates) > 1 and dates[0] > dates[-1]
+
+
+def header_edits(
+    source: Source, by: Responsibility, fingerprints: Sequence[str], *, n_names: int | None
+) -> Iterator[Edit]:
+    """Say in the header who found and who reviewed the names that have these fingerprints.
+
+    The ``respStmt`` goes to the end of ``titleStmt``, where TEI allows it in every header. What is
+    missing on the way there is added, and marked by ``@resp``; what is empty is filled. The white
+    space that is put before an element goes with it: whatever stands before is an element's end,
+    never white space. TEI P4 knows no ``appInfo``, and no ``change`` like this; neither is written
+    where ``n_names`` is None.
     """
-    nodes = source.nodes
-    if any(is_statement(node) and node.attributes["xml:id"] == model.id for node in nodes):
+    header = _Header(source, by)
+    statements = list(_statements(source, header, fingerprints))
+    top, title = source.nodes[0], ("teiheader", "filedesc", "titlestmt")
+    edits = [edit for edit in statements if isinstance(edit, Edit)]
+    new = "".join(markup for markup in statements if isinstance(markup, str))
+    parts: list[tuple[tuple[str, ...], str]] = [(title, new)] if new else []
+    if top.name not in P4_ROOTS and n_names is not None:
+        if not _has_application(source, by.model):
+            parts.append((("teiheader", "encodingdesc", "appinfo"), _application(header)))
+        path, change = _change(header, n_names)
+        parts.append((("teiheader", *path), change))
+    for joined, markup in _joined(header, parts):
+        edits += header.put(top, joined, markup)
+    yield from edits
+
+
+def _joined(
+    header: _Header, parts: Sequence[tuple[tuple[str, ...], str]]
+) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Join the parts of a header that is not there, or empty: it is made once, with all of them."""
+    found = header.child(header.root, "teiheader")
+    if found is not None and not found.is_empty_tag:
+        yield from parts
         return
-    around, missing = nodes[0], list(_PATH)
-    while missing:
-        inside = (n for n in nodes if n.parent is around and n.name == missing[0])
-        found = next((n for n in inside if not n.is_empty_tag and not n.is_expanded), None)
-        if found is None:
-            break
-        around = found
-        missing.pop(0)
-    prefix = source.prefix(around)
-    markup = _statement(model, prefix)
-    for name in reversed(missing):
-        qualified = prefix + _WRITTEN[name]
-        opening = tag(qualified, [("resp", f"#{model.id}")])
-        markup = f"{opening}{markup}</{qualified}>"
-    children = [n for n in nodes if n.parent is around and not n.is_expanded]
-    at = children[-1].end if children and not missing else around.content_start
-    if children:  # indented as they are
-        start = children[0 if missing else -1].start
-        indent = re.search(r"\r?\n[ \t]*$", source.text[max(0, start - 200) : start])
-        markup = (indent[0] if indent else "") + markup
-    yield Edit(at, at, markup)
+    made = [(path[:1], header._made(path[1:], markup)) for path, markup in parts]  # noqa: SLF001
+    yield ("teiheader",), "".join(markup for _, markup in made)
 
 
-def _statement(model: Model, prefix: str) -> str:
+def _statements(
+    source: Source, header: _Header, fingerprints: Sequence[str]
+) -> Iterator[Edit | str]:
+    """Yield new statements, and edits of the one that is there."""
+    model, reviewer = header.by.model, header.by.reviewer
+    own = (n for n in source.nodes if is_statement(n) and n.attributes["xml:id"] == model.id)
+    statement = next(own, None)
+    if statement is None:
+        yield _statement(model, header.prefix, list_of(fingerprints))
+    else:
+        known = fingerprints_in(source, statement)
+        earlier = [] if known else list(_unlisted(source, model))
+        if more := list_of([*earlier, *fingerprints]):
+            yield Edit(statement.content_end, statement.content_end, more)
+    if pointer_of(reviewer) == f"#{reviewer}":
+        ids = (node.attributes.get("xml:id") for node in source.nodes)
+        if reviewer not in ids:
+            prefix = header.prefix
+            about = f"<{prefix}resp>names reviewed</{prefix}resp><{prefix}name>{escape(reviewer)}"
+            inside = f"{about}</{prefix}name>"
+            yield header.element("respStmt", inside, ("xml:id", reviewer))
+
+
+def _unlisted(source: Source, model: Model) -> Iterator[str]:
+    """Yield the fingerprints of names that were written before there were any."""
+    for node in source.nodes:
+        if parties(node.attributes.get("resp")) == ([model.id], []) and is_canonical(source, node):
+            yield fingerprint_of(source, node)
+
+
+def is_canonical(source: Source, node: Node) -> bool:
+    """Tell whether a start tag has the form of names that we write: ``@resp`` after the rest."""
+    text = source.text[node.start : node.content_start]
+    pair = r' [\w:.-]+="[^"]*"'
+    links = r'(?: xml:id="onoma-[^"]*"(?: prev="[^"]*")?(?: next="[^"]*")?)?'
+    return bool(re.fullmatch(rf'<[\w:.-]+(?:{pair})*? resp="#onoma-[^" ]+"{links}>', text))
+
+
+def _has_application(source: Source, model: Model) -> bool:
+    return any(
+        n.name == "application" and parties(n.attributes.get("resp")) == ([model.id], [])
+        for n in source.nodes
+    )
+
+
+def _application(header: _Header) -> str:
+    version = header.by.model.version
+    known = version if _VERSION.fullmatch(version) else "0"
+    label = f"<{header.prefix}label>Onoma</{header.prefix}label>"
+    return header.element("application", label, ("ident", "onoma"), ("version", known))
+
+
+def _change(header: _Header, n_names: int) -> tuple[tuple[str, ...], str]:
+    """Say what was done, and where that is put: with the changes that are there, or in a list."""
+    by, name, path = header.by, "change", ["revisiondesc"]
+    top = header.child(header.root, "teiheader")
+    around = header.child(top, "revisiondesc") if top else None
+    while around and (inner := header.child(around, "listchange") or header.child(around, "list")):
+        path.append(inner.name)
+        around, name = inner, "item" if inner.name == "list" else "change"
+    said = f"{n_names:,} name{'s' * (n_names != 1)} written by Onoma"
+    if by.reviewer:
+        said += f", reviewed by {by.reviewer}"
+    qualified = header.prefix + name
+    when = by.date if name == "change" else ""
+    said += f", {by.date}" if by.date and not when else ""
+    opening = tag(qualified, [("when", when), ("resp", by.resp)])
+    return tuple(path), f"{opening}{escape(said)}.</{qualified}>"
+
+
+def _statement(model: Model, prefix: str, fingerprints: str) -> str:
     about = f"{model.name} {model.version}".strip()
     if model.desc:
         about += f": {model.desc}"
     identifier = tag(f"{prefix}respStmt", [("xml:id", model.id)])
-    resp = f"names found by a model (SHA-256 {escape(model.sha256)})"
-    name = f'<{prefix}name type="model">{escape(about)}</{prefix}name>'
-    return f"{identifier}<{prefix}resp>{resp}</{prefix}resp>{name}</{prefix}respStmt>"
+    resp = f"names found by a {model.kind} (SHA-256 {escape(model.sha256)})"
+    if not model.sha256:
+        resp = "names that people found"
+    kind = model.kind if model.sha256 else "tool"
+    name = f'<{prefix}name type="{kind}">{escape(about)}</{prefix}name>'
+    inside = f"<{prefix}resp>{resp}</{prefix}resp>{name}{fingerprints}"
+    return f"{identifier}{inside}</{prefix}respStmt>"

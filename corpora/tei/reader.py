@@ -4,21 +4,25 @@
 not in the text; everything else is, once. A file with a ``teiCorpus`` gives several documents.
 """
 
+from bisect import bisect_left
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
-from corpora.document import Document, Mention, Paragraph, Span, without_crossing
-from corpora.segmentation.sentences import segmenter
-from corpora.tei.edition import Edition, Role
-from corpora.tei.header import read_header
+from corpora.document import Document, Mention, Paragraph, Span, part_of_text, without_crossing
+from corpora.segmentation.sentences import Segmenter
+from corpora.tei.edition import Edition, Meaning, Role
+from corpora.tei.header import base_of, read_header, read_rules
+from corpora.tei.include import INCLUDE, Opener, with_included
+from corpora.tei.languages import Language, Passage, Spoken, count_languages, said_language
 from corpora.tei.layout import XML_SPACE, Layout, OpenName
 from corpora.tei.pieces import merge_pieces
+from corpora.tei.spans import StandOff, places_of_ids, stand_off_names
 from corpora.tei.xml import Element, XmlError, parse_xml
 
 # TEI gives these no text of their own: white space in them is layout of the file.
 _ELEMENT_ONLY = {"choice", "app", "rdggrp", "subst", "respstmt", "list", "table", "row"}
-_INCLUDE = "{http://www.w3.org/2001/xinclude}include"
 ROOTS = {"tei", "tei.2", "teicorpus", "teicorpus.2"}
 
 
@@ -29,14 +33,29 @@ class TeiText:
     document: Document | None
     """None where nothing of the file's text is left."""
     counters: Counter[str]
+    passages: tuple[Passage, ...] = ()
+    """The languages of the text."""
+    split_with: str = ""
+    """The document that it shares a split with: its own id, or that of what a note stands in."""
+
+    def segmenter_at(self, edition: Edition) -> Callable[[int], Segmenter]:
+        """Find the segmenter of each character of the text."""
+        spoken = _spoken(self.passages, edition)
+        return lambda offset: spoken.at(offset).segmenter
 
 
-def read_tei(data: bytes, edition: Edition, *, name: str) -> list[TeiText]:
+def read_tei(
+    data: bytes, edition: Edition, *, name: str, open_file: Opener | None = None
+) -> list[TeiText]:
     """Read a file; raises ``XmlError`` where it is no XML that is read, or no TEI.
 
-    ``name`` is the relative file name: the id of the document, and its source.
+    ``name`` is the relative file name: the id of the document, and its source. ``open_file`` gives
+    the files that it includes; without, ``xi:include`` is counted and left out.
     """
-    return read_tree(parse_xml(data, name=name), edition, name=name)
+    root = parse_xml(data, name=name)
+    counters = with_included(root, name=name, open_file=open_file) if open_file else Counter()
+    first, *others = read_tree(root, edition, name=name)
+    return [replace(first, counters=first.counters + counters), *others]
 
 
 def read_tree(
@@ -51,11 +70,16 @@ def read_tree(
         )
     roots = list(_single_texts(root, edition))
     ids = _ids(roots, name)
-    lang = root.attributes.get("xml:lang", edition.lang)
-    return [
-        _Reader(edition, name, layout()).read(tei, document_id=document_id, default_lang=lang)
-        for tei, document_id in zip(roots, ids, strict=True)
-    ]
+    file = _File(name, set(ids))
+    texts: list[TeiText] = []
+    for tei, document_id in zip(roots, ids, strict=True):
+        file.places.clear()
+        starts = deque([_start(tei, document_id, edition, lang=said_language(root))])
+        while starts:
+            reader = _Reader(edition, file, layout(), starts.popleft())
+            texts.append(reader.read())
+            starts.extend(reader.apart)
+    return texts
 
 
 def _single_texts(root: Element, edition: Edition) -> Iterator[Element]:
@@ -76,6 +100,35 @@ def _ids(roots: list[Element], name: str) -> list[str]:
     return [f"{name}#{id if id and times[id] == 1 else number}" for number, id in enumerate(own, 1)]
 
 
+def _without_place(start: "_Start") -> dict[str, Any]:
+    """Take out the place of a document in one that has no text."""
+    metadata = dict(start.columns["metadata"])
+    for name in ("in_document", "at"):
+        metadata.pop(name, None)
+    return {**start.columns, "metadata": metadata}
+
+
+def _spoken(passages: Sequence[Passage], edition: Edition) -> Spoken:
+    return Spoken(passages, [edition.language(passage.lang) for passage in passages])
+
+
+class _Place(NamedTuple):
+    """What is known of the place that is read, beside the text."""
+
+    language: Language | None = None
+    page: str = ""
+    """``@n`` of the last ``pb``."""
+    facs: str = ""
+    """``@facs`` of the last ``pb``."""
+    who: str = ""
+    """``@who`` of the speech around."""
+
+    def attributes(self) -> dict[str, str]:
+        """Return what a mention keeps of it."""
+        named = {"page": self.page, "facs": self.facs, "who": self.who}
+        return {name: value for name, value in named.items() if value}
+
+
 @dataclass(slots=True)
 class _Name:
     """An element that names something, and where its text came to stand."""
@@ -83,69 +136,208 @@ class _Name:
     element: Element
     label: str | None
     place: OpenName
-    in_part: str | None
+    origin: str
+    at: _Place
+
+
+class _Mark(NamedTuple):
+    """Where an element stands that something points to."""
+
+    length: int
+    """Characters before it."""
+    place: OpenName
+    origin: str
+    at: _Place
+
+    @property
+    def start(self) -> int:
+        """Its first character; the next one for an element without text."""
+        return self.place.start if self.place.start >= 0 else self.length
+
+    @property
+    def end(self) -> int:
+        """Behind its last character."""
+        return self.place.end if self.place.start >= 0 else self.length
+
+
+class _Part(NamedTuple):
+    """A note or the like, which is read at the end of the document."""
+
+    element: Element
+    ancestors: list[Element]
+    at: _Place
+
+
+@dataclass(slots=True)
+class _File:
+    """What the documents of a file share."""
+
+    name: str
+    taken: set[str]
+    """Ids of documents."""
+    numbers: Counter[str] = field(default_factory=Counter)
+    """How many documents were made of the elements of a name, and have no id of their own."""
+    places: dict[str, tuple[str, int]] = field(default_factory=dict)
+    """Id to the file and the byte of its element, for the ``TEI`` element that is read."""
+
+    def new_id(self, element: Element) -> str:
+        """Make the id of the document that an element becomes."""
+        own = element.attributes.get("xml:id")
+        id = f"{self.name}#{own}" if own else ""
+        while not id or id in self.taken:
+            self.numbers[element.name] += 1
+            id = f"{self.name}#{element.name}{self.numbers[element.name]}"
+        self.taken.add(id)
+        return id
+
+
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """An element that becomes a document, and what is known of it before it is read."""
+
+    element: Element
+    document_id: str
+    columns: Mapping[str, Any]
+    """Of the document, but for the text and what stands in it."""
+    at: _Place
+    split_with: str
+    ancestors: Sequence[Element] = ()
+    part: str | None = None
+    """Of a note: its element."""
+    stand_off: tuple[StandOff, ...] = ()
+    """Names beside the text of the file."""
+
+
+def _start(tei: Element, document_id: str, edition: Edition, *, lang: str | None) -> _Start:
+    """Begin the document of a file, with what its header says."""
+    header = read_header(tei, default_lang=lang)
+    columns = header.columns() | {"lang": edition.tag_of(header.lang)}
+    head = tei.find("teiheader")
+    scope = (head, [tei]) if head and edition.makes_several else (tei, [])
+    return _Start(
+        tei,
+        document_id,
+        _with_rules(columns, edition, scope),
+        _Place(edition.language(columns["lang"])),
+        split_with=document_id,
+        stand_off=stand_off_names(tei, edition),
+    )
+
+
+def _with_rules(
+    columns: Mapping[str, Any], edition: Edition, scope: tuple[Element, list[Element]]
+) -> dict[str, Any]:
+    """Add the metadata that the edition's rules find in an element; those around it are given."""
+    found = read_rules(edition.metadata, scope)
+    title = found.pop("title", columns["title"])
+    old = {key: value for key, value in columns["metadata"].items() if base_of(key) not in found}
+    return {**columns, "title": title, "metadata": {**old, **found}}
 
 
 @dataclass(slots=True)
 class _Reader:
-    """Walks one ``TEI`` element; used once."""
+    """Walks one ``TEI`` element, or a part of it that is a document; used once."""
 
     edition: Edition
-    source: str
+    file: _File
     layout: Layout
+    start: _Start
+    apart: list[_Start] = field(default_factory=list)
+    """Parts that become documents of their own."""
     ancestors: list[Element] = field(default_factory=list)
     names: list[_Name] = field(default_factory=list)
-    parts: deque[tuple[Element, list[Element]]] = field(default_factory=deque)
+    parts: deque["_Part"] = field(default_factory=deque)
     part: str | None = None
     kind: str = "p"
     preserve: bool = False
+    at: _Place = _Place()
+    abbreviations: list[OpenName] = field(default_factory=list)
+    marks: dict[str, _Mark | None] = field(default_factory=dict)
+    """Ids that something points to, and where they stand; None: not met yet."""
+    reaching: list[tuple[StandOff, _Mark]] = field(default_factory=list)
+    """Names with ``@spanTo``, and where they begin."""
+    skipped_to: int = 0
+    """The byte before which no text is read, of the file ``skipped_in``."""
+    skipped_in: str = ""
     counters: Counter[str] = field(default_factory=Counter)
 
-    def read(self, tei: Element, *, document_id: str, default_lang: str | None) -> TeiText:
+    def read(self) -> TeiText:
         """Read text and names, then sentences."""
-        header = read_header(tei, default_lang=default_lang)
-        breaker = segmenter(header.lang)
-        self.layout.conjunctions = breaker.conjunctions
-        hyphens = self.edition.line_end_hyphens
-        self.layout.keeps_hyphens = hyphens == "keep" if hyphens else breaker.table.keeps_hyphens
+        start = self.start
+        self._go_to(start.at)
+        self.ancestors += start.ancestors
+        self.part = start.part
+        self.marks = {id: None for each in start.stand_off for id in each.ids}
+        if start.element.name in ROOTS:
+            self._read_content(start.element)
+        else:
+            self.kind = start.part or start.element.name
+            self.layout.block(self.kind)
+            self._inside(start.element)
+        return self._finish()
+
+    def _read_content(self, tei: Element) -> None:
         self.ancestors.append(tei)
         for child in tei.elements():
             if child.name in self.edition.content:
                 self._element(child)
             elif child.name not in {"teiheader", *ROOTS} and child.text():
-                self.counters[f"not read: {child.written_name}"] += 1
+                self._pass_over(child, f"not read: {child.written_name}")
+
+    def _finish(self) -> TeiText:
         self._read_parts()
         self.layout.block("p")
         text = self.layout.text.rstrip()
         if not text:
+            self.apart = [replace(one, columns=_without_place(one)) for one in self.apart]
             return TeiText(None, self.counters)
         if self.layout.hyphens_removed:
             self.counters["hyphens removed at line ends"] = self.layout.hyphens_removed
         mentions = self._mentions(text)
         paragraphs = _trim_paragraphs(self.layout.paragraphs, text)
+        passages = tuple(Passage(start, each.tag) for start, each in self.layout.passages)
+        spoken = _spoken(passages, self.edition)
+        for lang, n in count_languages(passages, text).items():
+            self.counters[f"language/{lang}"] += n
         document = Document(
-            id=document_id,
+            id=self.start.document_id,
             group=self.edition.name,
-            source=self.source,
+            source=self.file.name,
             text=text,
             paragraphs=paragraphs,
             mentions=tuple(mentions),
-            sentences=tuple(
-                sentence
-                for part, inside in _join_paragraphs(paragraphs, mentions)
-                for sentence in breaker.sentences(text, part, unbroken=inside)
-            ),
-            **header.columns(),
+            sentences=tuple(self._sentences(text, paragraphs, mentions, spoken=spoken)),
+            **self.start.columns,
         )
-        return TeiText(document, self.counters)
+        return TeiText(document, self.counters, passages, self.start.split_with)
+
+    def _sentences(
+        self,
+        text: str,
+        paragraphs: tuple[Paragraph, ...],
+        mentions: list[Mention],
+        *,
+        spoken: Spoken,
+    ) -> Iterator[Span]:
+        """Cut the text by the languages of its passages."""
+        trimmed = (_trim(place, text) for place in self.abbreviations)
+        marked = sorted(span for span in trimmed if span)
+        starts = [span.start for span in marked]
+        for part, inside in _join_paragraphs(paragraphs, mentions):
+            abbreviations = marked[bisect_left(starts, part.start) : bisect_left(starts, part.end)]
+            yield from spoken.sentences(text, part, names=inside, abbreviations=abbreviations)
 
     def _read_parts(self) -> None:
         """Read notes and the like, each in blocks of its own; parts of parts come after them."""
         while self.parts:
-            element, self.ancestors = self.parts.popleft()
+            element, self.ancestors, at = self.parts.popleft()
+            self._go_to(at)
             self.part = self.kind = element.name
             self.layout.block(self.kind)
             self._inside(element)
+
+    def _go_to(self, place: _Place) -> None:
+        self.at, self.layout.language = place, place.language
 
     def _children(self, element: Element) -> None:
         layout, preserve = self.layout, self.preserve
@@ -154,33 +346,54 @@ class _Reader:
         only_elements = element.name in _ELEMENT_ONLY
         for child in element.children:
             if isinstance(child, str):
-                if not only_elements or child.strip(XML_SPACE):
+                if self.skipped_to:
+                    self.counters["left out: delSpan (characters)"] += len(child.strip(XML_SPACE))
+                elif not only_elements or child.strip(XML_SPACE):
                     layout.append(child, preserve=preserve)
             elif chosen is None or child in chosen:
                 self._element(child)
             elif child.children:
-                self.counters[f"not chosen: {child.written_name}"] += 1
+                self._pass_over(child, f"not chosen: {child.written_name}")
         self.ancestors.pop()
 
     def _chosen(self, element: Element) -> list[Element]:
         """Choose the one child that is read of a ``choice`` and its like, or none."""
+        children = element.elements()
+        for key, pattern in self.edition.own_choices.get(element.name, ()):
+            n = sum(pattern.matches(child, self.ancestors) for child in children)
+            if n:
+                self.counters[f"pattern/{key}"] += n
         for pattern in self.edition.choose[element.name]:
-            for child in element.elements():
+            for child in children:
                 if pattern.matches(child, self.ancestors):
                     return [child]
         return []
 
+    def _role_of(self, element: Element) -> Role | None:
+        """Find what an element does to the text; a new page begins, and what is skipped may end."""
+        if element.name == "pb":
+            self.at = self.at._replace(
+                page=element.attributes.get("n", ""), facs=element.attributes.get("facs", "")
+            )
+        if self.skipped_to and element.file == self.skipped_in and element.byte >= self.skipped_to:
+            self.skipped_to = 0
+        role = self.edition.meaning(element, self.ancestors).role
+        if self.skipped_to and role in {Role.DOCUMENT, Role.NOTE_DOCUMENT, Role.PART}:
+            return Role.LEAVE_OUT
+        return role
+
     def _element(self, element: Element) -> None:
-        match self.edition.meaning(element, self.ancestors).role:
+        match role := self._role_of(element):
             case None:
                 self._inside(element)
-                if element.name == _INCLUDE:
+                if element.name == INCLUDE:
                     self.counters["not read: xi:include"] += 1
             case Role.LEAVE_OUT:
-                if element.children:
-                    self.counters[f"left out: {element.written_name}"] += 1
+                self._leave_out(element)
+            case Role.DOCUMENT | Role.NOTE_DOCUMENT:
+                self.apart.append(self._document_of(element, is_note=role is Role.NOTE_DOCUMENT))
             case Role.PART:
-                self.parts.append((element, list(self.ancestors)))
+                self.parts.append(_Part(element, list(self.ancestors), self.at))
             case Role.PARAGRAPH:
                 self._block(element)
             case Role.LINE:
@@ -194,6 +407,75 @@ class _Reader:
                 self._inside(element)
                 self.layout.line_end()
 
+    def _leave_out(self, element: Element) -> None:
+        if element.children:
+            self._pass_over(element, f"left out: {element.written_name}")
+        else:
+            self._count_fits(element)
+        if "spanTo" in element.attributes:
+            self._skip(element)
+
+    def _skip(self, element: Element) -> None:
+        """Read no text up to where ``@spanTo`` points, if that comes later."""
+        target = element.attributes["spanTo"].removeprefix("#")
+        places = self.file.places
+        places |= {} if places else places_of_ids(self.ancestors[0])
+        file, end = places.get(target, ("", -1))
+        if file == element.file and end > element.byte:
+            if not self.skipped_to:
+                self.skipped_to, self.skipped_in = end, file
+            self.counters[f"left out: {element.written_name}"] += 1
+        else:
+            self.counters[f"spanTo leads nowhere: {element.written_name}"] += 1
+
+    def _document_of(self, element: Element, *, is_note: bool) -> _Start:
+        """Begin the document that an element of this one becomes, tied to its place."""
+        id, around = self.file.new_id(element), self.start
+        columns = dict(around.columns)
+        heads = [] if is_note else [e.text() for e in element.elements() if e.name == "head"]
+        columns["title"] = next(filter(None, heads), columns["title"])
+        columns = _with_rules(columns, self.edition, (element, list(self.ancestors)))
+        if tag := said_language(element):
+            columns["lang"] = self.edition.tag_of(tag)
+        elif self.at.language:
+            columns["lang"] = self.at.language.tag
+        place = {"in_document": around.document_id, "at": str(self.layout.length)}
+        place |= {"byte": str(element.byte), **self.at.attributes()}
+        columns["metadata"] = {**columns["metadata"], **place}
+        return _Start(
+            element,
+            id,
+            columns,
+            self.at,
+            split_with=around.split_with if is_note else id,
+            ancestors=tuple(self.ancestors),
+            part=element.name if is_note else None,
+            stand_off=around.stand_off,
+        )
+
+    def _pass_over(self, element: Element, how: str) -> None:
+        """Count an element whose text is not read, the characters and the names in it."""
+        self.counters[how] += 1
+        self.counters[f"{how} (characters)"] += len(element.text())
+        self._count_lost_names(element, f"{how} (names)")
+
+    def _count_lost_names(self, element: Element, counter: str) -> None:
+        if self.edition.may_name(element.name) and self._count_fits(element).is_name:
+            self.counters[counter] += bool(element.children)
+        ancestors = self.ancestors
+        ancestors.append(element)
+        for child in element.children:
+            if isinstance(child, Element):
+                self._count_lost_names(child, counter)
+        ancestors.pop()
+
+    def _count_fits(self, element: Element) -> Meaning:
+        """Count the patterns of the edition that fit an element; returns what it means."""
+        meaning = self.edition.meaning(element, self.ancestors)
+        for pattern in meaning.fits:
+            self.counters[f"pattern/{pattern}"] += 1
+        return meaning
+
     def _block(self, element: Element) -> None:
         around, self.kind = self.kind, self.part or element.name
         self.layout.block(self.kind)
@@ -203,22 +485,64 @@ class _Reader:
 
     def _inside(self, element: Element) -> None:
         """Read an element that is in the text: its name, its white space, its children."""
-        preserve = self.preserve
-        if space := element.attributes.get("xml:space"):
-            self.preserve = space == "preserve"
-        meaning = self.edition.meaning(element, self.ancestors)
+        preserve, around = self.preserve, self.at
+        if element.attributes:
+            self._enter(element)
+        meaning = self._count_fits(element)
         if meaning.is_asked_for and not meaning.is_name:
             self.counters[f"without a label: {_tag(element)}"] += 1
         place = self.layout.open_name() if meaning.is_name else None
+        at, origin = self.at, self._origin if meaning.is_name else ""
+        abbreviation = self.layout.open_name() if element.name == "abbr" else None
+        mark = None
+        if element.attributes and (self.marks or "spanTo" in element.attributes):
+            mark = self._open_mark(element, meaning)
         if element.children:
             self._children(element)
-        elif character := self._character(element):
+        elif not self.skipped_to and (character := self._character(element)):
             self.layout.append_sign(character, element)
             self.counters["characters written for empty elements"] += len(character)
+        if mark is not None:
+            self.layout.close_name(mark.place)
+        if abbreviation is not None:
+            self.layout.close_name(abbreviation)
+            self.abbreviations.append(abbreviation)
         if place is not None:
             self.layout.close_name(place)
-            self.names.append(_Name(element, meaning.label, place, self.part))
+            if "spanTo" not in element.attributes:
+                self.names.append(_Name(element, meaning.label, place, origin, at))
         self.preserve = preserve
+        if self.at is not around:
+            self._go_to(self.at._replace(language=around.language, who=around.who))
+
+    @property
+    def _origin(self) -> str:
+        return self.part or part_of_text(self.kind)
+
+    def _enter(self, element: Element) -> None:
+        """Take over what an element says of its white space, language and speaker."""
+        attributes = element.attributes
+        if space := attributes.get("xml:space"):
+            self.preserve = space == "preserve"
+        if ("xml:lang" in attributes or "lang" in attributes) and (tag := said_language(element)):
+            self._go_to(self.at._replace(language=self.edition.language(self.edition.tag_of(tag))))
+        if element.name == "sp":
+            self.at = self.at._replace(who=attributes.get("who", ""))
+
+    def _open_mark(self, element: Element, meaning: Meaning) -> _Mark | None:
+        """Remember where an element stands that something points to, or that reaches further."""
+        attributes = element.attributes
+        end = attributes.get("spanTo", "").removeprefix("#") if meaning.is_name else ""
+        id = attributes.get("xml:id", "")
+        if not end and id not in self.marks:
+            return None
+        mark = _Mark(self.layout.length, self.layout.open_name(), self._origin, self.at)
+        if end:
+            self.marks.setdefault(end)
+            self.reaching.append((StandOff(element, meaning.label, (end,)), mark))
+        if id in self.marks:
+            self.marks[id] = self.marks[id] or mark
+        return mark
 
     def _character(self, element: Element) -> str:
         for pattern, character in self.edition.characters:
@@ -229,7 +553,9 @@ class _Reader:
     def _mentions(self, text: str) -> list[Mention]:
         """Make mentions of the names that have text; link and merge the pieces of split ones."""
         made: list[Mention] = []
-        for name in sorted(self.names, key=lambda name: name.element.byte):
+        names = [*self.names, *self._names_beside()]
+        several = any(name.element.file for name in names)  # bytes of several files say nothing
+        for name in sorted(names, key=lambda n: (several and n.place.start, n.element.byte)):
             span = _trim(name.place, text)
             if span is None:
                 self.counters[f"names without text: {name.element.written_name}"] += 1
@@ -241,10 +567,24 @@ class _Reader:
         self.counters.update(f"mentions: {mention.label or 'no label'}" for mention in kept)
         return kept
 
+    def _names_beside(self) -> Iterator[_Name]:
+        """Give the names that reach up to an anchor, or stand beside the text, their characters."""
+        beside = [(one, [mark]) for one, mark in self.reaching]
+        beside += [(one, []) for one in self.start.stand_off]
+        for one, marks in beside:
+            ends = [self.marks[id] for id in one.ids]
+            if (found := [mark for mark in ends if mark]) and len(found) == len(ends):
+                first = min([*marks, *found], key=lambda mark: mark.start)
+                place = OpenName(first.start, max(mark.end for mark in found))
+                yield _Name(one.element, one.label, place, first.origin, first.at)
+            elif not self.edition.makes_several:
+                self.counters[f"names that point nowhere: {one.element.written_name}"] += 1
+
     def _mention(self, name: _Name, span: Span) -> Mention:
         attributes = {"element": name.element.written_name, "byte": str(name.element.byte)}
-        if name.in_part:
-            attributes["in"] = name.in_part
+        if name.element.file:
+            attributes["file"] = name.element.file
+        attributes |= {"in": name.origin, **name.at.attributes()}
         attributes |= {f"@{key}": value for key, value in name.element.attributes.items()}
         return Mention(
             span.start,

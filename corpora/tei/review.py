@@ -1,59 +1,101 @@
 """Predictions as a list that a person reads, changes and has applied: ``candidates.tsv``.
 
-A line is a prediction: where it is, its text in context, and a column ``accept``. Empty means yes;
-``no`` (``n``, ``0``, ``false``, ``nein``, ``nej``, ``-``) and a deleted line mean no. Another label
-in the column ``label`` is the one that is written.
+A line is a prediction: the name between what stands before and after it, and a column ``accept``.
+Empty means yes; ``no`` (``n``, ``0``, ``false``, ``nein``, ``nej``, ``-``) means no. Another
+``label``, ``entity`` or ``name`` (shorter or longer, as in the text) is the one that is written,
+and a new line without ``start`` and ``end`` is a name that was missed. Any spreadsheet may save it.
 """
 
+import codecs
 import csv
+import io
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from corpora.document import Document, Mention, reading_order
-from corpora.errors import CorpusError, UsageError
+from corpora.errors import UsageError
+from corpora.system.parsing import parse_json
+from corpora.tei.decisions import CONTEXT as SIDE
+from corpora.tei.decisions import DecidedName, Decision, Decisions
 from corpora.tei.edition import Edition
 from corpora.tei.provenance import Model
 from corpora.tei.style import template
 from corpora.tei.writer import DEFAULT_OPTIONS, Skipped, TeiFile, WriteOptions, Written
 
 COLUMNS = (
-    "file", "document", "start", "end", "text", "label", "entity", "probability", "accept",
+    "file", "document", "before", "name", "after", "label", "entity", "probability", "accept",
+    "start", "end", "suggested",
 )  # fmt: skip
 CONTEXT = 40
 """Characters on each side of a name."""
-_OPEN, _CLOSE = "⟦", "⟧"
-_ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", _OPEN: "\\(", _CLOSE: "\\)"}
+REVIEW = Model(id="onoma-review", name="Onoma, list of candidates", version="", sha256="")
+"""Who stands for names that a person found, and no model."""
+NOT_ACCEPTED, CHANGED = "not accepted", "the text has changed since"
+NOT_FOUND, AMBIGUOUS = "the name is not in the text there", "the name is there more than once"
+_ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
 _ESCAPED = str.maketrans(_ESCAPES)
 _PLAIN = {escape: character for character, escape in _ESCAPES.items()}
 _ESCAPE = re.compile(r"\\.", re.DOTALL)
-_MARKED = re.compile(f"{_OPEN}([^{_OPEN}{_CLOSE}]+){_CLOSE}")
+_MARKS = {
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
 _YES, _NO = (
-    {"", "yes", "y", "1", "true", "x", "ja", "j"},
-    {"no", "n", "0", "false", "nein", "nej", "-"},
+    {"", "yes", "y", "1", "true", "x", "ja", "j", "wahr"},
+    {"no", "n", "0", "false", "nein", "nej", "-", "falsch"},
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A line of the list."""
+    """A line of the list, as it was left."""
 
     file: str
     document: str
-    mention: Mention
-    surface: str
-    """The name as it stood in the text when the list was written."""
+    """Empty where a new line does not say it."""
+    name: str
+    before: str
+    after: str
+    label: str
+    entity: str | None
+    score: float | None
     is_accepted: bool
+    place: tuple[int, int] | None
+    """Of what was suggested; None for a new line."""
+    suggested: tuple[str, str | None] | None
+    """Label and entity of what was suggested."""
     where: str
     """File and line of the list, for messages."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A line whose place is known: what was suggested, and what is to be written."""
+
+    candidate: Candidate
+    document: str
+    suggestion: Mention | None
+    mention: Mention
+
+    @property
+    def is_changed(self) -> bool:
+        """Tell whether a person made something else of the suggestion."""
+        old, new = self.suggestion, self.mention
+        if old is None:
+            return False
+        return (old.start, old.end, old.label, old.entity) != (
+            new.start, new.end, new.label, new.entity,
+        )  # fmt: skip
 
 
 def write_candidates(path: Path, found: Iterable[tuple[str, Document, Sequence[Mention]]]) -> int:
     """Write the list for files, their documents and what was predicted; returns its length."""
     number = 0
-    with path.open("w", encoding="utf-8", newline="") as out:
+    with path.open("w", encoding="utf-8-sig", newline="") as out:  # the mark is for spreadsheets
         rows = csv.writer(out, dialect="excel-tab", lineterminator="\n")
         rows.writerow(COLUMNS)
         for file, document, mentions in found:
@@ -64,29 +106,23 @@ def write_candidates(path: Path, found: Iterable[tuple[str, Document, Sequence[M
 
 
 def _row(file: str, document: Document, mention: Mention) -> list[str]:
-    score = "" if mention.score is None else repr(mention.score)
+    text, start, end = document.text, mention.start, mention.end
+    score = "" if mention.score is None else f"{mention.score:.4f}"
+    label, entity = mention.label or "", _escape(mention.entity or "")
     return [
         _escape(file),
         _escape(document.id),
-        str(mention.start),
-        str(mention.end),
-        _in_context(document.text, mention),
-        mention.label or "",
-        _escape(mention.entity or ""),
+        _escape(text[max(0, start - CONTEXT) : start]),
+        _escape(text[start:end]),
+        _escape(text[end : end + CONTEXT]),
+        label,
+        entity,
         score,
         "",
+        str(start),
+        str(end),
+        f"{label} {entity}".strip(),
     ]
-
-
-def _in_context(text: str, mention: Mention) -> str:
-    """Return the name in brackets, and what stands around it; on one line."""
-    start, end = max(0, mention.start - CONTEXT), min(len(text), mention.end + CONTEXT)
-    before, after = text[start : mention.start], text[mention.end : end]
-    name = _escape(text[mention.start : mention.end])
-    return (
-        ("…" if start else "") + _escape(before) + f"{_OPEN}{name}{_CLOSE}" + _escape(after)
-        + ("…" if end < len(text) else "")
-    )  # fmt: skip
 
 
 def _escape(text: str) -> str:
@@ -98,52 +134,113 @@ def _unescape(text: str) -> str:
 
 
 def read_candidates(path: Path) -> list[Candidate]:
-    """Read the list as it was left; raises ``UsageError`` with file, line and what to write."""
+    """Read the list as it was left; raises ``UsageError`` with file, line and what to write.
+
+    Whatever a spreadsheet makes of it is read: UTF-8, UTF-16 or Windows-1252; tabs, ``;`` or ``,``
+    between columns; decimal commas, and probabilities in per cent.
+    """
     try:
-        with path.open(encoding="utf-8-sig", newline="") as lines:
-            rows = csv.reader(lines, dialect="excel-tab", strict=True)
-            header = next(rows, [])
-            if missing := [name for name in COLUMNS if name not in header]:
-                raise UsageError(f"{path}:1: has no column {', '.join(missing)}.")
-            return [
-                _candidate(dict(zip(header, row, strict=False)), f"{path}:{rows.line_num}")
-                for row in rows
-                if any(row)
-            ]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise UsageError(f"{path}: cannot be read as UTF-8 with tabs ({error}).") from error
+        text = _decoded(path.read_bytes())
+        first = text.partition("\n")[0]
+        separator = max("\t;,", key=first.count)
+        rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+        header = [cell.strip().lower() for cell in next(rows, [])]
+        if missing := [name for name in COLUMNS[:-1] if name not in header]:
+            raise UsageError(
+                f"{path}:1: has no column {', '.join(missing)}. Make the list again, or put the "
+                "line with the names of the columns back."
+            )
+        return [
+            _candidate(dict(zip(header, row, strict=False)), f"{path}:{rows.line_num}")
+            for row in rows
+            if any(cell.strip() for cell in row)
+        ]
+    except (OSError, csv.Error, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: cannot be read as a table ({error}).") from error
+
+
+def _decoded(data: bytes) -> str:
+    mark = next((mark for mark in _MARKS if data.startswith(mark)), None)
+    if mark:
+        return data.decode(_MARKS[mark])
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return data.decode("cp1252", errors="replace")
 
 
 def _candidate(cells: Mapping[str, str], where: str) -> Candidate:
-    answer = cells.get("accept", "").strip().lower()
+    plain = {name: _unescape(value) for name, value in cells.items()}
+    answer = plain.get("accept", "").strip().lower()
     if answer not in _YES | _NO:
         raise UsageError(f"{where}: accept is {answer!r}; write yes, no, or nothing for yes.")
-    marked = _MARKED.search(cells.get("text", ""))
-    if marked is None:
-        raise UsageError(f"{where}: the text does not mark the name as {_OPEN}name{_CLOSE}.")
-    label = cells.get("label", "").strip()
-    if not label:
+    label, is_accepted = plain.get("label", "").strip(), answer in _YES
+    if not plain.get("name", "").strip() or not plain.get("file", "").strip():
+        raise UsageError(f"{where}: has no file or no name. Take the line away, or fill them in.")
+    if not label and is_accepted:
         raise UsageError(f"{where}: has no label; to leave the name out, write accept = no.")
-    try:
-        mention = Mention(
-            int(cells["start"]),
-            int(cells["end"]),
-            label=label,
-            entity=_unescape(cells["entity"]) or None,
-            score=float(cells["probability"]) if cells["probability"] else None,
-            origin="prediction",
-        )
-    except (KeyError, ValueError, CorpusError) as error:
-        message = f"{where}: start, end or probability cannot be read ({error})."
-        raise UsageError(message) from error
+    known, _, entity = plain.get("suggested", "").strip().partition(" ")
+    place = _place(plain, where)
     return Candidate(
-        _unescape(cells["file"]),
-        _unescape(cells["document"]),
-        mention,
-        _unescape(marked[1]),
-        answer in _YES,
-        where,
+        file=plain["file"],
+        document=plain["document"],
+        name=plain["name"].strip("\ufeff") if place else plain["name"].strip(),
+        before=plain["before"],
+        after=plain["after"],
+        label=label,
+        entity=plain["entity"].strip() or None,
+        score=_score(plain["probability"], where),
+        is_accepted=is_accepted,
+        place=place,
+        suggested=(known, entity or None) if known else None,
+        where=where,
     )
+
+
+def _place(cells: Mapping[str, str], where: str) -> tuple[int, int] | None:
+    given = [cells.get(name, "").strip() for name in ("start", "end")]
+    if not any(given):
+        return None
+    try:
+        start, end = (int(float(_number(one))) for one in given)
+    except ValueError as error:
+        raise UsageError(f"{where}: start or end cannot be read ({error}).") from error
+    if not 0 <= start < end:
+        raise UsageError(f"{where}: start {start} and end {end} are no place; put them back.")
+    return start, end
+
+
+def _score(cell: str, where: str) -> float | None:
+    is_percent = cell.strip().endswith("%")
+    try:
+        score = float(_number(cell.strip().rstrip("% \u00a0\u202f"))) if cell.strip() else None
+    except ValueError as error:
+        raise UsageError(f"{where}: probability {cell!r} cannot be read ({error}).") from error
+    if score is not None and is_percent:
+        score /= 100
+    if score is not None and not 0 <= score <= 1:
+        raise UsageError(f"{where}: probability {cell!r} is none, from 0 to 1.")
+    return score
+
+
+def _number(text: str) -> str:
+    return text.replace(",", ".")
+
+
+def model_file(path: Path) -> Path:
+    """Say where it is written which model made a list: beside the list."""
+    return path.with_name(f"{path.name}.model.json")
+
+
+def model_of_list(path: Path) -> Model:
+    """Read which model found what is in a list; raises ``UsageError``."""
+    try:
+        return Model(**parse_json(model_file(path).read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError) as error:
+        raise UsageError(
+            f"{model_file(path)}: which model made the list cannot be read ({error}). It was "
+            "written beside the list: keep the two together."
+        ) from error
 
 
 def by_file(candidates: Iterable[Candidate]) -> dict[str, list[Candidate]]:
@@ -154,6 +251,16 @@ def by_file(candidates: Iterable[Candidate]) -> dict[str, list[Candidate]]:
     return files
 
 
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """A file with the names of a list, and what was decided."""
+
+    written: Written
+    decisions: list[Decision]
+    unplaced: list[str]
+    """Lines that have no place in the text, ``c.tsv:7: why``."""
+
+
 def apply_candidates(
     data: bytes,
     edition: Edition,
@@ -162,33 +269,221 @@ def apply_candidates(
     name: str,
     model: Model,
     options: WriteOptions = DEFAULT_OPTIONS,
-) -> Written:
+    decisions: Decisions | None = None,
+) -> Applied:
     """Write what was accepted for a file, where the text is still what the list says.
 
-    Raises what ``TeiFile`` raises; a label without an element with the line of the list.
+    ``decisions`` of earlier reviews protect what they are on. Raises what ``TeiFile`` raises; a
+    label without an element with the line of the list.
     """
     file = TeiFile.read(data, edition, name=name)
     texts = {document.id: document.text for document in file.documents}
-    wanted: dict[str, list[Mention]] = {}
-    skipped = list(_not_applicable(candidates, texts))
-    out = {id(one.mention) for one in skipped}
+    placed: list[Placed] = []
+    skipped: list[Skipped] = []
+    unplaced: list[tuple[str, str]] = []
     for candidate in candidates:
-        if id(candidate.mention) not in out:
-            try:
-                template(edition, candidate.mention.label or "")
-            except UsageError as error:
-                raise UsageError(f"{candidate.where}: {error}") from error
-            wanted.setdefault(candidate.document, []).append(candidate.mention)
-    written = file.write(wanted, model=model, options=options)
-    counters = written.counters + Counter(f"skipped: {one.reason}" for one in skipped)
-    return Written(written.data, written.written, counters, [*skipped, *written.skipped])
-
-
-def _not_applicable(candidates: Iterable[Candidate], texts: Mapping[str, str]) -> Iterator[Skipped]:
-    for candidate in candidates:
-        mention = candidate.mention
-        text = texts.get(candidate.document)
+        found = located(candidate, texts)
+        if isinstance(found, str):
+            unplaced.append((candidate.where, found))
+            continue
+        placed.append(found)
         if not candidate.is_accepted:
-            yield Skipped(candidate.document, mention, "not accepted")
-        elif text is None or text[mention.start : mention.end] != candidate.surface:
-            yield Skipped(candidate.document, mention, "the text has changed since")
+            shown = found.suggestion or found.mention
+            skipped.append(Skipped(found.document, shown, NOT_ACCEPTED))
+        else:
+            _check_label(candidate, edition)
+    written = _write(file, placed, model=model, options=options, decisions=decisions)
+    reasons = [*(one.reason for one in skipped), *(reason for _, reason in unplaced)]
+    counters = written.counters + Counter(f"skipped: {reason}" for reason in reasons)
+    whole = replace(written, counters=counters, skipped=[*skipped, *written.skipped])
+    failed = {(s.document, s.mention) for s in written.skipped}
+    made = [
+        _decision(one, name, texts[one.document], model=model, reviewer=options.reviewer)
+        for one in placed
+        if (one.document, one.mention) not in failed or not one.candidate.is_accepted
+    ]
+    return Applied(whole, made, [f"{where}: {reason}" for where, reason in unplaced])
+
+
+def _check_label(candidate: Candidate, edition: Edition) -> None:
+    try:
+        template(edition, candidate.label)
+    except UsageError as error:
+        raise UsageError(f"{candidate.where}: {error}") from error
+
+
+def _write(
+    file: TeiFile,
+    placed: Sequence[Placed],
+    *,
+    model: Model,
+    options: WriteOptions,
+    decisions: Decisions | None,
+) -> Written:
+    """Write the names of a model, and after them those that a person found."""
+    decided = {
+        document.id: [
+            one
+            for one in (decisions or Decisions()).of_document(
+                file.source.name, document.id, document.text
+            )[0]
+            if not any(one.covers(p.mention) for p in placed if p.document == document.id)
+        ]
+        for document in file.documents
+    }
+    accepted = [one for one in placed if one.candidate.is_accepted]
+    suggested = _mentions(one for one in accepted if one.suggestion)
+    written = file.write(suggested, model=model, options=options, decided=decided)
+    missed = _mentions(one for one in accepted if not one.suggestion)
+    return write_missed(written, file, missed, options=options)
+
+
+def write_missed(
+    written: Written,
+    file: TeiFile,
+    missed: Mapping[str, Sequence[Mention]],
+    *,
+    options: WriteOptions,
+) -> Written:
+    """Write names that a person found into what was written of a file, with who found them."""
+    if not any(missed.values()):
+        return written
+    again = TeiFile.read(written.data, file.edition, name=file.source.name)
+    second = again.write(missed, model=REVIEW, options=replace(options, existing="keep"))
+    return Written(
+        second.data,
+        written.written + second.written,
+        written.counters + second.counters,
+        [*written.skipped, *second.skipped],
+        written.kept,
+    )
+
+
+def _mentions(placed: Iterable[Placed]) -> dict[str, list[Mention]]:
+    found: dict[str, list[Mention]] = {}
+    for one in placed:
+        found.setdefault(one.document, []).append(one.mention)
+    return found
+
+
+def _decision(one: Placed, file: str, text: str, *, model: Model, reviewer: str) -> Decision:
+    """Say what a person decided with a line."""
+    candidate, suggestion = one.candidate, one.suggestion
+    name, was = one.mention, None
+    if not candidate.is_accepted:
+        verdict, name = "rejected", suggestion or one.mention
+    elif suggestion is None:
+        verdict = "added"
+    elif one.is_changed:
+        verdict, was = "corrected", DecidedName.of(text, suggestion)
+    else:
+        verdict = "accepted"
+    return Decision(
+        reviewer=reviewer,
+        verdict=verdict,  # type: ignore[arg-type]
+        file=file,
+        document=one.document,
+        name=DecidedName.of(text, name),
+        was=was,
+        model=model.id if suggestion else "",
+        probability=candidate.score if suggestion else None,
+    )
+
+
+def located(candidate: Candidate, texts: Mapping[str, str]) -> Placed | str:
+    """Find the place of a line in the documents of its file; the reason where there is none."""
+    if candidate.place is None:
+        return _found_by_name(candidate, texts)
+    text = texts.get(candidate.document)
+    places = _places(candidate, text, candidate.place) if text is not None else CHANGED
+    if isinstance(places, str):
+        return places
+    old, new = places
+    label, entity = candidate.suggested or (candidate.label, candidate.entity)
+    score = candidate.score
+    suggestion = Mention(*old, label=label or None, entity=entity, score=score, origin="prediction")
+    if not candidate.is_accepted:
+        return Placed(candidate, candidate.document, suggestion, suggestion)
+    mention = replace(suggestion, label=candidate.label, entity=candidate.entity)
+    if (old, label) != (new, candidate.label):  # how sure the model was says nothing of it
+        mention = replace(mention, start=new[0], end=new[1], score=None)
+    return Placed(candidate, candidate.document, suggestion, mention)
+
+
+def mentions_in(candidates: Iterable[Candidate], document: Document) -> list[Mention]:
+    """List the suggestions that stand in a document, as a model made them."""
+    texts = {document.id: document.text}
+    found = (located(one, texts) for one in candidates if one.document == document.id)
+    return [one.suggestion for one in found if not isinstance(one, str) and one.suggestion]
+
+
+_Place = tuple[int, int]
+
+
+def _places(candidate: Candidate, text: str, place: _Place) -> tuple[_Place, _Place] | str:
+    """Find where a suggestion is, and the name that a person made of it; else the reason."""
+    start, end = place
+    if _is_same(candidate.name, text[start:end]):
+        return place, place
+    if _is_around(candidate, text, place):
+        corrected = _corrected(candidate.name, text, place)
+        return (place, corrected) if corrected else NOT_FOUND
+    if end - start != len(candidate.name):
+        return CHANGED
+    form, before, after = candidate.name, candidate.before[-SIDE:], candidate.after[:SIDE]
+    name = DecidedName(start=start, end=end, form=form, before=before, after=after)
+    moved = name.find(text)  # the file was edited since
+    return ((moved.start, moved.end),) * 2 if moved else CHANGED
+
+
+def _is_same(cell: str, text: str) -> bool:
+    """Tell whether a cell is a text; ``?`` stands for what an encoding could not hold."""
+    if len(cell) != len(text):
+        return False
+    pairs = zip(cell, text, strict=True)
+    return all(a == b or (a in "?\ufffd" and b > "\x7f") or (a.isspace() and b.isspace())
+               for a, b in pairs)  # fmt: skip
+
+
+def _is_around(candidate: Candidate, text: str, place: _Place) -> bool:
+    """Tell whether what stands before and after a suggestion is what the list says."""
+    start, end = place
+    before, after = text[max(0, start - CONTEXT) : start], text[end : end + CONTEXT]
+    is_before = _is_same(candidate.before.strip(), before.strip())
+    return is_before and _is_same(candidate.after.strip(), after.strip())
+
+
+def _corrected(name: str, text: str, place: _Place) -> _Place | None:
+    """Find a name that is shorter or longer than a suggestion, and shares characters with it."""
+    name = name.strip()
+    start, end = place
+    first = max(0, start - len(name) + 1)
+    found = [
+        (at, at + len(name))
+        for at in range(first, min(end, len(text)))
+        if _is_same(name, text[at : at + len(name)])
+    ]
+    return max(found, key=lambda own: (_shared(own, place), -own[0]), default=None)
+
+
+def _shared(first: _Place, second: _Place) -> int:
+    return min(first[1], second[1]) - max(first[0], second[0])
+
+
+def _found_by_name(candidate: Candidate, texts: Mapping[str, str]) -> Placed | str:
+    """Find the only place of a name, between what the line says of its neighbours."""
+    pattern = r"\s+".join(map(re.escape, candidate.name.split()))
+    before, after = " ".join(candidate.before.split()), " ".join(candidate.after.split())
+    found = [
+        (document, match.span())
+        for document, text in texts.items()
+        if candidate.document in {"", document}
+        for match in re.finditer(pattern, text)
+        if " ".join(text[: match.start()].split()).endswith(before)
+        and " ".join(text[match.end() :].split()).startswith(after)
+    ]
+    if len(found) != 1:
+        return AMBIGUOUS if found else NOT_FOUND
+    [(document, (start, end))] = found
+    mention = Mention(start, end, label=candidate.label, entity=candidate.entity)
+    return Placed(candidate, document, None, mention)

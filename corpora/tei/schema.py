@@ -1,12 +1,94 @@
-"""Validate a file against a RelaxNG schema; needs lxml, an extra of its own."""
+"""Fetch the TEI's own schema, by which every written file is validated then.
 
+    python -m corpora.tei.schema
+    python -m corpora.tei.schema --version 4.9.0 --output tei_all.rng
+
+Without ``--output``, it goes to where ``modeling.predict --tei`` looks for it. Validation needs
+lxml: pip install 'onoma[tei]'.
+"""
+
+import hashlib
+import os
+import re
+import sys
+import urllib.request
 from collections import Counter
-from functools import lru_cache
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
-from corpora.errors import UsageError
+from corpora.errors import CorpusError, UsageError
+from corpora.system.arguments import execute, option, parse
 from corpora.tei.xml import XmlError
+
+VERSION = "4.12.0"
+"""Of the Guidelines, as the TEI's archive has it (The Vault)."""
+_ADDRESS = "https://www.tei-c.org/Vault/P5/{}/xml/tei/custom/schema/relaxng/tei_all.rng"
+_MAX_BYTES = 20_000_000
+_TIMEOUT = 60.0  # seconds
+_SAID = re.compile(rb"TEI Edition:\s+(?:P5 )?Version (\d+\.\d+\.\d+)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Options of the command."""
+
+    version: str = option(VERSION, metavar="N.N.N", help="of the Guidelines")
+    url: str = option("", metavar="URL", help="another address than the TEI's archive")
+    sha256: str = option("", metavar="HEX", help="what the file must have")
+    output: Path | None = option(None, metavar="FILE", help="where to")
+
+
+def default_schema() -> Path:
+    """Say where the TEI's schema is looked for: ``onoma/tei_all.rng`` among the user's data."""
+    data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    return Path(data) / "onoma" / "tei_all.rng"
+
+
+def fetch(options: Options) -> Iterator[str]:
+    """Download the schema, and verify that it is the one; yields what is to be said.
+
+    Raises ``CorpusError`` where it cannot be fetched, or is another file than was asked for.
+    """
+    url, path = options.url or _ADDRESS.format(options.version), options.output or default_schema()
+    if not url.startswith(("https://", "http://")):
+        raise UsageError(f"--url {url}: expected an address that begins with https://.")
+    try:
+        with urllib.request.urlopen(url, timeout=_TIMEOUT) as response:  # noqa: S310 - see above
+            data = response.read(_MAX_BYTES + 1)
+    except OSError as error:
+        raise CorpusError(
+            f"{url}: cannot be fetched ({error}). Download it by other means, and name it with "
+            f"--schema, or put it at {default_schema()}."
+        ) from error
+    digest = _verified(data, options, url)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.partial")
+    temporary.write_bytes(data)
+    try:
+        _load(temporary)
+        temporary.rename(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    yield f"{path}: TEI P5 {options.version}, {len(data):,} bytes, SHA-256 {digest}"
+
+
+def _verified(data: bytes, options: Options, url: str) -> str:
+    """Check size, version and hash; returns the hash."""
+    said, digest = _SAID.search(data[:10_000]), hashlib.sha256(data).hexdigest()
+    wrong = ""
+    if len(data) > _MAX_BYTES:
+        wrong = f"has more than {_MAX_BYTES:,} bytes"
+    elif said is None or said[1].decode() != options.version:
+        found = said[1].decode() if said else "none"
+        wrong = f"is no schema of TEI P5 {options.version} (the version that it names is {found})"
+    elif options.sha256 not in {"", digest}:
+        wrong = f"has the SHA-256 {digest}, not {options.sha256}"
+    if wrong:
+        raise CorpusError(f"{url}: {wrong}. Nothing was written.")
+    return digest
 
 
 def new_errors(before: bytes, after: bytes, schema: Path) -> list[str]:
@@ -14,13 +96,18 @@ def new_errors(before: bytes, after: bytes, schema: Path) -> list[str]:
 
     Raises ``UsageError`` for a schema that cannot be used, ``XmlError`` for a malformed file.
     """
-    known = Counter(message for _, message in _errors(before, schema))
+    known = Counter(_known(before, schema))
     found = []
     for line, message in _errors(after, schema):
         known[message] -= 1
         if known[message] < 0:
             found.append(f"line {line}: {message}")
     return found
+
+
+@lru_cache(maxsize=2)
+def _known(before: bytes, schema: Path) -> tuple[str, ...]:
+    return tuple(message for _, message in _errors(before, schema))
 
 
 def _errors(data: bytes, schema: Path) -> list[tuple[int, str]]:
@@ -52,3 +139,13 @@ def _load(schema: Path) -> tuple[Any, Any]:
     except (OSError, etree.LxmlError) as error:
         raise UsageError(f"{schema}: is no RelaxNG schema that can be read ({error}).") from error
     return relax, parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Fetch the schema; returns the exit status."""
+    options = parse(Options, argv, name="corpora.tei.schema", about=__doc__)
+    return execute(partial(fetch, options), path=options.output or default_schema())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

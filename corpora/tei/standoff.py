@@ -6,13 +6,16 @@ added to the text itself, and tags that are put there later do not change the co
 """
 
 import re
+import tomllib
 from collections.abc import Iterator, Sequence
+from functools import cache
+from importlib.resources import files
 from typing import NamedTuple
 
 from corpora.document import Span
 from corpora.tei.layout import XML_SPACE
 from corpora.tei.places import Places
-from corpora.tei.provenance import Model
+from corpora.tei.provenance import P4_ROOTS, Responsibility
 from corpora.tei.reader import ROOTS
 from corpora.tei.source import Edit, Node, Source
 from corpora.tei.style import tag
@@ -22,11 +25,22 @@ _STEP = re.compile(r"/\*\[local-name\(\)='([^']+)'\]\[(\d+)\]")
 _PLAIN_ID = re.compile(r"[\w.-]+")
 
 
+@cache
+def _in_span() -> frozenset[str]:
+    table = tomllib.loads((files("corpora.tei") / "content.toml").read_text(encoding="utf-8"))
+    return frozenset(table["in_span"])
+
+
 class Target(NamedTuple):
     """A pointer to characters, and the ``TEI`` element that they stand in."""
 
     pointer: str
     tei: Node
+
+
+def may_hold(target: Target, name: str) -> bool:
+    """Tell whether TEI lets an element stand in a ``span`` of a ``standOff`` there: P4 has none."""
+    return target.tei.name not in P4_ROOTS and name.lower() in _in_span()
 
 
 def pointer_to(span: Span, text: str, places: Places) -> Target | None:
@@ -109,12 +123,12 @@ def _find(source: Source, name: str) -> Node | None:
 
 
 def stand_off_edits(
-    source: Source, spans: Sequence[tuple[Node, str]], *, model: Model
+    source: Source, spans: Sequence[tuple[Node, str]], *, by: Responsibility
 ) -> Iterator[Edit]:
     """Put the spans of each ``TEI`` element into a ``standOff`` of their own, after its text."""
     for tei in dict.fromkeys(tei for tei, _ in spans):
         prefix = source.prefix(tei)
-        resp = [("resp", f"#{model.id}")]
+        resp = [("resp", f"#{by.model.id}")]
         end = [n for n in source.nodes if n.parent is tei and n.name not in ROOTS][-1].end
         inside = "".join(markup for node, markup in spans if node is tei)
         opening = f"{tag(prefix + 'standOff', resp)}{tag(prefix + 'spanGrp', resp)}"

@@ -58,13 +58,20 @@ def certainty(score: float | None) -> str:
     return f"{score:.3f}".rstrip("0").rstrip(".")
 
 
-def reference(entity: str | None, edition: Edition) -> tuple[str, str] | None:
+def reference(mention: Mention, edition: Edition) -> tuple[str, str] | None:
     """Find the attribute that says what is meant; None where the edition has none for it.
 
-    Only what is read back as the same entity is written.
+    One that the mention brings (``@ref``) is written as it is. Only what is read back as the same
+    entity is written.
     """
+    entity = mention.entity
     if entity is None or NO_XML.search(entity):
         return None
+    for attribute in edition.entity:
+        value = mention.attributes.get(f"@{attribute}", "")
+        element = Element("name", {attribute: value}, 0)
+        if not NO_XML.search(value) and entity_of(element, edition) == entity:
+            return attribute, value
     for attribute in edition.entity:
         ids = entity.split(" ") if attribute == "ref" else [entity]
         values = [_value(one, attribute, edition) for one in ids]

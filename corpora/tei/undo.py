@@ -1,79 +1,239 @@
-"""Take out of a file what a model added to it; all other bytes stay."""
+"""Take out of a file what a model added to it, if it is as it was written; all other bytes stay."""
 
-import re
-from collections import defaultdict
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 
 from corpora.tei.layout import XML_SPACE
-from corpora.tei.provenance import is_statement, pointers
+from corpora.tei.provenance import (
+    emptied,
+    fingerprint_of,
+    fingerprints_in,
+    is_canonical,
+    is_statement,
+    list_of,
+    parties,
+    pointer_of,
+    resp_attribute,
+)
 from corpora.tei.source import Edit, Node, Source
 
-_RESP = re.compile(r"\s+resp\s*=\s*(?:\"[^\"]*\"|'[^']*')")
 _APPARATUS = {"teiheader", "standoff"}
-_HOLDERS = {"teiheader", "filedesc", "titlestmt", "standoff", "spangrp"}
+_HOLDERS = {
+    "teiheader", "filedesc", "titlestmt", "encodingdesc", "appinfo", "revisiondesc", "standoff",
+    "spangrp",
+}  # fmt: skip
+_BLANKS = {"title", "publicationstmt", "sourcedesc"}
+_ENTRIES = {"change", "item"}
+CHANGED = "changed since it was written"
+ANSWERED = "somebody answers for it"
 
 
-def undo(data: bytes, *, name: str, resp: str | None = None) -> bytes:
-    """Take out the names that a model added, and the statement on it; raises ``XmlError``.
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A name that a model found, and that stays."""
 
-    ``resp`` is the id of a model; None stands for every model of Onoma. A name is known by its
-    ``@resp``, whatever else was changed in it: its tags go and its content stays. A name whose
-    ``@resp`` also points to somebody else stays, and with it the statement on the model.
+    line: int
+    markup: str
+    """Its start tag."""
+    text: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """A file without what was taken out, and what stays of a model's names."""
+
+    data: bytes
+    n_taken: int
+    kept: tuple[Kept, ...]
+
+
+def undo(data: bytes, *, name: str, resp: str | None = None, reviewer: str = "") -> bytes:
+    """Take out the names that a model added, and what the header says of it, as ``take_out``."""
+    return take_out(data, name=name, resp=resp, reviewer=reviewer).data
+
+
+def take_out(data: bytes, *, name: str, resp: str | None = None, reviewer: str = "") -> Undone:
+    """Take out the names that a model added, and what the header says of it; raises ``XmlError``.
+
+    ``resp`` is the id of a model; None stands for every model of Onoma. Only the tags of names go
+    that are exactly as they were written: a name that somebody changed (an attribute, the label,
+    the boundaries, a word in it) stays, and so does one whose ``@resp`` also points to somebody
+    else, and with it the statement on the model. ``reviewer``: what this person has reviewed goes,
+    too, if it is as it was written.
     """
     if b"onoma-" not in data.replace(b"\0", b""):
-        return data
-    return undo_source(Source(data, name=name), resp=resp)
+        return Undone(data, 0, ())
+    return take_out_of(Source(data, name=name), resp=resp, reviewer=reviewer)
 
 
-def undo_source(source: Source, *, resp: str | None = None) -> bytes:
-    """Take out of a file that was parsed what a model added to it, as ``undo`` does."""
-    return source.splice(sorted(_Undo(source, resp).edits(source.nodes[0])))
+def take_out_of(
+    source: Source, *, resp: str | None = None, reviewer: str = "", keep: Collection[int] = ()
+) -> Undone:
+    """Take out of a file that was parsed what a model added to it, as ``take_out`` does.
+
+    ``keep`` are the numbers of elements that stay as if somebody answered for them.
+    """
+    work = _Undo(source, resp, reviewer=pointer_of(reviewer), keep=frozenset(keep))
+    data = source.splice(sorted([*work.edits(source.nodes[0]), *work.list_edits()]))
+    return Undone(data, len(work.taken), tuple(work.kept))
 
 
 class _Undo:
     """What is to be taken out of one file."""
 
-    def __init__(self, source: Source, resp: str | None) -> None:
-        self.source, self.resp = source, resp
+    def __init__(
+        self, source: Source, resp: str | None, *, reviewer: str, keep: Collection[int]
+    ) -> None:
+        self.source, self.resp, self.reviewer, self.keep = source, resp, reviewer, keep
         self._children: defaultdict[int, list[Node]] = defaultdict(list)
-        self._marked: set[int] = set()
-        self._still_needed: set[str] = set()
+        self._in_apparatus: set[int] = set()
         for node in source.nodes:
-            self._children[node.parent.number if node.parent else -1].append(node)
-            models = pointers(node.attributes.get("resp"))
-            is_ours = models is not None and (resp is None or set(models) == {resp})
-            if is_ours and not node.is_expanded:
-                self._marked.add(node.number)
+            parent = node.parent.number if node.parent else -1
+            self._children[parent].append(node)
+            if node.name in _APPARATUS or parent in self._in_apparatus:
+                self._in_apparatus.add(node.number)
+        self._lists = {
+            node.attributes["xml:id"]: fingerprints_in(source, node)
+            for node in source.nodes
+            if is_statement(node)
+        }
+        self.taken: dict[int, str] = {}
+        """Names that go, by number: their fingerprints."""
+        self.kept: list[Kept] = []
+        self._choose()
+        self._still_needed = {
+            pointer
+            for node in source.nodes
+            if node.number not in self.taken and not self._is_apparatus_of_ours(node)
+            for pointer in node.attributes.get("resp", "").split()
+        }
+
+    def _is_apparatus_of_ours(self, node: Node) -> bool:
+        """Tell whether an element of the header, or around names in ``standOff``, is ours alone."""
+        models, others = parties(node.attributes.get("resp"))
+        if node.number not in self._in_apparatus or self._is_name(node) or node.is_expanded:
+            return False
+        is_own = bool(models) and (self.resp is None or set(models) == {self.resp})
+        return is_own and set(others) <= {self.reviewer}
+
+    def _is_name(self, node: Node) -> bool:
+        """Tell whether an element with a mark of ours is a name, or its ``span``."""
+        if node.number not in self._in_apparatus:
+            return True
+        return node.name == "span" and not any(n.name == "teiheader" for n in node.chain())
+
+    def _choose(self) -> None:
+        """Find the names that go; those of which a part was changed stay whole."""
+        found: dict[int, str] = {}
+        stay: dict[int, str] = {}
+        for node in self.source.nodes:
+            models, others = parties(node.attributes.get("resp"))
+            if not models or node.is_expanded or not self._is_name(node):
+                continue
+            if self.resp is not None and set(models) != {self.resp}:
+                continue
+            if set(others) - {self.reviewer} or node.number in self.keep:
+                stay[node.number] = ANSWERED
+            elif (print_ := self._written(node, models[0])) is None:
+                stay[node.number] = CHANGED
             else:
-                self._still_needed.update(node.attributes.get("resp", "").split())
+                found[node.number] = print_
+        self._keep_fragments(found, stay)
+        self.taken = found
+        for number, reason in sorted(stay.items()):
+            self.kept.append(self._described(self.source.nodes[number], reason))
 
-    def edits(self, node: Node, *, is_apparatus: bool = False) -> Iterator[Edit]:
+    def _written(self, node: Node, model: str) -> str | None:
+        """Return the fingerprint of a name that is as it was written; else None."""
+        lists = self._lists.get(model) or []
+        if not lists:  # of a time without fingerprints
+            is_plain = is_canonical(self.source, node) and not self.reviewer
+            return "" if is_plain else None
+        own = fingerprint_of(self.source, node)
+        return own if any(own in prints for _, _, prints in lists) else None
+
+    def _keep_fragments(self, found: dict[int, str], stay: dict[int, str]) -> None:
+        """Keep all fragments of a name of which one stays, or is not there any more."""
+        by_id = {n.attributes.get("xml:id"): n.number for n in self.source.nodes}
+        changing = True
+        while changing:
+            changing = False
+            for number in list(found):
+                node = self.source.nodes[number]
+                links = [node.attributes.get(name, "")[1:] for name in ("prev", "next")]
+                if any(link and by_id.get(link) not in found for link in links):
+                    stay[number] = CHANGED
+                    del found[number]
+                    changing = True
+
+    def _described(self, node: Node, reason: str) -> Kept:
+        source = self.source
+        line = source.text.count("\n", 0, node.start) + 1
+        text = " ".join(source.stream[node.first : node.last].split())
+        return Kept(line, source.text[node.start : node.content_start], text, reason)
+
+    def list_edits(self) -> Iterator[Edit]:
+        """Take the fingerprints of names that go out of statements that stay, the last first."""
+        waiting = Counter(filter(None, self.taken.values()))
+        for node in self.source.nodes:
+            if not is_statement(node) or self._goes_whole(node):
+                continue
+            for start, end, prints in reversed(self._lists[node.attributes["xml:id"]]):
+                left = []
+                for one in reversed(prints):
+                    if waiting[one]:
+                        waiting[one] -= 1
+                    else:
+                        left.append(one)
+                if len(left) < len(prints):
+                    yield Edit(start, end, list_of(left[::-1]))
+
+    def edits(self, node: Node) -> Iterator[Edit]:
         """Yield the edits of an element and those in it."""
-        is_apparatus = is_apparatus or node.name in _APPARATUS
-        if is_apparatus and self._goes_whole(node):
-            # with the white space that was put before it
-            yield Edit(len(self.source.text[: node.start].rstrip(XML_SPACE)), node.end, "")
+        if node.name in _BLANKS and node.parent and not self._goes_whole(node.parent):
+            if self._is_apparatus_of_ours(node):  # TEI asks for it
+                yield self._unmark(node, node.parent)
+        elif node.number in self._in_apparatus and self._goes_whole(node):
+            if (end := emptied(self.source, node)) is not None:
+                yield Edit(self._mark(node)[0], node.end, end)
+            else:  # with the white space that was put before it
+                start = len(self.source.text[: node.start].rstrip(XML_SPACE))
+                yield Edit(start, node.end, "")
             return
-        if node.number in self._marked:
-            yield from self._tags(node)
+        if node.number in self.taken:
+            yield Edit(node.start, node.content_start, "")
+            if node.end > node.content_start:
+                yield Edit(node.content_end, node.end, "")
+        elif node.name in _HOLDERS and self._is_apparatus_of_ours(node):
+            yield self._unmark(node, node)
         for child in self._children[node.number]:
-            yield from self.edits(child, is_apparatus=is_apparatus)
+            yield from self.edits(child)
 
-    def _tags(self, node: Node) -> Iterator[Edit]:
-        """Take out the tags; of a holder that is still needed, only the mark.
+    def _mark(self, node: Node) -> tuple[int, int]:
+        """Find ``@resp`` in the start tag, with the white space before it."""
+        found = resp_attribute(self.source, node)
+        assert found is not None  # noqa: S101 - it has one
+        return found
 
-        Where another model has its statement in it, the mark becomes that model's.
+    def _unmark(self, node: Node, around: Node) -> Edit:
+        """Take only the mark of an element that is still needed.
+
+        Where another model has something in ``around``, the mark becomes that model's.
         """
-        if node.name in _HOLDERS:
-            inside = (n for n in self.source.nodes if node.start < n.start < node.end)
-            heir = next((n for n in inside if is_statement(n) and not self._goes_whole(n)), None)
-            if found := _RESP.search(self.source.text, node.start, node.content_start):
-                mark = f' resp="#{heir.attributes["xml:id"]}"' if heir else ""
-                yield Edit(*found.span(), mark)
-            return
-        yield Edit(node.start, node.content_start, "")
-        if node.end > node.content_start:
-            yield Edit(node.content_end, node.end, "")
+        inside = (n for n in self.source.nodes if around.start < n.start < around.end)
+        heir = next(filter(None, map(self._heir, inside)), "")
+        return Edit(*self._mark(node), heir and f' resp="#{heir}"')
+
+    def _heir(self, node: Node) -> str:
+        """Name the model that an element belongs to which stays; nothing for a person's."""
+        if is_statement(node):
+            return "" if self._goes_whole(node) else node.attributes["xml:id"]
+        models, _ = parties(node.attributes.get("resp"))
+        if not models or node.name in _HOLDERS | _BLANKS or self._goes_whole(node):
+            return ""
+        return models[0]
 
     def _goes_whole(self, node: Node) -> bool:
         """Tell whether an element of the apparatus is ours with all that is in it."""
@@ -82,13 +242,25 @@ class _Undo:
         if is_statement(node):
             id = node.attributes["xml:id"]
             return self.resp in {None, id} and f"#{id}" not in self._still_needed
-        if node.number not in self._marked:
+        if node.number in self.taken:
+            return node.name == "span"
+        if not self._is_apparatus_of_ours(node):
             return False
-        return node.name == "span" or (node.name in _HOLDERS and self._holds_ours_alone(node))
+        if node.name == "respstmt":  # on a reviewer
+            return f"#{node.attributes.get('xml:id')}" not in self._still_needed
+        if node.name == "application":
+            return not set(node.attributes["resp"].split()) & self._still_needed
+        if node.name in _BLANKS:
+            return not self.source.stream[node.first : node.last].strip()
+        if node.name in _ENTRIES:
+            return True
+        return node.name in _HOLDERS and self._holds_ours_alone(node)
 
     def _holds_ours_alone(self, node: Node) -> bool:
         """Tell whether nothing but white space is left in it without what is ours."""
         rest, position = "", node.content_start
+        if (end := emptied(self.source, node)) is not None:
+            position += len(f"<?onoma-empty {end[:-1]}?>")
         for child in self._children[node.number]:
             if not self._goes_whole(child):
                 return False

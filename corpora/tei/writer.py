@@ -9,22 +9,27 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import accumulate
+from pathlib import Path
 from typing import Literal, get_args
 
 from corpora.document import Document, Mention, Span, reading_order, without_crossing
 from corpora.errors import CorpusError, UsageError
+from corpora.tei.decisions import Settled
 from corpora.tei.edition import Edition
 from corpora.tei.fragments import Fragment, Fragmenter, Unplaceable
 from corpora.tei.markup import Added, Failure, compose
 from corpora.tei.places import Places, read_source
 from corpora.tei.proof import prove
-from corpora.tei.provenance import Model
+from corpora.tei.provenance import Model, Responsibility
 from corpora.tei.reader import TeiText
+from corpora.tei.schema import new_errors
 from corpora.tei.source import Source
-from corpora.tei.standoff import Target, pointer_to
-from corpora.tei.style import check_labels, reference
-from corpora.tei.undo import undo_source
+from corpora.tei.standoff import Target, may_hold, pointer_to
+from corpora.tei.style import check_labels, reference, template
+from corpora.tei.undo import CHANGED, Kept, take_out_of
+from corpora.tei.xml import XmlError
 
 Existing = Literal["keep", "only-new", "replace-predicted"]
 Crossing = Literal["split", "standOff"]
@@ -39,13 +44,20 @@ class WriteOptions:
     """What becomes of names that are there, of names that cross elements, of doubtful names."""
 
     existing: Existing = "keep"
-    """``keep``: a prediction that equals or crosses a name is skipped, others may nest with it.
-    ``only-new``: one that touches a name is skipped. ``replace-predicted``: what any model of ours
-    added is taken out first; the edition's own names are kept as by ``keep``."""
+    """``keep``: a prediction is skipped that equals or crosses a name, or stands in or around one
+    of the same label (unless both say what they mean, and it differs). ``only-new``: one that
+    touches a name is skipped. ``replace-predicted``: what any model of ours added is taken out
+    first, if it is as it was written; all other names are kept as by ``keep``."""
     crossing: Crossing = "split"
     """A name that no single element can hold is split into fragments, or goes to ``standOff``."""
     threshold: float = 0.0
     """Predictions with a lower score are skipped; those without a score never are."""
+    reviewer: str = ""
+    """Who answers for the names beside the model: an id, or a pointer (``Responsibility``)."""
+    date: str = ""
+    """When the names are written, for the header; empty: not said."""
+    schema: Path | None = None
+    """A RelaxNG schema: what would not be valid, and was before, is left out."""
 
     def __post_init__(self) -> None:
         """Refuse what is not there to choose."""
@@ -56,6 +68,7 @@ class WriteOptions:
             raise UsageError(f"threshold must be from 0 to 1, not {self.threshold}.")
 
 
+_INVALID = "would not be valid"
 DEFAULT_OPTIONS = WriteOptions()
 
 
@@ -77,6 +90,12 @@ class Written:
     written: int
     counters: Counter[str]
     skipped: list[Skipped]
+    kept: tuple[Kept, ...] = ()
+    """Names of models that were to be taken out, and that somebody had changed."""
+
+
+Standing = Mapping[str, Sequence[Settled]]
+"""What people decided, by the id of the document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,18 +123,36 @@ class TeiFile:
         *,
         model: Model,
         options: WriteOptions = DEFAULT_OPTIONS,
+        decided: Standing | None = None,
     ) -> Written:
         """Write mentions, which count the characters of the documents.
 
-        Raises ``UsageError`` for a label without an element, and ``UnprovenError`` where nothing
-        could be added to the file so that it can be taken out.
+        A mention on which a person has ``decided`` is skipped, and a name that they accepted is not
+        replaced. Raises ``UsageError`` for a label without an element, and ``UnprovenError`` where
+        nothing could be added to the file so that it can be taken out.
         """
         for mentions in mentions_by_document.values():
             check_labels(mentions, self.edition)
-        file = self
+        file, kept = self, tuple[Kept, ...]()
         if options.existing == "replace-predicted":
-            file = self.read(undo_source(self.source), self.edition, name=self.source.name)
-        return _Writer(file, model, options).write(mentions_by_document)
+            keep = self._confirmed(decided or {})
+            undone = take_out_of(self.source, keep=keep)
+            kept = tuple(one for one in undone.kept if one.reason == CHANGED)
+            file = self.read(undone.data, self.edition, name=self.source.name)
+        by = Responsibility(model, options.reviewer, options.date)
+        return _Writer(file, by, options, decided or {}, kept).write(mentions_by_document)
+
+    def _confirmed(self, decided: Standing) -> set[int]:
+        """Find the elements of names that a person accepted, corrected or added."""
+        bytes_ = {
+            int(byte)
+            for document in self.documents
+            for mention in document.mentions
+            if any(one.is_name and one.span == mention_span(mention)
+                   for one in decided.get(document.id, ()))
+            for byte in mention.attributes.get("bytes", mention.attributes["byte"]).split()
+        }  # fmt: skip
+        return {n.number for n in self.source.nodes if n.element and n.element.byte in bytes_}
 
 
 def write_predictions(
@@ -132,14 +169,18 @@ def write_predictions(
     return file.write(mentions_by_document, model=model, options=options)
 
 
-@dataclass(slots=True)
+@dataclass
 class _Writer:
     """Writes into one file; used once."""
 
     file: TeiFile
-    model: Model
+    by: Responsibility
     options: WriteOptions
+    decided: Standing
+    kept: tuple[Kept, ...] = ()
     proven: bytes = b""
+    is_whole: bool = True
+    """Whether the header gets an application and a change, which not every schema allows."""
     skipped: list[Skipped] = field(default_factory=list)
 
     def write(self, mentions_by_document: Mapping[str, Sequence[Mention]]) -> Written:
@@ -158,8 +199,28 @@ class _Writer:
                 fragmenter = Fragmenter(file.source, places, file.edition)
                 mentions = mentions_by_document.get(text.document.id, ())
                 placed += self._placed(text.document, fragmenter, mentions)
+        self._choose_header(placed)
         written = self._settle([], placed)
-        return Written(self.proven, len(written), self._counters(written), self.skipped)
+        counters = self._counters(written)
+        return Written(self.proven, len(written), counters, self.skipped, self.kept)
+
+    def _choose_header(self, placed: Sequence[Added]) -> None:
+        """Leave out of the header what an edition's own schema has no place for."""
+        if self._can_be_validated and placed:
+            proven, failure = self.proven, self._try([])
+            self.is_whole = failure is None or failure.reason != _INVALID
+            self.proven = proven
+
+    @cached_property
+    def _can_be_validated(self) -> bool:
+        """Tell whether there is a schema, and lxml can read the file."""
+        if self.options.schema is None:
+            return False
+        data = self.file.source.data
+        try:
+            return not new_errors(data, data, self.options.schema)
+        except XmlError:
+            return False
 
     def _placed(
         self, document: Document, fragmenter: Fragmenter, mentions: Iterable[Mention]
@@ -171,7 +232,7 @@ class _Writer:
             if node.element and node.name == "span"
         }
         for mention in self._wanted(document, mentions):
-            found = reference(mention.entity, self.file.edition)
+            found = reference(mention, self.file.edition)
             fragments: list[Fragment] = []
             target: Target | None = None
             try:
@@ -180,7 +241,10 @@ class _Writer:
             except Unplaceable as problem:
                 reason = str(problem)
             if len(fragments) != 1 and self.options.crossing == "standOff":
+                element = template(self.file.edition, mention.label or "")
                 target = pointer_to(mention, document.text, fragmenter.places)
+                if target is not None and not may_hold(target, element.name):
+                    target, reason = None, reason and "cannot stand in standOff"
                 if target is not None:
                     is_known = target.pointer in known_targets
                     reason = "a name is there already" if is_known else ""
@@ -224,6 +288,10 @@ class _Writer:
             return "a name is there already"
         if any(_cross(name, mention) for name in touched):
             return "crosses a name that is there"
+        if any(_may_be_same(name, mention) for name in touched):
+            return "in or around a name of the same label"
+        if any(one.covers(mention) for one in self.decided.get(document.id, ())):
+            return "decided by a person"
         return ""
 
     def _skip(self, document: Document, mention: Mention, reason: str) -> None:
@@ -252,13 +320,25 @@ class _Writer:
     def _try(self, added: Sequence[Added]) -> Failure | None:
         """Compose and prove; the result is kept if it is proven."""
         file = self.file
-        edits = compose(file.source, added, edition=file.edition, model=self.model)
+        edits = compose(
+            file.source, added, edition=file.edition, by=self.by, is_whole=self.is_whole
+        )
         if isinstance(edits, Failure):
             return edits
         result = file.source.splice(edits)
         failure = prove(
-            file.source, edits, result, before=file.documents, added=added, edition=file.edition
+            file.source,
+            edits,
+            result,
+            before=file.documents,
+            added=added,
+            edition=file.edition,
+            reviewer=self.by.reviewer,
         )
+        schema = self.options.schema
+        if failure is None and schema is not None and self._can_be_validated:
+            wrong = new_errors(file.source.data, result, schema)
+            failure = Failure(_INVALID, wrong[0]) if wrong else None
         if failure is None:
             self.proven = result
         return failure
@@ -277,6 +357,11 @@ class _Writer:
     def _counters(self, written: Sequence[Added]) -> Counter[str]:
         counters = Counter(f"skipped: {skipped.reason}" for skipped in self.skipped)
         counters["written"] = len(written)
+        if not self.is_whole:
+            counters["headers without application and change, for the schema has none"] = 1
+        if self.options.schema is not None and not self._can_be_validated:
+            counters["files that were not validated, for lxml cannot read them"] = 1
+        counters["predicted names that stay, for somebody changed them"] = len(self.kept)
         for added in written:
             counters["written to standOff"] += added.target is not None
             counters["written in fragments"] += added.target is None and len(added.fragments) > 1
@@ -303,6 +388,18 @@ class _Names:
                 found.append(self._mentions[index])
             index -= 1
         return found
+
+
+def mention_span(mention: Mention) -> Span:
+    """Return the place of a mention alone."""
+    return Span(mention.start, mention.end)
+
+
+def _may_be_same(first: Mention, second: Mention) -> bool:
+    """Tell whether two names, of which one holds the other, may mean the same."""
+    if first.label is None or first.label != second.label:
+        return False
+    return first.entity is None or second.entity is None or first.entity == second.entity
 
 
 def _cross(first: Span, second: Span) -> bool:

@@ -28,7 +28,7 @@ _ARCHIVES = {b"PK\x03\x04": "zip", b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7
 class Element:
     """An element; ``children`` are elements and strings, in order."""
 
-    __slots__ = ("attributes", "byte", "children", "name", "written_name")
+    __slots__ = ("attributes", "byte", "children", "file", "name", "written_name")
 
     def __init__(self, written_name: str, attributes: dict[str, str], byte: int) -> None:
         self.written_name = written_name
@@ -37,6 +37,8 @@ class Element:
         self.attributes = attributes
         self.byte = byte
         """Where its start tag begins in the file."""
+        self.file = ""
+        """The name of the file, if it was included by another."""
         self.children: list[Element | str] = []
 
     @classmethod

@@ -102,6 +102,11 @@ class Tokenizer:
         name = path.resolve().name if path.is_dir() else file.stem
         return cls(backend, name=name, declared=_declared(config), parts=parts)
 
+    @property
+    def parts(self) -> Mapping[str, Any]:
+        """The content of ``tokenizer.json``."""
+        return self._parts
+
     @cached_property
     def size(self) -> int:
         """The number of ids: the largest, plus one."""
@@ -172,7 +177,7 @@ class Tokenizer:
 
     def files(self) -> dict[str, Iterable[str]]:
         """Give the files that ``save`` writes: name to text in parts."""
-        names = {f"{name}_token": self.backend.id_to_token(id) for name, id in self._special_items}
+        names = {f"{name}_token": self.backend.id_to_token(id) for name, id in self.special_items}
         config = self._settings | names
         files: dict[str, Iterable[str]] = {
             "tokenizer.json": [json.dumps(self._parts, ensure_ascii=False, indent=1), "\n"],
@@ -200,7 +205,8 @@ class Tokenizer:
         }
 
     @property
-    def _special_items(self) -> Iterable[tuple[str, int]]:
+    def special_items(self) -> Iterable[tuple[str, int]]:
+        """Kind (``cls`` …) and id of each special token."""
         return self.special._asdict().items()
 
 

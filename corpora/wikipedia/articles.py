@@ -8,11 +8,14 @@ from urllib.parse import quote
 
 from corpora.segmentation.sentences import Segmenter, segmenter
 from corpora.wikipedia import wikiextractor, wikitext
+from corpora.wikipedia.authority import IDS, NOTHING, TYPE, Authority, count_ids
+from corpora.wikipedia.block_rows import count_blocks
 from corpora.wikipedia.blocks import PageText
+from corpora.wikipedia.definitions import DEFINED, definition_of
 from corpora.wikipedia.ledger import count_page
 from corpora.wikipedia.pages import Page
-from corpora.wikipedia.templates import TemplateTable
-from corpora.wikipedia.titles import Wiki
+from corpora.wikipedia.templates import TemplateTable, template_name
+from corpora.wikipedia.titles import TEMPLATE, Wiki
 
 MODELS = ("", "wikitext")
 ENGINES = {"onoma": wikitext.extract, "wikiextractor": wikiextractor.extract}
@@ -68,6 +71,8 @@ class Article:
     """What the ledger counts of it."""
     meaning: str | None = None
     """Its title if it only lists meanings."""
+    authority: Authority = NOTHING
+    """Who or what it is about, as it says itself."""
 
     @property
     def metadata(self) -> dict[str, str]:
@@ -78,6 +83,11 @@ class Article:
         if self.text.holes:
             metadata["holes"] = " ".join(map(str, self.text.holes))
             metadata["hole_names"] = "\n".join(self.text.hole_names)
+        if self.authority.ids:
+            pairs = sorted(self.authority.ids.items())
+            metadata[IDS] = " ".join(f"{scheme}:{id}" for scheme, id in pairs)
+        if self.authority.type:
+            metadata[TYPE] = self.authority.type
         return metadata
 
 
@@ -91,6 +101,8 @@ class ArticleReader:
     namespaces: frozenset[int] = frozenset({0})
     keeps_disambiguation: bool = True
     engine: str = "onoma"
+    blocks: frozenset[str] = frozenset()
+    """Kinds of blocks that are kept beside the text; only ``onoma`` can do it."""
     segmenter: Segmenter = field(default_factory=lambda: segmenter(None))
 
     def read(self, page: Page) -> Article | Redirect | LeftOut:
@@ -98,7 +110,12 @@ class ArticleReader:
         if (left_out := self._left_out(page)) is not None:
             return left_out
         text = ENGINES[self.engine](
-            page.text, self.wiki, self.templates, title=page.title, today=page.timestamp[:10]
+            page.text,
+            self.wiki,
+            self.templates,
+            title=page.title,
+            today=page.timestamp[:10],
+            **({"blocks": self.blocks} if self.blocks else {}),
         )
         meaning = self.wiki.title(page.title) if text.is_disambiguation else None
         if meaning and not self.keeps_disambiguation:
@@ -107,6 +124,10 @@ class ArticleReader:
             return LeftOut("no_text", meaning)
         sentences = list(self._sentences(text))
         counters = count_page(page.text, text, sentences)
+        if self.blocks:
+            counters.update(count_blocks(text.aside, text.n_undefined))
+        authority = self.templates.authority.read(page.text)
+        counters.update(count_ids(authority))
         text.links.sort(key=lambda link: (link.start, -link.end))
         scalars = {
             "id": f"{self.wiki.name}:{page.id or page.title}",
@@ -126,6 +147,7 @@ class ArticleReader:
             hash=page.hash,
             counters=counters,
             meaning=meaning,
+            authority=authority,
         )
 
     def texts(self, pages: Iterable[object]) -> Iterator[str]:
@@ -188,6 +210,20 @@ def find_redirect(page: Page, wiki: Wiki) -> Redirect | None:
         target.section,
         "" if is_elsewhere else None,
     )
+
+
+def read_definition(page: Page, wiki: Wiki) -> tuple[str, str] | None:
+    """The name of a template, and what it leads to in the table of definitions, if to anything."""
+    number = wiki.namespace(page.title) if page.namespace is None else page.namespace
+    _, colon, name = page.title.partition(":")
+    if number != TEMPLATE or not colon or page.model not in MODELS:
+        return None
+    if redirect := find_redirect(page, wiki):
+        if redirect.resolved is not None or wiki.namespace(redirect.target) != TEMPLATE:
+            return None
+        return template_name(name), template_name(redirect.target.partition(":")[2])
+    definition = definition_of(page.text, wiki)
+    return (template_name(name), f"{DEFINED}{definition}") if definition else None
 
 
 def license_of(base: str, *, file: str = "", generator: str = "") -> str | None:

@@ -2,7 +2,10 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from corpora.wikipedia.aside import SideBlock
 
 _WHITE = "".join(filter(str.isspace, map(chr, range(0x3001))))
 _BLANK = _WHITE.replace("\n", "")
@@ -43,10 +46,16 @@ class PageText:
     """Names of templates and tags that dropped out of a line with other text."""
     simplified: str = ""
     """The wikitext without templates, tables, references and files."""
+    marked: str = ""
+    """The same, with marks where blocks that are kept aside stood."""
     names: list[str] = field(default_factory=list)
     """Of the templates and tags that may leave a hole: ``Infobox``, ``<math>``."""
     silent: Counter[str] = field(default_factory=Counter)
     """Names of the templates that leave none."""
+    expanded: Counter[str] = field(default_factory=Counter)
+    """Names of the templates that are shown by their definition in the dump."""
+    n_not_expanded: int = 0
+    """Times that this would have made the page too long."""
     literals: list[str] = field(default_factory=list)
     dropped: Counter[str] = field(default_factory=Counter)
     """Reason to number of links in the source that are no links here."""
@@ -60,6 +69,11 @@ class PageText:
     """Parameters of those that are left out on purpose: references, maintenance, navigation."""
     in_tables: list[str] = field(default_factory=list)
     """The wikitext of the tables that were dropped."""
+
+    aside: "list[SideBlock]" = field(default_factory=list)
+    """Blocks that are kept aside, if that is asked for."""
+    n_undefined: int = 0
+    """References that are used, but stand nowhere."""
 
     @property
     def templates(self) -> Counter[str]:

@@ -19,8 +19,9 @@ from corpora.wikipedia.bzip2 import Bzip2File
 from corpora.wikipedia.chunks import Chunk, Damage, DumpError, PlainFile, Source
 from corpora.wikipedia.pages import Page, excerpt, hash_of, reject_damage, to_record
 from corpora.wikipedia.pieces import cut_pieces, open_pieces
-from corpora.wikipedia.segments import cut
+from corpora.wikipedia.segments import Segment, cut
 from corpora.wikipedia.siteinfo import SiteInfo, check_encoding, read_site
+from corpora.wikipedia.titles import TEMPLATE
 
 T = TypeVar("T")
 BZIP2_RATIO = 4  # bytes of XML to a compressed byte, about
@@ -35,6 +36,7 @@ _MAGIC = {
 }
 _ARCHIVES = {"7z": "7z x", "zip": "unzip"}
 _END_OF_HEAD = re.compile(rb"</siteinfo>|<page[\s/>]")
+_IS_TEMPLATE = f"<ns>{TEMPLATE}</ns>".encode()
 _AGAIN = "Download it again."
 
 
@@ -190,6 +192,23 @@ def read_pages(
         record = found or to_record(segment, source=source)
         if record is not None:
             yield record
+
+
+def read_template_pages(
+    file: InputFile, part: Mapping[str, Any], *, max_page_bytes: int, scratch: Path
+) -> Iterator[Page]:
+    """Read the pages of a range that are in the namespace of templates; the others are not parsed.
+
+    Pages that are damaged are left out: they are rejected where all are read.
+    """
+    place = Range.from_json({name: value for name, value in part.items() if name != "limit"})
+    opened = _open(file.check(), place.container, scratch=scratch, sha256=file.sha256)
+    items = opened.chunks(place.start, place.end)
+    for segment in cut(items, from_start=place.start == 0, max_bytes=max_page_bytes):
+        if isinstance(segment, Segment) and segment.is_page and _IS_TEMPLATE in segment.data:
+            record = to_record(segment, source=file.name)
+            if isinstance(record, Page):
+                yield record
 
 
 def read_pages_of(

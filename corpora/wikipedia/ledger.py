@@ -56,6 +56,10 @@ def count_page(
     for name, n in text.hole_templates.items():
         counters[f"hole/{name}"] = n
         counters["templates.out_of_a_line"] += n
+    for name, n in text.expanded.items():
+        counters[f"expanded/{name}"] = n
+    if text.n_not_expanded:
+        counters["templates.not_expanded"] = text.n_not_expanded
     outside = _MARKUP.sub(" ", text.simplified)
     n_numbers, digits = _digits(outside)
     counters["numbers.in_wikitext"] = n_numbers

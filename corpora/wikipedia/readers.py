@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 from corpora.datasets.redirect_table import RedirectTable
 from corpora.segmentation.sentences import has_table, segmenter, segmenter_with
 from corpora.wikipedia.articles import ArticleReader
+from corpora.wikipedia.aside import KINDS
+from corpora.wikipedia.definitions import Definitions
 from corpora.wikipedia.disambiguation import signs_of
 from corpora.wikipedia.image_options import options_of
 from corpora.wikipedia.resolution import Augmentation, Resolver
@@ -16,21 +19,30 @@ from corpora.wikipedia.templates import TemplateTable, has_templates, load_templ
 from corpora.wikipedia.titles import Wiki, codes_of, wiki_of
 from corpora.wikipedia.unmatched import Unmatched
 
-REDIRECTS, UNMATCHED = "redirects", "unmatched"
+REDIRECTS, UNMATCHED, DEFINITIONS = "redirects", "unmatched", "definitions"
 """Tables of a run."""
 
 
-def reader_of(settings: Mapping[str, Any], tables: Sequence[Path]) -> ArticleReader:
-    """Make the reader of a wiki's pages; ``tables`` are those of templates that the user adds."""
+def reader_of(
+    settings: Mapping[str, Any], tables: Sequence[Path], definitions: Path | None = None
+) -> ArticleReader:
+    """Make the reader of a wiki's pages; ``tables`` are those of templates that the user adds.
+
+    ``definitions`` is the table of those of the dump, if they are to be shown.
+    """
     wiki = _wiki(json.dumps(settings["site"], sort_keys=True))
     own = settings["abbreviations"]
+    templates = _templates(wiki.codes, tuple(tables))
+    if definitions:
+        templates = replace(templates, definitions=Definitions(definitions), _actions={})
     return ArticleReader(
         wiki,
-        _templates(wiki.codes, tuple(tables)),
+        templates,
         license=settings["license"],
         namespaces=frozenset(settings["namespaces"]),
         keeps_disambiguation=settings["disambiguation"] == "keep",
         engine=settings["extractor"].partition(" ")[0],
+        blocks=frozenset(KINDS[name] for name in settings["blocks"]),
         segmenter=segmenter(wiki.lang) if own is None else segmenter_with(wiki.lang, own),
     )
 

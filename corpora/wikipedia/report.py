@@ -15,6 +15,7 @@ from corpora.hashing.strings import long_hashes
 from corpora.runs.build import Build
 from corpora.segmentation.sentences import table_name
 from corpora.system.threads import map_in_order
+from corpora.wikipedia.aside import KINDS
 from corpora.wikipedia.ledger import LONG_SENTENCE, is_link_fate, links_add_up
 
 N_NAMES = 100
@@ -45,6 +46,7 @@ _FATES = {
 }
 
 
+_OF_IDS = ("ids.", "page_props.found")
 _LENGTHS = {
     "sentences.one_word": "of one word",
     "sentences.long": f"longer than {LONG_SENTENCE} characters",
@@ -62,11 +64,14 @@ def to_markdown(build: Build) -> str:
         _share(counters),
         _pages(account.read, account.written, account.filtered, rejected=account.rejected),
         _without_text(counters),
+        _ids(counters, account.written),
         _links(counters),
         _redirects(counters),
         _numbers(counters),
         _sentences(counters, parameters),
         _tables(counters),
+        _blocks(counters, parameters["blocks"]),
+        _expanded(counters) if parameters["expand_templates"] else [],
         _augmentation(build, counters),
         _templates(counters),
     ]
@@ -127,6 +132,27 @@ def _cell(name: str) -> str:
     return name.replace("|", "\\|").replace("\n", " ")
 
 
+def _ids(counters: Mapping[str, int], n_pages: int) -> Iterator[str]:
+    """Of how many pages it is known who or what they are about."""
+    found = {name: n for name, n in counters.items() if name.startswith((*_OF_IDS, "types."))}
+    yield from ("## Ids and types", "")
+    if not found:
+        yield from ("No page has an id in an authority file, or a type.", "")
+        return
+    yield from ("| pages with | pages | of all |", "| --- | ---: | ---: |")
+    named = {
+        "page_props.found": "a Wikidata item, of `page_props`",
+        "ids.pages": "an id in their wikitext",
+        "ids.malformed": "*malformed ids*",
+    }
+    order = sorted(found, key=lambda name: (name not in named, name[:4], -found[name], name))
+    for name in order:
+        kind, _, rest = name.partition(".")
+        what = named.get(name) or (f"`{rest}`" if kind == "ids" else f"the type {rest}")
+        yield f"| {what} | {found[name]:,} | {found[name] / max(n_pages, 1):.1%} |"
+    yield ""
+
+
 def _links(counters: Mapping[str, int]) -> Iterator[str]:
     yield from ("## Links in the wikitext of the written pages", "")
     yield from ("| what became of them | links |", "| --- | ---: |")
@@ -148,6 +174,43 @@ def _tables(counters: Mapping[str, int]) -> Iterator[str]:
         f"{counters.get('tables.stray_lines', 0):,} lines of tables that never open or never close."
     )
     yield ""
+
+
+def _blocks(counters: Mapping[str, int], asked: Sequence[str]) -> Iterator[str]:
+    """Count what is kept beside the text."""
+    if not asked:
+        return
+    yield from ("## Blocks beside the text", "")
+    yield from ("| | blocks | cells | words | links |", "| --- | ---: | ---: | ---: | ---: |")
+    for name in asked:
+        kind = KINDS[name]
+        columns = ("blocks", "block_cells", "block_words", "block_links")
+        numbers = [counters.get(f"{column}.{kind}", 0) for column in columns]
+        yield f"| {name} | " + " | ".join(f"{n:,}" for n in numbers) + " |"
+    yield (
+        f"\n{counters.get('blocks.inside', 0):,} of them stand in another block (tables in tables, "
+        "references in tables and infoboxes). References are used again "
+        f"{counters.get('blocks.used_again', 0):,} times; "
+        f"{counters.get('blocks.undefined', 0):,} are used, but stand nowhere on their page."
+    )
+    yield ""
+
+
+def _expanded(counters: Mapping[str, int]) -> Iterator[str]:
+    """Count templates that are shown by their definition in the dump."""
+    shown = {n.removeprefix("expanded/"): c for n, c in counters.items() if n[:9] == "expanded/"}
+    names = sorted(shown, key=lambda name: (-shown[name], name))
+    yield from ("## Templates shown by their definition in the dump", "")
+    yield (
+        f"{counters.get('templates.definitions', 0):,} definitions are a line of text with "
+        f"parameters, {counters.get('templates.redirects', 0):,} names lead to other templates. "
+        f"{len(names):,} were used, {sum(shown.values()):,} times; "
+        f"{counters.get('templates.not_expanded', 0):,} times this would have made a page too long."
+    )
+    yield ""
+    if names:
+        uses = ", ".join(f"{_cell(name)} ({shown[name]:,})" for name in names[:N_NAMES])
+        yield from (f"Most often: {uses}.", "")
 
 
 def _redirects(counters: Mapping[str, int]) -> Iterator[str]:

@@ -42,6 +42,8 @@ TAKEN, AGAIN, DAMAGED = "taken over", "resolved again", "damaged: "
 _ANY = {"fingerprint", "inputs", "units", "units of extract"}
 """What of a plan may be another: which pages there are, and how they are cut into units."""
 _ANY_PARAMETERS = {"limit", "exclude"}
+_ANY_FILES = {"page_props"}
+"""What it says is put into the rows last, taken over or not."""
 _log = logging.getLogger(__name__)
 
 
@@ -111,6 +113,8 @@ def _differences(earlier: Mapping[str, Any], plan: Mapping[str, Any]) -> Iterato
         names = {n for n in before.keys() | after.keys() if before.get(n) != after.get(n)}
         if key == "parameters":
             names -= _ANY_PARAMETERS
+        if key == "auxiliary":
+            names -= _ANY_FILES
         if names:
             yield f"{key} ({', '.join(sorted(names))})"
 

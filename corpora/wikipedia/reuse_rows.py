@@ -17,6 +17,7 @@ from corpora.datasets.schemas import SCHEMAS
 from corpora.errors import DamagedDatasetError
 from corpora.runs.receipts import sorted_counts
 from corpora.wikipedia.articles import Article
+from corpora.wikipedia.block_rows import block_column
 from corpora.wikipedia.reuse import TAKEN
 from corpora.wikipedia.reuse_places import Earlier, Place
 from corpora.wikipedia.reuse_shards import ROWS, KeptShards
@@ -107,9 +108,13 @@ class PageRows:
             "counters": list_array(ends, pairs, _PAGES.field("counters").type),
             "meaning": [article.meaning for article in articles],
         }
+        if any(article.text.aside for article in articles):
+            known["blocks"] = block_column([article.text.aside for article in articles])
         documents = self._documents.batch()
         columns = [
-            pa.array(known.get(field.name, [None] * len(articles)), field.type)
+            known[field.name]
+            if isinstance(known.get(field.name), pa.Array)
+            else pa.array(known.get(field.name, [None] * len(articles)), field.type)
             for field in list(_PAGES)[len(documents.schema) :]
         ]
         return pa.RecordBatch.from_arrays(documents.columns + columns, schema=_PAGES)
@@ -129,7 +134,7 @@ class TakenRows:
         Raises ``DamagedDatasetError`` where what the run has kept was taken away.
         """
         if pages.column("place").null_count == len(pages):
-            return _whole(pages)
+            return _with_blocks(pages)
         rows = pa.concat_batches(list(self._parts(pages)))
         if not all(rows.column(name).equals(pages.column(name)) for name in ("id", "xml")):
             raise DamagedDatasetError(
@@ -160,6 +165,15 @@ class TakenRows:
         if name not in self._earlier:
             self._earlier[name] = KeptShards(self.kept / name)
         return self._earlier[name]
+
+
+def _with_blocks(pages: pa.RecordBatch) -> pa.RecordBatch:
+    """Rows that were read, and the blocks beside their texts, if there are any."""
+    blocks = pages.column("blocks")
+    if blocks.null_count == len(pages):
+        return _whole(pages)
+    columns = [*pages.select(ROWS.names).columns, blocks]
+    return pa.RecordBatch.from_arrays(columns, schema=ROWS.append(_PAGES.field("blocks")))
 
 
 def _whole(pages: pa.RecordBatch) -> pa.RecordBatch:

@@ -10,6 +10,7 @@ that no XML file can hold):
 ``\x02N\x02``  literal text: number N of ``PageText.literals``
 ``\x03``     a line of verse begins
 ``\x04…\x05``  a caption
+``\x0eN\x0e``  a block that is kept aside stood here (see ``aside.py``)
 """
 
 import re
@@ -21,15 +22,19 @@ import numpy as np
 import numpy.typing as npt
 
 from corpora.segmentation.language_tags import primary_language
+from corpora.wikipedia.aside import PLACE, PLACES, Aside, places_in, unplaced
 from corpora.wikipedia.blocks import PageText
+from corpora.wikipedia.definitions import Definition
 from corpora.wikipedia.disambiguation import signs_of, words
 from corpora.wikipedia.image_options import ImageOptions, options_of
 from corpora.wikipedia.markup import tags
 from corpora.wikipedia.nesting import OPENING, Braces, Brackets, Tags
-from corpora.wikipedia.templates import PIPE, Action, TemplateTable, split_parts
+from corpora.wikipedia.templates import PIPE, Action, TemplateTable, split_call, split_parts
 from corpora.wikipedia.titles import FILE, Wiki, decode
 
 MAX_DEPTH = 20  # of templates inside parameters that are shown
+
+_ROOM = 100_000
 
 _READ = ("literal", "dropped", "silent", "references")  # lists of ``tags.toml``
 _EMPTY_LINE = re.compile(r"[ \t]*\n")
@@ -47,34 +52,76 @@ _LATE_VERSE = re.compile("(?<!\n)\x03")
 _CAPTION = re.compile("\x04[^\x04\x05\n]*+\x05")
 _CAPTION_MARK = re.compile("([\x04\x05])")
 
+_JOINING = "[]{}|!-\n"
+"""What may be markup with what follows: no place mark stands between two of these."""
 _NAME = re.compile(r"\{\{+([^{}|]*)")
 _FLAGS = re.compile(r"[A-Z+;-]*")
 _VARIANT = re.compile(r"-\{([^{}]*?)\}-")
 
 
 def simplify(
-    source: str, wiki: Wiki, templates: TemplateTable, *, title: str, today: str
+    source: str,
+    wiki: Wiki,
+    templates: TemplateTable,
+    *,
+    title: str,
+    today: str,
+    aside: Aside | None = None,
 ) -> PageText:
-    """Begin a page: take out what is no text. ``today`` is the day that ages are counted to."""
-    return _Page(wiki, templates, title=title, today=today).simplify(source)
+    """Begin a page: take out what is no text; see ``Simplifier``."""
+    return Simplifier(wiki, templates, title=title, today=today, aside=aside).simplify(source)
 
 
-class _Page:
-    def __init__(self, wiki: Wiki, templates: TemplateTable, *, title: str, today: str) -> None:
-        self.wiki, self.templates, self.today = wiki, templates, today
+class Simplifier:
+    """Takes out of a page what is no text."""
+
+    def __init__(
+        self,
+        wiki: Wiki,
+        templates: TemplateTable,
+        *,
+        title: str,
+        today: str,
+        aside: Aside | None = None,
+    ) -> None:
+        """``today`` is the day that ages are counted to; ``aside`` takes what is kept."""
+        self.wiki, self.templates, self.today, self.aside = wiki, templates, today, aside
         self.title = CONTROL.sub(" ", title)
         self.options = options_of(wiki.codes)
         self.signs = signs_of(wiki.codes)
         self.found = PageText()
+        self.room = _ROOM
+        """Characters that expanded templates may still have."""
+        self.calls: list[tuple[str, str]] | None = None
+        """Name and parameters of templates that are not shown, where they are asked for."""
+
+    def again(self) -> "Simplifier":
+        """Make one for what was kept aside: the marks of this one mean the same there."""
+        wiki, templates = self.wiki, self.templates
+        other = Simplifier(wiki, templates, title=self.title, today=self.today, aside=self.aside)
+        other.found.names, other.found.literals = [*self.found.names], [*self.found.literals]
+        return other
 
     def simplify(self, source: str) -> PageText:
+        """Begin a page."""
+        self.room = _ROOM + 4 * len(source)
         text = self.without_tags(f"\n{_cleaned(source)}")
         if self.signs.in_text(text):
             self.found.is_disambiguation = True
             text = words().sub("", text)
         elif self.signs.in_title(self.title):
             self.found.is_disambiguation = True
-        text = self.without_templates(text, depth=0)
+        text = self.found.marked = self.tidied(self.without_templates(text, depth=0))
+        self.found.simplified = unplaced(text)
+        # What was dropped between two brackets makes a link of them.
+        n = text.count("[[") - source.count("[[") + sum(self.found.dropped.values())
+        n -= 2 * self.found.dropped["created"]
+        if n > 0:
+            self.found.dropped["created"] += n
+        return self.found
+
+    def tidied(self, text: str) -> str:
+        """Take out the rest, when templates are gone: variants, files, broken tags and links."""
         if PIPE in text:
             text = text.replace(PIPE, "|")
         if self.wiki.variants and "-{" in text:
@@ -90,23 +137,19 @@ class _Page:
             text = _BROKEN_TAG.sub(_on_one_line, text)
         if _BROKEN_LINK.search(text):
             text = _BROKEN_LINK.sub(_on_one_line, text)
-        self.found.simplified = text
-        # What was dropped between two brackets makes a link of them.
-        n = text.count("[[") - source.count("[[") + sum(self.found.dropped.values())
-        n -= 2 * self.found.dropped["created"]
-        if n > 0:
-            self.found.dropped["created"] += n
-        return self.found
+        return text
 
     def count_links(self, text: str, reason: str) -> None:
+        """Count links that are dropped with a text."""
         if n := text.count("[["):
             self.found.dropped[reason] += n
 
     # --- comments, references, and other tags whose content is no wikitext
 
     def without_tags(self, text: str) -> str:
+        """Take out comments, references, and other tags whose content is no wikitext."""
         out: list[str] = []
-        position = 0
+        position, held = 0, ""
         ends = Tags(text)
         opening = _opening()
         while tag := opening.search(text, position):
@@ -126,10 +169,15 @@ class _Page:
                 position = inside
             elif name in tags()["references"]:
                 self.count_links(text[start:after], "in_reference")
+                if self.aside:
+                    held += self.aside.reference(name, tag[2], text[inside:end])
+                    if text[start - 1] not in _JOINING or text[after : after + 1] not in _JOINING:
+                        out[-1] += held
+                        held = ""
                 out.append(_mark(text, start, after))
             else:
                 out.append(self.tag(name, text[inside:end]))
-        out.append(text[position:])
+        out.append(text[position:] + held)
         return "".join(out)
 
     def comment(self, text: str, start: int, *, out: list[str]) -> int:
@@ -152,13 +200,15 @@ class _Page:
             return "".join(self.gallery(content))
         if name == "poem":
             lines = self.without_tags(content).split("\n")
-            return "\n" + "".join(f"\x03{line}\n" for line in lines if line.strip())
+            return "\n" + "".join(f"\x03{line}\n" for line in lines if unplaced(line).strip())
         self.count_links(content, "in_tag")
         if name in tags()["silent"]:
             return ""
-        return self.drop(f"<{name}>")
+        place = self.aside.formula(name, content) if self.aside else ""
+        return self.drop(f"<{name}>") + place
 
     def gallery(self, content: str) -> Iterator[str]:
+        """Give the captions of a gallery."""
         yield "\n"
         for line in self.without_tags(content).split("\n"):
             caption = _last_part(line, self.options)
@@ -167,12 +217,14 @@ class _Page:
                 yield f"\x04{caption}\x05\n"
 
     def drop(self, name: str) -> str:
+        """Note what was dropped; returns its mark."""
         self.found.names.append(name)
         return f"\x00{len(self.found.names) - 1}\x00"
 
     # --- templates and tables
 
     def without_templates(self, text: str, *, depth: int) -> str:
+        """Show or drop templates, and take out tables."""
         out: list[str] = []
         position = 0
         braces = Braces(text)
@@ -185,15 +237,58 @@ class _Page:
                 continue
             out.append(text[position:start])
             position = end
-            if text[start] == "{":
+            if text[start] != "{":
+                out.append(self.table(text[start:end], depth=depth))
+            elif self.aside is None or depth:
                 out.append(self.template(text, start, end, depth=depth))
             else:
-                self.found.n_tables += 1
-                self.found.in_tables.append(text[start:end])
-                self.count_links(text[start:end], "in_table")
-                out.append("\n")
+                out.append(self.with_places(text, start, end, aside=self.aside))
         out.append(text[position:])
         return "".join(out)
+
+    def table(self, text: str, *, depth: int) -> str:
+        """Take out a table."""
+        place = ""
+        if self.aside and depth == 0:
+            place = self.aside.table(text) or places_in(text)
+            text = unplaced(text)
+        self.found.n_tables += 1
+        self.found.in_tables.append(text)
+        self.count_links(text, "in_table")
+        return f"\n{place}"
+
+    def with_places(self, text: str, start: int, end: int, *, aside: Aside) -> str:
+        """Show a template or drop it, and keep aside what it is, or the places of what it holds."""
+        marked, before, after = text[start:end], start, end
+        if PLACE in text[start - 1 : end + 1]:
+            while text[before - 1 : before] == PLACE:
+                before = text.rindex(PLACE, 0, before - 1)
+            while place := PLACES.match(text, after):
+                after = place.end()
+            plain = unplaced(marked)
+            around = text[before - 1 : before], text[after : after + 1]
+            first = len(around[0])
+            shown = self.template(plain.join(around), first, first + len(plain), depth=0)
+        else:
+            shown = self.template(text, start, end, depth=0)
+        is_alone = text[before - 1 : before] == "\n"
+        if is_alone or self.calls is not None or marked.startswith("{{#"):
+            return shown + self._kept(marked, aside, is_alone=is_alone)
+        return shown + places_in(marked)
+
+    def _kept(self, marked: str, aside: Aside, *, is_alone: bool) -> str:
+        """Keep a reference or infobox aside; returns its place, or those of what it holds."""
+        kept = ""
+        if head := _NAME.match(marked):
+            action = self.templates.action(head[1])
+            inside = marked[head.end() + marked.startswith("|", head.end()) : -2]
+            if action.kind == "reference":
+                return aside.called_reference(inside)
+            if self.calls is not None and action.kind in ("drop", "silent"):
+                self.calls.append((action.name, inside))
+            if is_alone and action.kind == "drop":
+                kept = aside.infobox(action.name, inside)
+        return kept or places_in(marked)
 
     def template(self, text: str, start: int, end: int, *, depth: int) -> str:
         """Show a template or drop it."""
@@ -204,23 +299,24 @@ class _Page:
         bar = text.startswith("|", head.end())
         inside = text[head.end() + bar : end - 2]
         if head[0].startswith("{{{") and text.startswith("}}}", end - 3):
-            default = split_parts(inside[:-1])[0] if bar and depth < MAX_DEPTH else ""
-            if n := text.count("[[", start, end) - default.count("[["):
-                self.found.dropped["in_template"] += n
-            if not bar:  # a parameter without a default: nobody knows what it shows
-                return self.drop("{{{}}}")
-            return self.without_templates(default, depth=depth + 1)
+            return self.parameter(inside[:-1] if bar else None, text[start:end], depth=depth)
         if action.kind == "show" and depth < MAX_DEPTH:
             if action.function:  # a template may stand right after the colon
                 inside = f"{action.argument}{'|' * bar}{inside}"
             return self.show(action, inside, depth=depth)
+        if action.definition and depth < MAX_DEPTH:
+            shown = self.expand(action.definition, inside, depth=depth)
+            if shown is not None:
+                self.found.expanded[action.name] += 1
+                return shown
+            self.found.n_not_expanded += 1
         if action.kind == "disambiguation":
             self.found.is_disambiguation = True
         if action.kind == "reference":
             self.count_links(text[start:end], "in_reference")
         else:
             self.count_links(text[start:end], "in_template")
-        if action.kind in ("drop", "show"):
+        if action.kind in ("drop", "show", "expand"):
             if inside:
                 self.found.in_templates.append((action.name, inside))
             return self.drop(action.name)
@@ -229,7 +325,17 @@ class _Page:
         self.found.silent[action.name] += 1
         return _mark(text, start, end)
 
+    def parameter(self, inside: str | None, text: str, *, depth: int) -> str:
+        """Show the default of a parameter; of one without, nobody knows what it shows."""
+        default = split_parts(inside)[0] if inside is not None and depth < MAX_DEPTH else ""
+        if n := text.count("[[") - default.count("[["):
+            self.found.dropped["in_template"] += n
+        if inside is None:
+            return self.drop("{{{}}}")
+        return self.without_templates(default, depth=depth + 1)
+
     def show(self, action: Action, inside: str, *, depth: int) -> str:
+        """Show a template by its recipe."""
         rendered = self.without_templates(inside, depth=depth + 1)
         shown = self.templates.show(action, rendered, title=self.title, today=self.today)
         n = rendered.count("[[") - shown.count("[[")
@@ -237,9 +343,28 @@ class _Page:
             self.found.dropped["in_template" if n > 0 else "created"] += abs(n)
         return f"\n{shown}\n" if "\x03" in shown else shown
 
+    def expand(self, definition: Definition, inside: str, *, depth: int) -> str | None:
+        """Show a template by its definition in the dump; none where the page would grow too long.
+
+        What stands in its parameters is read before.
+        """
+        if self.room <= 0:
+            return None
+        dropped = self.found.dropped.copy()
+        rendered = self.without_templates(inside, depth=depth + 1)
+        if definition.n_parameters * len(rendered) > self.room:
+            self.found.dropped = dropped
+            return None
+        shown = definition.show(split_call(rendered, self.today))
+        self.room -= len(shown)
+        if n := rendered.count("[[") - shown.count("[["):
+            self.found.dropped["in_template" if n > 0 else "created"] += abs(n)
+        return shown
+
     # --- variants and files
 
     def with_variants(self, text: str) -> str:
+        """Choose one of the variants of a language."""
         for _ in range(MAX_DEPTH):
             text, n = _VARIANT.subn(lambda v: self.variant(v[1]), text)
             if not n:
@@ -268,6 +393,7 @@ class _Page:
         return shown
 
     def without_files(self, text: str, *, depth: int = 0) -> str:
+        """Take out files, and mark their captions."""
         out: list[str] = []
         position = 0
         brackets = Brackets(text)
@@ -367,7 +493,7 @@ def _script(found: re.Match[str]) -> str:
 def _last_part(text: str, options: ImageOptions) -> str:
     """The caption of a file: the last part that is no option; empty where there is none."""
     for part in reversed(split_parts(text)[1:]):
-        if (word := part.strip()) and not options.has(word):
+        if (word := unplaced(part).strip()) and not options.has(word):
             return part
     return ""
 

@@ -17,6 +17,8 @@ from typing import Any
 
 from corpora.errors import UsageError
 from corpora.system.parsing import parse_toml
+from corpora.wikipedia.authority import AuthorityTable, authority_table, check_section
+from corpora.wikipedia.definitions import Definition, Definitions
 from corpora.wikipedia.disambiguation import signs_of
 from corpora.wikipedia.titles import TEMPLATE, namespaces_of, upper_first
 
@@ -45,7 +47,8 @@ _STRING_FUNCTIONS: Mapping[str, Callable[[str], str]] = {
     "lcfirst": lambda text: text[:1].lower() + text[1:],
     "ucfirst": upper_first,
 }
-_KEYS = ("render", "dates", "silent", "disambiguation")
+_MAX_DIGITS = 5  # of the number of a parameter
+_KEYS = ("render", "dates", "silent", "disambiguation", "authority")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,17 +77,27 @@ class Call:
                 return self.positional[number - 1].strip()
         return self.named.get(name, "").strip()
 
+    def given(self, name: str) -> str | None:
+        """A parameter as MediaWiki passes it on: white space stays around one without a name."""
+        if name in self.named:
+            return self.named[name].strip()
+        number = int(name) if name.isdecimal() and len(name) < _MAX_DIGITS else 0
+        return self.positional[number - 1] if 1 <= number <= len(self.positional) else None
+
 
 @dataclass(frozen=True, slots=True)
 class Action:
     """The treatment of a template."""
 
     kind: str
-    """``show``, ``drop``, ``silent`` (it leaves no hole), ``disambiguation`` or ``reference``."""
+    """``show``, ``expand``, ``drop``, ``silent`` (leaves no hole), ``disambiguation``,
+    ``reference``."""
     name: str
     function: str = ""
     """Of a parser function, its name; what stands after the colon is in ``argument``."""
     argument: str = ""
+    definition: Definition | None = None
+    """What is expanded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +110,10 @@ class TemplateTable:
     dates: Dates
     prefixes: frozenset[str] = frozenset()
     """What the namespace of templates is called, in lower case."""
+    authority: AuthorityTable = field(default_factory=lambda: authority_table(()), compare=False)
+    """Templates that say who or what a page is about."""
+    definitions: Definitions | None = None
+    """Those of the dump, for templates that are in no table."""
     _actions: dict[str, Action] = field(default_factory=dict, compare=False, repr=False)
 
     def action(self, raw: str) -> Action:
@@ -114,10 +131,8 @@ class TemplateTable:
         if colon and prefix.strip().lower() in self.prefixes:
             raw = rest
         name = template_name(raw)
-        if name in self.disambiguation:
-            return Action("disambiguation", name)
-        if name in self.render or name in _VARIABLES:
-            return Action("show", name)
+        if action := self._known(name):
+            return action
         function, colon, argument = raw.strip().partition(":")
         if colon and function:
             if function.lower() in _STRING_FUNCTIONS:
@@ -127,11 +142,25 @@ class TemplateTable:
             name = function if function[0] == "#" else name
             if function.isupper() and function.lower() != function:
                 return Action("silent", name)  # {{DEFAULTSORT:…}}, in any language
+        if _OF_LANGUAGE.fullmatch(name) and name not in self.silent:
+            return Action("show", _ANY_LANGUAGE)
+        return self._named(name)
+
+    def _known(self, name: str) -> Action | None:
+        if name in self.disambiguation:
+            return Action("disambiguation", name)
+        return Action("show", name) if name in self.render or name in _VARIABLES else None
+
+    def _named(self, name: str) -> Action:
+        """Find what the dump says of a template that no table shows, under whatever name."""
         if name in self.silent:
             return Action("silent", name)
-        if _OF_LANGUAGE.fullmatch(name):
-            return Action("show", _ANY_LANGUAGE)
-        return Action("drop", name[:80])
+        found = self.definitions.find(name) if self.definitions else None
+        if isinstance(found, Definition):
+            return Action("expand", name[:80], definition=found)
+        if found and (action := self._known(found)):
+            return action
+        return Action("silent" if found in self.silent else "drop", name[:80])
 
     def show(self, action: Action, inside: str, *, title: str, today: str) -> str:
         """Show a template; ``inside`` stands between the name (and its pipe) and the braces."""
@@ -329,7 +358,12 @@ def load_templates(codes: str | Sequence[str], extra: Sequence[Path] = ()) -> Te
     if "months" in dates:
         dates["months"] = tuple(dates["months"])
     return TemplateTable(
-        render, frozenset(silent), frozenset(disambiguation), Dates(**dates), _prefixes(codes)
+        render=render,
+        silent=frozenset(silent),
+        disambiguation=frozenset(disambiguation),
+        dates=Dates(**dates),
+        prefixes=_prefixes(codes),
+        authority=authority_table(codes, [t["authority"] for t in tables if "authority" in t]),
     )
 
 
@@ -377,6 +411,7 @@ def _read(toml: str, *, source: str) -> dict[str, Any]:
         names = table.get(section, {}).get("names", [])
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise UsageError(f"{source}: [{section}] names must be a list of strings.")
+    check_section(table.get("authority", {}), source=source)
     if unknown := table.get("dates", {}).keys() - {"months", "format", "month_format"}:
         raise UsageError(f"{source}: [dates] has no {min(unknown)!r}.")
     return table

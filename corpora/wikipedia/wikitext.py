@@ -7,7 +7,10 @@ is appended. Every ``[[`` of the source is a link or is counted with a reason.
 
 import re
 from collections import Counter
+from collections.abc import Sequence
+from itertools import accumulate
 
+from corpora.wikipedia.aside import PLACE, PLACES, Aside, unplaced
 from corpora.wikipedia.blocks import Blocks, Link, PageText
 from corpora.wikipedia.markup import (
     LITERAL_SPACES,
@@ -21,7 +24,7 @@ from corpora.wikipedia.markup import (
     tags,
     without_quotes,
 )
-from corpora.wikipedia.structure import simplify
+from corpora.wikipedia.structure import Simplifier, simplify
 from corpora.wikipedia.templates import TemplateTable
 from corpora.wikipedia.titles import Target, Wiki, decode, pipe_trick
 
@@ -33,23 +36,48 @@ _NOTHING = re.compile("(?:\x00\\d+\x00|[\x01 \t])*")
 _CLOSE = re.compile(r"\]\]|\[\[")
 _AFTER = re.compile(r"[ \t]*")
 _LINK = Kind.LINK
+_PARTED = re.compile("''+|[ \t]{2,}|[\x01\x06]")
+"""What does not stay in a line as it is."""
+_NEEDS_LINES = re.compile(f"[\n\x04{PLACE}]|  ")
+_TAIL = 20  # characters before a place by which it is found in what is left of a line
 _TABLE = frozenset({"{|", "|-", "|}", "|+"})
 
 _VANISHING = frozenset({"file", "category", "interlanguage"})
 _STARTS = frozenset(" \t*#:;=\x03-|{!")
 
 
+Step = tuple[int, int, int, int]
+"""A piece of markup: where it starts in the line and in the text, and where it ends in both."""
+
+
 def extract(
-    source: str, wiki: Wiki, templates: TemplateTable, *, title: str = "", today: str = ""
+    source: str,
+    wiki: Wiki,
+    templates: TemplateTable,
+    *,
+    title: str = "",
+    today: str = "",
+    blocks: frozenset[str] = frozenset(),
 ) -> PageText:
     """Read the wikitext of a page; never raises, whatever the text.
 
-    ``today``, ISO 8601, is the day that ages are counted to: that of the revision.
+    ``today``, ISO 8601, is the day that ages are counted to: that of the revision. ``blocks`` are
+    the kinds of blocks that are kept aside (values of ``aside.KINDS``).
     """
-    return _Reader(wiki, simplify(source, wiki, templates, title=title, today=today)).read()
+    if not blocks:
+        return Reader(wiki, simplify(source, wiki, templates, title=title, today=today)).read()
+    from corpora.wikipedia.cells import read_blocks
+
+    aside = Aside(blocks)
+    simplifier = Simplifier(wiki, templates, title=title, today=today, aside=aside)
+    reader = Reader(wiki, simplifier.simplify(source))
+    page = reader.read()
+    page.aside = read_blocks(simplifier, aside, dict(reader.places))
+    page.n_undefined = aside.n_undefined
+    return page
 
 
-class _Reader:
+class Reader:
     """Reads the lines of a page; grows the text piece by piece."""
 
     def __init__(self, wiki: Wiki, page: PageText) -> None:
@@ -67,15 +95,13 @@ class _Reader:
         """Where the link that is read starts: what stands before it is not its."""
         self._pending: list[str] = []
         """Captions that wait for the end of the block."""
+        self.places: list[tuple[int, int]] = []
+        """Number of a place mark, and its offset in the text."""
+        self._n_settled = 0
 
     def read(self) -> PageText:
-        for line in self.page.simplified.split("\n"):
-            if line:
-                self.line(line)
-            else:
-                self.close()
-                self.in_table = False
-        self.close()
+        """Read the page."""
+        self.lines(self.page.marked)
         page = self.page
         page.text, page.blocks = "".join(self.out.parts), self.out.blocks
         names: dict[int, list[str]] = {}
@@ -86,6 +112,34 @@ class _Reader:
         page.hole_templates = Counter(name for _, name in self.out.holes)
         return page
 
+    def read_alone(self, text: str) -> tuple[str, list[Link], list[tuple[int, int]]]:
+        """Read a piece of wikitext by itself: what it shows, its links, and its place marks."""
+        self.out, self.places, self._n_settled = Blocks(), [], 0
+        links: list[Link] = []
+        self.page.links = links
+        self.in_table = False
+        line = text.strip()
+        if line and line[0] not in _STARTS and not _NEEDS_LINES.search(line):  # most: faster
+            self.out.open("p")
+            self.inline(without_quotes(line) if "''" in line else line)
+            self.external = self.n_open = 0
+            self.out.close()
+        else:
+            self.lines(text)
+        return "".join(self.out.parts), links, self.places
+
+    def lines(self, text: str) -> None:
+        """Read lines to the end of the last block."""
+        for line in text.split("\n"):
+            if line and (line[0] != PLACE or unplaced(line)):
+                self.line(line)
+            else:
+                if line:
+                    self.place(line, "", [], start=self.out.length)
+                self.close()
+                self.in_table = False
+        self.close()
+
     # --- blocks
 
     def line(self, line: str) -> None:
@@ -93,6 +147,9 @@ class _Reader:
         captions: list[str] = []
         if "\x04" in line:
             line, captions = self.without_captions(line)
+        marked = line
+        if PLACE in line:
+            line = unplaced(line)
         kind = "p"
         if line[:1] in _STARTS:
             kind, line = self.classify(line)
@@ -100,18 +157,29 @@ class _Reader:
             line = without_quotes(line)
         if not line or (line[0] in "\x00\x01" and _NOTHING.fullmatch(line)):
             self._pending += captions
+            if PLACE in marked:
+                self.place(marked, "", [], start=self.out.length)
             if line.strip(" \x01") or not line:
                 self.close()
             return
         self.begin(kind)
         if "  " in line or "\t" in line:
             line = _SPACES.sub(" ", line)
-        if SPECIAL.search(line):
+        if PLACE in marked:
+            self.with_places(line, marked)
+        elif SPECIAL.search(line):
             self.inline(line)
             self.external = self.n_open = 0
         else:
             self.out.add(line)
         self._pending += captions
+
+    def with_places(self, line: str, marked: str) -> None:
+        """Append a line; ``marked`` is what it was with place marks."""
+        start = self.out.length
+        steps = self.inline(line, is_followed=True)
+        self.external = self.n_open = 0
+        self.place(marked, line, steps, start=start)
 
     def classify(self, line: str) -> tuple[str, str]:
         """Classify a line by its first characters; returns its kind, and the line without them."""
@@ -147,6 +215,12 @@ class _Reader:
     def close(self) -> None:
         """End the open block, if there is one, and write the captions that waited for it."""
         self.out.close()
+        if self._n_settled < len(self.places):
+            length = self.out.length
+            for i in range(self._n_settled, len(self.places)):
+                number, offset = self.places[i]
+                self.places[i] = number, min(offset, length)
+            self._n_settled = len(self.places)
         if self._pending:
             captions, self._pending = self._pending, []
             for caption in captions:
@@ -156,24 +230,25 @@ class _Reader:
         """Take captions from a line: they are blocks before it, or (returned) after its block."""
         captions = _CAPTION.findall(line)
         rest = _CAPTION.sub("\x01", line)
-        if self.out.start >= 0 or line[0] != "\x04":
+        if self.out.start >= 0 or unplaced(line)[0] != "\x04":
             return rest, captions
         for caption in captions:
             self.caption(caption)
         return rest, []
 
     def caption(self, text: str) -> None:
-        text = _SPACES.sub(" ", without_quotes(text)).strip()
+        """Write a caption as a block."""
+        line = _SPACES.sub(" ", without_quotes(unplaced(text))).strip()
         self.out.open("caption")
-        self.inline(text)
-        self.external = self.n_open = 0
+        self.with_places(line, text)
         self.close()
 
     # --- markup inside a line
 
-    def inline(self, line: str) -> None:
-        """Append a line, or the text of a link, without its markup."""
+    def inline(self, line: str, *, is_followed: bool = False) -> list[Step]:
+        """Append a line, or the text of a link, without its markup; returns its steps if asked."""
         add = self.out.add
+        steps: list[Step] = []
         position = 0
         for found in self._pattern.finditer(line):
             start = found.start()
@@ -183,14 +258,35 @@ class _Reader:
             if kind == _LINK:
                 if start > position:
                     add(line[position:start])
+                before = self.out.length
                 self.link(*found.group(1, 2, 3))
                 position = found.end()
             elif not self.is_text(kind, found):
                 if start > position:
                     add(line[position:start])
+                before = self.out.length
                 position = self.markup(kind, found, line)
+            else:
+                continue
+            if is_followed:
+                steps.append((start, before, position, self.out.length))
         if position < len(line):
             add(line[position:])
+        return steps
+
+    def place(self, marked: str, line: str, steps: Sequence[Step], *, start: int) -> None:
+        """Note the offsets of place marks in a line, once its text, from ``start``, is appended."""
+        length = self.out.length
+        follows = iter([*steps, (len(line), length, len(line) + 1, length)])
+        first, before, after, end = next(follows)
+        low = start
+        pieces = PLACES.split(marked)
+        for number, at in zip(pieces[1::2], _positions(pieces[::2], line), strict=True):
+            while at >= after:
+                low = end
+                first, before, after, end = next(follows)
+            offset = end if first < at < after else max(low, before - (first - at))
+            self.places.append((int(number), offset))
 
     def is_text(self, kind: int | None, found: re.Match[str]) -> bool:
         """Say whether what looks like markup is none."""
@@ -364,3 +460,29 @@ class _Reader:
             self.page.dropped["empty"] += 1
         if text[-1:] == " " and not trail:
             self.out.add(" ")
+
+
+def _positions(pieces: Sequence[str], shown: str) -> list[int]:
+    """Where the places between pieces of a line are in what is left of it.
+
+    That is without the signs of a list or heading, quotes, and spaces too many.
+    """
+    plain = "".join(pieces)
+    for change in (str, _without_plain_quotes):
+        skipped = change(plain).find(shown)
+        if skipped >= 0:
+            ends = accumulate(len(change(piece)) for piece in pieces[:-1])
+            return [min(max(end - skipped, 0), len(shown)) for end in ends]
+    found, positions = 0, []
+    for piece in pieces[:-1]:
+        least = found + len(_without_plain_quotes(piece)) - 2 * _TAIL
+        tail = _PARTED.split(piece[-_TAIL:])[-1]
+        low = max(found, least)
+        at = shown.find(tail, low, low + len(piece) + 4 * _TAIL) if tail else -1
+        found = at + len(tail) if at >= 0 else min(max(found, least + 2 * _TAIL), len(shown))
+        positions.append(found)
+    return positions
+
+
+def _without_plain_quotes(text: str) -> str:
+    return text.replace("'''", "").replace("''", "")

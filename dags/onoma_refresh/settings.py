@@ -158,6 +158,7 @@ def read(path: Path) -> Settings:
             values = tomllib.load(file)
     except (OSError, ValueError) as error:
         raise SettingsError(f"{path}: cannot be read ({error}).") from error
+    values.pop("step", None)  # of `onoma project`, which may have the same file
     folder = path.absolute().parent
     made: dict[str, dict[str, Any]] = {}
     for key, kind in _TABLES.items():

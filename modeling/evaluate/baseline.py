@@ -12,8 +12,8 @@ from corpora.ner.columns import SentenceColumns, to_columns
 from corpora.ner.gazetteer import LEVELS, Names, learn, leftmost_longest, score
 from corpora.ner.tally import Labels, tally
 from corpora.tagging import Score
+from modeling.bootstrap import MIN_DOCUMENTS
 from modeling.data.predictions import PredictedSpan, Tagged
-from modeling.evaluate.scores import MIN_DOCUMENTS
 
 N_FOLDS = 5
 

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corpora.errors import CorpusError
+from modeling.bootstrap import Interval, Units
 from modeling.data.predictions import Tagged
 from modeling.evaluate.errors import plain
 from modeling.evaluate.evaluation import as_json
-from modeling.evaluate.scores import Difference, Drawn, Interval, Rated, Units, draw, rate, subtract
+from modeling.evaluate.scores import Difference, Drawn, Rated, draw, rate, subtract
 from modeling.pages import Block, Heading, Table, Text, to_markdown
 from modeling.taggers.counts import Counts, count_strict, gold_keys, predicted_keys, predicted_tags
 

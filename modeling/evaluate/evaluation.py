@@ -12,6 +12,7 @@ from corpora.document import Sentence
 from corpora.errors import CorpusError
 from corpora.ner.gazetteer import LEVELS
 from corpora.tagging import from_iob2
+from modeling.bootstrap import Unit, Units
 from modeling.data.predictions import Tagged
 from modeling.evaluate.baseline import Baseline, find_baseline
 from modeling.evaluate.calibration import Calibration, calibrate_spans, calibrate_words
@@ -21,8 +22,6 @@ from modeling.evaluate.scores import (
     Drawn,
     Rated,
     Scores,
-    Unit,
-    Units,
     draw,
     rate,
     rate_labels,

@@ -16,12 +16,13 @@ import numpy as np
 
 from corpora.datasets.shards import write_json, write_text
 from corpora.errors import CorpusError
+from modeling.bootstrap import Interval
 from modeling.data.predictions import Tagged
 from modeling.evaluate.calibration import Bin, Calibration
 from modeling.evaluate.errors import KINDS, Finding, list_errors
 from modeling.evaluate.evaluation import Evaluation, Slice, as_json
 from modeling.evaluate.plots import Point, draw_by_length, draw_reliability
-from modeling.evaluate.scores import Interval, Rated, Spread
+from modeling.evaluate.scores import Rated, Spread
 from modeling.pages import (
     Block,
     Heading,

@@ -2,87 +2,23 @@
 
 Shapes: N sentences, U units that are drawn, R replicates, K sets of counts, L labels.
 
-A replicate draws as many units as there are, with replacement; its counts are the sums of theirs.
-All scores of an evaluation are computed on the same replicates.
+All scores of an evaluation are computed on the same replicates (``modeling/bootstrap.py``).
 """
 
 import math
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from corpora.tagging import Score
+from modeling.bootstrap import Interval, Unit, Units, percentiles, resample
 from modeling.taggers.counts import GOLD, PREDICTED, Numbers, Reals, f1_of
-
-Unit = Literal["documents", "sentences"]
-
-MIN_DOCUMENTS = 10
-"""With fewer, sentences are drawn: so few units say little about their spread."""
 
 Z = 1.96
 """Standard deviations on both sides of the mean that hold 95 % of a normal distribution."""
-
-_CELLS = 1 << 21  # weights that are made at once: 16 MiB
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Interval:
-    """The range of 95 % of the replicates."""
-
-    low: float
-    high: float
-    replicates: int
-    """In which the score is defined: in the others nothing was gold, and nothing predicted."""
-
-
-@dataclass(frozen=True, slots=True)
-class Units:
-    """The unit that is drawn with each sentence."""
-
-    kind: Unit
-    of: Numbers
-    """(N,) from 0 to U - 1."""
-    n: int
-
-    @classmethod
-    def choose(cls, document_ids: Sequence[str]) -> "Units":
-        """Take documents where there are ``MIN_DOCUMENTS`` or more, or else sentences."""
-        ids: dict[str, int] = {}
-        of = [ids.setdefault(id, len(ids)) for id in document_ids]
-        if len(ids) < MIN_DOCUMENTS:
-            return cls("sentences", np.arange(len(of)), len(of))
-        return cls("documents", np.array(of, np.int64), len(ids))
-
-
-def resample(columns: Numbers, units: Units, *, replicates: int = 1000, seed: int = 1) -> Reals:
-    """(N, K) counts of sentences to (R, K): their sums in each replicate."""
-    sums = np.zeros((units.n, columns.shape[1]))
-    np.add.at(sums, units.of, columns)
-    drawn = [weights @ sums for weights in _draw(units.n, replicates, seed=seed)]
-    return np.concatenate(drawn) if drawn else np.zeros((0, columns.shape[1]))
-
-
-def _draw(n: int, replicates: int, *, seed: int) -> Iterator[Reals]:
-    """(…, U): how often each unit is drawn, some replicates at a time."""
-    generator = np.random.default_rng(seed)
-    at_once = max(1, _CELLS // max(n, 1))
-    for start in range(0, replicates if n else 0, at_once):
-        rows = min(at_once, replicates - start)
-        drawn = generator.integers(0, n, (rows, n)) + n * np.arange(rows)[:, None]
-        yield np.bincount(drawn.ravel(), minlength=rows * n).reshape(rows, n).astype(np.float64)
-
-
-def percentiles(values: Reals) -> Interval | None:
-    """The interval of (R,) replicates, NaN where the score is not defined; None: it never is."""
-    defined = values[~np.isnan(values)]
-    if not len(defined):
-        return None
-    low, high = np.percentile(defined, [2.5, 97.5])
-    return Interval(low=float(low), high=float(high), replicates=len(defined))
 
 
 def normal_interval(f1: float, n: int) -> tuple[float, float] | None:

@@ -45,6 +45,13 @@ class Options:
         help="what reads the folder (default: huggingface; onnx needs the extra onnx)",
     )
     without_heads: bool = option(default=False, help="of a pre-trained model, the encoder alone")
+    trim_vocabulary: tuple[Path, ...] = option(
+        (),
+        nargs="+",
+        metavar="DIR",
+        help="of an encoder, keep the subwords that these datasets of documents or NER sentences "
+        "have: the same states there, in a small vocabulary",
+    )
     name: str = option("", group=_CARD, help="(default: that of the folder)")
     licence: str = option("", metavar="ID", group=_CARD, help="of the model, as CC-BY-4.0")
     data_licence: str = option("", metavar="ID", group=_CARD, help="of what it learned from")

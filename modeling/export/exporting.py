@@ -14,9 +14,9 @@ from modeling.config import ConfigError
 from modeling.export import usage
 from modeling.export.card import FILE, MANIFEST, Model, read_evaluations, read_manifest, write_card
 from modeling.export.onnx_model import Scorer, decoder_settings, export_onnx, scorer_of
+from modeling.export.trimming import with_subwords_of
 from modeling.huggingface import export, read_pretrained
 from modeling.huggingface.exporting import depends_on_spaces, export_tagger, save_tokenizer
-from modeling.models.pretraining import PretrainingModel
 from modeling.models.tagging import TaggingModel
 from modeling.taggers.archive import files_in, pack
 from modeling.taggers.folders import CONFIG, find_model, find_tagger, has_tagger
@@ -36,6 +36,10 @@ def run(options: "Options") -> Iterator[str]:
     """
     if options.without_heads and (options.archive or options.to == "onnx"):
         raise ConfigError("--without-heads is for --to huggingface; ONNX is the encoder alone.")
+    if options.trim_vocabulary and (
+        options.archive or options.to == "onnx" or has_tagger(options.model)
+    ):
+        raise ConfigError("--trim-vocabulary is for encoders, --to huggingface.")
     if options.without_heads and has_tagger(options.model):
         raise ConfigError("--without-heads is for runs of modeling.pretrain.")
     write = _export_tagger if has_tagger(options.model) else _export_pretrained
@@ -110,15 +114,22 @@ def _export_pretrained(options: "Options", folder: Path, output: Path) -> list[s
         code = usage.of_onnx(output.name, with_words="words" in scorer.inputs)
         write_card(_card_of_encoder(source, scorer, code, "onnx"), options, folder)
         return [f"next onnxruntime.InferenceSession({str(output / 'model.onnx')!r})"]
-    model = PretrainingModel.load(source)
-    export(model, folder, source, has_heads=(not options.without_heads))
+    given, tokenizer = read_pretrained(source), Tokenizer.open(source)
+    notes = []
+    if options.trim_vocabulary:
+        given, tokenizer = with_subwords_of(options.trim_vocabulary, given, tokenizer)
+        notes = [f"kept {tokenizer.size:,} subwords"]
+    model, has_heads = given.build(), not options.without_heads
+    with tempfile.TemporaryDirectory() as temporary:
+        tokenizer.save(temporary)
+        export(model, folder, Path(temporary), has_heads=has_heads)
     if model.config.encoder.n_entities and (names := read_names(source)):
         write_json(folder / "entity_vocab.json", tokenizer_vocabulary(names))
-    loader = "AutoModelForMaskedLM" if (not options.without_heads) else "AutoModel"
+    loader = "AutoModelForMaskedLM" if has_heads else "AutoModel"
     load = f"transformers.{loader}.from_pretrained"
     code = f"import transformers\n\nmodel = {load}({output.name!r})"
     write_card(_card_of_encoder(source, model, code, "transformers"), options, folder)
-    return [f"next {load}({str(output)!r})"]
+    return [*notes, f"next {load}({str(output)!r})"]
 
 
 def _card_of_encoder(source: Path, model: nn.Module, *how: str) -> Model:

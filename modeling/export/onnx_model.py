@@ -34,6 +34,7 @@ from modeling.layers.attention import EntityTable, WholeWordAttention
 from modeling.layers.dense import Padded, attend_densely
 from modeling.layers.embeddings import LearnedPositions, SinusoidalPositions
 from modeling.layers.transformer import EncoderLayer
+from modeling.models.foreign import ForeignEncoder
 from modeling.models.spans import FirstScores, SpanHead
 from modeling.models.tagging import TaggingModel
 from modeling.models.text_encoder import TextEncoder, evaluating
@@ -88,6 +89,11 @@ class Scorer(nn.Module):
                 "ONNX: the pieces of this encoder know entities (encoder.entities=pieces), which "
                 "are looked up in the text, and have no place among the inputs. What works: "
                 "--archive."
+            )
+        if isinstance(encoder, ForeignEncoder):
+            raise ConfigError(
+                f"ONNX: {type(encoder.model).__name__} is run by transformers, and is not exported "
+                "from here. What works: --archive."
             )
         self.encoder = PaddedEncoder(encoder)
         self.head = head

@@ -34,8 +34,9 @@ class Options:
     model: Path = option(
         None,
         metavar="DIR",
-        help="the encoder: a run of modeling.pretrain, final/ or a checkpoint of one, or a BERT, "
-        "RoBERTa or LUKE of transformers",
+        help="the encoder: a run of modeling.pretrain, final/ or a checkpoint of one, a folder of "
+        "transformers (BERT, RoBERTa, ELECTRA, DeBERTa, ModernBERT, LUKE ...), or "
+        "hub:NAME[@REVISION]",
     )
     output: Path = option(None, metavar="DIR", help="the folder of the run")
     seeds: tuple[int, ...] = option((), type=counts, metavar="N,N", help="a model for each")

@@ -31,7 +31,7 @@ from modeling.data.sentence_batches import (
     batches_by_length,
     first_by_hash,
 )
-from modeling.data.sentences import SentenceEncoder, SentenceSet
+from modeling.data.sentences import EncodedSentences, SentenceSet
 from modeling.data.tagger_inputs import (
     ENTITIES,
     GAZETTEER,
@@ -41,6 +41,7 @@ from modeling.data.tagger_inputs import (
     window_settings,
 )
 from modeling.data.tagset import TagSet
+from modeling.data.used_subwords import UsedSubwords
 from modeling.finetune.trials import Fold, Trial
 from modeling.taggers.entities import WordEntities
 from modeling.taggers.folders import Base
@@ -57,7 +58,16 @@ class NerData:
 
     @classmethod
     def open(cls, path: Path) -> "NerData":
-        """Read all sentences; ``CorpusError`` where there is no such dataset."""
+        """Read all sentences, of a dataset or of the folder that a pipeline made it in.
+
+        Raises ``CorpusError`` where there is no such dataset.
+        """
+        inner, outer = path / "ner", path.parent
+        if not (path / "dataset.json").is_file():
+            if (inner / "dataset.json").is_file():
+                path = inner
+            elif path.name == "ner" and (outer / "dataset.json").is_file():
+                path = outer
         dataset = open_dataset(path, "ner")
         sentences = [s for shard in dataset.shards for s in read_tagged(path / shard.name)]
         return cls(path, tuple(sentences), {"dataset": sha256_of(path / "dataset.json")})
@@ -153,6 +163,8 @@ class TrialData:
     lookup: Lookup | None
     entities: WordEntities | None
     with_words: bool
+    renumbers: bool
+    """Whether the encoder is trained with the subwords of these sentences alone."""
     origin: str
 
     @classmethod
@@ -179,6 +191,7 @@ class TrialData:
             lookup=look_up_names(config.gazetteer, train, tagset),
             entities=entities,
             with_words=encoder.attention.startswith("whole_word"),
+            renumbers=not encoder.foreign,
             origin=data.name,
         )
 
@@ -188,13 +201,20 @@ class TrialData:
         return self.lookup.gazetteer.n_features if self.lookup else 0
 
     @cached_property
-    def _encoder(self) -> SentenceEncoder:
-        return sentence_encoder(self.tokenizer, self.window_config)
+    def _encoded(self) -> dict[str, EncodedSentences]:
+        encoder = sentence_encoder(self.tokenizer, self.window_config)
+        splits = {"train": self.train, "dev": self.dev}
+        return {name: encoder.encode(part) for name, part in splits.items() if part is not None}
 
-    def _collator(self, sentences: SentenceSet, features: LookedUp | None) -> SentenceCollator:
-        head = self.config.head
+    @cached_property
+    def subwords(self) -> UsedSubwords | None:
+        """Those of train and dev, by whose ids the batches are made; None: by the tokenizer's."""
+        return UsedSubwords.of(self._encoded.values()) if self.renumbers else None
+
+    def _collator(self, split: str, features: LookedUp | None) -> SentenceCollator:
+        head, encoded = self.config.head, self._encoded[split]
         return SentenceCollator(
-            self._encoder.encode(sentences),
+            encoded if self.subwords is None else self.subwords.renumber(encoded),
             tagset=self.tagset,
             features=features,
             with_words=self.with_words,
@@ -206,7 +226,7 @@ class TrialData:
     def _batches(self) -> SentenceBatches:
         training = self.config.training
         return SentenceBatches(
-            self._collator(self.train, None if self.lookup is None else self.lookup.of_train),
+            self._collator("train", None if self.lookup is None else self.lookup.of_train),
             batch_size=training.batch_size,
             seed=training.seed,
             samples=training.samples,
@@ -225,7 +245,7 @@ class TrialData:
     def _dev_collator(self) -> SentenceCollator:
         assert self.dev is not None  # noqa: S101 - asked for only where there is one
         gazetteer = None if self.lookup is None else self.lookup.gazetteer
-        return self._collator(self.dev, features_of(self.dev, gazetteer))
+        return self._collator("dev", features_of(self.dev, gazetteer))
 
     def dev_batches(self) -> Iterator[NumberedBatch]:
         """All sentences of dev, by length."""

@@ -19,9 +19,9 @@ from modeling.config import EncoderConfig
 from modeling.data.predictions import Tagged
 from modeling.finetune.data import NerData, TrialData, check_sentences, looked_up
 from modeling.finetune.trials import Trial, write_summary
-from modeling.huggingface.transfer import encoder_for, take_encoder
+from modeling.huggingface.transfer import encoder_for, save_with_all_subwords, take_encoder
 from modeling.models.tagging import TaggingModel
-from modeling.taggers.counts import strict_f1
+from modeling.taggers.counts import PRECISION, strict_f1, threshold_for
 from modeling.taggers.entities import open_entities
 from modeling.taggers.folders import Base
 from modeling.taggers.tagger import TEMPERATURE_BOUNDS, calibrate, tag
@@ -122,10 +122,11 @@ class _Session(Core):
             n_word_entities=entities.n_rows if entities else 0,
         )
         self.data = TrialData.of(data, base, encoder, trial=trial, entities=entities)
+        subwords = self.data.subwords
         torch.manual_seed(training.seed)
         tagger = TaggerConfig(
             labels=self.data.tagset.labels,
-            encoder=encoder,
+            encoder=replace(encoder, n_pieces=len(subwords)) if subwords else encoder,
             head=self.config.head,
             data=self.data.window_config,
             gazetteer=self.config.gazetteer,
@@ -141,7 +142,7 @@ class _Session(Core):
             self.display.say(f"is finished: {self.folder.final}")
             return
         checkpoint = newest(self.folder.checkpoints)
-        take_encoder(self.model, self.base.folder)
+        take_encoder(self.model, self.base.folder, subwords=self.data.subwords)
         self.model.to(self.world.device)
         frozen = [n for n, _ in self.model.named_parameters() if n.startswith("encoder.")]
         self.optimizer = Optimizer(
@@ -241,6 +242,7 @@ class _Session(Core):
             self.model.config = replace(self.model.config, temperature=temperature)
             tagged = self._tag_dev()
             scores |= {"strict_f1": strict_f1(tagged), "temperature": temperature}
+            scores["threshold"] = threshold_for(tagged, PRECISION)
             if temperature in TEMPERATURE_BOUNDS:
                 self.display.say(_at_the_bound(temperature))
         self._record("final", scores)
@@ -257,9 +259,17 @@ class _Session(Core):
         """Write ``final``, which appears when it is whole."""
         settings = self.folder.read_settings() | {"dev": scores, "data": self.data.describe()}
         with appearing(self.folder.final) as temporary:
-            self.model.save(temporary)
+            self._save_model(temporary)
             self.data.save(temporary)
             write_json(temporary / "run.json", settings)
+
+    def _save_model(self, folder: Path) -> None:
+        """Write the model, with all subwords of its base."""
+        if self.data.subwords is None:
+            self.model.save(folder)
+        else:
+            base, subwords = self.base.folder, self.data.subwords
+            save_with_all_subwords(self.model, folder, base=base, subwords=subwords)
 
 
 def _at_the_bound(temperature: float) -> str:

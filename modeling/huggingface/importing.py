@@ -3,7 +3,7 @@
 import pickle
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import torch
 from torch import Tensor
@@ -11,8 +11,9 @@ from transformers import PretrainedConfig
 
 from corpora.system.files import is_one_plain_name
 from corpora.system.parsing import parse_json
-from modeling.config import HeadsConfig, PretrainConfig
+from modeling.config import EncoderConfig, HeadsConfig, PretrainConfig
 from modeling.huggingface import names, settings
+from modeling.models import foreign
 from modeling.models.pretraining import PretrainingModel
 from modeling.models.text_encoder import Undrawn
 from modeling.models.weights import FILE, WeightsError, check_finite, load_weights
@@ -86,8 +87,10 @@ class Pretrained:
 
 
 def read_pretrained(folder: Path) -> Pretrained:
-    """Read a BERT, LUKE or RoBERTa folder of transformers, or one that our models were saved in.
+    """Read a folder of transformers, or one that our models were saved in.
 
+    BERT, RoBERTa, ELECTRA, DistilBERT and LUKE become encoders of ours; what has other layers
+    (``modeling.models.foreign``) is run by transformers: its weights are those of its base model.
     Raises ``WeightsError`` if weights are missing, or of a model that cannot be read. Where a LUKE
     has no queries of its own for entities, they are copies of the plain one (D-M3).
     """
@@ -95,6 +98,8 @@ def read_pretrained(folder: Path) -> Pretrained:
     if "encoder" in values:
         config = PretrainConfig.from_json(values)
         return Pretrained(config, load_weights(folder / FILE), copied=(), unused=())
+    if settings.is_foreign(values):
+        return _read_foreign(values, folder)
     theirs = settings.to_config(values, where=folder)
     found = {
         names.our_form(name, theirs.model_type): tensor
@@ -106,6 +111,37 @@ def read_pretrained(folder: Path) -> Pretrained:
     with torch.device("meta"):
         expected = dict(PretrainingModel.from_config(config).state_dict())
     return _rename(found, expected, config=config, theirs=theirs, where=folder)
+
+
+def read_encoder_config(folder: Path) -> EncoderConfig:
+    """The settings of the encoder in a folder; its weights are not looked at."""
+    values = settings.read_json(folder)
+    if "encoder" in values:
+        return PretrainConfig.from_json(values).encoder
+    if settings.is_foreign(values):
+        return foreign.encoder_config(values)
+    return settings.read_encoder_config(settings.to_config(values, where=folder))
+
+
+def _read_foreign(values: dict[str, Any], folder: Path) -> Pretrained:
+    """The weights of a base model that transformers runs, by its names."""
+    config = foreign.encoder_config(values)
+    tensors = read_tensors(folder)
+    with torch.device("meta"):
+        model = foreign.build_model(config)
+    prefix = f"{model.base_model_prefix}."
+    found = {names.new_form(name.removeprefix(prefix)): tensor for name, tensor in tensors.items()}
+    expected = model.state_dict()
+    if missing := [name for name in expected if name not in found]:
+        raise WeightsError(f"{folder}: has no {', '.join(missing[:8])} ({len(missing)} missing).")
+    weights = {f"encoder.model.{name}": found.pop(name).contiguous() for name in expected}
+    wrong = [n for n, like in expected.items() if weights[f"encoder.model.{n}"].shape != like.shape]
+    if wrong:
+        raise WeightsError(f"{folder}: {wrong[0]} has another shape than config.json says.")
+    heads = HeadsConfig(weights={})
+    return Pretrained(
+        PretrainConfig(encoder=config, heads=heads), weights, copied=(), unused=tuple(sorted(found))
+    )
 
 
 def _find_heads(found: dict[str, Tensor], model_type: str) -> HeadsConfig:

@@ -30,6 +30,16 @@ _LAYER: Final = {
     "feed_forward.outer": "output.dense",
     "feed_forward_norm": "output.LayerNorm",
 }
+_DISTIL: Final = {
+    "attention.query": "attention.q_lin",
+    "attention.key": "attention.k_lin",
+    "attention.value": "attention.v_lin",
+    "attention.output": "attention.out_lin",
+    "attention_norm": "sa_layer_norm",
+    "feed_forward.inner": "ffn.lin1",
+    "feed_forward.outer": "ffn.lin2",
+    "feed_forward_norm": "output_layer_norm",
+}
 _PAIRS: Final = {"heads.pairs.pooler": "pooler.dense"}
 _BERT: Final = {
     "heads.pieces.transform.dense": "cls.predictions.transform.dense",
@@ -53,12 +63,21 @@ _NAMES: Final = {
     "luke": _EMBEDDINGS | _PAIRS | _LUKE,
     "roberta": _EMBEDDINGS | _PAIRS | _LUKE,
     "xlm-roberta": _EMBEDDINGS | _PAIRS | _LUKE,
+    "camembert": _EMBEDDINGS | _PAIRS | _LUKE,
+    "electra": _EMBEDDINGS,
+    "distilbert": _EMBEDDINGS,
 }
+"""Of ELECTRA and DistilBERT the encoder alone is read; their heads are named as unused."""
+_LAYERS: Final = {"distilbert": ("transformer", _DISTIL)}
+"""Where layers have other names than BERT's."""
 PREFIXES: Final = {
     "bert": "bert.",
     "luke": "luke.",
     "roberta": "roberta.",
     "xlm-roberta": "roberta.",
+    "camembert": "roberta.",
+    "electra": "electra.",
+    "distilbert": "distilbert.",
 }
 """Of the base model, by ``model_type``."""
 HEADS: Final = ("cls.", "lm_head.", "entity_predictions.")
@@ -84,8 +103,8 @@ QUERY: Final = "attention.query"
 
 
 def piece_head(model_type: str) -> str:
-    """Their name of the module that predicts subwords."""
-    return _NAMES[model_type]["heads.pieces"]
+    """Their name of the module that predicts subwords; empty where it is not read."""
+    return _NAMES[model_type].get("heads.pieces", "")
 
 
 def their_name(name: str, model_type: str) -> str | None:
@@ -93,8 +112,9 @@ def their_name(name: str, model_type: str) -> str | None:
     module, _, kind = name.rpartition(".")
     if layer := _LAYER_NAME.fullmatch(module):
         number, part = layer.groups()
-        found = _LAYER.get(part)
-        return found and f"encoder.layer.{number}.{found}.{kind}"
+        where, parts = _LAYERS.get(model_type, ("encoder", _LAYER))
+        found = parts.get(part)
+        return found and f"{where}.layer.{number}.{found}.{kind}"
     found = _NAMES[model_type].get(module)
     return found and f"{found}.{kind}"
 
@@ -110,5 +130,9 @@ def plain_query(name: str) -> str | None:
 
 def our_form(name: str, model_type: str) -> str:
     """Their name without prefix, and with the names that TensorFlow gave to norms replaced."""
-    name = name.removeprefix(PREFIXES[model_type])
+    return new_form(name.removeprefix(PREFIXES[model_type]))
+
+
+def new_form(name: str) -> str:
+    """With the names that TensorFlow gave to norms replaced."""
     return re.sub(r"\.gamma$", ".weight", re.sub(r"\.beta$", ".bias", name))

@@ -3,10 +3,20 @@
 from pathlib import Path
 from typing import Any, Final
 
-from transformers import BertConfig, LukeConfig, PretrainedConfig, RobertaConfig, XLMRobertaConfig
+from transformers import (
+    BertConfig,
+    CamembertConfig,
+    DistilBertConfig,
+    ElectraConfig,
+    LukeConfig,
+    PretrainedConfig,
+    RobertaConfig,
+    XLMRobertaConfig,
+)
 
 from corpora.system.parsing import parse_json
 from modeling.config import ConfigError, EncoderConfig, HeadsConfig, PretrainConfig
+from modeling.models import foreign
 from modeling.models.weights import WeightsError
 
 FILE: Final = "config.json"
@@ -15,7 +25,11 @@ _CONFIGS: Final[dict[str, type[PretrainedConfig]]] = {
     "luke": LukeConfig,
     "roberta": RobertaConfig,
     "xlm-roberta": XLMRobertaConfig,
+    "camembert": CamembertConfig,
+    "electra": ElectraConfig,
+    "distilbert": DistilBertConfig,
 }
+_FROM_ZERO: Final = ("bert", "electra", "distilbert")
 _ACTIVATIONS: Final = ("gelu", "relu")
 
 
@@ -29,18 +43,36 @@ def read_json(folder: Path) -> dict[str, Any]:
         raise WeightsError(f"{folder / FILE}: damaged ({error}). Get the model again.") from error
 
 
+def is_foreign(values: dict[str, Any]) -> bool:
+    """Say whether transformers has to run a model, for its layers are not ours."""
+    kind = values.get("model_type")
+    if kind not in foreign.TYPES:
+        return False
+    activation = values.get("activation" if kind == "distilbert" else "hidden_act", "gelu")
+    width = values.get("hidden_size", ElectraConfig().hidden_size)
+    is_factored = values.get("embedding_size", ElectraConfig().embedding_size) != width
+    return (
+        kind not in _CONFIGS
+        or activation not in _ACTIVATIONS
+        or (kind == "electra" and is_factored)
+    )
+
+
 def to_config(values: dict[str, Any], *, where: object) -> PretrainedConfig:
-    """Their settings, defaults filled in; ``WeightsError`` for other models than BERT and LUKE."""
+    """Their settings, defaults filled in; ``WeightsError`` for models that are not read."""
     model_type = values.get("model_type")
     if model_type not in _CONFIGS:
+        known = ", ".join(sorted({*_CONFIGS, *foreign.TYPES}))
         raise WeightsError(
-            f"{where}: model_type is {model_type!r}; what can be read is {', '.join(_CONFIGS)}."
+            f"{where}: model_type is {model_type!r}; what can be read is {known}. Take one of "
+            "these: xlm-roberta is for a hundred languages, modernbert and deberta-v2 for English."
         )
     config = _CONFIGS[model_type].from_dict(values)
     kind = values.get("position_embedding_type", "absolute")
-    if kind != "absolute" or config.hidden_act not in _ACTIVATIONS:
+    activation = config.activation if model_type == "distilbert" else config.hidden_act
+    if kind != "absolute" or activation not in _ACTIVATIONS:
         raise WeightsError(
-            f"{where}: has the activation {config.hidden_act} and {kind} positions; what can be "
+            f"{where}: has the activation {activation} and {kind} positions; what can be "
             f"read is {' or '.join(_ACTIVATIONS)}, and absolute."
         )
     return config
@@ -48,30 +80,34 @@ def to_config(values: dict[str, Any], *, where: object) -> PretrainedConfig:
 
 def first_position(config: PretrainedConfig) -> int:
     """Their row of position 0: RoBERTa and its children begin after the id of [PAD]."""
-    return 0 if config.model_type == "bert" else int(config.pad_token_id or 0) + 1
+    return 0 if config.model_type in _FROM_ZERO else int(config.pad_token_id or 0) + 1
 
 
 def read_encoder_config(config: PretrainedConfig) -> EncoderConfig:
     """Our settings of an encoder of theirs."""
     is_luke = config.model_type == "luke"
     is_entity_aware = is_luke and config.use_entity_aware_attention
+    is_distil = config.model_type == "distilbert"
+    dropout = float(config.dropout if is_distil else config.hidden_dropout_prob)
     return EncoderConfig(
         n_pieces=config.vocab_size,
         n_entities=config.entity_vocab_size if is_luke else 0,
         width=config.hidden_size,
         n_layers=config.num_hidden_layers,
         n_heads=config.num_attention_heads,
-        inner_width=config.intermediate_size,
+        inner_width=config.hidden_dim if is_distil else config.intermediate_size,
         attention="entity_aware" if is_entity_aware else "plain",
         positions="learned",
         max_positions=config.max_position_embeddings - first_position(config),
         entity_width=config.entity_emb_size if is_luke else EncoderConfig.entity_width,
-        n_segments=config.type_vocab_size,
-        norm_eps=config.layer_norm_eps,
-        activation=config.hidden_act,
-        dropout=float(config.hidden_dropout_prob),
-        embedding_dropout=float(config.hidden_dropout_prob),
-        attention_dropout=float(config.attention_probs_dropout_prob),
+        n_segments=0 if is_distil else config.type_vocab_size,
+        norm_eps=EncoderConfig.norm_eps if is_distil else config.layer_norm_eps,
+        activation=config.activation if is_distil else config.hidden_act,
+        dropout=dropout,
+        embedding_dropout=dropout,
+        attention_dropout=float(
+            config.attention_dropout if is_distil else config.attention_probs_dropout_prob
+        ),
     )
 
 
@@ -125,6 +161,7 @@ def _architecture(heads: HeadsConfig, model_type: str) -> str:
 
 def _encoder_problems(encoder: EncoderConfig) -> list[str]:
     wrong = {
+        "foreign, which transformers runs": bool(encoder.foreign),
         f"attention={encoder.attention}": encoder.attention not in {"plain", "entity_aware"},
         f"entities={encoder.entities}": encoder.entities != "mentions",
         f"positions={encoder.positions}": encoder.positions == "none",

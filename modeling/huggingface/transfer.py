@@ -11,10 +11,11 @@ from torch import Tensor
 
 from corpora.entities.vocabulary import MASK
 from modeling.config import ConfigError, EncoderConfig
+from modeling.data.used_subwords import UsedSubwords
 from modeling.huggingface import names
 from modeling.huggingface.importing import Pretrained, read_pretrained
 from modeling.models.pretraining import PretrainingModel
-from modeling.models.tagging import TaggingModel
+from modeling.models.tagging import TaggingModel, save_tagger
 from modeling.models.weights import WeightsError, check_weights, load_strictly
 
 log = logging.getLogger(__name__)
@@ -38,6 +39,7 @@ _ENTITY_TABLE: Final = "entity_embeddings.entities.weight"
 _OF_ENTITY_QUERIES = (".query_to_entities.", ".entity_query_to_words.", ".entity_query.")
 _OF_PIECE_ENTITIES = (_ENTITY_TABLE, ".entity_key.", ".entity_value.", "embeddings.entities.")
 _ENTITY_WIDTH: Final = 64  # of a table that begins here (E-M2)
+_TABLE: Final = "embeddings.pieces.weight"
 _MATRIX: Final = "heads.pieces.matrix.weight"
 _EMBEDDING: Final = "encoder.embeddings.pieces.weight"
 _ENTITY_ROWS: Final = (
@@ -208,16 +210,35 @@ def encoder_for(
     return replace(config, n_entities=0, entities="mentions", attention=plain)
 
 
-def take_encoder(model: TaggingModel, folder: Path) -> None:
+def take_encoder(
+    model: TaggingModel, folder: Path, *, subwords: UsedSubwords | None = None
+) -> None:
     """Begin with the encoder of a folder (``read_pretrained``), whatever heads it has.
 
-    Where words know entities, those that the folder has not begin as they are. Raises
-    ``WeightsError`` where the weights are not those of the model's encoder.
+    ``subwords``: the model has rows for these alone. Where words know entities, those that the
+    folder has not begin as they are. Raises ``WeightsError`` where the weights are not those of the
+    model's encoder.
     """
     weights = encoder_weights(read_pretrained(folder).weights, model.config.encoder)
+    if subwords is not None:
+        weights[_TABLE] = subwords.take(weights[_TABLE])
     if model.config.encoder.entities == "pieces":
         weights = _with_new_entities(model.encoder.state_dict(), weights)
     load_strictly(model.encoder, weights, where=folder)
+
+
+def save_with_all_subwords(
+    model: TaggingModel, folder: Path, *, base: Path, subwords: UsedSubwords
+) -> None:
+    """Write a model with a row for each subword of its base; those it lacks are the base's.
+
+    ``base`` is the folder that ``take_encoder`` began with.
+    """
+    table, state = read_pretrained(base).weights[_EMBEDDING], model.state_dict()
+    subwords.put(state[_EMBEDDING], table)
+    state[_EMBEDDING] = table
+    encoder = replace(model.config.encoder, n_pieces=len(table))
+    save_tagger(replace(model.config, encoder=encoder), state, folder)
 
 
 def _with_new_entities(

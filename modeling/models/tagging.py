@@ -3,6 +3,7 @@
 Shapes: S sentences, W words, T subwords, P candidate spans, D width, G features of a gazetteer.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple, Self
 
@@ -139,9 +140,7 @@ class TaggingModel(nn.Module):
 
     def save(self, folder: Path) -> None:
         """Write ``tagger.json`` and ``model.safetensors`` into a folder, which is made."""
-        folder.mkdir(parents=True, exist_ok=True)
-        self.config.save(folder / TAGGER_FILE)
-        save_weights(self.state_dict(), folder)
+        save_tagger(self.config, self.state_dict(), folder)
 
     @classmethod
     def load(cls, folder: Path) -> Self:
@@ -153,6 +152,13 @@ class TaggingModel(nn.Module):
             model = cls.from_config(config)
         load_strictly(model, weights, where=folder)
         return model
+
+
+def save_tagger(config: TaggerConfig, state: Mapping[str, Tensor], folder: Path) -> None:
+    """Write the files that ``TaggingModel.load`` reads."""
+    folder.mkdir(parents=True, exist_ok=True)
+    config.save(folder / TAGGER_FILE)
+    save_weights(state, folder)
 
 
 def check_tagger(config: TaggerConfig) -> None:

@@ -160,6 +160,10 @@ class TextEncoder(nn.Module):
 def build_encoder(config: EncoderConfig) -> TextEncoder:
     """Compose an encoder, and initialise it; ``ConfigError`` for what does not go together."""
     _check(config)
+    if config.foreign:
+        from modeling.models.foreign import ForeignEncoder  # noqa: PLC0415 - a child of TextEncoder
+
+        return ForeignEncoder(config)
     layers = [_build_layer(config) for _ in range(config.n_layers)]
     last_norm = nn.LayerNorm(config.width, eps=config.norm_eps) if config.norm == "pre" else None
     encoder = TextEncoder(
@@ -197,6 +201,11 @@ def _check(config: EncoderConfig) -> None:
     if config.width % config.n_heads:
         raise ConfigError(
             f"encoder.width={config.width} is no multiple of encoder.n_heads={config.n_heads}."
+        )
+    if config.foreign and config.n_entities:
+        raise ConfigError(
+            f"encoder.n_entities={config.n_entities}: an encoder that transformers runs reads no "
+            "entities. Take a BERT, RoBERTa, ELECTRA or LUKE, or leave the entities out."
         )
     _check_pieces_with_entities(config)
     reads_mentions = config.attention in {"plain", "entity_aware"}

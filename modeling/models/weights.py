@@ -52,11 +52,16 @@ def load_weights(file: Path) -> dict[str, Tensor]:
 def check_finite(tensors: Mapping[str, Tensor], *, where: object) -> None:
     """Raise ``WeightsError`` that names the first tensor with NaN or an infinite value."""
     for name, tensor in tensors.items():
-        if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
+        if tensor.is_floating_point() and tensor.numel() and not _is_finite(tensor):
             raise WeightsError(
                 f"{where}: {name} has values that are no numbers, or infinite. Copy the weights "
                 "again; if they were so, the training diverged: take an earlier checkpoint."
             )
+
+
+def _is_finite(tensor: Tensor) -> bool:
+    """Without a copy of the tensor, which ``isfinite`` makes; NaN is the least and the largest."""
+    return all(bool(torch.isfinite(extreme)) for extreme in torch.aminmax(tensor))
 
 
 def check_size(encoder: EncoderConfig, tensors: Mapping[str, Tensor], *, where: object) -> None:
@@ -65,10 +70,15 @@ def check_size(encoder: EncoderConfig, tensors: Mapping[str, Tensor], *, where: 
     This is asked before a model is made: memory is taken for what the settings say.
     """
     n_values = sum(tensor.numel() for tensor in tensors.values())
-    if encoder.least_values > n_values:
+    least = encoder.least_values
+    if encoder.foreign:
+        from modeling.models.foreign import count_values  # noqa: PLC0415 - needs transformers
+
+        least = count_values(encoder)
+    if least > n_values:
         raise WeightsError(
             f"{where}: not the weights of this model. They are {n_values:,} values, and the "
-            f"settings are of an encoder with {encoder.least_values:,} or more. Copy both again."
+            f"settings are of an encoder with {least:,} or more. Copy both again."
         )
 
 

@@ -7,7 +7,13 @@ Examples:
   python -m modeling.predict runs/sturm --documents build/news --output build/news-names
   python -m modeling.predict runs/sturm --tei 'letters/*.xml' --edition sturm --output enriched
   python -m modeling.predict runs/sturm --tei 'letters/*.xml' --edition sturm --candidates c.tsv
-  python -m modeling.predict --tei 'letters/*.xml' --edition sturm --apply c.tsv --output enriched
+  python -m modeling.predict --tei 'letters/*.xml' --edition sturm --apply c.tsv --reviewer kb \
+      --output enriched
+  python -m modeling.predict --dictionary --register 'register/*.xml' --tei 'letters/*.xml' \
+      --edition sturm --output enriched
+  python -m modeling.predict runs/sturm --tei 'letters/*.xml' --edition sturm --link linker \
+      --output enriched
+  python -m modeling.predict --tei 'letters/*.xml' --edition sturm --from cas --output corrected
   python -m modeling.predict --tei 'enriched/*.xml' --undo --output original
   python -m modeling.predict runs/daluke --masked "Danmarks vigtigste lov er [MASK]."
 
@@ -27,8 +33,15 @@ from modeling.command import count, option, positive, start
 _TEI, _INPUT = "TEI", "input"
 _INPUTS = ("text", "conll", "documents", "tei", "masked")
 _TAGGED = _INPUTS[:4]
+_TEI_OPTIONS = (
+    "existing", "crossing", "schema", "candidates", "apply", "undo", "reviewer", "decisions",
+    "register", "dictionary", "reference", "link",
+    "from_",
+)  # fmt: skip
+_TOOLS = ("xmi", "cas-json", "webanno", "brat", "w3c", "spacy")
+_FORMATS = ("conll", "json", "jsonl", "tei", "tsv", *_TOOLS)
 _FOR = {
-    **dict.fromkeys(("existing", "crossing", "schema", "candidates", "apply", "undo"), ("tei",)),
+    **dict.fromkeys(_TEI_OPTIONS, ("tei",)),
     **dict.fromkeys(("entities", "top"), ("masked",)),
     **dict.fromkeys(("labels", "threshold", "decoder"), _TAGGED),
     "edition": ("tei", "text"),
@@ -69,18 +82,24 @@ class Options:
     output: Path = option(
         None, metavar="PATH", help="where to; text and CoNLL: standard output if left out"
     )
-    format: Literal["conll", "json", "jsonl", "tei", "tsv"] = option(
+    format: str = option(
         "tsv",
-        choices=("conll", "json", "jsonl", "tei", "tsv"),
+        choices=_FORMATS,
         help="of what is found in text and CoNLL; tei (a new file, in the elements of --edition) "
-        "of text alone",
+        "and the forms of annotation tools: of text alone",
     )
     labels: str | None = option(
         None,
         metavar="NAME|FILE",
         help="a map of labels, as benchmark_to_ner has it: what the tagger finds under other names",
     )
-    threshold: float = option(0.0, type=float, metavar="P", help="least probability of a name")
+    threshold: float | None = option(
+        None,
+        type=float,
+        metavar="P",
+        help="least probability of a name (default: 0; names written into TEI: that at which the "
+        "tagger's precision on dev is 0.9)",
+    )
     decoder: str | None = option(
         None, metavar="NAME", help="another than the tagger's own, as viterbi"
     )
@@ -108,7 +127,10 @@ class Options:
         help="names that cross an element's boundary",
     )
     schema: Path | None = option(
-        None, metavar="FILE", group=_TEI, help="a RelaxNG schema that the result must fit"
+        None,
+        metavar="FILE",
+        group=_TEI,
+        help="a RelaxNG schema that the result must fit (default: what corpora.tei.schema fetched)",
     )
     candidates: Path | None = option(
         None,
@@ -119,10 +141,56 @@ class Options:
     apply: Path | None = option(
         None, metavar="TSV", group=_TEI, help="write the names of a reviewed list"
     )
+    from_: tuple[Path, ...] = option(
+        (),
+        nargs="+",
+        type=Path,
+        metavar="FILE",
+        group=_TEI,
+        help="files or folders of an annotation tool (.xmi, .cas.json, .tsv, .ann, .json, .spacy): "
+        "write what people corrected there",
+    )
     undo: bool = option(
         default=False,
         group=_TEI,
         help="take out what was added, and give the original bytes back",
+    )
+    reviewer: str = option(
+        "",
+        metavar="ID",
+        group=_TEI,
+        help="with --apply and --from: who answers for the names, an xml:id or a pointer; with "
+        "--undo: take out what this person answers for, too",
+    )
+    decisions: Path | None = option(
+        None,
+        metavar="FILE",
+        group=_TEI,
+        help="what people decided (default: EDITION.decisions.jsonl beside the edition file, or in "
+        "the folder of the TEI files)",
+    )
+    register: tuple[str, ...] = option(
+        (),
+        nargs="+",
+        metavar="PATTERN",
+        group=_TEI,
+        help="files of a register: names that are its forms are written with its ids",
+    )
+    dictionary: bool = option(
+        default=False, group=_TEI, help="find the forms of --register, without any model"
+    )
+    link: Path | None = option(
+        None,
+        metavar="LINKER",
+        group=_TEI,
+        help="what modeling.link train wrote: names of whose entity it is sure are written with it",
+    )
+    reference: str = option(
+        "",
+        metavar="ATTRIBUTE=VALUE",
+        group=_TEI,
+        help="how ids of --register are written, {} for the id: ref=#{} (default: as the files "
+        "have it for that label, else not at all)",
     )
     entities: str = option(
         "",
@@ -142,20 +210,40 @@ class Options:
             raise UsageError(problem)
 
     def _problem(self) -> str:
-        if self.model is None and not (self.undo or self.apply):
-            return "name a run: python -m modeling.predict RUN …"
+        if self.model is None and not (self.undo or self.apply or self.dictionary or self.from_):
+            return "name a run: python -m modeling.predict RUN … (or --dictionary --register FILE)"
         for field in fields(self):
             kinds = _FOR.get(field.name, _INPUTS)
             if self.input not in kinds and getattr(self, field.name) != field.default:
-                return f"--{field.name} is for {' and '.join(f'--{kind}' for kind in kinds)}"
-        if self.undo + bool(self.apply) + bool(self.candidates) > 1:
-            return "one of --candidates, --apply and --undo at a time"
+                name = field.name.rstrip("_")
+                return f"--{name} is for {' and '.join(f'--{kind}' for kind in kinds)}"
+        return self._problem_of_tei() or self._problem_of_register() or self._problem_of_output()
+
+    def _problem_of_tei(self) -> str:
+        if self.undo + bool(self.apply) + bool(self.candidates) + bool(self.from_) > 1:
+            return "one of --candidates, --apply, --from and --undo at a time"
         if self.candidates and self.output:
             return "--candidates writes a list and no file: leave --output out"
         if self.apply and self.labels:
             return "--labels is for --candidates: the labels of a list are written as they are"
+        if self.reviewer and not (self.apply or self.undo or self.from_):
+            return "--reviewer is for --apply, --from and --undo, where people have decided"
+        return ""
+
+    def _problem_of_register(self) -> str:
+        if (self.dictionary or self.reference) and not self.register:
+            return "--dictionary and --reference need --register, files with a register"
+        if self.dictionary and self.model:
+            return "--dictionary is for a register without a model: leave it, or the run, out"
+        if self.register and (self.undo or self.apply or self.from_):
+            return "--register finds names: leave it out with --apply, --from and --undo"
+        return ""
+
+    def _problem_of_output(self) -> str:
         if self.format == "tei" and not self.text:
             return "--format tei is for --text; TEI files are read by --tei"
+        if self.format in _TOOLS and not (self.text and self.output):
+            return f"--format {self.format} is for --text, and needs --output, a file"
         if self.edition and self.text and self.format != "tei":
             return "--edition is for --tei, or --text with --format tei"
         if self.tei and not (self.edition or self.undo):
@@ -164,7 +252,7 @@ class Options:
             return "--tei needs --output, a folder for the files (or --candidates)"
         if self.documents and not self.output:
             return "--documents needs --output, the dataset to write"
-        if not 0 <= self.threshold <= 1:
+        if self.threshold is not None and not 0 <= self.threshold <= 1:
             return f"--threshold {self.threshold}: a probability, from 0 to 1"
         return ""
 

@@ -17,9 +17,11 @@ from corpora.document import Document, Mention, Rejected, Sentence, TokenSpan
 from corpora.errors import CorpusError
 from corpora.ner.conll import format_conll
 from corpora.ner.detection import Overrides
+from corpora.ner.exchange import FORMS
 from corpora.ner.files import MAX_BYTES, Part, describe, read_file
 from corpora.ner.labels import label_map_path, load_label_map
 from corpora.ner.sentence_rows import RowMaker
+from corpora.system.command_names import as_typed
 from corpora.system.expat_version import warn_of_old_expat
 from corpora.tagging import to_iob2
 from corpora.tei.edition import edition_path, load_edition
@@ -57,11 +59,15 @@ def _load(options: "Options") -> Tagger:
 def predict_text(options: "Options") -> None:
     """Tag a text, or standard input."""
     document = document_of(_read_text(options.text), lang=options.lang)
-    tagger, form, threshold = _load(options), options.format, options.threshold
+    tagger, form, threshold = _load(options), options.format, options.threshold or 0.0
     if form == "tei":
         edition = load_edition(edition_path(options.edition or "tei"))
         text = tei.text_with_names(document, tagger, edition, threshold=threshold)
         lines: Iterable[str] = [text]
+    elif form in FORMS:
+        assert options.output is not None  # noqa: S101 - the command line asks for it
+        FORMS[form].write(tagger.annotate(document, threshold=threshold), options.output)
+        return
     elif form in {"conll", "json"}:
         lines = format_tagged(tagger.tag_document(document, threshold=threshold), form)
     else:
@@ -92,7 +98,7 @@ def _read_text(name: str) -> str:
 def predict_conll(options: "Options") -> None:
     """Tag the words of a file; its own tags are not looked at."""
     sentences = list(_read_sentences(options.conll))
-    tagged = _load(options).tag(sentences, threshold=options.threshold)
+    tagged = _load(options).tag(sentences, threshold=options.threshold or 0.0)
     form = "conll" if options.format == "tsv" else options.format
     _write(format_tagged(tagged, form), options.output)
 
@@ -102,11 +108,14 @@ def predict_documents(options: "Options") -> None:
     from modeling.predict.documents import annotate_dataset  # noqa: PLC0415
 
     n, counters = annotate_dataset(
-        options.documents, options.output, tagger=_load(options), threshold=options.threshold
+        options.documents,
+        options.output,
+        tagger=_load(options),
+        threshold=options.threshold or 0.0,
     )
     sys.stderr.writelines(f"  {name}: {count:,}\n" for name, count in counters.items())
     sys.stderr.write(f"made  {options.output} ({n:,} documents)\n")
-    sys.stderr.write(f"next  python -m corpora.shards show {options.output} --limit 1\n")
+    sys.stderr.write(as_typed(f"next  python -m corpora.shards show {options.output} --limit 1\n"))
 
 
 def predict_tei(options: "Options") -> None:
@@ -116,10 +125,12 @@ def predict_tei(options: "Options") -> None:
         report = tei.undo_all(options)
     elif options.apply:
         report = tei.apply_list(options)
+    elif options.from_:
+        report = tei.take_corrected(options)
     elif options.candidates:
-        report = tei.list_candidates(options, _load(options))
+        report = tei.list_candidates(options, None if options.dictionary else _load(options))
     else:
-        report = tei.enrich(options, _load(options))
+        report = tei.enrich(options, None if options.dictionary else _load(options))
     sys.stderr.write(report)
 
 

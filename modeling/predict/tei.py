@@ -5,8 +5,10 @@ import re
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
 from functools import cached_property, partial
+from importlib.util import find_spec
 from itertools import islice, tee
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -15,16 +17,37 @@ from xml.sax.saxutils import escape, quoteattr
 from corpora.datasets.shards import sha256_of, write_json, write_text
 from corpora.document import Document, Mention, Rejected
 from corpora.errors import CorpusError, UsageError
+from corpora.ner.exchange import files_of, read_annotated
 from corpora.runs.plan import find_inputs
 from corpora.runs.record_errors import read_record
-from corpora.system.parsing import parse_json
-from corpora.tei.edition import Edition, edition_path, load_edition
+from corpora.system.command_names import as_typed
+from corpora.tei.corrected import write_corrected
+from corpora.tei.decisions import (
+    Decision,
+    Decisions,
+    append_decisions,
+    decisions_path,
+    read_decisions,
+)
+from corpora.tei.edition import Edition, edition_path, load_edition, shipped_editions
 from corpora.tei.provenance import Model
-from corpora.tei.review import apply_candidates, by_file, read_candidates, write_candidates
-from corpora.tei.schema import new_errors
+from corpora.tei.review import (
+    REVIEW,
+    apply_candidates,
+    by_file,
+    model_file,
+    model_of_list,
+    read_candidates,
+    write_candidates,
+)
+from corpora.tei.schema import default_schema
 from corpora.tei.style import template
-from corpora.tei.undo import undo
-from corpora.tei.writer import Skipped, TeiFile, WriteOptions, Written
+from corpora.tei.undo import CHANGED, Kept, take_out
+from corpora.tei.writer import Skipped, Standing, TeiFile, WriteOptions, Written
+from modeling.link.datasets import link_document
+from modeling.link.linker import Linker
+from modeling.predict.dictionary import OpenRegister, open_register
+from modeling.taggers.counts import PRECISION
 from modeling.taggers.folders import read_manifest
 from modeling.taggers.tagger import Tagger
 from modeling.training.run_folder import versions
@@ -34,6 +57,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _MAX_REJECTED = 10
+_MAX_NAMED = 10
+_THRESHOLD = PRECISION
+"""Of a tagger that has none: if its probabilities are right, nine names in ten are at least."""
+_DATE = re.compile(rb'<change when="(\d{4}-\d\d-\d\d)" resp="#onoma-')
 _MAX_REJECT_SHARE = 0.01
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 cannot hold (section 2.2)."""
@@ -58,8 +85,11 @@ class _Work:
     files: dict[str, Path]
     counters: Counter[str] = field(default_factory=Counter)
     skipped: list[tuple[str, Skipped]] = field(default_factory=list)
+    kept: list[tuple[str, Kept]] = field(default_factory=list)
     rejected: list[Rejected] = field(default_factory=list)
     n_written: int = 0
+    notes: list[str] = field(default_factory=list)
+    """What the user is told at the end."""
 
     @classmethod
     def of(cls, options: "Options") -> "_Work":
@@ -69,12 +99,87 @@ class _Work:
     def edition(self) -> Edition:
         return load_edition(edition_path(self.options.edition or ""))
 
-    @property
-    def write_options(self) -> WriteOptions:
-        given = self.options
-        return WriteOptions(
-            existing=given.existing, crossing=given.crossing, threshold=given.threshold
+    @cached_property
+    def decisions_path(self) -> Path:
+        given, edition = self.options.decisions, self.options.edition or ""
+        return given or decisions_path(
+            edition_path(edition),
+            list(self.files.values()),
+            is_shipped=edition in shipped_editions(),
         )
+
+    @cached_property
+    def decisions(self) -> Decisions:
+        """What people decided on the edition before."""
+        found = read_decisions(self.decisions_path)
+        self.notes += found.unreadable
+        return found
+
+    def standing(self, file: TeiFile) -> Standing:
+        """What people decided on the documents of a file, where they are now."""
+        standing = {}
+        for document in file.documents:
+            own = self.decisions.of_document(file.source.name, document.id, document.text)
+            standing[document.id], n_lost = own
+            self.counters["decisions whose place is not found any more"] += n_lost
+        return standing
+
+    def write_options(self, name: str, *, threshold: float) -> WriteOptions:
+        """How the names of a file are written: dated today, or as in the file that is there."""
+        given, date = self.options, datetime.now().astimezone().date().isoformat()
+        if given.output is not None and (path := given.output / name).is_file():
+            dates = _DATE.findall(path.read_bytes())
+            date = dates[-1].decode() if dates else date
+        return WriteOptions(
+            existing=given.existing,
+            crossing=given.crossing,
+            threshold=threshold,
+            reviewer=given.reviewer,
+            date=date,
+            schema=self.schema,
+        )
+
+    @cached_property
+    def schema(self) -> Path | None:
+        """By what files are validated: what is named, or else the TEI's own, if it was fetched."""
+        if given := self.options.schema:
+            return given
+        is_there = default_schema().is_file() and find_spec("lxml") is not None
+        self.notes.append(
+            f"validated against {default_schema()}"
+            if is_there
+            else as_typed(
+                "not validated: python -m corpora.tei.schema fetches the TEI's own schema (and "
+                "pip install 'onoma[tei]')"
+            )
+        )
+        return default_schema() if is_there else None
+
+    def remember(self, made: Sequence[Decision]) -> None:
+        """Append what was decided, but for what stands there already."""
+        known = {replace(one, time="") for one in self.decisions.entries}
+        new = [one for one in made if replace(one, time="") not in known]
+        append_decisions(self.decisions_path, new)
+        if new:
+            self.notes.append(f"{len(new):,} decisions added to {self.decisions_path}")
+
+    def threshold(self, tagger: Tagger | None) -> float:
+        """The least probability that is written, which the user is told."""
+        if tagger is None:
+            return self.options.threshold or 0.0
+        if self.options.threshold is not None:
+            return self.options.threshold
+        assert tagger.folder is not None  # noqa: S101 - it was loaded from one
+        chosen = read_manifest(tagger.folder).get("dev", {}).get("threshold")
+        about = f"at which {PRECISION:.0%} of the names on dev were right"
+        if chosen is None:
+            about = "for this tagger has none that was chosen on dev"
+        threshold = _THRESHOLD if chosen is None else float(chosen)
+        self.notes.append(
+            f"threshold: {threshold:.3f}, {about}; --threshold P for another, --candidates to "
+            "review all"
+        )
+        return threshold
 
     def read(self) -> Iterator[TeiFile]:
         """Read the files; those that cannot be read are rejected."""
@@ -83,12 +188,38 @@ class _Work:
             if file := self._attempt(name, read):
                 yield file
 
-    def tagged(self, tagger: Tagger) -> Iterator[tuple[TeiFile, list[Document]]]:
+    @cached_property
+    def register(self) -> OpenRegister | None:
+        """That of ``--register``; None without it."""
+        given = self.options
+        if not given.register:
+            return None
+        opened = open_register(given.register, self.files, self.edition, reference=given.reference)
+        self.counters.update(opened.dictionary.counters)
+        return opened
+
+    def tagged(self, tagger: Tagger | None) -> Iterator[tuple[TeiFile, list[Document]]]:
         """Read the files, and find names in the documents of each, many at once."""
+        if tagger is None:
+            for file in self.read():
+                yield file, [replace(document, mentions=()) for document in file.documents]
+            return
         files, tagged = tee(self.read())
         found = tagger.annotate_all(document for file in tagged for document in file.documents)
         for file in files:
-            yield file, list(islice(found, len(file.documents)))
+            yield file, self._linked(list(islice(found, len(file.documents))))
+
+    @cached_property
+    def linker(self) -> Linker | None:
+        """That of ``--link``; None without it."""
+        return Linker.load(self.options.link) if self.options.link else None
+
+    def _linked(self, documents: list[Document]) -> list[Document]:
+        """Say who is meant, where ``--link`` is given and the linker is sure."""
+        linker = self.linker
+        if linker is None:
+            return documents
+        return [link_document(document, linker, self.counters) for document in documents]
 
     def change(
         self, name: str, change: Callable[[bytes], Written], data: bytes | None = None
@@ -117,19 +248,14 @@ class _Work:
     def _change(self, name: str, change: Callable[[bytes], Written], data: bytes | None) -> None:
         before = self.files[name].read_bytes() if data is None else data
         written = change(before)
-        output, schema = self.options.output, self.options.schema
-        if schema is not None and (wrong := new_errors(before, written.data, schema)):
-            raise CorpusError(
-                f"{name}: is not valid any more: {wrong[0]} ({len(wrong)} such errors). Write "
-                "these names otherwise ([write] of the edition), or leave --schema out."
-            )
-        path = output / name
+        path = (output := self.options.output) / name
         if path.exists() and path.samefile(self.files[name]):
             raise UsageError(f"--output {output}: would overwrite {path}. Name another folder.")
         _write_new(path, written.data)
         self.n_written += 1
         self.counters.update(written.counters)
         self.skipped += [(name, skipped) for skipped in written.skipped]
+        self.kept += [(name, kept) for kept in written.kept]
 
     def finish(self, *, made: str) -> str:
         """Write what was skipped and rejected, and say it; ``CorpusError`` if it is too much."""
@@ -139,14 +265,26 @@ class _Work:
             output.mkdir(parents=True, exist_ok=True)
             write_text(output / "rejected.jsonl", lines)
             write_text(output / "skipped.tsv", _skipped_lines(self.skipped))
+            if self.kept:
+                write_text(output / "kept.tsv", _kept_lines(self.kept))
         said = [f"read {len(self.files):,} files = written {self.n_written:,}"]
         said[0] += f" + rejected {len(self.rejected):,}\n"
         said += [f"  {name}: {n:,}\n" for name, n in sorted(self.counters.items()) if n]
         said += [f"  rejected: {one.message}\n" for one in self.rejected[:_MAX_REJECTED]]
+        said += self._about_kept()
+        said += [f"  {note}\n" for note in self.notes]
         limit = max(_MAX_REJECTED, _MAX_REJECT_SHARE * len(self.files))
         if len(self.rejected) > limit or (self.rejected and not self.n_written):
             raise CorpusError("".join(said) + "Too many files were rejected.")
         return "".join([*said, f"made  {made}\n"])
+
+    def _about_kept(self) -> Iterator[str]:
+        """Name predicted names that stay, for somebody changed them."""
+        changed = [(name, one) for name, one in self.kept if one.reason == CHANGED]
+        for name, one in changed[:_MAX_NAMED]:
+            yield f"  stays: {name}:{one.line}: {one.markup}{one.text}: {one.reason}\n"
+        if len(changed) > _MAX_NAMED:
+            yield f"  … and {len(changed) - _MAX_NAMED:,} more, in kept.tsv\n"
 
 
 def _write_new(path: Path, data: bytes) -> None:
@@ -178,6 +316,13 @@ def _skipped_lines(skipped: Sequence[tuple[str, Skipped]]) -> Iterator[str]:
         yield "\t".join(map(str, cells)) + "\n"
 
 
+def _kept_lines(kept: Sequence[tuple[str, Kept]]) -> Iterator[str]:
+    yield "file\tline\tmarkup\ttext\treason\n"
+    for name, one in kept:
+        markup = " ".join(one.markup.split())
+        yield f"{name}\t{one.line}\t{markup}\t{one.text}\t{one.reason}\n"
+
+
 def model_of(tagger: Tagger) -> Model:
     """Say which tagger it is, for the header of an enriched file."""
     if tagger.folder is None:
@@ -195,17 +340,53 @@ def model_of(tagger: Tagger) -> Model:
     )
 
 
-def enrich(options: "Options", tagger: Tagger) -> str:
-    """Write what the tagger finds into copies of the files."""
-    work, model = _Work.of(options), model_of(tagger)
-    check_tagger_labels(tagger, work.edition)
+def enrich(options: "Options", tagger: Tagger | None) -> str:
+    """Write what the tagger, or the register, finds into copies of the files."""
+    work, model = _Work.of(options), model_of(tagger) if tagger else None
+    if tagger:
+        check_tagger_labels(tagger, work.edition)
+    threshold, register = work.threshold(tagger), work.register
 
     def write(file: TeiFile, found: Sequence[Document], _: bytes) -> Written:
-        return file.write(mentions_of(found), model=model, options=work.write_options)
+        given = work.write_options(file.source.name, threshold=threshold)
+        standing = work.standing(file)
+        ready, n_decided = with_decided(file, standing, given)
+        made = Written(ready.source.data, 0, Counter(), [])
+        if model is not None:
+            if register is not None:
+                found = [register.dictionary.identify(document) for document in found]
+            made = ready.write(mentions_of(found), model=model, options=given, decided=standing)
+        if register is not None:
+            made = register.add_to(made, ready, options=given, decided=standing)
+        made.counters["written: a person had decided so"] += n_decided
+        return made
 
     for file, found in work.tagged(tagger):
         work.change(file.source.name, partial(write, file, found), file.source.data)
     return work.finish(made=f"{options.output} (skipped.tsv says what was not written, and why)")
+
+
+def with_decided(file: TeiFile, standing: Standing, options: WriteOptions) -> tuple[TeiFile, int]:
+    """Write what people decided before, and the file does not have: (the file with it, how many).
+
+    It is written as a list of candidates is: each in the name of who decided it.
+    """
+    wanted: dict[str, dict[str, list[Mention]]] = {}
+    for document in file.documents:
+        there = {(mention.start, mention.end) for mention in document.mentions if mention.label}
+        for one in standing.get(document.id, ()):
+            span, name = one.span, one.decision.name
+            if one.is_name and name.label and (span.start, span.end) not in there:
+                mention = Mention(span.start, span.end, label=name.label, entity=name.entity)
+                by_document = wanted.setdefault(one.decision.reviewer, {})
+                by_document.setdefault(document.id, []).append(mention)
+    n = 0
+    for reviewer, mentions in sorted(wanted.items()):
+        own = replace(options, existing="keep", reviewer=reviewer)
+        made = file.write(mentions, model=REVIEW, options=own)
+        file = TeiFile.read(made.data, file.edition, name=file.source.name)
+        n += made.written
+    return file, n
 
 
 def mentions_of(documents: Sequence[Document]) -> Mapping[str, Sequence[Mention]]:
@@ -227,20 +408,35 @@ def check_tagger_labels(tagger: Tagger, edition: Edition) -> None:
             ) from error
 
 
-def list_candidates(options: "Options", tagger: Tagger) -> str:
-    """Write what the tagger finds into a list."""
+def list_candidates(options: "Options", tagger: Tagger | None) -> str:
+    """Write what the tagger, or the register, finds into a list."""
     work, path = _Work.of(options), options.candidates
     assert path is not None  # noqa: S101 - or nobody asks
     rows: list[tuple[str, Document, Sequence[Mention]]] = []
+    threshold, register = options.threshold or 0.0, work.register
+    if tagger:
+        check_tagger_labels(tagger, work.edition)
+        model = model_of(tagger)
+    else:
+        assert register is not None  # noqa: S101 - the command line asks for one of both
+        model = register.model
     for file, found in work.tagged(tagger):
         work.n_written += 1
+        if register is not None:
+            found = [register.merged(document, file) for document in found]  # noqa: PLW2901
+        given = work.write_options(file.source.name, threshold=threshold)
+        tried = file.write(
+            mentions_of(found), model=model, options=given, decided=work.standing(file)
+        )
+        work.counters.update(Counter(f"not listed: {one.reason}" for one in tried.skipped))
+        out = Counter((one.document, one.mention) for one in tried.skipped)
         for document in found:
-            kept = [m for m in document.mentions if (m.score or 0.0) >= options.threshold]
+            kept = [m for m in document.mentions if (document.id, m) not in out]
             rows.append((file.source.name, document, kept))
     with tempfile.TemporaryDirectory() as folder:
         n = write_candidates(Path(folder) / "list", rows)
         _write_new(path, (Path(folder) / "list").read_bytes())
-    write_json(_model_file(path), asdict(model_of(tagger)))
+    write_json(model_file(path), asdict(model))
     return work.finish(made=f"{path} ({n:,} names); next: edit it, and --apply {path}")
 
 
@@ -248,19 +444,56 @@ def apply_list(options: "Options") -> str:
     """Write the names of a reviewed list into copies of the files."""
     work, path = _Work.of(options), options.apply
     assert path is not None  # noqa: S101 - or nobody asks
-    model, listed = _model_of_list(path), by_file(read_candidates(path))
+    model, listed = model_of_list(path), by_file(read_candidates(path))
     if unknown := [name for name in listed if name not in work.files]:
         raise UsageError(
             f"--apply {path}: names {unknown[0]}, which is none of the files of --tei "
             f"(as {min(work.files)}). Name the same files as for --candidates."
         )
 
+    made: list[Decision] = []
+
     def apply(name: str, data: bytes) -> Written:
-        own, given = listed.get(name, []), work.write_options
-        return apply_candidates(data, work.edition, own, name=name, model=model, options=given)
+        own, given = listed.get(name, []), work.write_options(name, threshold=0.0)
+        applied = apply_candidates(
+            data, work.edition, own, name=name, model=model, options=given, decisions=work.decisions
+        )
+        work.notes.extend(applied.unplaced)
+        made.extend(applied.decisions)
+        return applied.written
 
     for name in work.files:
         work.change(name, partial(apply, name))
+    work.remember(made)
+    return work.finish(made=str(options.output))
+
+
+def take_corrected(options: "Options") -> str:
+    """Write what people corrected in another tool into copies of the files.
+
+    A file of the tool belongs to the document with the same text; one that does not hold the text,
+    to the document that it names.
+    """
+    work = _Work.of(options)
+    waiting = {path: read_annotated(path) for path in files_of(options.from_)}
+    used: set[Path] = set()
+
+    def correct(file: TeiFile, _: bytes) -> Written:
+        corrected: dict[str, Sequence[Mention]] = {}
+        for document in file.documents:
+            for path, one in waiting.items():
+                is_named = document.id in {one.name, path.name} or path.stem == document.id
+                if one.text == document.text or (one.text is None and is_named):
+                    corrected[document.id] = one.mentions
+                    used.add(path)
+        given = work.write_options(file.source.name, threshold=0.0)
+        return write_corrected(file, corrected, options=given)
+
+    for file in work.read():
+        work.change(file.source.name, partial(correct, file), file.source.data)
+    work.counters["files of the tool that were read"] = len(used)
+    for path in waiting.keys() - used:
+        work.notes.append(f"{path}: no document of --tei has its text; it was left out")
     return work.finish(made=str(options.output))
 
 
@@ -268,28 +501,16 @@ def undo_all(options: "Options") -> str:
     """Take out of the files what models added."""
     work = _Work.of(options)
 
-    def take_out(name: str, data: bytes) -> Written:
-        bare = undo(data, name=name)
-        return Written(bare, 0, Counter({"files with nothing to take out": bare == data}), [])
+    def bare(name: str, data: bytes) -> Written:
+        undone = take_out(data, name=name, reviewer=options.reviewer)
+        counters = Counter(f"stay: {one.reason}" for one in undone.kept)
+        counters["names taken out"] = undone.n_taken
+        counters["files with nothing to take out"] = undone.data == data
+        return Written(undone.data, 0, counters, [], undone.kept)
 
     for name in work.files:
-        work.change(name, partial(take_out, name))
+        work.change(name, partial(bare, name))
     return work.finish(made=str(options.output))
-
-
-def _model_file(path: Path) -> Path:
-    return path.with_name(f"{path.name}.model.json")
-
-
-def _model_of_list(path: Path) -> Model:
-    """Read which model found what is in a list: it stands beside it."""
-    try:
-        return Model(**parse_json(_model_file(path).read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError) as error:
-        raise UsageError(
-            f"{_model_file(path)}: which model made the list cannot be read ({error}). It was "
-            "written beside the list: keep the two together."
-        ) from error
 
 
 def text_with_names(

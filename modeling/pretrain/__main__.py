@@ -39,8 +39,8 @@ class Options:
     init_from: Path | None = option(
         None,
         metavar="DIR",
-        help="weights to begin with: a BERT or LUKE of transformers, or final/ or a checkpoint of "
-        "another run",
+        help="weights to begin with: a BERT or LUKE of transformers, hub:NAME[@REVISION], final/ "
+        "or a checkpoint of another run",
     )
     set: tuple[str, ...] = option(
         (),
@@ -80,6 +80,7 @@ def _pretrain(options: Options) -> None:
         raise UsageError(str(error)) from error
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # for training.deterministic
     # torch takes seconds to load: after the options are known to be right
+    from modeling.huggingface.hub import local_folder  # noqa: PLC0415
     from modeling.training.jobs import Job  # noqa: PLC0415
     from modeling.training.run_log import Display  # noqa: PLC0415
     from modeling.training.session import pretrain  # noqa: PLC0415
@@ -90,7 +91,7 @@ def _pretrain(options: Options) -> None:
         config=config,
         examples=options.examples,
         output=options.output,
-        init_from=options.init_from,
+        init_from=local_folder(options.init_from) if options.init_from else None,
         is_forced=options.force,
     )
     termination = Termination()

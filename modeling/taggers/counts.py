@@ -26,6 +26,9 @@ Key = tuple[int, int, str]
 """A span: its first word, after its last one, its label."""
 
 CORRECT, PREDICTED, GOLD = range(3)
+PRECISION = 0.9
+"""What names that are written into an edition should have; their threshold is chosen for it."""
+MIN_SPANS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +114,26 @@ def predicted_tags(one: Tagged) -> Sequence[str]:
             f"{len(one.sentence.tokens)} words. Decode one tag for each."
         )
     return one.tags or to_iob2(one.spans, len(one.sentence.tokens))
+
+
+def threshold_for(tagged: Sequence[Tagged], precision: float) -> float | None:
+    """Find the lowest probability such that, of the spans with it or more, so many are right.
+
+    None where there is none, or only for fewer than ``MIN_SPANS`` spans: too few to say anything.
+    """
+    pairs: list[tuple[float, bool]] = []
+    for one in tagged:
+        gold = set(gold_keys(one))
+        keys = zip(one.spans, predicted_keys(one), strict=True)
+        pairs += [(span.probability, key in gold) for span, key in keys]
+    pairs.sort(reverse=True)
+    found, n_right = None, 0
+    for n, (probability, is_right) in enumerate(pairs, 1):
+        n_right += is_right
+        is_last = n == len(pairs) or pairs[n][0] < probability
+        if is_last and n >= MIN_SPANS and n_right >= precision * n:
+            found = probability
+    return found
 
 
 def _keys(spans: Iterable[TokenSpan]) -> list[Key]:

@@ -8,7 +8,8 @@ from corpora.errors import CorpusError
 from corpora.system.parsing import parse_json
 from corpora.tokenization.tokenizers import Tokenizer
 from modeling.config import ConfigError, EncoderConfig
-from modeling.huggingface import read_pretrained
+from modeling.huggingface import read_encoder_config
+from modeling.huggingface.hub import local_folder, origin
 from modeling.models.tagging import TAGGER_FILE
 from modeling.tagging_config import TaggerConfig
 from modeling.training.run_folder import identify
@@ -26,7 +27,7 @@ class Base:
     config: EncoderConfig
     tokenizer: Tokenizer
     identity: dict[str, Any]
-    """Name, and the hashes of the files with weights."""
+    """Name, the hashes of the files with weights, and of a hub the commit (``revision``)."""
 
     @classmethod
     def open(cls, path: Path) -> "Base":
@@ -35,14 +36,15 @@ class Base:
         Raises ``CorpusError`` or ``WeightsError`` where there is none that can be read.
         """
         folder = find_model(path)
+        identity = identify(folder, _name_of(folder)) | origin(folder)
         tokenizer = Tokenizer.open(folder)
-        config = read_pretrained(folder).config.encoder
+        config = read_encoder_config(folder)
         if tokenizer.size > config.n_pieces:
             raise CorpusError(
                 f"{folder}: its tokenizer has {tokenizer.size} pieces, its encoder only "
                 f"{config.n_pieces}: they are not of one model."
             )
-        return cls(folder, config, tokenizer, identify(folder, _name_of(folder)))
+        return cls(folder, config, tokenizer, identity)
 
 
 def _name_of(folder: Path) -> str:
@@ -54,13 +56,17 @@ def _name_of(folder: Path) -> str:
 
 
 def find_model(path: Path) -> Path:
-    """The folder with ``config.json``: this one, or its ``final``; or else ``CorpusError``."""
+    """The folder with ``config.json``: this one, its ``final``, or that of ``hub:NAME``.
+
+    Raises ``CorpusError`` where there is none.
+    """
+    path = local_folder(path)
     for folder in (path, path / "final"):
         if (folder / CONFIG).is_file():
             return folder
     raise CorpusError(
         f"{path}: has no model ({CONFIG}), nor a final/ with one. Name a run of modeling.pretrain "
-        "that is finished, a checkpoint of one, or a folder of transformers."
+        "that is finished, a checkpoint of one, a folder of transformers, or hub:NAME."
     )
 
 

@@ -111,28 +111,35 @@ class Tagger:
 
     def tag_document(self, document: Document, *, threshold: float = 0.0) -> list[Tagged]:
         """The sentences of a document, cut into words, and the names in each."""
-        return self.tag(_sentences(document), threshold=threshold)
+        return self.tag(sentences_of(document), threshold=threshold)
 
     def tag(self, sentences: Sequence[Sentence], *, threshold: float = 0.0) -> list[Tagged]:
         """Find the names of sentences, in their order; those of a document are its context.
 
         What their tags are is not looked at.
         """
+        return _in_order(self.tag_by_batch(sentences, threshold=threshold), len(sentences))
+
+    def tag_by_batch(
+        self, sentences: Sequence[Sentence], *, threshold: float = 0.0
+    ) -> Iterator[list[tuple[int, Tagged]]]:
+        """Find the names of sentences, each batch when it is asked for, with their indices."""
         if not sentences:
-            return []
+            return
         collator = self._collator(SentenceSet.of(sentences))
         batches = batches_by_length(collator, batch_size=self.batch_size)
-        found = tag(
+        for some in tag_by_batch(
             self.model, batches, sentences, conditions=self.conditions, decoder=self.decoder
-        )
+        ):
+            yield [(number, self._chosen(one, threshold)) for number, one in some]
+
+    def _chosen(self, one: Tagged, threshold: float) -> Tagged:
+        """With the labels that are asked for, and without doubtful names."""
         if self.label_map is not None:
-            found = [_renamed(one, self.label_map) for one in found]
+            one = _renamed(one, self.label_map)
         if threshold <= 0:
-            return found
-        return [
-            replace(one, spans=tuple(s for s in one.spans if s.probability >= threshold))
-            for one in found
-        ]
+            return one
+        return replace(one, spans=tuple(s for s in one.spans if s.probability >= threshold))
 
     def _collator(self, sentences: SentenceSet) -> SentenceCollator:
         config = self.model.config
@@ -154,16 +161,33 @@ def tag(
     decoder: str | None = None,
 ) -> list[Tagged]:
     """Find names in sentences, in their order; ``batches`` are of all of them."""
+    found = tag_by_batch(model, batches, sentences, conditions=conditions, decoder=decoder)
+    return _in_order(found, len(sentences))
+
+
+def tag_by_batch(
+    model: TaggingModel,
+    batches: Iterable[NumberedBatch],
+    sentences: Sequence[Sentence],
+    *,
+    conditions: Conditions | None = None,
+    decoder: str | None = None,
+) -> Iterator[list[tuple[int, Tagged]]]:
+    """Find names in sentences: for each batch their indices, and what was found."""
     device = next(model.parameters()).device
-    found: list[Tagged | None] = [None] * len(sentences)
-    with torch.inference_mode(), conditions.autocast() if conditions else nullcontext():
-        for numbers, batch in batches:
+    for numbers, batch in batches:
+        # not around the loop: who asks for the next batch may do other things in between
+        with torch.inference_mode(), conditions.autocast() if conditions else nullcontext():
             results = model.find(batch.to(device), decoder=decoder)
-            for number, one in zip(numbers.tolist(), results, strict=True):
-                found[number] = Tagged(
-                    sentence=sentences[number], spans=one.spans, words=one.words, tags=one.tags
-                )
-    return [one for one in found if one is not None]
+        yield [
+            (n, Tagged(sentence=sentences[n], spans=r.spans, words=r.words, tags=r.tags))
+            for n, r in zip(numbers.tolist(), results, strict=True)
+        ]
+
+
+def _in_order(found: Iterable[list[tuple[int, Tagged]]], n_sentences: int) -> list[Tagged]:
+    by_number = dict(pair for some in found for pair in some)
+    return [by_number[number] for number in range(n_sentences) if number in by_number]
 
 
 def calibrate(
@@ -212,7 +236,7 @@ def _packed(documents: Iterable[Document]) -> Iterator[list[tuple[Document, list
     some: list[tuple[Document, list[Sentence]]] = []
     n = 0
     for document in documents:
-        own = _sentences(document)
+        own = sentences_of(document)
         some.append((document, own))
         n += len(own)
         if n >= _AT_ONCE:
@@ -222,7 +246,7 @@ def _packed(documents: Iterable[Document]) -> Iterator[list[tuple[Document, list
         yield some
 
 
-def _sentences(document: Document) -> list[Sentence]:
+def sentences_of(document: Document) -> list[Sentence]:
     """Its sentences, cut into words; the mentions that are there cut none."""
     bare = replace(document, mentions=())
     return [sentence for sentence in to_sentences(bare, lambda _: "test") if sentence.tokens]

@@ -13,6 +13,7 @@ from corpora.errors import CorpusError
 from corpora.tokenization.tokenizers import Tokenizer
 from modeling.config import ConfigError, OptimizerConfig, PretrainConfig
 from modeling.huggingface import init_from
+from modeling.huggingface.hub import origin
 from modeling.models.pretraining import PretrainingModel
 from modeling.training.run_folder import identify, versions
 from modeling.training.sources import ENTITIES, Sources, read_entities
@@ -149,7 +150,7 @@ def settings_of(
         "config": config.to_json(),
         "examples": list(sources.identities),
         "example_folders": [str(path) for path in sources.paths],
-        "init_from": identify(job.init_from) if job.init_from else None,
+        "init_from": identify(job.init_from) | origin(job.init_from) if job.init_from else None,
         "world_size": world.size,
         "versions": versions() | {"threads": str(torch.get_num_threads())},
     }

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from corpora.datasets.shards import write_text
+from corpora.system.command_names import as_typed
 from corpora.system.files import open_own
 from corpora.system.parsing import parse_json
 from modeling.training.metrics import Line
@@ -128,6 +129,7 @@ class Display:
 
     def say(self, text: str) -> None:
         """Show a sentence."""
+        text = as_typed(text)
         self._write(f"\r{text}\033[K\n" if self._is_terminal else f"{text}\n")
 
     def _write(self, text: str) -> None:

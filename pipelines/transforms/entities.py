@@ -35,7 +35,7 @@ from corpora.entities.counts import (
     partitions_of,
 )
 from corpora.entities.exports import read_equivalents
-from corpora.entities.vocabulary import read_vocab
+from corpora.entities.vocabulary import OF_EARLIER, read_vocab
 from corpora.matching.form_table import FormTable, build_form_table
 from corpora.runs.plan import InputFile, Unit
 from corpora.runs.record_errors import read_rows
@@ -86,8 +86,8 @@ class CountEntities(PerUnit[pa.RecordBatch, Rows | Counts | Rejected]):
     """Count what mentions refer to, by form and origin, and list the pages of documents.
 
     ``PCollection[InUnit[pa.RecordBatch]]`` -> ``PCollection[InUnit[Rows | Counts | Rejected]]``:
-    batches with the columns ``id, group, title, text, mentions`` become rows of ``counts`` and
-    ``pages``.
+    batches with the columns ``id, group, title, text, paragraphs, sentences, mentions, metadata``
+    become rows of ``counts`` and ``pages``.
     """
 
     origins: Sequence[str]
@@ -203,7 +203,7 @@ class AssignIds(PerUnit[ChosenEntities, Rows | Counts]):
     def process(self, chosen: ChosenEntities) -> Iterator[Rows | Counts]:
         """Give the ids."""
         paths = [file.check() for file in self.previous]
-        previous = read_vocab(paths) if paths else None
+        previous = read_vocab(paths, columns=OF_EARLIER) if paths else None
         rows = assign_ids(chosen.table, previous, compact=self.compact)
         yield from Rows.each("chosen", rows.to_batches(max_chunksize=ROWS_AT_ONCE))
         yield Counts({"entities.ids": len(rows)})

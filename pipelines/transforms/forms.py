@@ -4,14 +4,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from corpora.datasets.columns import Mentions
 from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import read_batches
 from corpora.document import Origin, Rejected
 from corpora.errors import CorpusError
 from corpora.lexicon.words import ALL, WordFilter, chosen_words, group_ends, read_words
+from corpora.matching.common_words import common_forms, without_common
 from corpora.matching.form_dictionary import (
+    FormDictionary,
     FormsByGroup,
     Gate,
     Matching,
@@ -80,7 +85,7 @@ class ChooseForms(PerUnit[pa.Table, Rows | Counts]):
     """Choose what each form means, and the forms that are worth matching.
 
     ``PCollection[InUnit[pa.Table]]`` -> ``PCollection[InUnit[Rows | Counts]]``: a table of
-    ``MEANINGS`` becomes rows of ``chosen``.
+    ``MEANINGS`` becomes rows of ``chosen`` and, with a gate, of ``common``.
     """
 
     gate: Gate | None = None
@@ -101,6 +106,12 @@ class ChooseForms(PerUnit[pa.Table, Rows | Counts]):
             meanings, gate=self.gate, ignore_case=self.ignore_case, lang=self.lang
         )
         yield from _chosen_rows(chosen)
+        if self.gate:
+            least = self.gate.min_link_probability
+            common = common_forms(meanings, below=least, lang=self.lang)
+            counters["forms.common"] = len(common)
+            schema = SCHEMAS["common_forms"].columns
+            yield Rows("common", pa.RecordBatch.from_arrays([pa.array(common)], schema=schema))
         yield Counts(counters)
 
 
@@ -135,6 +146,8 @@ def _chosen_rows(chosen: pa.Table) -> Iterator[Rows]:
 class AddMentions(PerUnit[pa.RecordBatch, Yield]):
     """Match chosen forms in documents, and add a mention where none is yet.
 
+    Where forms were gated, matched titles that are common words are taken out first.
+
     ``PCollection[InUnit[pa.RecordBatch]]`` -> ``PCollection[InUnit[Rows | Counts | Rejected]]``:
     batches with all columns of ``documents`` become rows of the output.
     """
@@ -151,25 +164,44 @@ class AddMentions(PerUnit[pa.RecordBatch, Yield]):
     def start(self, unit: Unit) -> None:  # noqa: ARG002 - forms are those of all
         """Begin a unit."""
         self._forms = _forms_of(self.folder, self.matching, self.group_column)
-        self._n_before = self._n_added = 0
+        self._common = _common_of(self.folder)
+        self._n_before = self._n_added = self._n_common = 0
 
     def process(self, batch: pa.RecordBatch) -> Iterator[Yield]:
         """Add mentions to a batch."""
         self._n_before += len(Mentions.of(batch).structs)
         for dictionary, documents in self._forms.dictionaries_for(batch):
-            add_to = partial(dictionary.add_to, origin=self.origin)
-            for rows, made in read_rows(documents, add_to):
+            for rows, made in read_rows(documents, partial(self._augmented, dictionary)):
                 if isinstance(made, Rejected):
                     yield made
                     continue
-                augmented, n_added = made
+                augmented, n_added, n_common = made
                 self._n_added += n_added
+                self._n_common += n_common
                 yield Rows("", augmented)
                 yield Counts(read=rows.num_rows, written=rows.num_rows)
+
+    def _augmented(
+        self, dictionary: FormDictionary, documents: pa.RecordBatch
+    ) -> tuple[pa.RecordBatch, int, int]:
+        """The documents with other mentions, how many were added, and how many taken out."""
+        gated, n_common = without_common(documents, self._common, lang=self.matching.lang)
+        augmented, n_added = dictionary.add_to(gated, origin=self.origin)
+        return augmented, n_added, n_common
 
     def finish(self) -> Iterator[Counts]:
         """Give the counts."""
         yield Counts({"mentions.before": self._n_before, "mentions.added": self._n_added})
+        if self._n_common:
+            yield Counts({"mentions.common_words": self._n_common})
+
+
+@lru_cache(maxsize=1)
+def _common_of(folder: str) -> npt.NDArray[np.uint64]:
+    path = WorkDirectory(folder).shard("common", 0)
+    batches = list(read_batches(path, SCHEMAS["common_forms"]))
+    hashes = [batch.column("hash").to_numpy() for batch in batches]
+    return np.concatenate([np.empty(0, np.uint64), *hashes])
 
 
 @lru_cache(maxsize=1)  # a worker opens them once, and not for each unit

@@ -1,16 +1,20 @@
 """TEI files to documents, and documents to the sentences that name taggers are trained on."""
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, partial
 
-from corpora.document import Document, Rejected, Sentence
+from corpora.document import Rejected, Sentence
 from corpora.hashing.sampling import choose
 from corpora.ner.alignment import Nested, count_untagged, to_sentences
+from corpora.registers.identify import read_identified
+from corpora.registers.register import Register, read_registers
 from corpora.runs.plan import InputFile, Unit
 from corpora.tei.edition import Edition, load_edition
-from corpora.tei.reader import read_tei
+from corpora.tei.languages import Abbreviations
+from corpora.tei.reader import TeiText, read_tei
 from corpora.tei.xml import XmlError
 from pipelines.outcomes import Filtered, Written
 from pipelines.transforms.elements import PerRecord
@@ -22,7 +26,7 @@ class ParsedFile:
     """The documents of a file, and what was counted while it was parsed."""
 
     source: str
-    documents: Sequence[Document]
+    texts: Sequence[TeiText]
     counters: Mapping[str, int]
     position: str = ""
 
@@ -36,12 +40,18 @@ class ParseTei(PerRecord[SourceFile, ParsedFile | Filtered | Rejected]):
 
     edition: InputFile
     """The table that says which element means what."""
+    registers: tuple[InputFile, ...] = ()
+    """Whose entries mentions are given; documents then say in which lines their text stands."""
+    learned: Mapping[str, Abbreviations] = field(default_factory=dict)
+    """Abbreviations of the edition, by language."""
+    included: Mapping[str, InputFile] = field(default_factory=dict)
+    """Files that others include, by name."""
     takes = SourceFile
 
     def read(self, record: SourceFile, unit: Unit) -> Iterator[ParsedFile | Filtered | Rejected]:  # noqa: ARG002
         """Parse a file."""
         try:
-            texts = read_tei(record.data, _edition(self.edition), name=record.source)
+            texts = self._texts(record)
         except XmlError as error:
             yield Rejected(
                 source=record.source,
@@ -51,18 +61,34 @@ class ParseTei(PerRecord[SourceFile, ParsedFile | Filtered | Rejected]):
                 excerpt=error.excerpt,
             )
             return
-        documents = [text.document for text in texts if text.document is not None]
-        if documents:
+        texts = [text for text in texts if text.document is not None]
+        if texts:
             counters = sum((text.counters for text in texts), Counter[str]())
-            yield ParsedFile(record.source, documents, counters)
+            yield ParsedFile(record.source, texts, counters)
         else:
             yield Filtered(record.source, "no_text")
 
+    def _texts(self, record: SourceFile) -> list[TeiText]:
+        edition = _edition(self.edition, json.dumps(self.learned))
+        if not self.registers:
+            open_file = self._open if self.included else None
+            return read_tei(record.data, edition, name=record.source, open_file=open_file)
+        register = _register(self.registers)
+        return read_identified(record.data, edition, register, name=record.source)
+
+    def _open(self, name: str) -> bytes | None:
+        return self.included[name].read() if name in self.included else None
+
 
 @cache
-def _edition(file: InputFile) -> Edition:
+def _register(files: tuple[InputFile, ...]) -> Register:
+    return read_registers((file.name, file.read()) for file in files)
+
+
+@cache
+def _edition(file: InputFile, learned: str) -> Edition:
     file.read()  # raises where it changed since the plan was made
-    return load_edition(file.check())
+    return load_edition(file.check()).with_learned(json.loads(learned))
 
 
 @dataclass(kw_only=True, eq=False)
@@ -71,11 +97,17 @@ class ToSentences(PerRecord[ParsedFile, Written]):
 
     ``PCollection[InUnit[ParsedFile]]`` -> ``PCollection[InUnit[Written]]``: of each file its
     documents, and their sentences. The unit knows the split of each file; a file that it does not
-    know is split by sentence, by ``ratios`` and ``seed``.
+    know is split by sentence or document, by ``ratios`` and ``seed``.
     """
 
+    edition: InputFile
+    """The table that says which element means what."""
+    learned: Mapping[str, Abbreviations] = field(default_factory=dict)
+    """Abbreviations of the edition, by language."""
     nested: Nested = "outer"
     """Which of nested names are tagged."""
+    by_document: bool = False
+    """Whether files that the unit does not know are split by document."""
     ratios: Mapping[str, float]
     """Weight of each split."""
     seed: int = 1
@@ -84,12 +116,20 @@ class ToSentences(PerRecord[ParsedFile, Written]):
     def read(self, record: ParsedFile, unit: Unit) -> Iterator[Written]:
         """Cut the documents of a file."""
         counters = Counter(record.counters)
-        split = partial(self._split, unit.settings.get(record.source))
         sentences: list[Sentence] = []
-        for document in record.documents:
-            counters += count_untagged(document, self.nested)
-            sentences.extend(to_sentences(document, split, nested=self.nested))
-        yield Written([*record.documents, *sentences], counters)
+        edition = _edition(self.edition, json.dumps(self.learned))
+        documents = []
+        for text in record.texts:
+            if document := text.document:
+                documents.append(document)
+                split = partial(self._split, unit.settings.get(record.source), text.split_with)
+                counters += count_untagged(document, self.nested)
+                segmenter_at = text.segmenter_at(edition)
+                sentences.extend(
+                    to_sentences(document, split, nested=self.nested, segmenter_at=segmenter_at)
+                )
+        yield Written([*documents, *sentences], counters)
 
-    def _split(self, of_file: str | None, id: str) -> str:
-        return of_file or choose(id, self.ratios, seed=self.seed)
+    def _split(self, of_file: str | None, document: str, id: str) -> str:
+        by = document if self.by_document else id
+        return of_file or choose(by, self.ratios, seed=self.seed)

@@ -17,13 +17,17 @@ from corpora.document import Rejected
 from corpora.runs.plan import InputFile, Unit
 from corpora.runs.record_errors import read_record, read_rows
 from corpora.runs.work_directory import WorkDirectory
-from corpora.wikipedia.articles import Article, Redirect
-from corpora.wikipedia.dump import read_pages_of
+from corpora.wikipedia.articles import Article, Redirect, read_definition
+from corpora.wikipedia.block_rows import finished_blocks
+from corpora.wikipedia.definitions import build_definitions
+from corpora.wikipedia.dump import read_pages_of, read_template_pages
+from corpora.wikipedia.page_items import PageItems, build_page_items, with_items
 from corpora.wikipedia.pages import Page
-from corpora.wikipedia.readers import REDIRECTS, UNMATCHED, reader_of, resolver_of
+from corpora.wikipedia.readers import DEFINITIONS, REDIRECTS, UNMATCHED, reader_of, resolver_of
 from corpora.wikipedia.reuse import AGAIN, DAMAGED
 from corpora.wikipedia.reuse_places import Earlier, Place
 from corpora.wikipedia.reuse_rows import PageRows, TakenRows
+from corpora.wikipedia.sql_dumps import items_of_pages
 from corpora.wikipedia.unmatched import build_unmatched
 from corpora.wikipedia.wikiextractor import ExtractorError
 from pipelines.outcomes import Counts, Filtered, Passed, Rows, Yield
@@ -31,6 +35,8 @@ from pipelines.transforms.elements import Merge, PerUnit, ReadUnits
 from pipelines.transforms.units import ListUnits
 
 BATCH_CHARACTERS = 1 << 20
+ITEMS = "items"
+"""A table of a run."""
 
 
 @dataclass(kw_only=True, eq=False)
@@ -67,6 +73,50 @@ def _earlier_of(unit: Unit, folder: str) -> Earlier | None:
 
 
 @dataclass(kw_only=True, eq=False)
+class ReadDefinitions(ReadUnits[Rows]):
+    """Read the templates of ranges of a dump whose definition is plain text with parameters.
+
+    ``PCollection[Unit]`` -> ``PCollection[InUnit[Rows]]``: rows of ``definitions``.
+    """
+
+    settings: Mapping[str, Any]
+    """Of the wiki: the parameters of the plan."""
+    max_page_bytes: int
+
+    def read(self, unit: Unit) -> Iterator[Rows]:
+        """Read a range."""
+        wiki = reader_of(self.settings, ()).wiki
+        pages = read_template_pages(
+            unit.inputs[0],
+            unit.part,
+            max_page_bytes=self.max_page_bytes,
+            scratch=Path(unit.settings["scratch"]),
+        )
+        found = [pair for page in pages if (pair := read_definition(page, wiki))]
+        columns = [pa.array(column, pa.string()) for column in zip(*found, strict=True)]
+        schema = SCHEMAS["wiki_definitions"].columns
+        yield Rows("definitions", pa.RecordBatch.from_arrays(columns or [[], []], schema=schema))
+
+
+@dataclass(kw_only=True, eq=False)
+class BuildDefinitions(Merge[Counts]):
+    """Build the table of templates' definitions, and of templates that redirect to others.
+
+    ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``
+    """
+
+    folder: str
+    """Of the run."""
+
+    def merge(self) -> Iterator[Counts]:
+        """Read the definitions of all units."""
+        work = WorkDirectory(self.folder)
+        schema = SCHEMAS["wiki_definitions"]
+        batches = (b for path in work.shards("definitions") for b in read_batches(path, schema))
+        yield Counts(build_definitions(work.tables / DEFINITIONS, batches))
+
+
+@dataclass(kw_only=True, eq=False)
 class ParsePages(PerUnit[Page | Place, Yield]):
     """Parse wikitext: documents whose links still name what is written, and redirects.
 
@@ -78,6 +128,8 @@ class ParsePages(PerUnit[Page | Place, Yield]):
     """Of the wiki: the parameters of the plan."""
     templates: Sequence[InputFile] = ()
     """Tables of templates that the user adds."""
+    expands: bool = False
+    """Whether templates are shown that ``BuildDefinitions`` has in its table."""
     folder: str
     """Of the run."""
     takes = (Page, Place)
@@ -86,7 +138,9 @@ class ParsePages(PerUnit[Page | Place, Yield]):
         """Begin a unit."""
         for table in self.templates:
             table.read()  # raises where it changed since the plan was made
-        self._reader = reader_of(self.settings, [table.check() for table in self.templates])
+        tables = [table.check() for table in self.templates]
+        definitions = WorkDirectory(self.folder).tables / DEFINITIONS if self.expands else None
+        self._reader = reader_of(self.settings, tables, definitions)
         self._source = unit.inputs[0].name
         self._rows = PageRows(self._source, _earlier_of(unit, self.folder))
         self._redirects: list[Redirect] = []
@@ -186,6 +240,54 @@ class BuildTitleTables(Merge[Counts]):
 
 
 @dataclass(kw_only=True, eq=False)
+class BuildPageItems(Merge[Counts]):
+    """Read ``page_props``, and make a table of the Wikidata items of pages.
+
+    ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``
+    """
+
+    folder: str
+    """Of the run."""
+    file: InputFile
+    """``page_props.sql.gz``, or another packing of it."""
+
+    def merge(self) -> Iterator[Counts]:
+        """Build it."""
+        items = items_of_pages(self.file.check())
+        n = build_page_items(WorkDirectory(self.folder).tables / ITEMS, items)
+        yield Counts({"page_props.items": n})
+
+
+@dataclass(kw_only=True, eq=False)
+class AddItems(PerUnit[Rows, Rows | Counts]):
+    """Put the Wikidata items of pages into their metadata.
+
+    ``PCollection[InUnit[Rows]]`` -> ``PCollection[InUnit[Rows | Counts]]``
+    """
+
+    folder: str
+    """Of the run."""
+    has_items: bool
+    """Whether ``BuildPageItems`` has made a table; else there are only earlier ones to forget."""
+    takes = Rows
+
+    def start(self, unit: Unit) -> None:  # noqa: ARG002 - the table is that of all
+        """Open the table."""
+        tables = WorkDirectory(self.folder).tables
+        self._items = PageItems(tables / ITEMS) if self.has_items else None
+
+    def process(self, rows: Rows) -> Iterator[Rows | Counts]:
+        """Look up the pages of a batch."""
+        if rows.dataset != "pages":
+            yield rows
+            return
+        batch, n_found = with_items(rows.batch, self._items)
+        yield Rows("pages", batch)
+        if n_found:
+            yield Counts({"page_props.found": n_found})
+
+
+@dataclass(kw_only=True, eq=False)
 class TakeOver(PerUnit[Rows, Rows]):
     """Put the rows of an earlier run where ``ReadDump`` noted their places.
 
@@ -210,7 +312,8 @@ class MatchTitles(PerUnit[Rows, Yield]):
     """Resolve links and redirects, and match titles where they stand without a link.
 
     ``PCollection[InUnit[Rows]]`` -> ``PCollection[InUnit[Rows | Counts]]``: rows of ``pages``
-    become rows of ``documents`` and ``reuse``, rows of ``found_redirects`` those of ``redirects``.
+    become rows of ``documents``, ``reuse`` and ``blocks``, rows of ``found_redirects`` those of
+    ``redirects``.
     """
 
     settings: Mapping[str, Any]
@@ -236,6 +339,9 @@ class MatchTitles(PerUnit[Rows, Yield]):
                 continue
             for name in ("documents", "reuse"):
                 yield Rows(name, finished.select(SCHEMAS[name].columns.names))
+            if "blocks" in finished.schema.names:
+                blocks = finished_blocks(finished, self.settings["wiki"], self._resolver.redirects)
+                yield Rows("blocks", canonical(blocks))
             yield Counts(written=finished.num_rows)
 
     def finish(self) -> Iterator[Yield]:

@@ -58,6 +58,15 @@ def test_the_sample_settings_are_right():
     assert all(list(settings.folder.glob(pattern)) for pattern in patterns)
 
 
+def test_steps_of_a_project_may_stand_in_the_same_file(folder):
+    file = folder / "settings.toml"
+    before = read(file)
+
+    file.write_text(file.read_text("utf-8") + '\n[[step]]\nonoma = "tei"\n', "utf-8")
+
+    assert read(file) == before
+
+
 @pytest.mark.parametrize(
     ("before", "after", "message"),
     [

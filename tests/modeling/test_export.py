@@ -10,7 +10,10 @@ from corpora.entities.vocabulary import SPECIAL
 from corpora.tokenization.tokenizers import Tokenizer
 from modeling.config import EncoderConfig, HeadsConfig, PretrainConfig
 from modeling.export.__main__ import main
+from modeling.finetune.data import NerData
+from modeling.huggingface import read_pretrained
 from modeling.models.pretraining import PretrainingModel
+from modeling.predict.encoder import Encoder
 
 
 def save(folder, examples, **encoder):
@@ -117,3 +120,28 @@ def test_a_folder_without_a_model_is_a_wrong_command(model, message, tmp_path, c
         main([str(tmp_path / model), "--output", str(tmp_path / "out")])
 
     assert message in capsys.readouterr().err
+
+
+def test_an_encoder_with_the_subwords_of_a_dataset_gives_the_same_states_there(
+    tmp_path, bases, ner, capsys
+):
+    arguments = ["--output", str(tmp_path / "small"), "--trim-vocabulary", str(ner)]
+    assert main([str(bases / "plain"), *arguments]) == 0
+
+    whole, small = (read_pretrained(path) for path in (bases / "plain", tmp_path / "small"))
+    texts = [" ".join(s.tokens) for s in NerData.open(ner).sentences]
+    encoders = [Encoder.load(path) for path in (bases / "plain", tmp_path / "small")]
+    before, after = (encoder.words(texts[:20]) for encoder in encoders)
+    assert small.config.encoder.n_pieces <= whole.config.encoder.n_pieces
+    assert f"kept {small.config.encoder.n_pieces:,} subwords" in capsys.readouterr().out
+    for one, other in zip(before, after, strict=True):
+        assert (one.vectors == other.vectors).all()
+    AutoModelForMaskedLM.from_pretrained(tmp_path / "small")
+
+
+def test_a_vocabulary_is_trimmed_by_datasets_of_text_alone(tmp_path, bases, examples, capsys):
+    arguments = ["--output", str(tmp_path / "small"), "--trim-vocabulary", str(examples)]
+
+    assert main([str(bases / "plain"), *arguments]) == 1
+
+    assert "a dataset of examples. Name one of documents" in capsys.readouterr().err

@@ -1,11 +1,20 @@
 """``python -m modeling.predict`` on TEI, and TEI made of text."""
 
+import csv
 import json
+import re
+import shutil
+from dataclasses import replace
 
 import pytest
 
+from corpora.document import Document, Mention, reading_order
+from corpora.ner.exchange import write_documents
 from corpora.tei.edition import edition_path, load_edition
 from corpora.tei.reader import read_tei
+from corpora.tei.undo import Undone
+from modeling.link.linker import Training
+from modeling.link.records import record_of
 from modeling.predict import tei as predicting
 from tests.modeling.test_predict import predict
 
@@ -49,20 +58,140 @@ def test_names_are_written_into_tei_and_nothing_else_changes(tagger_run, letter,
     assert (tmp_path / "back" / "a.xml").read_bytes() == letter.read_bytes()
 
 
-def test_a_reviewed_list_is_applied(tagger_run, letter, labels, tmp_path):
-    tsv = tmp_path / "c.tsv"
-    options = (*TEI_OPTIONS, labels, "--candidates", tsv)
-    assert predict(tagger_run, "--tei", letter, *options) == 0
-    head, *rows = tsv.read_text().splitlines()
-    kept = [row + ("no" if "Ulm" in row.split("⟦")[1] else "") for row in rows]
-    tsv.write_text("\n".join([head, *kept]) + "\n")
+def test_names_are_written_with_the_entity_of_a_linker_and_taken_out_again(
+    tagger_run, letter, labels, tmp_path
+):
+    def seen(number):
+        text = "Er war in Ulm und in Ulm ."
+        places = [Mention(n, n + 3, entity="gnd:4061529-2", label="place") for n in (10, 21)]
+        return Document(id=f"{number}", group="g", source="s", text=text, mentions=tuple(places))
 
+    records = [record_of(seen(number)) for number in range(40)]
+    Training(records, {}, max_wrong=0.1).train().save(tmp_path / "linker")
     out = tmp_path / "out"
-    assert predict("--tei", letter, "--edition", "tei", "--apply", tsv, "--output", out) == 0
+    options = (*TEI_OPTIONS, labels, "--link", tmp_path / "linker", "--output", out)
+    assert predict(tagger_run, "--tei", letter, *options) == 0
+
+    written = (out / "a.xml").read_text()
+    [element] = re.findall(r"<placeName[^>]*>Ulm<", written)
+    assert "4061529-2" in element
+    assert "4061529-2" not in re.search(r"<placeName[^>]*>(?=<hi)", written)[0]  # Bad Berg: NIL
+    assert predict("--tei", out / "a.xml", "--undo", "--output", tmp_path / "back") == 0
+    assert (tmp_path / "back" / "a.xml").read_bytes() == letter.read_bytes()
+
+
+def edit_list(tsv, change):
+    lines = tsv.read_text(encoding="utf-8-sig").splitlines(keepends=True)
+    rows = list(csv.DictReader(lines, dialect="excel-tab"))
+    for row in rows:
+        change(row)
+    with tsv.open("w", encoding="utf-16", newline="") as out:
+        writer = csv.DictWriter(out, rows[0], dialect="excel-tab")
+        writer.writeheader()
+        writer.writerows(rows)
+    return rows
+
+
+def test_a_reviewed_list_is_applied_and_what_was_decided_is_remembered(
+    tagger_run, letter, labels, tmp_path
+):
+    def review(row):
+        row["accept"] = "no" if row["name"] == "Ulm" else ""
+        row["name"] = "Berg" if row["name"] == "Bad Berg" else row["name"]
+
+    tsv, options = tmp_path / "c.tsv", ("--edition", "tei", "--decisions", tmp_path / "d.jsonl")
+    listing = (tagger_run, "--tei", letter, *options, "--labels", labels, "--candidates")
+    assert predict(*listing, tsv) == 0
+    rows = edit_list(tsv, review)
+    assert "Anna" not in [row["name"] for row in rows]  # a name is there already
+
+    out, applying = tmp_path / "out", ("--tei", letter, *options, "--apply", tsv)
+    assert predict(*applying, "--reviewer", "kb", "--output", out) == 0
+    assert predict(*applying, "--reviewer", "kb", "--output", out) == 0
 
     written = (out / "a.xml").read_text()
     assert "Ulm</placeName>" not in written
-    assert "Berg</placeName>" in written
+    assert ' #kb">Berg</placeName>' in written
+    decided = [json.loads(line) for line in (tmp_path / "d.jsonl").read_text().splitlines()]
+    assert {"rejected", "corrected"} <= {one["verdict"] for one in decided}
+    assert len(decided) == len(rows)  # once, though the list was applied twice
+    assert predict(*listing, tmp_path / "again.tsv") == 0
+    assert len((tmp_path / "again.tsv").read_text().splitlines()) == 1
+    enriching = (tagger_run, "--tei", letter, *options, "--labels", labels, "--threshold", "0")
+    assert predict(*enriching, "--output", tmp_path / "next") == 0
+    following = (tmp_path / "next" / "a.xml").read_text()
+    assert "Ulm</placeName>" not in following
+    assert ' #kb">Berg</placeName>' in following
+    back = ("--undo", "--reviewer", "kb", "--output", tmp_path / "back")
+    assert predict("--tei", tmp_path / "next" / "a.xml", *back) == 0
+    assert (tmp_path / "back" / "a.xml").read_bytes() == letter.read_bytes()
+
+
+@pytest.mark.parametrize("form", ["xmi", "webanno"])
+def test_what_people_corrected_in_another_tool_comes_back(
+    form, tagger_run, letter, labels, tmp_path
+):
+    edition = load_edition(edition_path("tei"))
+    options = (*TEI_OPTIONS, labels, "--threshold", "0", "--output", tmp_path / "out")
+    assert predict(tagger_run, "--tei", letter, *options) == 0
+    enriched = tmp_path / "out" / "a.xml"
+    [text] = read_tei(enriched.read_bytes(), edition, name="a.xml")
+    document, gone = text.document, "Ulm"
+    start = document.text.index("viel")
+    kept = [m for m in document.mentions if document.text[m.start : m.end] != gone]
+    added = Mention(start, start + 4, label="person")
+    corrected = replace(document, mentions=tuple(sorted([*kept, added], key=reading_order)))
+    list(write_documents([corrected], form, tmp_path / "tool"))
+    list(write_documents([document], form, tmp_path / "same"))
+    back = ("--tei", enriched, "--edition", "tei", "--from")
+
+    assert predict(*back, tmp_path / "same", "--output", tmp_path / "nothing") == 0
+    assert predict(*back, tmp_path / "tool", "--reviewer", "kb", "--output", tmp_path / "new") == 0
+
+    assert (tmp_path / "nothing" / "a.xml").read_bytes() == enriched.read_bytes()
+    written = (tmp_path / "new" / "a.xml").read_text()
+    assert 'resp="#onoma-corrected #kb">viel</persName>' in written
+    assert "Ulm</placeName>" not in written
+    undo = ("--undo", "--reviewer", "kb", "--output", tmp_path / "back")
+    assert predict("--tei", tmp_path / "new" / "a.xml", *undo) == 0
+    assert (tmp_path / "back" / "a.xml").read_bytes() == letter.read_bytes()
+
+
+def test_names_that_somebody_changed_stay_and_are_named(
+    tagger_run, letter, labels, tmp_path, capsys
+):
+    out = tmp_path / "out"
+    assert predict(tagger_run, "--tei", letter, *TEI_OPTIONS, labels, "--output", out) == 0
+    edited = (out / "a.xml").read_text().replace("<placeName cert", '<placeName ref="#p1" cert', 1)
+    (out / "a.xml").write_text(edited)
+    capsys.readouterr()
+
+    assert predict("--tei", out / "a.xml", "--undo", "--output", tmp_path / "back") == 0
+
+    said = capsys.readouterr().err
+    assert "stay: changed since it was written: 1" in said
+    assert '<placeName ref="#p1"' in said
+    assert '<placeName ref="#p1"' in (tmp_path / "back" / "a.xml").read_text()
+    assert "a.xml" in (tmp_path / "back" / "kept.tsv").read_text()
+
+
+@pytest.mark.parametrize(
+    ("chosen", "said", "n"), [(1.0, "1.000, at which 90%", 0), (None, "0.900, for this tagger", 1)]
+)
+def test_what_is_written_is_as_sure_as_was_chosen_on_dev(
+    tagger_run, letter, labels, tmp_path, capsys, chosen, said, n
+):
+    run = tmp_path / "run"
+    shutil.copytree(tagger_run, run)
+    [manifest] = run.rglob("final/run.json")
+    values = json.loads(manifest.read_text())
+    values["dev"]["threshold"] = chosen
+    manifest.write_text(json.dumps(values))
+
+    assert predict(run, "--tei", letter, *TEI_OPTIONS, labels, "--output", tmp_path / "out") == 0
+
+    assert f"threshold: {said}" in capsys.readouterr().err
+    assert ("</placeName>" in (tmp_path / "out" / "a.xml").read_text()) == bool(n)
 
 
 def test_files_are_never_overwritten(tagger_run, letter, labels, capsys):
@@ -125,12 +254,12 @@ def test_a_character_that_xml_cannot_hold_is_named(tagger_run, tmp_path, labels,
 def test_an_error_of_ours_in_one_file_rejects_it_and_no_other(letter, monkeypatch, tmp_path):
     letter.with_name("b.xml").write_bytes(TEI.encode())
 
-    def broken(data, *, name):
+    def broken(data, *, name, **_):
         if name == "b.xml":
             raise LookupError("what nobody has thought of")
-        return data
+        return Undone(data, 0, ())
 
-    monkeypatch.setattr(predicting, "undo", broken)
+    monkeypatch.setattr(predicting, "take_out", broken)
 
     assert predict("--tei", letter.parent, "--undo", "--output", tmp_path / "out") == 0
 
@@ -186,3 +315,61 @@ def test_a_file_is_parsed_once_to_be_tagged_and_written(
     assert predict(tagger_run, "--tei", letter, *options) == 0
 
     assert read == [TEI.encode()]
+
+
+_FOUND_BY = r'<respStmt xml:id="(onoma-\w+)"><resp>names found by a (\w+) '
+REGISTER = """<TEI><standOff><listPlace>
+<place xml:id="O.1"><placeName>Ulm</placeName></place>
+<place xml:id="O.2"><placeName>Ried</placeName></place>
+</listPlace></standOff></TEI>"""
+
+
+@pytest.fixture
+def register(tmp_path):
+    path = tmp_path / "register.xml"
+    path.write_text(REGISTER)
+    return path
+
+
+def test_a_register_writes_names_without_a_model(letter, register, tmp_path, capsys):
+    options = ("--dictionary", "--register", register, "--edition", "tei")
+    assert predict(*options, "--tei", letter, "--output", tmp_path / "out") == 0
+    assert "in <placeName resp=" in (tmp_path / "out" / "a.xml").read_text()
+    given = ("--reference", "ref=#{}", "--output", tmp_path / "given")
+
+    assert predict(*options, "--tei", letter, *given) == 0
+
+    written = (tmp_path / "given" / "a.xml").read_text()
+    assert 'in <placeName ref="#O.1" resp="#onoma-' in written
+    assert "names found by a dictionary" in written
+    undoing = ("--undo", "--output", tmp_path / "back")
+    assert predict("--tei", tmp_path / "given" / "a.xml", *undoing) == 0
+    assert (tmp_path / "back" / "a.xml").read_bytes() == letter.read_bytes()
+    assert predict(*options, "--tei", letter, "--candidates", tmp_path / "c.tsv") == 0
+    assert "\tUlm\t" in (tmp_path / "c.tsv").read_text(encoding="utf-8-sig")
+    capsys.readouterr()
+    with pytest.raises(SystemExit):
+        predict("--dictionary", "--tei", letter, "--edition", "tei", "--output", tmp_path)
+    assert "need --register" in capsys.readouterr().err
+
+
+def test_what_a_tagger_finds_gets_the_ids_of_a_register_and_the_rest_is_added(
+    tagger_run, letter, register, labels, tmp_path
+):
+    there = letter.read_text().replace(
+        "bei <persName>Anna</persName>", 'bei <placeName ref="#O.2">Ried</placeName> Ried'
+    )
+    letter.write_text(there)
+    options = (*TEI_OPTIONS, labels, "--register", register, "--threshold")
+
+    assert predict(tagger_run, "--tei", letter, *options, "0", "--output", tmp_path / "out") == 0
+    assert predict(tagger_run, "--tei", letter, *options, "1", "--output", tmp_path / "sure") == 0
+
+    for folder, kind in (("out", "model"), ("sure", "dictionary")):
+        written = (tmp_path / folder / "a.xml").read_text()
+        [(id, found)] = re.findall(_FOUND_BY, written)
+        assert found == kind
+        assert re.search(rf'<placeName ref="#O.1"( cert="[^"]*")? resp="#{id}">Ulm<', written)
+        back = ("--undo", "--output", tmp_path / "back")
+        assert predict("--tei", tmp_path / folder / "a.xml", *back) == 0
+        assert (tmp_path / "back" / "a.xml").read_text() == there

@@ -116,11 +116,25 @@ def test_gate_keeps_forms_that_are_links_and_mean_one_thing(inputs, tmp_path):
     ]
     counters = open_dataset(tmp_path / "out").description["counters"]
     assert counters == {
+        "forms.common": 1,
         "forms.gated_out": 2,
         "forms.kept": 2,
         "mentions.added": 4,
         "mentions.before": 1,
     }
+
+
+def test_gate_takes_out_matched_titles_that_are_common_words(inputs, tmp_path):
+    forms = tmp_path / "forms.tsv"
+    forms.write_text("Jena\tx:Jena\t1\t0.5\nglas\tx:Glas (Stoff)\t1\t0.01\n", encoding="utf-8")
+    assert run(inputs, tmp_path / "all", "--origin", "title_match", forms=forms) == 0
+    options = ["--input", str(tmp_path / "all"), "--forms", str(forms), "--policy", "gated"]
+
+    assert main([*options, "--output", str(tmp_path / "out")]) == 0
+
+    [*_, document, _] = open_dataset(tmp_path / "out", "documents").records()
+    assert [document.text[m.start : m.end] for m in document.mentions] == ["Jena", "JENA"]
+    assert open_dataset(tmp_path / "out").description["counters"]["mentions.common_words"] == 1
 
 
 def test_prefix_makes_the_form_a_mention(inputs, tmp_path):

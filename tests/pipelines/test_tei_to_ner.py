@@ -135,6 +135,27 @@ def test_split_by_sentence_puts_a_document_on_several_sides(tmp_path):
     assert any(len(splits) > 1 for splits in sides.values())
 
 
+def test_a_register_names_entities_and_its_hashes_are_in_the_plan(tmp_path):
+    register = tmp_path / "register"
+    shutil.copytree(DATA / "register", register)
+
+    assert run(tmp_path / "out", "--register", f"{register}/*.xml") == 0
+
+    card = (tmp_path / "out/card.md").read_text("utf-8")
+    assert "| place | 11 | 10 | 1 |" in card
+    assert "- Naumburg (`o24`, orte.xml:" in card
+    assert len((tmp_path / "out/register.jsonl").read_text("utf-8").splitlines()) == 22
+    documents = open_dataset(tmp_path / "out/documents", "documents")
+    names = {m.entity: m.attributes.get("name") for d in documents.records() for m in d.mentions}
+    assert names["letters:p1"] == "Lindenrot, Agathe"
+    assert names["letters:p17"] is None
+    auxiliary = documents.description["plan"]["auxiliary"]
+    assert {"register orte.xml", "register personen.xml"} <= set(auxiliary)
+    (register / "orte.xml").write_text("<TEI><listPlace/></TEI>", "utf-8")
+    (register / "personen.xml").unlink()
+    assert run(tmp_path / "out", "--register", f"{register}/*.xml") == 1
+
+
 def test_same_bytes_with_two_workers(tmp_path):
     copies = tmp_path / "many"
     for number in range(60):  # enough for two units
@@ -239,6 +260,54 @@ def test_edition_with_a_typo_ends_with_status_2_and_the_line(tmp_path, capsys):
 
     assert run(tmp_path / "out", "--edition", str(tmp_path / "mine.toml")) == 2
     assert "mine.toml:2: unknown key 'labls'" in capsys.readouterr().err
+
+
+def test_what_is_probably_not_meant_is_warned_of_and_stands_in_the_card(tmp_path, capsys):
+    (tmp_path / "mine.toml").write_text(
+        'lang = "x-none"\n[labels]\nperson = ["perName"]\nplace = ["placeName"]\n'
+        '[languages]\n"*" = "tlh"\n[text]\nleave_out = ["...", "opener"]\n'
+    )
+
+    assert run(tmp_path / "out", "--edition", str(tmp_path / "mine.toml")) == 0
+
+    said = capsys.readouterr().out
+    assert "WARNING patterns of the edition that match nothing: labels.person: perName\n" in said
+    assert "(100.0%) are in a language without a table of abbreviations (tlh)" in said
+    assert "left out: opener (characters): " in said
+    card = (tmp_path / "out" / "card.md").read_text("utf-8")
+    assert "labels.person: perName**" in card.partition("## Counts")[0]
+    assert "| tlh |" in card
+    left_out = next(line for line in card.splitlines() if line.startswith("| left out: opener"))
+    elements, characters, names = (int(n.replace(",", "")) for n in left_out.split("|")[2:5])
+    assert elements < names < characters
+
+
+def test_a_run_that_writes_no_document_ends_with_status_1_and_publishes_nothing(tmp_path, capsys):
+    (tmp_path / "mine.toml").write_text('content = ["fulltext"]\n')
+
+    assert run(tmp_path / "out", "--edition", str(tmp_path / "mine.toml")) == 1
+
+    assert "no document was written" in capsys.readouterr().err
+    assert not (tmp_path / "out" / "card.md").exists()
+
+
+def test_abbreviations_are_offered_on_the_card_and_taken_with_one_option(tmp_path):
+    line = "Der Kab. Rat kam, sagte Ah. Meier. Da kam Dr. Meier, sagte er. Er kam, sagte der Rat. "
+    text = f'<TEI xml:lang="ger"><text><p>{line * 20}</p></text></TEI>'
+    (tmp_path / "one.xml").write_text(text)
+    card = {}
+
+    for how in ("listed", "learned"):
+        options = ("--abbreviations", how)
+        assert run(tmp_path / how, *options, inputs=tmp_path / "one.xml") == 0
+        card[how] = (tmp_path / how / "card.md").read_text("utf-8")
+
+    assert "| de | `Kab.` | 20 | 20 | no |" in card["listed"]
+    assert "| de | `Kab.` | 20 | 0 | no |" in card["learned"]
+    n_rows = {how: open_dataset(tmp_path / how / "ner").n_rows for how in card}
+    assert n_rows == {"listed": 100, "learned": 60}
+    [first, *_] = open_dataset(tmp_path / "learned" / "ner").records()
+    assert first.tokens[:3] == ("Der", "Kab.", "Rat")
 
 
 def test_without_beam_a_run_says_what_to_install(monkeypatch, tmp_path, capsys):

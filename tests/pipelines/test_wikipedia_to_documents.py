@@ -286,6 +286,8 @@ def test_template_tables_of_the_user_count(tmp_path):
         (("--max-page-size", "0"), "must be above 0"),
         (("--max-page-size", "501"), "at most 500"),  # 2 GiB are the most that a batch can hold
         (("--augment", "all"), "invalid choice"),
+        (("--blocks", "tables,pictures"), "pictures"),
+        (("--blocks", "math", "--reuse", "nowhere"), "nowhere"),
     ],
 )
 def test_wrong_options_are_errors(options, message, tmp_path, capsys):
@@ -352,3 +354,84 @@ def test_a_newline_in_a_title_costs_nothing(tmp_path):
     assert describe(tmp_path / "out")["accounting"]["rejected"] == {}
     titles = [document.title for document in documents_of(tmp_path / "out")]
     assert f"{title[0]} {title[1:]}" in titles
+
+
+@pytest.mark.usefixtures("small_ranges")
+def test_blocks_are_a_dataset_of_their_own_and_change_no_document(tmp_path):
+    (tmp_path / "in").mkdir()
+    for name in ("kleinwiki-a.xml", "kleinwiki-b.xml"):  # all pages twice: the second are rejected
+        (tmp_path / "in" / name).write_bytes(SAMPLE.read_bytes())
+    options = ("--blocks", "tables,infoboxes,references,math", "--max-reject-rate", 1)
+
+    assert run(tmp_path / "plain", "--max-reject-rate", 1, input=tmp_path / "in") == 0
+    with broken_after(3):
+        assert run(tmp_path / "out", *options, input=tmp_path / "in") == 1
+    assert run(tmp_path / "out", *options, input=tmp_path / "in") == 0
+
+    plain, both = (files_of(tmp_path / name) for name in ("plain", "out"))
+    shards_of = [name for name in plain if name.startswith("documents/shard")]
+    assert shards_of
+    assert all(plain[name] == both[name] for name in shards_of)
+    assert shards(["verify", str(tmp_path / "out")]) == 0
+    texts = {document.id: document.text for document in documents_of(tmp_path / "out")}
+    rows = list(open_dataset(tmp_path / "out" / "blocks", "blocks").rows())
+    assert {row["kind"] for row in rows} >= {"table", "infobox", "reference"}
+    ids = {row["id"] for row in rows}
+    assert len(ids) == len(rows)
+    for row in rows:
+        assert 0 <= row["offset"] <= len(texts[row["document_id"]])
+        assert row["parent"] is None or row["parent"] in ids
+        ends = [cell["end"] for cell in row["cells"]]
+        assert [cell["start"] for cell in row["cells"]] == [0, *(n + 1 for n in ends)][: len(ends)]
+    mentions = [mention["entity"] for row in rows for mention in row["mentions"]]
+    assert mentions
+    assert all(entity.startswith("kleinwiki:") for entity in mentions)
+    report = (tmp_path / "out" / "report.md").read_text("utf-8")
+    assert "## Blocks beside the text" in report
+    assert "## Blocks beside" not in (tmp_path / "plain" / "report.md").read_text("utf-8")
+
+
+TEMPLATES = (
+    ("Vorlage:Fluss", "der [[{{{1}}}]]{{{2|, ein Fluss}}}<noinclude>{{Doku}}</noinclude>"),
+    ("Vorlage:Doppelt", "{{{1}}}{{{1}}}"),
+    ("Vorlage:Rechnung", "{{#expr:1+1}}"),
+)
+
+
+@pytest.mark.usefixtures("small_ranges")
+def test_templates_are_shown_by_their_definition_in_the_dump(tmp_path):
+    nested = "{{Doppelt|" * 25 + "x" + "}}" * 25
+    pages = [
+        *(Page(n, title, text, namespace=10) for n, (title, text) in enumerate(TEMPLATES, 500)),
+        Page(510, "Vorlage:Strom", "Vorlage:Fluss", namespace=10, is_redirect=True),
+        Page(511, "Vorlage:Zusammen", "Vorlage:Nowrap", namespace=10, is_redirect=True),
+        Page(
+            520,
+            "Orbeltal",
+            "Hier fließt {{Strom|Orbel}} und {{fluss|Flanne|}} {{zusammen|5 km}} {{Rechnung|1}}.",
+        ),
+        Page(521, "Lang", f"Sehr {nested} lang."),
+    ]
+    wiki = SmallWiki()
+    file = tmp_path / "kleinwiki-20261101-pages-articles.xml"
+    file.write_text(SmallWiki((*wiki.pages, *pages)).dump(), encoding="utf-8")
+
+    with broken_after(1):
+        assert run(tmp_path / "out", "--expand-templates", input=file) == 1
+    assert run(tmp_path / "out", "--expand-templates", input=file) == 0
+    assert run(tmp_path / "two", "--expand-templates", input=file) == 0
+
+    assert files_of(tmp_path / "out") == files_of(tmp_path / "two")
+    texts = {document.title: document for document in documents_of(tmp_path / "out")}
+    valley = texts["Orbeltal"]
+    assert valley.text == "Hier fließt der Orbel, ein Fluss und der Flanne 5 km."
+    assert [m.entity for m in valley.mentions] == ["kleinwiki:Orbel", "kleinwiki:Flanne"]
+    assert len(texts["Lang"].text) < 200_000
+    description = describe(tmp_path / "out")
+    counters = description["counters"]
+    assert (counters["templates.definitions"], counters["templates.redirects"]) == (3, 2)
+    assert (counters["expanded/Strom"], counters["expanded/Fluss"]) == (1, 1)
+    assert counters["templates.not_expanded"] > 0
+    assert links_add_up(counters)
+    assert description["accounting"]["read"] == len(wiki.pages) + len(pages)
+    assert "Fluss (1)" in (tmp_path / "out" / "report.md").read_text("utf-8")

@@ -134,7 +134,7 @@ def test_entities_are_recognised_by_page_and_then_by_name(tmp_path):
 def test_other_datasets_are_compared_column_by_column(tmp_path):
     def sentence(n, tags, split="train"):
         row = {"id": f"s#{n}", "document_id": "s", "split": split, "tokens": ["a", "b"]}
-        return row | {"tags": tags, "inner_tags": None, "token_starts": None}
+        return row | {"tags": tags, "inner_tags": None, "token_starts": None, "origin": None}
 
     write_rows(tmp_path / "old", "ner", [sentence(n, ["B-PER", "I-PER"]) for n in range(4)])
     rows = [sentence(0, ["B-LOC", "O"]), sentence(1, ["B-PER", "I-PER"], "test")]

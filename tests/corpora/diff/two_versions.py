@@ -36,7 +36,12 @@ def write_rows(folder, schema, rows, *, n_shards=2, **account):
                 writer.write(row)
         shards.append(asdict(writer.shard))
     accounting = {"read": len(rows), "written": len(rows), "filtered": {}, "rejected": {}} | account
-    about = {"schema": schema, "version": 1, "plan": {"fingerprint": "f"}, "shards": shards}
+    about = {
+        "schema": schema,
+        "version": SCHEMAS[schema].version,
+        "plan": {"fingerprint": "f"},
+        "shards": shards,
+    }
     write_json(folder / "dataset.json", about | {"accounting": accounting, "counters": {"x.y": 3}})
     return folder
 

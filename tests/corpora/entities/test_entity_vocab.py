@@ -259,9 +259,10 @@ def test_sums_fold_at_their_true_size():
 
 
 def test_batches_are_of_one_part_each_and_keep_their_order():
-    table = pa.table({"entity": list("abcd"), "page_id": list("1234"), "rank": [0, 0, 0, 0]})
+    names = {key: list("abcd") for key in ("entity", "form", "origin")}
+    table = pa.table(names | {"count": [0, 0, 0, 0]})
 
-    batches = list(by_partition(table, np.array([1, 0, 1, 0]), schema="entity_pages"))
+    batches = list(by_partition(table, np.array([1, 0, 1, 0]), schema="entity_counts"))
 
     assert [batch.column("part").to_pylist() for batch in batches] == [[0, 0], [1, 1]]
     assert [batch.column("entity").to_pylist() for batch in batches] == [["b", "d"], ["a", "c"]]

@@ -65,6 +65,7 @@ def rows(draw, texts, *, levels=2):
                 "tags": list(tags(draw, n)),
                 "inner_tags": inner,
                 "token_starts": starts,
+                "origin": None,
             }
         )
     return made
@@ -166,6 +167,7 @@ def row(tokens, tags, inner=None):
     return {"id": "x", "document_id": "d", "split": "train", "tokens": tokens, "tags": tags} | {
         "inner_tags": inner,
         "token_starts": None,
+        "origin": None,
     }
 
 

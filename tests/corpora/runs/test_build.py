@@ -162,3 +162,12 @@ def test_shards_beyond_five_digits_are_in_the_order_of_their_numbers(tmp_path):
     found = WorkDirectory(tmp_path).shards("found")
 
     assert [path.name for path in found] == [shard_name(n) for n in (7, 99_999, 100_000)]
+
+
+def test_a_damaged_marker_of_what_was_merged_ends_publishing(build):
+    merged = build.merge_receipt(STAGE)
+    write_receipt(merged, replace(read_receipt(build.receipt_path(UNITS[0])), unit=-1))
+    damage(merged)
+
+    with pytest.raises(CorpusError, match=r"merged\.json: damaged\. Run the same command again"):
+        again(build).publish(side)

@@ -207,6 +207,8 @@ REPEATED: dict[str, dict[str, tuple[bytes, bytes, bytes]]] = {
         "line breaks": (P[0], b"a-<lb/>", P[1]),
         "white space": (P[0], b" \n", P[1]),
         "abbreviations": (P[0], b"z.B. ", P[1]),
+        "marked abbreviations": (P[0], b"<abbr>z.</abbr> B ", P[1]),
+        "deletions": (P[0], b"a<delSpan spanTo='#z'/>", b"<anchor xml:id='z'/>" + P[1]),
         "full stops": (P[0], b".", P[1]),
         "comments": (P[0], b"<!-- a -->", P[1]),
         "texts": (b"<teiCorpus>", P[0] + b"a" + P[1], b"</teiCorpus>"),
@@ -397,6 +399,9 @@ MADE: dict[str, dict[str, Callable[[int], bytes]]] = {
             numbered(n, b" a%d CDATA ''", start=b"<!DOCTYPE TEI [<!ATTLIST lb", end=b">]>" + P[0])
             + b"<lb/>" * n
             + P[1]
+        ),
+        "languages": lambda n: numbered(
+            n, b"<hi xml:lang='q%d'>A a.</hi> <hi xml:lang='de'>A.</hi> ", start=P[0], end=P[1]
         ),
         "namespace": lambda n: b"<TEI><text xmlns='" + b"a" * (9 * n) + b"'>" + b"<b/>" * n,
         "namespace of attributes": lambda n: (

@@ -68,6 +68,29 @@ def test_words_before_sentence_ends_languages_and_ids_are_counted():
     assert (census.passages["la"], census.languages["de"] > 0) == (1, True)
 
 
+def test_every_pattern_of_the_edition_languages_and_abbreviations_are_told(tmp_path):
+    edition = tmp_path / "mine.toml"
+    edition.write_text('[text]\nleave_out = ["...", "foo", "note"]\n[characters]\n"c[@n]" = "-"\n')
+    line = "Der Kab. Rat kam, sagte er. Da kam er, sagte der Rat."
+    body = f'<p>{line}<note>N</note></p><p>{line * 3}</p><p xml:lang="tlh">qapla</p>'
+
+    census = census_of(body, edition=edition)
+
+    assert census.unmatched()[-2:] == ["text.leave_out: foo", "characters.c[@n]"]
+    assert census.languages["tlh"] == 5
+    assert [(each.written, each.n) for each in census.abbreviations] == [(("Kab.",), 4)]
+    shown = "\n".join(to_words(census))
+    assert "(tlh): sentences may end too early there" in shown
+    assert "Kab." in draft_edition(census, name="mine").partition("[sentences]")[2]
+    assert "(tlh)" in to_html(census)
+
+
+def test_an_example_shows_what_stands_before_the_element():
+    census = census_of("<p>Wir sahen <persName>Ida</persName> heute.</p>")
+
+    assert "Wir sahen<persName>Ida" in census.kinds["persname"].example.replace(" <", "<")
+
+
 def test_values_of_an_attribute_beyond_those_that_are_kept_are_counted_as_one():
     names = "".join(f'<persName key="{n}">Ida</persName> ' for n in range(MAX_VALUES + 2))
 

@@ -29,6 +29,13 @@ def test_edition_lies_over_the_defaults(tmp_path):
     assert is_left_out(edition, "teiHeader")
 
 
+def test_the_defaults_have_no_patterns_of_their_own_wherever_they_lie(tmp_path):
+    copy = tmp_path / "tei.toml"
+    copy.write_bytes(edition_path("tei").read_bytes())
+
+    assert load_edition(copy).own == load_edition(edition_path("tei")).own == ()
+
+
 def test_dots_stand_for_the_default_and_an_exclamation_mark_takes_away(tmp_path):
     edition = load(tmp_path, '[text]\nleave_out = ["...", "!del", "note"]\n')
 

@@ -7,11 +7,13 @@ import pytest
 from lxml import etree
 
 from corpora.document import Mention, without_crossing
+from corpora.ner.exchange import named, read_annotated, write_documents
+from corpora.tei.corrected import write_corrected
 from corpora.tei.edition import edition_path, load_edition
 from corpora.tei.provenance import Model
 from corpora.tei.reader import read_tei
 from corpora.tei.undo import undo
-from corpora.tei.writer import write_predictions
+from corpora.tei.writer import TeiFile, write_predictions
 
 pytestmark = pytest.mark.realdata
 
@@ -27,6 +29,7 @@ REASONS = {
     "crosses a name that is there",
     "cuts what one entity reference or element stands for",
     "given twice",
+    "in or around a name of the same label",
     "goes on in a part that stands elsewhere in the file",
     "no name may stand inside c",
 }
@@ -92,6 +95,24 @@ def test_an_edition_without_its_names_gets_every_one_back(sample):
         n_names += sum(map(len, wanted.values()))
 
     assert n_names > 50
+
+
+def test_a_cas_and_back_loses_no_name_and_changes_no_byte(sample, tmp_path):
+    edition, files = sample
+
+    for name, data in files:
+        file = TeiFile.read(data, edition, name=name)
+        paths = list(write_documents(file.documents, "xmi", tmp_path))
+        read = [read_annotated(path) for path in paths]
+        for document, one in zip(file.documents, read, strict=True):
+            assert one.text == document.text, name
+            assert sorted(map(key, one.mentions)) == sorted(map(key, named(document))), name
+        corrected = {d.id: one.mentions for d, one in zip(file.documents, read, strict=True)}
+        assert write_corrected(file, corrected).data == data, name
+
+
+def key(mention):
+    return mention.start, mention.end, mention.label, mention.entity or ""
 
 
 def without_names(data, gold):

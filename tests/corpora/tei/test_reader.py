@@ -359,3 +359,37 @@ def test_long_chains_of_entities_are_refused():
         parse_xml(xml.encode(), name="chain")
 
     assert error.value.reason == "entity_expansion"
+
+
+def test_mentions_know_their_origin_page_facsimile_and_speaker(tei):
+    xml = (
+        '<div><head><rs>Ulm</rs></head><pb n="7" facs="a.jpg"/><p><rs>Rom</rs>'
+        '<note><rs>Jena</rs></note></p><sp who="#ida"><speaker>Ida</speaker><p><pb n="8"/>'
+        "<rs>Köln</rs></p></sp><p><rs>Bern</rs></p></div>"
+    )
+
+    document = read_text(xml.replace("rs>", "placeName>"), tei)
+
+    kept = {
+        document.text[m.start : m.end]: {
+            name: m.attributes[name]
+            for name in ("in", "page", "facs", "who")
+            if name in m.attributes
+        }
+        for m in document.mentions
+    }
+    assert kept == {
+        "Ulm": {"in": "heading"},
+        "Rom": {"in": "text", "page": "7", "facs": "a.jpg"},
+        "Jena": {"in": "note", "page": "7", "facs": "a.jpg"},
+        "Köln": {"in": "text", "page": "8", "who": "#ida"},
+        "Bern": {"in": "text", "page": "8"},
+    }
+    origins = [s.origin for s in to_sentences(document, lambda _: "train")]
+    assert origins == ["heading", "text", "text", "text", "text", "note"]
+
+
+def test_index_terms_and_other_text_about_the_text_are_left_out(tei):
+    xml = "<p>Ulm<index><term>Ulm, Stadt</term></index> <span>eine Stadt</span>liegt da.</p>"
+
+    assert read_text(xml, tei).text == "Ulm liegt da."

@@ -1,11 +1,16 @@
 """Validation against RelaxNG."""
 
+import hashlib
 import sys
+import threading
+from functools import partial
+from http.server import HTTPServer, SimpleHTTPRequestHandler
 
 import pytest
 
 from corpora.errors import UsageError
-from corpora.tei.schema import new_errors
+from corpora.tei import schema as module
+from corpora.tei.schema import default_schema, main, new_errors
 from corpora.tei.xml import XmlError
 
 SCHEMA = """<grammar xmlns="http://relaxng.org/ns/structure/1.0">
@@ -69,3 +74,54 @@ def test_without_lxml_the_error_says_what_to_install(schema, monkeypatch):
 
     with pytest.raises(UsageError, match=r"pip install 'onoma\[tei\]'"):
         validate(b"<p/>", schema)
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """Serves a folder, and says nothing."""
+
+    def log_message(self, *_):
+        """Say nothing."""
+
+
+@pytest.fixture
+def served(tmp_path):
+    """The address of a folder with a schema that names its version, and its bytes."""
+    folder = tmp_path / "served"
+    folder.mkdir()
+    data = f"<!-- TEI Edition: P5 Version {module.VERSION}. -->{SCHEMA}".encode()
+    (folder / "tei_all.rng").write_bytes(data)
+    with HTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder)) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/tei_all.rng", data
+        server.shutdown()
+        thread.join()
+
+
+def test_the_schema_is_fetched_verified_and_found(served, tmp_path, monkeypatch, capsys):
+    url, data = served
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
+    digest = hashlib.sha256(data).hexdigest()
+
+    assert main(["--url", url, "--sha256", digest]) == 0
+
+    assert digest in capsys.readouterr().out
+    assert default_schema().read_bytes() == data
+    assert validate(b"<p>a</p>", default_schema()) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--version", "1.0.0"], "is no schema of TEI P5 1.0.0 (the version that it names is 4"),
+        (["--sha256", "ab"], "not ab"),
+        (["--url", "http://127.0.0.1:1/x.rng"], "cannot be fetched"),
+    ],
+)
+def test_another_file_than_was_asked_for_is_not_taken(served, tmp_path, capsys, options, message):
+    output = tmp_path / "tei_all.rng"
+
+    assert main(["--url", served[0], "--output", str(output), *options]) == 1
+
+    assert message in capsys.readouterr().err
+    assert not output.exists()

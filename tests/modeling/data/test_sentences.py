@@ -26,7 +26,7 @@ def write(folder, sentences):
     with ShardWriter(folder / "shard-00000.arrow", SCHEMAS["ner"]) as writer:
         for one in sentences:
             writer.write(asdict(one))
-    description = {"schema": "ner", "version": 1, "plan": {}, "accounting": {}}
+    description = {"schema": "ner", "version": SCHEMAS["ner"].version, "plan": {}, "accounting": {}}
     description["shards"] = [asdict(writer.shard)]
     (folder / "dataset.json").write_text(json.dumps(description))
     return folder

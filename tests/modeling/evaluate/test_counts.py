@@ -18,6 +18,7 @@ from modeling.taggers.counts import (
     f1_of,
     score,
     strict_f1,
+    threshold_for,
 )
 from tests.modeling.evaluate.samples import LABELS, make_tagged, tagged_sentences, written
 
@@ -138,3 +139,17 @@ def test_a_tag_for_each_word_is_needed():
 
     with pytest.raises(InvalidDocumentError, match="1 predicted tags for 2 words"):
         count_lenient([short])
+
+
+def test_the_threshold_is_the_lowest_at_which_so_many_are_right():
+    def spans(n, n_right, probability):
+        pairs = [("B-PER", "B-PER")] * n_right + [("B-LOC", "B-PER")] * (n - n_right)
+        return [written(*pair, probabilities=[probability]) for pair in pairs]
+
+    tagged = [*spans(30, 30, 0.9), *spans(10, 6, 0.8), *spans(10, 0, 0.7)]
+
+    assert threshold_for(tagged, 0.9) == 0.8  # 36 of 40
+    assert threshold_for(tagged, 0.91) == 0.9
+    assert threshold_for(tagged, 0.5) == 0.7
+    assert threshold_for(spans(30, 15, 0.9), 0.9) is None
+    assert threshold_for(spans(10, 10, 0.9), 0.9) is None  # too few

@@ -5,19 +5,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from modeling.evaluate import scores
+from modeling import bootstrap
+from modeling.bootstrap import MIN_DOCUMENTS, Units, percentiles, resample
 from modeling.evaluate.scores import (
-    MIN_DOCUMENTS,
     Drawn,
     Spread,
-    Units,
     draw,
     normal_interval,
     paired_difference,
-    percentiles,
     rate,
     rate_labels,
-    resample,
     subtract,
 )
 from modeling.taggers.counts import count_strict, f1_of
@@ -42,7 +39,7 @@ def test_memory_at_once_changes_nothing(monkeypatch):
     columns, units = columns_of(2), Units.choose(["d"] * 40)
     whole = resample(columns, units, replicates=11)
 
-    monkeypatch.setattr(scores, "_CELLS", 3 * 40)
+    monkeypatch.setattr(bootstrap, "_CELLS", 3 * 40)
 
     assert np.array_equal(resample(columns, units, replicates=11), whole)
 

@@ -103,6 +103,7 @@ def count_naively(documents, min_count, max_size):
                 if of == entity and form
             ],
             "retired": False,
+            **dict.fromkeys(("ids", "type", "description")),
         }
         for id, entity in enumerate(kept, len(SPECIAL))
     ]

@@ -1,11 +1,18 @@
 """Documents to an entity vocabulary: several wikis as one, and the files for others."""
 
 import json
+from dataclasses import replace
 
+import pyarrow as pa
 import pytest
 
+from corpora.datasets.shards import open_dataset, sha256_of
+from corpora.document import Paragraph, Span
+from corpora.entities.vocabulary import EntityVocab
+from corpora.errors import ShardSchemaError
 from tests.pipelines.document_dataset import write_dataset
 from tests.pipelines.entity_vocab.made_vocabularies import (
+    ARTICLES,
     build,
     document,
     entities_of,
@@ -115,3 +122,50 @@ def test_coverage_says_what_each_limit_keeps(vocab):
     assert table["min_count", "2"] == ["1", "2", "0.400000"]
     assert table["min_count", "50"] == ["0", "0", "0.000000"]
     assert "| min_count 2 | 1 | 2 | 40.0% |" in (vocab / "report.md").read_text()
+
+
+def test_ids_and_descriptions_of_pages_are_columns_and_exported(tmp_path):
+    first, *rest = ARTICLES[0]
+    about = {"wikidata": "Q64", "ids": "gnd:4005728-8", "type": "place"}
+    first = replace(first, paragraphs=(Paragraph(0, 30),), sentences=(Span(0, 30),), metadata=about)
+    documents = write_dataset(tmp_path / "docs", [first, *rest], ARTICLES[1])
+
+    vocab = build(tmp_path / "vocab", documents)
+
+    rows = {row["entity"]: row for row in rows_of(vocab)}
+    berlin, rom = rows["dawiki:Berlin"], rows["dawiki:Ulm"]
+    assert [(pair["key"], pair["value"]) for pair in berlin["ids"]] == [
+        ("wikidata", "Q64"),
+        ("gnd", "4005728-8"),
+    ]
+    assert berlin["type"] == "place"
+    assert berlin["description"] == "Berlin er Tysklands hovedstad."
+    assert (rom["ids"], rom["type"], rom["description"]) == (None, None, None)
+    [line] = (vocab / "entity_ids.tsv").read_text().splitlines()[1:]
+    assert line.split("\t")[1:] == [
+        *("dawiki:Berlin", "place", "wikidata:Q64 gnd:4005728-8"),
+        "Berlin er Tysklands hovedstad.",
+    ]
+    [listed] = [each for each in luke_of(vocab) if "ids" in each]
+    assert listed["ids"] == {"wikidata": "Q64", "gnd": "4005728-8"}
+    assert "| an id in wikidata | 1 | 33.3% |" in (vocab / "report.md").read_text()
+
+
+def test_a_vocabulary_of_the_version_before_keeps_its_ids(tmp_path):
+    documents = write_dataset(tmp_path / "docs", *ARTICLES)
+    first = build(tmp_path / "first", documents)
+    description = json.loads((first / "dataset.json").read_text())
+    for shard in description["shards"]:
+        with pa.ipc.open_file(first / shard["name"]) as reader:
+            table = reader.read_all().drop_columns(["ids", "type", "description"])
+        with pa.ipc.new_file(first / shard["name"], table.schema) as writer:
+            writer.write_table(table)
+        shard["bytes"] = (first / shard["name"]).stat().st_size
+        shard["sha256"] = sha256_of(first / shard["name"])
+    (first / "dataset.json").write_text(json.dumps(description | {"version": 1}))
+
+    second = build(tmp_path / "second", documents, previous=first)
+
+    assert EntityVocab(first).entity_of(3) == EntityVocab(second).entity_of(3)
+    with pytest.raises(ShardSchemaError, match="Run again: documents_to_entity_vocab"):
+        list(open_dataset(first, "entities").rows())

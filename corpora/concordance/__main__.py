@@ -1,0 +1,78 @@
+"""Write a concordance: each entity with its mentions in context, one HTML page per register.
+
+Examples:
+  python -m corpora.concordance build/letters
+  python -m corpora.concordance build/letters --register 'register/*.xml' --output pages
+  python -m corpora.concordance build/wiki --entities build/vocab --output pages
+"""
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from corpora.errors import UsageError
+from corpora.system.arguments import check, execute, option, parse
+
+MANIFEST = "concordance.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What ``corpora.concordance`` asks for."""
+
+    run: Path = option(positional=True, help="the folder of a run with documents, or documents")
+    register: tuple[str, ...] = option(
+        (), metavar="PATTERN", help="files of registers (default: those of the run)"
+    )
+    entities: Path | None = option(
+        None, metavar="DIR", help="an entity vocabulary, for names and forms"
+    )
+    output: Path | None = option(
+        None, metavar="DIR", help="where the pages go (default: RUN/concordance)"
+    )
+    min_ratio: float = option(
+        0.1, metavar="RATIO", help="a form that is tagged less often is a word (default: 0.1)"
+    )
+
+
+def write(options: Options) -> Iterator[str]:
+    """Write the pages; yields what to read."""
+    from corpora.concordance.collect import collect
+    from corpora.concordance.folder import open_documents, prepare, titles_of
+    from corpora.concordance.pages import make_pages
+    from corpora.datasets.shards import write_json, write_text
+    from corpora.registers.register import load_register, open_registers
+
+    check(options)
+    if not 0 <= options.min_ratio <= 1:
+        raise UsageError(f"--min-ratio {options.min_ratio:g}: must be between 0 and 1.")
+    dataset, folder = open_documents(options.run)
+    output = options.output or folder / "concordance"
+    prepare(output, manifest=MANIFEST)
+    register = None
+    if options.register:
+        register = open_registers(options.register)
+    elif (folder / "register.jsonl").is_file():
+        register = load_register(folder / "register.jsonl")
+    vocab = titles_of(options.entities) if options.entities else {}
+    concordance = collect(dataset, register, vocab=vocab, min_ratio=options.min_ratio)
+    names = []
+    for page in make_pages(concordance, title=folder.name):
+        write_text(output / page.name, [page.html])
+        names.append(page.name)
+    write_json(output / MANIFEST, {"pages": names})
+    mentioned = [subject for subject in concordance.subjects.values() if subject.mentions]
+    n = sum(len(subject.mentions) for subject in mentioned)
+    yield f"wrote {len(names):,} pages: {len(mentioned):,} entities, {n:,} mentions"
+    yield f"read  {output}/index.html in a browser"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command."""
+    options = parse(Options, argv, name="corpora.concordance", about=__doc__ or "")
+    return execute(lambda: write(options), path=options.run)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

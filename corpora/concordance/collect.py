@@ -1,0 +1,254 @@
+"""What a concordance shows, from documents: entities, their mentions, forms that do not agree.
+
+All texts and mentions are held: about three times the size of the text.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from corpora.document import Document, Mention
+from corpora.matching.surface_forms import SurfaceMatcher
+from corpora.registers.entry import Entry, FormKind
+from corpora.registers.identify import kind_of_label
+from corpora.registers.lines import Lines
+from corpora.registers.register import Register
+
+NO_ID = ""
+"""The id of mentions without one."""
+_SEARCHED: tuple[FormKind, ...] = (
+    *("canonical", "variant", "full", "inverted", "with_role", "surname", "added"),
+)
+"""Kinds of forms of a register that are looked for in the text: no forename alone."""
+_DATES = ("sent_date", "date")
+_ISO = re.compile(r"-?\d{4}(?:-\d\d){0,2}")
+_YEAR = re.compile(r"(?<!\d)\d{4}(?!\d)")
+
+
+class Letter(NamedTuple):
+    """A document, as far as it is shown."""
+
+    id: str
+    title: str
+    date: str
+    """As the document says; empty where it does not."""
+    source: str
+    text: str
+    lines: Lines
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Sort letters by date; those without a year come last."""
+        iso = _ISO.match(self.date)
+        year = iso or _YEAR.search(self.date)
+        return (year[0] if year else "~", self.id)
+
+
+class Occurrence(NamedTuple):
+    """Characters of a letter."""
+
+    letter: int
+    start: int
+    end: int
+    label: str = ""
+
+
+@dataclass(slots=True)
+class Subject:
+    """An entity with its mentions."""
+
+    id: str
+    """Of its entry; as mentions have it where there is none."""
+    kind: str
+    name: str
+    entry: Entry | None = None
+    is_in_vocab: bool = False
+    """Whether an entity vocabulary names it."""
+    mentions: list[Occurrence] = field(default_factory=list)
+    forms: Counter[str] = field(default_factory=Counter)
+    labels: Counter[str] = field(default_factory=Counter)
+    known: tuple[str, ...] = ()
+    """Forms that a register or a vocabulary gives it."""
+
+
+@dataclass(slots=True)
+class Untagged:
+    """A known form where no mention stands."""
+
+    form: str
+    subjects: list[str]
+    n_tagged: int
+    occurrences: list[Occurrence] = field(default_factory=list)
+
+    @property
+    def ratio(self) -> float:
+        """Of the places of the form, the ratio that is tagged."""
+        n = self.n_tagged + len(self.occurrences)
+        return self.n_tagged / n if n else 0.0
+
+
+@dataclass(slots=True)
+class Concordance:
+    """All that is shown."""
+
+    letters: list[Letter]
+    """By date."""
+    subjects: dict[str, Subject]
+    has_register: bool
+    ambiguous: dict[str, dict[tuple[str, str], list[Occurrence]]]
+    """Forms with more than one id or label, or without the id that they have elsewhere: where."""
+    meant: dict[str, list[str]]
+    """Known forms, and the entities that they may mean."""
+    untagged: list[Untagged]
+    common: list[Untagged]
+    """Forms that are seldom a name: counted, their places are not shown."""
+
+
+def collect(
+    documents: Iterable[Document],
+    register: Register | None,
+    *,
+    vocab: Mapping[str, tuple[str, Sequence[str]]],
+    min_ratio: float,
+) -> Concordance:
+    """Collect the mentions of documents by entity.
+
+    ``vocab`` names entities that no register has: their titles, and their forms. A form that is
+    tagged in less than ``min_ratio`` of its places is a common word.
+    """
+    documents = sorted(documents, key=lambda document: _letter(document).key)
+    letters = [_letter(document) for document in documents]
+    subjects = {
+        entry.id: Subject(entry.id, entry.kind, entry.name, entry, known=tuple(entry.texts()))
+        for entry in (register.entries.values() if register else ())
+    }
+    by_form: dict[str, dict[tuple[str, str], list[Occurrence]]] = defaultdict(dict)
+    for number, document in enumerate(documents):
+        for mention in document.mentions:
+            found = Occurrence(number, mention.start, mention.end, mention.label or "")
+            form = " ".join(document.text[mention.start : mention.end].split())
+            for id in _ids(mention, register):
+                by_form[form].setdefault((id, found.label), []).append(found)
+                if id != NO_ID:
+                    _add(subjects, id, found=found, form=form)
+    for subject in subjects.values():
+        _name(subject, vocab)
+    _drop_labels_without_ids(by_form)
+    meant = _known_forms(subjects)
+    untagged, common = _split(_untagged(documents, subjects, meant), min_ratio)
+    return Concordance(
+        letters=letters,
+        subjects=subjects,
+        has_register=register is not None,
+        ambiguous={
+            form: places
+            for form, places in by_form.items()
+            if len(places) > 1 or (form in meant and any(id == NO_ID for id, _ in places))
+        },
+        meant=meant,
+        untagged=untagged,
+        common=common,
+    )
+
+
+def _letter(document: Document) -> Letter:
+    dates = (document.metadata.get(name, "") for name in _DATES)
+    date = next(filter(None, dates), document.timestamp or "")
+    title = document.title or document.id
+    lines = Lines(document.metadata)
+    return Letter(document.id, title, date, document.source, document.text, lines)
+
+
+def _ids(mention: Mention, register: Register | None) -> Iterator[str]:
+    """Yield the ids of what a mention means: that of the entry where there is one."""
+    if not mention.entity:
+        yield NO_ID
+    elif register is None:
+        yield mention.entity
+    else:
+        for id in mention.entity.split():
+            entry = register.find(id)
+            yield entry.id if entry else id
+
+
+def _add(subjects: dict[str, Subject], id: str, *, found: Occurrence, form: str) -> None:
+    subject = subjects.get(id)
+    if subject is None:
+        subject = subjects[id] = Subject(id, "", "")
+    subject.mentions.append(found)
+    subject.forms[form] += 1
+    subject.labels[found.label] += 1
+
+
+def _name(subject: Subject, vocab: Mapping[str, tuple[str, Sequence[str]]]) -> None:
+    """Name an entity that no register has: as the vocabulary does, or by its usual form."""
+    if subject.entry is not None:
+        return
+    [(label, _)] = subject.labels.most_common(1)
+    subject.kind = kind_of_label(label) or "other"
+    subject.name = subject.forms.most_common(1)[0][0]
+    if subject.id in vocab:
+        subject.name, subject.known = vocab[subject.id][0], tuple(vocab[subject.id][1])
+        subject.is_in_vocab = True
+
+
+def _drop_labels_without_ids(
+    by_form: dict[str, dict[tuple[str, str], list[Occurrence]]],
+) -> None:
+    """Take out mentions with labels that never have an id: dates."""
+    with_id = {label for places in by_form.values() for id, label in places if id != NO_ID}
+    for form, places in by_form.items():
+        by_form[form] = {key: at for key, at in places.items() if key[1] in with_id}
+
+
+def _known_forms(subjects: Mapping[str, Subject]) -> dict[str, list[str]]:
+    """Collect the forms of mentions and registers, with what they may mean."""
+    meant: dict[str, dict[str, None]] = defaultdict(dict)
+    for subject in subjects.values():
+        searched = subject.entry.texts(*_SEARCHED) if subject.entry else subject.known
+        for form in (*subject.forms, *(form for form in searched if _is_a_name(form))):
+            meant[form][subject.id] = None
+    return {form: list(ids) for form, ids in meant.items()}
+
+
+def _untagged(
+    documents: Sequence[Document],
+    subjects: Mapping[str, Subject],
+    meant: Mapping[str, list[str]],
+) -> list[Untagged]:
+    """Find the known forms where they stand in no mention."""
+    tagged: Counter[str] = Counter()
+    for subject in subjects.values():
+        tagged.update(subject.forms)
+    forms = list(meant)
+    languages = Counter(document.lang for document in documents)
+    lang = next((lang for lang, _ in languages.most_common(1)), None)
+    matcher = SurfaceMatcher(forms, lang=lang, ignore_case=False)
+    found: dict[str, Untagged] = {}
+    for number, document in enumerate(documents):
+        occupied = [(mention.start, mention.end) for mention in document.mentions]
+        for start, end, index in matcher.find(document.text, occupied):
+            form = forms[index]
+            if form not in found:
+                found[form] = Untagged(form, meant[form], tagged[form])
+            found[form].occurrences.append(Occurrence(number, start, end))
+    return [found[form] for form in sorted(found, key=str.casefold)]
+
+
+def _is_a_name(form: str) -> bool:
+    """Tell whether a form of a register may be looked for: no small letter first, two letters."""
+    return len(form) > 1 and not form[0].islower() and any(map(str.isalpha, form))
+
+
+def _split(found: list[Untagged], min_ratio: float) -> tuple[list[Untagged], list[Untagged]]:
+    """Part forms that are names from single words that are seldom one.
+
+    A form of several words is a name, and so is one that is never tagged.
+    """
+    parted: tuple[list[Untagged], list[Untagged]] = ([], [])
+    for each in found:
+        is_common = each.n_tagged > 0 and each.ratio < min_ratio and " " not in each.form
+        parted[is_common].append(each)
+    return parted

@@ -1,0 +1,56 @@
+"""Folders that a concordance is made from, and the one that it is written to."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from corpora.datasets.rows import document_from_row
+from corpora.datasets.shards import open_dataset
+from corpora.document import Document
+from corpora.errors import CorpusError, UsageError
+from corpora.system.files import is_one_plain_name
+from corpora.system.parsing import read_json
+
+_MIN_LINK_PROBABILITY = 0.1
+"""Of forms of a vocabulary: what is linked less often is a word."""
+
+
+def open_documents(run: Path) -> tuple[Iterator[Document], Path]:
+    """Open the documents of a run, or a dataset of documents; returns the run's folder, too."""
+    path = run / "documents" if (run / "documents/dataset.json").is_file() else run
+    rows = open_dataset(path, "documents").rows()
+    return map(document_from_row, rows), run
+
+
+def titles_of(vocab: Path) -> Mapping[str, tuple[str, tuple[str, ...]]]:
+    """Read an entity vocabulary: the title of each entity, and forms that mostly mean it."""
+    found: dict[str, tuple[str, tuple[str, ...]]] = {}
+    for row in open_dataset(vocab, "entities").rows():
+        if row["retired"]:
+            continue
+        forms = (
+            alias["form"]
+            for alias in row["aliases"] or ()
+            if (alias["link_probability"] or 1.0) >= _MIN_LINK_PROBABILITY
+        )
+        found[row["entity"]] = (row["title"] or row["entity"], tuple(forms))
+    return found
+
+
+def prepare(output: Path, *, manifest: str) -> None:
+    """Make the folder; take away the pages of an earlier concordance, and nothing else.
+
+    Raises ``UsageError`` where the folder holds files that are not a concordance's.
+    """
+    if not output.exists():
+        output.mkdir(parents=True)
+        return
+    if not (output / manifest).is_file():
+        if not output.is_dir() or any(output.iterdir()):
+            raise UsageError(f"--output {output}: holds something else. Choose a new folder.")
+        return
+    pages = read_json(output / manifest)
+    names = pages.get("pages", ()) if isinstance(pages, dict) else ()
+    for name in names:
+        if not is_one_plain_name(name) or not name.endswith(".html"):
+            raise CorpusError(f"{output / manifest}: names {name!r}. Remove the folder.")
+        (output / name).unlink(missing_ok=True)

@@ -1,0 +1,73 @@
+"""What a page says of its entity: ids in authority files, the type, a first sentence."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from corpora.datasets.schemas import SCHEMAS
+
+OF_PAGES = ("ids", "type", "description")
+"""Columns of the vocabulary that come from pages."""
+MAX_DESCRIPTION = 500
+"""Characters of a description; a longer sentence ends with an ellipsis."""
+_COLUMNS = SCHEMAS["entities"].columns
+_NO = pa.scalar(value=False)
+
+
+def columns_of_pages(batch: pa.RecordBatch) -> list[pa.Array]:
+    """Make the columns ``OF_PAGES`` of documents; null where a document does not say it."""
+    metadata = [_mapping(pairs) for pairs in batch.column("metadata").to_pylist()]
+    values = (
+        [_ids(each) for each in metadata],
+        [each.get("type") for each in metadata],
+        list(_descriptions(batch)),
+    )
+    return [
+        pa.array(column, _COLUMNS.field(name).type)
+        for name, column in zip(OF_PAGES, values, strict=True)
+    ]
+
+
+def _mapping(pairs: list[dict[str, str]] | None) -> dict[str, str]:
+    return {pair["key"]: pair["value"] for pair in pairs or ()}
+
+
+def _ids(metadata: dict[str, str]) -> list[dict[str, str]] | None:
+    """List the ids of a page, Wikidata first: its item, else the one that the page names."""
+    found: dict[str, str] = {}
+    if item := metadata.get("wikidata"):
+        found["wikidata"] = item
+    for id in metadata.get("ids", "").split():
+        scheme, _, value = id.partition(":")
+        found.setdefault(scheme, value)
+    return [{"key": scheme, "value": value} for scheme, value in found.items()] or None
+
+
+def _descriptions(batch: pa.RecordBatch) -> Iterator[str | None]:
+    """Yield the first sentence of the first paragraph of each text."""
+    paragraphs, sentences = batch.column("paragraphs"), batch.column("sentences")
+    are_text = np.flatnonzero(pc.fill_null(pc.equal(paragraphs.values.field("kind"), "p"), _NO))
+    begins = _field(paragraphs, "start")
+    starts, ends = _field(sentences, "start"), _field(sentences, "end")
+    of_paragraphs, of_sentences = (np.asarray(column.offsets) for column in (paragraphs, sentences))
+    for number, text in enumerate(batch.column("text").to_pylist()):
+        first = np.searchsorted(are_text, of_paragraphs[number])
+        if first == len(are_text) or are_text[first] >= of_paragraphs[number + 1]:
+            yield None
+            continue
+        begin, end = of_sentences[number], of_sentences[number + 1]
+        at = begin + np.searchsorted(starts[begin:end], begins[are_text[first]])
+        yield _shortened(text[starts[at] : ends[at]]) if at < end else None
+
+
+def _field(lists: pa.ListArray, name: str) -> Any:
+    """Take a field of all structs that lists hold, whatever part of them is looked at."""
+    return np.asarray(lists.values.field(name))
+
+
+def _shortened(sentence: str) -> str:
+    plain = " ".join(sentence.split())
+    return plain if len(plain) <= MAX_DESCRIPTION else f"{plain[: MAX_DESCRIPTION - 1]}…"

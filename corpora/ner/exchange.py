@@ -1,0 +1,420 @@
+"""Documents with their names in the forms of annotation tools, and back.
+
+UIMA CAS (XMI and JSON, for INCEpTION and its kin; needs dkpro-cassis), WebAnno TSV 3, brat, W3C Web
+Annotations (Recogito) and spaCy's ``DocBin`` (needs spaCy). Offsets of documents count Unicode code
+points; each form has its own (UIMA counts UTF-16 units). A name without a label is left out.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from corpora.document import Document, Mention, Span
+from corpora.errors import CorpusError, UsageError
+
+_SEGMENT = "de.tudarmstadt.ukp.dkpro.core.api.segmentation.type"
+_NAME = "de.tudarmstadt.ukp.dkpro.core.api.ner.type.NamedEntity"
+_META = "de.tudarmstadt.ukp.dkpro.core.api.metadata.type.DocumentMetaData"
+_TOKENS = re.compile(r"\w+|[^\w\s]")
+_CONTEXT = 32
+SPANS = "names"
+"""The group of spans in a ``Doc`` of spaCy: all names, those in each other, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Annotated:
+    """What a file of a tool says: a text, and the names in it."""
+
+    name: str
+    """What the file says that the document is, or the file's name without its suffix."""
+    text: str | None
+    """None where the form does not hold it whole."""
+    mentions: tuple[Mention, ...]
+
+
+def named(document: Document) -> list[Mention]:
+    """Return the mentions that have a label, in reading order."""
+    return [mention for mention in document.mentions if mention.label]
+
+
+def tokens_of(document: Document) -> list[Span]:
+    """Cut a text into tokens; the bounds of names and sentences are bounds of tokens, too."""
+    spans = [*named(document), *document.sentences]
+    cuts = sorted({place for span in spans for place in (span.start, span.end)})
+    found: list[Span] = []
+    for match in _TOKENS.finditer(document.text):
+        inside = [cut for cut in cuts if match.start() < cut < match.end()]
+        found += [Span(a, b) for a, b in pairwise([match.start(), *inside, match.end()])]
+    return found
+
+
+def _types() -> Any:
+    """Make the types of DKPro Core that are written, which INCEpTION has, too."""
+    import cassis
+
+    types = cassis.TypeSystem()
+    meta = types.create_type(_META, supertypeName="uima.tcas.Annotation")
+    name = types.create_type(_NAME, supertypeName="uima.tcas.Annotation")
+    for kind, features in (
+        (meta, ("documentId", "documentTitle")),
+        (name, ("value", "identifier")),
+    ):
+        for feature in features:
+            types.create_feature(kind, name=feature, rangeType="uima.cas.String")
+    for segment in ("Sentence", "Token"):
+        types.create_type(f"{_SEGMENT}.{segment}", supertypeName="uima.tcas.Annotation")
+    return types
+
+
+def _cas_of(document: Document) -> Any:
+    import cassis
+
+    types = _types()
+    cas = cassis.Cas(typesystem=types)
+    cas.sofa_string, cas.sofa_mime = document.text, "text/plain"
+    meta = types.get_type(_META)
+    about = {"documentId": document.id, "documentTitle": document.id}
+    cas.add(meta(begin=0, end=len(document.text), **about))
+    kinds = {name: types.get_type(f"{_SEGMENT}.{name}") for name in ("Sentence", "Token")}
+    for sentence in document.sentences:
+        cas.add(kinds["Sentence"](begin=sentence.start, end=sentence.end))
+    for token in tokens_of(document):
+        cas.add(kinds["Token"](begin=token.start, end=token.end))
+    kind = types.get_type(_NAME)
+    for one in named(document):
+        cas.add(kind(begin=one.start, end=one.end, value=one.label, identifier=one.entity))
+    return cas
+
+
+def _write_xmi(document: Document, path: Path) -> None:
+    cas = _cas_of(document)
+    cas.to_xmi(path, pretty_print=True)
+    types = path.with_name("TypeSystem.xml")
+    if not types.exists():
+        cas.typesystem.to_xml(types)
+
+
+def _write_cas_json(document: Document, path: Path) -> None:
+    _cas_of(document).to_json(path, pretty_print=True)
+
+
+def _read_xmi(path: Path) -> Annotated:
+    import cassis
+
+    beside = path.with_name("TypeSystem.xml")
+    types = _types()
+    if beside.is_file():
+        with beside.open("rb") as file:
+            types = cassis.load_typesystem(file)
+    with path.open("rb") as file:
+        return _of_cas(cassis.load_cas_from_xmi(file, typesystem=types, lenient=True), path)
+
+
+def _read_cas_json(path: Path) -> Annotated:
+    import cassis
+
+    with path.open("rb") as file:
+        return _of_cas(cassis.load_cas_from_json(file), path)
+
+
+def _of_cas(cas: Any, path: Path) -> Annotated:
+    known = {kind.name for kind in cas.typesystem.get_types()}
+    found = cas.select(_NAME) if _NAME in known else []
+    mentions = [
+        _mention((one.begin, one.end), one.value, getattr(one, "identifier", None))
+        for one in found
+        if one.begin < one.end
+    ]
+    about = cas.select(_META) if _META in known else []
+    name = next((one.documentId for one in about if one.documentId), path.stem)
+    return Annotated(name, cas.sofa_string, tuple(mentions))
+
+
+def _mention(place: tuple[int, int], label: str | None, entity: str | None) -> Mention:
+    return Mention(*place, label=label or None, entity=entity or None)
+
+
+def _write_brat(document: Document, path: Path) -> None:
+    """Write the text and, beside it, the names: ``T`` lines, and ``N`` lines with the ids."""
+    path.with_suffix(".txt").write_bytes(document.text.encode())
+    lines = []
+    for number, one in enumerate(named(document), 1):
+        surface = document.text[one.start : one.end]
+        parts = [m.span() for m in re.finditer(r"[^\n]+", surface)]
+        places = ";".join(f"{one.start + a} {one.start + b}" for a, b in parts)
+        shown = surface.replace("\n", " ")
+        lines.append(f"T{number}\t{one.label} {places}\t{shown}\n")
+        if one.entity:
+            lines.append(f"N{number}\tReference T{number} {_one_id(one.entity)}\t{shown}\n")
+    path.write_bytes("".join(lines).encode())
+
+
+def _one_id(entity: str) -> str:
+    """Write an id as one word, for a column that white space would end."""
+    return re.sub(r"[\s%]", lambda found: f"%{ord(found[0]):02X}", entity)
+
+
+def _read_brat(path: Path) -> Annotated:
+    text = path.with_suffix(".txt").read_bytes().decode()
+    names: dict[str, tuple[int, int, str]] = {}
+    ids: dict[str, str] = {}
+    for line in path.read_bytes().decode().split("\n"):
+        columns = line.split("\t")
+        if line.startswith("T") and len(columns) > 1:
+            label, _, places = columns[1].partition(" ")
+            numbers = [int(number) for number in re.findall(r"\d+", places)]
+            names[columns[0]] = (min(numbers), max(numbers), label)
+        elif line.startswith("N") and len(columns) > 1:
+            _, target, id = columns[1].split(" ", 2)
+            ids[target] = re.sub(r"%([0-9A-F]{2})", lambda m: chr(int(m[1], 16)), id)
+    mentions = [_mention(name[:2], name[2], ids.get(key)) for key, name in names.items()]
+    return Annotated(path.stem, text, tuple(mentions))
+
+
+def _write_w3c(document: Document, path: Path) -> None:
+    """Write an array of annotations, each with its quote and its position in the text."""
+    text = document.text
+    path.write_text(
+        json.dumps(
+            [
+                {
+                    "@context": "http://www.w3.org/ns/anno.jsonld",
+                    "id": f"#name-{number}",
+                    "type": "Annotation",
+                    "body": [
+                        {"type": "TextualBody", "purpose": "tagging", "value": one.label},
+                        *(
+                            [{"type": "SpecificResource", "purpose": "identifying",
+                              "source": one.entity}]
+                            if one.entity else []
+                        ),
+                    ],
+                    "target": {
+                        "source": document.id,
+                        "selector": [
+                            {
+                                "type": "TextQuoteSelector",
+                                "exact": text[one.start : one.end],
+                                "prefix": text[max(0, one.start - _CONTEXT) : one.start],
+                                "suffix": text[one.end : one.end + _CONTEXT],
+                            },
+                            {"type": "TextPositionSelector", "start": one.start, "end": one.end},
+                        ],
+                    },
+                }
+                for number, one in enumerate(named(document), 1)
+            ],
+            ensure_ascii=False,
+            indent=1,
+        )
+        + "\n",
+        encoding="utf-8",
+    )  # fmt: skip
+    path.with_suffix(".txt").write_bytes(text.encode())
+
+
+def _read_w3c(path: Path) -> Annotated:
+    beside = path.with_suffix(".txt")
+    text = beside.read_bytes().decode() if beside.is_file() else None
+    name, mentions = path.stem, []
+    for one in json.loads(path.read_text(encoding="utf-8")):
+        bodies = one.get("body") or []
+        bodies = bodies if isinstance(bodies, list) else [bodies]
+        labels = [b.get("value") for b in bodies if b.get("purpose") == "tagging"]
+        ids = [b.get("source") or b.get("value") for b in bodies
+               if b.get("purpose") in {"identifying", "linking"}]  # fmt: skip
+        target = one["target"]
+        name = target.get("source") or name if isinstance(target, dict) else name
+        selectors = target["selector"]
+        selectors = selectors if isinstance(selectors, list) else [selectors]
+        kinds = {selector["type"]: selector for selector in selectors}
+        position, quote = kinds["TextPositionSelector"], kinds.get("TextQuoteSelector", {})
+        place = _code_points(text, (position["start"], position["end"]), quote.get("exact"))
+        mentions.append(_mention(place, *(labels[:1] or [None]), *(ids[:1] or [None])))
+    return Annotated(name, text, tuple(mentions))
+
+
+def _code_points(text: str | None, place: tuple[int, int], exact: str | None) -> tuple[int, int]:
+    """Return a position in code points; tools in a browser count UTF-16 units."""
+    start, end = place
+    if text is None or exact is None or text[start:end] == exact:
+        return start, end
+    units = text.encode("utf-16-le")
+    first = len(units[: 2 * start].decode("utf-16-le", errors="ignore"))
+    return first, first + len(exact)
+
+
+def _write_spacy(document: Document, path: Path) -> None:
+    import spacy
+    from spacy.tokens import Doc, DocBin, Span
+    from spacy.util import get_words_and_spaces
+
+    words = [document.text[t.start : t.end] for t in tokens_of(document)]
+    words, spaces = get_words_and_spaces(words, document.text)
+    doc = Doc(spacy.blank("xx").vocab, words=words, spaces=spaces)
+    doc.user_data["id"] = document.id
+    starts = {token.idx: token.i for token in doc}
+    ends = {token.idx + len(token): token.i + 1 for token in doc}
+    spans = [
+        Span(doc, starts[m.start], ends[m.end], label=m.label or "", kb_id=m.entity or "")
+        for m in named(document)
+    ]
+    doc.spans[SPANS] = spans
+    doc.ents = tuple(spacy.util.filter_spans(spans))
+    DocBin(docs=[doc], store_user_data=True).to_disk(path)
+
+
+def _read_spacy(path: Path) -> Annotated:
+    import spacy
+    from spacy.tokens import DocBin
+
+    [doc] = DocBin().from_disk(path).get_docs(spacy.blank("xx").vocab)
+    spans = doc.spans.get(SPANS, doc.ents)
+    mentions = tuple(_mention((s.start_char, s.end_char), s.label_, s.kb_id_) for s in spans)
+    return Annotated(doc.user_data.get("id") or path.stem, doc.text, mentions)
+
+
+_ESCAPED = re.compile(r"[\\\[\]|_;*\t\n\r]|->")
+_COLUMNS = f"#T_SP={_NAME}|identifier|value"
+
+
+def _escape(value: str) -> str:
+    plain = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
+    return _ESCAPED.sub(lambda found: plain.get(found[0], f"\\{found[0]}"), value)
+
+
+def _unescape(value: str) -> str:
+    plain = {"\\t": "\t", "\\n": "\n", "\\r": "\r"}
+    return re.sub(r"\\(->|.)", lambda found: plain.get(found[0], found[1]), value)
+
+
+def _write_webanno(document: Document, path: Path) -> None:
+    """Write WebAnno TSV 3.3: a line a token, the names in two columns, numbered."""
+    text = document.text
+    units = _Units(text)
+    tokens, names = tokens_of(document), named(document)
+    sentences = document.sentences or ((Span(0, len(text)),) if text else ())
+    lines = ["#FORMAT=WebAnno TSV 3.3\n", f"{_COLUMNS}\n", "\n"]
+    for number, sentence in enumerate(sentences, 1):
+        shown = _escape(text[sentence.start : sentence.end])
+        lines.append(f"\n#Text={shown}\n")
+        inside = [t for t in tokens if sentence.start <= t.start < sentence.end]
+        for place, token in enumerate(inside, 1):
+            own = [(i, m) for i, m in enumerate(names, 1) if m.start <= token.start < m.end]
+            cells = [
+                "|".join(f"{_escape(value) or '*'}[{i}]" for i, value in values) or "_"
+                for values in (
+                    [(i, m.entity or "") for i, m in own],
+                    [(i, m.label or "") for i, m in own],
+                )
+            ]
+            at = f"{units.of(token.start)}-{units.of(token.end)}"
+            form = _escape(text[token.start : token.end])
+            lines.append(f"{number}-{place}\t{at}\t{form}\t{cells[0]}\t{cells[1]}\t\n")
+    path.write_bytes("".join(lines).encode())
+
+
+class _Units:
+    """Offsets in UTF-16 units for those in code points."""
+
+    def __init__(self, text: str) -> None:
+        self._wide = [i for i, character in enumerate(text) if ord(character) > 0xFFFF]
+
+    def of(self, offset: int) -> int:
+        return offset + sum(1 for place in self._wide if place < offset)
+
+
+def _read_webanno(path: Path) -> Annotated:
+    """Read names; characters beyond U+FFFF in the tokens before count twice in the offsets."""
+    names: dict[str, tuple[int, int, str, str]] = {}
+    layers: list[str] = []
+    wide = 0
+    for line in path.read_bytes().decode().split("\n"):
+        if line.startswith("#T_SP="):
+            layers += [f"{line[6:].split('|')[0]}|{f}" for f in line.split("|")[1:]]
+        cells = line.rstrip("\r").split("\t")
+        if line.startswith("#") or len(cells) < 3:
+            continue
+        begin, _, finish = cells[1].partition("-")
+        start = int(begin) - wide
+        wide += sum(ord(character) > 0xFFFF for character in _unescape(cells[2]))
+        end = int(finish) - wide
+        values = dict(zip(layers, cells[3:], strict=False))
+        ids = _numbered(values.get(f"{_NAME}|identifier", "_"), cells[0])
+        for key, label in _numbered(values.get(f"{_NAME}|value", "_"), cells[0]).items():
+            old = names.get(key, (start, end, label, ids.get(key, "")))
+            names[key] = (min(old[0], start), max(old[1], end), old[2], old[3])
+    mentions = [_mention(name[:2], name[2], name[3]) for name in names.values()]
+    return Annotated(path.stem, None, tuple(mentions))
+
+
+def _numbered(cell: str, token: str) -> dict[str, str]:
+    """Read the values of a cell by their numbers; one without a number is the token's own."""
+    found: dict[str, str] = {}
+    if cell == "_":
+        return found
+    for part in re.split(r"(?<!\\)\|", cell):
+        match = re.fullmatch(r"(.*?)(?:(?<!\\)\[(\d+)\])?", part, re.DOTALL)
+        if match and match[1] not in {"_", ""}:
+            found[match[2] or token] = "" if match[1] == "*" else _unescape(match[1])
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A form of a tool."""
+
+    about: str
+    suffix: str
+    write: Callable[[Document, Path], None]
+    read: Callable[[Path], Annotated]
+
+
+FORMS = {
+    "xmi": Form("UIMA CAS in XMI, with TypeSystem.xml (INCEpTION)", ".xmi", _write_xmi, _read_xmi),
+    "cas-json": Form("UIMA CAS in JSON", ".cas.json", _write_cas_json, _read_cas_json),
+    "webanno": Form("WebAnno TSV 3.3", ".tsv", _write_webanno, _read_webanno),
+    "brat": Form("brat: .ann, and .txt beside it", ".ann", _write_brat, _read_brat),
+    "w3c": Form("W3C Web Annotations (Recogito)", ".json", _write_w3c, _read_w3c),
+    "spacy": Form("spaCy's DocBin, a document a file", ".spacy", _write_spacy, _read_spacy),
+}
+
+
+def write_documents(documents: Iterable[Document], form: str, output: Path) -> Iterator[Path]:
+    """Write a file for each document, named after it; yields where."""
+    for document in documents:
+        path = output / f"{document.id}{FORMS[form].suffix}"
+        if not path.resolve().is_relative_to(output.resolve()):
+            raise CorpusError(f"{document.id}: is no name of a file in {output}.")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        FORMS[form].write(document, path)
+        yield path
+
+
+def read_annotated(path: Path) -> Annotated:
+    """Read a file in any of the forms, known by its suffix; raises ``UsageError``."""
+    names = sorted(FORMS.values(), key=lambda form: -len(form.suffix))
+    form = next((form for form in names if path.name.endswith(form.suffix)), None)
+    if form is None:
+        known = ", ".join(form.suffix for form in FORMS.values())
+        raise UsageError(f"{path}: of what form is it? Known are files that end in {known}.")
+    try:
+        found = form.read(path)
+    except (ValueError, LookupError, OSError, AttributeError, TypeError, SyntaxError) as error:
+        raise CorpusError(f"{path}: cannot be read as {form.about} ({error}).") from error
+    stem = path.name.removesuffix(form.suffix)
+    return Annotated(stem if found.name == path.stem else found.name, found.text, found.mentions)
+
+
+def files_of(paths: Sequence[Path]) -> list[Path]:
+    """List the files of tools among files and folders."""
+    suffixes = tuple(form.suffix for form in FORMS.values())
+    found: list[Path] = []
+    for path in paths:
+        inside = sorted(path.rglob("*")) if path.is_dir() else [path]
+        found += [one for one in inside if one == path or one.name.endswith(suffixes)]
+    return found

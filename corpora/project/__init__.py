@@ -1,0 +1,1 @@
+"""Projects: one file that says the whole chain, and what of it is done."""

@@ -1,0 +1,175 @@
+"""A project: a folder with one file that says the whole chain, from sources to a model.
+
+Examples:
+  onoma project new wikipedia dawiki      (or: tei, news, chinese) writes onoma.toml and README.md
+  onoma project show dawiki               the steps, and which are done
+  onoma project run dawiki                does what is not up to date, and resumes what was stopped
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from functools import partial
+from importlib import import_module
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from corpora.datasets.shards import write_json, write_text
+from corpora.errors import CorpusError, UsageError
+from corpora.project.recipe import FILE, Step, check_order, read_steps, sources_of, state_of
+from corpora.system.arguments import ArgumentParser, execute
+from corpora.system.files import locked
+
+KINDS = ("tei", "wikipedia", "news", "chinese")
+DONE = ".onoma-project.json"
+"""Name of a step to the state in which it was done."""
+
+
+class StepFailedError(CorpusError):
+    """A command of a step failed; it has said why."""
+
+
+def new(arguments: argparse.Namespace) -> Iterator[str]:
+    """Write a recipe and a README into a folder."""
+    folder: Path = arguments.folder
+    recipe = (files("corpora.project") / "recipes" / f"{arguments.kind}.toml").read_text("utf-8")
+    made = {FILE: recipe, "README.md": ""}
+    for name in made:
+        if (folder / name).exists():
+            raise UsageError(f"{folder / name}: is there already. Name another folder.")
+    folder.mkdir(parents=True, exist_ok=True)
+    write_text(folder / FILE, [recipe])
+    write_text(folder / "README.md", _readme(folder))
+    yield f"made  {folder / FILE}, {folder / 'README.md'}"
+    yield f"read  {folder / FILE}: put in what the comments ask for"
+    yield f"next  onoma project run {folder}"
+
+
+def _readme(folder: Path) -> Iterator[str]:
+    yield f"# {folder.resolve().name}\n\n"
+    comment = (folder / FILE).read_text("utf-8").partition("\n\n")[0]
+    yield "".join(f"{line.removeprefix('#').strip()}\n" for line in comment.splitlines())
+    yield f"\n`onoma project run` does all steps of `{FILE}`:\n\n```\n"
+    yield from (f"{step.line}\n" for step in read_steps(folder / FILE))
+    yield "```\n"
+
+
+def show(arguments: argparse.Namespace) -> Iterator[str]:
+    """List the steps: what each reads, and whether it is up to date."""
+    folder: Path = arguments.folder
+    steps = _steps(folder)
+    done = _done(folder)
+    rows: list[dict[str, Any]] = []
+    for step in steps:
+        reads = [other.name for other in sources_of(step, steps)]
+        is_done = _is_done(step, folder, done)
+        rows.append({"step": step.name, "command": step.line, "reads": reads, "done": is_done})
+    if arguments.json:
+        yield json.dumps(rows, ensure_ascii=False, indent=1)
+        return
+    width = max(len(step.name) for step in steps)
+    for row in rows:
+        sign = "✓" if row["done"] else "·"
+        after = f"  ← {', '.join(row['reads'])}" if row["reads"] else ""
+        yield f"{sign} {row['step']:<{width}}{after}".rstrip()
+        yield f"    {row['command']}"
+
+
+def run(arguments: argparse.Namespace) -> Iterator[str]:
+    """Do the steps that are not up to date, in their order; stops at the first that fails."""
+    folder: Path = arguments.folder
+    steps = _steps(folder)
+    only = set(arguments.only or [step.name for step in steps])
+    if unknown := only - {step.name for step in steps}:
+        names = ", ".join(step.name for step in steps)
+        raise UsageError(f"--only {', '.join(sorted(unknown))}: there are {names}.")
+    with locked(folder / ".onoma-project.lock", busy=partial(_busy, folder)):
+        for number, step in enumerate(steps, 1):
+            if step.name not in only:
+                continue
+            head = f"[{number}/{len(steps)}] {step.name}"
+            if not arguments.force and _is_done(step, folder, _done(folder)):
+                yield f"{head}: up to date"
+                continue
+            yield f"{head}: {step.line}"
+            sys.stdout.flush()
+            _do(step, folder)
+    yield f"{folder}: all steps are done"
+
+
+def _busy(folder: Path, process: str) -> str:
+    return f"{folder}: process {process} runs this project. Wait for it."
+
+
+def _do(step: Step, folder: Path) -> None:
+    """Run a command in the folder of the project, and note what it was done with."""
+    before = state_of(step, folder)
+    onoma = str(import_module("onoma").__file__)
+    command = [sys.executable, onoma, *step.words, *step.arguments]
+    status = subprocess.run(command, cwd=folder, check=False).returncode
+    if status:
+        raise StepFailedError(
+            f"{step.name}: exit status {status}. Repair what it says, and run the same command: "
+            "what is done stays done."
+        )
+    write_json(folder / DONE, {**_done(folder), step.name: before})
+
+
+def _steps(folder: Path) -> list[Step]:
+    steps = read_steps(folder / FILE)
+    check_order(steps, file=folder / FILE)
+    return steps
+
+
+def _done(folder: Path) -> dict[str, str]:
+    try:
+        return dict(json.loads((folder / DONE).read_text("utf-8")))
+    except FileNotFoundError:
+        return {}
+    except ValueError as error:
+        raise CorpusError(f"{folder / DONE}: damaged ({error}). Remove it.") from error
+
+
+def _is_done(step: Step, folder: Path, done: dict[str, str]) -> bool:
+    is_there = not step.output or (folder / step.output).exists()
+    return is_there and done.get(step.name) == state_of(step, folder)
+
+
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    description, _, epilog = (__doc__ or "").partition("\n\n")
+    parser = ArgumentParser(
+        prog="python -m corpora.project",
+        description=description,
+        epilog=epilog,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    maker = commands.add_parser("new", help="write a recipe and a README")
+    maker.add_argument("kind", choices=KINDS)
+    maker.add_argument("folder", type=Path, metavar="DIR")
+    maker.set_defaults(do=new)
+    shower = commands.add_parser("show", help="list the steps, and which are done")
+    shower.add_argument("folder", type=Path, nargs="?", default=Path(), metavar="DIR")
+    shower.add_argument("--json", action="store_true", help="print JSON, for programs")
+    shower.set_defaults(do=show)
+    runner = commands.add_parser("run", help="do what is not up to date")
+    runner.add_argument("folder", type=Path, nargs="?", default=Path(), metavar="DIR")
+    runner.add_argument("--only", nargs="+", metavar="STEP", help="of all steps only these")
+    runner.add_argument("--force", action="store_true", help="also what is up to date")
+    runner.set_defaults(do=run)
+    return parser.parse_args(argv)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command; returns the exit status."""
+    arguments = _arguments(argv)
+    interrupted = "interrupted. The same command resumes."
+    return execute(lambda: arguments.do(arguments), path=arguments.folder, interrupted=interrupted)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

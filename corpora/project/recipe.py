@@ -1,0 +1,184 @@
+"""The steps of a project, from its ``onoma.toml``: what each reads, and whether it is done.
+
+    [[step]]
+    onoma = "tei"                   # the command
+    input = ["letters/*.xml"]       # --input letters/*.xml
+    output = "build/letters"
+
+Other keys are the options of that command. Paths are relative to the folder of the file.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import shlex
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from corpora.errors import UsageError
+from corpora.runs.code import code_hash
+from corpora.system.arguments import parser_of
+
+FILE = "onoma.toml"
+MANIFESTS = ("run.json", "dataset.json", "summary.json", "evaluation.json")
+"""Of what commands make: they name all else by hashes, or come last."""
+_OUTPUTS = ("output", "archive", "shelf", "parquet")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A command with its options."""
+
+    name: str
+    words: tuple[str, ...]
+    """Of the command: ``tei``; ``store publish``."""
+    arguments: tuple[str, ...]
+    output: str
+    """What it makes, relative to the folder; empty where it only looks."""
+    values: tuple[str, ...]
+    """Values of all options, of which some may be paths."""
+
+    @property
+    def line(self) -> str:
+        """The command as it would be typed."""
+        return shlex.join(["onoma", *self.words, *self.arguments])
+
+
+def read_steps(file: Path) -> list[Step]:
+    """Read the steps, in their order; raises ``UsageError`` for what is no step of ours."""
+    try:
+        tables = tomllib.loads(file.read_text("utf-8")).get("step", [])
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{file}: cannot be read ({error}). See onoma project new.") from error
+    if not isinstance(tables, list) or not tables or not all(isinstance(t, dict) for t in tables):
+        raise UsageError(f"{file}: has no [[step]]. See onoma project new.")
+    steps: list[Step] = []
+    for number, table in enumerate(tables, 1):
+        step = _step(table, where=f"{file}: step {number}")
+        if step.name in {other.name for other in steps}:
+            raise UsageError(f"{file}: two steps are {step.name!r}. Give one another name = …")
+        steps.append(step)
+    return steps
+
+
+def _step(table: Mapping[str, Any], *, where: str) -> Step:
+    commands = {command.name: command for command in import_module("onoma").commands()}
+    options = dict(table)
+    name, words = options.pop("name", None), str(options.pop("onoma", "")).split()
+    if not words or words[0] not in commands or words[0] == "project":
+        known = ", ".join(commands)
+        raise UsageError(f'{where}: onoma = "{" ".join(words)}": no command. There are: {known}.')
+    command = commands[words[0]]
+    parser: Any = parser_of(command.main)
+    try:
+        for word in (*command.first, *words[1:]):
+            parser = parser._subparsers._group_actions[0].choices[word]  # noqa: SLF001 - argparse's
+    except (AttributeError, KeyError):
+        raise UsageError(f'{where}: onoma = "{" ".join(words)}": no command.') from None
+    output = next((str(options[key]) for key in _OUTPUTS if key in options), "")
+    return Step(
+        name=name or Path(output).name or words[0],
+        words=tuple(words),
+        arguments=tuple(_arguments(parser, options, where=f"{where} ({' '.join(words)})")),
+        output=output,
+        values=tuple(word for value in options.values() for word in _words(value)),
+    )
+
+
+def _arguments(
+    parser: argparse.ArgumentParser, options: Mapping[str, Any], *, where: str
+) -> Iterator[str]:
+    """Write options as a command line: those with a name first, what stands alone after ``--``."""
+    named = {flag: a for a in parser._actions for flag in a.option_strings}  # noqa: SLF001
+    alone = [a.dest for a in parser._actions if not a.option_strings]  # noqa: SLF001
+    for key, value in options.items():
+        flag = f"--{key.replace('_', '-')}"
+        if key in alone:
+            continue
+        if flag not in named:
+            known = ", ".join(sorted(f.removeprefix("--") for f in named if f.startswith("--")))
+            raise UsageError(f"{where}: {key}: no option of this command. There are: {known}.")
+        if value is True:
+            yield flag
+        elif value is not False:
+            yield from (flag, *_words(value))
+    if found := [word for key in alone if key in options for word in _words(options[key])]:
+        yield from ("--", *found)
+
+
+def _words(value: Any) -> list[str]:
+    if isinstance(value, bool):
+        return []
+    if isinstance(value, dict):  # set = {"training.max_steps" = 150}
+        texts = {key: v if isinstance(v, str) else json.dumps(v) for key, v in value.items()}
+        return [f"{key}={text}" for key, text in texts.items()]
+    return [str(one) for one in value] if isinstance(value, list) else [str(value)]
+
+
+def sources_of(step: Step, steps: Sequence[Step]) -> list[Step]:
+    """The steps whose output a step reads."""
+    return [
+        other
+        for other in steps
+        if other is not step
+        and other.output
+        and any(_is_inside(value, other.output) for value in step.values if value != step.output)
+    ]
+
+
+def _is_inside(path: str, folder: str) -> bool:
+    inside, outside = Path(path).parts, Path(folder).parts
+    return inside[: len(outside)] == outside
+
+
+def check_order(steps: Sequence[Step], *, file: Path) -> None:
+    """Raise ``UsageError`` where a step reads what a later one makes."""
+    for number, step in enumerate(steps):
+        for other in sources_of(step, steps[number:]):
+            raise UsageError(f"{file}: {step.name} reads {other.output}, which a later step makes.")
+
+
+def state_of(step: Step, folder: Path) -> str:
+    """A hash of all that a step depends on: its command, its inputs, and the code of Onoma.
+
+    Of what commands made, their manifests count; of other files, name, size and time.
+    """
+    digest = hashlib.sha256(f"{code_hash()}\0{step.line}\0".encode())
+    for value in step.values:
+        if value != step.output:
+            for line in _input_lines(value, folder):
+                digest.update(f"{line}\n".encode())
+    return digest.hexdigest()
+
+
+def _input_lines(value: str, folder: Path) -> Iterator[str]:
+    if "\0" in value or len(value) > 1000 or "://" in value:
+        return
+    path = Path(value)
+    found = [folder / path]
+    if any(sign in value for sign in "*?["):
+        root = Path(path.anchor) if path.anchor else folder
+        found = sorted(root.glob(str(path.relative_to(path.anchor))))
+    for one in found:
+        yield from _described(one)
+
+
+def _described(path: Path) -> Iterator[str]:
+    if path.is_file():
+        about = path.stat()
+        yield f"{path.name} {about.st_size} {about.st_mtime_ns}"
+    elif path.is_dir():
+        manifests = [file for name in MANIFESTS if (file := path / name).is_file()]
+        if manifests:
+            yield from (hashlib.sha256(file.read_bytes()).hexdigest() for file in manifests)
+            return
+        for parent, folders, names in os.walk(path):
+            folders.sort()
+            for name in sorted(names):
+                about = (Path(parent) / name).stat()
+                yield f"{parent}/{name} {about.st_size} {about.st_mtime_ns}"

@@ -1,0 +1,1 @@
+"""Registers: who and what an edition names, with names, dates and ids elsewhere."""

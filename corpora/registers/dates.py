@@ -1,0 +1,54 @@
+"""Dates of registers: as they are given, and as years."""
+
+import re
+from collections.abc import Iterable
+
+from corpora.registers.entry import Date
+from corpora.tei.xml import Element
+
+_YEAR = re.compile(r"^(-?\d{4,5})(?:-|$|T)")
+_IN_TEXT = re.compile(r"(?<!\d)(\d{4})(?!\d)")
+_EXACT = ("when-iso", "when", "when-custom")
+_FIRST = ("notBefore-iso", "notBefore", "from-iso", "from")
+_LAST = ("notAfter-iso", "notAfter", "to-iso", "to")
+
+
+def date_of(element: Element) -> Date | None:
+    """Read the date of ``birth`` and the like: of its attributes, a ``date`` in it, or its text.
+
+    *1862-05-15*, *notBefore* and *notAfter*, *1913/14*; None where it says no year.
+    """
+    for each in (element, *(child for child in element.elements() if child.name == "date")):
+        if found := _of_attributes(each.attributes):
+            return found
+        if each.name == "date" and (found := _of_text(each.text())):
+            return found
+    return _of_text("".join(c for c in element.children if isinstance(c, str)))
+
+
+def span_of(attributes: dict[str, str]) -> Date | None:
+    """Read the dates of an element itself (``place/@from``)."""
+    return _of_attributes(attributes)
+
+
+def _of_attributes(attributes: dict[str, str]) -> Date | None:
+    exact, first, last = (_value(attributes, names) for names in (_EXACT, _FIRST, _LAST))
+    if _year(exact) is not None:
+        return Date(exact, _year(exact), _year(exact))
+    if _year(first) is None and _year(last) is None:
+        return None
+    return Date(f"{first}/{last}", _year(first), _year(last))
+
+
+def _value(attributes: dict[str, str], names: Iterable[str]) -> str:
+    return next((attributes[name].strip() for name in names if name in attributes), "")
+
+
+def _year(value: str) -> int | None:
+    found = _YEAR.match(value)
+    return int(found[1]) if found else None
+
+
+def _of_text(text: str) -> Date | None:
+    years = [int(year) for year in _IN_TEXT.findall(text)]
+    return Date(" ".join(text.split()), min(years), max(years)) if years else None

@@ -1,0 +1,164 @@
+"""The forms of a register, found in text: names with the entries that they mean.
+
+Which forms are worth it, the names say that stand in the same documents already. A form that means
+several entries is never taken.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from corpora.document import Document, Mention, reading_order
+from corpora.errors import UsageError
+from corpora.matching.surface_forms import SurfaceMatcher
+from corpora.registers.entry import FormKind
+from corpora.registers.identify import kind_of_label
+from corpora.registers.references import Referrer
+from corpora.registers.register import Register
+from corpora.tei.edition import Edition
+from corpora.tei.style import template
+
+MIN_TAGGED = 0.5
+"""Of the places of a form that is tagged anywhere, so many are."""
+MIN_PRIOR = 0.9
+"""Of the mentions with a form, so many mean the entry."""
+_TAKEN: tuple[FormKind, ...] = ("canonical", "variant", "full", "with_role", "surname")
+_OF_ONE_WORD = {"person", "place", "organization"}
+"""Kinds whose forms of one word are names, though none is tagged; a work may be called *Autumn*."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Meaning:
+    entry: str
+    score: float | None
+    """How likely a place of the form is a name of the entry; None where no name has it."""
+
+
+class RegisterDictionary:
+    """Finds the entries of a register in the documents of an edition."""
+
+    def __init__(
+        self,
+        register: Register,
+        edition: Edition,
+        referrer: Referrer,
+        *,
+        documents: Sequence[Document],
+    ) -> None:
+        """``documents`` are those of the edition; raises ``UsageError`` for one without labels."""
+        self._register, self._referrer = register, referrer
+        referrer.learn(documents, register)
+        self.labels = labels_of(edition)
+        if not self.labels:
+            raise UsageError(
+                f"edition {edition.name}: none of its labels is one of persons, places, "
+                "organizations, works or events. Name them so in [labels]."
+            )
+        self.counters: Counter[str] = Counter()
+        """Forms that are taken, and that are not, by reason."""
+        forms = self._possible()
+        lang = next((document.lang for document in documents if document.lang), None)
+        chosen = dict(self._choose(forms, documents, lang))
+        self._forms, self._meanings = list(chosen), list(chosen.values())
+        self._matcher = SurfaceMatcher(self._forms, lang=lang, ignore_case=False)
+
+    def _possible(self) -> dict[str, set[str]]:
+        """Collect forms that begin with no small letter, and all entries that each may mean."""
+        meant: defaultdict[str, set[str]] = defaultdict(set)
+        taken: set[str] = set()
+        for entry in self._register.entries.values():
+            for form in entry.forms:
+                meant[form.text].add(entry.id)
+                is_name = len(form.text) > 1 and not form.text[0].islower()
+                if entry.kind == "person" and "," in form.text:
+                    continue  # *Marc, Franz* stands in lists, and where Marc is followed by Franz
+                if is_name and form.kind in _TAKEN and entry.kind in self.labels:
+                    taken.add(form.text)
+        return {form: meant[form] for form in sorted(taken)}
+
+    def _choose(
+        self, forms: dict[str, set[str]], documents: Sequence[Document], lang: str | None
+    ) -> Iterator[tuple[str, _Meaning]]:
+        """Yield the forms that are worth it."""
+        names: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        untagged: Counter[str] = Counter()
+        listed = list(forms)
+        matcher = SurfaceMatcher(listed, lang=lang, ignore_case=False)
+        for document in documents:
+            for mention in document.mentions:
+                form = document.text[mention.start : mention.end]
+                if form in forms:
+                    entry = self._register.find(mention.entity) if mention.entity else None
+                    names[form][entry.id if entry else ""] += 1
+            occupied = [(mention.start, mention.end) for mention in document.mentions]
+            found = matcher.find(document.text, occupied)
+            untagged.update(listed[index] for _, _, index in found)
+        for form, entries in forms.items():
+            meaning = self._meaning(form, entries, names=names[form], untagged=untagged[form])
+            if isinstance(meaning, str):
+                self.counters[f"forms not taken: {meaning}"] += 1
+            else:
+                self.counters["forms taken"] += 1
+                yield form, meaning
+
+    def _meaning(
+        self, form: str, entries: set[str], *, names: Counter[str], untagged: int
+    ) -> _Meaning | str:
+        """Say what a form means, or why it is not taken."""
+        n_names = names.total()
+        if not n_names:
+            if len(entries) > 1:
+                return "several entries"
+            [entry] = entries
+            is_word = " " not in form and self._register.entries[entry].kind not in _OF_ONE_WORD
+            return "one word, tagged nowhere" if is_word else _Meaning(entry, None)
+        [(entry, n)] = names.most_common(1)
+        if not entry or n < MIN_PRIOR * n_names:
+            return "several entries"
+        if n_names < MIN_TAGGED * (n_names + untagged) and " " not in form:
+            return "a word that is seldom tagged"
+        return _Meaning(entry, n / (n_names + untagged))
+
+    def annotate(self, document: Document) -> Document:
+        """Give a document the names that are found beside its own mentions."""
+        occupied = [(mention.start, mention.end) for mention in document.mentions]
+        found: list[Mention] = []
+        for start, end, index in self._matcher.find(document.text, occupied):
+            meaning = self._meanings[index]
+            entry = self._register.entries[meaning.entry]
+            if label := self.labels.get(entry.kind):
+                mention = Mention(start, end, None, label, "lexicon", meaning.score)
+                found.append(self._referrer.refer(mention, entry))
+        return replace(document, mentions=tuple(sorted(found, key=reading_order)))
+
+    def annotate_all(self, documents: Iterable[Document]) -> Iterator[Document]:
+        """Do so with many."""
+        return map(self.annotate, documents)
+
+    def identify(self, document: Document) -> Document:
+        """Give mentions without an entity that of their form, if it means one entry of the kind."""
+        meanings = dict(zip(self._forms, self._meanings, strict=True))
+        mentions = []
+        for mention in document.mentions:
+            meaning = meanings.get(document.text[mention.start : mention.end])
+            if meaning is not None and mention.entity is None:
+                entry = self._register.entries[meaning.entry]
+                if kind_of_label(mention.label) == entry.kind:
+                    mention = self._referrer.refer(mention, entry)  # noqa: PLW2901
+            mentions.append(mention)
+        return replace(document, mentions=tuple(mentions))
+
+
+def labels_of(edition: Edition) -> dict[str, str]:
+    """Find the label of each kind of entry that an edition can write; the first by name."""
+    found: dict[str, str] = {}
+    for label in edition.labels:
+        kind = kind_of_label(label)
+        if kind is None or kind in found:
+            continue
+        try:
+            template(edition, label)
+        except UsageError:
+            continue
+        found[kind] = label
+    return found

@@ -1,0 +1,158 @@
+"""An entry of a register: who or what is named, how, when, and its ids elsewhere."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, Literal, TypeVar, get_args
+
+from corpora.errors import CorpusError
+
+T = TypeVar("T")
+
+Kind = Literal["person", "place", "organization", "work", "event", "other"]
+KINDS: frozenset[str] = frozenset(get_args(Kind))
+FormKind = Literal[
+    "canonical",  # the name of the entry
+    "variant",  # another name, as it is written in the register
+    "full",  # forenames and surname, in the order of speech
+    "inverted",  # surname, forenames
+    "with_role",  # a title or role and the surname
+    "surname",  # the surname alone
+    "forename",  # the forenames alone
+    "added",  # a nickname or an addition
+]
+FORM_KINDS: frozenset[str] = frozenset(get_args(FormKind))
+
+
+class InvalidEntryError(CorpusError):
+    """An entry breaks its own rules."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A way to write the name of an entry."""
+
+    text: str
+    kind: FormKind = "variant"
+    type: str | None = None
+    """What the register calls it, as written (``birth``, ``person_pseudonym``)."""
+
+    def __post_init__(self) -> None:
+        """Refuse an empty text and an unknown kind."""
+        if not self.text.strip() or self.kind not in FORM_KINDS:
+            raise InvalidEntryError(f"a form {self.text!r} of the kind {self.kind!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Date:
+    """A date as it is given, and the years between which it lies, both included."""
+
+    given: str
+    first_year: int | None = None
+    """None where it is not said; negative before the common era."""
+    last_year: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorityId:
+    """An id in a scheme (``gnd``, ``geonames``, ``wikidata``, ``viaf``, …)."""
+
+    scheme: str
+    id: str
+
+    def __str__(self) -> str:
+        """Write it as the entity of a mention: ``gnd:118750933``."""
+        return f"{self.scheme}:{self.id}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A person, place, organization, work or event of a register."""
+
+    id: str
+    """As in the register, without the edition's space: ``P.0000004``."""
+    kind: Kind
+    name: str
+    """The canonical one."""
+    forms: tuple[Form, ...] = ()
+    """In the order of the register; the canonical one first, then what follows from its parts."""
+    birth: Date | None = None
+    death: Date | None = None
+    active: Date | None = None
+    """When a person was active, a place or organization was there, a work was made."""
+    ids: tuple[AuthorityId, ...] = ()
+    """Ids elsewhere, in order."""
+    description: str | None = None
+    parent: str | None = None
+    """The id of the entry that it is a part of: the place around a place."""
+    related: tuple[str, ...] = ()
+    """Ids of other entries that it points to."""
+    source: str = ""
+    """The file that it was read from."""
+    line: int = 0
+    """Of that file, from 1."""
+
+    def __post_init__(self) -> None:
+        """Refuse an entry without an id or a name."""
+        if not self.id or not self.name or self.kind not in KINDS:
+            raise InvalidEntryError(
+                f"{self.source}:{self.line}: an entry needs an id, a name and a known kind, "
+                f"not {self.id!r}, {self.name!r}, {self.kind!r}"
+            )
+
+    def id_in(self, scheme: str) -> str | None:
+        """Return the first id in a scheme."""
+        return next((each.id for each in self.ids if each.scheme == scheme), None)
+
+    def texts(self, *kinds: FormKind) -> list[str]:
+        """List the texts of its forms of these kinds (default: of all), each once."""
+        chosen = kinds or FORM_KINDS
+        return list(dict.fromkeys(form.text for form in self.forms if form.kind in chosen))
+
+
+def merge(first: Entry, other: Entry) -> Entry:
+    """Merge two entries with one id: what the first one lacks comes from the other."""
+    return Entry(
+        id=first.id,
+        kind=first.kind,
+        name=first.name,
+        forms=_union(first.forms, other.forms),
+        birth=first.birth or other.birth,
+        death=first.death or other.death,
+        active=first.active or other.active,
+        ids=_union(first.ids, other.ids),
+        description=first.description or other.description,
+        parent=first.parent or other.parent,
+        related=_union(first.related, other.related),
+        source=first.source,
+        line=first.line,
+    )
+
+
+def _union(first: Iterable[T], other: Iterable[T]) -> tuple[T, ...]:
+    return tuple(dict.fromkeys([*first, *other]))
+
+
+def to_json(entry: Entry) -> dict[str, Any]:
+    """Turn an entry into what JSON holds; empty fields are left out."""
+    return {name: value for name, value in _plain(entry).items() if value not in (None, [], "")}
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    return [_plain(each) for each in value] if isinstance(value, tuple) else value
+
+
+def from_json(row: Mapping[str, Any]) -> Entry:
+    """Make an entry of what ``to_json`` wrote; raises ``InvalidEntryError``."""
+    try:
+        made = dict(row)
+        for name in ("birth", "death", "active"):
+            if made.get(name):
+                made[name] = Date(**made[name])
+        made["forms"] = tuple(Form(**form) for form in made.get("forms", ()))
+        made["ids"] = tuple(AuthorityId(**id) for id in made.get("ids", ()))
+        made["related"] = tuple(made.get("related", ()))
+        return Entry(**made)
+    except (TypeError, AttributeError) as error:
+        raise InvalidEntryError(f"no entry of a register ({error})") from error

@@ -1,0 +1,85 @@
+"""Mentions of a document get the entries of a register: one id for each entry, and its name."""
+
+from collections import Counter
+from dataclasses import replace
+
+from corpora.document import Document, Mention
+from corpora.registers.entry import Entry
+from corpora.registers.lines import KEY, write_lines
+from corpora.registers.register import Register
+from corpora.tei.edition import Edition
+from corpora.tei.places import read_source
+from corpora.tei.reader import TeiText
+from corpora.tei.source import Source
+
+NAME = "name"
+"""The attribute of a mention that holds the canonical name."""
+
+
+def entries_of(mention: Mention, register: Register) -> list[Entry | None]:
+    """Find the entry of each id that a mention has; None where an id leads nowhere."""
+    return [register.find(id) for id in (mention.entity or "").split()]
+
+
+def identify(document: Document, register: Register) -> tuple[Document, Counter[str]]:
+    """Give the mentions of a document the ids of entries and their canonical names.
+
+    ``GROUP:ID``, whatever way the document refers to the entry; an id that leads nowhere stays.
+    """
+    counters: Counter[str] = Counter()
+    mentions = [
+        _identify(mention, register, space=document.group, counters=counters)
+        for mention in document.mentions
+    ]
+    return replace(document, mentions=tuple(mentions)), counters
+
+
+def _identify(
+    mention: Mention, register: Register, *, space: str, counters: Counter[str]
+) -> Mention:
+    if mention.entity is None:
+        return mention
+    ids = mention.entity.split()
+    found = entries_of(mention, register)
+    counters["register: mentions with an id that it has"] += any(found)
+    counters["register: mentions with an id that leads nowhere"] += not all(found)
+    if not any(found):
+        return mention
+    entity = " ".join(
+        f"{space}:{entry.id}" if entry else id for id, entry in zip(ids, found, strict=True)
+    )
+    names = "; ".join(entry.name for entry in found if entry)
+    return replace(mention, entity=entity, attributes={**mention.attributes, NAME: names})
+
+
+def read_identified(
+    data: bytes, edition: Edition, register: Register, *, name: str
+) -> list[TeiText]:
+    """Read a TEI file as ``read_tei`` does; mentions have their entries, and text has its lines."""
+    texts: list[TeiText] = []
+    for text, places in read_source(Source(data, name=name), edition):
+        document, counters = text.document, text.counters
+        if document is not None:
+            metadata = {**document.metadata, KEY: write_lines(places)}
+            document, found = identify(replace(document, metadata=metadata), register)
+            counters = counters + found
+        texts.append(replace(text, document=document, counters=counters))
+    return texts
+
+
+_LABELS = {
+    "person": {"person", "persons", "per", "pers", "psn", "persname"},
+    "place": {"place", "places", "loc", "location", "gpe", "lieu", "plc", "placename"},
+    "organization": {
+        *("organization", "organizations", "organisation", "organisations", "org", "orgname"),
+        "institution",
+    },
+    "work": {"work", "works", "title", "bibl", "prod", "wrk"},
+    "event": {"event", "events", "evt"},
+}
+
+
+def kind_of_label(label: str | None) -> str | None:
+    """Tell which kind of entry a label names; None where it may be any, or none (``date``)."""
+    plain = "".join(filter(str.isalnum, (label or "").lower()))
+    return next((kind for kind, labels in _LABELS.items() if plain in labels), None)

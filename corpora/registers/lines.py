@@ -1,0 +1,41 @@
+"""In which line of the file the text of a document stands: kept with it, as metadata ``lines``."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Mapping
+
+from corpora.tei.places import Places
+
+KEY = "lines"
+_END = re.compile(r"\r\n?|\n")
+
+
+def write_lines(places: Places) -> str:
+    """Write ``OFFSET:LINE`` for each character of the text whose line is not that before it."""
+    ends = [found.end() for found in _END.finditer(places.source.text)]
+    written: list[str] = []
+    last = 0
+    for offset in range(len(places)):
+        place = places[offset]
+        if place is None:
+            continue
+        line = bisect_right(ends, place.start) + 1
+        if line != last:
+            written.append(f"{offset}:{line}")
+            last = line
+    return " ".join(written)
+
+
+class Lines:
+    """The lines of a document's text."""
+
+    def __init__(self, metadata: Mapping[str, str]) -> None:
+        pairs = [pair.partition(":") for pair in metadata.get(KEY, "").split()]
+        numbers = [(int(a), int(b)) for a, _, b in pairs if a.isdigit() and b.isdigit()]
+        self._offsets = [offset for offset, _ in numbers]
+        self._lines = [line for _, line in numbers]
+
+    def at(self, offset: int) -> int | None:
+        """Return the line of a character; None where it is not known."""
+        found = bisect_right(self._offsets, offset) - 1
+        return self._lines[found] if found >= 0 else None

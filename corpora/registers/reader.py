@@ -1,0 +1,305 @@
+"""Registers in TEI to entries: ``listPerson``, ``listPlace``, ``listOrg``, ``listBibl`` and lists.
+
+They stand in files of their own or in the letters (``back``, ``standOff``). ``read_register`` is
+pure: bytes in, entries out. XML is read under the bounds of ``corpora.tei.xml``.
+"""
+
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from corpora.registers.dates import date_of, span_of
+from corpora.registers.entry import AuthorityId, Date, Entry, Form, FormKind, Kind
+from corpora.registers.identifiers import read_id
+from corpora.registers.names import derive_forms, name_text, parts_of, split_inverted, unique
+from corpora.tei.xml import Element, parse_xml
+
+_KINDS: dict[str, Kind] = {
+    "person": "person",
+    "persongrp": "person",
+    "personagrp": "person",
+    "place": "place",
+    "org": "organization",
+    "bibl": "work",
+    "biblstruct": "work",
+    "biblfull": "work",
+    "msdesc": "work",
+    "event": "event",
+    "object": "other",
+    "nym": "other",
+}
+"""Elements that are entries."""
+_NAMES: dict[str, Kind] = {
+    "persname": "person",
+    "placename": "place",
+    "geogname": "place",
+    "settlement": "place",
+    "region": "place",
+    "country": "place",
+    "orgname": "organization",
+    "title": "work",
+    "eventname": "event",
+    "label": "event",
+    "objectname": "other",
+    "form": "other",
+    "name": "other",
+}
+"""Elements that name an entry, and what an ``item`` with one is."""
+_WORDS = {
+    "person": "person", "persons": "person", "people": "person", "personen": "person",
+    "place": "place", "places": "place", "orte": "place", "ort": "place",
+    "org": "organization", "orgs": "organization", "organisations": "organization",
+    "organizations": "organization", "institutionen": "organization",
+    "work": "work", "works": "work", "werke": "work", "werk": "work", "book": "work",
+    "event": "event", "events": "event",
+}  # fmt: skip
+"""Values of ``type`` and ``n`` of lists and items that say what is in them."""
+_CANONICAL = {"pref", "preferred", "reg", "regular", "main", "canonical", "authority", "norm"}
+_AREAS = {"settlement", "region", "country"}
+_TITLE_PARTS = {"analytic", "monogr", "series", "msidentifier", "head"}
+_DESCRIBED_BY = {"note", "desc", "occupation", "p", "notegrp"}
+_MAKERS = {"author", "editor"}
+_REFERENCES = ("source", "ref", "key", "sameas", "corresp")
+_LISTS = {
+    f"list{name}" for name in ("", "person", "place", "org", "bibl", "event", "object", "nym")
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterFile:
+    """The entries of a file, and what was counted while they were read."""
+
+    entries: tuple[Entry, ...]
+    counters: Counter[str]
+
+
+def read_register(data: bytes, *, name: str) -> RegisterFile:
+    """Read the entries of a file; raises ``XmlError`` where it is no XML that is read.
+
+    ``name`` is the relative file name: the source of the entries. What stands in a list but has
+    no id, or no name, is counted and left out.
+    """
+    return read_entries(parse_xml(data, name=name), data, name=name)
+
+
+def read_entries(root: Element, data: bytes, *, name: str) -> RegisterFile:
+    """Read the entries of a file that was parsed."""
+    reader = _Reader(name, [found.end() for found in re.finditer(b"\n", data)])
+    reader.look_into(root, _Place())
+    return RegisterFile(tuple(reader.entries), reader.counters)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where in a register an element stands."""
+
+    in_list: bool = False
+    kind: Kind | None = None
+    """What the lists around it are said to hold."""
+    entry: str | None = None
+    """The id of the entry around it."""
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Walks one file; used once."""
+
+    source: str
+    line_starts: list[int]
+    entries: list[Entry] = field(default_factory=list)
+    counters: Counter[str] = field(default_factory=Counter)
+
+    def look_into(self, element: Element, place: _Place) -> None:
+        """Find the entries among the descendants of an element."""
+        for child in element.elements():
+            if child.name in _LISTS:
+                kind = _said_kind(child) or place.kind
+                self.look_into(child, _Place(in_list=True, kind=kind, entry=place.entry))
+            elif place.in_list and (child.name in _KINDS or child.name == "item"):
+                self._candidate(child, place)
+            else:
+                self.look_into(child, place)
+
+    def _candidate(self, element: Element, place: _Place) -> None:
+        id = _own_id(element)
+        kind = _KINDS.get(element.name) or _kind_of_item(element, place)
+        if kind is None or (not id and place.entry):  # a list in running text; a part of an entry
+            self.look_into(element, place)
+            return
+        forms = _forms(element, kind)
+        if not id or not forms:
+            if element.name != "item":  # any list has those
+                missing = "a name" if id else "an id"
+                self.counters[f"without {missing}: {element.written_name}"] += 1
+            self.look_into(element, place)
+            return
+        self.entries.append(self._entry(element, id, kind=kind, forms=forms, place=place))
+        for child in element.elements():
+            inner = _Place(in_list=True, kind=kind, entry=id)
+            if child.name == "relateditem" or child.name in _LISTS:
+                self.look_into(child, inner)
+            elif _KINDS.get(child.name) == kind:
+                self._candidate(child, inner)
+
+    def _entry(
+        self, element: Element, id: str, *, kind: Kind, forms: tuple[Form, ...], place: _Place
+    ) -> Entry:
+        birth, death, active = _dates(element)
+        return Entry(
+            id=id,
+            kind=kind,
+            name=forms[0].text,
+            forms=forms,
+            birth=birth,
+            death=death,
+            active=active,
+            ids=_ids(element, id),
+            description=_description(element),
+            parent=place.entry or _located_in(element),
+            related=_related(element),
+            source=self.source,
+            line=bisect_right(self.line_starts, element.byte) + 1,
+        )
+
+
+def _own_id(element: Element) -> str:
+    for name in ("xml:id", "id"):
+        if id := element.attributes.get(name, "").strip():
+            return id
+    return ""
+
+
+def _said_kind(element: Element) -> Kind | None:
+    """Tell what a list or an item says that it holds."""
+    by_name = element.name.removeprefix("list")
+    if by_name in _KINDS:
+        return _KINDS[by_name]
+    for attribute in ("type", "n", "ana"):
+        word = element.attributes.get(attribute, "").lower().lstrip("#")
+        if word in _WORDS:
+            return _WORDS[word]  # type: ignore[return-value]
+    return None
+
+
+def _kind_of_item(element: Element, place: _Place) -> Kind | None:
+    """Tell what an ``item`` of a plain list is; None where it names nothing."""
+    named = [_NAMES[each.name] for each in element.elements() if each.name in _NAMES]
+    if not named:
+        return None
+    return _said_kind(element) or (named[0] if named[0] != "other" else place.kind) or "other"
+
+
+def _name_elements(element: Element, kind: Kind) -> Iterator[Element]:
+    """Yield the elements that name an entry; titles may stand a level deeper.
+
+    A ``country`` beside a ``placeName`` says where the place is.
+    """
+    children = element.elements()
+    has_name = any(child.name in {"placename", "geogname", "name"} for child in children)
+    for child in children:
+        if has_name and child.name in _AREAS:
+            continue
+        if _NAMES.get(child.name) in {kind, "other"}:
+            yield child
+        elif kind == "work" and child.name in _TITLE_PARTS:
+            yield from _name_elements(child, kind)
+
+
+def _forms(element: Element, kind: Kind) -> tuple[Form, ...]:
+    """Read the names of an entry, the canonical one first, then the forms of their parts."""
+    names = [each for each in _name_elements(element, kind) if _is_name(each)]
+    if not names:
+        return ()
+    names.sort(key=lambda each: not _is_canonical(each))  # stable: else the first one
+    written, derived = [], list[Form]()
+    for number, each in enumerate(names):
+        form_kind: FormKind = "variant" if number else "canonical"
+        text = name_text(each) if kind == "person" else each.text()
+        written.append(Form(text, form_kind, each.attributes.get("type")))
+        if kind == "person":
+            derived += derive_forms(parts_of(each) or split_inverted(text))
+    return unique([*written, *derived])
+
+
+def _is_name(element: Element) -> bool:
+    text = element.text()
+    return bool(text) and not re.match(r"https?://", text)
+
+
+def _is_canonical(element: Element) -> bool:
+    words = {element.attributes.get(name, "").lower() for name in ("type", "subtype", "role")}
+    return not _CANONICAL.isdisjoint(words)
+
+
+def _dates(element: Element) -> tuple[Date | None, Date | None, Date | None]:
+    found: dict[str, Date] = {}
+    for child in element.elements():
+        name = "active" if child.name in {"floruit", "date"} else child.name
+        if name in {"birth", "death", "active"} and name not in found and (date := date_of(child)):
+            found[name] = date
+    active = found.get("active") or span_of(element.attributes)
+    if active is None and (imprint := element.find("imprint")) is not None:
+        active = date_of(imprint)
+    return found.get("birth"), found.get("death"), active
+
+
+def _ids(element: Element, own: str) -> tuple[AuthorityId, ...]:
+    """Find the ids elsewhere: ``idno``, references of the entry and its names, links."""
+    found: list[AuthorityId | None] = []
+    for child in (element, *element.elements()):
+        attributes = {name.lower(): value for name, value in child.attributes.items()}
+        types = (attributes.get("type", ""), attributes.get("subtype", ""))
+        if child.name == "idno":
+            found.append(read_id(child.text(), types=types))
+        elif child.name in {"ptr", "ref"}:
+            found.append(_known(read_id(attributes.get("target", ""))))
+        elif child is element or child.name in _NAMES:
+            for name in _REFERENCES:
+                found += map(read_id, attributes.get(name, "").split())
+            if child is not element and not _is_name(child):
+                found.append(read_id(child.text()))
+    return tuple(dict.fromkeys(id for id in found if id and id.id != own))
+
+
+def _known(id: AuthorityId | None) -> AuthorityId | None:
+    return None if id is None or id.scheme == "url" else id
+
+
+def _description(element: Element) -> str | None:
+    """Join who made it, occupations and notes."""
+    texts: list[str] = []
+    for child in element.elements():
+        is_said = child.name in _DESCRIBED_BY or child.name in _MAKERS
+        if is_said and not re.match(r"https?://", text := child.text()):
+            texts.append(text)
+    return "; ".join(dict.fromkeys(text for text in texts if text)) or None
+
+
+def _located_in(element: Element) -> str | None:
+    """Return the id of the place in which a place lies, where it says so."""
+    for child in element.elements():
+        if child.name == "location":
+            for name in child.elements():
+                if name.name in _NAMES and (ref := name.attributes.get("ref", "").strip()):
+                    return ref.removeprefix("#")
+    return None
+
+
+def _related(element: Element) -> tuple[str, ...]:
+    """Find the entries that an entry points to: related items, relations, authors."""
+    found: list[str] = []
+    for child in element.elements():
+        if child.name == "relateditem":
+            found += child.attributes.get("target", "").split()
+            found += [f"#{_own_id(each)}" for each in child.elements() if _own_id(each)]
+        elif child.name in {"listrelation", "relation"}:
+            for each in (child, *child.elements()):
+                for name in ("active", "passive", "mutual"):
+                    found += each.attributes.get(name, "").split()
+        elif child.name in _MAKERS:
+            found += child.attributes.get("ref", "").split()
+    own = _own_id(element)
+    ids = (ref.removeprefix("#") for ref in found if not re.match(r"https?://", ref))
+    return tuple(dict.fromkeys(id for id in ids if id and id != own))

@@ -1,0 +1,98 @@
+"""References to entries as an edition writes them: ``#P.1``, ``kbga-actors-2151``, an address."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from corpora.document import Document, Mention
+from corpora.errors import UsageError
+from corpora.registers.entry import Entry
+from corpora.registers.identifiers import read_id
+from corpora.registers.register import Register
+from corpora.tei.edition import Edition
+from corpora.tei.reader import entity_of
+from corpora.tei.xml import Element
+
+MIN_RATIO = 0.5
+"""Of the references with a label, so many are written in a style that is taken."""
+_HOLE = "{}"
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """An attribute, and its value with ``{}`` where the id stands."""
+
+    attribute: str
+    value: str
+    scheme: str = ""
+    """Of the id; empty: that of the register itself."""
+
+    def write(self, entry: Entry) -> str | None:
+        """Write the value for an entry; None where it has no such id."""
+        id = entry.id_in(self.scheme) if self.scheme else entry.id
+        return self.value.replace(_HOLE, id) if id else None
+
+
+def parse_style(text: str, edition: Edition) -> Style:
+    """Read ``ref=#{}``; raises ``UsageError`` for what is no style of the edition."""
+    attribute, _, value = text.partition("=")
+    if value.count(_HOLE) != 1 or attribute not in edition.entity:
+        raise UsageError(
+            f"--reference {text}: write ATTRIBUTE=VALUE with {{}} for the id, as ref=#{{}}; the "
+            f"edition reads {', '.join(edition.entity)}."
+        )
+    return Style(attribute, value)
+
+
+class Referrer:
+    """Refers to the entries of a register as the mentions of an edition do, by label."""
+
+    def __init__(self, edition: Edition, *, given: Style | None = None) -> None:
+        self._edition, self._given = edition, given
+        self._counts: defaultdict[str, Counter[Style]] = defaultdict(Counter)
+        self._n: Counter[str] = Counter()
+
+    def learn(self, documents: Iterable[Document], register: Register) -> None:
+        """Look at the references of mentions that lead to an entry."""
+        for document in documents:
+            for mention in document.mentions:
+                if mention.entity is None or " " in mention.entity:
+                    continue
+                entry = register.find(mention.entity)
+                if entry is not None:
+                    label = mention.label or ""
+                    self._n[label] += 1
+                    self._counts[label].update(set(self._styles(mention, entry)))
+
+    def _styles(self, mention: Mention, entry: Entry) -> Iterable[Style]:
+        for attribute in self._edition.entity:
+            value = mention.attributes.get(f"@{attribute}", "").strip()
+            if value.endswith(entry.id):
+                yield Style(attribute, f"{value.removesuffix(entry.id)}{_HOLE}")
+                continue
+            id = read_id(value)
+            if id in entry.ids and id is not None and value.count(id.id) == 1:
+                yield Style(attribute, value.replace(id.id, _HOLE), id.scheme)
+
+    def style(self, label: str | None) -> Style | None:
+        """Say how references with a label are written; None where there is no usual way."""
+        if self._given is not None:
+            return self._given
+        label = label or ""
+        for style, n in self._counts[label].most_common(1):
+            if n >= MIN_RATIO * self._n[label]:
+                return style
+        return None
+
+    def refer(self, mention: Mention, entry: Entry) -> Mention:
+        """Give a mention the reference to an entry; without one where the style has none for it.
+
+        Its entity is what the edition reads from the reference.
+        """
+        style = self.style(mention.label)
+        value = style.write(entry) if style else None
+        if style is None or value is None:
+            return replace(mention, entity=None)
+        entity = entity_of(Element("name", {style.attribute: value}, 0), self._edition)
+        attributes = {**mention.attributes, f"@{style.attribute}": value}
+        return replace(mention, entity=entity, attributes=attributes)

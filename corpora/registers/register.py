@@ -1,0 +1,116 @@
+"""The registers of an edition as one: entries by id, found by what a mention refers to."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from corpora.errors import CorpusError, UsageError
+from corpora.registers.entry import Entry, from_json, merge, to_json
+from corpora.registers.identifiers import read_id
+from corpora.registers.reader import read_register
+from corpora.runs.plan import find_inputs
+from corpora.system.parsing import parse_json
+
+MAX_BYTES = 500_000_000
+"""Of a file of a register."""
+_BEFORE_ID = re.compile(r".*[#:/]")
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """All entries, in the order in which they were read; each id once."""
+
+    entries: Mapping[str, Entry]
+    """By id."""
+    counters: Counter[str]
+    """What was left out, or contradicts itself."""
+    _by_other_id: Mapping[str, str] = field(repr=False)
+    """An id elsewhere, to the entry that has it; without those that several have."""
+
+    def find(self, reference: str) -> Entry | None:
+        """Find the entry of a reference: ``#P.1``, ``sturm:P.1``, ``a.xml#P.1``, an address.
+
+        An id in another scheme (``gnd:118750933``) finds the one entry that has it.
+        """
+        if entry := self.entries.get(reference.removeprefix("#")):
+            return entry
+        elsewhere = self._by_other_id.get(reference)
+        if elsewhere is None and (id := read_id(reference)):
+            elsewhere = self._by_other_id.get(str(id))
+        if elsewhere is not None:
+            return self.entries[elsewhere]
+        return self.entries.get(_BEFORE_ID.sub("", reference.rstrip("/")))
+
+
+def make_register(entries: Iterable[Entry], counters: Counter[str] | None = None) -> Register:
+    """Merge entries with one id, and index them.
+
+    One id for entries of several kinds is counted; the first kind stays.
+    """
+    by_id: dict[str, Entry] = {}
+    counters = Counter(counters or {})
+    for entry in entries:
+        if (known := by_id.get(entry.id)) is None:
+            by_id[entry.id] = entry
+            continue
+        if known.kind != entry.kind:
+            counters[f"one id, two kinds: {known.kind} and {entry.kind}"] += 1
+        by_id[entry.id] = merge(known, entry)
+    others: dict[str, str] = {}
+    shared: set[str] = set()
+    for entry in by_id.values():
+        for id in map(str, entry.ids):
+            if others.setdefault(id, entry.id) != entry.id:
+                shared.add(id)
+    counters["ids elsewhere that several entries have"] = len(shared)
+    unique = {id: entry for id, entry in others.items() if id not in shared}
+    return Register(by_id, +counters, unique)
+
+
+def read_registers(files: Iterable[tuple[str, bytes]]) -> Register:
+    """Read files: names, which entries give as their source, and bytes; raises ``CorpusError``."""
+    entries: list[Entry] = []
+    counters: Counter[str] = Counter()
+    names: list[str] = []
+    for name, data in files:
+        found = read_register(data, name=name)
+        entries += found.entries
+        counters += found.counters
+        names.append(name)
+    if not entries:
+        raise CorpusError(
+            f"{', '.join(names[:5])}: no entry of a register was found. Entries are person, place, "
+            "org, bibl, event or item with an xml:id and a name, in listPerson, listPlace, …"
+        )
+    return make_register(entries, counters)
+
+
+def open_registers(patterns: Sequence[str]) -> Register:
+    """Read the files of patterns (``register/*.xml``); raises ``CorpusError``."""
+    found = find_inputs(patterns, suffix=".xml", option="register")
+    for name, path in found.items():
+        if path.stat().st_size > MAX_BYTES:
+            raise UsageError(f"{name}: over the bound of {MAX_BYTES / 1e6:g} MB. Split it.")
+    return read_registers((name, path.read_bytes()) for name, path in found.items())
+
+
+def write_register(register: Register) -> Iterator[str]:
+    """Write the entries as lines of JSON; ``load_register`` reads them."""
+    for entry in register.entries.values():
+        yield json.dumps(to_json(entry), ensure_ascii=False) + "\n"
+
+
+def load_register(path: Path) -> Register:
+    """Read what ``write_register`` wrote; raises ``CorpusError`` with file and line."""
+    entries: list[Entry] = []
+    with path.open(encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                entries.append(from_json(parse_json(line)))
+            except CorpusError as error:
+                message = f"{path}:{number}: {error}. Run pipelines.tei_to_ner again."
+                raise CorpusError(message) from error
+    return make_register(entries)

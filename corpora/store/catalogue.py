@@ -1,0 +1,379 @@
+"""Describe datasets for catalogues and hubs: a Croissant file, and a card (README.md).
+
+Examples:
+  onoma card build/letters --license CC0-1.0 --title "Letters of K. Ahlensteg"
+  onoma card build/letters --parquet build/letters-hub
+  hf upload USER/letters build/letters-hub . --repo-type dataset
+
+What is written lies beside the datasets and is no part of them: no hash of a run changes. With
+--parquet, all rows are written anew as Parquet, which mlcroissant and the viewers of hubs read.
+"""
+
+import json
+import re
+import sys
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute
+
+from corpora.datasets.shards import Dataset, open_dataset, sha256_of, write_json, write_text
+from corpora.errors import CorpusError, UsageError
+from corpora.segmentation.language_tags import primary_language
+from corpora.system.arguments import execute, option, parse
+
+CROISSANT, CARD = "croissant.json", "README.md"
+ARROW, PARQUET = "application/vnd.apache.arrow.file", "application/x-parquet"
+_MARK = "Made by `onoma card`"
+_CREATIVE_COMMONS = re.compile(r"creativecommons\.org/(?:licenses|publicdomain)/([a-z-]+)/(\d\.\d)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Options of the command."""
+
+    path: Path = option(positional=True, metavar="DIR", help="a dataset, or a folder with datasets")
+    parquet: Path | None = option(None, metavar="DIR", help="a new folder for the rows as Parquet")
+    title: str | None = option(None, help="(default: the name of the folder)")
+    about: str = option("", metavar="TEXT", help="a sentence that says what the data is")
+    license: str | None = option(
+        None, metavar="SPDX", help="of the data (default: that of its documents, if it is one)"
+    )
+    creator: str = option("", metavar="NAME", help="who made the data")
+    url: str = option("", help="a page about the data")
+    published: str = option("", metavar="DATE", help="as 2026-11-22")
+    cite: str = option("", metavar="TEXT", help="how it is to be cited")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A dataset in the folder that is described."""
+
+    name: str
+    dataset: Dataset
+    files: Mapping[str, str]
+    """Name in the folder to SHA-256."""
+    pattern: str
+    format: str
+
+    @property
+    def columns(self) -> pa.Schema:
+        """Those of the files: an earlier version may have fewer than the schema."""
+        for shard in self.dataset.shards:
+            with pa.memory_map(str(self.dataset.path / shard.name)) as file:
+                return pa.ipc.open_file(file).schema
+        return self.dataset.schema.columns
+
+    @property
+    def about(self) -> Mapping[str, str]:
+        """What its rows and columns are."""
+        return _texts().get(self.dataset.schema.name, {})
+
+
+def describe(options: Options) -> Iterator[str]:
+    """Write the card and the Croissant file of a folder; gives what is to be said."""
+    found = datasets_in(options.path)
+    folder = options.parquet or options.path
+    title = options.title or options.path.resolve().name
+    check_own(folder)
+    if options.parquet is not None:
+        parts = [write_parquet(name, dataset, folder) for name, dataset in found.items()]
+    else:
+        parts = [_as_it_lies(name, dataset, folder) for name, dataset in found.items()]
+    license = options.license or _license_of(parts)
+    write_json(folder / CROISSANT, to_croissant(parts, options, title=title, license=license))
+    lines = to_card(parts, options, title=title, license=license)
+    write_text(folder / CARD, [f"{line}\n" for line in lines])
+    yield f"made  {folder / CARD}, {folder / CROISSANT}: {', '.join(part.name for part in parts)}"
+    if license is None:
+        yield "WARNING no licence: name it with --license, or nobody may use the data"
+    yield f"next  hf upload USER/NAME {folder} . --repo-type dataset"
+
+
+def datasets_in(folder: Path) -> dict[str, Dataset]:
+    """Open the dataset of a folder, or those inside it, by name."""
+    if (folder / "dataset.json").exists():
+        dataset = open_dataset(folder)
+        return {dataset.schema.name: dataset}
+    inside = sorted(folder.glob("*/dataset.json"))
+    if not inside:
+        raise CorpusError(f"{folder}: no dataset, nor a folder with datasets. Check the path.")
+    return {file.parent.name: open_dataset(file.parent) for file in inside}
+
+
+def check_own(folder: Path) -> None:
+    """Raise ``UsageError`` where a card lies that somebody wrote."""
+    for name, mark in ((CARD, _MARK), (CROISSANT, '"cr:RecordSet"')):
+        if (file := folder / name).exists() and mark not in file.read_text("utf-8"):
+            raise UsageError(f"{file}: is not ours. Move it away, or choose another folder.")
+
+
+def _as_it_lies(name: str, dataset: Dataset, folder: Path) -> Part:
+    inside = "" if dataset.path == folder else f"{name}/"
+    return Part(
+        name,
+        dataset,
+        {f"{inside}{shard.name}": shard.sha256 for shard in dataset.shards},
+        f"{inside}shard-*.arrow",
+        ARROW,
+    )
+
+
+def write_parquet(name: str, dataset: Dataset, folder: Path) -> Part:
+    """Write a dataset as Parquet, a file for each shard; its bytes follow from those of the shard.
+
+    Raises ``UsageError`` where other data lies.
+    """
+    import pyarrow.parquet as pq
+
+    target = folder / name
+    wanted = {shard.name.replace(".arrow", ".parquet") for shard in dataset.shards}
+    if target.exists() and {file.name for file in target.iterdir()} - wanted:
+        raise UsageError(f"{target}: holds other files. Choose another --parquet.")
+    target.mkdir(parents=True, exist_ok=True)
+    for shard in dataset.shards:
+        file = target / shard.name.replace(".arrow", ".parquet")
+        with pa.ipc.open_file(pa.memory_map(str(dataset.path / shard.name))) as reader:
+            columns = reader.schema
+            with pq.ParquetWriter(file, columns, compression="zstd") as writer:
+                for number in range(reader.num_record_batches):
+                    writer.write_batch(reader.get_batch(number))
+    hashes = {f"{name}/{file}": sha256_of(target / file) for file in sorted(wanted)}
+    return Part(name, dataset, hashes, f"{name}/*.parquet", PARQUET)
+
+
+def _spdx(license: str | None) -> str | None:
+    """The name in SPDX of a licence of Creative Commons that is given by its address."""
+    found = _CREATIVE_COMMONS.search(license or "")
+    if not found:
+        return license
+    name = "CC0" if found[1] == "zero" else f"CC-{found[1].upper()}"
+    return f"{name}-{found[2]}"
+
+
+def _license_of(parts: Sequence[Part]) -> str | None:
+    """The licence of all documents, where all have the same one."""
+    found: set[str | None] = set()
+    for part in parts:
+        if "license" in part.dataset.schema.columns.names:
+            for batch in part.dataset.batches():
+                named = pa.compute.unique(batch.column("license")).to_pylist()
+                found.update(map(_spdx, named))
+    return found.pop() if len(found) == 1 else None
+
+
+# --- Croissant
+
+
+def to_croissant(
+    parts: Sequence[Part], options: Options, *, title: str, license: str | None
+) -> dict[str, Any]:
+    """Describe datasets in Croissant 1.0 (https://docs.mlcommons.org/croissant/)."""
+    about: dict[str, Any] = {
+        "@context": _CONTEXT,
+        "@type": "sc:Dataset",
+        "name": title,
+        "description": options.about or _sentence(parts),
+        "conformsTo": "http://mlcommons.org/croissant/1.0",
+        "version": f"{max(part.dataset.description['version'] for part in parts)}.0.0",
+    }
+    optional = {
+        "license": license,
+        "url": options.url,
+        "datePublished": options.published,
+        "citeAs": options.cite,
+        "creator": options.creator and {"@type": "sc:Person", "name": options.creator},
+    }
+    about |= {name: value for name, value in optional.items() if value}
+    about["distribution"] = [item for part in parts for item in _distribution(part)]
+    about["recordSet"] = [_record_set(part) for part in parts]
+    return about
+
+
+def _sentence(parts: Sequence[Part]) -> str:
+    texts = (f"{part.name}: each row is {part.about.get('row', 'a row')}." for part in parts)
+    return " ".join(texts)
+
+
+def _distribution(part: Part) -> Iterator[dict[str, Any]]:
+    """The files, each with its hash, and the set of them that rows are read from."""
+    for name, sha256 in part.files.items():
+        yield {
+            "@type": "cr:FileObject",
+            "@id": name,
+            "name": name,
+            "contentUrl": name,
+            "encodingFormat": part.format,
+            "sha256": sha256,
+        }
+    yield {
+        "@type": "cr:FileSet",
+        "@id": f"{part.name}-files",
+        "name": f"{part.name}-files",
+        "encodingFormat": part.format,
+        "includes": part.pattern,
+    }
+
+
+def _record_set(part: Part) -> dict[str, Any]:
+    return {
+        "@type": "cr:RecordSet",
+        "@id": part.name,
+        "name": part.name,
+        "description": f"Each row is {part.about.get('row', 'a row')}.",
+        "field": [_field(part, column) for column in part.columns],
+    }
+
+
+def _field(part: Part, column: pa.Field) -> dict[str, Any]:
+    id = f"{part.name}/{column.name}"
+    about: dict[str, Any] = {"@type": "cr:Field", "@id": id, "name": column.name}
+    if text := part.about.get(column.name):
+        about["description"] = text
+    kind = column.type
+    if pa.types.is_list(kind):
+        about["repeated"] = True
+        kind = kind.value_type
+    source = {"fileSet": {"@id": f"{part.name}-files"}, "extract": {"column": column.name}}
+    if pa.types.is_struct(kind):
+        # mlcroissant reads no lists inside of lists (the attributes of a mention).
+        flat = [inner for inner in kind if not pa.types.is_nested(inner.type)]
+        return about | {"subField": [_inside(id, source, inner) for inner in flat]}
+    return about | {"dataType": _type(kind), "source": source}
+
+
+def _inside(id: str, source: Mapping[str, Any], column: pa.Field) -> dict[str, Any]:
+    """A field of the structures in a column."""
+    about = {"@type": "cr:Field", "@id": f"{id}/{column.name}", "name": column.name}
+    at = {**source, "transform": {"jsonPath": column.name}}
+    return about | {"dataType": _type(column.type), "source": at}
+
+
+def _type(kind: pa.DataType) -> str:
+    if pa.types.is_integer(kind):
+        return "sc:Integer"
+    if pa.types.is_floating(kind):
+        return "sc:Float"
+    return "sc:Boolean" if pa.types.is_boolean(kind) else "sc:Text"
+
+
+# --- the card
+
+
+def to_card(
+    parts: Sequence[Part], options: Options, *, title: str, license: str | None
+) -> Iterator[str]:
+    """Write a card in the form of the Hugging Face hub, whose head ``load_dataset`` reads."""
+    yield from ("---", *_head(parts, title=title, license=license), "---", "", f"# {title}", "")
+    yield from (options.about or "Made by [Onoma](https://pypi.org/project/onoma/).", "")
+    for part in parts:
+        about = part.dataset.description
+        yield from (f"## {part.name}", "")
+        yield f"{len(part.dataset):,} rows; each is {part.about.get('row', 'a row')}."
+        account = about["accounting"]
+        filtered, rejected = sum(account["filtered"].values()), sum(account["rejected"].values())
+        yield (
+            f"Of {account['read']:,} inputs, {account['written']:,} were written, {filtered:,} "
+            f"filtered, {rejected:,} rejected. Plan `{about['plan']['fingerprint'][:12]}`."
+        )
+        yield from ("", "| column | type | |", "| --- | --- | --- |")
+        for column in part.columns:
+            yield f"| `{column.name}` | `{column.type}` | {part.about.get(column.name, '')} |"
+        yield ""
+    yield from ("## Use", "", "```python", "import datasets, onoma", "")
+    first = parts[0].name
+    yield f'datasets.load_dataset("FOLDER", "{first}", split="train")  # all rows'
+    if parts[0].format == ARROW:
+        inside = next(iter(parts[0].files), "").rpartition("/")[0]
+        yield f'onoma.open_dataset("FOLDER{inside and "/" + inside}")'
+    yield from ("```", "")
+    if options.cite:
+        yield from ("## Citation", "", options.cite, "")
+    yield f"{_MARK}; `{CROISSANT}` says the same for programs."
+
+
+def _head(parts: Sequence[Part], *, title: str, license: str | None) -> Iterator[str]:
+    """The YAML at the top: JSON is YAML, too, which spares rules for quotes."""
+    yield f"pretty_name: {json.dumps(title, ensure_ascii=False)}"
+    if license:
+        yield f"license: {json.dumps(_hub_license(license))}"
+    if languages := _languages(parts):
+        yield f"language: {json.dumps(languages)}"
+    if any(part.dataset.schema.name == "ner" for part in parts):
+        yield 'task_categories: ["token-classification"]'
+    yield f"size_categories: [{json.dumps(_size(sum(len(part.dataset) for part in parts)))}]"
+    yield "configs:"
+    for part in parts:
+        data = [{"split": "train", "path": part.pattern}]
+        yield f"- config_name: {json.dumps(part.name)}"
+        yield f"  data_files: {json.dumps(data)}"
+
+
+def _hub_license(license: str) -> str:
+    """As the hub names it: in small letters; ``other`` for an address."""
+    return "other" if "/" in license else license.lower()
+
+
+def _languages(parts: Sequence[Part]) -> list[str]:
+    found: Counter[str] = Counter()
+    for part in parts:
+        if "lang" in part.dataset.schema.columns.names:
+            for batch in part.dataset.batches():
+                for row in pa.compute.value_counts(batch.column("lang")).to_pylist():
+                    found[primary_language(row["values"])] += row["counts"]
+    return [lang for lang, _ in sorted(found.items(), key=lambda item: (-item[1], item[0])) if lang]
+
+
+def _size(n: int) -> str:
+    bounds = ("1K", 1e3), ("10K", 1e4), ("100K", 1e5), ("1M", 1e6), ("10M", 1e7), ("100M", 1e8)
+    below = "n"
+    for name, bound in bounds:
+        if n < bound:
+            return f"{below}<{name}" if below == "n" else f"{below}<n<{name}"
+        below = name
+    return "n>100M"
+
+
+@cache
+def _texts() -> Mapping[str, Mapping[str, str]]:
+    return tomllib.loads((files("corpora") / "store" / "catalogue.toml").read_text("utf-8"))
+
+
+_CONTEXT: Mapping[str, Any] = {
+    "@language": "en",
+    "@vocab": "https://schema.org/",
+    **{
+        name: f"cr:{name}"
+        for name in (
+            *("citeAs", "column", "equivalentProperty", "extract", "field", "fileProperty"),
+            *("fileObject", "fileSet", "format", "includes", "isLiveDataset", "jsonPath", "key"),
+            *("md5", "parentField", "path", "recordSet", "references", "regex", "repeated"),
+            *("replace", "samplingRate", "separator", "source", "subField", "transform"),
+        )
+    },
+    "conformsTo": "dct:conformsTo",
+    "cr": "http://mlcommons.org/croissant/",
+    "rai": "http://mlcommons.org/croissant/RAI/",
+    "data": {"@id": "cr:data", "@type": "@json"},
+    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
+    "dct": "http://purl.org/dc/terms/",
+    "examples": {"@id": "cr:examples", "@type": "@json"},
+    "sc": "https://schema.org/",
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Describe datasets; returns the exit status."""
+    options = parse(Options, argv, name="corpora.store.catalogue", about=__doc__)
+    return execute(lambda: describe(options), path=options.path)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,140 @@
+"""Completion of commands and options in a shell, made from the tables of options.
+
+Examples:
+  onoma completion bash > ~/.local/share/bash-completion/completions/onoma
+  onoma completion zsh > ~/.zfunc/_onoma        (with fpath+=~/.zfunc before compinit)
+  onoma completion fish > ~/.config/fish/completions/onoma.fish
+
+Make it again after an update of Onoma.
+"""
+
+import argparse
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal
+
+from corpora.system.arguments import execute, option, parse
+
+SHELLS = ("bash", "zsh", "fish")
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What may follow a command."""
+
+    about: str = ""
+    options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Each with the values that it may have; none: a file, a number, a text."""
+    helps: Mapping[str, str] = field(default_factory=dict)
+    positional: tuple[str, ...] = ()
+    """Words that may stand alone: ``publish``, ``switch`` …"""
+
+
+def words_of(parser: argparse.ArgumentParser) -> Words:
+    """Read what a parser takes; commands inside give their options, too."""
+    options: dict[str, tuple[str, ...]] = {}
+    helps: dict[str, str] = {}
+    positional: list[str] = []
+    for action in parser._actions:  # noqa: SLF001 - argparse has no public way to ask
+        choices = tuple(map(str, action.choices or ()))
+        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
+            positional += choices
+            for inside in map(words_of, action.choices.values()):
+                options |= inside.options
+                helps |= inside.helps
+        elif action.help is argparse.SUPPRESS:
+            continue
+        elif not action.option_strings:
+            positional += choices
+        else:
+            name = action.option_strings[-1]
+            options[name] = choices
+            helps[name] = " ".join((action.help or "").replace("%%", "%").split())
+    return Words("", options, helps, tuple(positional))
+
+
+def _merged(words: Iterable[Words], *, about: str) -> Words:
+    """What may follow a command that several parsers read."""
+    options: dict[str, tuple[str, ...]] = {}
+    helps: dict[str, str] = {}
+    positional: list[str] = []
+    for one in words:
+        options |= one.options
+        helps |= one.helps
+        positional += one.positional
+    return Words(about, options, helps, tuple(positional))
+
+
+def to_bash(commands: Mapping[str, Words]) -> Iterator[str]:
+    """Write a script for bash; files are completed where nothing else fits."""
+    yield "_onoma() {"
+    yield '  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} words=""'
+    yield "  if [ $COMP_CWORD -eq 1 ]; then"
+    yield f"    words={shlex.quote(' '.join([*commands, '--help', '--version']))}"
+    yield "  else"
+    yield "    case ${COMP_WORDS[1]}:$before in"
+    for name, words in commands.items():
+        for flag, values in words.options.items():
+            if values:
+                yield f"      {name}:{flag}) words={shlex.quote(' '.join(values))} ;;"
+    yield "      *) case ${COMP_WORDS[1]} in"
+    for name, words in commands.items():
+        found = " ".join([*words.options, *words.positional])
+        yield f"        {name}) words={shlex.quote(found)} ;;"
+    yield "      esac ;;"
+    yield "    esac"
+    yield "  fi"
+    yield '  COMPREPLY=($(compgen -W "$words" -- "$word"))'
+    yield "}"
+    yield "complete -o default -F _onoma onoma"
+
+
+def to_zsh(commands: Mapping[str, Words]) -> Iterator[str]:
+    """Write a script for zsh, through its reading of completions for bash."""
+    yield "#compdef onoma"
+    yield "autoload -Uz bashcompinit && bashcompinit"
+    yield from to_bash(commands)
+
+
+def to_fish(commands: Mapping[str, Words]) -> Iterator[str]:
+    """Write a script for fish, with what each command and option is for."""
+    first = "complete -c onoma -n __fish_use_subcommand"
+    for name, words in commands.items():
+        yield f"{first} -f -a {name} -d {_fish(words.about)}"
+        after = f"complete -c onoma -n '__fish_seen_subcommand_from {name}'"
+        if words.positional:
+            yield f"{after} -a {_fish(' '.join(words.positional))}"
+        for flag, values in words.options.items():
+            line = f"{after} -l {flag.removeprefix('--')} -d {_fish(words.helps[flag])}"
+            yield f"{line} -x -a {_fish(' '.join(values))}" if values else line
+
+
+def _fish(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Options of the command."""
+
+    shell: Literal["bash", "zsh", "fish"] = option(positional=True, help="which shell")
+
+
+def all_words() -> dict[str, Words]:
+    """What may follow each command of ``onoma``."""
+    commands: Sequence[Any] = list(import_module("onoma").commands())
+    found = {}
+    for command in commands:
+        found[command.name] = _merged(map(words_of, command.parsers()), about=command.about)
+    return found
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Write a script; returns the exit status."""
+    options = parse(Options, argv, name="corpora.system.completion", about=__doc__)
+    writers = {"bash": to_bash, "zsh": to_zsh, "fish": to_fish}
+    return execute(lambda: writers[options.shell](all_words()), path=Path())

@@ -1,0 +1,60 @@
+"""The abbreviations of an edition that no table has, learned from its text."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+
+from corpora.document import Span
+from corpora.segmentation.abbreviations import (
+    MAX_CHARACTERS,
+    Abbreviation,
+    as_table,
+    find_abbreviations,
+)
+from corpora.tei.edition import Edition
+from corpora.tei.languages import Abbreviations, code_of
+
+_CLOSING = "\"'»“”’)]"
+Learned = Mapping[str, list[Abbreviation]]
+"""By language."""
+
+
+def learn_abbreviations(texts: Iterable[tuple[str | None, str]], edition: Edition) -> Learned:
+    """Find abbreviations that neither a table nor the edition has; texts come with their language.
+
+    After Kiss and Strunk (2006): see ``corpora/segmentation/abbreviations.py``.
+    """
+    by_language: dict[str, list[tuple[str | None, str]]] = {}
+    n_characters: Counter[str] = Counter()
+    for lang, text in texts:
+        code = code_of(lang)
+        if n_characters[code] < MAX_CHARACTERS:
+            by_language.setdefault(code, []).append((lang, text))
+            n_characters[code] += len(text)
+    return {
+        code: new
+        for code, own in sorted(by_language.items())
+        if (new := _new(find_abbreviations(text for _, text in own), edition, lang=own[0][0]))
+    }
+
+
+def _new(
+    found: Iterable[Abbreviation], edition: Edition, *, lang: str | None
+) -> list[Abbreviation]:
+    known = edition.with_learned({}).language(lang).segmenter.table.periods
+    return [each for each in found if any(form[:-1] not in known for form in each.written)]
+
+
+def as_tables(learned: Learned) -> dict[str, Abbreviations]:
+    """Write what was learned as an ``Edition`` takes it: in all forms that are written."""
+    return {
+        code: as_table(each._replace(form=form) for each in found for form in each.written)
+        for code, found in learned.items()
+    }
+
+
+def last_words(text: str, sentences: Sequence[Span]) -> Iterator[str]:
+    """Yield the last word of each sentence after which another begins in the same line."""
+    for one, following in pairwise(sentences):
+        if "\n" not in text[one.end : following.start]:
+            yield text[one.start : one.end].rsplit(maxsplit=1)[-1].rstrip(_CLOSING)

@@ -1,0 +1,128 @@
+"""What a reader of an edition's card must know of how it was read: the tables, and the warnings."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from corpora.reports import markdown_table
+from corpora.segmentation.sentences import table_name
+from corpora.tei.abbreviations import Learned
+
+Counts = Mapping[str, int]
+_PASSED_OVER = re.compile(r"((?:left out|not chosen|not read): .+?)(?: \((characters|names)\))?")
+_LANGUAGE, _PATTERN = "language/", "pattern/"
+N_SHOWN = 50
+
+
+def warnings_of(counters: Counts, patterns: Sequence[str]) -> Iterator[str]:
+    """Say what is probably not meant; ``patterns`` are those of the edition's own file."""
+    if unmatched := [key for key in patterns if not counters.get(_PATTERN + key)]:
+        yield f"patterns of the edition that match nothing: {', '.join(unmatched)}"
+    if not any(name.startswith("mentions: ") for name in counters):
+        yield "no name was found: see what the markup holds with --inspect"
+    languages = languages_of(counters)
+    without = {lang: n for lang, n in languages.items() if not table_name(lang)}
+    if n := sum(without.values()):
+        share, named = n / languages.total(), ", ".join(lang or "not said" for lang in without)
+        percent = f"{share:.1%}" if share >= 0.0005 else "under 0.1%"
+        yield (
+            f"{n:,} of {languages.total():,} characters ({percent}) are in a language "
+            f"without a table of abbreviations ({named}): sentences may end too early there. See "
+            "lang and [languages] in docs/editions.md"
+        )
+
+
+def languages_of(counters: Counts) -> Counter[str]:
+    """Characters of each language, by its tag; empty where none is said."""
+    return Counter(
+        {name[len(_LANGUAGE) :]: n for name, n in counters.items() if name.startswith(_LANGUAGE)}
+    )
+
+
+def plain_counters(counters: Counts) -> dict[str, int]:
+    """Those that stand in none of the tables."""
+    return {
+        name: n
+        for name, n in counters.items()
+        if "/" not in name and not _PASSED_OVER.fullmatch(name)
+    }
+
+
+def passed_over(counters: Counts) -> dict[str, dict[str, int]]:
+    """What is not in the text: to each kind the number of elements, characters and names."""
+    found: dict[str, dict[str, int]] = {}
+    for name, n in counters.items():
+        if match := _PASSED_OVER.fullmatch(name):
+            counts = found.setdefault(match[1], {"elements": 0, "characters": 0, "names": 0})
+            counts[match[2] or "elements"] = n
+    return dict(sorted(found.items(), key=lambda pair: -pair[1]["characters"]))
+
+
+def sections_of(
+    counters: Counts, patterns: Sequence[str], learned: Learned, *, ends: Counts, taken: bool
+) -> list[list[str]]:
+    """Write the tables of the card.
+
+    ``ends`` has the number of sentences that end with a word inside a paragraph; ``taken`` says
+    that the abbreviations were learned before the run, and are known to it.
+    """
+    return [
+        ["## Languages", *_languages(counters)],
+        ["## Abbreviations", *_abbreviations(learned, ends=ends, taken=taken)],
+        ["## What is not in the text", *_passed_over(counters)],
+        *([["## Patterns of the edition", *_patterns(counters, patterns)]] if patterns else []),
+    ]
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[object]], *, align: str) -> str:
+    return "\n".join(markdown_table(head, rows, align=align))
+
+
+def _languages(counters: Counts) -> list[str]:
+    rows = [
+        (lang or "not said", n, f"`{table_name(lang)}`" if table_name(lang) else "**none**")
+        for lang, n in languages_of(counters).most_common()
+    ]
+    return [_table(("language", "characters", "table of abbreviations"), rows, align="lrl")]
+
+
+def _abbreviations(learned: Learned, *, ends: Counts, taken: bool) -> list[str]:
+    found = [(lang, each) for lang, some in learned.items() for each in some]
+    if not found:
+        return ["No word was found that is always written with a period and stands in no table."]
+    found.sort(key=lambda pair: (-pair[1].n, pair[1].form))
+    rows = [
+        (
+            lang or "not said",
+            " ".join(f"`{form}`" for form in each.written),
+            each.n,
+            sum(ends.get(form, 0) for form in each.written),
+            "maybe" if each.may_be_final else "no",
+        )
+        for lang, each in found[:N_SHOWN]
+    ]
+    about = (
+        "These were learned from the text, and taken: no sentence ends with them unless the last "
+        "column says so."
+        if taken
+        else "Words that are hardly ever written without a period (Kiss and Strunk 2006), and "
+        "stand in no table. Look at them; `--abbreviations learned` takes all, `[sentences] "
+        "abbreviations` of the edition file those that you choose."
+    )
+    head = ("language", "abbreviation", "times", "at the end of a sentence", "may end one")
+    blocks = [about, _table(head, rows, align="llrrl")]
+    if len(found) > N_SHOWN:
+        blocks.append(f"{len(found) - N_SHOWN:,} rarer ones are in `card.json`.")
+    return blocks
+
+
+def _passed_over(counters: Counts) -> list[str]:
+    rows = [(what, *counts.values()) for what, counts in passed_over(counters).items()]
+    if not rows:
+        return ["All text that the edition reads from is there."]
+    return [_table(("", "elements", "characters", "names"), rows, align="lrrr")]
+
+
+def _patterns(counters: Counts, patterns: Sequence[str]) -> list[str]:
+    rows = [(f"`{key}`", counters.get(_PATTERN + key, 0)) for key in patterns]
+    return [_table(("pattern", "elements"), rows, align="lr")]

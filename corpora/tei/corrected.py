@@ -1,0 +1,75 @@
+"""Names that people corrected in another tool, back into the bytes of a TEI file.
+
+What the tool has and the file has not is written; what a model of ours had written and the tool has
+not any more is taken out. Names of the edition itself stay as they are: those that the tool lacks
+are counted. All of it under the proof of the writer.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from corpora.document import Document, Mention
+from corpora.tei.provenance import Model, parties
+from corpora.tei.undo import take_out_of
+from corpora.tei.writer import DEFAULT_OPTIONS, TeiFile, WriteOptions, Written
+
+CORRECTED = Model(id="onoma-corrected", name="Onoma, names of another tool", version="", sha256="")
+"""Who stands for what people found or changed in another tool."""
+LEFT = "names of the edition that the tool has not: left as they are"
+
+
+def write_corrected(
+    file: TeiFile,
+    corrected: Mapping[str, Sequence[Mention]],
+    *,
+    options: WriteOptions = DEFAULT_OPTIONS,
+) -> Written:
+    """Write what a tool says of documents, by their ids; the others stay as they are.
+
+    Raises what ``TeiFile.write`` does.
+    """
+    documents = {d.id: d for d in file.documents if d.id in corrected}
+    gone, n_left = _gone(file, documents, corrected)
+    names = {n.number for n in file.source.nodes if parties(n.attributes.get("resp"))[0]}
+    data = file.source.data
+    if gone:
+        keep = {number for number in names if number not in gone}
+        data = take_out_of(file.source, reviewer=options.reviewer, keep=keep).data
+    bare = TeiFile.read(data, file.edition, name=file.source.name) if gone else file
+    there = {document.id: _keys(document.mentions) for document in bare.documents}
+    new = {
+        id: [m for m in corrected[id] if m.label and _key(m) not in there[id]] for id in documents
+    }
+    written = bare.write(new, model=CORRECTED, options=replace(options, existing="keep"))
+    counters = written.counters + Counter({LEFT: n_left, "names taken out": len(gone)})
+    return replace(written, counters=counters)
+
+
+def _gone(
+    file: TeiFile, documents: Mapping[str, Document], corrected: Mapping[str, Sequence[Mention]]
+) -> tuple[set[int], int]:
+    """Find the elements of models' names that the tool lacks; and how many others it lacks."""
+    by_byte = {n.element.byte: n for n in file.source.nodes if n.element}
+    gone: set[int] = set()
+    n_left = 0
+    for id, document in documents.items():
+        wanted = _keys(corrected[id])
+        for mention in document.mentions:
+            if not mention.label or _key(mention) in wanted:
+                continue
+            bytes_ = mention.attributes.get("bytes", mention.attributes["byte"]).split()
+            nodes = [by_byte[int(byte)] for byte in bytes_]
+            if all(parties(node.attributes.get("resp"))[0] for node in nodes):
+                gone |= {node.number for node in nodes}
+            else:
+                n_left += 1
+    return gone, n_left
+
+
+def _key(mention: Mention) -> tuple[int, int, str | None, str | None]:
+    return mention.start, mention.end, mention.label, mention.entity
+
+
+def _keys(mentions: Sequence[Mention]) -> set[tuple[int, int, str | None, str | None]]:
+    return {_key(mention) for mention in mentions}

@@ -1,0 +1,296 @@
+"""What people decided on names of an edition: an append-only file beside it, a JSON line each.
+
+The workbench and ``modeling.predict --apply`` append; ``modeling.predict --tei`` reads, so that a
+later run neither replaces nor offers again what was decided. A line::
+
+    {"time": "2026-03-01T09:30:00+00:00", "reviewer": "kb", "verdict": "corrected",
+     "file": "09.xml", "document": "09.xml",
+     "name": {"start": 16, "end": 24, "form": "Worpswede", "before": "… aus ", "after": " kamen …",
+              "label": "place", "entity": "letters:o7"},
+     "was": {"start": 16, …, "label": "person", "entity": null},
+     "model": "onoma-ba3e8d6b0ab2", "probability": 0.89}
+
+Places are offsets in the document's text, with the form and what stands around it, by which they
+are found again after the file was edited. Lines are never changed: a later decision on a place
+takes the place of an earlier one.
+"""
+
+import fcntl
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from corpora.document import Mention, Span
+from corpora.errors import CorpusError, InvalidDocumentError
+from corpora.system.files import open_own
+
+Verdict = Literal["accepted", "corrected", "rejected", "added", "withdrawn"]
+"""``corrected``: another label, entity or boundary than in ``was``; ``added``: a name that no model
+found; ``withdrawn``: what was decided on this place before does not hold any more."""
+CONTEXT = 32
+"""Characters that are kept on each side of a name."""
+SUFFIX = ".decisions.jsonl"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecidedName:
+    """A name as it stood in the text of a document, and what it is."""
+
+    start: int
+    end: int
+    form: str
+    before: str = ""
+    """What stood before it, at most ``CONTEXT`` characters."""
+    after: str = ""
+    label: str | None = None
+    entity: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse offsets that are no place of this form."""
+        if not 0 <= self.start < self.end or self.end - self.start != len(self.form):
+            raise InvalidDocumentError(
+                f"{self.start}:{self.end} is no place of {self.form!r} in a text"
+            )
+
+    @classmethod
+    def of(cls, text: str, mention: Mention) -> "DecidedName":
+        """Describe a mention of a document's text."""
+        start, end = mention.start, mention.end
+        return cls(
+            start=start,
+            end=end,
+            form=text[start:end],
+            before=text[max(0, start - CONTEXT) : start],
+            after=text[end : end + CONTEXT],
+            label=mention.label,
+            entity=mention.entity,
+        )
+
+    def find(self, text: str) -> Span | None:
+        """Find the place in a text that may have been edited; None where it is not sure.
+
+        It is where the form still stands at its offsets, between at least one of its neighbours;
+        else the occurrence with the same neighbours on both sides, or on one; the nearest of such.
+        """
+        agreeing = [self._agreement(text, start) for start in _occurrences(self.form, text)]
+        sides, _, start = max(agreeing, default=(0, 0, 0))
+        return Span(start, start + len(self.form)) if sides else None
+
+    def _agreement(self, text: str, start: int) -> tuple[int, int, int]:
+        """Rank an occurrence: sides that agree (the old place wins over both), nearness, place."""
+        end = start + len(self.form)
+        before, after = text[max(0, start - CONTEXT) : start], text[end : end + CONTEXT]
+        n_sides = (before == self.before) + (after == self.after)
+        is_there = n_sides > 0 and start == self.start
+        return 3 if is_there else n_sides, -abs(start - self.start), start
+
+
+def _occurrences(form: str, text: str) -> Iterator[int]:
+    start = text.find(form)
+    while start >= 0:
+        yield start
+        start = text.find(form, start + 1)
+
+
+def now() -> str:
+    """Say the time as ISO 8601, in UTC, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What a person decided on one name."""
+
+    reviewer: str
+    """Who: an id, as ``@resp`` of the edition has it, without ``#``."""
+    verdict: Verdict
+    file: str
+    """Relative, as commands name the files of the edition."""
+    document: str
+    """Id of the document in the file."""
+    name: DecidedName
+    """For ``rejected``, the suggestion; else the name as it is to be."""
+    was: DecidedName | None = None
+    """What was suggested or written before, where it was another."""
+    model: str = ""
+    """Id of the model that suggested it (``Model.id``); empty for none."""
+    probability: float | None = None
+    time: str = field(default_factory=now)
+    action: str = ""
+    """What the person did it by, where a program undoes it: an id that decisions made at once
+    share; ``undo ID`` and ``redo ID`` take that back, and do it again."""
+
+    def __post_init__(self) -> None:
+        """Refuse an unknown verdict."""
+        if self.verdict not in get_args(Verdict):
+            known = ", ".join(get_args(Verdict))
+            raise InvalidDocumentError(f"verdict {self.verdict!r}: there are {known}")
+
+    def is_on(self, file: str, document: str) -> bool:
+        """Tell whether it is on a document; part of the file's path may be missing on either side.
+
+        ``file`` may be named from another folder than it was: ``a.xml`` is ``letters/a.xml``.
+        """
+        own = self.file
+        if not (own == file or own.endswith(f"/{file}") or file.endswith(f"/{own}")):
+            return False
+        return self.document.removeprefix(own) == document.removeprefix(file)
+
+    def to_line(self) -> str:
+        """Write it as a line of the file."""
+        return json.dumps(asdict(self), ensure_ascii=False) + "\n"
+
+    @classmethod
+    def of(cls, line: str) -> "Decision":
+        """Read a line; raises ``ValueError``, ``TypeError`` or ``CorpusError`` for what is none."""
+        values = json.loads(line)
+        was = values.pop("was", None)
+        own = {name: values[name] for name in cls.__dataclass_fields__ if name in values}
+        own["name"] = _name_of(own["name"])
+        return cls(**own, was=_name_of(was) if was else None)
+
+
+def _name_of(values: dict[str, Any]) -> DecidedName:
+    known = DecidedName.__dataclass_fields__
+    return DecidedName(**{name: value for name, value in values.items() if name in known})
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A decision that stands, and where its places are in the text as it is now."""
+
+    decision: Decision
+    span: Span
+    was: Span | None = None
+    """The place of what was there before, where it was another and is found."""
+
+    @property
+    def is_name(self) -> bool:
+        """Tell whether a person says that there is a name."""
+        return self.decision.verdict != "rejected"
+
+    def covers(self, span: Span) -> bool:
+        """Tell whether a suggestion at this place has been answered.
+
+        Where there is a name, whatever overlaps it, or stands at what was corrected; where a
+        suggestion was rejected, the same characters.
+        """
+        if (span.start, span.end) in {_ends(self.span), _ends(self.was)}:
+            return True
+        return self.is_name and span.start < self.span.end and self.span.start < span.end
+
+
+def _ends(span: Span | None) -> tuple[int, int] | None:
+    return (span.start, span.end) if span else None
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """All decisions of a file, in the order in which they were made."""
+
+    entries: tuple[Decision, ...] = ()
+    unreadable: tuple[str, ...] = ()
+    """Lines that are no decisions, ``FILE:LINE: why``: of a writer that was killed, say."""
+
+    def of_document(self, file: str, document: str, text: str) -> tuple[list[Settled], int]:
+        """Find what stands for a document: (decisions, how many have lost their place)."""
+        standing: list[Settled] = []
+        n_lost = 0
+        for decision in self.entries:
+            if not decision.is_on(file, document):
+                continue
+            span = decision.name.find(text)
+            if span is None:
+                n_lost += 1
+                continue
+            settled = Settled(decision, span, decision.was.find(text) if decision.was else None)
+            places = {_ends(settled.span), _ends(settled.was)} - {None}
+            standing = [old for old in standing if not places & {_ends(old.span), _ends(old.was)}]
+            if decision.verdict != "withdrawn":
+                standing.append(settled)
+        return standing, n_lost
+
+
+def read_decisions(path: Path) -> Decisions:
+    """Read the file; none where it is not there; raises ``CorpusError`` where it cannot be read.
+
+    A line that is torn or damaged is reported, and all others hold.
+    """
+    try:
+        with path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH)
+            lines = file.read().split(b"\n")
+    except FileNotFoundError:
+        return Decisions()
+    except OSError as error:
+        raise CorpusError(f"{path}: decisions cannot be read ({error.strerror}).") from error
+    entries: list[Decision] = []
+    unreadable: list[str] = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            entries.append(Decision.of(line.decode()))
+        except (ValueError, TypeError, KeyError, AttributeError, CorpusError) as error:
+            unreadable.append(f"{path}:{number}: no decision ({error}); it is left out.")
+    return Decisions(tuple(entries), tuple(unreadable))
+
+
+def append_decisions(path: Path, decisions: Iterable[Decision]) -> None:
+    """Append, so that all are on the disk when this returns; any number of processes may.
+
+    A line that another writer could not finish is ended first, and stays. Raises ``OSError`` of a
+    full disk, after which nothing of these decisions is in the file.
+    """
+    data = "".join(decision.to_line() for decision in decisions).encode()
+    if not data:
+        return
+    is_new = not path.exists()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open_own(path, "ab", buffering=0) as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        size = file.seek(0, os.SEEK_END)
+        try:
+            _write_all(file.fileno(), (b"\n" if _is_torn(path, size) else b"") + data)
+            os.fsync(file.fileno())
+        except OSError:
+            file.truncate(size)
+            raise
+    if is_new:
+        _sync_folder(path.parent)
+
+
+def _is_torn(path: Path, size: int) -> bool:
+    """Tell whether the last line has no end."""
+    with path.open("rb") as file:
+        file.seek(max(0, size - 1))
+        return size > 0 and file.read(1) != b"\n"
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(descriptor, data) :]
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def decisions_path(edition: Path, files: Sequence[Path], *, is_shipped: bool) -> Path:
+    """Say where the decisions on an edition stand if nobody says otherwise.
+
+    Beside the edition file (``letters.toml`` has ``letters.decisions.jsonl``); for an edition that
+    ships with Onoma, in the folder that holds the files of TEI.
+    """
+    if not is_shipped:
+        return edition.with_name(f"{edition.stem}{SUFFIX}")
+    folder = Path(os.path.commonpath([path.resolve().parent for path in files]))
+    return folder / f"{edition.stem}{SUFFIX}"

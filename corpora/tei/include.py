@@ -1,0 +1,119 @@
+"""Files that others include (``xi:include``): those in the folder of the inputs, and no others."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import PurePosixPath
+from posixpath import normpath
+from urllib.parse import unquote
+
+from corpora.tei.xml import MAX_DEPTH, Element, XmlError, parse_xml
+
+_NAMESPACE = "{http://www.w3.org/2001/xinclude}"
+INCLUDE = f"{_NAMESPACE}include"
+MARK = b"http://www.w3.org/2001/XInclude"
+"""What a file that includes another holds."""
+MAX_BYTES = 100_000_000
+"""Of all that one file includes, what is included again by that counted each time."""
+_POINTER = re.compile(r"(?:element\()?([\w.-]+)\)?")
+
+Opener = Callable[[str], bytes | None]
+"""Gives the bytes of a file by its name relative to the folder of the inputs; None: no such one."""
+
+
+def included_names(root: Element, name: str) -> Iterator[str]:
+    """Yield the names of the files that a file includes, as far as they may be read."""
+    waiting = [root]
+    while waiting:
+        element = waiting.pop()
+        if element.name == INCLUDE and (target := target_of(element, name)):
+            yield target
+        waiting += element.elements()
+
+
+def target_of(element: Element, name: str) -> str | None:
+    """Find the name of the file that an element in the file ``name`` includes.
+
+    None for an address, for a path outside the folder, and for the file itself.
+    """
+    href = unquote(element.attributes.get("href", ""))
+    if not href or href.startswith("/") or "\\" in href or ":" in href or "\0" in href:
+        return None
+    target = normpath(str(PurePosixPath(name).parent / href))
+    return None if target == name or target.split("/")[0] in {"..", "."} else target
+
+
+def with_included(root: Element, *, name: str, open_file: Opener) -> Counter[str]:
+    """Put what a file includes in its place; returns what was counted.
+
+    Raises ``XmlError`` where an included file is no XML that is read, or where it is too much.
+    """
+    inclusion = _Inclusion(open_file)
+    inclusion.walk(root, [name], depth=1)
+    return inclusion.counters
+
+
+class _Inclusion:
+    """What is included into one file."""
+
+    def __init__(self, open_file: Opener) -> None:
+        self.open_file = open_file
+        self.counters: Counter[str] = Counter()
+        self.n_bytes = 0
+
+    def walk(self, element: Element, names: list[str], *, depth: int) -> None:
+        """Look for inclusions below an element; ``names`` are the files around it."""
+        if depth > MAX_DEPTH:
+            what = f"elements of included files nest more than {MAX_DEPTH} deep"
+            raise XmlError("too_deep", f"{names[0]}: {what}. Repair the files.")
+        element.file = names[-1] if len(names) > 1 else ""
+        children: list[Element | str] = []
+        for child in element.children:
+            if isinstance(child, Element) and child.name == INCLUDE:
+                children += self._included(child, names, depth=depth + 1)
+            else:
+                if isinstance(child, Element):
+                    self.walk(child, names, depth=depth + 1)
+                children.append(child)
+        element.children = children
+
+    def _included(self, element: Element, names: list[str], *, depth: int) -> list[Element | str]:
+        target = target_of(element, names[-1])
+        data = None if target is None or target in names else self.open_file(target)
+        if target is None or data is None:
+            return self._fallback(element, names, depth=depth)
+        self.n_bytes += len(data)
+        if self.n_bytes > MAX_BYTES:
+            what = f"includes more than {MAX_BYTES / 1e6:.0f} MB"
+            raise XmlError("too_large", f"{names[0]}: {what}. Divide it.")
+        if element.attributes.get("parse") == "text":
+            self.counters["included files"] += 1
+            return [data.decode("utf-8", "replace")]
+        whole = parse_xml(data, name=target)
+        pointer = _POINTER.fullmatch(element.attributes.get("xpointer", ""))
+        root = _by_id(whole, pointer[1]) if pointer else whole
+        if root is None:
+            return self._fallback(element, names, depth=depth)
+        self.counters["included files"] += 1
+        self.walk(root, [*names, target], depth=depth)
+        return [root]
+
+    def _fallback(self, element: Element, names: list[str], *, depth: int) -> list[Element | str]:
+        """Take what stands there for a file that there is not."""
+        self.counters["not read: xi:include"] += 1
+        found: list[Element | str] = []
+        for child in element.elements():
+            if child.name == f"{_NAMESPACE}fallback":
+                self.walk(child, names, depth=depth)
+                found += child.children
+        return found
+
+
+def _by_id(root: Element, id: str) -> Element | None:
+    waiting = [root]
+    while waiting:
+        element = waiting.pop()
+        if element.attributes.get("xml:id") == id:
+            return element
+        waiting += element.elements()
+    return None

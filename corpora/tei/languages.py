@@ -1,0 +1,163 @@
+"""The language of each passage of a text: where its sentences end, and what its hyphens mean."""
+
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+from corpora.document import Span
+from corpora.segmentation.language_tags import primary_language
+from corpora.segmentation.sentences import (
+    Segmenter,
+    may_be_final,
+    segmenter,
+    segmenter_plus,
+    table_name,
+)
+from corpora.segmentation.starts import CLOSING
+from corpora.segmentation.tables import Table
+from corpora.tei.patterns import Node
+
+Abbreviations = Mapping[str, Sequence[str]]
+"""``never_final`` and ``may_be_final``, as the tables of languages have them."""
+MAX_TAG = 64
+"""Characters of a tag; what is longer is none."""
+_UNSAID = {"", "und", "mul", "mis", "zxx"}
+"""What the tags say that name no language."""
+_AFTER_ABBREVIATION = re.compile(rf"[{re.escape(CLOSING)}\s]*")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Language:
+    """What is known of a language in an edition."""
+
+    tag: str | None
+    """BCP 47; None where nothing says it."""
+    segmenter: Segmenter
+    """One for all languages that share a table, or have none."""
+    keeps_hyphens: bool
+    """Whether a hyphen at a line end belongs to the word, unless the markup says otherwise."""
+
+
+class Passage(NamedTuple):
+    """The text from ``start`` to the next passage is in this language."""
+
+    start: int
+    lang: str | None
+
+
+def make_segmenter(code: str, *, declared: Abbreviations, learned: Abbreviations) -> Segmenter:
+    """Make the segmenter of a language with the abbreviations of an edition."""
+    if declared or learned:
+        return segmenter_plus(code, declared=declared, learned=learned)
+    return segmenter(code)
+
+
+def code_of(tag: str | None) -> str:
+    """Return the code of a language that has a table, empty for all others."""
+    return primary_language(tag) if table_name(tag) else ""
+
+
+def keeps_hyphens(tag: str | None) -> bool:
+    """Say whether a hyphen at a line end belongs to the word.
+
+    A language without any table has no rule for hyphens: they stay. Where no language is said, they
+    are taken for those of most.
+    """
+    table = segmenter(code_of(tag)).table
+    return table.keeps_hyphens or bool(tag and table == Table())
+
+
+def said_language(element: Node) -> str | None:
+    """Return the language that an element says: ``@xml:lang``, or ``@lang`` of TEI P4."""
+    for attribute in ("xml:lang", "lang"):
+        tag = element.attributes.get(attribute, "").strip()
+        if len(tag) <= MAX_TAG and primary_language(tag) not in _UNSAID:
+            return tag
+    return None
+
+
+def count_languages(passages: Sequence[Passage], text: str) -> Counter[str]:
+    """Count the characters of each language, by its tag; empty where there is none."""
+    counts: Counter[str] = Counter()
+    ends = [*(passage.start for passage in passages[1:]), len(text)]
+    for passage, end in zip(passages, ends, strict=True):
+        counts[passage.lang or ""] += end - passage.start
+    return counts
+
+
+class Spoken:
+    """The languages of a text by offset."""
+
+    def __init__(self, passages: Sequence[Passage], languages: Sequence[Language]) -> None:
+        self._starts = [passage.start for passage in passages]
+        self._languages = languages
+
+    def at(self, offset: int) -> Language:
+        """Return the language of a character."""
+        return self._languages[max(0, bisect_right(self._starts, offset) - 1)]
+
+    def within(self, span: Span) -> list[Segmenter]:
+        """Return the different segmenters of a span, of which there are as many as tables."""
+        first = max(0, bisect_right(self._starts, span.start) - 1)
+        last = bisect_right(self._starts, span.end - 1)
+        found = {id(each.segmenter): each.segmenter for each in self._languages[first:last]}
+        return list(found.values())
+
+    def sentences(
+        self, text: str, within: Span, *, names: Sequence[Span], abbreviations: Sequence[Span]
+    ) -> Iterator[Span]:
+        """Cut a paragraph; no sentence ends in a name, or with an abbreviation that is marked.
+
+        Where it is in several languages, that of the last character before a place decides
+        whether a sentence ends there.
+        """
+        segmenters = self.within(within)
+        unbroken = [*names, *self._unbroken(text, within, abbreviations)]
+        unbroken = _merged(unbroken) if abbreviations else unbroken
+        if len(segmenters) == 1:
+            yield from segmenters[0].sentences(text, within, unbroken=unbroken)
+            return
+        starts = {
+            id(each): {span.start for span in each.sentences(text, within, unbroken=unbroken)}
+            for each in segmenters
+        }
+        chosen = [
+            start
+            for start in sorted(set().union(*starts.values()))
+            if start in starts[id(self.at(_last_before(text, start, within.start)).segmenter)]
+        ]
+        for start, end in pairwise([*chosen, within.end]):
+            yield Span(start, start + len(text[start:end].rstrip()))
+
+    def _unbroken(self, text: str, within: Span, abbreviations: Sequence[Span]) -> Iterator[Span]:
+        """From each marked abbreviation to what follows it, but after ``etc.`` and its like."""
+        for span in abbreviations:
+            form = text[span.start : span.end]
+            if not form.endswith(".") or may_be_final(self.at(span.start).segmenter, form):
+                continue
+            following = _AFTER_ABBREVIATION.match(text, span.end, within.end)
+            end = following.end() if following else span.end
+            yield Span(span.start, min(end + 1, within.end))
+
+
+def _last_before(text: str, start: int, begin: int) -> int:
+    """Find the last character before an offset that is no white space."""
+    last = start - 1
+    while last > begin and text[last].isspace():
+        last -= 1
+    return max(last, begin)
+
+
+def _merged(spans: Sequence[Span]) -> list[Span]:
+    """Join those that overlap; ordered."""
+    merged: list[Span] = []
+    for span in sorted(spans, key=lambda span: (span.start, span.end)):
+        if merged and span.start < merged[-1].end:
+            merged[-1] = Span(merged[-1].start, max(merged[-1].end, span.end))
+        else:
+            merged.append(span)
+    return merged

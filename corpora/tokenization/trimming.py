@@ -1,0 +1,121 @@
+"""A tokenizer of the subwords that a corpus has: the same cuts there, in a small vocabulary.
+
+What a text is cut into is the best of its possible cuts (Unigram), the longest match (WordPiece) or
+the result of merges (BPE). Without subwords that the corpus never has, the best stays the best. A
+merge needs its parts: these are kept. So are special tokens, and subwords of one character, so that
+text from elsewhere is cut finer and not unknown.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from corpora.errors import CorpusError
+from corpora.tokenization.subwords import clear_errors
+from corpora.tokenization.tokenizers import Tokenizer
+
+
+def trim(tokenizer: Tokenizer, used: Iterable[int]) -> tuple[Tokenizer, NDArray[np.int64]]:
+    """The tokenizer of some subwords, and (U,) the ids that these had, ascending.
+
+    The place of each in the array is its id now. Raises ``CorpusError`` for a model that is neither
+    WordPiece, Unigram nor BPE.
+    """
+    from tokenizers import Tokenizer as Backend
+
+    parts = deepcopy(tokenizer.parts)
+    model = parts["model"]
+    by_name = _vocabulary(model)
+    kept = {*used, *tokenizer.specials, *_single_characters(by_name, model)}
+    kept |= {int(token["id"]) for token in parts.get("added_tokens") or ()}
+    if model["type"] == "BPE":
+        _add_parts(kept, by_name, model)
+    ids = np.array(sorted(kept), np.int64)
+    places = {int(id): place for place, id in enumerate(ids)}
+    _trim_model(model, places)
+    for token in parts.get("added_tokens") or ():
+        token["id"] = places[token["id"]]
+    _renumber(parts.get("post_processor"), places)
+    with clear_errors(f"{tokenizer.name}: its vocabulary cannot be trimmed"):
+        backend = Backend.from_str(json.dumps(parts, ensure_ascii=False))
+    special = {name: tokenizer.backend.id_to_token(id) for name, id in tokenizer.special_items}
+    return Tokenizer(backend, name=tokenizer.name, declared=special, parts=parts), ids
+
+
+def _vocabulary(model: Mapping[str, Any]) -> dict[str, int]:
+    match model.get("type"):
+        case "WordPiece" | "BPE":
+            return dict(model["vocab"])
+        case "Unigram":
+            return {subword: id for id, (subword, _) in enumerate(model["vocab"])}
+    raise CorpusError(
+        f"The tokenizer is a {model.get('type')}; what can be trimmed is WordPiece, Unigram, BPE."
+    )
+
+
+def _single_characters(by_name: Mapping[str, int], model: Mapping[str, Any]) -> Iterable[int]:
+    """Subwords of one character, behind a mark that they continue or begin a word, too."""
+    prefix = model.get("continuing_subword_prefix") or ""
+    for subword, id in by_name.items():
+        bare = subword.removeprefix(prefix) if prefix else subword
+        if len(bare) == 1 or (len(bare) == 2 and bare[0] in "▁Ġ"):
+            yield id
+
+
+def _merges(model: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Pairs, which older files have as two words with a space between."""
+    pairs = (merge.split(" ", 1) if isinstance(merge, str) else merge for merge in model["merges"])
+    return [(left, right) for left, right in pairs]
+
+
+def _add_parts(kept: set[int], by_name: Mapping[str, int], model: Mapping[str, Any]) -> None:
+    """What kept subwords are merged from, and what that is merged from."""
+    prefix = model.get("continuing_subword_prefix") or ""
+    sources: dict[str, list[tuple[str, str]]] = {}
+    for left, right in _merges(model):
+        sources.setdefault(left + right.removeprefix(prefix), []).append((left, right))
+    names = {id: subword for subword, id in by_name.items()}
+    waiting = [names[id] for id in kept if id in names]
+    while waiting:
+        for part in (part for pair in sources.get(waiting.pop(), ()) for part in pair):
+            id = by_name.get(part)
+            if id is not None and id not in kept:
+                kept.add(id)
+                waiting.append(part)
+
+
+def _trim_model(model: dict[str, Any], places: Mapping[int, int]) -> None:
+    """Leave out what has no place, and give the rest its new id."""
+    if model["type"] == "Unigram":
+        model["vocab"] = [row for id, row in enumerate(model["vocab"]) if id in places]
+        if model.get("unk_id") is not None:
+            model["unk_id"] = places[model["unk_id"]]
+        return
+    vocab = {subword: places[id] for subword, id in model["vocab"].items() if id in places}
+    model["vocab"] = vocab
+    if model["type"] == "BPE":
+        prefix = model.get("continuing_subword_prefix") or ""
+        model["merges"] = [
+            [left, right]
+            for left, right in _merges(model)
+            if left in vocab and right in vocab and left + right.removeprefix(prefix) in vocab
+        ]
+
+
+def _renumber(processor: Any, places: Mapping[int, int]) -> None:
+    """New ids of special tokens, wherever a post-processor has them."""
+    if isinstance(processor, list):
+        for part in processor:
+            _renumber(part, places)
+    if not isinstance(processor, dict):
+        return
+    for name in ("sep", "cls"):
+        if isinstance(processor.get(name), list):
+            processor[name][1] = places[processor[name][1]]
+    for token in (processor.get("special_tokens") or {}).values():
+        token["ids"] = [places[id] for id in token["ids"]]
+    _renumber(processor.get("processors"), places)

@@ -1,0 +1,223 @@
+r"""Tables, infoboxes, references and formulas, taken out of a page while its text is read.
+
+Where one stood, ``structure.py`` leaves a place mark, ``\x0eN\x0e``, which ``wikitext.py`` takes
+from a line before it reads it, so that the text is the same with and without them. ``cells.py``
+reads what was taken out.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from corpora.wikipedia.blocks import Link
+from corpora.wikipedia.nesting import Tags
+from corpora.wikipedia.templates import split_call, split_parts
+
+KINDS = {"tables": "table", "infoboxes": "infobox", "references": "reference", "math": "math"}
+"""What ``--blocks`` takes, and the kind of each row."""
+PLACE = "\x0e"
+PLACES = re.compile(f"{PLACE}(\\d+){PLACE}")
+FORMULAS = frozenset({"math", "chem", "ce"})
+"""Tags that hold TeX."""
+_LEAST_NAMED = 3
+"""Named parameters of an infobox: with fewer, a template that stands alone is something else."""
+_MAX_DEPTH = 20  # of tables and infoboxes in others
+_MAX_PARENTS = 2 * _MAX_DEPTH  # of a block; references may use each other
+_ATTRIBUTE = re.compile(
+    r"""\b(name|group)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'/>]+))""", re.IGNORECASE
+)
+_LISTED = re.compile(r"<ref\b([^<>]*)(?<!/)>", re.IGNORECASE)
+
+
+@dataclass(slots=True, eq=False)
+class Cell:
+    """A cell of a table, a parameter of a template, or the text of a reference."""
+
+    kind: str
+    """``head``, ``data``, ``caption``, ``parameter`` or ``text``."""
+    text: str
+    """Its wikitext, and once it is read, what it shows."""
+    row: int = 0
+    column: int = 0
+    rows: int = 1
+    """That it spans."""
+    columns: int = 1
+    name: str | None = None
+    """Of a parameter."""
+    links: Sequence[Link] = ()
+    places: Sequence[tuple[int, int]] = ()
+    """Place marks in it, and their offsets in what it shows."""
+
+
+@dataclass(slots=True, eq=False)
+class SideBlock:
+    """A table, infobox, reference or formula of a page; offsets count code points."""
+
+    kind: str
+    name: str | None = None
+    """Of a reference, if it has one; of a formula, the tag."""
+    template: str | None = None
+    """Of an infobox; of a reference, the first that is in it and not shown."""
+    source: str | None = None
+    """Its wikitext; null for a reference that is used, but stands nowhere."""
+    has_tags: bool = False
+    """Whether the wikitext still holds comments and tags."""
+    offset: int = 0
+    """In the text of the document: where it stood."""
+    reused_at: list[int] = field(default_factory=list)
+    """Where else in it a reference is used."""
+    depth: int = 0
+    """Of what it stood in."""
+    parent: "SideBlock | None" = None
+    """The block in which it stood."""
+    parent_offset: int = 0
+    text: str = ""
+    """The texts of the cells with one character between them."""
+    cells: list[Cell] = field(default_factory=list)
+    links: list[Link] = field(default_factory=list)
+
+
+class Aside:
+    """Collects the blocks of a page, of some kinds."""
+
+    def __init__(self, kinds: frozenset[str]) -> None:
+        self.kinds = kinds
+        self.blocks: list[SideBlock] = []
+        self.marks: list[SideBlock] = []
+        """The block of each place mark."""
+        self.depth = 0
+        """That of what is read: 0 is the page, 1 a block of it."""
+        self.n_undefined = 0
+        """References that stand nowhere."""
+        self._named: dict[tuple[str, str], SideBlock] = {}
+
+    def add(self, block: SideBlock) -> str:
+        """Add a block that stands here; returns its place mark."""
+        block.depth = self.depth
+        self.blocks.append(block)
+        return self._mark(block)
+
+    def _mark(self, block: SideBlock) -> str:
+        self.marks.append(block)
+        return f"{PLACE}{len(self.marks) - 1}{PLACE}"
+
+    def formula(self, tag: str, tex: str) -> str:
+        """Add a formula."""
+        if "math" not in self.kinds or tag not in FORMULAS:
+            return ""
+        return self.add(SideBlock("math", tag, source=tex))
+
+    def table(self, source: str) -> str:
+        """Add a table."""
+        if "table" not in self.kinds or self.depth > _MAX_DEPTH:
+            return ""
+        return self.add(SideBlock("table", source=source))
+
+    def infobox(self, name: str, inside: str) -> str:
+        """Add a template that stands on lines of its own, if it has names and values."""
+        if "infobox" not in self.kinds or self.depth > _MAX_DEPTH:
+            return ""
+        if inside.count("=") < _LEAST_NAMED:
+            return ""
+        if len(split_call(inside).named) < _LEAST_NAMED:
+            return ""
+        return self.add(SideBlock("infobox", None, name, inside))
+
+    def reference(self, tag: str, attributes: str, content: str) -> str:
+        """Add a reference, or those that are listed in ``<references>``; or use one again."""
+        if "reference" not in self.kinds:
+            return ""
+        if tag == "ref":
+            return self._reference(_name(attributes), content, has_tags=True)
+        return "".join(self._listed(content))
+
+    def called_reference(self, inside: str) -> str:
+        """Add a reference that is written ``{{#tag:ref|…|name=…}}``."""
+        if "reference" not in self.kinds:
+            return ""
+        call = split_call(inside)
+        name = call.get("group"), call.get("name").strip("\"'")
+        return self._reference(name, split_parts(inside)[0], has_tags=False)
+
+    def _listed(self, content: str) -> Iterator[str]:
+        """References that are defined in a list: those that are used nowhere stand at the list."""
+        ends, position = Tags(content), 0
+        while tag := _LISTED.search(content, position):
+            end, position = ends.find("ref", tag.end())
+            if end < 0:
+                return
+            name = _name(tag[1])
+            is_used = name in self._named
+            mark = self._reference(name, content[tag.end() : end], has_tags=True)
+            if is_used:
+                self.marks.pop()
+            else:
+                yield mark
+
+    def _reference(self, name: tuple[str, str], content: str, *, has_tags: bool) -> str:
+        block = self._named.get(name) if name[1] else None
+        if block is None:
+            block = SideBlock("reference", name[1] or None)
+            if name[1]:
+                self._named[name] = block
+            self.blocks.append(block)
+        if block.source is None and content.strip():
+            block.source, block.has_tags = content, has_tags
+        return self._mark(block)
+
+    def settle(self, places: Mapping[int, tuple[SideBlock | None, int]]) -> list[SideBlock]:
+        """Say where all stood: mark to block (none: the document) and offset; in this order.
+
+        A mark that was lost, with text that is not shown, stands where the one before it does.
+        Leaves out references that stand nowhere.
+        """
+        first: dict[int, tuple[SideBlock | None, int]] = {}
+        again: list[tuple[SideBlock, tuple[SideBlock | None, int]]] = []
+        last: tuple[SideBlock | None, int] = (None, 0)
+        for number, block in enumerate(self.marks):
+            last = places.get(number, last)
+            if id(block) in first:
+                again.append((block, last))
+            else:
+                first[id(block)] = last
+        for block in self.blocks:
+            parent, offset = first.get(id(block), last)
+            block.offset, is_inside = _in_document((parent, offset), first)
+            if is_inside:
+                block.parent, block.parent_offset = parent, offset
+        for block, place in again:
+            block.reused_at.append(_in_document(place, first)[0])
+        found = [block for block in self.blocks if block.source is not None]
+        self.n_undefined = len(self.blocks) - len(found)
+        return sorted(found, key=lambda block: block.offset)
+
+
+def _in_document(
+    place: tuple[SideBlock | None, int], first: Mapping[int, tuple[SideBlock | None, int]]
+) -> tuple[int, bool]:
+    """The offset of a place in the document, and whether it is inside of another block.
+
+    References that use each other stand at the beginning of the document.
+    """
+    parent, offset = place
+    for _ in range(_MAX_PARENTS):
+        if parent is None:
+            return offset, place[0] is not None
+        parent, offset = first.get(id(parent), (None, 0))
+    return 0, False
+
+
+def _name(attributes: str) -> tuple[str, str]:
+    """The group and name of a reference."""
+    values = {key.lower(): a or b or c for key, a, b, c in _ATTRIBUTE.findall(attributes)}
+    return values.get("group", "").strip(), values.get("name", "").strip()
+
+
+def unplaced(text: str) -> str:
+    """Take the place marks out of a text."""
+    return PLACES.sub("", text) if PLACE in text else text
+
+
+def places_in(text: str) -> str:
+    """Give the place marks of a text without the text."""
+    return "".join(mark[0] for mark in PLACES.finditer(text)) if PLACE in text else ""

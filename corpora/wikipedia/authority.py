@@ -1,0 +1,224 @@
+"""Who or what a page is about: ids from authority templates, the type from these or categories."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from html import unescape
+from importlib.resources import files
+from itertools import islice
+from typing import Any
+
+from corpora.errors import UsageError
+from corpora.system.parsing import parse_toml
+from corpora.wikipedia.titles import CATEGORY, TEMPLATE, namespaces_of
+
+MAX_CHARACTERS = 20_000
+"""Of a template; what stands behind them is not read."""
+MAX_TEMPLATES = 20
+"""Of a page; those after them are not read."""
+TYPES = ("person", "place", "organization", "work", "event")
+_TYPE_PARAMETERS = {"typ", "type", "tipo"}
+_MARK = re.compile(r"\{\{|\}\}|\[\[|\]\]|\|")
+_LCCN = re.compile(r"([a-z]{1,3})/(\d{2,4})/(\d{1,6})")
+_SECTIONS = {"templates": list, "parameters": dict, "types": dict, "categories": dict}
+
+
+@dataclass(frozen=True, slots=True)
+class Authority:
+    """What a page says of itself."""
+
+    ids: Mapping[str, str] = field(default_factory=dict)
+    """By scheme: the first that the page has."""
+    type: str | None = None
+    """One of ``TYPES``."""
+    n_malformed: int = 0
+    """Parameters of ids that hold none."""
+
+
+NOTHING = Authority()
+IDS, TYPE = "ids", "type"
+"""What metadata of a document has of it: ``gnd:118529692 viaf:75121530``, ``person``."""
+
+
+def count_ids(authority: Authority) -> Counter[str]:
+    """Count what a page has: for the report."""
+    counters = Counter(f"ids.{scheme}" for scheme in authority.ids)
+    counters["ids.pages"] = bool(authority.ids)
+    counters["ids.malformed"] = authority.n_malformed
+    if authority.type:
+        counters[f"types.{authority.type}"] = 1
+    return +counters
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorityTable:
+    """The templates and categories of a wiki."""
+
+    template: re.Pattern[str]
+    """The beginning of a template, to the end of its name."""
+    schemes: Mapping[str, str]
+    """Names of parameters, in lower case, to schemes."""
+    types: Mapping[str, str]
+    category: re.Pattern[str]
+    """A link to a category; its group is the name."""
+    categories: tuple[tuple[str, re.Pattern[str]], ...]
+    """Types, and the names of categories that say so."""
+
+    def read(self, wikitext: str) -> Authority:
+        """Read the ids and the type of a page."""
+        ids: dict[str, str] = {}
+        types: list[str] = []
+        n_malformed = 0
+        if self.template.search(wikitext):
+            wikitext = without_comments(wikitext)
+        for found in islice(self.template.finditer(wikitext), MAX_TEMPLATES):
+            for name, value in _parameters(wikitext, found.end()):
+                if name in _TYPE_PARAMETERS and (kind := self.types.get(value.lower())):
+                    types.append(kind)
+                scheme = self.schemes.get(name)
+                if scheme is None or not value:
+                    continue
+                if (id := normalise(scheme, value)) is None:
+                    n_malformed += any(map(str.isdigit, value))  # not *no*, not a dash
+                else:
+                    ids.setdefault(scheme, id)
+        if not types and self.categories:
+            types += self._by_category(wikitext)
+        return Authority(ids, next(iter(types), None), n_malformed)
+
+    def _by_category(self, wikitext: str) -> Iterator[str]:
+        found = (unescape(link[1]) for link in self.category.finditer(wikitext))
+        names = [" ".join(name.split()) for name in found]
+        for kind, pattern in self.categories:
+            if any(pattern.fullmatch(name) for name in names):
+                yield kind
+
+
+def without_comments(text: str) -> str:
+    """Take out ``<!-- comments -->``; one that is not closed goes on to the end."""
+    pieces = []
+    position = 0
+    while (start := text.find("<!--", position)) >= 0:
+        pieces.append(text[position:start])
+        end = text.find("-->", start)
+        if end < 0:
+            return "".join(pieces)
+        position = end + 3
+    return "".join([*pieces, text[position:]])
+
+
+def _parameters(text: str, start: int) -> Iterator[tuple[str, str]]:
+    """Yield the named parameters of the template whose name ends here; nested values are none."""
+    depth, begin = 0, start
+    for mark in _MARK.finditer(text, start, start + MAX_CHARACTERS):
+        if depth == 0 and mark[0] in {"|", "}}"}:
+            name, equals, value = text[begin : mark.start()].partition("=")
+            if equals:
+                yield name.strip().lower(), value.strip()
+            begin = mark.end()
+            if mark[0] == "}}":
+                return
+        elif mark[0] != "|":
+            depth = max(0, depth + (1 if mark[0] in {"{{", "[["} else -1))
+
+
+def normalise(scheme: str, value: str) -> str | None:
+    """Bring an id into its form; None for what is none."""
+    value = re.sub(r"\s+", "", value)
+    if not _values()[scheme].fullmatch(value):
+        return None
+    if scheme == "lccn" and (parts := _LCCN.fullmatch(value)):
+        return f"{parts[1]}{parts[2]}{parts[3]:0>6}"
+    return value
+
+
+def authority_table(codes: Sequence[str], more: Iterable[Mapping[str, Any]] = ()) -> AuthorityTable:
+    """Make the table of a wiki; ``codes`` are what its own may be called, ``more`` a user's."""
+    table = _table()
+    templates = [name for code in (*codes, "all") for name in table["templates"].get(code, ())]
+    schemes = {name: scheme for scheme, names in table["parameters"].items() for name in names}
+    types: dict[str, str] = dict(table["types"])
+    of_codes = [table["categories"].get(code, {}) for code in codes]
+    categories: list[Mapping[str, Sequence[str]]] = [
+        *(section["categories"] for section in more if "categories" in section),
+        *of_codes,
+    ]
+    for section in more:
+        templates += section.get("templates", ())
+        schemes |= {
+            name.lower(): scheme
+            for scheme, names in section.get("parameters", {}).items()
+            for name in names
+        }
+        types |= {name.lower(): kind for name, kind in section.get("types", {}).items()}
+    return AuthorityTable(
+        _template_pattern(codes, templates),
+        schemes,
+        types,
+        re.compile(rf"\[\[\s*+(?i:{_spaces(codes, CATEGORY)})\s*+:([^\[\]|\n]++)"),
+        tuple(
+            (kind, re.compile("|".join(names)))
+            for kind in TYPES
+            if (names := [name for own in categories for name in own.get(kind, ())])
+        ),
+    )
+
+
+def check_section(section: Mapping[str, Any], *, source: str) -> None:
+    """Look at what a user's table says; raises ``UsageError``."""
+    for name, value in section.items():
+        kind = _SECTIONS.get(name)
+        if kind is None or not isinstance(value, kind):
+            raise UsageError(f"{source}: [authority] {name}: not one of {', '.join(_SECTIONS)}.")
+    wrong = [s for s in section.get("parameters", {}) if s not in _values()]
+    wrong += [k for k in (*section.get("types", {}).values(), *section.get("categories", ()))
+              if k not in TYPES]  # fmt: skip
+    if wrong:
+        raise UsageError(
+            f"{source}: [authority] {wrong[0]!r}: schemes are {', '.join(_values())}, types "
+            f"{', '.join(TYPES)}."
+        )
+    for patterns in section.get("categories", {}).values():
+        for pattern in patterns:
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                raise UsageError(
+                    f"{source}: [authority.categories] {pattern!r}: {error}."
+                ) from error
+
+
+def _template_pattern(codes: Sequence[str], names: Iterable[str]) -> re.Pattern[str]:
+    """Find a template by its name: spaces or underscores, the first letter small or not."""
+    either = "|".join(sorted({_name_pattern(name) for name in names}))
+    return re.compile(
+        rf"\{{\{{\s*+(?:(?i:{_spaces(codes, TEMPLATE)})\s*+:\s*+)?(?:{either})\s*+(?=[|}}])"
+    )
+
+
+def _name_pattern(name: str) -> str:
+    first, rest = name[:1], re.escape(name[1:]).replace(r"\ ", "[ _]+")
+    return f"[{re.escape(first.upper() + first.lower())}]{rest}"
+
+
+def _spaces(codes: Sequence[str], number: int) -> str:
+    known = {
+        name
+        for code in (*codes, "canonical")
+        for name, its in namespaces_of(code).items()
+        if its == number
+    }
+    return "|".join(map(re.escape, sorted(known)))
+
+
+@cache
+def _values() -> dict[str, re.Pattern[str]]:
+    return {scheme: re.compile(pattern) for scheme, pattern in _table()["values"].items()}
+
+
+@cache
+def _table() -> dict[str, Any]:
+    file = files("corpora") / "wikipedia" / "authority.toml"
+    return parse_toml(file.read_text("utf-8"), where=file)

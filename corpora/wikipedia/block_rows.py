@@ -1,0 +1,128 @@
+"""The rows of a ``blocks`` dataset: between the stages they lie in the rows of their pages."""
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import accumulate
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from corpora.datasets.columns import list_array, mention_array, with_field
+from corpora.datasets.redirect_table import RedirectTable
+from corpora.datasets.schemas import SCHEMAS
+from corpora.wikipedia.aside import SideBlock
+
+_BLOCKS = SCHEMAS["blocks"].columns
+_COLUMN = SCHEMAS["wiki_pages"].columns.field("blocks").type
+
+
+def count_blocks(blocks: Sequence[SideBlock], n_undefined: int = 0) -> Counter[str]:
+    """Count the blocks of a page, and what is in them."""
+    counters: Counter[str] = Counter()
+    for block in blocks:
+        counters[f"blocks.{block.kind}"] += 1
+        counters[f"block_cells.{block.kind}"] += len(block.cells)
+        counters[f"block_words.{block.kind}"] += block.text.count(" ") + len(
+            block.cells or block.text[:1]
+        )
+        counters[f"block_links.{block.kind}"] += len(block.links)
+        counters["blocks.used_again"] += len(block.reused_at)
+        counters["blocks.inside"] += block.parent is not None
+    counters["blocks.undefined"] = n_undefined
+    return counters
+
+
+def block_column(pages: Sequence[Sequence[SideBlock]]) -> pa.ListArray:
+    """Make the column of pages; each has some blocks."""
+    numbers = [{id(block): n for n, block in enumerate(blocks)} for blocks in pages]
+    blocks = [block for of_page in pages for block in of_page]
+    parents = [
+        numbers[page][id(block.parent)] if block.parent else None
+        for page, of_page in enumerate(pages)
+        for block in of_page
+    ]
+    fields = [
+        pa.array(parents, pa.int32()),
+        pa.array([block.kind for block in blocks], pa.string()),
+        pa.array([block.name for block in blocks], pa.string()),
+        pa.array([block.template for block in blocks], pa.string()),
+        pa.array([block.offset for block in blocks], pa.int32()),
+        pa.array([block.reused_at for block in blocks], pa.list_(pa.int32())),
+        pa.array([b.parent_offset if b.parent else None for b in blocks], pa.int32()),
+        pa.array([block.text for block in blocks], pa.string()),
+        _cells(blocks),
+        _mentions(blocks),
+    ]
+    structs = pa.StructArray.from_arrays(fields, fields=list(_COLUMN.value_type))
+    ends = [*accumulate(map(len, pages), initial=0)]
+    return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), structs)
+
+
+def _cells(blocks: Sequence[SideBlock]) -> pa.ListArray:
+    cells = [cell for block in blocks for cell in block.cells]
+    sizes = np.fromiter((len(block.cells) for block in blocks), np.int32, len(blocks))
+    ends = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
+    lengths = np.fromiter((len(cell.text) for cell in cells), np.int32, len(cells))
+    starts = np.cumsum(lengths + 1) - lengths - 1
+    starts -= np.repeat(starts[ends[:-1][sizes > 0]], sizes[sizes > 0])
+    fields = [
+        pa.array(starts, pa.int32()),
+        pa.array(starts + lengths, pa.int32()),
+        [cell.row for cell in cells],
+        [cell.column for cell in cells],
+        [cell.rows for cell in cells],
+        [cell.columns for cell in cells],
+        [cell.kind for cell in cells],
+        [cell.name for cell in cells],
+    ]
+    return list_array(ends, fields, _BLOCKS.field("cells").type)
+
+
+def _mentions(blocks: Sequence[SideBlock]) -> pa.ListArray:
+    """Links as mentions whose entities are titles as written."""
+    links = [link for block in blocks for link in block.links]
+    starts, stops, titles, sections = zip(*links, strict=True) if links else [()] * 4
+    mentions = mention_array(starts, stops, titles, origins=["link"] * len(links))
+    pairs = mentions.type.field("attributes").type
+    of_sections = [*accumulate(map(bool, sections), initial=0)]
+    found = [[section for section in sections if section]]
+    attributes = list_array(of_sections, [["section"] * len(found[0]), *found], pairs)
+    ends = [*accumulate((len(block.links) for block in blocks), initial=0)]
+    column = _BLOCKS.field("mentions").type
+    structs = with_field(mentions, "attributes", attributes)
+    return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), structs).cast(column)
+
+
+def finished_blocks(pages: pa.RecordBatch, wiki: str, redirects: RedirectTable) -> pa.RecordBatch:
+    """Make the rows of a batch of pages: with ids, and mentions that name entities."""
+    column = pages.column("blocks")
+    lengths = pc.list_value_length(column).fill_null(0).to_numpy()
+    structs = column.flatten()
+    documents = pages.column("id").take(pa.array(np.repeat(np.arange(len(pages)), lengths)))
+    first = np.repeat(np.cumsum(lengths) - lengths, lengths)
+    numbers = pa.array(np.arange(len(structs)) - first)
+    mentions = structs.field("mentions")
+    links = mentions.flatten()
+    titles = links.field("entity").dictionary_encode()
+    resolved = redirects.resolve(titles.dictionary).take(titles.indices)
+    entities = pc.binary_join_element_wise(wiki, resolved, ":")
+    ends = np.concatenate([[0], np.cumsum(pc.list_value_length(mentions).to_numpy())])
+    columns = {
+        "id": _ids(documents, numbers),
+        "document_id": documents,
+        "parent": _ids(documents, structs.field("parent")),
+        "mentions": pa.ListArray.from_arrays(
+            pa.array(ends, pa.int32()), with_field(links, "entity", entities)
+        ),
+    }
+    arrays = [
+        columns.get(field.name, structs.field(field.name) if field.name not in columns else None)
+        for field in _BLOCKS
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=_BLOCKS)
+
+
+def _ids(documents: pa.StringArray, numbers: pa.Array) -> pa.StringArray:
+    """The ids of blocks: that of the document and a number; null where that is null."""
+    return pc.binary_join_element_wise(documents, pc.cast(numbers, pa.string()), "#")

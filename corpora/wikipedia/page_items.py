@@ -1,0 +1,72 @@
+"""Wikidata items of pages, as a table on disk that all workers map into memory.
+
+Two arrays, sorted by the number of the page: 16 bytes for each page that has an item.
+"""
+
+from array import array
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+WIKIDATA = "wikidata"
+"""What metadata of a document has of it."""
+_TYPE = pa.list_(pa.struct([("key", pa.string()), ("value", pa.string())]))
+
+
+def build_page_items(folder: Path, items: Iterable[tuple[int, int]]) -> int:
+    """Write the table; returns how many pages have an item."""
+    pages, numbers = array("q"), array("q")
+    for page, number in items:
+        pages.append(page)
+        numbers.append(number)
+    keys = np.frombuffer(pages, np.int64) if pages else np.empty(0, np.int64)
+    values = np.frombuffer(numbers, np.int64) if numbers else np.empty(0, np.int64)
+    order = np.argsort(keys, kind="stable")
+    folder.mkdir(parents=True, exist_ok=True)
+    np.save(folder / "pages.npy", keys[order])
+    np.save(folder / "items.npy", values[order])
+    return len(order)
+
+
+class PageItems:
+    """The table, to look items up."""
+
+    def __init__(self, folder: Path) -> None:
+        self._pages: npt.NDArray[np.int64] = np.load(folder / "pages.npy", mmap_mode="r")
+        self._items: npt.NDArray[np.int64] = np.load(folder / "items.npy", mmap_mode="r")
+
+    def item(self, page: int) -> str | None:
+        """Return ``Q64``; None for a page without an item."""
+        at = int(np.searchsorted(self._pages, page))
+        if at == len(self._pages) or self._pages[at] != page:
+            return None
+        return f"Q{self._items[at]}"
+
+
+def with_items(batch: pa.RecordBatch, items: PageItems | None) -> tuple[pa.RecordBatch, int]:
+    """Put the items of its pages into the metadata of a batch; also says of how many.
+
+    Those of an earlier run, whose rows were taken over, are taken away first.
+    """
+    column = batch.column("metadata")
+    keys = column.flatten().field("key") if len(column) else pa.array([], pa.string())
+    has_earlier = pc.any(pc.equal(keys, WIKIDATA)).as_py()
+    if items is None and not has_earlier:
+        return batch, 0
+    made: list[list[dict[str, str]]] = []
+    n_found = 0
+    for id, pairs in zip(batch.column("id").to_pylist(), column.to_pylist(), strict=True):
+        kept = [pair for pair in pairs or () if pair["key"] != WIKIDATA]
+        number = id.rpartition(":")[2]
+        item = items.item(int(number)) if items and number.isdecimal() else None
+        if item is not None:
+            kept.append({"key": WIKIDATA, "value": item})
+            n_found += 1
+        made.append(kept)
+    at = batch.schema.get_field_index("metadata")
+    metadata = pa.array(made, _TYPE).cast(batch.schema.field(at).type)
+    return batch.set_column(at, batch.schema.field(at), metadata), n_found

@@ -1,0 +1,56 @@
+"""The wikitext of one page, without a dump: its text, and its links as mentions."""
+
+from corpora.document import Document, Mention, Paragraph, Span, without_crossing
+from corpora.segmentation.sentences import segmenter
+from corpora.wikipedia.articles import Article, ArticleReader
+from corpora.wikipedia.blocks import Link, PageText
+from corpora.wikipedia.pages import Page
+from corpora.wikipedia.templates import load_templates
+from corpora.wikipedia.titles import language_of, wiki_of
+
+
+def read_page(source: str, *, wiki: str, title: str = "") -> Document:
+    """Read a page of a wiki by the wiki's name (``dewiki``); its links are as written.
+
+    Namespaces are those that the tables know, not those of a dump; redirects are not resolved. A
+    redirect, and a page without text, is an empty document.
+    """
+    known = wiki_of(name=wiki, lang=language_of(wiki))
+    reader = ArticleReader(
+        known,
+        load_templates(known.codes),
+        license=None,
+        segmenter=segmenter(known.lang),
+    )
+    page = Page(
+        title=title,
+        namespace=None,
+        id="",
+        redirect=None,
+        revision="",
+        timestamp="",
+        model="",
+        text=source,
+        position="",
+    )
+    found = reader.read(page)
+    text = found.text if isinstance(found, Article) else PageText()
+    mentions, _ = without_crossing(_mention_of(wiki, link) for link in text.links)
+    return Document(
+        id=f"{wiki}:{title}",
+        group=wiki,
+        source=wiki,
+        text=text.text,
+        lang=known.lang or None,
+        title=title or None,
+        paragraphs=tuple(Paragraph(*block) for block in text.blocks),
+        sentences=tuple(Span(*span) for span in getattr(found, "sentences", ())),
+        mentions=tuple(mentions),
+        metadata=getattr(found, "metadata", {}),
+    )
+
+
+def _mention_of(wiki: str, link: Link) -> Mention:
+    attributes = {"section": link.section} if link.section else {}
+    entity = f"{wiki}:{link.target}"
+    return Mention(link.start, link.end, entity=entity, origin="link", attributes=attributes)

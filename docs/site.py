@@ -1,0 +1,151 @@
+"""Hooks of mkdocs: the pages of the site, made from the files of the repository.
+
+The front page is README.md; pages are grouped as below, and one that stands in no group comes last.
+The reference of commands is their own help, that of the library its docstrings.
+"""
+
+import inspect
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+
+import onoma
+from corpora.system.command_names import as_typed, name_commands
+
+ROOT = Path(__file__).resolve().parent.parent
+GROUPS: Mapping[str, Sequence[str]] = {
+    "Start": ("index", "overview", "commands", "projects", "library"),
+    "Editions": ("editions", "enriching", "registers", "concordance", "workbench", "ner"),
+    "Corpora": (
+        *("wikipedia", "news", "text", "chinese", "entities", "lexicon", "datasets", "sharing"),
+    ),
+    "Models": (
+        *("tokenizers", "examples", "pretraining", "tagging", "linking", "serving", "spacy"),
+        *("exporting", "results", "runs"),
+    ),
+    "Operations": ("refresh", "airflow", "scale", "security", "security-policy"),
+    "Reference": ("reference-commands", "reference-library"),
+    "Developers": ("pipelines", "contributing", "benchmarks", "roadmap", "changelog"),
+}
+TOP = {
+    "README.md": "index.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "SECURITY.md": "security-policy.md",
+    "CHANGELOG.md": "changelog.md",
+}
+"""Pages that lie outside of docs/."""
+_LINK = re.compile(r"\]\((?!https?:|mailto:|#)([^)#\s]+)(#[^)\s]*)?\)")
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Group the pages."""
+    pages = {file.stem for file in (ROOT / "docs").glob("*.md")}
+    pages |= {Path(name).stem for name in TOP.values()}
+    pages |= {"reference-commands", "reference-library"}
+    left = sorted(pages - {name for names in GROUPS.values() for name in names})
+    groups = {**GROUPS, "More": left} if left else GROUPS
+    config.nav = [
+        {title: [f"{name}.md" for name in names if name in pages]}
+        for title, names in groups.items()
+    ]
+    return config
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages outside of docs/, those that are made, and files that pages name."""
+    made = {page: (ROOT / name).read_text("utf-8") for name, page in TOP.items()}
+    made = {page: _moved(text, folder=ROOT) for page, text in made.items()}
+    made["reference-commands.md"] = "".join(f"{line}\n" for line in command_reference())
+    made["reference-library.md"] = "".join(f"{line}\n" for line in library_reference())
+    for page, text in made.items():
+        files.append(File.generated(config, page, content=text))
+    for name in _named_files():
+        files.append(File.generated(config, f"files/{name}", content=(ROOT / name).read_bytes()))
+    return files
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Let links that leave docs/ lead to what stands in the site."""
+    return _moved(markdown, folder=ROOT / "docs")
+
+
+def _moved(text: str, *, folder: Path) -> str:
+    """Change the links of a file in a folder: to pages, to copies of files, or to nothing."""
+
+    def change(match: re.Match[str]) -> str:
+        target = (folder / match[1]).resolve()
+        if not target.exists():
+            return match[0]  # of the site already; or broken, which the build reports
+        name = target.relative_to(ROOT).as_posix()
+        page = TOP.get(name, name.removeprefix("docs/") if name.startswith("docs/") else "")
+        if page:
+            return f"]({page}{match[2] or ''})"
+        return f"](files/{name})" if target.is_file() else "]()"
+
+    text = _LINK.sub(change, text)
+    return re.sub(r"\[([^\]]*)\]\(\)", r"\1", text)  # a folder
+
+
+def _named_files() -> Iterator[str]:
+    """Files outside of docs/, and no pages, that a page leads to."""
+    found = set()
+    for file in [*(ROOT / "docs").glob("*.md"), *(ROOT / name for name in TOP)]:
+        for match in _LINK.finditer(file.read_text("utf-8")):
+            target = (file.parent / match[1]).resolve()
+            if target.is_file() and target.is_relative_to(ROOT):
+                found.add(target.relative_to(ROOT).as_posix())
+    return (name for name in sorted(found) if name not in TOP and not name.startswith("docs/"))
+
+
+def command_reference() -> Iterator[str]:
+    """Write the help of each command."""
+    name_commands({" ".join([c.module, *c.first]): f"onoma {c.name}" for c in onoma.commands()})
+    yield from ("# Commands and options", "", "What `onoma COMMAND --help` says.", "")
+    for title, commands in onoma.COMMANDS.items():
+        yield from (f"## {title}", "")
+        for command in commands:
+            parsers: list[Any] = command.parsers()
+            for group in [one._subparsers for one in parsers if one._subparsers]:  # noqa: SLF001
+                parsers += group._group_actions[0].choices.values()  # noqa: SLF001
+            about = f"{command.about[:1].upper()}{command.about[1:]}."
+            yield from (f"### onoma {command.name}", "", about, "")
+            for one in parsers:
+                yield from ("```text", as_typed(one.format_help()).rstrip(), "```", "")
+    name_commands({})
+
+
+def library_reference() -> Iterator[str]:
+    """Write the signature and the docstring of each public name of ``onoma``."""
+    yield from ("# The library", "", "What `import onoma` gives; see also [library](library.md).")
+    for name in sorted(onoma.__all__, key=lambda name: (name[0].isupper(), name)):
+        thing = getattr(onoma, name)
+        yield from ("", f"## {name}", "", "```python", f"{name}{_signature(thing)}", "```", "")
+        yield _prose(thing)
+        for inner, function in _methods(thing):
+            yield from ("", f"### {name}.{inner}", "", "```python")
+            yield from (f"{inner}{_signature(function)}", "```", "", _prose(function))
+
+
+def _methods(thing: Any) -> Iterator[tuple[str, Any]]:
+    if not inspect.isclass(thing) or issubclass(thing, Exception):
+        return
+    for name, value in vars(thing).items():
+        if not name.startswith("_") and inspect.isfunction(value) and value.__doc__:
+            yield name, value
+
+
+def _signature(thing: Any) -> str:
+    if inspect.isclass(thing) and issubclass(thing, Exception):
+        return ""
+    text = str(inspect.signature(thing))
+    text = re.sub(r"\b(?:[a-z_]+\.)+(?=[A-Z])", "", text)
+    return re.sub(r"'([A-Z][\w\[\], |.]*)'", r"\1", text)  # types that are named by strings
+
+
+def _prose(thing: Any) -> str:
+    """A docstring as Markdown."""
+    return (inspect.getdoc(thing) or "").replace("``", "`")

@@ -1,0 +1,314 @@
+"""What stands before an application: who may ask, how much, and how fast (an ASGI middleware).
+
+It reads each body whole before the application sees the request, so that a large, slow or broken
+one costs the application nothing. Refusals are JSON, ``{"detail": "…"}``, with a status that says
+why: 401, 403, 408, 411 to 415, 421, 503.
+"""
+
+import asyncio
+import json
+import secrets
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection, Iterable, MutableMapping
+from dataclasses import dataclass
+from http.cookies import CookieError, SimpleCookie
+from typing import Any, Final
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
+Headers = list[tuple[bytes, bytes]]
+
+LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+ANY: Final = "*"
+_RETRY_AFTER: Final = 1  # seconds
+_CLOSE: Final = (b"connection", b"close")
+_PREFLIGHT_AGE: Final = "600"  # seconds that a browser remembers what is allowed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """Who may ask, and how much."""
+
+    hosts: Collection[str] = ()
+    """Names besides those of loopback that a request may call this server by; ``*``: any. A page
+    whose name was made to point here (DNS rebinding) is refused by this."""
+    origins: Collection[str] = ()
+    """Pages of other servers whose scripts may ask, as ``https://example.org``; ``*``: any."""
+    allow_loopback_origins: bool = False
+    """Pages of other servers on this machine, too."""
+    token: str | None = None
+    """That each request must have: as ``Authorization: Bearer``, as ``?token=``, or in the cookie
+    that the latter sets."""
+    open_paths: Collection[str] = ()
+    """That need no token, and are answered however much is asked: for who watches the server."""
+    max_body: int = 8_000_000
+    """Bytes of a body."""
+    max_bodies: int = 64_000_000
+    """Bytes of the bodies of all requests that are read or answered."""
+    max_requests: int = 256
+    """That are read or answered at once."""
+    body_seconds: float = 20.0
+    """In which a body must be here."""
+    send_seconds: float = 60.0
+    """In which the client must take each part of an answer."""
+
+
+class Refused(Exception):  # noqa: N818 - it is an answer
+    """A request is not answered by the application."""
+
+    def __init__(self, status: int, detail: str, *, headers: Headers | None = None) -> None:
+        super().__init__(detail)
+        self.status, self.detail, self.headers = status, detail, headers or []
+
+
+class Busy(Refused):
+    """Too much waits already: the client is to come again."""
+
+    def __init__(self, detail: str) -> None:
+        headers = [(b"retry-after", str(_RETRY_AFTER).encode())]
+        super().__init__(503, f"{detail} Ask again in a second.", headers=headers)
+
+
+class _NotTaken(Exception):  # noqa: N818 - nobody sees it
+    """The client does not read the answer."""
+
+
+class Guard:
+    """The middleware. ``counts`` has the answers by status, ``seconds`` what they took together."""
+
+    def __init__(self, app: App, rules: Rules) -> None:
+        self.app, self.rules = app, rules
+        self.counts: Counter[int] = Counter()
+        self.seconds = 0.0
+        self.n_requests = 0
+        """That are read or answered now."""
+        self.n_bytes = 0
+        """Of their bodies."""
+
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        """Answer a request, or let the application do so."""
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self.app(scope, receive, send)
+            return
+        began, answer = time.monotonic(), _Answer(self, send)
+        self.n_requests += 1
+        own = [0]
+        try:
+            await self._admit(scope, receive, answer, own=own)
+        except Refused as refused:
+            await answer.refuse(refused)
+        except _NotTaken:
+            return  # the server closes the connection
+        finally:
+            self.n_requests -= 1
+            self.n_bytes -= own[0]
+            self.seconds += time.monotonic() - began
+
+    async def _admit(
+        self,
+        scope: MutableMapping[str, Any],
+        receive: Receive,
+        answer: "_Answer",
+        *,
+        own: list[int],
+    ) -> None:
+        headers = dict(scope["headers"])
+        host = headers.get(b"host", b"").decode("latin-1")
+        self._check_host(host)
+        origin = headers.get(b"origin", b"").decode("latin-1")
+        answer.headers = self._check_origin(origin, host=host)
+        if scope["method"] == "OPTIONS" and b"access-control-request-method" in headers:
+            raise Refused(204, "", headers=_preflight(headers))
+        answer.headers += self._check_token(scope, headers)
+        is_open = scope["path"] in self.rules.open_paths
+        if self.n_requests > self.rules.max_requests and not is_open:
+            raise Busy(f"{self.rules.max_requests} requests are being answered.")
+        body = await self._read(headers, receive, own)
+        await self._unless_gone(scope, body, receive=receive, answer=answer)
+
+    async def _unless_gone(
+        self,
+        scope: MutableMapping[str, Any],
+        body: bytes,
+        *,
+        receive: Receive,
+        answer: "_Answer",
+    ) -> None:
+        """Let the application answer; where the client hangs up, it is stopped."""
+        gone = asyncio.Event()
+        task = asyncio.ensure_future(self.app(scope, _replay(body, gone), answer))
+
+        async def watch() -> None:
+            while (await receive())["type"] != "http.disconnect":
+                pass
+            gone.set()
+            task.cancel()
+
+        watcher = asyncio.create_task(watch())
+        try:
+            await task
+        except asyncio.CancelledError:
+            if not gone.is_set():
+                task.cancel()
+                raise
+        finally:
+            watcher.cancel()
+
+    def _check_host(self, host: str) -> None:
+        name = host_name(host)
+        if name not in LOOPBACK and name not in self.rules.hosts and ANY not in self.rules.hosts:
+            raise Refused(421, f"Host {host!r}: not a name of this server (--allow-host adds one).")
+
+    def _check_origin(self, origin: str, *, host: str) -> Headers:
+        """Headers that let the page read the answer; none where it is of this server."""
+        if not origin:
+            return []
+        parts = urlsplit(origin)
+        if parts.scheme in {"http", "https"} and parts.netloc == host:
+            return []
+        is_local = self.rules.allow_loopback_origins and parts.hostname in LOOPBACK
+        if not (is_local or origin in self.rules.origins or ANY in self.rules.origins):
+            raise Refused(403, f"Origin {origin!r}: not allowed to ask (--allow-origin adds one).")
+        allowed = (b"access-control-allow-origin", origin.encode("latin-1"))
+        return [allowed, (b"vary", b"Origin")]
+
+    def _check_token(self, scope: MutableMapping[str, Any], headers: dict[bytes, bytes]) -> Headers:
+        token = self.rules.token
+        if token is None or scope["path"] in self.rules.open_paths:
+            return []
+        name = _cookie_name(scope)
+        bearer = headers.get(b"authorization", b"").decode("latin-1").removeprefix("Bearer ")
+        query = parse_qsl(scope["query_string"].decode("latin-1"))
+        asked = dict(query).get("token", "")
+        if _is_equal(asked, token) and scope["method"] == "GET":
+            rest = urlencode([pair for pair in query if pair[0] != "token"])
+            cookie = f"{name}={token}; HttpOnly; SameSite=Strict; Path=/"
+            place = scope["path"] + (f"?{rest}" if rest else "")
+            if not place.startswith("//"):  # another server
+                found = [(b"set-cookie", cookie.encode()), (b"location", place.encode("utf-8"))]
+                raise Refused(303, "", headers=found)
+        given = (bearer, asked, _cookie(headers, name))
+        if not any(_is_equal(one, token) for one in given):
+            raise Refused(401, "The token is missing or wrong: open the address as it was printed.")
+        return []
+
+    async def _read(self, headers: dict[bytes, bytes], receive: Receive, own: list[int]) -> bytes:
+        """The body, whole; ``own`` counts what of it is in memory."""
+        rules, length = self.rules, headers.get(b"content-length", b"0")
+        if headers.get(b"content-encoding", b"identity") != b"identity":
+            raise Refused(415, "Packed bodies are not read: leave Content-Encoding out.")
+        too_large = Refused(413, f"The body is larger than {rules.max_body:,} bytes.")
+        if not length.isdigit() or int(length) > rules.max_body:
+            raise too_large
+        parts: list[bytes] = []
+        try:
+            async with asyncio.timeout(rules.body_seconds):
+                while True:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        raise Refused(400, "The body ended before it was whole.")
+                    part = message.get("body", b"")
+                    parts.append(part)
+                    own[0] += len(part)
+                    self.n_bytes += len(part)
+                    if own[0] > rules.max_body:
+                        raise too_large
+                    if self.n_bytes > rules.max_bodies:
+                        raise Busy("Too many large bodies are here already.")
+                    if not message.get("more_body", False):
+                        return b"".join(parts)
+        except TimeoutError:
+            message_ = f"The body was not here within {rules.body_seconds:g} seconds."
+            raise Refused(408, message_) from None
+
+
+class _Answer:
+    """Send with more headers, and count."""
+
+    def __init__(self, guard: Guard, send: Send) -> None:
+        self.guard, self.send = guard, send
+        self.headers: Headers = []
+        self.is_begun = False
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.is_begun = True
+            self.guard.counts[message["status"]] += 1
+            message["headers"] = [*message.get("headers", ()), *self.headers]
+        try:
+            async with asyncio.timeout(self.guard.rules.send_seconds):
+                await self.send(message)
+        except TimeoutError as error:
+            raise _NotTaken from error
+
+    async def refuse(self, refused: Refused) -> None:
+        if self.is_begun:
+            raise refused
+        body = json.dumps({"detail": refused.detail}).encode() if refused.detail else b""
+        headers = [*refused.headers]
+        if refused.status != 204:
+            headers.append((b"content-length", str(len(body)).encode()))
+        if body:  # of the request, nobody reads any more
+            headers += [(b"content-type", b"application/json"), _CLOSE]
+        await self({"type": "http.response.start", "status": refused.status, "headers": headers})
+        await self.send({"type": "http.response.body", "body": body})
+
+
+def _replay(body: bytes, gone: asyncio.Event) -> Receive:
+    """Give the body once, and afterwards that the client is gone, when it is."""
+    waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def replay() -> Message:
+        if waiting:
+            return waiting.pop()
+        await gone.wait()
+        return {"type": "http.disconnect"}
+
+    return replay
+
+
+def host_name(host: str) -> str:
+    """The name in a Host header, without port and brackets, in small letters."""
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""
+
+
+def new_token() -> str:
+    """A token that cannot be guessed."""
+    return secrets.token_urlsafe(24)
+
+
+def _is_equal(given: str, token: str) -> bool:
+    return secrets.compare_digest(given.encode("utf-8", "replace"), token.encode())
+
+
+def _preflight(headers: dict[bytes, bytes]) -> Headers:
+    """What a browser asks before it lets a page ask."""
+    asked = headers.get(b"access-control-request-headers", b"")
+    found: Iterable[tuple[str, str]] = (
+        ("access-control-allow-methods", "GET, POST"),
+        ("access-control-allow-headers", asked.decode("latin-1") or "content-type"),
+        ("access-control-max-age", _PREFLIGHT_AGE),
+        ("access-control-allow-private-network", "true"),
+    )
+    return [(name.encode(), value.encode("latin-1")) for name, value in found]
+
+
+def _cookie_name(scope: MutableMapping[str, Any]) -> str:
+    """Of this server: those of others on this machine are sent here, too."""
+    return f"onoma-{(scope.get('server') or ('', 0))[1]}"
+
+
+def _cookie(headers: dict[bytes, bytes], name: str) -> str:
+    try:
+        cookies = SimpleCookie(headers.get(b"cookie", b"").decode("latin-1"))
+    except CookieError:
+        return ""
+    return cookies[name].value if name in cookies else ""

@@ -1,0 +1,140 @@
+"""The start and the end of a server: a socket, uvicorn, and SIGTERM with requests answered."""
+
+import asyncio
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+import h11
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from corpora.errors import UsageError
+from modeling.http.guard import App
+
+HEAD_SECONDS: Final = 10.0
+"""In which the head of a request must be here."""
+_MAX_HEAD: Final = 32_768  # bytes
+_MAX_CONNECTIONS: Final = 1024
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Open a socket; port 0: any that is free. Raises ``UsageError`` where that cannot be."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    opened = socket.socket(family)
+    opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        opened.bind((host, port))
+    except OSError as error:
+        opened.close()
+        raise UsageError(
+            f"--host {host} --port {port}: cannot be had ({error.strerror or error}). Name "
+            "another port, or 0 for any that is free."
+        ) from error
+    opened.setblocking(False)  # noqa: FBT003 - the name of the standard library
+    return opened
+
+
+class Server(uvicorn.Server):
+    """A server for an application, on an open socket.
+
+    Args:
+        app: usually a ``Guard``.
+        listener: of ``listen``.
+        on_ready: is called with the address once requests are answered.
+        grace_seconds: that requests may still take after SIGTERM.
+    """
+
+    def __init__(
+        self,
+        app: App,
+        listener: socket.socket,
+        *,
+        on_ready: Callable[[str], None] | None = None,
+        grace_seconds: int = 30,
+    ) -> None:
+        application: Any = app  # uvicorn's types are narrower than what ASGI says
+        config = uvicorn.Config(
+            application,
+            http=_Protocol,
+            ws="none",
+            loop="asyncio",
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            lifespan="auto",
+            limit_concurrency=_MAX_CONNECTIONS,
+            h11_max_incomplete_event_size=_MAX_HEAD,
+            timeout_graceful_shutdown=grace_seconds,
+        )
+        super().__init__(config)
+        self.listener, self._on_ready = listener, on_ready
+
+    @property
+    def address(self) -> str:
+        """As ``http://127.0.0.1:8001``."""
+        host, port = self.listener.getsockname()[:2]
+        return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+    def answer(self) -> None:
+        """Answer requests until SIGTERM or Ctrl-C, and then those that are here already."""
+        with _endings_are_ours():
+            self.run(sockets=[self.listener])
+
+    def stop(self) -> None:
+        """End as SIGTERM would; from any thread."""
+        self.should_exit = True
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to answer, and say so."""
+        await super().startup(sockets)
+        if self.started and self._on_ready is not None:
+            self._on_ready(self.address)
+
+
+@contextmanager
+def _endings_are_ours() -> Iterator[None]:
+    """Let a signal that uvicorn has heeded, and raises again at its end, end nothing more."""
+    try:
+        earlier = {one: signal.signal(one, _heed) for one in (signal.SIGTERM, signal.SIGINT)}
+    except ValueError:  # not the main thread: nobody listens
+        yield
+        return
+    try:
+        yield
+    finally:
+        for one, handler in earlier.items():
+            signal.signal(one, handler)
+
+
+def _heed(*_: object) -> None:
+    """Do nothing: the server has ended."""
+
+
+class _Protocol(H11Protocol):
+    """A connection that is closed where the head of a request does not come."""
+
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._wait_for_head()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        is_head_here = self.conn.their_state is not h11.IDLE
+        if is_head_here and self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        elif not is_head_here and self._timer is None:
+            self._wait_for_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _wait_for_head(self) -> None:
+        self._timer = self.loop.call_later(HEAD_SECONDS, self.transport.close)

@@ -1,0 +1,71 @@
+"""Models on a hub: ``hub:NAME[@REVISION]`` in place of a folder.
+
+They come through the cache of huggingface_hub, as for any other program of this machine, and from
+there alone where ``HF_HUB_OFFLINE`` is set. What is fetched are settings, tokenizer and weights:
+safetensors, or where there are none, files of which only tensors are read. Code is never fetched.
+"""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from corpora.errors import CorpusError
+
+PREFIX: Final = "hub:"
+_NAME: Final = re.compile(r"hub:(?P<name>[\w.-]+(?:/[\w.-]+)?)(?:@(?P<revision>[\w./-]+))?")
+_CACHED: Final = re.compile(r"models--(?P<name>[^/]+)/snapshots/(?P<revision>[^/]+)$")
+_SETTINGS: Final = (
+    "*config.json",
+    "tokenizer.json",
+    "special_tokens_map.json",
+    "vocab.*",
+    "merges.txt",
+    "entity_vocab.json",
+)
+_WEIGHTS: Final = ("model*.safetensors", "model*.safetensors.index.json")
+_PICKLED: Final = ("pytorch_model*.bin", "pytorch_model*.bin.index.json")
+
+
+def local_folder(path: Path) -> Path:
+    """The folder of a path: itself, or of ``hub:NAME[@REVISION]`` where its files were put.
+
+    Raises ``CorpusError`` where the hub has no such model, or does not answer.
+    """
+    if not str(path).startswith(PREFIX):
+        return path
+    if not (found := _NAME.fullmatch(str(path))):
+        raise CorpusError(f"{path}: no name on a hub. Expected hub:NAME or hub:NAME@REVISION.")
+    name, revision = found["name"], found["revision"]
+    folder = _fetch(name, revision, (*_SETTINGS, *_WEIGHTS))
+    if not any(folder.glob("*.safetensors")):
+        folder = _fetch(name, revision, (*_SETTINGS, *_PICKLED))
+    return folder
+
+
+def _fetch(name: str, revision: str | None, patterns: Sequence[str]) -> Path:
+    """Bring the files of a model into the cache; returns their folder."""
+    from huggingface_hub import constants, errors, snapshot_download  # noqa: PLC0415 - half a second
+
+    try:
+        return Path(snapshot_download(name, revision=revision, allow_patterns=list(patterns)))
+    except errors.RepositoryNotFoundError as error:
+        why = "there is none of this name, or it needs a login (hf auth login)"
+        raise CorpusError(f"hub:{name}: {why}, at {constants.ENDPOINT}.") from error
+    except errors.RevisionNotFoundError as error:
+        raise CorpusError(f"hub:{name}: has no revision {revision!r}.") from error
+    except (errors.HFValidationError, errors.LocalEntryNotFoundError, OSError) as error:
+        is_offline = constants.HF_HUB_OFFLINE
+        why = "HF_HUB_OFFLINE is set, and it is not in the cache" if is_offline else str(error)
+        raise CorpusError(
+            f"hub:{name}: not fetched ({why}). Fetch it where there is a network, by hf download "
+            f"{name}, and copy the cache, or name a folder."
+        ) from error
+
+
+def origin(folder: Path) -> dict[str, str]:
+    """``name`` and ``revision`` (the commit) of a folder that came from a hub; else nothing."""
+    found = _CACHED.search(folder.absolute().as_posix())
+    if found is None:
+        return {}
+    return {"name": found["name"].replace("--", "/", 1), "revision": found["revision"]}

@@ -1,0 +1,271 @@
+"""Candidates: the entities that a name may mean, by what is known of them, with their features."""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from modeling.link.counts import Counts
+from modeling.link.forms import KINDS, Forms, Hit
+from modeling.link.records import Case, Record, normalise
+
+Reals = NDArray[np.float64]
+
+MAX_CANDIDATES: Final = 30
+_PLAIN: Final = (
+    *(f"found {kind}" for kind in KINDS),
+    *("similarity", "of all names", "of the form", "of the form as written"),
+    *("is known by the form", "class", "class is unknown"),
+    *("sender writes of", "receiver is told of", "place is written from"),
+    *("form by the sender", "form to the receiver", "form from the place"),
+    *("is the sender", "is the receiver", "is the place"),
+    *("words around", "days away", "no date", "not born", "is dead"),
+)
+_DOCUMENT: Final = ("elsewhere in the document", "with others of the document")
+FEATURES: Final = (*_PLAIN, *_DOCUMENT)
+"""Names of the columns."""
+N_PLAIN: Final = len(_PLAIN)
+"""Columns that say nothing of the other names of a document."""
+_ROLES: Final = ("sent_by", "received_by", "sent_place")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """An entity of a register or a vocabulary."""
+
+    entity: str
+    forms: tuple[str, ...]
+    kind: str | None = None
+    """Its class (``person``)."""
+    born: int | None = None
+    """The first year in which somebody can have been born."""
+    dead: int | None = None
+    """The last year in which somebody can have died."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Give the arguments of another one like it."""
+        return {name: getattr(self, name) for name in ("entity", "forms", "kind", "born", "dead")}
+
+
+class Candidates(NamedTuple):
+    """The entities that a name may mean, the likeliest by name first."""
+
+    entities: tuple[str, ...]
+    features: Reals
+    """(C, F) with ``FEATURES``; those of the document are 0 at first."""
+
+
+@dataclass(slots=True)
+class Knowledge:
+    """What is known of entities: from training documents, and from a register."""
+
+    records: Sequence[Record]
+    register: Mapping[str, Known] = field(default_factory=dict)
+    counts: Counts = field(init=False)
+    forms: Forms = field(init=False)
+    _registered: set[int | None] = field(init=False)
+    _kinds: dict[str, Counter[str]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Count and index."""
+        self.counts = Counts(self.records)
+        seen = [(c.form, c.entity) for r in self.records for c in r.cases if c.entity]
+        titles = [(entity.partition(":")[2], entity) for entity in self.counts.documents]
+        known = [(form, one.entity) for one in self.register.values() for form in one.forms]
+        self.forms = Forms([*seen, *known, *((t, e) for t, e in titles if _is_name(t))])
+        self._registered = {self.forms.number_of(*pair) for pair in known}
+        self._kinds = defaultdict(Counter)
+        for record in self.records:
+            for case in record.cases:
+                if case.entity and case.entity in self.register and case.label:
+                    self._kinds[self.register[case.entity].kind or ""][case.label] += 1
+
+    def holds(self, entity: str, *, without: str | None) -> bool:
+        """Say whether an entity is known, a training document left out."""
+        return entity in self.register or self.counts.n_documents(entity, without=without) > 0
+
+    def kind_labels(self, kind: str) -> Counter[str]:
+        """Count the labels that mentions of entities of a class have in training documents."""
+        return self._kinds.get(kind, Counter())
+
+    def hits(self, name: str, *, hidden: frozenset[int]) -> dict[str, Hit]:
+        """Find the entities that a name may mean, each with the form that says so most."""
+        best: dict[str, Hit] = {}
+        for hit in self.forms.look_up(name, hidden=hidden):
+            best.setdefault(self.forms.entities[hit.form], hit)
+        return best
+
+    def only_in(self, record: Record) -> frozenset[int]:
+        """Forms that are known from one document alone."""
+        found: set[int | None] = set()
+        for entity in {case.entity for case in record.cases if case.entity}:
+            if self.counts.n_documents(entity, without=record.id) == 0:
+                found.add(self.forms.number_of(entity.partition(":")[2], entity))
+        for case in record.cases:
+            if case.entity and not self.counts.count(
+                ("form", case.form), case.entity, without=record.id
+            ):
+                found.add(self.forms.number_of(case.form, case.entity))
+        return frozenset(found - self._registered - {None})  # type: ignore[arg-type]
+
+    def candidates(self, record: Record, cases: Iterable[Case]) -> list[Candidates]:
+        """Find the candidates of names of a document, by what is known from elsewhere."""
+        without = record.id if record.id in self.counts else None
+        view = _View(self, record, without)
+        return [view.candidates(case) for case in cases]
+
+
+class _View:
+    """What is known, seen from a document."""
+
+    def __init__(self, knowledge: Knowledge, record: Record, without: str | None) -> None:
+        self.knowledge, self.counts, self.without = knowledge, knowledge.counts, without
+        self.day = record.day
+        self.hidden = knowledge.only_in(record) if without is not None else frozenset[int]()
+        facts = dict(fact.split("=", 1) for fact in record.facts)
+        self.facts = [f"{role}={facts[role]}" if role in facts else None for role in _ROLES]
+        self.parties = [
+            knowledge.hits(facts[role], hidden=self.hidden) if role in facts else {}
+            for role in _ROLES
+        ]
+        self.n_all = self.counts.sum((), without=without)
+        self.n_entities = len(self.counts.documents) + len(knowledge.register) + 1
+
+    def candidates(self, case: Case) -> Candidates:
+        hits = self.knowledge.hits(case.form, hidden=self.hidden)
+        normal = normalise(case.form)
+        counted = self.counts.distribution(("normal", normal), without=self.without)
+        order = sorted(
+            hits, key=lambda e: (-counted.get(e, 0), hits[e].kind, -hits[e].similarity, e)
+        )
+        entities = tuple(order[:MAX_CANDIDATES])
+        features = np.zeros((len(entities), len(FEATURES)))
+        around = self._around(case) if len(entities) > 1 else []
+        for row, entity in enumerate(entities):
+            n = self.counts.count((), entity, without=self.without)
+            features[row, :N_PLAIN] = [
+                *self._of_name(case, entity, hits[entity]),
+                *self._of_letter(normal, entity),
+                _fit_of_words(around, entity, n),
+                *self._days(entity),
+            ]
+        return Candidates(entities, features)
+
+    def _ratios(self, normal: str, entity: str) -> tuple[float, float]:
+        """How often the entity is meant by any name, and by the normalised form."""
+        n = self.counts.count((), entity, without=self.without)
+        of_all = (n + 0.1) / (self.n_all + 0.1 * self.n_entities)
+        key = ("normal", normal)
+        log = self.counts.log_ratio(key, entity, of_all, without=self.without)
+        return of_all, math.exp(log)
+
+    def _of_name(self, case: Case, entity: str, hit: Hit) -> list[float]:
+        """Columns of the form and the class."""
+        of_all, of_normal = self._ratios(normalise(case.form), entity)
+        key = ("form", case.form)
+        of_form = self.counts.log_ratio(key, entity, of_normal, without=self.without)
+        is_known = self.counts.count(key, entity, without=self.without) > 0
+        found = [float(kind == hit.kind) for kind in range(len(KINDS))]
+        logs = (math.log(of_all), math.log(of_normal), of_form)
+        return [*found, hit.similarity, *logs, float(is_known), *self._label(case.label, entity)]
+
+    def _of_letter(self, normal: str, entity: str) -> list[float]:
+        """Columns of who writes to whom, and where."""
+        of_all, of_normal = self._ratios(normal, entity)
+        known = [fact for fact in self.facts if fact]
+        by_fact = {f: self._gain(("fact", f), entity, of_all) for f in known}
+        by_both = {f: self._gain(("form fact", normal, f), entity, of_normal) for f in known}
+        gains = [by.get(fact or "", 0.0) for by in (by_fact, by_both) for fact in self.facts]
+        party = [of[entity].similarity if entity in of else 0.0 for of in self.parties]
+        return [*gains, *party]
+
+    def _gain(self, key: tuple[str, ...], entity: str, back: float) -> float:
+        return self.counts.log_ratio(key, entity, back, without=self.without) - math.log(back)
+
+    def _label(self, label: str | None, entity: str) -> tuple[float, float]:
+        """How often an entity has the label; 1 as the second where nothing is known of that."""
+        if label is None:
+            return 0.0, 1.0
+        if n := self.counts.count((), entity, without=self.without):
+            return self.counts.count(("label", label), entity, without=self.without) / n, 0.0
+        known = self.knowledge.register.get(entity)
+        labels = self.knowledge.kind_labels(known.kind) if known and known.kind else None
+        return (labels[label] / labels.total(), 0.0) if labels else (0.0, 1.0)
+
+    def _around(self, case: Case) -> list[tuple[Mapping[str, int], float]]:
+        """The entities that each word around is seen with, and how often it is seen at all."""
+        words = []
+        for word in case.around:
+            key = ("around", word)
+            if of := self.counts.sum(key, without=self.without):
+                seen = self.counts.distribution(key, without=self.without)
+                words.append((seen, of / max(self.n_all, 1)))
+        return words
+
+    def _days(self, entity: str) -> tuple[float, ...]:
+        if self.day is None:
+            return 0.0, 1.0, 0.0, 0.0
+        days = self.counts.days_away(entity, self.day, without=self.without)
+        known = self.knowledge.register.get(entity)
+        year = date.fromordinal(self.day).year
+        unborn = known is not None and known.born is not None and year < known.born
+        dead = known is not None and known.dead is not None and year > known.dead
+        away = (0.0, 1.0) if days is None else (math.log1p(days / 10), 0.0)
+        return (*away, float(unborn), float(dead))
+
+
+def _fit_of_words(around: Sequence[tuple[Mapping[str, int], float]], entity: str, n: int) -> float:
+    """Log of how much likelier the words around are with the entity than without."""
+    total = 0.0
+    for seen, ratio in around:
+        total += math.log((seen.get(entity, 0) + 2 * ratio) / (n + 2) / ratio)
+    return total / 5
+
+
+def _is_name(title: str) -> bool:
+    """Say whether the id of an entity reads as a name (``Sulzer Eduard``, not ``P.0000057``)."""
+    return any(word.isalpha() and len(word) > 2 for word in normalise(title).split())
+
+
+def add_document_features(
+    found: Sequence[Candidates],
+    chosen: Sequence[Reals],
+    forms: Sequence[str],
+    *,
+    counts: Counts,
+    without: str | None,
+) -> None:
+    """Fill the columns of the document in: the same entity elsewhere, and those meant with others.
+
+    ``chosen`` are the probabilities of the candidates of each name, without these columns.
+    """
+    by_form: dict[str, dict[str, float]] = {}
+    for one, probabilities, form in zip(found, chosen, forms, strict=True):
+        own = by_form.setdefault(form, {})
+        for entity, p in zip(one.entities, probabilities.tolist(), strict=True):
+            own[entity] = max(p, own.get(entity, 0.0))
+    best = [(form, *max(own.items(), key=_second)) for form, own in by_form.items() if own]
+
+    @cache
+    def together(one: str, other: str) -> float:
+        return counts.together(one, other, without=without)
+
+    for one, form in zip(found, forms, strict=True):
+        others = [(e, p) for name, e, p in best if name != form]
+        elsewhere = [own for name, own in by_form.items() if name != form]
+        for row, entity in enumerate(one.entities):
+            near = [p * together(entity, other) for other, p in others if other != entity]
+            one.features[row, N_PLAIN:] = (
+                max((own.get(entity, 0.0) for own in elsewhere), default=0.0),
+                sum(near) / len(near) if near else 0.0,
+            )
+
+
+def _second(pair: tuple[str, float]) -> float:
+    return pair[1]

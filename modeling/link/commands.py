@@ -1,0 +1,148 @@
+"""What the commands of ``python -m modeling.link`` do; each yields the lines that it writes."""
+
+import hashlib
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from corpora.datasets.rows import document_from_row
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import open_dataset, read_batches, read_tagged, write_text
+from corpora.document import Document
+from corpora.errors import UsageError
+from corpora.registers.register import open_registers
+from corpora.runs.dataset_inputs import find_shards
+from modeling.link.candidates import Known
+from modeling.link.datasets import link_dataset, link_sentences
+from modeling.link.evaluation import cross_validate
+from modeling.link.linker import Linker, Training
+from modeling.link.records import Record, record_of
+from modeling.link.report import write_report
+from modeling.link.scores import compare, describe
+
+if TYPE_CHECKING:
+    from modeling.link.__main__ import (
+        ApplyOptions,
+        EvaluateOptions,
+        ScoreOptions,
+        TrainOptions,
+    )
+
+
+def train(options: "TrainOptions") -> Iterator[str]:
+    """Make a linker, and say what it learned from."""
+    records, hashes = _read(options.documents)
+    register = read_register(options.register, records, space=options.space)
+    settings = {"documents": hashes, "register": len(register), "max_wrong": options.max_wrong}
+    settings["seed"] = options.seed
+    training = Training(records, register, max_wrong=options.max_wrong, seed=options.seed)
+    linker = training.train(settings=settings)
+    linker.save(options.output)
+    n = sum(case.entity is not None for record in records for case in record.cases)
+    yield f"read  {len(records):,} documents, {n:,} names with an id"
+    yield f"knows {len(linker.knowledge.counts.documents):,} entities of documents" + (
+        f", {len(register):,} of the register" if register else ""
+    )
+    if linker.threshold > 1:
+        yield "note  no link is sure enough to be written: too few names, or --max-wrong too small"
+    else:
+        yield f"made  {options.output}: links are written from {linker.threshold:.3f} on"
+    yield f"next  python -m modeling.link apply {options.output} --documents … --output …"
+
+
+def evaluate(options: "EvaluateOptions") -> Iterator[str]:
+    """Cross-validate, and write the report."""
+    records, _ = _read(options.documents)
+    register = read_register(options.register, records, space=options.space)
+    outcomes = cross_validate(
+        records,
+        register,
+        folds=options.folds,
+        seed=options.seed,
+        max_wrong=options.max_wrong,
+        log=lambda line: sys.stderr.write(f"  {line}\n"),
+    )
+    names = ", ".join(path.parent.name or str(path) for path in options.documents)
+    yield write_report(
+        outcomes,
+        options.output,
+        title=f"Links: {names}",
+        replicates=options.replicates,
+        seed=options.seed,
+    ).rstrip()
+    yield f"made  {options.output}: report.md, report.json, names.tsv (each name)"
+
+
+def apply(options: "ApplyOptions") -> Iterator[str]:
+    """Link the names of a dataset."""
+    linker = Linker.load(options.linker)
+    if options.threshold is not None:
+        linker.threshold = options.threshold
+    if options.ner is not None:
+        shards = [Path(file.path) for file in find_shards([str(options.ner)], "ner")]
+        sentences = (sentence for shard in shards for sentence in read_tagged(shard))
+        counters: Counter[str] = Counter()
+        lines = link_sentences(sentences, linker, counters, n_candidates=options.candidates)
+        write_text(options.output, (json.dumps(v, ensure_ascii=False) + "\n" for v in lines))
+        found: Mapping[str, int] = counters
+    else:
+        if options.candidates:
+            raise UsageError("--candidates is for --ner: a dataset holds one entity a name.")
+        assert options.documents is not None  # noqa: S101 - the command line asks for one
+        found = link_dataset(options.documents, options.output, linker, folder=options.linker)
+    yield from (f"  {name}: {n:,}" for name, n in sorted(found.items()))
+    yield f"made  {options.output}"
+    if options.ner is None:
+        yield f"next  python -m corpora.shards show {options.output} --limit 1"
+
+
+def score(options: "ScoreOptions") -> Iterator[str]:
+    """Compare two datasets of the same documents."""
+    gold, predicted = (list(read_documents(path)) for path in (options.gold, options.predicted))
+    compared = compare(gold, predicted, nil=options.nil)
+    yield from describe(compared, replicates=options.replicates, seed=options.seed)
+
+
+def read_documents(folder: Path) -> Iterator[Document]:
+    """Read the documents of a dataset."""
+    for shard in open_dataset(folder, "documents").shards:
+        for batch in read_batches(folder / shard.name, SCHEMAS["documents"]):
+            yield from map(document_from_row, batch.to_pylist())
+
+
+def _read(folders: Sequence[Path]) -> tuple[list[Record], dict[str, str]]:
+    """Read what is learned from, and the hash of each dataset."""
+    records, hashes = [], {}
+    for folder in folders:
+        files = find_shards([str(folder)], "documents")
+        joined = " ".join(file.sha256 for file in files)
+        hashes[folder.as_posix()] = hashlib.sha256(joined.encode()).hexdigest()
+        for file in files:
+            for batch in read_batches(Path(file.path), SCHEMAS["documents"]):
+                records += [record_of(document_from_row(row)) for row in batch.to_pylist()]
+    return records, hashes
+
+
+def read_register(
+    patterns: Sequence[str], records: Iterable[Record], *, space: str | None = None
+) -> dict[str, Known]:
+    """Read registers; ids are put into the space of the documents, or the one that is named."""
+    if not patterns:
+        return {}
+    if space is None:
+        spaces = Counter(
+            case.entity.partition(":")[0] for r in records for case in r.cases if case.entity
+        )
+        if not spaces:
+            raise UsageError("--register: say with --space what its ids begin with.")
+        space = min(spaces, key=lambda name: (-spaces[name], name))
+    found: dict[str, Known] = {}
+    for entry in open_registers(patterns).entries.values():
+        known: dict[str, Any] = {"kind": entry.kind, "forms": tuple(entry.texts())}
+        known["born"] = entry.birth.first_year if entry.birth else None
+        known["dead"] = entry.death.last_year if entry.death else None
+        found[f"{space}:{entry.id}"] = Known(entity=f"{space}:{entry.id}", **known)
+    return found

@@ -1,0 +1,118 @@
+"""What training documents say of entities, as counts; with those of one document taken out.
+
+So a document that was trained on is linked as if it had not been (leave one out).
+"""
+
+import math
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from modeling.link.records import Record, normalise
+
+Key = tuple[str, ...]
+_SMOOTHING: Final = 0.5
+
+
+class Counts:
+    """How often each entity is meant under a condition, as a form in letters to somebody."""
+
+    def __init__(self, records: Iterable[Record]) -> None:
+        self.total: dict[Key, Counter[str]] = defaultdict(Counter)
+        """By condition; ``()`` is none."""
+        self._own: dict[str, dict[Key, Counter[str]]] = {}
+        self._sums: Counter[Key] = Counter()
+        self._own_sums: dict[str, Counter[Key]] = {}
+        self.documents: dict[str, set[str]] = defaultdict(set)
+        """Those in which each entity is meant."""
+        self._days: dict[str, list[tuple[int, str]]] = defaultdict(list)
+        for record in records:
+            self._add(record)
+        for days in self._days.values():
+            days.sort()
+
+    def _add(self, record: Record) -> None:
+        own: dict[Key, Counter[str]] = defaultdict(Counter)
+        for case in record.cases:
+            if case.entity is None:
+                continue
+            for key in conditions(case.form, case.label, record.facts):
+                own[key][case.entity] += 1
+            for word in case.around:
+                own["around", word][case.entity] += 1
+        for key, counter in own.items():
+            self.total[key].update(counter)
+        self._own[record.id] = dict(own)
+        self._own_sums[record.id] = Counter({key: c.total() for key, c in own.items()})
+        self._sums.update(self._own_sums[record.id])
+        for entity in own.get((), ()):
+            self.documents[entity].add(record.id)
+            if record.day is not None:
+                self._days[entity].append((record.day, record.id))
+
+    def __contains__(self, id: str) -> bool:
+        """Say whether a document was counted."""
+        return id in self._own
+
+    def count(self, key: Key, entity: str, *, without: str | None) -> int:
+        """How often an entity is meant under a condition, a document left out."""
+        found = self.total.get(key)
+        if found is None or not (n := found.get(entity, 0)):
+            return 0
+        own = self._own.get(without or "", {}).get(key)
+        return n - own.get(entity, 0) if own else n
+
+    def sum(self, key: Key, *, without: str | None) -> int:
+        """How often anything is meant under a condition, a document left out."""
+        own = self._own_sums.get(without or "")
+        return self._sums[key] - (own[key] if own else 0)
+
+    def distribution(self, key: Key, *, without: str | None) -> Mapping[str, int]:
+        """All entities that are meant under a condition, a document left out."""
+        found: Mapping[str, int] = self.total.get(key, {})
+        own = self._own.get(without or "", {}).get(key)
+        if not own:
+            return found
+        return {e: left for e, n in found.items() if (left := n - own.get(e, 0)) > 0}
+
+    def log_ratio(self, key: Key, entity: str, back: float, *, without: str | None) -> float:
+        """Log of the ratio of an entity under a condition, smoothed by ``back``, another ratio."""
+        n, of = self.count(key, entity, without=without), self.sum(key, without=without)
+        return math.log((n + _SMOOTHING * back) / (of + _SMOOTHING))
+
+    def n_documents(self, entity: str, *, without: str | None) -> int:
+        """In how many documents an entity is meant."""
+        found = self.documents.get(entity)
+        return len(found) - (without in found) if found else 0
+
+    def together(self, one: str, other: str, *, without: str | None) -> float:
+        """How often two entities are in one document: the cosine of their documents, 0 to 1."""
+        a, b = self.documents.get(one), self.documents.get(other)
+        if not a or not b:
+            return 0.0
+        n = len(a & b) - (without in a and without in b)
+        if n <= 0:
+            return 0.0
+        return n / math.sqrt((len(a) - (without in a)) * (len(b) - (without in b)))
+
+    def days_away(self, entity: str, day: int, *, without: str | None) -> int | None:
+        """Days to the nearest document in which an entity is meant; None: there is none."""
+        days = self._days.get(entity)
+        if not days:
+            return None
+        place = bisect_left(days, (day, ""))
+        after = next((d for d, id in days[place:] if id != without), None)
+        before = next((d for d, id in reversed(days[:place]) if id != without), None)
+        return min((abs(day - d) for d in (before, after) if d is not None), default=None)
+
+
+def conditions(form: str, label: str | None, facts: Iterable[str]) -> list[Key]:
+    """The conditions that a mention is counted under."""
+    normal = normalise(form)
+    keys: list[Key] = [(), ("form", form), ("normal", normal)]
+    if label is not None:
+        keys.append(("label", label))
+    for fact in facts:
+        keys += [("fact", fact), ("form fact", normal, fact)]
+    return keys

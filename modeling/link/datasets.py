@@ -1,0 +1,154 @@
+"""Links in datasets: documents whose names get an entity, and sentences as JSON lines.
+
+A unit is a shard; its completion marker is written after its rows, so that the same command
+resumes.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Final
+
+from corpora.datasets.rows import document_from_row, document_to_row
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import ShardWriter, read_batches
+from corpora.document import Document, Mention, Sentence
+from corpora.runs.build import Build, hold
+from corpora.runs.dataset_inputs import find_shards
+from corpora.runs.plan import Plan, Unit, describe_file
+from corpora.runs.receipts import Accounting, Receipt, sorted_counts, write_receipt
+from corpora.tagging import from_iob2
+from modeling.link.linker import Linker, Ranked, files_of
+from modeling.link.records import record_of
+
+PROBABILITY: Final = "entity_probability"
+"""Attribute of a mention whose entity was found by a linker."""
+_DOCUMENTS: Final = SCHEMAS["documents"]
+
+
+def link_document(document: Document, linker: Linker, counters: Counter[str]) -> Document:
+    """Link the names of a document that have no entity; earlier links by a linker are replaced."""
+    ranked = linker.rank(record_of(document))
+    mentions = [
+        _linked(mention, one, counters, threshold=linker.threshold)
+        for mention, one in zip(document.mentions, ranked, strict=True)
+    ]
+    return replace(document, mentions=tuple(mentions))
+
+
+def _linked(
+    mention: Mention, ranked: Ranked | None, counters: Counter[str], *, threshold: float
+) -> Mention:
+    if PROBABILITY in mention.attributes:
+        rest = {k: v for k, v in mention.attributes.items() if k != PROBABILITY}
+        mention = replace(mention, entity=None, attributes=rest)
+        counters["links.replaced"] += 1
+    if mention.entity is not None:
+        counters["names.linked_before"] += 1
+        return mention
+    if ranked is None:
+        counters["names.of_other_classes"] += 1
+        return mention
+    if not ranked.entities or ranked.probability < threshold:
+        counters["names.without_candidates" if not ranked.entities else "names.not_sure"] += 1
+        return mention
+    counters["links"] += 1
+    attributes = {**mention.attributes, PROBABILITY: f"{ranked.probability:.3f}"}
+    return replace(mention, entity=ranked.entities[0], attributes=attributes)
+
+
+def link_dataset(source: Path, output: Path, linker: Linker, *, folder: Path) -> Mapping[str, int]:
+    """Link the names of every document; returns what was counted.
+
+    ``folder`` is where the linker was read from. Raises ``CorpusError`` for what is no dataset of
+    documents.
+    """
+    files = find_shards([str(source)], "documents")
+    settings: dict[str, Any] = {"threshold": linker.threshold}
+    plan = Plan(
+        pipeline="link",
+        datasets={"": "documents"},
+        parameters=settings,
+        units=tuple(Unit(number, (file,), {}, settings) for number, file in enumerate(files)),
+        auxiliary={name: describe_file(name, path) for name, path in files_of(folder).items()},
+    )
+    with hold(output, plan) as build:
+        if not build.is_published():
+            for unit in build.pending():
+                _do(unit, build, linker)
+            build.publish()
+        return build.published_account()[1]
+
+
+def _do(unit: Unit, build: Build, linker: Linker) -> None:
+    """Write the shard of a unit, and its completion marker."""
+    counters: Counter[str] = Counter()
+    n = 0
+    with ShardWriter(build.staging("") / unit.shard_name, _DOCUMENTS) as writer:
+        for batch in read_batches(unit.inputs[0].check(), _DOCUMENTS):
+            for row in batch.to_pylist():
+                n += 1
+                document = link_document(document_from_row(row), linker, counters)
+                writer.write(document_to_row(document))
+    assert writer.shard is not None  # noqa: S101 - there is one when it is closed
+    receipt = Receipt(
+        fingerprint=build.plan.fingerprint,
+        unit=unit.number,
+        shards={"": writer.shard},
+        accounting=Accounting(read=n, written=n),
+        counters=sorted_counts(counters),
+        rejected=[],
+    )
+    write_receipt(build.receipt_path(unit), receipt)
+
+
+def link_sentences(
+    sentences: Iterable[Sentence], linker: Linker, counters: Counter[str], *, n_candidates: int = 0
+) -> Iterator[dict[str, Any]]:
+    """Link the names that the tags of sentences say; yields an object for each sentence.
+
+    Sentences of one document that follow each other are linked together. Words are joined by
+    blanks.
+    """
+    for id, group in groupby(sentences, key=lambda sentence: sentence.document_id):
+        together = list(group)
+        document, places = _join(together, id=id)
+        ranked = linker.rank(record_of(document))
+        linked = [
+            _linked(mention, one, counters, threshold=linker.threshold)
+            for mention, one in zip(document.mentions, ranked, strict=True)
+        ]
+        names: list[list[dict[str, Any]]] = [[] for _ in together]
+        for (number, start, end), mention, one in zip(places, linked, ranked, strict=True):
+            value: dict[str, Any] = {"start": start, "end": end, "label": mention.label}
+            value["text"] = document.text[mention.start : mention.end]
+            value["entity"] = mention.entity
+            value["probability"] = round(one.probability, 4) if one else None
+            if n_candidates and one:
+                some = zip(one.entities[:n_candidates], one.choice, strict=False)
+                value["candidates"] = [[entity, round(p, 4)] for entity, p in some]
+            names[number].append(value)
+        for sentence, found in zip(together, names, strict=True):
+            yield {"id": sentence.id, "tokens": sentence.tokens, "names": found}
+
+
+def _join(sentences: list[Sentence], *, id: str) -> tuple[Document, list[tuple[int, int, int]]]:
+    """Make one document of sentences, and say which tokens of which sentence each mention is."""
+    parts: list[str] = []
+    mentions: list[Mention] = []
+    places: list[tuple[int, int, int]] = []
+    offset = 0
+    for number, sentence in enumerate(sentences):
+        starts = [offset]
+        for token in sentence.tokens:
+            starts.append(starts[-1] + len(token) + 1)
+        for span in from_iob2(sentence.tags):
+            end = starts[span.end] - 1
+            mentions.append(Mention(starts[span.start], end, label=span.label))
+            places.append((number, span.start, span.end))
+        parts.append(" ".join(sentence.tokens) + "\n")
+        offset += len(parts[-1])
+    text = "".join(parts)
+    return Document(id=id, group="", source=id, text=text, mentions=tuple(mentions)), places

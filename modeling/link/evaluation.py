@@ -1,0 +1,202 @@
+"""How good links are: on documents that were not trained on, each beside the baseline.
+
+The baseline is the most frequent entity of each form in the training documents: who reports an
+accuracy without it reports nothing.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from corpora.errors import UsageError
+from corpora.hashing.sampling import ratio
+from modeling.bootstrap import Interval, Units, percentiles, resample
+from modeling.link.candidates import Known
+from modeling.link.linker import MAX_WRONG, PRIOR, Linker, Ranked, Training
+from modeling.link.records import Case, Record
+
+RANKS: Final = (1, 10, 30)
+_SEVERAL: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A name of a document that was not trained on, and what was made of it."""
+
+    document: str
+    form: str
+    label: str | None
+    gold: str | None
+    baseline: str | None
+    """The most frequent entity of the form in training."""
+    prior: str | None
+    """The choice by the prior alone."""
+    chosen: str | None
+    """The choice by all features; None without candidates."""
+    probability: float
+    is_written: bool
+    rank: int | None
+    """Of the gold entity among the candidates as they were found, from 1; None: not among them."""
+    n_senses: int
+    """Entities that the form has in training."""
+    is_known: bool
+    """Whether the gold entity is in the register, or in a training document."""
+
+    @property
+    def is_right(self) -> bool:
+        """Say whether the choice is right, written or not."""
+        return self.gold is not None and self.chosen == self.gold
+
+
+def cross_validate(
+    records: Sequence[Record],
+    register: Mapping[str, Known],
+    *,
+    folds: int = 5,
+    seed: int = 1,
+    max_wrong: float = MAX_WRONG,
+    log: Callable[[str], object] = lambda _: None,
+) -> list[Outcome]:
+    """Link each document by what all but its fold teach; folds follow from ids of documents."""
+    of_fold = [int(ratio(record.id, seed=seed) * folds) for record in records]
+    if len(set(of_fold)) < 2:
+        raise UsageError(f"{len(records)} documents: too few for {folds} folds.")
+    outcomes: list[Outcome] = []
+    for fold in sorted(set(of_fold)):
+        train = [record for record, f in zip(records, of_fold, strict=True) if f != fold]
+        test = [record for record, f in zip(records, of_fold, strict=True) if f == fold]
+        training = Training(train, register, max_wrong=max_wrong, seed=seed)
+        prior = training.train(uses=PRIOR)
+        outcomes += judge(test, training.train(), prior=prior)
+        log(f"fold {fold + 1} of {folds}: {len(train):,} documents to {len(test):,}")
+    return outcomes
+
+
+def judge(
+    records: Sequence[Record], linker: Linker, *, prior: Linker | None = None
+) -> list[Outcome]:
+    """Link documents whose links are known."""
+    outcomes = []
+    for record in records:
+        by_prior = prior.rank(record) if prior else [None] * len(record.cases)
+        for case, ranked, simple in zip(record.cases, linker.rank(record), by_prior, strict=True):
+            if ranked is not None:
+                first = simple.entities[0] if simple and simple.entities else None
+                outcomes.append(_outcome(record, case, ranked, linker=linker, prior=first))
+    return outcomes
+
+
+def _outcome(
+    record: Record, case: Case, ranked: Ranked, *, linker: Linker, prior: str | None
+) -> Outcome:
+    without = record.id if record.id in linker.knowledge.counts else None
+    key = ("form", case.form)
+    senses = linker.knowledge.counts.distribution(key, without=without)
+    best = min(senses.items(), key=lambda item: (-item[1], item[0]), default=(None, 0))[0]
+    is_there = case.entity is not None and case.entity in ranked.by_name
+    return Outcome(
+        document=record.id,
+        form=case.form,
+        label=case.label,
+        gold=case.entity,
+        baseline=best,
+        prior=prior,
+        chosen=ranked.entities[0] if ranked.entities else None,
+        probability=ranked.probability,
+        is_written=bool(ranked.entities) and ranked.probability >= linker.threshold,
+        rank=ranked.by_name.index(case.entity) + 1 if is_there and case.entity else None,
+        n_senses=len(senses),
+        is_known=case.entity is not None and linker.knowledge.holds(case.entity, without=without),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """A part of a whole, with its interval."""
+
+    part: int
+    whole: int
+    interval: Interval | None
+
+    @property
+    def value(self) -> float | None:
+        """The ratio; None of nothing."""
+        return self.part / self.whole if self.whole else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class F1:
+    """Right links among those written, and among those that are gold, as one."""
+
+    precision: Share
+    recall: Share
+    value: float
+    interval: Interval | None
+
+
+class Shares:
+    """Ratios of outcomes, all on the same replicates of documents."""
+
+    def __init__(
+        self, outcomes: Sequence[Outcome], *, replicates: int = 1000, seed: int = 1
+    ) -> None:
+        self.outcomes = outcomes
+        self._units = Units.choose([one.document for one in outcomes])
+        self._settings = {"replicates": replicates, "seed": seed}
+
+    def share(self, part: Callable[[Outcome], bool], whole: Callable[[Outcome], bool]) -> Share:
+        """How many of the outcomes of ``whole`` are also of ``part``."""
+        columns = self._columns(lambda one: whole(one) and part(one), whole)
+        drawn = resample(columns, self._units, **self._settings)
+        sums = columns.sum(axis=0)
+        return Share(part=int(sums[0]), whole=int(sums[1]), interval=percentiles(_ratio(drawn)))
+
+    def f1(
+        self,
+        right: Callable[[Outcome], bool],
+        predicted: Callable[[Outcome], bool],
+        gold: Callable[[Outcome], bool],
+    ) -> F1:
+        """Strict F1 of what is predicted; with gold names, spans are always right."""
+        columns = self._columns(right, predicted, gold)
+        drawn = resample(columns, self._units, **self._settings)
+        n_right, n_predicted, n_gold = (int(n) for n in columns.sum(axis=0))
+        both = n_predicted + n_gold
+        twice = np.stack([2 * drawn[:, 0], drawn[:, 1] + drawn[:, 2]], axis=1)
+        return F1(
+            precision=self.share(right, predicted),
+            recall=self.share(right, gold),
+            value=2 * n_right / both if both else 0.0,
+            interval=percentiles(_ratio(twice)),
+        )
+
+    def _columns(self, *tests: Callable[[Outcome], bool]) -> NDArray[np.int64]:
+        return np.array([[test(one) for test in tests] for one in self.outcomes], np.int64).reshape(
+            -1, len(tests)
+        )
+
+
+def _ratio(columns: NDArray[np.float64]) -> NDArray[np.float64]:
+    whole = columns[:, 1]
+    return np.where(whole > 0, columns[:, 0] / np.where(whole > 0, whole, 1), np.nan)
+
+
+def groups(outcomes: Sequence[Outcome]) -> Iterator[tuple[str, list[Outcome]]]:
+    """Divide the names that have an id: by class, by ambiguity, by what training has."""
+    linked = [one for one in outcomes if one.gold is not None]
+    for label, _ in Counter(one.label or "none" for one in linked).most_common():
+        yield f"class {label}", [one for one in linked if (one.label or "none") == label]
+    for name, low, high in (
+        ("form not in training", 0, 0),
+        ("form of one entity", 1, 1),
+        (f"form of 2 to {_SEVERAL} entities", 2, _SEVERAL),
+        ("form of more", _SEVERAL + 1, None),
+    ):
+        some = [o for o in linked if o.n_senses >= low and (high is None or o.n_senses <= high)]
+        yield name, some
+    yield "entity is known", [one for one in linked if one.is_known]
+    yield "entity is not known", [one for one in linked if not one.is_known]

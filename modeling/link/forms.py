@@ -1,0 +1,249 @@
+"""Forms that are known of entities, and which of them a name in a text may be.
+
+A name is looked up as it is, then normalised, then word by word: whole words, words with another
+ending (those that the known forms themselves show), cut short (``Lichtenst.``), initials, and words
+that are spelled almost alike.
+"""
+
+import math
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import combinations, takewhile
+from typing import Final, NamedTuple
+
+from corpora.errors import CorpusError
+from modeling.link.records import normalise, words_of
+
+KINDS: Final = ("exact", "normal", "words", "similar")
+"""How a form was found, the surest first."""
+_MAX_ENDING: Final = 4
+_MIN_STEM: Final = 3
+_MIN_SHOWN: Final = 2  # entities whose forms show an ending
+_MIN_FUZZY: Final = 4  # characters of a word that may be spelled otherwise
+_CUTOFF: Final = 75.0  # percent of similarity
+_MAX_SIMILAR: Final = 8  # words that one is compared with
+_MAX_BEGUN: Final = 500  # words that an initial, or a word that is cut short, may be
+_SAME: Final = 100.0
+_MIN_OVERLAP: Final = 0.2
+_SURE: Final = 0.6  # with a form that is as similar, the name as a whole is not compared
+_MAX_HITS: Final = 200
+_MAX_POSTINGS: Final = 2000
+"""A word that more forms have says too little to be looked up by."""
+_ENDED, _CUT, _INITIAL = 0.95, 0.9, 0.4  # how much of a match these are
+
+
+class Hit(NamedTuple):
+    """A known form that a name may be."""
+
+    form: int
+    """Its number."""
+    kind: int
+    """Index in ``KINDS``."""
+    similarity: float
+    """From 0 to 1: of the words, by how rare they are."""
+
+
+class Forms:
+    """Known forms of entities, by number."""
+
+    def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
+        """Index (form, entity); each pair once."""
+        self.entities: list[str] = []
+        """Of each form."""
+        self.texts: list[str] = []
+        self._exact: dict[str, list[int]] = defaultdict(list)
+        self._normal: dict[str, list[int]] = defaultdict(list)
+        self._words: dict[str, list[int]] = defaultdict(list)
+        self._length: list[float] = []
+        self._numbers = {pair: number for number, pair in enumerate(dict.fromkeys(pairs))}
+        for text, entity in self._numbers:
+            self._add(text, entity)
+        self._rarity = self._measure_rarity()
+        for text in self.texts:
+            self._length.append(sum(map(self._weight, normalise(text).split())) or 1.0)
+        self._sorted, self._squashed = sorted(self._words), list(self._normal)
+        self._long = [word for word in self._sorted if len(word) >= _MIN_FUZZY]
+        self.endings = learn_endings(self._words_by_entity())
+        self._found: dict[str, list[Hit]] = {}
+
+    def _add(self, text: str, entity: str) -> None:
+        number = len(self.texts)
+        self.texts.append(text)
+        self.entities.append(entity)
+        self._exact[text].append(number)
+        normal = normalise(text)
+        self._normal[normal.replace(" ", "")].append(number)
+        for word in set(normal.split()):
+            self._words[word].append(number)
+
+    def _words_by_entity(self) -> dict[str, set[str]]:
+        found: dict[str, set[str]] = defaultdict(set)
+        for text, entity in zip(self.texts, self.entities, strict=True):
+            found[entity].update(normalise(text).split())
+        return found
+
+    def _measure_rarity(self) -> Mapping[str, float]:
+        n = len(set(self.entities))
+        having = Counter[str]()
+        for words in self._words_by_entity().values():
+            having.update(words)
+        return {word: math.log((n + 1) / count) for word, count in having.items()}
+
+    def _weight(self, word: str) -> float:
+        """How much a word says: rare ones much, initials little; unknown ones as rare ones."""
+        rarity = self._rarity.get(word, math.log(len(self.entities) + 1))
+        return rarity * (_INITIAL if len(word) == 1 else 1.0) + 0.1
+
+    def look_up(self, name: str, *, hidden: frozenset[int] = frozenset()) -> list[Hit]:
+        """Find the forms that a name may be, the surest and most similar first.
+
+        Hidden forms are looked over, as if they were not known.
+        """
+        found = self._found.get(name)
+        if found is None:
+            found = self._found[name] = self._look_up(name, frozenset())
+        if any(hit.form in hidden for hit in found):
+            return self._look_up(name, hidden)
+        return found
+
+    def number_of(self, text: str, entity: str) -> int | None:
+        """The number of a form of an entity; None where it is not known."""
+        return self._numbers.get((text, entity))
+
+    def _look_up(self, name: str, hidden: frozenset[int]) -> list[Hit]:
+        best = {n: Hit(n, 0, 1.0) for n in self._exact.get(name, ()) if n not in hidden}
+        squashed = normalise(name).replace(" ", "")
+        for number in self._normal.get(squashed, ()) if squashed else ():
+            if number not in hidden:
+                best.setdefault(number, Hit(number, 1, 1.0))
+        for hit in self._by_words(name, hidden):
+            best.setdefault(hit.form, hit)
+        if all(hit.similarity < _SURE for hit in best.values()) and len(squashed) >= _MIN_FUZZY:
+            for normal, share in self._similar(squashed, self._squashed):
+                for number in self._normal[normal]:
+                    if number not in hidden:
+                        best.setdefault(number, Hit(number, 3, share))
+        order = sorted(best.values(), key=lambda hit: (hit.kind, -hit.similarity, hit.form))
+        return order[:_MAX_HITS]
+
+    def _by_words(self, name: str, hidden: frozenset[int]) -> Iterator[Hit]:
+        """Match word by word; each word of a form counts once."""
+        words = words_of(name)
+        matched: dict[int, float] = defaultdict(float)
+        solid, inexact = set[int](), set[int]()
+        for word, is_cut in words:
+            of_word: dict[int, float] = {}
+            for known, share in self._alike(word, hidden, is_cut=is_cut):
+                postings = self._words[known]
+                if len(postings) > _MAX_POSTINGS:
+                    continue
+                gain = share * min(self._weight(word), self._weight(known))
+                for number in postings:
+                    of_word[number] = max(gain, of_word.get(number, 0.0))
+                (solid if min(len(known), len(word)) > 1 else set()).update(postings)
+                (inexact if share < _CUT else set()).update(postings)
+            for number, gain in of_word.items():
+                matched[number] += gain
+        if all(len(word) == 1 for word, _ in words):
+            solid = set(matched)
+        own = sum(self._weight(word) for word, _ in words)
+        for number in solid - hidden:
+            both = (own, self._length[number])
+            similarity = min(1.0, matched[number] * (0.5 / min(both) + 0.5 / max(both)))
+            if similarity >= _MIN_OVERLAP:
+                yield Hit(number, 3 if number in inexact else 2, similarity)
+
+    def _alike(
+        self, word: str, hidden: frozenset[int], *, is_cut: bool
+    ) -> Iterator[tuple[str, float]]:
+        """Known words that a word may be, and how much of a match each is."""
+        is_known = self._is_known(word, hidden)
+        if is_known:
+            yield word, 1.0
+        ended = [other for other in self._other_endings(word) if self._is_known(other, hidden)]
+        yield from ((other, _ENDED) for other in ended)
+        begun = self._beginning_with(word) if len(word) == 1 or is_cut else []
+        yield from ((other, _CUT) for other in begun if other != word)
+        if len(word) > 1 and word[0] in self._words:  # *Franz Marc*, where *F. Marc* is known
+            yield word[0], _CUT
+        if not (is_known or ended or begun) and len(word) >= _MIN_FUZZY:
+            yield from self._similar(word, self._long)
+
+    def _is_known(self, word: str, hidden: frozenset[int]) -> bool:
+        postings = self._words.get(word)
+        return postings is not None and (not hidden or not hidden.issuperset(postings))
+
+    def _other_endings(self, word: str) -> Iterator[str]:
+        for ending, others in self.endings.items():
+            if word.endswith(ending) and len(word) - len(ending) >= _MIN_STEM:
+                stem = word[: len(word) - len(ending)]
+                yield from (stem + other for other in others)
+
+    def _beginning_with(self, start: str) -> list[str]:
+        first = bisect_left(self._sorted, start)
+        some = self._sorted[first : first + _MAX_BEGUN]
+        return list(takewhile(lambda word: word.startswith(start), some))
+
+    def _similar(self, word: str, known: list[str]) -> Iterator[tuple[str, float]]:
+        found = _fuzzy().extract(word, known, score_cutoff=_CUTOFF, limit=_MAX_SIMILAR)
+        yield from ((other, _CUT * score / 100) for other, score, _ in found if score < _SAME)
+
+
+class _Fuzzy:
+    """rapidfuzz, which is loaded when it is first needed."""
+
+    def __init__(self) -> None:
+        try:
+            from rapidfuzz import fuzz, process  # noqa: PLC0415 - an extra
+        except ImportError as error:
+            raise CorpusError(
+                "Names that are spelled otherwise are found by rapidfuzz, which is not installed. "
+                "Install the extra: pip install 'onoma[linking]'."
+            ) from error
+        self._process, self._ratio = process, fuzz.ratio
+
+    def extract(
+        self, word: str, words: list[str], *, score_cutoff: float, limit: int
+    ) -> list[tuple[str, float, int]]:
+        """Give the words that are most alike, the percentage, and the index."""
+        return list(
+            self._process.extract(
+                word, words, scorer=self._ratio, score_cutoff=score_cutoff, limit=limit
+            )
+        )
+
+
+_LOADED: list[_Fuzzy] = []
+
+
+def _fuzzy() -> _Fuzzy:
+    if not _LOADED:
+        _LOADED.append(_Fuzzy())
+    return _LOADED[0]
+
+
+def learn_endings(words_by_entity: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
+    """Find the endings that words of one entity change: ``{"s": [""], "er": ["", "en"]}``.
+
+    Those that the words of ``_MIN_SHOWN`` entities or more show; stems have ``_MIN_STEM``
+    characters.
+    """
+    shown: Counter[tuple[str, str]] = Counter()
+    for words in words_by_entity.values():
+        pairs: set[tuple[str, str]] = set()
+        long = sorted(word for word in words if len(word) >= _MIN_STEM and word.isalpha())
+        for one, other in combinations(long, 2):
+            n = _n_common(one, other)
+            if n >= _MIN_STEM and max(len(one), len(other)) - n <= min(_MAX_ENDING, n):
+                pairs |= {(one[n:], other[n:]), (other[n:], one[n:])}
+        shown.update(pairs)
+    endings: dict[str, list[str]] = defaultdict(list)
+    for (ending, other), n in sorted(shown.items()):
+        if n >= _MIN_SHOWN:
+            endings[ending].append(other)
+    return dict(endings)
+
+
+def _n_common(one: str, other: str) -> int:
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))

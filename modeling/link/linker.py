@@ -1,0 +1,279 @@
+"""A linker: what is known of entities, how candidates are chosen, and which links are written.
+
+Trained on documents whose names are linked. Each of them is linked as if it had not been seen
+(leave one out), and from that the weights are learned; probabilities and the threshold come from
+documents that the weights were not fitted on (of ``N_PARTS`` parts, each in turn).
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from corpora.datasets.shards import write_json, write_text
+from corpora.errors import CorpusError
+from corpora.hashing.sampling import ratio
+from corpora.system.parsing import parse_json, read_json
+from modeling.link.candidates import (
+    FEATURES,
+    N_PLAIN,
+    Candidates,
+    Knowledge,
+    Known,
+    add_document_features,
+)
+from modeling.link.choice import (
+    Linear,
+    choose_threshold,
+    fit_choice,
+    fit_logistic,
+    linear_from_json,
+    sigmoid,
+    softmax,
+)
+from modeling.link.records import Case, Record, record_from_json
+
+Reals = NDArray[np.float64]
+N_PARTS: Final = 5
+MAX_WRONG: Final = 0.02
+"""Ratio of the ids that are written that may be wrong."""
+_VERSION: Final = 1
+_PRIOR: Final = ("similarity", "of all names", "of the form", "of the form as written")
+_FILES: Final = ("linker.json", "records.jsonl", "register.jsonl")
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """The candidates of a name, the likeliest first."""
+
+    entities: tuple[str, ...]
+    choice: tuple[float, ...]
+    """Of the candidates, how likely each is, if one of them is right."""
+    probability: float
+    """That the first is right; 0 without candidates."""
+    by_name: tuple[str, ...]
+    """The candidates as they were found, before the choice."""
+
+
+class _Found(NamedTuple):
+    """The names of a document that may be linked, and their candidates."""
+
+    record: Record
+    cases: list[Case]
+    candidates: list[Candidates]
+
+    def pairs(self) -> Iterator[tuple[Case, Candidates]]:
+        """Yield the names that have candidates."""
+        return (pair for pair in zip(self.cases, self.candidates, strict=True) if pair[1].entities)
+
+
+@dataclass(slots=True)
+class Linker:
+    """Links names of documents; made by ``train`` or ``load``."""
+
+    knowledge: Knowledge
+    labels: frozenset[str | None]
+    """Classes whose names are linked: those that training has ids for."""
+    first: Linear
+    """The choice without the other names of the document."""
+    final: Linear
+    sure: Linear
+    """Whether the first candidate is right."""
+    threshold: float
+    """The least probability of a link that is written."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def rank(self, record: Record) -> list[Ranked | None]:
+        """Rank the candidates of each name of a document; None for classes that are not linked."""
+        found = _find(self.knowledge, record, self.labels)
+        _with_document_features([found], self.first, self.knowledge)
+        ranked = iter([self._rank(one) for one in found.candidates])
+        return [next(ranked) if case.label in self.labels else None for case in record.cases]
+
+    def _rank(self, found: Candidates) -> Ranked:
+        if not found.entities:
+            return Ranked((), (), 0.0, ())
+        choice = softmax(self.final.score(found.features))
+        order = np.argsort(-choice, kind="stable")
+        row = _facts_of_choice(found.features, choice)
+        probability = float(sigmoid(self.sure.score(row[None]))[0])
+        entities = tuple(found.entities[i] for i in order.tolist())
+        return Ranked(entities, tuple(choice[order].tolist()), probability, found.entities)
+
+    def save(self, folder: Path) -> None:
+        """Write it into a folder; ``linker.json`` last."""
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "linker.json").unlink(missing_ok=True)
+        for name, values in (
+            ("records.jsonl", [record.as_json() for record in self.knowledge.records]),
+            ("register.jsonl", [one.as_json() for one in self.knowledge.register.values()]),
+        ):
+            lines = (json.dumps(value, ensure_ascii=False) + "\n" for value in values)
+            write_text(folder / name, lines)
+        weights = {name: getattr(self, name).as_json() for name in ("first", "final", "sure")}
+        labels = sorted(self.labels, key=str)
+        about = {"version": _VERSION, "features": FEATURES, "labels": labels, **weights}
+        about |= {"threshold": self.threshold, "settings": dict(self.settings)}
+        write_json(folder / "linker.json", about)
+
+    @classmethod
+    def load(cls, folder: Path) -> "Linker":
+        """Read one; raises ``CorpusError`` where there is none, or one of another version."""
+        path = folder / "linker.json"
+        if not path.is_file():
+            raise CorpusError(
+                f"{folder}: no linker (linker.json is missing). Train one: python -m modeling.link "
+                f"train DOCUMENTS --output {folder}"
+            )
+        about = read_json(path)
+        try:
+            if about["version"] != _VERSION or tuple(about["features"]) != FEATURES:
+                raise CorpusError(f"{path}: made by another version of Onoma. Train it again.")
+            first, final, sure = (linear_from_json(about[n]) for n in ("first", "final", "sure"))
+            knowledge = Knowledge(
+                [record_from_json(row) for row in _read_lines(folder / "records.jsonl")],
+                {row["entity"]: _known(row) for row in _read_lines(folder / "register.jsonl")},
+            )
+            labels, threshold = frozenset(about["labels"]), float(about["threshold"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise CorpusError(f"{path}: damaged ({error!r}). Train it again.") from error
+        settings = about.get("settings", {})
+        return cls(knowledge, labels, first, final, sure, threshold, settings)
+
+
+def files_of(folder: Path) -> dict[str, Path]:
+    """The files that a linker consists of, by name."""
+    return {name: folder / name for name in _FILES}
+
+
+def _known(row: dict[str, Any]) -> Known:
+    return Known(**{**row, "forms": tuple(row["forms"])})
+
+
+def _read_lines(path: Path) -> list[Any]:
+    with path.open(encoding="utf-8") as file:
+        return [parse_json(line) for line in file]
+
+
+@dataclass
+class Training:
+    """What a linker is made from; used once."""
+
+    records: Sequence[Record]
+    register: Mapping[str, Known]
+    max_wrong: float = MAX_WRONG
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        """Raise ``CorpusError`` where no name is linked."""
+        if not self.labels:
+            raise CorpusError(
+                "No mention of the training documents has an entity. Train on documents whose "
+                "names are linked (an edition with @ref or @key, a wiki)."
+            )
+
+    @cached_property
+    def labels(self) -> frozenset[str | None]:
+        """Classes whose names are linked."""
+        return frozenset(c.label for r in self.records for c in r.cases if c.entity)
+
+    @cached_property
+    def knowledge(self) -> Knowledge:
+        """What is known of entities."""
+        return Knowledge(self.records, self.register)
+
+    @cached_property
+    def _found(self) -> list[_Found]:
+        return [_find(self.knowledge, record, self.labels) for record in self.records]
+
+    def train(
+        self, *, uses: Sequence[str] = FEATURES, settings: Mapping[str, Any] | None = None
+    ) -> Linker:
+        """Fit weights, probabilities and the threshold.
+
+        ``uses`` names the columns that the choice may look at; ``PRIOR`` for the prior alone.
+        """
+        first = self._fit(self._found, uses, N_PLAIN)
+        _with_document_features(self._found, first, self.knowledge)
+        final = self._fit(self._found, uses, len(FEATURES))
+        rows, right, parts = self._unseen(uses)
+        sure = fit_logistic(rows, right)
+        threshold = choose_threshold(
+            _probabilities(rows, right, parts), right, max_wrong=self.max_wrong
+        )
+        return Linker(self.knowledge, self.labels, first, final, sure, threshold, settings or {})
+
+    def _fit(self, found: Iterable[_Found], uses: Sequence[str], n_columns: int) -> Linear:
+        """Fit the choice on names whose entity is among two or more candidates."""
+        features, gold = [], []
+        used = np.array([name in uses for name in FEATURES[:n_columns]])
+        for case, of in (pair for one in found for pair in one.pairs()):
+            if case.entity in of.entities and len(of.entities) > 1:
+                features.append(of.features[:, :n_columns])
+                gold.append(of.entities.index(case.entity))
+        return fit_choice(features, gold, used=used)
+
+    def _unseen(self, uses: Sequence[str]) -> tuple[Reals, NDArray[np.bool_], NDArray[np.int64]]:
+        """What is known of each choice by weights that had not seen it, and whether it is right."""
+        by_part: dict[int, list[_Found]] = defaultdict(list)
+        for one in self._found:
+            by_part[int(ratio(one.record.id, seed=self.seed) * N_PARTS)].append(one)
+        rows, right, parts = [], [], []
+        for part, own in sorted(by_part.items()):
+            rest = [one for other, of in by_part.items() if other != part for one in of]
+            linear = self._fit(rest or own, uses, len(FEATURES))
+            for case, of in (pair for one in own for pair in one.pairs()):
+                choice = softmax(linear.score(of.features))
+                rows.append(_facts_of_choice(of.features, choice))
+                right.append(of.entities[int(choice.argmax())] == case.entity)
+                parts.append(part)
+        width = len(FEATURES) + _N_FACTS
+        return np.array(rows).reshape(-1, width), np.array(right, bool), np.array(parts, np.int64)
+
+
+def _find(knowledge: Knowledge, record: Record, labels: frozenset[str | None]) -> _Found:
+    cases = [case for case in record.cases if case.label in labels]
+    return _Found(record, cases, knowledge.candidates(record, cases))
+
+
+PRIOR: Final = (*(name for name in FEATURES if name.startswith("found ")), *_PRIOR)
+"""Columns of the choice by the prior alone: how a form was found, and how often it means what."""
+_N_FACTS: Final = 4
+
+
+def _facts_of_choice(features: Reals, choice: Reals) -> Reals:
+    """How sure a choice looks: its odds, its lead, the number of candidates, and its features."""
+    best = int(choice.argmax())
+    p = min(max(float(choice[best]), 1e-6), 1 - 1e-6)
+    second = float(np.partition(choice, -2)[-2]) if len(choice) > 1 else 0.0
+    facts = [np.log(p / (1 - p)), p - second, np.log(len(choice)), float(len(choice) == 1)]
+    return np.concatenate([facts, features[best]])
+
+
+def _probabilities(
+    rows: Reals, right: NDArray[np.bool_], parts: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """The probability of each row, by a model of the other parts."""
+    found = np.zeros(len(rows))
+    for part in np.unique(parts):
+        others = parts != part
+        model = fit_logistic(rows[others], right[others]) if others.any() else None
+        model = model or fit_logistic(rows, right)
+        found[~others] = sigmoid(model.score(rows[~others]))
+    return found
+
+
+def _with_document_features(found: Iterable[_Found], first: Linear, knowledge: Knowledge) -> None:
+    for one in found:
+        chosen = [softmax(first.score(of.features[:, :N_PLAIN])) for of in one.candidates]
+        without = one.record.id if one.record.id in knowledge.counts else None
+        forms = [case.form for case in one.cases]
+        add_document_features(
+            one.candidates, chosen, forms, counts=knowledge.counts, without=without
+        )

@@ -1,0 +1,105 @@
+"""What the linker sees of a document: its names, the words around them, who wrote to whom, when."""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+from corpora.document import Document, Mention
+
+N_AROUND: Final = 5
+"""Words on each side of a name that say something of who is meant."""
+FACTS: Final = ("sent_by", "received_by", "sent_place", "received_place")
+"""Metadata of letters that say something of who is meant in them."""
+_DATES: Final = ("sent_date", "received_date", "date")
+_DATE = re.compile(r"(-?\d{4})(?:-(\d\d))?(?:-(\d\d))?")
+_MARKS = re.compile("[\u0300-\u036f]")
+_APOSTROPHES = re.compile("['’‘ʼ`´]")
+_WORD = re.compile(r"[^\W_]+\.?")
+_REACH: Final = 80  # characters on each side that are looked at
+
+
+class Case(NamedTuple):
+    """A mention that is to be linked, or that is linked."""
+
+    form: str
+    label: str | None
+    entity: str | None
+    around: tuple[str, ...]
+    """Words around it; the one directly before begins with ``<``, the one after with ``>``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The linker's view of a document."""
+
+    id: str
+    day: int | None
+    """The day that it was written on, counted from 1 January of the year 1."""
+    facts: tuple[str, ...]
+    """``sent_by=walden herwarth``: what is known of the document, normalised."""
+    cases: tuple[Case, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Give what ``record_from_json`` reads."""
+        return {"id": self.id, "day": self.day, "facts": self.facts, "cases": self.cases}
+
+
+def record_from_json(value: dict[str, Any]) -> Record:
+    """Read what ``Record.as_json`` gave."""
+    cases = (Case(form, label, entity, tuple(rest)) for form, label, entity, rest in value["cases"])
+    return Record(value["id"], value["day"], tuple(value["facts"]), tuple(cases))
+
+
+def record_of(document: Document) -> Record:
+    """Take from a document what the linker looks at; a case for each of its mentions."""
+    cases = tuple(_case(document, mention) for mention in document.mentions)
+    facts = [
+        f"{name}={normalise(value)}" for name in FACTS if (value := document.metadata.get(name))
+    ]
+    days = (day_of(document.metadata.get(name, "")) for name in _DATES)
+    return Record(document.id, next((d for d in days if d is not None), None), tuple(facts), cases)
+
+
+def _case(document: Document, mention: Mention) -> Case:
+    text = document.text
+    before = [w for w, _ in words_of(text[max(0, mention.start - _REACH) : mention.start])]
+    after = [w for w, _ in words_of(text[mention.end : mention.end + _REACH])]
+    around = [*before[-N_AROUND:], *after[:N_AROUND]]
+    around += [f"<{word}" for word in before[-1:]] + [f">{word}" for word in after[:1]]
+    form = text[mention.start : mention.end]
+    return Case(form, mention.label, mention.entity, tuple(around))
+
+
+def day_of(text: str) -> int | None:
+    """The first day of a date, a month or a year (``1914-01-15``, ``1914``); None if it is none."""
+    found = _DATE.match(text)
+    if found is None:
+        return None
+    year, month, day = (int(part or 1) for part in found.groups())
+    try:
+        return date(year, month, day).toordinal()
+    except ValueError:
+        return None
+
+
+@lru_cache(maxsize=1 << 16)
+def normalise(form: str) -> str:
+    """Fold case, diacritics, long s and punctuation: words with one blank between them."""
+    return " ".join(word for word, _ in words_of(form))
+
+
+@lru_cache(maxsize=1 << 16)
+def words_of(text: str) -> tuple[tuple[str, bool], ...]:
+    """The words, folded; True for one with a full stop after it, which may be cut short."""
+    return tuple(_words(text))
+
+
+def _words(text: str) -> Iterator[tuple[str, bool]]:
+    folded = _MARKS.sub("", unicodedata.normalize("NFKD", text.casefold()))
+    folded = _APOSTROPHES.sub("", unicodedata.normalize("NFKC", folded))
+    for word in _WORD.findall(folded):
+        yield word.rstrip("."), word.endswith(".")

@@ -1,0 +1,157 @@
+"""The report on links: tables in Markdown, the numbers as JSON, each name in a table of its own."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from corpora.datasets.shards import write_json, write_text
+from modeling.bootstrap import Interval
+from modeling.link.evaluation import F1, RANKS, Outcome, Share, Shares, groups
+from modeling.pages import Block, Heading, Table, Text, to_markdown
+
+_COLUMNS: Final = ("document", "form", "label", "gold", "chosen", "probability", "is_written",
+                   "baseline", "prior", "rank", "n_senses", "is_known")  # fmt: skip
+
+
+def measure(
+    outcomes: Sequence[Outcome], *, replicates: int = 1000, seed: int = 1
+) -> dict[str, Any]:
+    """All numbers of the report, each a ``Share`` or an ``F1``, by name."""
+    of = Shares(outcomes, replicates=replicates, seed=seed)
+    ways = {"baseline": _by_baseline, "prior alone": _by_prior, "all features": _by_all}
+    found: dict[str, Any] = {
+        "coverage": of.share(lambda o: o.is_known, _has_id),
+        "form in training": of.share(lambda o: o.n_senses > 0, _has_id),
+    }
+    for name, is_right in ways.items():
+        found[f"accuracy, {name}"] = of.share(is_right, _has_id)
+        found[f"accuracy of known entities, {name}"] = of.share(is_right, lambda o: o.is_known)
+    for rank in RANKS:
+        found[f"recall at {rank} of known entities"] = of.share(
+            partial(_is_within, rank), lambda o: o.is_known
+        )
+    found["wrong among written"] = of.share(lambda o: o.chosen != o.gold, lambda o: o.is_written)
+    found["written"] = of.share(lambda o: o.is_written, _has_id)
+    found["links, strict"] = of.f1(
+        lambda o: o.is_written and o.is_right, lambda o: o.is_written, _has_id
+    )
+    found["NIL"] = of.f1(
+        lambda o: not o.is_written and not o.is_known,
+        lambda o: not o.is_written,
+        lambda o: not o.is_known,
+    )
+    return found
+
+
+def _is_within(rank: int, one: Outcome) -> bool:
+    return one.rank is not None and one.rank <= rank
+
+
+def _has_id(one: Outcome) -> bool:
+    return one.gold is not None
+
+
+def _by_baseline(one: Outcome) -> bool:
+    return one.gold is not None and one.baseline == one.gold
+
+
+def _by_prior(one: Outcome) -> bool:
+    return one.gold is not None and one.prior == one.gold
+
+
+def _by_all(one: Outcome) -> bool:
+    return one.is_right
+
+
+def write_report(
+    outcomes: Sequence[Outcome], folder: Path, *, title: str, replicates: int = 1000, seed: int = 1
+) -> str:
+    """Write ``report.md``, ``report.json`` and ``names.tsv``; returns the Markdown."""
+    found = measure(outcomes, replicates=replicates, seed=seed)
+    text = to_markdown(list(_describe(outcomes, found, title=title)))
+    folder.mkdir(parents=True, exist_ok=True)
+    write_text(folder / "names.tsv", _rows(outcomes))
+    write_json(folder / "report.json", {name: _plain(value) for name, value in found.items()})
+    write_text(folder / "report.md", [text])
+    return text
+
+
+def _describe(outcomes: Sequence[Outcome], found: dict[str, Any], *, title: str) -> Iterator[Block]:
+    n_linked = sum(one.gold is not None for one in outcomes)
+    documents = len({one.document for one in outcomes})
+    yield Heading(title, level=1)
+    yield Text(
+        f"{len(outcomes):,} names of {documents:,} documents, {n_linked:,} with an id. Intervals: "
+        "95 %, by the bootstrap over documents. A known entity is one of the register, or of a "
+        "training document."
+    )
+    yield Heading("Accuracy")
+    rows = [["", "of all names with an id", "", "of those whose entity is known", ""]]
+    for way in ("baseline", "prior alone", "all features"):
+        both = (found[f"accuracy, {way}"], found[f"accuracy of known entities, {way}"])
+        rows.append([way, *(cell for share in both for cell in (_value(share), _between(share)))])
+    yield Table(rows)
+    yield Text(
+        "Baseline: the most frequent entity of the form in training. Accuracy counts the first "
+        "candidate, whether it is sure enough to be written or not."
+    )
+    yield Heading("Candidates, links and what is left open")
+    rows = [["", "ratio", "95 %", "part", "of"]]
+    names = [name for name, value in found.items() if isinstance(value, Share)]
+    rows += [_row(name, found[name]) for name in names if not name.startswith("accuracy")]
+    for name in ("links, strict", "NIL"):
+        one: F1 = found[name]
+        rows += [_row(f"{name}: precision", one.precision), _row(f"{name}: recall", one.recall)]
+        rows.append([f"{name}: F1", f"{one.value:.3f}", _between(one), "", ""])
+    yield Table(rows)
+    yield Text(
+        "NIL: names that are left without a link; right where they have no id, or one that is not "
+        "known."
+    )
+    yield Heading("By class, ambiguity and novelty")
+    rows = [["", "names", "baseline", "prior alone", "all features", "written", "wrong"]]
+    for name, some in groups(outcomes):
+        written = [one for one in some if one.is_written]
+        wrong = sum(not one.is_right for one in written)
+        ways = (_by_baseline, _by_prior, _by_all)
+        cells = [_quotient(sum(map(way, some)), len(some)) for way in ways]
+        cells += [f"{len(written):,}", f"{wrong:,}"]
+        rows.append([name, f"{len(some):,}", *cells])
+    yield Table(rows)
+
+
+def _row(name: str, share: Share) -> list[str]:
+    return [name, _value(share), _between(share), f"{share.part:,}", f"{share.whole:,}"]
+
+
+def _quotient(part: int, whole: int) -> str:
+    return f"{part / whole:.3f}" if whole else ""
+
+
+def _value(share: Share) -> str:
+    return _quotient(share.part, share.whole)
+
+
+def _between(one: Share | F1) -> str:
+    interval: Interval | None = one.interval
+    return f"{interval.low:.3f} to {interval.high:.3f}" if interval else ""
+
+
+def _plain(value: Share | F1) -> dict[str, Any]:
+    return {**asdict(value), "value": value.value}
+
+
+def _rows(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    yield "\t".join(_COLUMNS) + "\n"
+    for one in outcomes:
+        values = (getattr(one, name) for name in _COLUMNS)
+        yield "\t".join(_cell(value) for value in values) + "\n"
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.4f}"
+    return "" if value is None else json.dumps(str(value), ensure_ascii=False)[1:-1]

@@ -1,0 +1,109 @@
+"""Links of documents beside right ones: HIPE-2022's definition of end-to-end linking.
+
+Strict: a link is right if its first and last character and its entity are. Fuzzy: if it overlaps a
+gold name with that entity; each gold name counts for one link. Labels do not count, upper and
+lower case of ids neither. With NIL, names without an entity are links to NIL; without, they are no
+links. (CLEF-HIPE 2022, "Evaluation"; its published scorer, scenarios I to VI.)
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from corpora.document import Document
+from corpora.errors import CorpusError
+from corpora.reports import markdown_table
+from modeling.bootstrap import Units, percentiles, resample
+
+NIL: Final = "NIL"
+CORRECT, PREDICTED, GOLD = range(3)
+WAYS: Final = ("strict", "fuzzy")
+
+
+class Link(NamedTuple):
+    """Characters (or tokens) from ``start`` to ``end``, half-open, and what they mean."""
+
+    start: int
+    end: int
+    entity: str
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Counts of each document: right, predicted, gold."""
+
+    ids: tuple[str, ...]
+    counts: Mapping[str, NDArray[np.int64]]  # of each way: (N, 3)
+
+
+def links_of(document: Document, *, nil: bool) -> list[Link]:
+    """The links of a document; with ``nil``, names without an entity are links to NIL."""
+    return [Link(m.start, m.end, m.entity or NIL) for m in document.mentions if m.entity or nil]
+
+
+def compare(gold: Sequence[Document], predicted: Sequence[Document], *, nil: bool) -> Compared:
+    """Count right links; raises ``CorpusError`` unless both have the same documents."""
+    by_id = {document.id: document for document in predicted}
+    missing = [document.id for document in gold if document.id not in by_id]
+    if missing or len(by_id) != len(gold):
+        example = missing[0] if missing else next(iter(by_id.keys() - {d.id for d in gold}))
+        raise CorpusError(
+            f"{example}: in one of the two datasets only. Score the same documents on both sides."
+        )
+    for document in gold:
+        if by_id[document.id].text != document.text:
+            raise CorpusError(f"{document.id}: the texts differ, so that places mean nothing.")
+    rows: dict[str, list[tuple[int, int, int]]] = {way: [] for way in WAYS}
+    for document in gold:
+        theirs = links_of(document, nil=nil)
+        ours = links_of(by_id[document.id], nil=nil)
+        for way in WAYS:
+            correct = count_right(theirs, ours, fuzzy=way == "fuzzy")
+            rows[way].append((correct, len(ours), len(theirs)))
+    ids = tuple(document.id for document in gold)
+    return Compared(ids, {w: np.array(r, np.int64).reshape(-1, 3) for w, r in rows.items()})
+
+
+def count_right(gold: Iterable[Link], predicted: Iterable[Link], *, fuzzy: bool) -> int:
+    """Count the predicted links that are right, each beside one gold name at most."""
+    gold = [Link(g.start, g.end, g.entity.upper()) for g in gold]
+    used: set[Link] = set()
+    right = 0
+    for one in predicted:
+        link = Link(one.start, one.end, one.entity.upper())
+        if link in gold:
+            used.add(link)
+            right += 1
+            continue
+        for name in gold:
+            if (name.start, name.end) == (link.start, link.end):
+                used.add(name)
+                break
+            if name.start < link.end and link.start < name.end and name not in used:
+                used.add(name)
+                right += fuzzy and name.entity == link.entity
+                break
+    return right
+
+
+def describe(compared: Compared, *, replicates: int = 1000, seed: int = 1) -> Iterator[str]:
+    """Yield a table of precision, recall and F1, with the interval over documents."""
+    units = Units.choose(compared.ids)
+    rows = []
+    for way, counts in compared.counts.items():
+        correct, predicted, gold = (int(n) for n in counts.sum(axis=0))
+        drawn = resample(counts, units, replicates=replicates, seed=seed)
+        both = drawn[:, PREDICTED] + drawn[:, GOLD]
+        f1 = np.where(both > 0, 2 * drawn[:, CORRECT] / np.where(both > 0, both, 1), np.nan)
+        interval = percentiles(f1)
+        between = f"{interval.low:.3f} to {interval.high:.3f}" if interval else ""
+        value = 2 * correct / (predicted + gold) if predicted + gold else 0.0
+        precision = f"{correct / predicted:.3f}" if predicted else ""
+        recall = f"{correct / gold:.3f}" if gold else ""
+        cells = (f"{value:.3f}", between, precision, recall, correct, predicted, gold)
+        rows.append([way, *cells])
+    head = ["links", "F1", "95 %", "precision", "recall", "right", "predicted", "gold"]
+    yield from markdown_table(head, rows)

@@ -1,0 +1,155 @@
+"""Encoders that transformers runs: those whose layers are not ours.
+
+DeBERTa, ModernBERT and the like have attention of their own. They are run by the library that has
+them, with its weights, under our batches: rows without padding go in and come out. They serve
+taggers and vectors; pre-training continues from ours alone.
+
+Shapes: T subwords, B sequences of at most N, D width.
+"""
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+from torch import Tensor
+from transformers import CONFIG_MAPPING, PretrainedConfig
+
+from corpora.system.parsing import parse_json
+from modeling.config import ConfigError, EncoderConfig
+from modeling.data.batch import Batch
+from modeling.models.text_encoder import Encoded, TextEncoder
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+TYPES: Final = (
+    "albert",
+    "bert",
+    "camembert",
+    "deberta",
+    "deberta-v2",
+    "distilbert",
+    "electra",
+    "modernbert",
+    "mpnet",
+    "rembert",
+    "roberta",
+    "xlm-roberta",
+)
+"""Values of ``model_type`` that are read; deberta-v2 is DeBERTa-v3's, too. Of BERT and its kin only
+those with an activation that is not ours, of ELECTRA those with narrow embeddings."""
+_LEFT_OUT: Final = frozenset(
+    {"_attn_implementation", "attn_implementation", "auto_map", "dtype", "torch_dtype"}
+)
+"""Settings that are no concern of a model that is read as float32 and run by the library alone."""
+_AFTER_PADDING: Final = frozenset({"camembert", "mpnet", "roberta", "xlm-roberta"})
+"""Whose positions begin after the id of [PAD]."""
+
+
+class ForeignEncoder(TextEncoder):
+    """A model of transformers as an encoder of ours; it reads no entities."""
+
+    def __init__(self, config: EncoderConfig) -> None:
+        """Build it, its weights still to be read; ``ConfigError`` where ``foreign`` is damaged."""
+        torch.nn.Module.__init__(self)
+        self.entity_embeddings = None
+        self.model = build_model(config)
+
+    def forward(self, batch: Batch) -> Encoded:
+        """Encode a batch, (T, D)."""
+        layout = batch.rows.pieces
+        mask = torch.ones_like(batch.pieces)
+        segments = None if batch.segments is None else layout.pad(batch.segments)
+        named = {} if segments is None else {"token_type_ids": segments}
+        states: Tensor = self.model(
+            input_ids=layout.pad(batch.pieces), attention_mask=layout.pad(mask), **named
+        ).last_hidden_state
+        return Encoded(states.flatten(0, 1).index_select(0, layout.index), None)
+
+
+def build_model(config: EncoderConfig) -> "PreTrainedModel":
+    """Their model without heads; raises ``ConfigError`` where the settings contradict each other.
+
+    The class is one of the library's: code that came with a model is never run.
+    """
+    from transformers import AutoModel  # noqa: PLC0415 - 200 MB, for other encoders in vain
+    from transformers.initialization import no_init_weights  # noqa: PLC0415
+
+    theirs = _read_settings(config.foreign)
+    if _sizes(theirs) != _sizes_of(config):
+        raise ConfigError(
+            f"encoder.foreign says {_sizes(theirs)}, encoder {_sizes_of(config)}: they are not of "
+            "one model. Copy the folder again."
+        )
+    try:
+        with no_init_weights():  # they are all read from a file
+            model: PreTrainedModel = AutoModel.from_config(  # type: ignore[no-untyped-call]
+                theirs, dtype=torch.float32
+            )
+    except (ValueError, TypeError, AttributeError, LookupError, ArithmeticError) as error:
+        raise ConfigError(
+            f"encoder.foreign: transformers builds no model of it ({error!r}). Copy the folder "
+            "again."
+        ) from error
+    for name in ("pooler", "pooler_activation"):
+        if getattr(model, name, None) is not None:
+            setattr(model, name, None)
+    return model
+
+
+def count_values(config: EncoderConfig) -> int:
+    """How many numbers the weights of a model have; no memory is taken for them."""
+    with torch.device("meta"):
+        return sum(weights.numel() for weights in build_model(config).parameters())
+
+
+def encoder_config(values: dict[str, Any]) -> EncoderConfig:
+    """Our settings of a model of theirs, from its ``config.json``."""
+    kept = {name: value for name, value in values.items() if name not in _LEFT_OUT}
+    text = json.dumps(kept, sort_keys=True, ensure_ascii=False)
+    theirs = _read_settings(text)
+    first = int(theirs.pad_token_id or 0) + 1 if theirs.model_type in _AFTER_PADDING else 0
+    vocabulary, width, layers, heads, inner = _sizes(theirs)
+    return EncoderConfig(
+        foreign=text,
+        n_pieces=vocabulary,
+        width=width,
+        n_layers=layers,
+        n_heads=heads,
+        inner_width=inner,
+        max_positions=theirs.max_position_embeddings - first,
+        positions="none",
+    )
+
+
+def _read_settings(text: str) -> PretrainedConfig:
+    try:
+        values = dict(parse_json(text))
+        kind = values.get("model_type")
+        if kind not in TYPES:
+            raise ConfigError(f"encoder.foreign: model_type {kind!r} is none of {', '.join(TYPES)}")
+        return CONFIG_MAPPING[kind].from_dict(values)
+    except ConfigError:
+        raise
+    except (ValueError, TypeError, AttributeError) as error:
+        raise ConfigError(f"encoder.foreign: damaged ({error}). Copy the folder again.") from error
+
+
+def _sizes(theirs: PretrainedConfig) -> tuple[int, int, int, int, int]:
+    return (
+        theirs.vocab_size,
+        theirs.hidden_size,
+        theirs.num_hidden_layers,
+        theirs.num_attention_heads,
+        theirs.intermediate_size,
+    )
+
+
+def _sizes_of(config: EncoderConfig) -> tuple[int, int, int, int, int]:
+    return (
+        config.n_pieces,
+        config.width,
+        config.n_layers,
+        config.n_heads,
+        config.inner_width,
+    )

@@ -1,0 +1,91 @@
+"""Names by a register, with a tagger or without any model."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from corpora.document import Document, reading_order, without_crossing
+from corpora.registers.dictionary import RegisterDictionary
+from corpora.registers.references import Referrer, parse_style
+from corpora.registers.register import read_registers
+from corpora.runs.plan import find_inputs
+from corpora.tei.edition import Edition
+from corpora.tei.provenance import Model
+from corpora.tei.reader import read_tei
+from corpora.tei.writer import Standing, TeiFile, WriteOptions, Written
+from corpora.tei.xml import XmlError
+from modeling.training.run_folder import versions
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRegister:
+    """A register whose forms are found in the files of an edition."""
+
+    dictionary: RegisterDictionary
+    model: Model
+    """Who found the names, for the header."""
+
+    def add_to(
+        self, written: Written, file: TeiFile, *, options: WriteOptions, decided: Standing
+    ) -> Written:
+        """Write what the dictionary finds beside the names of a file that was written."""
+        now = TeiFile.read(written.data, file.edition, name=file.source.name)
+        found = {
+            document.id: document.mentions
+            for document in self.dictionary.annotate_all(now.documents)
+        }
+        own = replace(options, existing="keep", reviewer="")
+        made = now.write(found, model=self.model, options=own, decided=decided)
+        counters = written.counters + made.counters
+        counters["written by the register"] = made.written
+        return replace(
+            made,
+            written=written.written + made.written,
+            counters=+counters,
+            skipped=[*written.skipped, *made.skipped],
+            kept=written.kept,
+        )
+
+    def merged(self, found: Document, file: TeiFile) -> Document:
+        """Give predictions their entries, and add what the dictionary finds beside them."""
+        found = self.dictionary.identify(found)
+        [own] = [document for document in file.documents if document.id == found.id]
+        beside, _ = without_crossing((*own.mentions, *found.mentions))
+        around = replace(own, mentions=tuple(beside))
+        more = self.dictionary.annotate(around).mentions
+        return replace(found, mentions=tuple(sorted([*found.mentions, *more], key=reading_order)))
+
+
+def open_register(
+    patterns: Sequence[str], files: Mapping[str, Path], edition: Edition, *, reference: str
+) -> OpenRegister:
+    """Read a register, and learn from the files of the edition how it is used there.
+
+    Raises ``CorpusError`` where the register cannot be read; files that cannot are left out here.
+    """
+    data = {name: path.read_bytes() for name, path in _register_files(patterns).items()}
+    documents: list[Document] = []
+    for name, path in files.items():
+        try:
+            texts = read_tei(path.read_bytes(), edition, name=name)
+        except XmlError:
+            continue  # is rejected when it is written
+        documents += [text.document for text in texts if text.document is not None]
+    style = parse_style(reference, edition) if reference else None
+    dictionary = RegisterDictionary(
+        read_registers(data.items()), edition, Referrer(edition, given=style), documents=documents
+    )
+    sha256 = hashlib.sha256(b"".join(hashlib.sha256(one).digest() for one in data.values()))
+    model = Model(
+        id=f"onoma-{sha256.hexdigest()[:12]}",
+        name=f"Onoma dictionary of the register {', '.join(list(data)[:3])}",
+        version=versions()["onoma"],
+        sha256=sha256.hexdigest(),
+        kind="dictionary",
+    )
+    return OpenRegister(dictionary, model)
+
+
+def _register_files(patterns: Sequence[str]) -> Mapping[str, Path]:
+    return find_inputs(patterns, suffix=".xml", option="register")

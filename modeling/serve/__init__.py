@@ -1,0 +1,1 @@
+"""A tagger and a register as one HTTP service, by the protocols of several tools."""

@@ -1,0 +1,148 @@
+"""The application: all protocols, health and counters, and errors as answers."""
+
+import logging
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse
+
+from corpora import __version__
+from corpora.errors import CorpusError
+from modeling.http.guard import Guard, Refused, Rules
+from modeling.serve import corenlp, inception, own, publisher, training
+from modeling.serve.service import Service
+from modeling.serve.training import Trainer
+
+if TYPE_CHECKING:
+    from modeling.serve.entries import Entries
+
+log = logging.getLogger(__name__)
+_ABOUT = """Finds names with a tagger. `POST /v1/tag` is for programs; the other paths are those
+that TEI Publisher, reconciliation clients (OpenRefine), INCEpTION and Recogito Studio ask for."""
+_PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Onoma</title>
+<h1>Onoma</h1><p>A service that finds names. See <a href="openapi.json">openapi.json</a>,
+<a href="health">health</a>, <a href="metrics">metrics</a>.</p></html>"""
+
+
+def make_app(
+    service: Service,
+    entries: "Entries | None" = None,
+    *,
+    space: str = "",
+    trainer: Trainer | None = None,
+) -> FastAPI:
+    """Make the application, without a guard.
+
+    Args:
+        service: finds names.
+        entries: from which ids are taken, if any.
+        space: the URI that the ids are of.
+        trainer: trains for clients, if they may; it ends with the application.
+    """
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        if trainer is not None:
+            await trainer.close()
+
+    app = FastAPI(
+        title="Onoma",
+        version=__version__,
+        description=_ABOUT,
+        docs_url=None,  # their pages load scripts from elsewhere
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=lifespan,
+    )
+    app.include_router(own.routes(service, entries))
+    for protocol in (publisher, inception, corenlp):
+        app.include_router(protocol.routes(service))
+    app.include_router(training.routes(service, trainer))
+    if entries is not None:
+        from modeling.serve import reconciliation  # noqa: PLC0415 - needs the extra linking
+
+        app.include_router(reconciliation.routes(entries, space=space))
+
+    @app.get("/", response_class=HTMLResponse, include_in_schema=False)
+    async def page() -> str:
+        return _PAGE
+
+    _answer_errors(app)
+    return app
+
+
+def _answer_errors(app: FastAPI) -> None:
+    """Make errors that were expected answers that say what was wrong."""
+
+    @app.exception_handler(Refused)
+    async def refused(_: Request, error: Refused) -> JSONResponse:
+        headers = {name.decode(): value.decode() for name, value in error.headers}
+        return JSONResponse({"detail": error.detail}, error.status, headers=headers)
+
+    @app.exception_handler(CorpusError)
+    async def unreadable(_: Request, error: CorpusError) -> JSONResponse:
+        return JSONResponse({"detail": str(error)}, 422)
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:
+        found = error.errors()[:3]
+        said = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in found)
+        return JSONResponse({"detail": said}, 422)
+
+    @app.exception_handler(Exception)
+    async def failed(_: Request, error: Exception) -> JSONResponse:
+        detail = f"The service failed ({type(error).__name__}); its log says where."
+        return JSONResponse({"detail": detail}, 500)
+
+
+def guarded(
+    service: Service,
+    rules: Rules,
+    entries: "Entries | None" = None,
+    *,
+    space: str = "",
+    trainer: Trainer | None = None,
+) -> Guard:
+    """Make the application with its guard, and with health and counters, which know of both."""
+    app = make_app(service, entries, space=space, trainer=trainer)
+    guard, began = Guard(app, rules), time.monotonic()
+
+    @app.get("/health", tags=["Onoma"])
+    async def health() -> dict[str, Any]:
+        """Say that the service answers, and what it serves."""
+        waiting = sum(one.n_waiting for one in service.models.batchers().values())
+        return {
+            "status": "ok",
+            "version": __version__,
+            "models": service.models.names(),
+            "sentences_waiting": waiting,
+            "seconds": round(time.monotonic() - began, 3),
+        }
+
+    @app.get("/metrics", response_class=PlainTextResponse, tags=["Onoma"])
+    async def metrics() -> str:
+        """Give the counters, in the text form that Prometheus reads."""
+        return "".join(_metrics(service, guard, time.monotonic() - began))
+
+    return guard
+
+
+def _metrics(service: Service, guard: Guard, seconds: float) -> "list[str]":
+    lines = [f"onoma_uptime_seconds {seconds:.3f}\n"]
+    lines += [
+        f'onoma_requests_total{{status="{status}"}} {n}\n' for status, n in guard.counts.items()
+    ]
+    lines.append(f"onoma_requests_seconds_total {guard.seconds:.3f}\n")
+    lines.append(f"onoma_requests_now {guard.n_requests}\n")
+    lines.append(f"onoma_body_bytes_now {guard.n_bytes}\n")
+    for name, batcher in service.models.batchers().items():
+        label = f'{{model="{name}"}}'
+        lines.append(f"onoma_sentences_waiting{label} {batcher.n_waiting}\n")
+        for counter in ("batches", "sentences", "failures"):
+            lines.append(f"onoma_{counter}_total{label} {batcher.counts[counter]}\n")
+    return lines

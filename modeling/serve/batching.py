@@ -1,0 +1,190 @@
+"""Sentences of many requests, tagged together by one thread that owns the model.
+
+What waits while a batch runs is tagged with the next: nobody waits for others to come. Long
+documents take turns, batch by batch, with what came after them.
+"""
+
+import asyncio
+import logging
+import queue
+import threading
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import Final
+
+from corpora.document import Sentence
+from modeling.data.predictions import Tagged
+from modeling.http.guard import Busy, Refused
+from modeling.taggers.tagger import Tagger
+
+log = logging.getLogger(__name__)
+_SMALL: Final = 64
+"""Sentences of a request that is tagged together with others."""
+_TOGETHER: Final = 256
+"""Sentences that are, at most."""
+
+
+@dataclass(eq=False)
+class _Job:
+    """The sentences of one request."""
+
+    sentences: Sequence[Sentence]
+    loop: asyncio.AbstractEventLoop
+    future: "asyncio.Future[list[Tagged]]"
+    found: dict[int, Tagged] = field(default_factory=dict)
+
+    @property
+    def is_wanted(self) -> bool:
+        return not self.future.cancelled()
+
+    def answer(self) -> None:
+        found = [self.found[number] for number in range(len(self.sentences))]
+        self._tell(lambda: self.future.set_result(found))
+
+    def fail(self, error: Exception) -> None:
+        self._tell(lambda: self.future.set_exception(error))
+
+    def _tell(self, tell: Callable[[], None]) -> None:
+        def told() -> None:
+            if not self.future.done():
+                tell()
+
+        self.loop.call_soon_threadsafe(told)
+
+
+class _Group:
+    """Jobs whose sentences go through the model together."""
+
+    def __init__(self, jobs: Sequence[_Job], tagger: Tagger, numbers: Iterator[int]) -> None:
+        self.jobs = jobs
+        self.places = [(job, n) for job in jobs for n in range(len(job.sentences))]
+        sentences = [
+            replace(sentence, document_id=f"{number}:{sentence.document_id}")
+            for job, number in zip(jobs, numbers, strict=False)
+            for sentence in job.sentences
+        ]  # a document of one request is no context for those of another
+        self.batches = tagger.tag_by_batch(sentences)
+
+    @property
+    def is_wanted(self) -> bool:
+        return any(job.is_wanted for job in self.jobs)
+
+    def step(self) -> bool:
+        """Do a batch; False where all are done, and answered."""
+        for number, tagged in next(self.batches, ()):
+            job, place = self.places[number]
+            job.found[place] = replace(tagged, sentence=job.sentences[place])
+            if len(job.found) == len(job.sentences):
+                job.answer()
+        return any(len(job.found) < len(job.sentences) for job in self.jobs)
+
+
+class Batcher:
+    """Tags sentences for many at once. Used as a context: the thread ends with it.
+
+    Args:
+        tagger: nobody else may use it meanwhile.
+        max_waiting: sentences that wait or are tagged, of all requests.
+    """
+
+    def __init__(self, tagger: Tagger, *, max_waiting: int = 20_000) -> None:
+        self.tagger, self.max_waiting = tagger, max_waiting
+        self.n_waiting = 0
+        self.counts: Counter[str] = Counter()
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._numbers = count()
+        self._thread = threading.Thread(target=self._work, name="tagger", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """End the thread when all that waits is done."""
+        self._jobs.put(None)
+        self._thread.join()
+
+    async def tag(self, sentences: Sequence[Sentence]) -> list[Tagged]:
+        """Find the names of sentences, in their order; those of a document stand together.
+
+        Raises ``Busy`` where too much waits, ``Refused`` for more than ever may.
+        """
+        n = len(sentences)
+        if not n:
+            return []
+        if n > self.max_waiting:
+            raise Refused(413, f"{n:,} sentences: at most {self.max_waiting:,} at once.")
+        if self.n_waiting + n > self.max_waiting:
+            raise Busy(f"{self.n_waiting:,} sentences wait already.")
+        loop = asyncio.get_running_loop()
+        job = _Job(sentences, loop, loop.create_future())
+        self.n_waiting += n
+        try:
+            self._jobs.put(job)
+            return await job.future
+        finally:
+            self.n_waiting -= n
+
+    def _work(self) -> None:
+        groups: deque[_Group] = deque()
+        is_ending = False
+        while groups or not is_ending:
+            jobs, ended = self._take(wait=not groups and not is_ending)
+            is_ending = is_ending or ended
+            for some in _grouped(jobs):
+                self._begin(some, groups)
+            if groups:
+                self._advance(groups)
+
+    def _take(self, *, wait: bool) -> tuple[list[_Job], bool]:
+        """Take what is there; wait for something where there is nothing else to do."""
+        taken = [self._jobs.get()] if wait else []
+        while not self._jobs.empty():
+            taken.append(self._jobs.get())
+        return [job for job in taken if job is not None and job.is_wanted], None in taken
+
+    def _begin(self, jobs: Sequence[_Job], groups: "deque[_Group]") -> None:
+        try:
+            groups.append(_Group(jobs, self.tagger, self._numbers))
+        except Exception as error:  # noqa: BLE001 - of whatever kind: it ends its request alone
+            self._part(jobs, groups, error)
+
+    def _advance(self, groups: "deque[_Group]") -> None:
+        group = groups.popleft()
+        if not group.is_wanted:
+            return
+        try:
+            self.counts["batches"] += 1
+            if group.step():
+                groups.append(group)
+            else:
+                self.counts["sentences"] += len(group.places)
+        except Exception as error:  # noqa: BLE001
+            self._part(group.jobs, groups, error)
+
+    def _part(self, jobs: Sequence[_Job], groups: "deque[_Group]", error: Exception) -> None:
+        """After an error, do each job alone; the one that cannot be done is told."""
+        if len(jobs) > 1:
+            for job in jobs:
+                job.found.clear()
+                self._begin([job], groups)
+            return
+        self.counts["failures"] += 1
+        log.error("a request could not be tagged", exc_info=error)
+        jobs[0].fail(error)
+
+
+def _grouped(jobs: Sequence[_Job]) -> Iterator[list[_Job]]:
+    """Small jobs together, large ones alone, in their order."""
+    some: list[_Job] = []
+    n = 0
+    for job in jobs:
+        if len(job.sentences) > _SMALL:
+            yield [job]
+            continue
+        if n + len(job.sentences) > _TOGETHER and some:
+            yield some
+            some, n = [], 0
+        some.append(job)
+        n += len(job.sentences)
+    if some:
+        yield some

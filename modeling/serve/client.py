@@ -1,0 +1,108 @@
+"""A client of the service that needs nothing but Python.
+
+>>> client = Client("http://127.0.0.1:8001")
+>>> client.tag("Peter lebt in Frankfurt am Main.")
+[{'start': 0, 'end': 5, 'text': 'Peter', 'label': 'person', 'probability': 0.98}, …]
+"""
+
+import json
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from http.client import HTTPResponse
+from typing import Any, Final
+from urllib.error import HTTPError
+from urllib.parse import urlencode
+from urllib.request import Request, urlopen
+
+Name = dict[str, Any]
+"""``start``, ``end``, ``text``, ``label`` and ``probability``."""
+_JSON: Final = "application/json"
+_TEI: Final = "application/tei+xml"
+
+
+class ServiceError(Exception):
+    """The service refused a request, or failed: ``status``, and what it said."""
+
+    def __init__(self, status: int, detail: str) -> None:
+        super().__init__(f"{status}: {detail}")
+        self.status, self.detail = status, detail
+
+
+class Client:
+    """A service at an address.
+
+    Args:
+        address: as the service prints it.
+        token: what it asks for, if it asks for one.
+        seconds: that an answer may take.
+        tries: how often a request is sent while the service has too much to do.
+    """
+
+    def __init__(
+        self, address: str, *, token: str | None = None, seconds: float = 60.0, tries: int = 10
+    ) -> None:
+        if not address.startswith(("http://", "https://")):
+            raise ValueError(f"{address}: is no address of a service (http://…).")
+        self.address, self.seconds, self.tries = address.rstrip("/"), seconds, tries
+        self._headers = {"Authorization": f"Bearer {token}"} if token else {}
+
+    def tag(self, text: str, **options: Any) -> list[Name]:
+        """The names of a text; ``options`` are those of ``POST /v1/tag`` (``threshold`` …)."""
+        [found] = self._ask("/v1/tag", {"text": text, **options})["texts"]
+        return list(found["mentions"])
+
+    def tag_words(self, sentences: Sequence[Sequence[str]], **options: Any) -> list[dict[str, Any]]:
+        """The ``tags`` and ``mentions`` of sentences that are cut into words."""
+        asked = {"sentences": [list(words) for words in sentences], **options}
+        return list(self._ask("/v1/tag", asked)["sentences"])
+
+    def tag_all(self, texts: Iterable[str], **options: Any) -> Iterator[list[Name]]:
+        """The names of texts, in their order, each as soon as it is tagged.
+
+        Raises ``ServiceError`` for a text that the service does not take.
+        """
+        asked = {"texts": list(texts), "stream": True, **options}
+        with self._open("/v1/tag", json.dumps(asked).encode(), {"Content-Type": _JSON}) as answer:
+            for line in answer:
+                found = json.loads(line)
+                if "detail" in found:
+                    raise ServiceError(422, f"text {found['id']}: {found['detail']}")
+                yield found["mentions"]
+
+    def tag_tei(self, file: bytes, **options: str) -> bytes:
+        """A TEI file with the names in it; ``threshold`` and ``existing`` are ``options``."""
+        path = f"/v1/tag?{urlencode(options)}"
+        with self._open(path, file, {"Content-Type": _TEI}) as answer:
+            return bytes(answer.read())
+
+    def health(self) -> dict[str, Any]:
+        """What the service serves."""
+        with self._open("/health", None, {}) as answer:
+            return dict(json.load(answer))
+
+    def _ask(self, path: str, asked: Mapping[str, Any]) -> dict[str, Any]:
+        with self._open(path, json.dumps(asked).encode(), {"Content-Type": _JSON}) as answer:
+            return dict(json.load(answer))
+
+    def _open(self, path: str, body: bytes | None, headers: Mapping[str, str]) -> HTTPResponse:
+        """Send a request, again while the service says that it should come again."""
+        for left in range(self.tries - 1, -1, -1):
+            request = Request(  # noqa: S310 - the scheme was looked at
+                self.address + path, data=body, headers={**self._headers, **headers}
+            )
+            try:
+                answer: HTTPResponse = urlopen(request, timeout=self.seconds)  # noqa: S310
+                return answer
+            except HTTPError as error:
+                with error:
+                    if error.code != 503 or not left:
+                        raise ServiceError(error.code, _detail(error.read())) from None
+                    time.sleep(float(error.headers.get("Retry-After", "1")))
+        raise AssertionError("unreachable: the last try returns or raises")
+
+
+def _detail(body: bytes) -> str:
+    try:
+        return str(json.loads(body)["detail"])
+    except (ValueError, KeyError, TypeError):
+        return body[:200].decode("utf-8", "replace")

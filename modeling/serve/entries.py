@@ -1,0 +1,271 @@
+"""Entries of a register or an entity vocabulary, found by name, by the beginning of one, by id."""
+
+import re
+import unicodedata
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Final, Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from rapidfuzz import fuzz, process
+
+from corpora.datasets.shards import open_dataset
+from corpora.entities.vocabulary import SPECIAL, read_vocab, split_entities
+from corpora.registers.entry import Date, Entry
+from corpora.registers.register import Register, open_registers
+
+_LEAST: Final = 60.0
+"""Percent of similarity below which a form is none of a name."""
+_READ: Final = 5
+"""Forms that are compared for each candidate that is asked for: an entry has several."""
+_NO_WORD: Final = re.compile(r"[\W_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A value of a property: a text, or another entry."""
+
+    text: str
+    id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What is known of an entry."""
+
+    id: str
+    name: str
+    kinds: tuple[str, ...] = ()
+    description: str = ""
+    properties: Mapping[str, tuple[Value, ...]]
+
+
+class _Source(Protocol):
+    """Where entries come from, by number."""
+
+    @property
+    def kinds(self) -> Sequence[str]: ...
+    @property
+    def properties(self) -> Sequence[str]: ...
+    def __len__(self) -> int: ...
+    def forms(self) -> Iterator[tuple[str, int]]: ...
+    def number(self, id: str) -> int | None: ...
+    def entry(self, number: int) -> Found: ...
+    def weight(self, number: int) -> float: ...
+
+
+class Entries:
+    """An index over all forms; about 0.5 kB a form."""
+
+    def __init__(self, source: _Source, *, name: str) -> None:
+        self.source, self.name = source, name
+        pairs = sorted(
+            {(key, number) for form, number in source.forms() if (key := sorted_words(form))}
+        )
+        self._keys = [key for key, _ in pairs]
+        self._numbers = [number for _, number in pairs]
+        starts = sorted({(fold(form), number) for form, number in source.forms()})
+        self._starts = [start for start, _ in starts]
+        self._of_starts = [number for _, number in starts]
+
+    @classmethod
+    def open(cls, patterns: Sequence[str]) -> "Entries":
+        """Open a vocabulary (a folder), or read registers; raises ``CorpusError``."""
+        if len(patterns) == 1 and (Path(patterns[0]) / "dataset.json").is_file():
+            return cls(_Vocabulary(Path(patterns[0])), name=Path(patterns[0]).name)
+        register = open_registers(patterns)
+        return cls(_Registered(register), name=Path(patterns[0]).stem)
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def entry(self, id: str) -> Found | None:
+        """The entry of an id, or of an id elsewhere (``gnd:118540238``)."""
+        number = self.source.number(id)
+        return None if number is None else self.source.entry(number)
+
+    def search(
+        self, name: str, *, limit: int, kinds: Iterable[str] = ()
+    ) -> list[tuple[Found, float]]:
+        """The entries that a name may mean, with the percentage by which a form of them is alike.
+
+        The likest first, of equals the one that is meant more often.
+        """
+        key, best = sorted_words(name), dict[int, float]()
+        if (number := self.source.number(name.strip())) is not None:
+            best[number] = 100.0
+        wanted = set(kinds) & set(self.source.kinds)
+        n_compared = (limit if not wanted else len(self.source.kinds) * limit) * _READ
+        if key:
+            for _, alike, at in process.extract(
+                key, self._keys, scorer=fuzz.ratio, score_cutoff=_LEAST, limit=n_compared
+            ):
+                number = self._numbers[at]
+                best[number] = max(alike, best.get(number, 0.0))
+        order = sorted(best, key=lambda n: (-best[n], -self.source.weight(n), n))
+        found = ((self.source.entry(n), best[n]) for n in order)
+        chosen = (one for one in found if not wanted or wanted.intersection(one[0].kinds))
+        return list(islice(chosen, limit))
+
+    def beginning(self, start: str) -> Iterator[Found]:
+        """The entries with a form, or an id, that begins so: in the order of forms, each once."""
+        seen = set()
+        if (number := self.source.number(start.strip())) is not None:
+            seen.add(number)
+            yield self.source.entry(number)
+        folded = fold(start)
+        for at in range(bisect_left(self._starts, folded), len(self._starts)):
+            if not self._starts[at].startswith(folded):
+                return
+            number = self._of_starts[at]
+            if number not in seen:
+                seen.add(number)
+                yield self.source.entry(number)
+
+    def all(self) -> Iterator[Found]:
+        """Every entry."""
+        return map(self.source.entry, range(len(self.source)))
+
+
+def fold(text: str) -> str:
+    """Small letters without marks, words with one blank between them."""
+    plain = unicodedata.normalize("NFKD", text.casefold())
+    bare = "".join(c for c in plain if not unicodedata.combining(c))
+    return _NO_WORD.sub(" ", bare).strip()
+
+
+def sorted_words(text: str) -> str:
+    """Folded, with the words in order: *Marc, Franz* is *Franz Marc*."""
+    return " ".join(sorted(fold(text).split()))
+
+
+class _Registered:
+    """The entries of registers."""
+
+    def __init__(self, register: Register) -> None:
+        self.register = register
+        self._entries = list(register.entries.values())
+        self._place = {entry.id: number for number, entry in enumerate(self._entries)}
+        self.kinds = sorted({entry.kind for entry in self._entries})
+        schemes = sorted({id.scheme for entry in self._entries for id in entry.ids})
+        self.properties = [*_READERS, *schemes]
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def forms(self) -> Iterator[tuple[str, int]]:
+        for number, entry in enumerate(self._entries):
+            for form in (entry.name, *(form.text for form in entry.forms)):
+                yield form, number
+
+    def number(self, id: str) -> int | None:
+        entry = self.register.entries.get(id) or (
+            self.register.find(id) if ":" in id or id.startswith("#") else None
+        )
+        return None if entry is None else self._place[entry.id]
+
+    def weight(self, number: int) -> float:
+        return float(len(self._entries[number].forms) > 0)
+
+    def entry(self, number: int) -> Found:
+        entry = self._entries[number]
+        properties = {name: read(self, entry) for name, read in _READERS.items()}
+        for id in entry.ids:
+            properties[id.scheme] = (*properties.get(id.scheme, ()), Value(id.id))
+        return Found(
+            id=entry.id,
+            name=entry.name,
+            kinds=(entry.kind,),
+            description=_described(entry),
+            properties=properties,
+        )
+
+    def linked(self, ids: Iterable[str | None]) -> tuple[Value, ...]:
+        """Other entries as values."""
+        known = (self.register.entries.get(id) for id in ids if id)
+        return tuple(Value(one.name, one.id) for one in known if one is not None)
+
+
+def _text(text: str | None) -> tuple[Value, ...]:
+    return (Value(text),) if text else ()
+
+
+def _date(name: str, _: _Registered, entry: Entry) -> tuple[Value, ...]:
+    date: Date | None = getattr(entry, name)
+    return _text(date.given) if date else ()
+
+
+_READERS: Final[Mapping[str, Callable[[_Registered, Entry], tuple[Value, ...]]]] = {
+    "name": lambda _, entry: _text(entry.name),
+    "forms": lambda _, entry: tuple(Value(text) for text in entry.texts()),
+    "birth": partial(_date, "birth"),
+    "death": partial(_date, "death"),
+    "active": partial(_date, "active"),
+    "description": lambda _, entry: _text(entry.description),
+    "parent": lambda register, entry: register.linked([entry.parent]),
+    "related": lambda register, entry: register.linked(entry.related),
+}
+"""Properties of entries of registers, besides their ids elsewhere."""
+
+
+def _described(entry: Entry) -> str:
+    """The dates, and what the register says."""
+    dates = [date.given if date else "" for date in (entry.birth, entry.death)]
+    lived = f"{dates[0]}–{dates[1]}" if any(dates) else ""
+    return "; ".join(part for part in (lived, entry.description or "") if part)
+
+
+class _Vocabulary:
+    """The live entities of a vocabulary."""
+
+    def __init__(self, path: Path) -> None:
+        dataset = open_dataset(path, "entities")
+        shards = [path / shard.name for shard in dataset.shards]
+        table = read_vocab(shards, columns=("entity", "title", "count", "aliases", "retired"))
+        is_live = pc.invert(table.column("retired"))
+        names = table.column("entity")
+        is_entity = pc.invert(pc.is_in(names, pa.array(SPECIAL)))
+        self.table = table.filter(pc.and_(is_live, is_entity)).combine_chunks()
+        self._names: list[str] = self.table.column("entity").to_pylist()
+        self._place = {name: number for number, name in enumerate(self._names)}
+        spaces, titles = split_entities(self.table.column("entity"))
+        self._spaces, self._titles = spaces.to_pylist(), titles.to_pylist()
+        self._counts = self.table.column("count").to_numpy()
+        self.kinds = sorted(set(self._spaces))
+        self.properties = ["name", "forms", "count"]
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def forms(self) -> Iterator[tuple[str, int]]:
+        yield from ((title.replace("_", " "), n) for n, title in enumerate(self._titles))
+        aliases = self.table.column("aliases")
+        for number, own in enumerate(aliases):
+            for alias in own.as_py() or ():
+                yield alias["form"], number
+
+    def number(self, id: str) -> int | None:
+        return self._place.get(id)
+
+    def weight(self, number: int) -> float:
+        return float(self._counts[number])
+
+    def entry(self, number: int) -> Found:
+        aliases = self.table.column("aliases")[number].as_py() or ()
+        title, count = self._titles[number].replace("_", " "), int(self._counts[number])
+        return Found(
+            id=self._names[number],
+            name=title,
+            kinds=(self._spaces[number],),
+            description=f"{count:,} mentions",
+            properties={
+                "name": _text(title),
+                "forms": tuple(Value(alias["form"]) for alias in aliases),
+                "count": _text(str(count)),
+            },
+        )

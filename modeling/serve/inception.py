@@ -1,0 +1,230 @@
+"""INCEpTION's external recommender: ``POST /predict`` (and ``/train``, in ``training``).
+
+As INCEpTION 42 asks it (``inception-imls-external`` at 55ba8ba, August 2026) and its Python
+library answers it (``inception-external-recommender`` at 260b76d): JSON with a CAS in XMI, which
+comes back with predictions. Offsets in XMI count UTF-16 units; ``cassis`` turns them into
+characters.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from fastapi import APIRouter, Request
+from pydantic import BaseModel, ValidationError
+
+from corpora.document import Sentence
+from corpora.system.extras import missing_extra
+from modeling.data.predictions import Tagged
+from modeling.http.guard import Refused
+from modeling.serve.kinds import label_among
+from modeling.serve.own import body_of, said
+from modeling.serve.service import Service, checked, place_of, running_text
+from modeling.taggers.tagger import sentences_of
+
+if TYPE_CHECKING:
+    from cassis import Cas
+
+_SEGMENT: Final = "de.tudarmstadt.ukp.dkpro.core.api.segmentation.type"
+_PREDICTED: Final = "inception_internal_predicted"
+_FORBIDDEN: Final = re.compile(
+    r"<!DOCTYPE|<!ENTITY|<\?xml[^>]*encoding\s*=\s*['\"](?!UTF-8['\"])", re.IGNORECASE
+)
+"""What no CAS has: entities, and encodings that could hide them."""
+
+
+class Range(BaseModel):
+    """Characters that are shown, in UTF-16 units."""
+
+    begin: int = 0
+    end: int = 0
+
+
+class Metadata(BaseModel):
+    """The layer and the feature that are to be predicted."""
+
+    layer: str
+    feature: str
+    projectId: int = 0  # noqa: N815 - names of the protocol
+    anchoringMode: str = "tokens"  # noqa: N815
+    crossSentence: bool = False  # noqa: N815
+    range: Range | None = None
+
+
+class CasDocument(BaseModel):
+    """A document as XMI."""
+
+    xmi: str
+    documentId: int | str = 0  # noqa: N815
+    userId: str = ""  # noqa: N815
+
+
+class Tag(BaseModel):
+    """A tag of a tag set."""
+
+    tag: str
+    description: str | None = None
+
+
+class FeatureHandle(BaseModel):
+    """A feature that has a tag set."""
+
+    type: str
+    feature: str
+
+
+class TagSet(BaseModel):
+    """Tags, and the features that have them."""
+
+    tags: list[Tag] = []
+    targets: list[FeatureHandle] = []
+
+
+class PredictRequest(BaseModel):
+    """A document, and what is to be predicted in it."""
+
+    metadata: Metadata
+    document: CasDocument
+    typeSystem: str  # noqa: N815
+    tagsets: list[TagSet] | None = None
+
+
+class PredictAnswer(BaseModel):
+    """The document with predictions."""
+
+    document: str
+
+
+def routes(service: Service) -> APIRouter:
+    """The route that predicts."""
+    router = APIRouter(tags=["INCEpTION"])
+
+    @router.post("/predict", openapi_extra=body_of(PredictRequest))
+    async def predict(request: Request) -> PredictAnswer:
+        """Add predictions of a layer's feature to a document."""
+        body = await request.body()
+        asked = await service.prepare(lambda: _read(body))
+        cas = await service.prepare(lambda: read_cas(asked.document.xmi, asked.typeSystem))
+        sentences = await service.prepare(lambda: _sentences(service, cas, asked))
+        model = service.models.of_project(asked.metadata.projectId)
+        found = await service.tag(sentences, model=model, threshold=None)
+        return await service.prepare(lambda: _answer(cas, asked, found))
+
+    return router
+
+
+def _read(body: bytes) -> PredictRequest:
+    try:
+        return PredictRequest.model_validate_json(body)
+    except ValidationError as error:
+        raise Refused(422, said(error)) from error
+
+
+def read_cas(xmi: str, type_system: str) -> "Cas":
+    """Read a document; raises ``Refused`` for what is none."""
+    try:
+        from cassis import load_cas_from_xmi, load_typesystem  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        if (missing := missing_extra(error)) is None:
+            raise
+        raise Refused(501, str(missing)) from error
+    for name, text in (("typeSystem", type_system), ("xmi", xmi)):
+        if _FORBIDDEN.search(text):
+            raise Refused(422, f"{name}: is XML with a DOCTYPE, or not in UTF-8.")
+    try:
+        cas = load_cas_from_xmi(xmi, load_typesystem(type_system), lenient=True)
+        if not isinstance(cas.sofa_string, str):
+            raise TypeError("it has no text")
+    except Exception as error:
+        raise Refused(422, f"The CAS cannot be read ({type(error).__name__}: {error}).") from error
+    return cas
+
+
+def _sentences(service: Service, cas: "Cas", asked: PredictRequest) -> list[Sentence]:
+    """The sentences in the range that is shown, with the words of the document if it has some."""
+    text, lang = cas.sofa_string, _lang(cas) or service.settings.lang
+    found = words_of(cas)
+    if not found:
+        found = checked(sentences_of(running_text(text, lang=lang)))
+    shown = asked.metadata.range
+    if shown is None or shown.end <= shown.begin:
+        return found
+    slack = sum(character > "\uffff" for character in text)  # units that are no characters
+    first, last = shown.begin - slack, shown.end
+    return [one for one in found if _starts(one)[-1] >= first and _starts(one)[0] < last]
+
+
+def _starts(sentence: Sentence) -> tuple[int, ...]:
+    return sentence.token_starts or (0,)
+
+
+def words_of(cas: "Cas") -> list[Sentence]:
+    """The sentences of a document with their words; none where it is not cut into words."""
+    types = {name: f"{_SEGMENT}.{name}" for name in ("Sentence", "Token")}
+    if not all(cas.typesystem.contains_type(name) for name in types.values()):
+        return []
+    text, sentences = cas.sofa_string, []
+    for number, sentence in enumerate(cas.select(types["Sentence"])):
+        words = cas.select_covered(types["Token"], sentence)
+        places = [(w.begin, w.end) for w in words if text[w.begin : w.end].strip()]
+        if places:
+            sentences.append(
+                Sentence(
+                    id=f"sentence {number + 1}",
+                    document_id="cas",
+                    split="test",
+                    tokens=tuple(text[start:end] for start, end in places),
+                    tags=("O",) * len(places),
+                    token_starts=tuple(start for start, _ in places),
+                )
+            )
+    return checked(sentences)
+
+
+def _lang(cas: "Cas") -> str | None:
+    found = next(iter(cas.select("uima.tcas.DocumentAnnotation")), None)
+    lang = getattr(found, "language", None)
+    return lang if lang and lang != "x-unspecified" else None
+
+
+def _answer(cas: "Cas", asked: PredictRequest, found: Sequence[Tagged]) -> PredictAnswer:
+    layer, feature = asked.metadata.layer, asked.metadata.feature
+    if not cas.typesystem.contains_type(layer):
+        raise Refused(422, f"layer {layer[:80]!r}: not in the type system.")
+    kind = cas.typesystem.get_type(layer)
+    features = {one.name for one in kind.all_features}
+    if missing := {feature, _PREDICTED} - features:
+        raise Refused(422, f"layer {layer[:80]}: has no feature {min(missing)[:80]!r}.")
+    for earlier in list(cas.select(layer)):
+        if is_prediction(earlier):
+            cas.remove(earlier)
+    rename, scored = _renamer(asked), f"{feature}_score" in features
+    for one in found:
+        for span in one.spans:
+            start, end = place_of(one.sentence, span)
+            values = {"begin": start, "end": end, _PREDICTED: True, feature: rename(span.label)}
+            if scored:
+                values[f"{feature}_score"] = round(min(span.probability, 1.0), 6)
+            cas.add(kind(**values))
+    return PredictAnswer(document=cas.to_xmi())
+
+
+def is_prediction(annotation: Any) -> bool:
+    """Say whether an annotation is a recommender's, and not a person's."""
+    return bool(getattr(annotation, _PREDICTED, False))
+
+
+def _renamer(asked: PredictRequest) -> Callable[[str], str]:
+    """Labels by the tags that the project has for the feature, if it has some."""
+    layer, feature = asked.metadata.layer, asked.metadata.feature
+    tags: list[str] = [
+        tag.tag
+        for tagset in asked.tagsets or ()
+        if any((target.type, target.feature) == (layer, feature) for target in tagset.targets)
+        for tag in tagset.tags
+    ]
+
+    def rename(label: str) -> Any:
+        return label_among(label, tags) if tags else label
+
+    return rename

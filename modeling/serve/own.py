@@ -1,0 +1,383 @@
+"""Our own protocol: ``POST /v1/tag``."""
+
+import asyncio
+import json
+from collections import deque
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from corpora.document import Document, Mention, Sentence
+from corpora.tagging import to_iob2
+from corpora.tei.writer import TeiFile, WriteOptions
+from modeling.data.predictions import Tagged
+from modeling.http.guard import Busy, Refused
+from modeling.predict.tei import mentions_of, model_of
+from modeling.serve.kinds import kind_of
+from modeling.serve.service import Service, checked
+from modeling.taggers.tagger import document_of
+
+if TYPE_CHECKING:
+    from modeling.serve.entries import Entries
+
+TEI: Final = "application/tei+xml"
+LINES: Final = "application/x-ndjson"
+_JSON: Final = "application/json"
+_XML: Final = (TEI, "application/xml", "text/xml")
+_AHEAD: Final = 16
+"""Texts of a streamed answer that are read before the first of them is sent."""
+_PAUSE: Final = 0.05  # seconds until a streamed answer looks again whether there is room
+Probability = Annotated[float, Field(ge=0, le=1)]
+
+
+class Text(BaseModel):
+    """A text, and what the answer calls it."""
+
+    model_config = ConfigDict(extra="forbid")
+    text: str
+    id: str | None = None
+    lang: str | None = Field(
+        default=None, description="BCP 47: whose rules for sentences and words apply"
+    )
+
+
+class TagRequest(BaseModel):
+    """What is to be tagged: exactly one of ``text``, ``texts`` and ``sentences``."""
+
+    model_config = ConfigDict(extra="forbid")
+    text: str | None = Field(default=None, description="each line is a paragraph")
+    texts: list[str | Text] | None = None
+    sentences: list[list[str]] | None = Field(default=None, description="lists of words")
+    lang: str | None = None
+    model: str | None = Field(
+        default=None, description="of GET /model (default: the one that is served)"
+    )
+    threshold: Probability | None = Field(default=None, description="least probability of a name")
+    candidates: int = Field(
+        default=0, ge=0, le=20, description="entries of the register for each name, the best first"
+    )
+    stream: bool = Field(
+        default=False, description=f"answer {LINES}: a line for each text as soon as it is tagged"
+    )
+
+    @model_validator(mode="after")
+    def _is_one(self) -> "TagRequest":
+        given = (self.text, self.texts, self.sentences)
+        if sum(one is not None for one in given) != 1:
+            raise ValueError("give one of text, texts, sentences")
+        if any(not word.strip() for words in self.sentences or () for word in words):
+            raise ValueError("a word of sentences is empty")
+        return self
+
+
+class Entity(BaseModel):
+    """An entry of the register that a name may mean."""
+
+    id: str
+    name: str
+    score: float = Field(description="likeness of the names, from 0 to 100")
+
+
+class Name(BaseModel):
+    """A name; offsets are half-open, and count Unicode characters of a text, or words."""
+
+    start: int
+    end: int
+    text: str
+    label: str
+    probability: float
+    candidates: list[Entity] | None = None
+
+
+class TaggedText(BaseModel):
+    """The names of a text."""
+
+    id: str
+    mentions: list[Name]
+
+
+class TaggedWords(BaseModel):
+    """A sentence that came as words: its tags (IOB2), and its names."""
+
+    tags: list[str]
+    mentions: list[Name]
+
+
+class TagAnswer(BaseModel):
+    """What was found, in the order of the request."""
+
+    model: str
+    texts: list[TaggedText] | None = None
+    sentences: list[TaggedWords] | None = None
+
+
+def _inlined(value: Any, definitions: Mapping[str, Any]) -> Any:
+    """A JSON schema without references: OpenAPI has another place for what they name."""
+    if isinstance(value, list):
+        return [_inlined(one, definitions) for one in value]
+    if not isinstance(value, dict):
+        return value
+    if reference := value.get("$ref"):
+        return _inlined(definitions[reference.rpartition("/")[2]], definitions)
+    return {k: _inlined(v, definitions) for k, v in value.items() if k != "$defs"}
+
+
+def schema_of(model: type[BaseModel]) -> Any:
+    """The JSON schema of a body that a route reads itself."""
+    schema = model.model_json_schema()
+    return _inlined(schema, schema.get("$defs", {}))
+
+
+def body_of(model: type[BaseModel]) -> dict[str, Any]:
+    """The part of a description that says what body a route reads itself."""
+    return {"requestBody": {"required": True, "content": {_JSON: {"schema": schema_of(model)}}}}
+
+
+_EXAMPLES: Final[Mapping[str, Any]] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            _JSON: {"schema": schema_of(TagRequest)},
+            "text/plain": {"schema": {"type": "string"}},
+            TEI: {"schema": {"type": "string"}},
+        },
+    },
+    "responses": {
+        "200": {
+            "content": {
+                _JSON: {"schema": {"$ref": "#/components/schemas/TagAnswer"}},
+                LINES: {"schema": {"$ref": "#/components/schemas/TaggedText"}},
+                TEI: {"schema": {"type": "string"}},
+            }
+        }
+    },
+}
+
+
+def routes(service: Service, entries: "Entries | None" = None) -> APIRouter:
+    """The routes of the protocol."""
+    router = APIRouter(tags=["Onoma"])
+
+    @router.post("/v1/tag", response_model=TagAnswer, openapi_extra=dict(_EXAMPLES))
+    async def tag(
+        request: Request,
+        *,
+        threshold: Probability | None = None,
+        lang: str | None = None,
+        existing: Literal["keep", "only-new", "replace-predicted"] = "keep",
+        crossing: Literal["split", "standOff"] = "split",
+    ) -> Response:
+        """Find names in JSON (see the schema), in plain text, or in a TEI file.
+
+        A TEI file comes back with the names in it and nothing else changed; with
+        ``Accept: application/json`` the names of each of its documents come instead.
+        """
+        body, kind = await request.body(), media_type(request)
+        if kind in _XML:
+            options = WriteOptions(existing=existing, crossing=crossing, threshold=threshold or 0.0)
+            wants_names = _JSON in request.headers.get("accept", "")
+            return await _tag_tei(service, body, options, wants_names=wants_names)
+        asked = _read(body, kind)
+        asked.threshold = asked.threshold if threshold is None else threshold
+        asked.lang = asked.lang or lang
+        if asked.candidates and entries is None:
+            raise Refused(422, "candidates: there is no register here (--register).")
+        if not asked.stream or asked.sentences is not None:
+            return _json(await _answer(service, asked, entries))
+        await service.models.get(asked.model)
+        return StreamingResponse(_lines(service, asked, entries), media_type=LINES)
+
+    return router
+
+
+def media_type(request: Request) -> str:
+    """The Content-Type of a request, without parameters, in small letters."""
+    return request.headers.get("content-type", _JSON).partition(";")[0].strip().lower()
+
+
+def decoded(body: bytes) -> str:
+    """The text of a body; ``Refused`` for what is no UTF-8."""
+    try:
+        return body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise Refused(400, f"The body is no UTF-8 (byte {error.start:,}).") from error
+
+
+def said(error: ValidationError) -> str:
+    """What is wrong with a body, and where."""
+    found = error.errors(include_url=False, include_context=False, include_input=False)[:3]
+    places = (".".join(map(str, one["loc"])) for one in found)
+    return "; ".join(
+        f"{place}: {one['msg']}" if place else one["msg"]
+        for place, one in zip(places, found, strict=True)
+    )
+
+
+def _read(body: bytes, kind: str) -> TagRequest:
+    if kind in {"text/plain", "text/text"}:
+        return TagRequest(text=decoded(body))
+    if kind != _JSON:
+        raise Refused(415, f"Content-Type {kind[:80]!r}: {_JSON}, text/plain or {TEI} is read.")
+    try:
+        return TagRequest.model_validate_json(body)
+    except ValidationError as error:
+        raise Refused(422, said(error)) from error
+
+
+def _json(answer: BaseModel) -> Response:
+    return Response(answer.model_dump_json(exclude_none=True), media_type=_JSON)
+
+
+async def _answer(service: Service, asked: TagRequest, entries: "Entries | None") -> TagAnswer:
+    name = asked.model or service.models.name
+    if asked.sentences is not None:
+        sentences = checked([_sentence(n, words) for n, words in enumerate(asked.sentences)])
+        found = await service.tag(sentences, model=asked.model, threshold=asked.threshold)
+        words = [_tagged_words(one) for one in found]
+        await _link(words, asked, entries)
+        return TagAnswer(model=name, sentences=words)
+    texts = _texts(asked)
+    documents = await service.prepare(
+        lambda: [_document(service, text, asked, id=str(n)) for n, text in enumerate(texts)]
+    )
+    tagged = await service.annotate(documents, model=asked.model, threshold=asked.threshold)
+    pairs = zip(texts, tagged, strict=True)
+    answers = [_tagged_text(text.id or document.id, document) for text, document in pairs]
+    await _link(answers, asked, entries)
+    return TagAnswer(model=name, texts=answers)
+
+
+async def _link(
+    tagged: Sequence[TaggedText | TaggedWords], asked: TagRequest, entries: "Entries | None"
+) -> None:
+    """Add candidates to the names, if they are asked for."""
+    if not asked.candidates or entries is None:
+        return
+    names = [name for one in tagged for name in one.mentions]
+    found = await asyncio.to_thread(_candidates, entries, names, asked.candidates)
+    for name in names:
+        name.candidates = found[name.text, name.label]
+
+
+def _candidates(
+    entries: "Entries", names: Sequence[Name], n: int
+) -> dict[tuple[str, str], list[Entity]]:
+    """For each form and label the entries that may be meant."""
+    found: dict[tuple[str, str], list[Entity]] = {}
+    for name in names:
+        if (name.text, name.label) not in found:
+            kind = kind_of(name.label)
+            alike = entries.search(name.text, limit=n, kinds=[kind] if kind else ())
+            found[name.text, name.label] = [
+                Entity(id=one.id, name=one.name, score=round(score, 3)) for one, score in alike
+            ]
+    return found
+
+
+def _texts(asked: TagRequest) -> list[Text]:
+    given = [asked.text] if asked.text is not None else asked.texts or []
+    return [Text(text=one) if isinstance(one, str) else one for one in given]
+
+
+def _document(service: Service, text: Text, asked: TagRequest, *, id: str) -> Document:
+    lang = text.lang or asked.lang or service.settings.lang
+    return replace(document_of(text.text, lang=lang), id=id)
+
+
+def _sentence(number: int, words: Sequence[str]) -> Sentence:
+    tags, id = ("O",) * len(words), f"sentence {number + 1}"
+    return Sentence(id=id, document_id="request", split="test", tokens=tuple(words), tags=tags)
+
+
+def _tagged_text(id: str, document: Document) -> TaggedText:
+    return TaggedText(id=id, mentions=[name_of(document.text, m) for m in document.mentions])
+
+
+def name_of(text: str, mention: Mention) -> Name:
+    """A mention as an answer has it."""
+    return Name(
+        start=mention.start,
+        end=mention.end,
+        text=text[mention.start : mention.end],
+        label=mention.label or "",
+        probability=round(mention.score or 0.0, 6),
+    )
+
+
+def _tagged_words(one: Tagged) -> TaggedWords:
+    words = one.sentence.tokens
+    names = [
+        Name(
+            start=span.start,
+            end=span.end,
+            text=" ".join(words[span.start : span.end]),
+            label=span.label,
+            probability=round(min(span.probability, 1.0), 6),
+        )
+        for span in one.spans
+    ]
+    return TaggedWords(tags=list(to_iob2(one.spans, len(words))), mentions=names)
+
+
+async def _lines(
+    service: Service, asked: TagRequest, entries: "Entries | None"
+) -> AsyncIterator[bytes]:
+    """The answers to all texts, in their order, some read ahead."""
+    waiting: deque[asyncio.Task[bytes]] = deque()
+
+    async def line(text: Text, number: int) -> bytes:
+        id = text.id or str(number)
+        try:
+            tagged = [await _tagged(service, text, asked, id=id)]
+            await _link(tagged, asked, entries)
+            return tagged[0].model_dump_json(exclude_none=True).encode() + b"\n"
+        except Refused as refused:
+            return json.dumps({"id": id, "detail": refused.detail}).encode() + b"\n"
+
+    try:
+        for number, text in enumerate(_texts(asked)):
+            waiting.append(asyncio.create_task(line(text, number)))
+            if len(waiting) == _AHEAD:
+                yield await waiting.popleft()
+        while waiting:
+            yield await waiting.popleft()
+    finally:
+        for task in waiting:
+            task.cancel()
+
+
+async def _tagged(service: Service, text: Text, asked: TagRequest, *, id: str) -> TaggedText:
+    """Tag a text of a streamed answer, when there is room."""
+    document = await service.prepare(lambda: _document(service, text, asked, id=id))
+    while True:
+        try:
+            [found] = await service.annotate(
+                [document], model=asked.model, threshold=asked.threshold
+            )
+            return _tagged_text(id, found)
+        except Busy:
+            await asyncio.sleep(_PAUSE)
+
+
+async def _tag_tei(
+    service: Service, body: bytes, options: WriteOptions, *, wants_names: bool
+) -> Response:
+    edition = service.settings.edition
+    if edition is None:
+        raise Refused(501, "TEI is not read here: start the service with --edition.")
+    file = await service.prepare(lambda: TeiFile.read(body, edition, name="the body"))
+    documents = await service.annotate(file.documents, threshold=options.threshold or None)
+    if wants_names:
+        texts = [_tagged_text(document.id, document) for document in documents]
+        return _json(TagAnswer(model=service.models.name, texts=texts))
+    batcher = await service.models.get()
+    written = await service.prepare(
+        lambda: file.write(mentions_of(documents), model=model_of(batcher.tagger), options=options)
+    )
+    counts = "; ".join(f"{name}={n}" for name, n in sorted(written.counters.items()) if n)
+    headers = {"x-onoma-counts": counts.encode("ascii", "replace").decode()}
+    return Response(written.data, media_type=TEI, headers=headers)

@@ -1,0 +1,207 @@
+"""Names found by patterns of a client: ``POST /patterns/`` of TEI Publisher.
+
+The part of spaCy's ``EntityRuler`` that TEI Publisher writes: a pattern is a phrase, or a list of
+words, each by ``lower`` or ``text`` (a string, ``{"regex": …}`` or ``{"in": […]}``), with ``op``
+``?``, ``*`` or ``+``. The longest matches win.
+"""
+
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import regex
+
+from corpora.document import Sentence
+from modeling.http.guard import Refused
+
+_MOST: Final = 20_000
+"""Patterns at once."""
+_SECONDS: Final = 8.0
+"""For all of them: the client gives up after 10."""
+_LENGTH: Final = 500
+"""Characters of a regular expression."""
+_COSTLY: Final = regex.compile(r"(?<!\\[pP])\{|\(\?(?!:)")
+"""Counted repeats, which take memory when they are read, recursion and the like."""
+_OPERATORS: Final = ("?", "*", "+")
+
+
+@dataclass(frozen=True, slots=True)
+class _Word:
+    """What a word must be."""
+
+    is_lower: bool
+    kind: str
+    """``is``, ``in`` or ``regex``."""
+    value: Any
+    operator: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Pattern:
+    """The words of a text that fit each of its words, and which may be left out or repeated."""
+
+    label: str
+    fitting: Sequence[frozenset[str]]
+    may_lack: Sequence[bool]
+    may_repeat: Sequence[bool]
+
+
+@dataclass(slots=True)
+class _Vocabulary:
+    """The distinct words of a text, and which of them fit."""
+
+    words: Sequence[str]
+    until: float
+    _fitting: dict[tuple[bool, str, Any], frozenset[str]] = field(default_factory=dict)
+
+    def check_time(self) -> None:
+        """Raise ``Refused`` when the time is over."""
+        if time.monotonic() > self.until:
+            raise _late()
+
+    def pattern(self, label: str, wanted: Sequence[_Word]) -> _Pattern:
+        """A pattern by the words of the text."""
+        return _Pattern(
+            label,
+            [self._fit(word) for word in wanted],
+            [word.operator in {"?", "*"} for word in wanted],
+            [word.operator in {"*", "+"} for word in wanted],
+        )
+
+    def _fit(self, word: _Word) -> frozenset[str]:
+        """The words of the text that fit; raises ``Refused`` when the time is over."""
+        self.check_time()
+        key = (word.is_lower, word.kind, word.value)
+        if key not in self._fitting:
+            self._fitting[key] = frozenset(self._find(word))
+        return self._fitting[key]
+
+    def _find(self, word: _Word) -> Iterator[str]:
+        written = ((w.lower() if word.is_lower else w, w) for w in self.words)
+        if word.kind != "regex":
+            wanted = {word.value} if word.kind == "is" else set(word.value)
+            yield from (given for form, given in written if form in wanted)
+            return
+        try:
+            expression = regex.compile(word.value)
+            for form, given in written:
+                self.check_time()
+                if expression.search(form, timeout=self.until - time.monotonic()):
+                    yield given
+        except (TimeoutError, ValueError) as error:  # the latter where no time is left
+            raise _late() from error
+        except regex.error as error:
+            raise Refused(422, f"regex {word.value[:80]!r}: {error}.") from error
+
+
+def find(
+    sentences: Iterable[Sentence], patterns: Sequence[Mapping[str, Any]]
+) -> Iterator[tuple[Sentence, int, int, str]]:
+    """Yield the sentence, first word, end and label of each match, the longest of those that cross.
+
+    Raises ``Refused`` for patterns that cannot be read, or take too long.
+    """
+    if len(patterns) > _MOST:
+        raise Refused(422, f"{len(patterns):,} patterns: at most {_MOST:,} are tried.")
+    sentences = list(sentences)
+    words = sorted({token for sentence in sentences for token in sentence.tokens})
+    vocabulary = _Vocabulary(words, time.monotonic() + _SECONDS)
+    first: defaultdict[str, list[_Pattern]] = defaultdict(list)
+    for number, one in enumerate(patterns):
+        pattern = vocabulary.pattern(*_read(number, one))
+        for word in _first(pattern):
+            first[word].append(pattern)
+    for sentence in sentences:
+        found = []
+        for start, token in enumerate(sentence.tokens):
+            for pattern in first.get(token, ()):
+                vocabulary.check_time()
+                if end := _longest(pattern, sentence.tokens, start):
+                    found.append((start - end, start, end, pattern.label))
+        taken: set[int] = set()
+        for _, start, end, label in sorted(found):
+            if taken.isdisjoint(range(start, end)):
+                taken.update(range(start, end))
+                yield sentence, start, end, label
+
+
+def _late() -> Refused:
+    return Refused(422, f"The patterns take longer than {_SECONDS:g} seconds.")
+
+
+def _read(number: int, pattern: Mapping[str, Any]) -> tuple[str, list[_Word]]:
+    where, label = f"patterns.{number}", pattern.get("label")
+    given = pattern.get("pattern")
+    if isinstance(given, str):
+        given = [{"text": word} for word in given.split()]
+    elif isinstance(given, dict):  # a name as a whole, which spaCy does not read
+        [(name, text), *more] = given.items() or [("", "")]
+        if not isinstance(text, str) or more:
+            raise Refused(422, f"{where}: a phrase or a list of words.")
+        given = [{name: word} for word in text.split()]
+    if not isinstance(label, str) or not isinstance(given, list) or not given:
+        raise Refused(422, f"{where}: needs a label, and a pattern: a phrase or a list of words.")
+    return label, [_read_word(where, one) for one in given]
+
+
+def _read_word(where: str, given: Any) -> _Word:
+    values = {str(k).lower(): v for k, v in given.items()} if isinstance(given, dict) else {}
+    operator = values.pop("op", "")
+    if operator not in ("", *_OPERATORS) or len(values) != 1:
+        raise Refused(422, f"{where}: of a word, lower or text is read, with op ?, * or +.")
+    [(name, value)] = values.items()
+    if name not in {"lower", "text", "orth"}:
+        raise Refused(422, f"{where}: {name[:40]!r} is not read, only lower and text.")
+    is_lower = name == "lower"
+    if isinstance(value, str):
+        return _Word(is_lower, "is", value.lower() if is_lower else value, operator)
+    [(kind, inner)] = value.items() if isinstance(value, dict) and len(value) == 1 else [("", "")]
+    kind = str(kind).lower()
+    if kind == "regex" and isinstance(inner, str) and len(inner) <= _LENGTH:
+        if _COSTLY.search(inner):
+            raise Refused(422, f"{where}: a regex with {{…}} or (?…) other than (?:…) is not read.")
+        return _Word(is_lower, "regex", inner, operator)
+    if kind == "in" and isinstance(inner, list) and all(isinstance(one, str) for one in inner):
+        return _Word(is_lower, "in", tuple(inner), operator)
+    raise Refused(422, f"{where}: a string, regex (of {_LENGTH} characters at most) or in.")
+
+
+def _first(pattern: _Pattern) -> set[str]:
+    """The words of the text that a match can begin with."""
+    found: set[str] = set()
+    for fitting, may_lack in zip(pattern.fitting, pattern.may_lack, strict=True):
+        found |= fitting
+        if not may_lack:
+            break
+    return found
+
+
+def _longest(pattern: _Pattern, tokens: Sequence[str], start: int) -> int:
+    """The end of the longest match that begins there; 0 for none. Its time is linear."""
+    n, best = len(pattern.fitting), 0
+    states = _closed({0}, pattern)
+    for place in range(start, len(tokens)):
+        following: set[int] = set()
+        for state in states:
+            if state < n and tokens[place] in pattern.fitting[state]:
+                following.add(state + 1)
+                if pattern.may_repeat[state]:
+                    following.add(state)
+        states = _closed(following, pattern)
+        if not states:
+            break
+        if n in states:
+            best = place + 1
+    return best
+
+
+def _closed(states: set[int], pattern: _Pattern) -> set[int]:
+    """With those that are reached by leaving out words that need not be there."""
+    for state in sorted(states):
+        following = state
+        while following < len(pattern.fitting) and pattern.may_lack[following]:
+            following += 1
+            states.add(following)
+    return states

@@ -1,0 +1,109 @@
+"""TEI Publisher's named entity recognition API.
+
+As of ``eeditiones/tei-publisher-ner`` (87f16a7, February 2024), and asked by TEI Publisher
+(``modules/lib/api/nlp.xql`` of a52994f, January 2026): it posts a whole document as ``text/text``
+and gives up after 10 seconds.
+"""
+
+import platform
+from typing import Any, Final
+
+from fastapi import APIRouter, Request
+from pydantic import BaseModel, ValidationError
+
+from corpora import __version__
+from corpora.document import TokenSpan
+from modeling.http.guard import Refused
+from modeling.serve.kinds import kind_of
+from modeling.serve.own import body_of, decoded, said
+from modeling.serve.patterns import find
+from modeling.serve.service import Service, checked, place_of, running_text
+from modeling.taggers.tagger import sentences_of
+
+_TYPES: Final = frozenset({"author", "organization", "person", "place"})
+"""That TEI Publisher's annotation editor knows names by; others are left out, as its own does."""
+
+
+class Entity(BaseModel):
+    """A name; ``start`` counts characters."""
+
+    text: str
+    type: str
+    start: int
+
+
+class PatternRequest(BaseModel):
+    """A text, and the patterns of the names in it."""
+
+    lang: str | None = None
+    text: str
+    patterns: list[dict[str, Any]]
+
+
+def routes(service: Service) -> APIRouter:
+    """The routes of the protocol, but those that train."""
+    router = APIRouter(tags=["TEI Publisher"])
+
+    @router.get("/status")
+    @router.get("/status/", include_in_schema=False)  # this is what TEI Publisher asks for
+    async def status() -> dict[str, Any]:
+        """Say what is served."""
+        return {
+            "onoma_version": __version__,
+            "platform": platform.platform(),
+            "python_version": platform.python_version(),
+            "pipelines": dict.fromkeys(service.models.names(), __version__),
+        }
+
+    @router.get("/model")
+    @router.get("/model/", include_in_schema=False)
+    async def models() -> list[str]:
+        """List the models."""
+        return service.models.names()
+
+    @router.get("/model/{model:path}")
+    async def model(model: str) -> dict[str, Any]:
+        """Say what is known of a model."""
+        batcher = await service.models.get(model)
+        labels = list(batcher.tagger.labels)
+        return {
+            "name": model,
+            "lang": service.settings.lang or "",
+            "version": __version__,
+            "labels": {"ner": labels},
+            "description": "A name tagger of Onoma",
+        }
+
+    @router.post("/entities/{model:path}")
+    async def entities(model: str, request: Request) -> list[Entity]:
+        """Find the names in a text, whatever its Content-Type is said to be."""
+        text = decoded(await request.body())
+        document = await service.running_text(text)
+        mentions = await service.mentions(document, model=model)
+        return [
+            Entity(text=text[m.start : m.end], type=kind, start=m.start)
+            for m in mentions
+            if (kind := kind_of(m.label)) in _TYPES and kind is not None
+        ]
+
+    @router.post("/patterns/", openapi_extra=body_of(PatternRequest))
+    async def patterns(request: Request) -> list[Entity]:
+        """Find the names in a text that patterns describe (those of spaCy's EntityRuler)."""
+        body = await request.body()
+        return await service.prepare(lambda: _by_patterns(service, body))
+
+    return router
+
+
+def _by_patterns(service: Service, body: bytes) -> list[Entity]:
+    try:
+        asked = PatternRequest.model_validate_json(body)
+    except ValidationError as error:
+        raise Refused(422, said(error)) from error
+    document = running_text(asked.text, lang=asked.lang or service.settings.lang)
+    found = []
+    for sentence, first, end, label in find(checked(sentences_of(document)), asked.patterns):
+        start, stop = place_of(sentence, TokenSpan(start=first, end=end, label=label))
+        if (kind := kind_of(label)) in _TYPES and kind is not None:
+            found.append(Entity(text=asked.text[start:stop], type=kind, start=start))
+    return sorted(found, key=lambda one: one.start)

@@ -1,0 +1,354 @@
+"""The Reconciliation Service API 0.2, over a register or an entity vocabulary (``/reconcile``).
+
+OpenRefine, TEI Publisher's annotation editor and others take ids from it.
+"""
+
+import asyncio
+import re
+from collections.abc import Callable, Mapping, Sequence
+from html import escape
+from itertools import islice
+from typing import Any, Final, TypeVar
+from urllib.parse import parse_qs
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import HTMLResponse
+from pydantic import BaseModel, ValidationError
+from rapidfuzz import fuzz
+
+from corpora import __version__
+from modeling.http.guard import Refused
+from modeling.serve.entries import Entries, Found, Value, fold
+from modeling.serve.own import decoded, media_type, said
+from modeling.serve.reconciliation_messages import (
+    Candidate,
+    ExtendAnswer,
+    ExtendedProperty,
+    ExtendMeta,
+    ExtendQuery,
+    Feature,
+    Kind,
+    Manifest,
+    PropertyFilter,
+    ProposedProperties,
+    Query,
+    QueryBatch,
+    Result,
+    ResultBatch,
+    SuggestedEntities,
+    SuggestedProperties,
+    SuggestedTypes,
+)
+
+M = TypeVar("M", bound=BaseModel)
+T = TypeVar("T")
+_PATH: Final = "/reconcile"
+_BATCH: Final = 100
+"""Queries at once; more get 413, as the specification says."""
+_LIMIT, _MOST = 10, 100
+"""Candidates of a query that says no number, and of one that does."""
+_SUGGESTED: Final = 10
+_IDS: Final = 2000
+"""Entities whose properties are asked for at once."""
+_MATCH: Final = 95.0
+_APART: Final = 5.0
+"""The best candidate is sure from this percentage on, if the next one is so far behind."""
+_OF_PROPERTIES: Final = 0.4
+"""Their part in a score, beside the name."""
+_YEAR: Final = re.compile(r"-?\d{4}")
+_PREVIEW_SIZE: Final = (400, 160)
+_CSP: Final = "default-src 'none'; style-src 'unsafe-inline'"
+_STYLE: Final = "font: 14px/1.4 system-ui, sans-serif; margin: .6rem"
+
+
+def routes(entries: Entries, *, space: str) -> APIRouter:
+    """The routes of the protocol; ``space`` is the URI that the ids are of."""
+    router = APIRouter(tags=["Reconciliation"], prefix=_PATH)
+
+    async def answer(request: Request, fields: Mapping[str, str]) -> Response:
+        if queries := fields.get("queries"):
+            batch = _read(QueryBatch, queries, what="queries")
+            return _json(await _aside(lambda: reconcile(entries, batch)))
+        if asked := fields.get("extend"):
+            query = _read(ExtendQuery, asked, what="extend")
+            return _json(await _aside(lambda: extend(entries, query)))
+        return _json(manifest(entries, base=f"{request.base_url}".rstrip("/"), space=space))
+
+    @router.get("", response_model=Manifest | ResultBatch | ExtendAnswer)
+    @router.get("/", include_in_schema=False)
+    async def get(
+        request: Request, queries: str | None = None, extend: str | None = None
+    ) -> Response:
+        """Give the manifest, or answer ``queries`` or ``extend``."""
+        return await answer(request, {"queries": queries or "", "extend": extend or ""})
+
+    @router.post("", response_model=ResultBatch | ExtendAnswer)
+    @router.post("/", include_in_schema=False)
+    async def post(request: Request) -> Response:
+        """Answer a form with ``queries`` or ``extend``."""
+        if media_type(request) != "application/x-www-form-urlencoded":
+            raise Refused(415, "A form is read: application/x-www-form-urlencoded.")
+        fields = _form(decoded(await request.body()))
+        if not fields.keys() & {"queries", "extend"}:
+            raise Refused(400, "The form needs a field queries or extend.")
+        return await answer(request, fields)
+
+    @router.get("/suggest/entity", response_model=SuggestedEntities)
+    async def entity(prefix: str = "", cursor: int = 0) -> Response:
+        """Give entities with a name that begins so."""
+        return _json(await _aside(lambda: suggest(entries, prefix, skip=cursor)))
+
+    @router.get("/suggest/property", response_model=SuggestedProperties)
+    async def property_(prefix: str = "", cursor: int = 0) -> Response:
+        """Give properties whose name begins so."""
+        found = [_named(p) for p in entries.source.properties if _begins(p, prefix)]
+        return _json(SuggestedProperties.model_validate({"result": found[max(cursor, 0) :]}))
+
+    @router.get("/suggest/type", response_model=SuggestedTypes)
+    async def kind(prefix: str = "", cursor: int = 0) -> Response:
+        """Give types whose name begins so."""
+        found = [_named(k) for k in entries.source.kinds if _begins(k, prefix)]
+        return _json(SuggestedTypes.model_validate({"result": found[max(cursor, 0) :]}))
+
+    @router.get("/properties", response_model=ProposedProperties)
+    async def properties(type: str = "", limit: int | None = None) -> Response:
+        """Propose properties whose values can be fetched."""
+        found = [_named(p) for p in entries.source.properties][: limit or None]
+        answer: dict[str, Any] = {"properties": found, "type": type}
+        return _json(
+            ProposedProperties.model_validate(answer | ({"limit": limit} if limit else {}))
+        )
+
+    @router.get("/preview", response_class=HTMLResponse)
+    async def preview(id: str) -> HTMLResponse:
+        """Give a small page of an entity."""
+        if (found := entries.entry(id)) is None:
+            raise Refused(404, f"No entity {id[:80]!r}.")
+        headers = {"content-security-policy": _CSP, "x-content-type-options": "nosniff"}
+        return HTMLResponse(page(found), headers=headers)
+
+    return router
+
+
+async def _aside(work: Callable[[], T]) -> T:
+    """Do what takes the processor, away from the event loop."""
+    return await asyncio.to_thread(work)
+
+
+def _json(answer: BaseModel) -> Response:
+    text = answer.model_dump_json(exclude_none=True, by_alias=True)
+    return Response(text, media_type="application/json")
+
+
+def _form(body: str) -> dict[str, str]:
+    """The fields of a form; TEI Publisher sends the JSON as it is, with no ``%``."""
+    for name in ("queries", "extend"):
+        if body.startswith(f"{name}={{"):
+            return {name: body.partition("=")[2]}
+    try:
+        fields = parse_qs(body, max_num_fields=20)
+    except ValueError as error:
+        raise Refused(400, f"The form cannot be read ({error}).") from error
+    return {name: values[0] for name, values in fields.items()}
+
+
+def _read(kind: type[M], text: str, *, what: str) -> M:
+    try:
+        return kind.model_validate_json(text)
+    except ValidationError as error:
+        raise Refused(400, f"{what}: {said(error)}") from error
+
+
+def manifest(entries: Entries, *, base: str, space: str) -> Manifest:
+    """Say what the service is and offers; ``base`` is its address as the client has it."""
+    width, height = _PREVIEW_SIZE
+    page = f"{base}{_PATH}/preview?id={{{{id}}}}"
+    limit = {
+        "name": "limit",
+        "label": "Limit",
+        "type": "number",
+        "default": 0,
+        "help_text": "Most values of a property (0: all)",
+    }
+    return Manifest.model_validate(
+        {
+            "versions": ["0.2"],
+            "name": f"Onoma: {entries.name}",
+            "identifierSpace": space,
+            "schemaSpace": f"{space}#",
+            "serviceVersion": __version__,
+            "defaultTypes": [_named(kind) for kind in entries.source.kinds],
+            "view": {"url": page},
+            "preview": {"url": page, "width": width, "height": height},
+            "suggest": {
+                name: {"service_url": base, "service_path": f"{_PATH}/suggest/{name}"}
+                for name in ("entity", "property", "type")
+            },
+            "extend": {
+                "propose_properties": {"service_url": base, "service_path": f"{_PATH}/properties"},
+                "property_settings": [limit],
+            },
+            "batchSize": _BATCH,
+        }
+    )
+
+
+def reconcile(entries: Entries, batch: QueryBatch) -> ResultBatch:
+    """Find the candidates of each query, by itself."""
+    if len(batch.root) > _BATCH:
+        raise Refused(413, f"{len(batch.root):,} queries: at most {_BATCH} at once.")
+    return ResultBatch({name: _candidates(entries, query) for name, query in batch.root.items()})
+
+
+def _candidates(entries: Entries, query: Query) -> Result:
+    limit = _LIMIT if query.limit is None else min(int(query.limit), _MOST)
+    if limit < 1:
+        return Result(result=[])
+    kinds = [query.type] if isinstance(query.type, str) else query.type or []
+    filters, name = query.properties or [], query.query or ""
+    if name.strip():
+        n = _MOST if filters else max(limit, 2)  # whether the best is sure depends on the next
+        found = entries.search(name, limit=n, kinds=kinds)
+    else:
+        found = _by_properties(entries, filters, kinds)
+    judged = [_judge(one, alike, filters, has_name=bool(name.strip())) for one, alike in found]
+    judged.sort(key=lambda one: -one[1])  # stable: those meant more often stay first
+    second = judged[1][1] if len(judged) > 1 else 0.0
+    is_sure = bool(judged) and judged[0][1] >= _MATCH and judged[0][1] - second >= _APART
+    return Result(
+        result=[
+            _candidate(one, score, features, is_sure=is_sure and not place)
+            for place, (one, score, features) in enumerate(judged[:limit])
+        ]
+    )
+
+
+def _by_properties(
+    entries: Entries, filters: Sequence[PropertyFilter], kinds: Sequence[str]
+) -> list[tuple[Found, float]]:
+    """Those that fit what is known of them, without a name: found by an id, or among all."""
+    for one in filters:
+        for value in one.v if isinstance(one.v, list) else [one.v]:
+            if found := entries.entry(f"{one.pid}:{_written(value)}"):
+                return [(found, 100.0)]
+    wanted = set(kinds) & set(entries.source.kinds)
+    every = (one for one in entries.all() if not wanted or wanted.intersection(one.kinds))
+    fitting = (one for one in every if all(_fit(one, filter) >= 1 for filter in filters))
+    return [(one, 100.0) for one in islice(fitting, _MOST)]
+
+
+def _judge(
+    found: Found, alike: float, filters: Sequence[PropertyFilter], *, has_name: bool
+) -> tuple[Found, float, list[Feature]]:
+    """The score, from 0 to 100, and what it is made of."""
+    features = [Feature(id="name_similarity", value=round(alike, 3))] if has_name else []
+    if not filters:
+        return found, alike, features
+    fits = {one.pid: _fit(found, one) for one in filters}
+    features += [Feature(id=f"property_{pid}", value=round(fit, 3)) for pid, fit in fits.items()]
+    known = sum(fits.values()) / len(fits)
+    return found, (1 - _OF_PROPERTIES) * alike + _OF_PROPERTIES * 100 * known, features
+
+
+def _fit(found: Found, asked: PropertyFilter) -> float:
+    """How well a property fits, from 0 to 1: the best of all values."""
+    given = asked.v if isinstance(asked.v, list) else [asked.v]
+    own = found.properties.get(asked.pid, ())
+    return max((_alike(value, _written(one)) for value in own for one in given), default=0.0)
+
+
+def _written(value: Any) -> str:
+    return str(getattr(value, "id", value))
+
+
+def _alike(value: Value, given: str) -> float:
+    if given in {value.id, value.text}:
+        return 1.0
+    years = _YEAR.findall(value.text), _YEAR.findall(given)
+    if all(years) and (given.lstrip("-").isdigit() or value.text[:1].isdigit()):
+        return float(bool(set(years[0]) & set(years[1])))
+    return fuzz.ratio(fold(value.text), fold(given)) / 100
+
+
+def _candidate(
+    found: Found, score: float, features: Sequence[Feature], *, is_sure: bool
+) -> Candidate:
+    said_of = {"description": found.description} if found.description else {}
+    return Candidate.model_validate(
+        {
+            "id": found.id,
+            "name": found.name,
+            "score": round(score, 3),
+            "match": is_sure,
+            "type": [_named(kind) for kind in found.kinds],
+            "features": [feature.model_dump() for feature in features],
+            **said_of,
+        }
+    )
+
+
+def suggest(entries: Entries, prefix: str, *, skip: int) -> SuggestedEntities:
+    """The entities whose names begin so."""
+    start = max(skip, 0)
+    found = islice(entries.beginning(prefix), start, start + _SUGGESTED)
+    return SuggestedEntities.model_validate(
+        {
+            "result": [
+                {
+                    "id": one.id,
+                    "name": one.name,
+                    "notable": [_named(kind) for kind in one.kinds],
+                    **({"description": one.description} if one.description else {}),
+                }
+                for one in found
+            ]
+        }
+    )
+
+
+def extend(entries: Entries, query: ExtendQuery) -> ExtendAnswer:
+    """The values of properties of entities; of an unknown entity or property there are none."""
+    if len(query.ids) > _IDS:
+        raise Refused(413, f"{len(query.ids):,} entities: at most {_IDS:,} at once.")
+    rows: dict[str, dict[str, list[dict[str, str]]]] = {}
+    for id in query.ids:
+        found = entries.entry(id)
+        of_entity = found.properties if found else {}
+        rows[id] = {one.id: _cells(of_entity.get(one.id, ()), one) for one in query.properties}
+    meta = [ExtendMeta(id=one.id, name=one.id) for one in query.properties]
+    return ExtendAnswer.model_validate(
+        {
+            "meta": [one.model_dump(exclude_none=True) for one in meta],
+            "rows": rows,
+        }
+    )
+
+
+def _cells(values: Sequence[Value], asked: ExtendedProperty) -> list[dict[str, str]]:
+    given = str((asked.settings or {}).get("limit", 0))
+    limit = int(given) if given.isascii() and given.isdigit() else 0
+    chosen = values[:limit] if limit else values
+    return [{"id": v.id, "name": v.text} if v.id is not None else {"str": v.text} for v in chosen]
+
+
+def _named(id: str) -> dict[str, str]:
+    return Kind(id=id, name=id).model_dump(exclude_none=True)
+
+
+def _begins(text: str, start: str) -> bool:
+    return fold(text).startswith(fold(start))
+
+
+def page(found: Found) -> str:
+    """A small page of an entity, as HTML."""
+    rows = [
+        f"<dt>{escape(name)}</dt><dd>{escape('; '.join(value.text for value in values[:8]))}</dd>"
+        for name, values in found.properties.items()
+        if values and name not in {"name", "description"}
+    ]
+    kinds = escape(", ".join(found.kinds))
+    return (
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(found.name)}</title>'
+        f'<body style="{_STYLE}"><b>{escape(found.name)}</b> ({kinds}, {escape(found.id)})'
+        f"<p>{escape(found.description)}</p><dl>{''.join(rows)}</dl></body></html>"
+    )

@@ -1,0 +1,363 @@
+"""What the Reconciliation Service API 0.2 sends and answers.
+
+Each class accepts what the specification's schema of its name accepts, and refuses what it refuses
+(``reconciliation-api/specs`` at 8d66bdb, July 2026).
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    RootModel,
+    StringConstraints,
+    model_validator,
+)
+
+WithId = Annotated[str, StringConstraints(pattern=r"\{\{id\}\}")]
+WithFlyoutId = Annotated[str, StringConstraints(pattern=r"\$\{id\}")]
+
+
+class _Open(BaseModel):
+    """Other fields may stand beside those that are known; no value is turned into another type."""
+
+    model_config = ConfigDict(strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _has_no_null(cls, given: Any) -> Any:
+        """Refuse null: what may be left out is left out."""
+        if isinstance(given, dict) and any(
+            given.get(name, "") is None for name in cls.model_fields
+        ):
+            raise ValueError("null is no value; leave the field out")
+        return given
+
+
+class _Closed(_Open):
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+
+class Kind(_Open):
+    """A type of entities."""
+
+    id: str
+    name: str
+    description: str | None = None
+    broader: list["Kind"] | None = None
+
+
+class KindReference(_Open):
+    """A type, named by its id."""
+
+    id: str
+    name: str | None = None
+
+
+class ServicePath(_Open):
+    """Where a part of the service is."""
+
+    service_url: str | None = None
+    service_path: str | None = None
+
+
+class SuggestService(ServicePath):
+    """Where suggestions are."""
+
+    flyout_service_url: str | None = None
+    flyout_service_path: WithFlyoutId | None = None
+
+
+class Suggest(_Open):
+    """Which suggestions there are."""
+
+    entity: SuggestService | None = None
+    property: SuggestService | None = None
+    type: SuggestService | None = None
+
+
+class View(_Open):
+    """A page for an id."""
+
+    url: WithId
+
+
+class Preview(View):
+    """A page for an id, and its size in pixels."""
+
+    width: int
+    height: int
+
+
+class _Setting(_Open):
+    label: str
+    name: str
+    help_text: str | None = None
+
+
+class NumberSetting(_Setting):
+    """A number."""
+
+    type: Literal["number"]
+    default: int | float | None = None
+
+
+class TextSetting(_Setting):
+    """A text."""
+
+    type: Literal["text"]
+    default: str | None = None
+
+
+class CheckboxSetting(_Setting):
+    """Yes or no."""
+
+    type: Literal["checkbox"]
+    default: bool | None = None
+
+
+class Choice(_Open):
+    """One of several values."""
+
+    value: str
+    name: str
+
+
+class SelectSetting(_Setting):
+    """One of several."""
+
+    type: Literal["select"]
+    default: str | None = None
+    choices: list[Choice]
+
+
+PropertySetting = Annotated[
+    NumberSetting | TextSetting | CheckboxSetting | SelectSetting, Field(discriminator="type")
+]
+
+
+class Extend(_Open):
+    """How values of properties are fetched."""
+
+    propose_properties: ServicePath | None = None
+    property_settings: list[PropertySetting] | None = None
+
+
+class SecurityScheme(_Open):
+    """What a client must send to be known."""
+
+    type: Literal["basic", "apiKey", "oauth2", "http", "openIdConnect"]
+    name: str | None = None
+    in_: Literal["header", "query", "cookie"] | None = Field(default=None, alias="in")
+    scheme: str | None = None
+    description: str | None = None
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> "SecurityScheme":
+        if self.type == "apiKey" and (self.name is None or self.in_ is None):
+            raise ValueError("an apiKey needs name and in")
+        if self.type == "http" and self.scheme is None:
+            raise ValueError("http needs a scheme")
+        return self
+
+
+def _with_current(versions: list[str]) -> list[str]:
+    if "0.2" not in versions:
+        raise ValueError("0.2 is not among the versions")
+    return versions
+
+
+class Manifest(_Open):
+    """What the service is and offers."""
+
+    versions: Annotated[list[str], AfterValidator(_with_current)]
+    name: str
+    identifierSpace: str  # noqa: N815 - names of the specification
+    schemaSpace: str  # noqa: N815
+    defaultTypes: list[Kind] | None = None  # noqa: N815
+    documentation: str | None = None
+    logo: str | None = None
+    serviceVersion: str | None = None  # noqa: N815
+    view: View | None = None
+    feature_view: View | None = None
+    preview: Preview | None = None
+    suggest: Suggest | None = None
+    extend: Extend | None = None
+    batchSize: int | None = None  # noqa: N815
+    authentication: SecurityScheme | None = None
+
+
+class EntityValue(_Open):
+    """A value that is another entity."""
+
+    id: str
+    name: str | None = None
+
+
+PropertyValue = str | bool | int | float | EntityValue
+
+
+class PropertyFilter(_Open):
+    """What is known of the entity that is asked for."""
+
+    pid: str
+    v: PropertyValue | list[PropertyValue]
+
+
+class Query(_Closed):
+    """Which entities are asked for."""
+
+    query: str | None = None
+    type: str | list[str] | None = None
+    limit: int | float | None = None
+    properties: list[PropertyFilter] | None = None
+    type_strict: Literal["any", "should", "all"] | None = None
+
+    @model_validator(mode="after")
+    def _asks_something(self) -> "Query":
+        if self.query is None and not self.properties:
+            raise ValueError("query or properties is needed")
+        return self
+
+
+class QueryBatch(RootModel[dict[str, Query]]):
+    """Queries by name."""
+
+
+class Feature(_Open):
+    """A number by which a candidate can be judged."""
+
+    id: str | None = None
+    value: bool | int | float | None = None
+
+
+class Candidate(_Open):
+    """An entity that may be meant."""
+
+    id: str
+    name: str
+    score: int | float
+    description: str | None = None
+    features: list[Feature] | None = None
+    match: bool | None = None
+    type: list[KindReference | str] | None = None
+
+
+class Result(_Open):
+    """The candidates of a query, the best first."""
+
+    result: list[Candidate]
+
+
+class ResultBatch(RootModel[dict[str, Result]]):
+    """Candidates by the names of the queries."""
+
+
+class SuggestedEntity(_Open):
+    """An entity that is suggested."""
+
+    id: str
+    name: str
+    description: str | None = None
+    notable: list[KindReference | str] | None = None
+
+
+class SuggestedProperty(_Open):
+    """A property that is suggested."""
+
+    id: str
+    name: str
+    description: str | None = None
+
+
+class SuggestedEntities(_Open):
+    """Entities that are suggested."""
+
+    result: list[SuggestedEntity]
+
+
+class SuggestedProperties(_Open):
+    """Properties that are suggested."""
+
+    result: list[SuggestedProperty]
+
+
+class SuggestedTypes(_Open):
+    """Types that are suggested."""
+
+    result: list[Kind]
+
+
+class ProposedProperties(_Open):
+    """Properties that entities of a type may have."""
+
+    properties: list[SuggestedProperty]
+    type: str | None = None
+    limit: int | float | None = None
+
+
+class ExtendedProperty(_Open):
+    """A property whose values are asked for."""
+
+    id: str
+    settings: dict[str, Any] | None = None
+
+
+class ExtendQuery(_Open):
+    """The entities and the properties whose values are asked for."""
+
+    ids: list[str]
+    properties: list[ExtendedProperty]
+
+
+class ExtendMeta(_Open):
+    """A property of an answer; ``service``: that knows the entities that are its values."""
+
+    id: str
+    name: str
+    type: KindReference | None = None
+    service: Annotated[str, StringConstraints(pattern=r"^https?://")] | None = None
+
+
+class _NoValue(_Closed):
+    pass
+
+
+class _EntityCell(_Closed):
+    id: str
+    name: str
+    description: str | None = None
+
+
+class _StringCell(_Closed):
+    str: str
+
+
+class _FloatCell(_Closed):
+    float: "int | float"
+
+
+class _IntCell(_Closed):
+    int: int
+
+
+_TIME = (
+    r"^(-?(?:[1-9][0-9]*)?[0-9]{4})-(1[0-2]|0[1-9])-(3[01]|0[1-9]|[12][0-9])T(2[0-3]|[01][0-9])"
+    r":([0-5][0-9]):([0-5][0-9])(\.[0-9]+)?(Z|[+-](?:2[0-3]|[01][0-9]):[0-5][0-9])?$"
+)
+
+
+class _DateCell(_Closed):
+    date: Annotated[str, StringConstraints(pattern=_TIME)]
+
+
+Cell = _NoValue | _EntityCell | _StringCell | _FloatCell | _IntCell | _DateCell
+
+
+class ExtendAnswer(_Open):
+    """For each entity the values of each property."""
+
+    meta: list[ExtendMeta]
+    rows: dict[str, dict[str, list[Cell]]]

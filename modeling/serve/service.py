@@ -1,0 +1,211 @@
+"""What the protocols share: models by name, texts made ready off the event loop, names found."""
+
+import asyncio
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+from typing import Final, TypeVar
+
+from corpora.document import Document, Mention, Paragraph, Sentence, TokenSpan
+from corpora.ner.labels import LabelMap
+from corpora.segmentation.sentences import segmenter
+from corpora.tei.edition import Edition
+from modeling.data.predictions import Tagged
+from modeling.http.guard import Refused
+from modeling.serve.batching import Batcher
+from modeling.taggers.tagger import Tagger, document_of, sentences_of, to_mentions
+
+T = TypeVar("T")
+_MAX_LOADED: Final = 4
+"""Models in memory: the one that was named, and those trained since that were used last."""
+_MAX_WORD: Final = 10_000
+"""Characters of a word; cutting longer ones into subwords takes the square of their length."""
+_BLANK: Final = re.compile(r"\s")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How names are found and written; the same for all requests."""
+
+    edition: Edition | None = None
+    """How TEI is read and written."""
+    lang: str | None = None
+    """Of texts that do not say."""
+    labels: LabelMap | None = None
+    threshold: float = 0.0
+    """Least probability of a name, where a request says none."""
+    max_waiting: int = 20_000
+    """Sentences that wait, of all requests."""
+
+
+class Models:
+    """Taggers by name, each with its thread."""
+
+    def __init__(self, name: str, tagger: Tagger, settings: Settings) -> None:
+        self.name, self.settings = name, settings
+        self._loaded: dict[str, Batcher] = {name: self._batcher(tagger)}
+        self._folders: dict[str, Path] = {}
+        self._lock = asyncio.Lock()
+
+    def names(self) -> list[str]:
+        """Those that can be asked, the one that was named first."""
+        return [self.name, *(name for name in self._folders if name != self.name)]
+
+    def of_project(self, project: int) -> str:
+        """The name of the model that was trained for a project of INCEpTION, else the first."""
+        name = f"inception-{project}"
+        return name if name in self._folders else self.name
+
+    def add(self, name: str, folder: Path) -> None:
+        """Offer a tagger that was trained; one with its name is forgotten."""
+        self._folders[name] = folder
+        if name in self._loaded and name != self.name:
+            self._drop(name)
+
+    async def get(self, name: str | None = None) -> Batcher:
+        """The tagger of a name; loads it where it is not yet. Raises ``Refused``."""
+        name = name or self.name
+        if name not in self.names():
+            raise Refused(404, f"No model {name[:80]!r}: there are {', '.join(self.names())}.")
+        async with self._lock:
+            if name not in self._loaded:
+                tagger = await asyncio.to_thread(Tagger.load, self._folders[name])
+                for other in list(self._loaded)[1 : len(self._loaded) + 2 - _MAX_LOADED]:
+                    self._drop(other)
+                self._loaded[name] = self._batcher(tagger)
+            return self._loaded[name]
+
+    def batchers(self) -> Mapping[str, Batcher]:
+        """Those that are loaded."""
+        return self._loaded
+
+    def close(self) -> None:
+        """End their threads."""
+        for batcher in self._loaded.values():
+            batcher.close()
+
+    def _batcher(self, tagger: Tagger) -> Batcher:
+        tagger.label_map = self.settings.labels
+        return Batcher(tagger, max_waiting=self.settings.max_waiting)
+
+    def _drop(self, name: str) -> None:
+        asyncio.get_running_loop().run_in_executor(None, self._loaded.pop(name).close)
+
+
+@dataclass(eq=False)
+class Service:
+    """The models and the thread that makes texts ready for them."""
+
+    models: Models
+    settings: Settings
+    _preparing: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(1, thread_name_prefix="preparing")
+    )
+
+    @classmethod
+    @contextmanager
+    def opened(cls, name: str, tagger: Tagger, settings: Settings) -> "Iterator[Service]":
+        """Open a service, and end its threads afterwards."""
+        service = cls(Models(name, tagger, settings), settings)
+        try:
+            yield service
+        finally:
+            service._preparing.shutdown(cancel_futures=True)
+            service.models.close()
+
+    async def prepare(self, work: Callable[[], T]) -> T:
+        """Do what takes the processor, away from the event loop, one after the other."""
+        return await asyncio.get_running_loop().run_in_executor(self._preparing, work)
+
+    async def tag(
+        self, sentences: Sequence[Sentence], *, model: str | None = None, threshold: float | None
+    ) -> list[Tagged]:
+        """Find the names of sentences, in their order."""
+        batcher = await self.models.get(model)
+        found = await batcher.tag(sentences)
+        least = self.settings.threshold if threshold is None else threshold
+        return [_certain(one, least) for one in found] if least > 0 else found
+
+    async def mentions(
+        self, document: Document, *, model: str | None = None, threshold: float | None = None
+    ) -> tuple[Mention, ...]:
+        """Find the names in a document, in their order."""
+        [found] = await self.annotate([document], model=model, threshold=threshold)
+        return found.mentions
+
+    async def annotate(
+        self,
+        documents: Sequence[Document],
+        *,
+        model: str | None = None,
+        threshold: float | None = None,
+    ) -> list[Document]:
+        """The documents with predicted mentions instead of those they have.
+
+        Each needs an id of its own: what is in one is context of its sentences.
+        """
+        sentences = await self.prepare(lambda: [checked(sentences_of(one)) for one in documents])
+        every = [sentence for own in sentences for sentence in own]
+        found = iter(await self.tag(every, model=model, threshold=threshold))
+        return [
+            replace(document, mentions=_mentions(islice(found, len(own))))
+            for document, own in zip(documents, sentences, strict=True)
+        ]
+
+    async def document(self, text: str, *, lang: str | None = None) -> Document:
+        """A text whose lines are paragraphs, cut into sentences."""
+        return await self.prepare(lambda: document_of(text, lang=lang or self.settings.lang))
+
+    async def running_text(self, text: str, *, lang: str | None = None) -> Document:
+        """As the function of that name, away from the event loop."""
+        return await self.prepare(lambda: running_text(text, lang=lang or self.settings.lang))
+
+
+def checked(sentences: list[Sentence]) -> list[Sentence]:
+    """The sentences; ``Refused`` for a word that is none."""
+    for sentence in sentences:
+        if any(len(token) > _MAX_WORD for token in sentence.tokens):
+            raise Refused(422, f"A word has more than {_MAX_WORD:,} characters: this is no text.")
+    return sentences
+
+
+def _certain(one: Tagged, least: float) -> Tagged:
+    return replace(one, spans=tuple(span for span in one.spans if span.probability >= least))
+
+
+def _mentions(found: Iterator[Tagged]) -> tuple[Mention, ...]:
+    return tuple([mention for one in found for mention in to_mentions(one)])
+
+
+def running_text(text: str, *, lang: str | None) -> Document:
+    """A text whose ends of lines mean nothing, cut into sentences; its offsets stay."""
+    blank = _BLANK.sub(" ", text)
+    bare = blank.strip()
+    start = blank.index(bare[0]) if bare else 0
+    paragraphs = (Paragraph(start, start + len(bare)),) if bare else ()
+    breaker = segmenter(lang)
+    return Document(
+        id="text",
+        group="text",
+        source="text",
+        text=blank,
+        lang=lang,
+        paragraphs=paragraphs,
+        sentences=tuple(s for p in paragraphs for s in breaker.sentences(blank, p)),
+    )
+
+
+def places_of(sentence: Sentence) -> list[tuple[int, int]]:
+    """The characters of each word."""
+    starts = sentence.token_starts or ()
+    return [(s, s + len(t)) for s, t in zip(starts, sentence.tokens, strict=True)]
+
+
+def place_of(sentence: Sentence, span: TokenSpan) -> tuple[int, int]:
+    """The characters of a span of words."""
+    starts, last = sentence.token_starts or (), span.end - 1
+    return starts[span.start], starts[last] + len(sentence.tokens[last])

@@ -1,0 +1,124 @@
+"""From options to a service that answers."""
+
+import ctypes
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TextIO
+
+import torch
+
+from corpora.errors import UsageError
+from corpora.ner.labels import label_map_path, load_label_map
+from corpora.tei.edition import edition_path, load_edition
+from modeling.decoding import check_decoder
+from modeling.http.guard import Rules
+from modeling.http.server import Server, listen
+from modeling.predict.tei import check_tagger_labels
+from modeling.recipes.tagging import RECIPES
+from modeling.serve.app import guarded
+from modeling.serve.service import Service, Settings
+from modeling.serve.training import Trainer, TrainSettings
+from modeling.taggers.folders import Base
+from modeling.taggers.tagger import Tagger
+from modeling.training.world import best_device
+
+if TYPE_CHECKING:
+    from modeling.serve.__main__ import Options
+    from modeling.serve.entries import Entries
+
+
+_MMAP_THRESHOLD: Final = -3
+"""The name of the setting for ``mallopt`` (malloc.h of glibc)."""
+
+
+def serve(options: "Options", log: TextIO) -> None:
+    """Answer requests until SIGTERM."""
+    _return_memory()
+    listener = listen(options.host, options.port)
+    try:
+        settings, tagger = _settings(options), _load(options)
+        name, entries = options.name or _name_of(options), _entries(options)
+        with Service.opened(name, tagger, settings) as service:
+
+            def ready(address: str) -> None:
+                log.write(f"serve {name} on {address} (labels: {', '.join(tagger.labels)})\n")
+                if entries is not None:
+                    log.write(f"ids   {address}/reconcile ({len(entries):,} entries)\n")
+                log.write(f"next  curl {address}/health\n")
+                log.flush()
+
+            space = options.identifier_space or f"urn:onoma:{entries.name if entries else ''}"
+            trainer = _trainer(options, service)
+            guard = guarded(service, _rules(options), entries, space=space, trainer=trainer)
+            Server(guard, listener, on_ready=ready).answer()
+            log.write(f"answered {sum(guard.counts.values()):,} requests\n")
+    finally:
+        listener.close()
+
+
+def _return_memory() -> None:
+    """Let glibc give large blocks back at once; batches of all sizes leave holes otherwise."""
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(_MMAP_THRESHOLD, 1 << 16)
+
+
+def _load(options: "Options") -> Tagger:
+    if options.threads:
+        torch.set_num_threads(options.threads)
+    tagger = Tagger.load(options.model, device=best_device())
+    if options.decoder:
+        check_decoder(tagger.model.config.head.kind, options.decoder)
+        tagger.decoder = options.decoder
+    if options.labels:
+        tagger.label_map = load_label_map(label_map_path(options.labels))
+    if options.edition:
+        check_tagger_labels(tagger, load_edition(edition_path(options.edition)))
+    return tagger
+
+
+def _trainer(options: "Options", service: Service) -> Trainer | None:
+    if options.allow_training is None or options.encoder is None:
+        return None
+    Base.open(options.encoder)  # what is wrong with it is said at once
+    if options.recipe not in RECIPES:
+        raise UsageError(f"--recipe {options.recipe}: one of {', '.join(RECIPES)}")
+    settings = TrainSettings(
+        folder=options.allow_training, encoder=options.encoder, recipe=options.recipe
+    )
+    return Trainer(service.models, settings)
+
+
+def _entries(options: "Options") -> "Entries | None":
+    if not options.register:
+        return None
+    from modeling.serve.entries import Entries  # noqa: PLC0415 - needs the extra linking
+
+    return Entries.open(options.register)
+
+
+def _settings(options: "Options") -> Settings:
+    labels = load_label_map(label_map_path(options.labels)) if options.labels else None
+    return Settings(
+        edition=load_edition(edition_path(options.edition or "tei")),
+        lang=options.lang,
+        labels=labels,
+        threshold=options.threshold,
+        max_waiting=options.max_waiting,
+    )
+
+
+def _rules(options: "Options") -> Rules:
+    return Rules(
+        hosts=options.allow_host,
+        origins=options.allow_origin,
+        allow_loopback_origins=True,
+        token=Path(options.token).read_text("utf-8").strip() if options.token else None,
+        open_paths={"/health", "/metrics"},
+        max_body=options.max_body,
+        max_requests=options.max_requests,
+    )
+
+
+def _name_of(options: "Options") -> str:
+    folder = options.model.resolve()
+    return folder.parent.name if folder.name == "final" else folder.stem

@@ -1,0 +1,327 @@
+"""What a person does in the workbench: look, decide, undo, search, save.
+
+Everything that a page asks for goes through one ``Desk``; what it answers is plain data. Letters,
+documents and blocks are numbers, never names of files.
+"""
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from corpora.errors import CorpusError
+from corpora.tei.decisions import now
+from corpora.tei.edition import Edition
+from corpora.tei.style import template
+from modeling.workbench.entries import Entries
+from modeling.workbench.journal import Action, Journal, new_action
+from modeling.workbench.letters import FileTexts, Letter, Letters
+from modeling.workbench.names import (
+    Change,
+    DocumentNames,
+    Item,
+    RefusedError,
+    changed,
+    decision_on,
+    id_of,
+    open_item,
+)
+from modeling.workbench.view import tei_view
+
+_CONTEXT = 48
+_MAX_FOUND = 500
+
+
+class ConflictError(CorpusError):
+    """Another page or program has decided meanwhile; the page is to look again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a page wants to become of an item, and what it knew of it."""
+
+    letter: Letter
+    names: DocumentNames
+    old: Item | None
+    new: Item | None
+
+
+class Desk:
+    """The letters, the journal and the person who decides; one at a time does anything."""
+
+    def __init__(
+        self,
+        letters: Letters,
+        journal: Journal,
+        *,
+        reviewer: str,
+        output: Path,
+        register: Entries | None = None,
+    ) -> None:
+        self.letters, self.journal = letters, journal
+        self.reviewer, self.output, self.register = reviewer, output, register
+        self.labels = tuple(_writable(letters.edition))
+        self.lock = threading.RLock()
+
+    @property
+    def edition(self) -> Edition:
+        """How the letters are read and written."""
+        return self.letters.edition
+
+    # Reading
+
+    def look(self, letter: Letter) -> Letter:
+        """Read a letter, unless it is known as it is now, with what was decided on it."""
+        with self.lock:
+            if self.letters.read(letter):
+                self._replay(letter)
+            return letter
+
+    def suggest(self, letter: Letter) -> None:
+        """Find the suggestions of a letter that waits for them, in a thread of its own."""
+        self.look(letter)
+        digest, documents = letter.sha256, letter.documents
+        if not letter.is_waiting or letter.error:
+            return
+        found = self.letters.suggester.find(FileTexts(letter.name, digest, documents))
+        with self.lock:
+            if letter.sha256 == digest:
+                self.letters.suggest(letter, documents, found)
+                self._replay(letter)
+
+    def _replay(self, letter: Letter) -> None:
+        for index, decision in self.journal.of_file(letter.name):
+            for names in letter.names:
+                if decision.is_on(letter.name, names.document.id):
+                    names.replay(index, decision)
+
+    def refresh(self) -> None:
+        """Take over what other programs have decided."""
+        first = len(self.journal.entries)
+        if self.journal.refresh():
+            for letter in self.letters.all:
+                for index, decision in self.journal.of_file(letter.name):
+                    for names in letter.names if index >= first else ():
+                        if decision.is_on(letter.name, names.document.id):
+                            names.replay(index, decision)
+
+    def listing(self) -> dict[str, Any]:
+        """All letters, with what is done and open in those that were read."""
+        with self.lock:
+            self.refresh()
+            rows = [self._row(letter) for letter in self.letters.all]
+            return {
+                "edition": self.edition.name,
+                "labels": self.labels,
+                "reviewer": self.reviewer,
+                "letters": rows,
+                "journal": self._history(),
+                "unreadable": list(self.journal.unreadable),
+                "hasRegister": self.register is not None,
+            }
+
+    def _row(self, letter: Letter) -> dict[str, Any]:
+        items = [item for names in letter.names for item in names.items()]
+        return {
+            "n": letter.number,
+            "name": letter.name,
+            "title": letter.title or letter.name,
+            "open": sum(item.status == "open" for item in items),
+            "decided": sum(item.status != "open" for item in items),
+            "lost": sum(names.n_lost for names in letter.names),
+            "isRead": bool(letter.sha256 or letter.error),
+            "isWaiting": letter.is_waiting,
+            "error": letter.error,
+        }
+
+    def _history(self) -> dict[str, int]:
+        return {"undo": len(self.journal.undoable), "redo": len(self.journal.redoable)}
+
+    def letter(self, number: int) -> dict[str, Any]:
+        """A letter as its edition reads it; raises ``CorpusError`` for one that cannot be read."""
+        with self.lock:
+            self.refresh()
+            letter = self.look(self.letter_at(number))
+            if letter.error:
+                raise CorpusError(letter.error)
+            file = self.letters.parsed(letter)
+            views = [
+                tei_view(text.document, places, self.edition)
+                for text, places in file.texts
+                if text.document
+            ]
+            state = self._state(letter) | {"name": letter.name, "documents": views}
+            return state | {"entries": self._entries_of(letter)}
+
+    def _entries_of(self, letter: Letter) -> dict[str, Any]:
+        """What the register says of the entities that the letter's names mean."""
+        if self.register is None:
+            return {}
+        items = [item.entity for names in letter.names for item in names.items()]
+        mentions = [m.entity or "" for names in letter.names for m in names.document.mentions]
+        found = {entity: self.register.about(entity) for entity in {*items, *mentions}}
+        return {entity: about for entity, about in found.items() if about}
+
+    def letter_at(self, number: int) -> Letter:
+        """Find a letter; raises ``RefusedError`` where there is none of that number."""
+        if not 0 <= number < len(self.letters.all):
+            raise RefusedError(f"There is no letter {number}.")
+        return self.letters.all[number]
+
+    def _state(self, letter: Letter) -> dict[str, Any]:
+        """What changes in a letter: its items, and its row in the list."""
+        return {
+            "row": self._row(letter),
+            "sha256": letter.sha256,
+            "items": [[item.to_json() for item in names.items()] for names in letter.names],
+            "there": sum(names.n_there for names in letter.names),
+            "journal": self._history(),
+        }
+
+    # Deciding
+
+    def decide(self, wanted: Sequence[Mapping[str, Any]], *, action: str = "") -> dict[str, Any]:
+        """Do what a page wants of some items, all or nothing, and put it into the journal first.
+
+        Each has ``letter``, ``document``, ``id`` (empty: a new name), ``was`` (the item as the page
+        knew it), and what is to be: ``status``, ``start``, ``end``, ``label``, ``entity``. Raises
+        ``RefusedError``, ``ConflictError``, and ``CorpusError`` for a journal that cannot be
+        written; nothing was decided then.
+        """
+        with self.lock:
+            self.refresh()
+            return self._do([self._wanted(each) for each in wanted], action or new_action())
+
+    def _do(self, wanted: Sequence[Wanted], action: str) -> dict[str, Any]:
+        model, time = self.letters.suggester.model.id, now()
+        made: list[tuple[Wanted, Change]] = []
+        for each in wanted:
+            new = each.new
+            if new is not None and new.status != "open":
+                new = replace(new, reviewer=self.reviewer, time=time)
+            made.append((each, Change(each.old, new)))
+        decisions = [
+            decision_on(
+                change,
+                document=each.names.document,
+                file=each.letter.name,
+                model=model,
+                reviewer=self.reviewer,
+                action=action,
+            )
+            for each, change in made
+        ]
+        indexes = self.journal.append(decisions)
+        for index, (each, change) in zip(indexes, made, strict=True):
+            each.names.change(index, change)
+        states = {each.letter.number: self._state(each.letter) for each in wanted}
+        last = made[-1]
+        item = last[1].new or last[1].old
+        place = {
+            "letter": last[0].letter.number,
+            "document": last[0].letter.names.index(last[0].names),
+        }
+        return {
+            "letters": states,
+            "item": item.id if item else "",
+            "journal": self._history(),
+            **place,
+        }
+
+    def _wanted(self, asked: Mapping[str, Any]) -> Wanted:
+        letter = self.look(self.letter_at(_number(asked, "letter")))
+        if letter.error:
+            raise CorpusError(letter.error)
+        if asked.get("sha256", letter.sha256) != letter.sha256:
+            raise ConflictError(f"{letter.name}: was changed by somebody. It was read again.")
+        document = _number(asked, "document")
+        if document >= len(letter.names):
+            raise RefusedError(f"{letter.name}: has no document {document}.")
+        names = letter.names[document]
+        id = asked.get("id", "")
+        old = names.get(id) if id else None
+        if id and (old is None or not _is_as_known(old, asked.get("was", {}))):
+            raise ConflictError("Another page has decided on this name meanwhile. Look again.")
+        new = self._new(names, old, asked)
+        if new is not None:
+            names.check(new, instead_of=old)
+        return Wanted(letter, names, old, new)
+
+    def _new(self, names: DocumentNames, old: Item | None, asked: Mapping[str, Any]) -> Item | None:
+        """What an item is to become; None: it is taken away."""
+        status = asked.get("status", "accepted")
+        if old is not None and status in {"open", "rejected"}:
+            again = open_item(old)
+            return replace(again, status=status) if again else None
+        if old is None:
+            old = Item(id="", start=0, end=1, label="")
+        made = changed(old, {**asked, "status": status}, labels=self.labels)
+        if made.suggestion is None:
+            made = replace(made, id=id_of(made))
+            if made.id != old.id and names.get(made.id):
+                raise RefusedError("There is a name with these characters already.")
+        return made
+
+    def undo(self) -> dict[str, Any]:
+        """Take back the last action; raises ``RefusedError`` where there is none."""
+        return self._step("undo", self.journal.undoable)
+
+    def redo(self) -> dict[str, Any]:
+        """Do again what was taken back last."""
+        return self._step("redo", self.journal.redoable)
+
+    def _step(self, kind: str, actions: list[Action]) -> dict[str, Any]:
+        with self.lock:
+            self.refresh()
+            if not actions:
+                raise RefusedError(f"There is nothing to {kind}.")
+            action = actions[-1]
+            wanted = []
+            for index in action.indexes if kind == "redo" else reversed(action.indexes):
+                found = self._changed_by(index)
+                if found is None:
+                    actions.pop()
+                    raise ConflictError(
+                        f"{self.journal.entries[index].file}: was changed since, so this decision "
+                        f"has no {kind}. The one before it has."
+                    )
+                letter, names, change = found
+                old, new = (change.old, change.new) if kind == "redo" else (change.new, change.old)
+                wanted.append(Wanted(letter, names, old, new))
+            return self._do(wanted, f"{kind} {action.id}")
+
+    def _changed_by(self, index: int) -> tuple[Letter, DocumentNames, Change] | None:
+        decision = self.journal.entries[index]
+        for letter in self.letters.all:
+            if decision.file == letter.name or decision.file.endswith(f"/{letter.name}"):
+                self.look(letter)
+                for names in letter.names:
+                    if index in names.changes:
+                        return letter, names, names.changes[index]
+        return None
+
+
+def _writable(edition: Edition) -> Iterator[str]:
+    """Labels that the edition has an element for."""
+    for label in [*edition.labels, *(each for each in edition.write if each not in edition.labels)]:
+        try:
+            template(edition, label)
+        except CorpusError:
+            continue
+        yield label
+
+
+def _number(asked: Mapping[str, Any], name: str) -> int:
+    value = asked.get(name)
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise RefusedError(f"{name} is {value!r}, not a number from 0 on.")
+    return value
+
+
+def _is_as_known(item: Item, known: Mapping[str, Any]) -> bool:
+    """Tell whether an item is still what the page knew."""
+    now_ = item.to_json()
+    return all(
+        now_[name] == known.get(name) for name in ("start", "end", "label", "entity", "status")
+    )

@@ -1,0 +1,112 @@
+"""Entries of a register that a name may mean: those whose forms fit, with dates."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from corpora.registers.entry import Date, Entry
+from corpora.registers.identify import kind_of_label
+from corpora.registers.register import Register
+
+_WORDS = re.compile(r"\w+")
+_SHOWN = 12
+_WEIGHTS = {"canonical": 0.03, "full": 0.03, "surname": 0.02}
+"""How much more a form of a kind counts where others fit as well."""
+
+
+class Entries:
+    """The entries of a register, as an edition refers to them."""
+
+    def __init__(self, register: Register, *, space: str) -> None:
+        self.register, self.space = register, space
+        self._forms = [
+            (entry, [(form.text.casefold(), _WEIGHTS.get(form.kind, 0.0)) for form in entry.forms])
+            for entry in register.entries.values()
+        ]
+
+    def find(self, words: str, *, label: str) -> list[dict[str, Any]]:
+        """List entries whose forms have these words, or begin with them, the best first."""
+        wanted = words.casefold().strip()
+        kind = kind_of_label(label)
+        found = [
+            (fit, entry)
+            for entry, forms in self._forms
+            if (fit := _fit(wanted, entry, forms) - (0.3 if kind not in {None, entry.kind} else 0))
+            > 0.3
+        ]
+        found.sort(key=lambda pair: (-pair[0], pair[1].name, pair[1].id))
+        return [self._show(entry) for _, entry in found[:_SHOWN]]
+
+    def all(self) -> list[dict[str, Any]]:
+        """Show all entries, with the words of their forms."""
+        return [
+            self._show(entry)
+            | {
+                "kind": entry.kind,
+                "forms": sorted({word for text, _ in forms for word in _WORDS.findall(text)}),
+            }
+            for entry, forms in self._forms
+        ]
+
+    def about(self, entity: str) -> dict[str, Any] | None:
+        """Show the entry that an entity is; None where it leads to none."""
+        entry = self.register.find(entity.removeprefix(f"{self.space}:")) if entity else None
+        return self._show(entry) if entry else None
+
+    def _show(self, entry: Entry) -> dict[str, Any]:
+        about = [_dates(entry), entry.description or "", ", ".join(map(str, entry.ids[:2]))]
+        return {
+            "entity": f"{self.space}:{entry.id}",
+            "name": entry.name,
+            "about": " · ".join(part for part in about if part),
+        }
+
+
+def _fit(wanted: str, entry: Entry, forms: list[tuple[str, float]]) -> float:
+    """Say how well words fit an entry, from 0 to about 1."""
+    if not wanted:
+        return 0.0
+    if wanted == entry.id.casefold():
+        return 2.0
+    best = 0.0
+    tokens = _WORDS.findall(wanted)
+    for text, weight in forms:
+        if text == wanted:
+            best = max(best, 1.0 + weight)
+        elif tokens and _shares(tokens, text):
+            own = _WORDS.findall(text)
+            n = sum(any(_agrees(token, each) for each in own) for token in tokens)
+            best = max(best, 0.9 * n / max(len(tokens), 0.5 * (len(tokens) + len(own))) + weight)
+    return best
+
+
+def _shares(tokens: list[str], text: str) -> bool:
+    """Tell quickly whether any word could agree."""
+    return any(token[:3] in text for token in tokens)
+
+
+def _agrees(token: str, own: str) -> bool:
+    """Tell whether one word begins with the other, but for an ending of two letters."""
+    return own.startswith(token) or (
+        len(own) > 2 and token.startswith(own) and len(token) - len(own) <= 2
+    )
+
+
+def _dates(entry: Entry) -> str:
+    def years(date: Date | None) -> str:
+        return str(date.first_year or date.given) if date else ""
+
+    if entry.birth or entry.death:
+        return f"{years(entry.birth)}–{years(entry.death)}"
+    return years(entry.active)
+
+
+def examples(found: Iterator[tuple[str, str]], wanted: set[str]) -> dict[str, str]:
+    """The first context of each entity that is wanted, of pairs of entity and context."""
+    made: dict[str, str] = {}
+    for entity, context in found:
+        if entity in wanted and entity not in made:
+            made[entity] = context
+            if len(made) == len(wanted):
+                break
+    return made

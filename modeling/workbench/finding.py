@@ -1,0 +1,112 @@
+"""Where forms, words and entities stand in the letters that were read."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from modeling.workbench.desk import Desk
+from modeling.workbench.entries import examples
+from modeling.workbench.letters import Letter
+from modeling.workbench.names import spans_of
+
+_CONTEXT = 48
+_MAX_FOUND = 500
+
+
+def occurrences(desk: Desk, form: str) -> dict[str, Any]:
+    """Places where a form stands in all letters that were read, and what is there."""
+    with desk.lock:
+        found = list(_places(desk, form))
+        return {
+            "found": found[:_MAX_FOUND],
+            "more": max(0, len(found) - _MAX_FOUND),
+            "unread": sum(not (each.sha256 or each.error) for each in desk.letters.all),
+        }
+
+
+def _places(desk: Desk, form: str) -> Iterator[dict[str, Any]]:
+    if not form.strip():
+        return
+    for letter in desk.letters.all:
+        for number, names in enumerate(letter.names):
+            text = names.document.text
+            if form not in text:
+                continue
+            items, there = names.items(), names.document.mentions
+            for span in spans_of(text, form):
+                touched = [i for i in items if i.start < span.end and span.start < i.end]
+                same = [i for i in touched if (i.start, i.end) == (span.start, span.end)]
+                own = any(m.start < span.end and span.start < m.end for m in there)
+                if not same and (own or any(i.status == "accepted" for i in touched)):
+                    status = "there"
+                else:
+                    status = same[0].status if same else "none"
+                yield {
+                    "letter": letter.number,
+                    "title": letter.title,
+                    "document": number,
+                    "start": span.start,
+                    "end": span.end,
+                    "before": text[max(0, span.start - _CONTEXT) : span.start],
+                    "form": form,
+                    "after": text[span.end : span.end + _CONTEXT],
+                    "status": status,
+                    "item": same[0].to_json() if same else None,
+                }
+
+
+def search(desk: Desk, words: str) -> dict[str, Any]:
+    """Find words in the texts of all letters that were read, whatever their case."""
+    wanted = words.casefold().strip()
+    with desk.lock:
+        found: list[dict[str, Any]] = []
+        for letter in desk.letters.all if wanted else ():
+            for number in range(len(letter.names)):
+                found += _search(letter, number, wanted)
+        return {
+            "found": found[:_MAX_FOUND],
+            "more": max(0, len(found) - _MAX_FOUND),
+            "unread": sum(not (each.sha256 or each.error) for each in desk.letters.all),
+        }
+
+
+def entries(desk: Desk, words: str, *, form: str, label: str) -> dict[str, Any]:
+    """Find entries of the register for words, or for the form of a name, with an example."""
+    if desk.register is None:
+        return {"entries": []}
+    found = desk.register.find(words or form, label=label)
+    with desk.lock:
+        given = examples(_contexts(desk), {each["entity"] for each in found})
+    return {"entries": [each | {"example": given.get(each["entity"], "")} for each in found]}
+
+
+def _contexts(desk: Desk) -> Iterator[tuple[str, str]]:
+    """Entities that are meant in the letters, and where."""
+    for letter in desk.letters.all:
+        for names in letter.names:
+            text = names.document.text
+            decided = [item.mention() for item in names.items() if item.status == "accepted"]
+            for name in (*decided, *names.document.mentions):
+                if name.entity:
+                    start, end = max(0, name.start - 30), min(len(text), name.end + 30)
+                    yield name.entity, " ".join(text[start:end].split())
+
+
+def _search(letter: Letter, number: int, wanted: str) -> Iterable[dict[str, Any]]:
+    text = letter.names[number].document.text
+    folded = text.casefold()
+    if len(folded) != len(text):  # some letters become two: places would shift
+        folded = text.lower() if len(text.lower()) == len(text) else text
+    start = folded.find(wanted)
+    while start >= 0:
+        end = start + len(wanted)
+        yield {
+            "letter": letter.number,
+            "title": letter.title,
+            "document": number,
+            "start": start,
+            "end": end,
+            "before": text[max(0, start - _CONTEXT) : start],
+            "form": text[start:end],
+            "after": text[end : end + _CONTEXT],
+        }
+        start = folded.find(wanted, end)

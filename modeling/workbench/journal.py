@@ -1,0 +1,96 @@
+"""The decisions of all who work on an edition, and the actions of this program among them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from uuid import uuid4
+
+from corpora.errors import CorpusError
+from corpora.tei.decisions import Decision, append_decisions, read_decisions
+
+
+@dataclass
+class Action:
+    """Decisions that were made at once: their indexes in the journal."""
+
+    id: str
+    indexes: list[int] = field(default_factory=list)
+
+
+class Journal:
+    """An append-only file, and what of it can be undone and done again."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.entries: list[Decision] = []
+        self.unreadable: tuple[str, ...] = ()
+        self.undoable: list[Action] = []
+        self.redoable: list[Action] = []
+        self._by_file: dict[str, list[int]] = {}
+        self._size = -1
+        self.refresh()
+
+    def refresh(self) -> bool:
+        """Read what others have appended; tells whether there is anything."""
+        if self._size_now() == self._size:
+            return False
+        size = self._size_now()
+        found = read_decisions(self.path)
+        known = len(self.entries)
+        for entry in found.entries[known:]:
+            self._add(entry)
+        self.unreadable, self._size = found.unreadable, size
+        return len(self.entries) > known
+
+    def _size_now(self) -> int:
+        try:
+            return self.path.stat().st_size
+        except FileNotFoundError:
+            return 0
+
+    def of_file(self, file: str) -> Iterator[tuple[int, Decision]]:
+        """The decisions on a file and its namesakes in other folders, with their indexes."""
+        for index in self._by_file.get(PurePosixPath(file).name, ()):
+            yield index, self.entries[index]
+
+    def append(self, decisions: Sequence[Decision]) -> list[int]:
+        """Put decisions on the disk; returns their indexes; ``CorpusError`` where it is full."""
+        try:
+            append_decisions(self.path, decisions)
+        except OSError as error:
+            raise CorpusError(
+                f"{self.path}: the decision could not be written ({error.strerror}). Nothing was "
+                "decided. Make room, or make the file writable, and decide again."
+            ) from error
+        self._size = self._size_now()
+        first = len(self.entries)
+        for decision in decisions:
+            self._add(decision)
+        return list(range(first, len(self.entries)))
+
+    def _add(self, entry: Decision) -> None:
+        index = len(self.entries)
+        self.entries.append(entry)
+        self._by_file.setdefault(PurePosixPath(entry.file).name, []).append(index)
+        kind, _, id = entry.action.rpartition(" ")
+        if not id:
+            return
+        taken, given = {"undo": (self.undoable, self.redoable)}.get(
+            kind, (self.redoable, self.undoable)
+        )
+        if given and given[-1].id == id:  # the rest of an action
+            if not kind:
+                given[-1].indexes.append(index)
+            return
+        if kind:
+            found = next((n for n, action in enumerate(taken) if action.id == id), None)
+            if found is not None:
+                given.append(taken.pop(found))
+            return
+        self.undoable.append(Action(id, [index]))
+        self.redoable.clear()
+
+
+def new_action() -> str:
+    """Make an id for what is decided at once."""
+    return uuid4().hex[:12]

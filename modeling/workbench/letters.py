@@ -1,0 +1,135 @@
+"""The files of an edition: read when they are needed, and again when somebody has changed them."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from corpora.document import Document, Mention
+from corpora.errors import CorpusError
+from corpora.tei.edition import Edition
+from corpora.tei.provenance import Model
+from corpora.tei.writer import TeiFile
+from modeling.workbench.names import DocumentNames
+
+_KEPT = 8
+"""Files that are kept as they were parsed."""
+
+
+class Suggester(Protocol):
+    """Where suggestions come from."""
+
+    model: Model
+
+    def known(self, file: "FileTexts") -> list[Sequence[Mention]] | None:
+        """Those of a file's documents; None where they are still to be found."""
+
+    def find(self, file: "FileTexts") -> list[Sequence[Mention]]:
+        """Find those of a file's documents, which may take seconds."""
+
+
+class FileTexts(NamedTuple):
+    """A file as suggestions are made of it."""
+
+    name: str
+    sha256: str
+    documents: Sequence[Document]
+
+
+@dataclass
+class Letter:
+    """A file of the edition, and what is known of it."""
+
+    number: int
+    name: str
+    path: Path
+    title: str = ""
+    error: str = ""
+    """Why it cannot be read."""
+    sha256: str = ""
+    """Of its bytes when it was read; empty: it was not read yet."""
+    names: list[DocumentNames] = field(default_factory=list)
+    """Of its documents."""
+    is_waiting: bool = True
+    """Whether suggestions are still to come."""
+    stamp: tuple[int, int] = (0, 0)
+
+    @property
+    def documents(self) -> list[Document]:
+        """Those that have text."""
+        return [names.document for names in self.names]
+
+
+class Letters:
+    """All files, by number; what pages say never becomes a file's name."""
+
+    def __init__(self, files: Mapping[str, Path], edition: Edition, suggester: Suggester) -> None:
+        self.edition, self.suggester = edition, suggester
+        self.all = [Letter(n, name, path) for n, (name, path) in enumerate(files.items())]
+        self._parsed: OrderedDict[int, TeiFile] = OrderedDict()
+        self._lock = threading.RLock()
+
+    def read(self, letter: Letter) -> bool:
+        """Read a file unless it is known as it is now; tells whether its items are to be made."""
+        try:
+            stat = letter.path.stat()
+            stamp = (stat.st_mtime_ns, stat.st_size)
+            if letter.sha256 and stamp == letter.stamp:
+                return False
+            data = letter.path.read_bytes()
+        except OSError as error:
+            letter.error = f"{letter.name}: cannot be read ({error.strerror})."
+            return False
+        digest = sha256(data).hexdigest()
+        letter.stamp = stamp
+        if digest == letter.sha256:
+            return False
+        letter.sha256, letter.error, letter.names = digest, "", []
+        try:
+            file = TeiFile.read(data, self.edition, name=letter.name)
+        except CorpusError as error:
+            letter.error, letter.is_waiting = str(error), False
+            return False
+        self._keep(letter.number, file)
+        titles = [document.title for document in file.documents if document.title]
+        letter.title = titles[0] if titles else letter.name
+        known = self.suggester.known(FileTexts(letter.name, digest, file.documents))
+        self.suggest(letter, file.documents, known)
+        return True
+
+    @staticmethod
+    def suggest(
+        letter: Letter,
+        documents: Sequence[Document],
+        found: Sequence[Sequence[Mention]] | None,
+    ) -> None:
+        """Make the items of a letter of what was suggested; the journal is still to be replayed."""
+        letter.is_waiting = found is None
+        given: Sequence[Sequence[Mention]] = found or [()] * len(documents)
+        letter.names = [
+            DocumentNames(document, mentions)
+            for document, mentions in zip(documents, given, strict=True)
+        ]
+
+    def parsed(self, letter: Letter) -> TeiFile:
+        """A letter's file as it was parsed; raises ``CorpusError`` where it is another by now."""
+        with self._lock:
+            file = self._parsed.get(letter.number)
+            if file is None:
+                data = letter.path.read_bytes()
+                if sha256(data).hexdigest() != letter.sha256:
+                    raise CorpusError(f"{letter.name}: was changed by somebody. Open it again.")
+                file = TeiFile.read(data, self.edition, name=letter.name)
+                self._keep(letter.number, file)
+            self._parsed.move_to_end(letter.number)
+            return file
+
+    def _keep(self, number: int, file: TeiFile) -> None:
+        with self._lock:
+            self._parsed[number] = file
+            self._parsed.move_to_end(number)
+            while len(self._parsed) > _KEPT:
+                self._parsed.popitem(last=False)

@@ -1,0 +1,325 @@
+"""The names of a document that a person decides on, and what each decision changes.
+
+A name is an ``Item``: open as it was suggested, accepted (changed or not), rejected, or added.
+Every change of an item is a ``Decision``, from which the same items are made again.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
+
+from corpora.document import Document, Mention, Span
+from corpora.errors import UsageError
+from corpora.tei.decisions import DecidedName, Decision, Settled, Verdict
+
+Status = Literal["open", "accepted", "rejected"]
+
+
+class RefusedError(UsageError):
+    """A name cannot be so; nothing was decided."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """A name in a document, as it is to be; ``suggestion`` is what a model said of it."""
+
+    id: str
+    """Unique in the document: the place that it was suggested or added at."""
+    start: int
+    end: int
+    label: str
+    entity: str = ""
+    status: Status = "open"
+    suggestion: Mention | None = None
+    reviewer: str = ""
+    time: str = ""
+    """When it was decided, ISO 8601; empty while it is open."""
+
+    @property
+    def is_as_suggested(self) -> bool:
+        """Whether place, label and entity are those of the suggestion."""
+        said = self.suggestion
+        if said is None:
+            return False
+        found = (said.start, said.end, said.label, said.entity or "")
+        return found == (self.start, self.end, self.label, self.entity)
+
+    def mention(self) -> Mention:
+        """The name as it is written into the file; a probability is of what a model said."""
+        score = self.suggestion.score if self.suggestion and self.is_as_suggested else None
+        return Mention(
+            self.start,
+            self.end,
+            label=self.label,
+            entity=self.entity or None,
+            score=score,
+            origin="prediction" if self.suggestion else "annotation",
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Give it as the page has it."""
+        said = self.suggestion
+        return {
+            "id": self.id,
+            "start": self.start,
+            "end": self.end,
+            "label": self.label,
+            "entity": self.entity,
+            "status": self.status,
+            "probability": said.score if said else None,
+            "isNew": said is None,
+            "isChanged": said is not None and not self.is_as_suggested,
+            "said": [said.start, said.end, said.label, said.entity or ""] if said else None,
+            "reviewer": self.reviewer,
+            "time": self.time,
+        }
+
+
+def _place(span: Span | Item | Mention) -> tuple[int, int]:
+    return span.start, span.end
+
+
+def id_of(span: Span | Item | Mention) -> str:
+    """Make the id of an item that was suggested or added there."""
+    return f"{span.start}-{span.end}"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """An item before and after a decision; None: it was not there."""
+
+    old: Item | None
+    new: Item | None
+
+
+class DocumentNames:
+    """The items of one document: suggestions, and what the journal says of it."""
+
+    def __init__(self, document: Document, suggestions: Iterable[Mention] = ()) -> None:
+        self.document = document
+        self.n_there = 0
+        """Suggestions that are not offered: the edition has the name, or one that they cross."""
+        self.n_lost = 0
+        """Decisions whose place is not in the text any more."""
+        self.changes: dict[int, Change] = {}
+        """What each decision changed, by its index in the journal."""
+        self._items: dict[str, Item] = {}
+        for mention in suggestions:
+            if _is_in_the_way(document.mentions, mention):
+                self.n_there += 1
+            else:
+                item = _opened(mention)
+                self._items[item.id] = item
+
+    def replay(self, index: int, decision: Decision) -> None:
+        """Do what a decision of the journal says, at the place where it is in the text now."""
+        text = self.document.text
+        span = decision.name.find(text)
+        if span is None:
+            self.n_lost += 1
+            return
+        was = decision.was.find(text) if decision.was else None
+        old = next((item for place in (span, was) if place and (item := self._at(place))), None)
+        if decision.verdict == "withdrawn":
+            new = open_item(old) if old else None
+        else:
+            new = _decided(Settled(decision, span, was))
+        self.change(index, Change(old, new))
+
+    def _at(self, span: Span) -> Item | None:
+        """Find the item that was decided for a place, or is open there."""
+        found = [i for i in self._items.values() if _place(span) in _places(i)]
+        return max(found, key=lambda item: item.status != "open", default=None)
+
+    def items(self) -> list[Item]:
+        """List what is decided, and what is open and not answered by that, in reading order."""
+        decided = [item for item in self._items.values() if item.status != "open"]
+        names = sorted((i for i in decided if i.status == "accepted"), key=_place)
+        shown = [i for i in self._items.values() if i.status == "open" and not _touches(names, i)]
+        return sorted([*decided, *shown], key=lambda item: (item.start, -item.end, item.status))
+
+    def get(self, id: str) -> Item | None:
+        """Find an item."""
+        return self._items.get(id)
+
+    def check(self, item: Item, *, instead_of: Item | None) -> None:
+        """Raise ``RefusedError`` where a name cannot stand; another item may make room for it."""
+        text = self.document.text
+        if not 0 <= item.start < item.end <= len(text):
+            raise RefusedError("The name leaves the text.")
+        if text[item.start].isspace() or text[item.end - 1].isspace():
+            raise RefusedError("A name neither begins nor ends with white space.")
+        if item.status != "accepted":
+            return
+        if other := _is_in_the_way(self.document.mentions, item):
+            form = text[other.start : other.end]
+            raise RefusedError(f"The edition has a name there: {form}.")
+        own = {item.id, instead_of.id if instead_of else ""}
+        for other_item in self._items.values():
+            if other_item.status != "accepted" or other_item.id in own:
+                continue
+            if _crosses(other_item, item) or _place(other_item) == _place(item):
+                form = text[other_item.start : other_item.end]
+                raise RefusedError(f"It would cross the name {form}.")
+
+    def change(self, index: int, change: Change) -> None:
+        """Put an item in the place of another, and remember it; one decision stands for a place."""
+        old, new = change.old, change.new
+        self.changes[index] = change
+        if old is not None:
+            self._items.pop(old.id, None)
+        if new is None:
+            return
+        if new.status != "open":
+            places = _places(new)
+            for other in [i for i in self._items.values() if i.status != "open"]:
+                if places & _places(other):
+                    del self._items[other.id]
+                    if (again := open_item(other)) and other.id != new.id:
+                        self._items[again.id] = again
+        self._items[new.id] = new
+
+
+def _places(item: Item) -> set[tuple[int, int]]:
+    """Where it is, and where it was suggested."""
+    return {_place(item), *([_place(item.suggestion)] if item.suggestion else [])}
+
+
+def _opened(mention: Mention) -> Item:
+    return Item(
+        id=id_of(mention),
+        start=mention.start,
+        end=mention.end,
+        label=mention.label or "",
+        entity=mention.entity or "",
+        suggestion=mention,
+    )
+
+
+def open_item(item: Item) -> Item | None:
+    """Return an item as it was before anybody decided; None for one that was added."""
+    return _opened(item.suggestion) if item.suggestion else None
+
+
+def _decided(settled: Settled) -> Item:
+    """Make an item of a decision, at the place where it is in the text now."""
+    decision, span = settled.decision, settled.span
+    suggested = None
+    if decision.verdict != "added":
+        said, place = decision.was or decision.name, settled.was or span
+        suggested = Mention(
+            place.start,
+            place.end,
+            label=said.label,
+            entity=said.entity,
+            score=decision.probability,
+            origin="prediction",
+        )
+    return Item(
+        id=id_of(suggested or span),
+        start=span.start,
+        end=span.end,
+        label=decision.name.label or "",
+        entity=decision.name.entity or "",
+        status="rejected" if decision.verdict == "rejected" else "accepted",
+        suggestion=suggested,
+        reviewer=decision.reviewer,
+        time=decision.time,
+    )
+
+
+def decision_on(
+    change: Change, *, document: Document, file: str, model: str, reviewer: str, action: str
+) -> Decision:
+    """Say for the journal what becomes of an item."""
+    verdict, name, was = _verdict(change.old, change.new)
+    said = name.suggestion
+    return Decision(
+        reviewer=reviewer,
+        verdict=verdict,
+        file=file,
+        document=document.id,
+        name=_decided_name(document, name),
+        was=_decided_name(document, was) if was else None,
+        model=model if said else "",
+        probability=said.score if said else None,
+        action=action,
+    )
+
+
+def _verdict(old: Item | None, new: Item | None) -> tuple[Verdict, Item, Item | None]:
+    """Tell the verdict, the name that it is on, and what was there before."""
+    if new is None or new.status == "open":
+        assert old is not None  # noqa: S101 - something changes
+        said = open_item(old)
+        return "withdrawn", old, said if said and _place(said) != _place(old) else None
+    said = open_item(new)
+    if new.status == "rejected":
+        return "rejected", new, None
+    if said is None:
+        was = old if old and _differs(old, new) else None
+        return "added", new, was
+    return ("accepted", new, None) if new.is_as_suggested else ("corrected", new, said)
+
+
+def _differs(old: Item, new: Item) -> bool:
+    return (*_place(old), old.label, old.entity) != (*_place(new), new.label, new.entity)
+
+
+def _decided_name(document: Document, item: Item) -> DecidedName:
+    mention = Mention(item.start, item.end, label=item.label or None, entity=item.entity or None)
+    return DecidedName.of(document.text, mention)
+
+
+def _crosses(first: Span | Item | Mention, second: Span | Item | Mention) -> bool:
+    if first.end <= second.start or second.end <= first.start:
+        return False
+    is_inside = first.start <= second.start and second.end <= first.end
+    return not is_inside and not (second.start <= first.start and first.end <= second.end)
+
+
+def _is_in_the_way(names: Sequence[Mention], span: Mention | Item) -> Mention | None:
+    """Find a name of the edition with the same characters, or that would be crossed."""
+    for name in names:
+        if name.start >= span.end:
+            return None
+        if _crosses(name, span) or (name.label and _place(name) == _place(span)):
+            return name
+    return None
+
+
+def _touches(names: Sequence[Item], item: Item) -> bool:
+    return any(name.start < item.end and item.start < name.end for name in names)
+
+
+def changed(item: Item, wanted: dict[str, Any], *, labels: Iterable[str]) -> Item:
+    """Change an item as a page asks; raises ``RefusedError`` for what no item can be."""
+    values: dict[str, Any] = {}
+    for name, kind in (("start", int), ("end", int), ("label", str), ("entity", str)):
+        if name in wanted:
+            if not isinstance(wanted[name], kind) or isinstance(wanted[name], bool):
+                raise RefusedError(f"{name} is {wanted[name]!r}, not of the type {kind.__name__}.")
+            values[name] = wanted[name]
+    status = wanted.get("status", item.status)
+    if status not in get_args(Status):
+        raise RefusedError(f"There is no status {status!r}.")
+    made = replace(item, status=status, **values)
+    if made.status == "accepted" and made.label not in set(labels):
+        known = ", ".join(labels)
+        raise RefusedError(
+            f"This edition has no element for the label {made.label!r}, but {known}."
+        )
+    return made
+
+
+def spans_of(text: str, form: str) -> Iterator[Span]:
+    """Find a form in a text where no letter or digit continues it."""
+    start = text.find(form)
+    while start >= 0:
+        end = start + len(form)
+        before, after = text[start - 1 : start], text[end : end + 1]
+        if not (before.isalnum() and form[0].isalnum()) and not (
+            after.isalnum() and form[-1].isalnum()
+        ):
+            yield Span(start, end)
+        start = text.find(form, start + 1)

@@ -1,0 +1,147 @@
+// The panel of the name that is looked at: what it is, and what can be done with it.
+
+import { make, key } from "./elements.js";
+import { word, currentLanguage } from "./words.js";
+import { percent } from "./reading.js";
+
+export function showInspector(app) {
+  const panel = document.getElementById("inspector");
+  if (!app.letter) return panel.replaceChildren();
+  const item = app.item();
+  const body = app.linking ? [] : [app.selected() ? selection(app) : item ? about(app, item) : summary(app)];
+  if (app.linking && item) body.push(heading(app, item), linkPanel(app, item));
+  panel.replaceChildren(...body.flat());
+  if (app.markup) panel.append(markupPanel(app.markup));
+}
+
+function heading(app, item) {
+  const form = app.formOf(item);
+  const verdict = item.status !== "accepted" ? item.status : item.isNew ? "added" : item.isChanged ? "corrected" : "accepted";
+  const sure = item.probability !== null && item.probability !== undefined && make("span", {}, `${word("probability")} ${percent(item.probability)}`);
+  const by = item.time && make("span", {}, word("by", item.reviewer, new Date(item.time).toLocaleString(currentLanguage())));
+  return make("div", { class: app.tone(item.label) }, make("h2", { lang: app.document().lang || null }, form), make("p", { class: "status" }, make("b", {}, item.label), make("span", {}, item.origin || word(verdict)), sure, by));
+}
+
+function about(app, item) {
+  if (app.listing.isReadOnly) return [heading(app, item), entityPanel(app, item)];
+  const isDone = item.status !== "open";
+  const button = (name, keys, action, kind) => make("button", { class: kind || "", onclick: action }, word(name), key(keys));
+  const actions = make("div", { class: "actions" },
+    button("accept", "A", () => app.accept(), item.status === "accepted" ? "" : "yes"),
+    button("reject", "X", () => app.reject()),
+    button("link", "E", () => app.startLinking()),
+    isDone ? button("reopen", "B", () => app.reopen()) : button("markup", "T", () => app.toggleMarkup()));
+  const parts = [heading(app, item), actions, labels(app, item.label, (label) => app.setLabel(label)), entityPanel(app, item)];
+  if (app.others > 0) {
+    parts.push(make("div", {}, make("p", { class: "hint" }, word("others", app.others)), make("button", { onclick: () => app.showOthers() }, word("decideOthers"), " ", key("O"))));
+  }
+  parts.push(make("div", { class: "wide" }, make("h3", {}, word("boundary")), make("p", { class: "hint" }, key("←", "→"), " ", word("boundaryKeys"))));
+  return parts;
+}
+
+function labels(app, pressed, action) {
+  const buttons = app.listing.labels.map((label, index) => make("button", { class: app.tone(label), "aria-pressed": pressed === undefined ? null : String(label === pressed), onclick: () => action(label) }, label, index < 9 ? key(String(index + 1)) : null));
+  return make("div", {}, make("h3", {}, word("label")), make("div", { class: "labels" }, buttons));
+}
+
+function entityPanel(app, item) {
+  const entry = app.entryOf(item.entity);
+  const shown = item.entity ? [entry && make("span", { class: "entry-name" }, entry.name), " ", make("span", { class: "soft" }, [entry && entry.about, item.entity].filter(Boolean).join(" · "))] : make("span", { class: "soft" }, word("noEntity"));
+  return make("div", {}, make("h3", {}, word("entity")), make("p", {}, shown));
+}
+
+function selection(app) {
+  const { form } = app.selected();
+  return [make("div", {}, make("h3", {}, word("mark")), make("h2", { lang: app.document().lang || null }, form), make("p", { class: "hint" }, word("markHint", form))), labels(app, undefined, (label) => app.addName(label))];
+}
+
+function summary(app) {
+  const row = app.letter.row;
+  if (app.listing.isReadOnly) return [make("div", {}, make("h2", {}, row.title), make("p", { class: "hint" }, row.name)), make("p", { class: "hint" }, word("filterHow"))];
+  const said = row.isWaiting ? word("waiting") : row.open ? word("start") : row.decided ? word("allDone") : word("nothingHere");
+  const parts = [make("div", {}, make("h2", {}, row.title), make("p", { class: "hint" }, said))];
+  if (app.letter.there) parts.push(make("p", { class: "hint" }, word("thereAlready", app.letter.there)));
+  if (row.lost) parts.push(make("p", { class: "alarm" }, word("lost", row.lost)));
+  if (!row.open && app.nextOpenLetter() !== null) parts.push(make("button", { onclick: () => app.goToNextOpenLetter() }, word("nextLetter"), " ", key("J")));
+  parts.push(make("div", { class: "wide" }, make("h3", {}, word("mark")), make("p", { class: "hint" }, word("markHow"))));
+  return parts;
+}
+
+function markupPanel({ is, will, skipped }) {
+  const dedented = (text) => (text === undefined ? text : text.replace(/\n[ \t]+/g, "\n  "));
+  const markup = { is: dedented(is), will: dedented(will), skipped };
+  const parts = [make("h3", {}, `${word("markup")}, ${word("markupIs")}`), make("pre", { class: "markup", tabindex: "0", "aria-label": `${word("markup")}, ${word("markupIs")}` }, markup.is)];
+  if (markup.will !== undefined) parts.push(make("h3", {}, `${word("markup")}, ${word("markupWill")}`), make("pre", { class: "markup", tabindex: "0", "aria-label": `${word("markup")}, ${word("markupWill")}` }, insertions(markup.is, markup.will)));
+  if (markup.skipped) parts.push(make("p", { class: "alarm" }, markup.skipped));
+  return make("section", { id: "markup" }, parts);
+}
+
+// The second text with what it has more than the first: nothing but insertions of tags.
+function insertions(before, after) {
+  const made = [];
+  let at = 0, same = "", added = "";
+  const flush = () => {
+    if (same) made.push(same);
+    if (added) made.push(make("ins", {}, added));
+    same = added = "";
+  };
+  for (let i = 0; i < after.length; ) {
+    if (after[i] === "<" && /^<[^>]*onoma-[^>]*>/.test(after.slice(i, i + 400)) && !before.startsWith(after.slice(i, after.indexOf(">", i) + 1), at)) {
+      const end = after.indexOf(">", i) + 1;
+      if (!added) flush();
+      added += after.slice(i, end);
+      i = end;
+    } else if (after[i] === before[at]) {
+      if (added) flush();
+      same += after[i++];
+      at += 1;
+    } else {
+      if (same) flush();
+      added += after[i++];
+    }
+  }
+  flush();
+  return made;
+}
+
+function linkPanel(app, item) {
+  const list = make("ul", { class: "options", role: "listbox", id: "options", "aria-label": word("entity") });
+  const input = make("input", { class: "field", id: "link-input", role: "combobox", "aria-expanded": "true", "aria-controls": "options", "aria-autocomplete": "list", autocomplete: "off", spellcheck: "false", "aria-label": word("linkHint"), placeholder: word("linkHint") });
+  let options = [], chosen = 0, asked = 0;
+  const choose = (index) => {
+    chosen = Math.max(0, Math.min(index, options.length - 1));
+    [...list.children].forEach((child, number) => child.setAttribute("aria-selected", String(number === chosen)));
+    const child = list.children[chosen];
+    if (child && child.id) input.setAttribute("aria-activedescendant", child.id);
+    child?.scrollIntoView({ block: "nearest" });
+  };
+  const show = () => {
+    list.replaceChildren(...options.map((option, number) => make("li", { role: "option", id: `option-${number}`, "aria-selected": "false", onclick: () => app.link(option.entity) }, make("span", { class: "entry-name" }, option.name), option.about && make("span", { class: "more" }, option.about), option.example && make("span", { class: "more" }, `${word("example")} „${option.example}“`))));
+    if (!options.length) list.append(make("li", { role: "option", "aria-selected": "false", "aria-disabled": "true", class: "soft" }, word(app.listing.hasRegister ? "noCandidates" : "noRegister")));
+    choose(0);
+  };
+  const look = async () => {
+    const number = ++asked;
+    const query = input.value.trim();
+    const found = app.listing.hasRegister ? await app.attempt(() => app.backend.entries(query, app.formOf(item), item.label)) : { entries: [] };
+    if (number !== asked || !found) return;
+    options = found.entries.slice();
+    for (const entry of options) app.entries.set(entry.entity, entry);
+    if (/^\S+:\S+$/.test(query)) options.push({ entity: query, name: word("useId", query), about: "" });
+    if (item.entity) options.push({ entity: "", name: word("unlink"), about: item.entity });
+    show();
+  };
+  input.addEventListener("input", look);
+  input.addEventListener("keydown", (event) => {
+    if (event.key === "ArrowDown") choose(chosen + 1);
+    else if (event.key === "ArrowUp") choose(chosen - 1);
+    else if (event.key === "Enter" && options[chosen]) app.link(options[chosen].entity);
+    else if (event.key === "Escape") app.stopLinking();
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  });
+  look();
+  queueMicrotask(() => input.focus());
+  return make("div", {}, make("h3", {}, word("link")), input, list);
+}

@@ -1,0 +1,242 @@
+// The page without a program: letters lie in the page, decisions in the browser until they are
+// exported as a list for `modeling.predict --apply`.
+
+import { word } from "./words.js";
+import { Text } from "./text.js";
+
+const COLUMNS = ["file", "document", "before", "name", "after", "label", "entity", "probability", "accept", "start", "end", "suggested"];
+const AROUND = 40; // characters on each side of a name in the list
+const CONTEXT_SHOWN = 48;
+const MAX_SHOWN = 500;
+
+class Refused extends Error {
+  constructor(message, status = 422) {
+    super(message);
+    this.status = status;
+  }
+}
+
+class Store {
+  constructor(data) {
+    this.data = data;
+    this.texts = data.letters.map((letter) => letter.documents.map((one) => new Text(one.text)));
+    this.items = data.letters.map((letter) => letter.items);
+    this.done = [];
+    this.undone = [];
+    for (const change of this.remembered()) this.put(change);
+  }
+
+  // Actions that were made in this browser, on these letters.
+  remembered() {
+    try {
+      return JSON.parse(localStorage.getItem(this.data.id) || "[]");
+    } catch {
+      return [];
+    }
+  }
+
+  // Do an action: lists of [letter, document, old, new]; it is kept before it is shown.
+  act(changes, taken, given) {
+    const action = { changes };
+    const kept = given === this.done ? [...this.done, action] : this.done.filter((each) => each !== taken);
+    try {
+      localStorage.setItem(this.data.id, JSON.stringify(kept));
+    } catch (error) {
+      throw new Refused(`${word("notKept")} (${error.name})`, 507);
+    }
+    return action;
+  }
+
+  put({ changes }) {
+    for (const [n, d, before, after] of changes) {
+      const list = this.items[n][d].filter((item) => !before || item.id !== before.id);
+      this.items[n][d] = after ? [...list.filter((item) => item.id !== after.id), after] : list;
+    }
+    this.done.push({ changes });
+  }
+
+  shown(n, d) {
+    const all = this.items[n][d];
+    const names = all.filter((item) => item.status === "accepted");
+    const isAnswered = (item) => item.status === "open" && names.some((name) => name.start < item.end && item.start < name.end);
+    return all.filter((item) => !isAnswered(item)).sort((a, b) => a.start - b.start || b.end - a.end);
+  }
+
+  state(n) {
+    const letter = this.data.letters[n];
+    const items = letter.documents.map((_, d) => this.shown(n, d));
+    const open = items.flat().filter((item) => item.status === "open").length;
+    const row = { ...letter.row, open, decided: items.flat().length - open };
+    return { row, sha256: letter.sha256, items, there: letter.there, journal: this.history() };
+  }
+
+  history() {
+    return { undo: this.done.length, redo: this.undone.length };
+  }
+
+  answer(changes) {
+    const letters = Object.fromEntries(changes.map(([n]) => [n, this.state(n)]));
+    const [letter, d, before, after] = changes.at(-1);
+    return { letters, letter, document: d, item: (after || before).id, journal: this.history() };
+  }
+
+  decide(list) {
+    const changes = list.map((asked) => this.changed(asked));
+    const action = this.act(changes, null, this.done);
+    this.put(action);
+    this.undone.length = 0;
+    return this.answer(changes);
+  }
+
+  changed(asked) {
+    const { letter: n, document: d } = asked;
+    const old = asked.id ? this.items[n][d].find((item) => item.id === asked.id) : null;
+    const status = asked.status || "accepted";
+    const said = old && !old.isNew ? old.said || [old.start, old.end, old.label, old.entity] : null;
+    if (status !== "accepted") {
+      if (!said) return [n, d, old, null];
+      const [start, end, label, entity] = said;
+      return [n, d, old, { ...old, start, end, label, entity, status, isChanged: false, said: null }];
+    }
+    const { start, end, label, entity } = asked;
+    const isChanged = Boolean(said) && JSON.stringify(said) !== JSON.stringify([start, end, label, entity]);
+    const id = said ? old.id : `${start}-${end}`;
+    const item = { id, start, end, label, entity, status, probability: old ? old.probability : null, isNew: !said, isChanged, said, reviewer: "", time: "" };
+    this.check(n, d, item, old);
+    return [n, d, old, item];
+  }
+
+  check(n, d, item, old) {
+    const text = this.texts[n][d];
+    if (!(item.start >= 0 && item.start < item.end && item.end <= text.length) || text.isSpace(item.start) || text.isSpace(item.end - 1)) throw new Refused(word("noPlace"));
+    const names = [...this.data.letters[n].documents[d].names, ...this.items[n][d].filter((each) => each.status === "accepted" && each.id !== item.id && each.id !== old?.id)];
+    const isInside = (a, b) => b.start <= a.start && a.end <= b.end;
+    const isCrossing = (other) => other.start < item.end && item.start < other.end && !isInside(other, item) && !isInside(item, other);
+    const isSame = (other) => other.start === item.start && other.end === item.end && other.label;
+    const other = names.find((each) => isCrossing(each) || isSame(each));
+    if (other) throw new Refused(word("inTheWay", text.slice(other.start, other.end)));
+  }
+
+  undo() {
+    const last = this.done.at(-1);
+    if (!last) throw new Refused(word("nothing"));
+    const changes = last.changes.map(([n, d, before, after]) => [n, d, after, before]).reverse();
+    this.act(changes, last, this.undone);
+    this.put({ changes });
+    this.done.splice(-2);
+    this.undone.push(last);
+    return this.answer(changes);
+  }
+
+  redo() {
+    const last = this.undone.at(-1);
+    if (!last) throw new Refused(word("nothing"));
+    this.act(last.changes, null, this.done);
+    this.put(last);
+    this.undone.pop();
+    return this.answer(last.changes);
+  }
+
+  *places(find) {
+    for (const [n, letter] of this.data.letters.entries()) {
+      for (const [d, one] of letter.documents.entries()) {
+        const text = this.texts[n][d];
+        for (const unit of find(one.text)) {
+          const start = text.point(unit.at), end = text.point(unit.at + unit.length);
+          yield { letter: n, title: letter.row.title, document: d, start, end, before: text.slice(Math.max(0, start - CONTEXT_SHOWN), start), form: text.slice(start, end), after: text.slice(end, end + CONTEXT_SHOWN) };
+        }
+      }
+    }
+  }
+
+  occurrences(form) {
+    const letter = /[\p{L}\p{N}]/u;
+    const isWhole = (text, at) => !letter.test(text[at - 1] || "") && !letter.test(text[at + form.length] || "");
+    const found = [...this.places((text) => all(text, form).filter((unit) => isWhole(text, unit.at)))].map((hit) => {
+      const touched = this.shown(hit.letter, hit.document).filter((item) => item.start < hit.end && hit.start < item.end);
+      const item = touched.find((each) => each.start === hit.start && each.end === hit.end) || null;
+      const isOwn = this.data.letters[hit.letter].documents[hit.document].names.some((name) => name.start < hit.end && hit.start < name.end);
+      const status = item ? item.status : isOwn || touched.some((each) => each.status === "accepted") ? "there" : "none";
+      return { ...hit, item, status };
+    });
+    return { found: found.slice(0, MAX_SHOWN), more: Math.max(0, found.length - MAX_SHOWN), unread: 0 };
+  }
+
+  search(words) {
+    const wanted = words.trim().toLowerCase();
+    const found = wanted ? [...this.places((text) => all(text.toLowerCase().length === text.length ? text.toLowerCase() : text, wanted))] : [];
+    return { found: found.slice(0, MAX_SHOWN), more: Math.max(0, found.length - MAX_SHOWN), unread: 0 };
+  }
+
+  entries(query, form, label) {
+    const wanted = (query || form).toLowerCase().split(/[^\p{L}\p{N}]+/u).filter(Boolean);
+    const rank = (entry) => wanted.filter((each) => entry.forms.some((other) => other.startsWith(each))).length - (entry.kind && entry.kind !== label ? 0.3 : 0);
+    const ranked = this.data.entries.map((entry) => [rank(entry), entry]).filter(([fit]) => fit > 0);
+    return { entries: ranked.sort((a, b) => b[0] - a[0]).slice(0, 12).map(([, entry]) => entry) };
+  }
+
+  // The list of what was decided, as `--apply` reads it; what is open is left out.
+  list() {
+    const lines = [COLUMNS.join("\t")];
+    for (const [n, letter] of this.data.letters.entries()) {
+      for (const [d, one] of letter.documents.entries()) {
+        for (const item of this.shown(n, d)) if (item.status !== "open") lines.push(this.line(letter.name, one.id, this.texts[n][d], item));
+      }
+    }
+    return `\ufeff${lines.join("\n")}\n`;
+  }
+
+  line(file, id, text, item) {
+    const said = item.isNew ? null : item.said || [item.start, item.end, item.label, item.entity];
+    const [start, end] = said || [item.start, item.end];
+    const before = text.slice(Math.max(0, start - AROUND), start), after = text.slice(end, end + AROUND);
+    const place = said ? [start, end, `${said[2]} ${said[3]}`.trim()] : ["", "", ""];
+    const cells = [file, id, before, text.slice(item.start, item.end), after, item.label, item.entity, said ? item.probability ?? "" : "", item.status === "accepted" ? "yes" : "no", ...place];
+    return cells.map(listCell).join("\t");
+  }
+}
+
+function listCell(value) {
+  const escapes = { "\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r" };
+  const cell = String(value).replace(/[\\\t\n\r]/g, (each) => escapes[each]);
+  return cell.includes('"') ? `"${cell.replaceAll('"', '""')}"` : cell;
+}
+
+function all(text, wanted) {
+  const found = [];
+  for (let at = text.indexOf(wanted); at >= 0; at = text.indexOf(wanted, at + 1)) found.push({ at, length: wanted.length });
+  return found;
+}
+
+function download(name, text) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([text], { type: "text/tab-separated-values" }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}
+
+export function connect() {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const store = new Store(data);
+  const soon = (value) => async (...given) => value(...given);
+  document.getElementById("overview-button").hidden = true;
+  document.getElementById("save").dataset.word = "export";
+  return {
+    isStill: true,
+    letters: soon(() => ({ ...data.listing, letters: data.letters.map((_, n) => store.state(n).row), journal: store.history() })),
+    letter: soon((n) => ({ ...data.letters[n], ...store.state(n) })),
+    markup: soon(() => { throw new Refused(word("noMarkup")); }),
+    occurrences: soon((form) => store.occurrences(form)),
+    search: soon((words) => store.search(words)),
+    entries: soon((query, form, label) => store.entries(query, form, label)),
+    overview: soon(() => { throw new Refused(word("noMarkup")); }),
+    decide: soon((list) => store.decide(list)),
+    undo: soon(() => store.undo()),
+    redo: soon(() => store.redo()),
+    save: soon(() => {
+      download(data.list, store.list());
+      return { written: [], same: 0, skipped: [], refused: [], exported: data.list };
+    }),
+  };
+}

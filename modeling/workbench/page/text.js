@@ -1,0 +1,76 @@
+// Texts by code points, as all offsets count, and the words in them.
+
+export class Text {
+  constructor(string) {
+    this.string = string;
+    this.units = null; // where each code point begins; null: each is one unit
+    if (/[\ud800-\udbff]/.test(string)) {
+      this.units = [];
+      for (let i = 0; i < string.length; i += string.codePointAt(i) > 0xffff ? 2 : 1) this.units.push(i);
+      this.units.push(string.length);
+    }
+    this.length = this.units ? this.units.length - 1 : string.length;
+  }
+
+  unit(point) {
+    return this.units ? this.units[Math.min(point, this.length)] : point;
+  }
+
+  point(unit) {
+    if (!this.units) return unit;
+    let low = 0, high = this.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.units[middle] < unit) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  slice(start, end) {
+    return this.string.slice(this.unit(start), this.unit(end));
+  }
+
+  isSpace(point) {
+    return /^\s*$/.test(this.slice(point, point + 1));
+  }
+}
+
+const WORD = /[\p{L}\p{M}\p{N}]+(?:[-'’.·][\p{L}\p{M}\p{N}]+)*/gu;
+
+// The words of a part of a text: pairs of offsets. Scripts without spaces need the browser's rules.
+export function wordsOf(text, start, end, lang) {
+  const string = text.slice(start, end);
+  const first = text.unit(start);
+  const found = [];
+  const add = (from, to) => found.push([text.point(first + from), text.point(first + to)]);
+  if (/[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]/.test(string) && Intl.Segmenter) {
+    const segmenter = new Intl.Segmenter(lang || undefined, { granularity: "word" });
+    for (const each of segmenter.segment(string)) if (each.isWordLike) add(each.index, each.index + each.segment.length);
+    return found;
+  }
+  for (const each of string.matchAll(WORD)) add(each.index, each.index + each[0].length);
+  return found;
+}
+
+// Where a boundary goes: side "start" or "end", step 1 or -1, by "word" or "character".
+export function movedBoundary(text, block, span, { side, step, unit, lang }) {
+  let { start, end } = span;
+  if (unit === "word") {
+    const words = wordsOf(text, block.start, block.end, lang);
+    const places = words.map((word) => word[side === "start" ? 0 : 1]);
+    const from = side === "start" ? start : end;
+    const next = step > 0 ? places.find((p) => p > from) : places.findLast((p) => p < from);
+    if (next === undefined) return null;
+    if (side === "start") start = next;
+    else end = next;
+  } else {
+    const inside = (p) => p >= block.start && p <= block.end;
+    const isBad = () => (side === "start" ? text.isSpace(start) : text.isSpace(end - 1));
+    do {
+      if (side === "start") start += step;
+      else end += step;
+    } while (start < end && inside(start) && inside(end) && isBad());
+  }
+  return start < end && start >= block.start && end <= block.end ? { start, end } : null;
+}

@@ -1,0 +1,174 @@
+"""Letters written with what was accepted, each under the writer's proof."""
+
+import os
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from corpora.document import Mention
+from corpora.errors import CorpusError
+from corpora.runs.build import sync_folder
+from corpora.tei.review import write_missed
+from corpora.tei.source import Source
+from corpora.tei.writer import Skipped, WriteOptions, Written
+from modeling.workbench.desk import Desk
+from modeling.workbench.letters import Letter
+from modeling.workbench.names import Item, RefusedError
+from modeling.workbench.view import element_of_block
+
+
+def markup(desk: Desk, number: int, *, document: int, block: int) -> dict[str, str]:
+    """The TEI of a block as it is, and as it will be with what was accepted in it."""
+    with desk.lock:
+        letter = desk.look(desk.letter_at(number))
+        texts = desk.letters.parsed(letter).texts
+        with_text = [(text.document, places) for text, places in texts if text.document]
+        if document >= len(with_text) or block >= len(with_text[document][0].paragraphs):
+            raise RefusedError(f"{letter.name}: has no such block.")
+        found, places = with_text[document]
+        element = element_of_block(found, places, block)
+        if element is None:
+            raise RefusedError("Nothing of this block is written in the file.")
+        paragraph = found.paragraphs[block]
+        source = places.source
+        inside = [
+            item
+            for item in letter.names[document].items()
+            if paragraph.start <= item.start < item.end <= paragraph.end
+        ]
+        written = _write(desk, letter, {found.id: inside})
+        after = Source(written.data, name=letter.name)
+        shift = _number_of_text(after) - _number_of_text(source)
+        node = after.nodes[element.number + shift]
+        return {
+            "is": source.text[element.start : element.end],
+            "will": after.text[node.start : node.end],
+            "skipped": "; ".join(sorted({one.reason for one in written.skipped})),
+        }
+
+
+def save(desk: Desk) -> dict[str, Any]:
+    """Write all letters on which there are decisions, each under the writer's proof."""
+    with desk.lock:
+        desk.refresh()
+        report: dict[str, Any] = {"written": [], "same": 0, "skipped": [], "refused": []}
+        for letter in desk.letters.all:
+            if not any(True for _ in desk.journal.of_file(letter.name)):
+                continue
+            try:
+                _save(desk, desk.look(letter), report)
+            except (CorpusError, OSError) as error:
+                report["refused"].append({"n": letter.number, "why": _say(error, letter)})
+        return report
+
+
+def _save(desk: Desk, letter: Letter, report: dict[str, Any]) -> None:
+    if letter.error:
+        raise CorpusError(letter.error)
+    written = write(desk, letter)
+    path = desk.output / letter.name
+    if path.exists() and path.samefile(letter.path):
+        raise CorpusError(f"{path}: is the letter itself, and is not overwritten.")
+    before = path.read_bytes() if path.exists() else None
+    if before == written.data:
+        report["same"] += 1
+        return
+    if before is not None and _hash(before) not in _saved(desk, letter.name):
+        raise CorpusError(
+            f"{path}: is not as it was saved: somebody has worked on it. It stays: move it "
+            "away, and save again."
+        )
+    _note_saved(desk, letter.name, _hash(written.data))
+    _replace(path, written.data)
+    report["written"].append({"n": letter.number, "names": written.written})
+    for one in written.skipped:
+        form = _form(letter, one)
+        report["skipped"].append({"n": letter.number, "form": form, "why": one.reason})
+
+
+def write(desk: Desk, letter: Letter) -> Written:
+    """A letter with the names that were accepted, proved; raises what ``TeiFile.write`` does."""
+    items = {names.document.id: names.items() for names in letter.names}
+    return _write(desk, letter, items)
+
+
+def _write(desk: Desk, letter: Letter, items: Mapping[str, Sequence[Item]]) -> Written:
+    """Write those that were accepted: a model's names, and then those that a person added.
+
+    The date is that of the letter's last decision, so that the bytes stay the same.
+    """
+
+    def accepted(*, is_added: bool) -> dict[str, list[Mention]]:
+        return {
+            id: [
+                one.mention()
+                for one in of
+                if one.status == "accepted" and (one.suggestion is None) == is_added
+            ]
+            for id, of in items.items()
+        }
+
+    last = max((one.time for _, one in desk.journal.of_file(letter.name)), default="")
+    options = WriteOptions(reviewer=desk.reviewer, date=last[:10])
+    file, model = desk.letters.parsed(letter), desk.letters.suggester.model
+    written = file.write(accepted(is_added=False), model=model, options=options)
+    return write_missed(written, file, accepted(is_added=True), options=options)
+
+
+def _saved_path(desk: Desk) -> Path:
+    return desk.output / ".workbench" / "saved.tsv"
+
+
+def _saved(desk: Desk, name: str) -> set[str]:
+    """Hashes of all that was ever saved under a name."""
+    if not _saved_path(desk).exists():
+        return set()
+    lines = _saved_path(desk).read_text(encoding="utf-8").splitlines()
+    return {line.partition("\t")[0] for line in lines if line.partition("\t")[2] == name}
+
+
+def _note_saved(desk: Desk, name: str, digest: str) -> None:
+    _saved_path(desk).parent.mkdir(parents=True, exist_ok=True)
+    with _saved_path(desk).open("a", encoding="utf-8") as file:
+        file.write(f"{digest}\t{name}\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _number_of_text(source: Source) -> int:
+    """The index of the first element after the header, by which insertions there are counted."""
+    return next((n.number for n in source.nodes if n.name == "text"), 0)
+
+
+def _say(error: Exception, letter: Letter) -> str:
+    if isinstance(error, OSError):
+        return f"{letter.name}: could not be written ({error.strerror}). What was there stays."
+    return str(error)
+
+
+def _hash(data: bytes) -> str:
+    return sha256(data).hexdigest()
+
+
+def _replace(path: Path, data: bytes) -> None:
+    """Write a file, which is on the disk and whole when it appears."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.partial")
+    temporary.unlink(missing_ok=True)  # of a process that was killed
+    try:
+        with temporary.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.rename(path)
+        sync_folder(path.parent)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _form(letter: Letter, one: Skipped) -> str:
+    """The form of a name that was not written."""
+    texts = {each.id: each.text for each in letter.documents}
+    return texts.get(one.document, "")[one.mention.start : one.mention.end]

@@ -1,0 +1,170 @@
+"""The addresses of the workbench, over a ``Desk``: files of the page, and JSON.
+
+Who may ask is decided before (``modeling.http``). No answer holds markup that a browser reads as
+such, and no address holds the name of a file.
+"""
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from corpora.errors import CorpusError
+from modeling.workbench import finding, saving
+from modeling.workbench.datasets import DatasetReader
+from modeling.workbench.desk import ConflictError, Desk
+from modeling.workbench.names import RefusedError
+from modeling.workbench.overview import overview
+
+_KINDS: Final = {
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+_HEADERS: Final = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+        "require-trusted-types-for 'script'; trusted-types 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+_Answer = Callable[[Request], Awaitable[Response]]
+
+
+def page_files() -> dict[str, bytes]:
+    """All files of the page by name."""
+    folder = files("modeling.workbench") / "page"
+    return {each.name: each.read_bytes() for each in folder.iterdir() if _kind(each.name)}
+
+
+_page = cache(page_files)
+
+
+def _kind(name: str) -> str:
+    return _KINDS.get(name[name.rfind(".") :], "")
+
+
+def reading_application(reader: DatasetReader) -> Starlette:
+    """Make the application that shows a dataset, and decides nothing."""
+    return Starlette(
+        routes=[
+            *_page_routes(),
+            _read("/api/letters", lambda r: reader.listing(**_asked(r, "said"))),
+            _read("/api/letters/{n:int}", lambda r: reader.letter(int(r.path_params["n"]))),
+        ]
+    )
+
+
+def _page_routes() -> list[Route]:
+    return [
+        Route("/", _file("index.html")),
+        *(Route(f"/{name}", _file(name)) for name in _page() if name != "index.html"),
+    ]
+
+
+def _read(path: str, answer: Callable[[Request], Any]) -> Route:
+    return Route(path, _answering(answer), methods=["GET"])
+
+
+def application(desk: Desk) -> Starlette:
+    """Make the application; a ``Guard`` is to stand before it."""
+
+    def write(path: str, answer: Callable[[Any], Any]) -> Route:
+        return Route(path, _writing(answer), methods=["POST"])
+
+    def number(request: Request, name: str) -> int:
+        return int(request.path_params[name])
+
+    return Starlette(
+        routes=[
+            *_page_routes(),
+            _read("/api/letters", lambda _: desk.listing()),
+            _read("/api/letters/{n:int}", lambda request: desk.letter(number(request, "n"))),
+            _read(
+                "/api/letters/{n:int}/{d:int}/{b:int}/markup",
+                lambda r: saving.markup(
+                    desk, number(r, "n"), document=number(r, "d"), block=number(r, "b")
+                ),
+            ),
+            _read("/api/occurrences", lambda r: finding.occurrences(desk, **_asked(r, "form"))),
+            _read("/api/search", lambda r: finding.search(desk, **_asked(r, "words"))),
+            _read(
+                "/api/entries",
+                lambda r: finding.entries(desk, **_asked(r, "words", "form", "label")),
+            ),
+            _read("/api/overview", lambda _: overview(desk)),
+            write("/api/decide", lambda body: desk.decide(_list(body))),
+            write("/api/undo", lambda _: desk.undo()),
+            write("/api/redo", lambda _: desk.redo()),
+            write("/api/save", lambda _: saving.save(desk)),
+        ]
+    )
+
+
+def _asked(request: Request, *names: str) -> dict[str, str]:
+    return {name: request.query_params.get(name, "") for name in names}
+
+
+def _list(body: Any) -> list[Mapping[str, Any]]:
+    if not isinstance(body, list) or not body or not all(isinstance(each, dict) for each in body):
+        raise RefusedError("A list of decisions was expected, as the page sends it.")
+    return body
+
+
+def _file(name: str) -> _Answer:
+    async def answer(_: Request) -> Response:
+        return Response(_page()[name], headers={**_HEADERS, "Content-Type": _kind(name)})
+
+    return answer
+
+
+def _answering(work: Callable[[Request], Any]) -> _Answer:
+    async def answer(request: Request) -> Response:
+        return await run_in_threadpool(_result, lambda: work(request))
+
+    return answer
+
+
+def _writing(work: Callable[[Any], Any]) -> _Answer:
+    async def answer(request: Request) -> Response:
+        if request.headers.get("origin") is None:  # no page: a browser names it for each POST
+            return _json({"detail": "Only the page may decide: no Origin."}, status=403)
+        try:
+            body = json.loads(await request.body() or b"null")
+        except (ValueError, RecursionError):
+            return _json({"detail": "No JSON."}, status=400)
+        return await run_in_threadpool(_result, lambda: work(body))
+
+    return answer
+
+
+def _result(work: Callable[[], Any]) -> Response:
+    """Do something; what cannot be done is said, with a status that tells of what kind it is."""
+    try:
+        return _json(work())
+    except ConflictError as error:
+        return _json({"detail": str(error)}, status=409)
+    except RefusedError as error:
+        return _json({"detail": str(error)}, status=422)
+    except CorpusError as error:
+        return _json({"detail": str(error)}, status=507 if "written" in str(error) else 500)
+    except OSError as error:
+        return _json({"detail": f"{error.filename}: {error.strerror}."}, status=500)
+
+
+def _json(value: Any, *, status: int = 200) -> Response:
+    data = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    return Response(data, status, {**_HEADERS, "Content-Type": "application/json"})

@@ -1,0 +1,139 @@
+"""One run of ``python -m modeling.workbench``: what it is about, its server, its reading thread."""
+
+import getpass
+import re
+import sys
+import threading
+import webbrowser
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from corpora.errors import UsageError
+from corpora.ner.labels import label_map_path, load_label_map
+from corpora.registers.register import open_registers
+from corpora.runs.plan import find_inputs
+from corpora.tei.decisions import decisions_path
+from corpora.tei.edition import Edition, edition_path, load_edition, shipped_editions
+from corpora.tei.review import model_of_list, read_candidates
+from modeling.workbench.datasets import DatasetReader
+from modeling.workbench.desk import Desk
+from modeling.workbench.entries import Entries
+from modeling.workbench.journal import Journal
+from modeling.workbench.letters import Letters, Suggester
+from modeling.workbench.suggestions import ListedSuggestions, NoSuggestions, TaggedSuggestions
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
+    from modeling.workbench.__main__ import Options
+
+_NO_ID = re.compile(r"[^\w.-]+")
+
+
+def make_desk(options: "Options") -> Desk:
+    """Find the letters, the edition and where suggestions come from; reads no letter yet."""
+    files = find_inputs(options.tei or (), suffix=".xml")
+    edition = load_edition(edition_path(options.edition))
+    output = options.output or Path()
+    if output.exists() and not output.is_dir():
+        raise UsageError(f"--output {output}: is no folder.")
+    is_shipped = options.edition in shipped_editions()
+    path = options.decisions or decisions_path(
+        edition_path(options.edition), list(files.values()), is_shipped=is_shipped
+    )
+    letters = Letters(files, edition, _suggester(options, edition))
+    reviewer = options.reviewer or _NO_ID.sub("-", getpass.getuser())
+    entries = None
+    if options.register:
+        entries = Entries(open_registers(options.register), space=edition.name)
+    journal = Journal(path)
+    return Desk(letters, journal, reviewer=reviewer, output=output, register=entries)
+
+
+def _suggester(options: "Options", edition: Edition) -> Suggester:
+    if options.candidates:
+        model = model_of_list(options.candidates)
+        return ListedSuggestions(read_candidates(options.candidates), model)
+    if options.tagger is None:
+        return NoSuggestions()
+    from modeling.predict import tei  # noqa: PLC0415 - loads torch
+    from modeling.taggers.tagger import Tagger  # noqa: PLC0415
+    from modeling.training.world import best_device  # noqa: PLC0415
+
+    tagger = Tagger.load(options.tagger, device=best_device())
+    if options.labels:
+        tagger.label_map = load_label_map(label_map_path(options.labels))
+    tei.check_tagger_labels(tagger, edition)
+    model = tei.model_of(tagger)
+    folder = options.output or (options.page or Path()).parent
+    cache = folder / ".workbench" / f"{model.id}.jsonl"
+    return TaggedSuggestions(tagger, model, cache, threshold=options.threshold)
+
+
+class Reading(threading.Thread):
+    """Reads all letters, one by one, and finds the suggestions of those that wait for them."""
+
+    def __init__(self, desk: Desk) -> None:
+        super().__init__(name="reading", daemon=True)
+        self.desk = desk
+        self._is_over = threading.Event()
+
+    def run(self) -> None:
+        """Read, first those that somebody has opened."""
+        for letter in self.desk.letters.all:
+            if self._is_over.is_set():
+                return
+            self.desk.suggest(letter)
+
+    def stop(self) -> None:
+        """End after the letter that is being read."""
+        self._is_over.set()
+        self.join()
+
+
+def write(options: "Options") -> None:
+    """Write the page that needs no server."""
+    from modeling.workbench.still import write_page  # noqa: PLC0415 - for --help
+
+    assert options.page is not None  # noqa: S101 - or nobody asks
+    sys.stderr.write(write_page(make_desk(options), options.page))
+
+
+def serve(options: "Options") -> None:
+    """Serve the page until Ctrl-C or SIGTERM."""
+    from modeling.workbench.server import application, reading_application  # noqa: PLC0415
+
+    if options.documents:
+        reader = DatasetReader(options.documents)
+        sys.stderr.write(f"{len(reader.dataset):,} rows of {options.documents}\n")
+        _answer(reading_application(reader), options)
+        return
+    desk = make_desk(options)
+    reading = Reading(desk)
+    sys.stderr.write(f"{len(desk.letters.all):,} letters; decisions: {desk.journal.path}\n")
+    _answer(application(desk), options, on_ready=reading.start)
+    if reading.is_alive():
+        reading.stop()
+    sys.stderr.write(f"made  {desk.journal.path}; the same command resumes\n")
+
+
+def _answer(
+    app: "Starlette", options: "Options", *, on_ready: Callable[[], object] = lambda: None
+) -> None:
+    """Answer on loopback until Ctrl-C or SIGTERM, and print the address with its token."""
+    from modeling.http.guard import Guard, Rules, new_token  # noqa: PLC0415 - for --help
+    from modeling.http.server import Server, listen  # noqa: PLC0415
+
+    token = new_token()
+
+    def ready(address: str) -> None:
+        url = f"{address}/?token={token}"
+        sys.stdout.write(f"open  {url}\n")
+        sys.stdout.flush()
+        if not options.no_open:
+            webbrowser.open(url)
+        on_ready()
+
+    guard = Guard(app, Rules(token=token))
+    Server(guard, listen("127.0.0.1", options.port), on_ready=ready).answer()

@@ -1,0 +1,95 @@
+"""The workbench as one file of HTML, for those who want no server.
+
+It holds the letters and the page's own modules, asks for nothing outside, and exports what was
+decided as a list for ``modeling.predict --apply``.
+"""
+
+import base64
+import json
+import re
+from dataclasses import asdict
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+
+from corpora.datasets.shards import write_json
+from corpora.errors import CorpusError
+from corpora.system.files import open_own
+from corpora.tei.review import model_file
+from modeling.workbench.desk import Desk
+from modeling.workbench.server import page_files
+
+_MODULES: Final = (
+    *("words.js", "text.js", "elements.js", "reading.js", "still.js"),
+    *("inspector.js", "dialogs.js", "app.js"),
+)
+"""Each before those that import it."""
+_IMPORT: Final = re.compile(r"^import .*;\n", re.MULTILINE)
+_EXPORT: Final = re.compile(r"^export ", re.MULTILINE)
+
+
+def write_page(desk: Desk, path: Path) -> str:
+    """Write the page, and beside it which model the list that it exports is of.
+
+    Returns what was made, and what is next. Raises ``CorpusError`` for a letter that cannot be
+    read.
+    """
+    for letter in desk.letters.all:
+        desk.suggest(letter)
+        if letter.error:
+            raise CorpusError(letter.error)
+    exported = path.with_suffix(".tsv")
+    page = _page(_data(desk, list_name=exported.name))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open_own(path, "wb") as file:
+        file.write(page)
+    write_json(model_file(exported), asdict(desk.letters.suggester.model))
+    n = len(desk.letters.all)
+    return (
+        f"made  {path} ({n:,} letters), {model_file(exported)}\n"
+        f"next  open it, decide, export {exported.name} beside it, and --apply {exported}\n"
+    )
+
+
+def _data(desk: Desk, *, list_name: str) -> dict[str, Any]:
+    letters = [desk.letter(letter.number) for letter in desk.letters.all]
+    digest = sha256("".join(letter["sha256"] for letter in letters).encode()).hexdigest()
+    return {
+        "id": f"onoma-{digest[:16]}-{list_name}",
+        "list": list_name,
+        "listing": {**desk.listing(), "letters": []},
+        "letters": letters,
+        "entries": desk.register.all() if desk.register else [],
+    }
+
+
+def _page(data: dict[str, Any]) -> bytes:
+    """Put the modules, the style and the data into the page, under a policy of their hashes."""
+    files = {name: content.decode("utf-8") for name, content in page_files().items()}
+    script = "\n".join(_EXPORT.sub("", _IMPORT.sub("", files[name])) for name in _MODULES)
+    style, icon = files["style.css"], base64.b64encode(files["icon.svg"].encode()).decode()
+    policy = (
+        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
+        "img-src data:; base-uri 'none'; form-action 'none'; "
+        "require-trusted-types-for 'script'; trusted-types 'none'"
+    )
+    told = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    head = f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+    scripts = (
+        f'<script type="application/json" id="data">{told}</script>',
+        f'<script type="module">{script}</script>',
+    )
+    made = files["index.html"]
+    for old, new in (
+        ('<meta charset="utf-8">', f'<meta charset="utf-8">\n{head}'),
+        ('href="icon.svg"', f'href="data:image/svg+xml;base64,{icon}"'),
+        ('<link rel="stylesheet" href="style.css">', f"<style>{style}</style>"),
+        ('<script type="module" src="app.js"></script>', "\n".join(scripts)),
+    ):
+        assert old in made, old  # noqa: S101 - the page is ours
+        made = made.replace(old, new)
+    return made.encode()
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(sha256(text.encode()).digest()).decode()

@@ -1,0 +1,102 @@
+"""Suggestions: of a tagger, kept beside the output; of a list that was made before; or none."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from corpora.document import Mention
+from corpora.errors import CorpusError
+from corpora.tei.provenance import Model
+from corpora.tei.review import REVIEW, Candidate, by_file, mentions_in
+from modeling.workbench.letters import FileTexts
+
+if TYPE_CHECKING:
+    from modeling.taggers.tagger import Tagger
+
+
+class NoSuggestions:
+    """A person marks all names."""
+
+    model = REVIEW
+
+    def known(self, file: FileTexts) -> list[Sequence[Mention]] | None:
+        """None at all."""
+        return [()] * len(file.documents)
+
+    def find(self, file: FileTexts) -> list[Sequence[Mention]]:
+        """None at all."""
+        return [()] * len(file.documents)
+
+
+class ListedSuggestions:
+    """Those of a list of ``modeling.predict --candidates``, where the text is still the same."""
+
+    def __init__(self, candidates: Iterable[Candidate], model: Model) -> None:
+        self.model = model
+        self._by_file: Mapping[str, Sequence[Candidate]] = by_file(candidates)
+
+    def known(self, file: FileTexts) -> list[Sequence[Mention]] | None:
+        """The suggestions of a file that are found in its text."""
+        listed = self._by_file.get(file.name, ())
+        return [mentions_in(listed, document) for document in file.documents]
+
+    def find(self, file: FileTexts) -> list[Sequence[Mention]]:
+        """The same."""
+        return self.known(file) or []
+
+
+class TaggedSuggestions:
+    """What a tagger finds; kept in a file, so that each text is tagged once."""
+
+    def __init__(
+        self, tagger: "Tagger", model: Model, cache: Path, *, threshold: float = 0.0
+    ) -> None:
+        self.tagger, self.model, self.threshold = tagger, model, threshold
+        self._cache = cache
+        self._found: dict[str, dict[str, list[Mention]]] = {}
+        for line in self._lines():
+            try:
+                row = json.loads(line)
+                found = {
+                    id: [_mention(cells) for cells in rows] for id, rows in row["found"].items()
+                }
+                self._found[row["sha256"]] = found
+            except (ValueError, TypeError, KeyError, AttributeError, CorpusError):
+                continue  # a line that was torn: what it said is found again
+
+    def _lines(self) -> list[str]:
+        try:
+            return self._cache.read_text(encoding="utf-8").splitlines()
+        except FileNotFoundError:
+            return []
+
+    def known(self, file: FileTexts) -> list[Sequence[Mention]] | None:
+        """Those of a file that was tagged before; None for another."""
+        found = self._found.get(file.sha256)
+        if found is None:
+            return None
+        return [
+            [m for m in found.get(document.id, ()) if (m.score or 0.0) >= self.threshold]
+            for document in file.documents
+        ]
+
+    def find(self, file: FileTexts) -> list[Sequence[Mention]]:
+        """Tag the documents of a file."""
+        tagged = self.tagger.annotate_all(file.documents)
+        self._found[file.sha256] = {one.id: list(one.mentions) for one in tagged}
+        rows = {id: [_cells(m) for m in found] for id, found in self._found[file.sha256].items()}
+        self._cache.parent.mkdir(parents=True, exist_ok=True)
+        line = json.dumps({"sha256": file.sha256, "found": rows}, ensure_ascii=False)
+        with self._cache.open("a", encoding="utf-8") as cache:
+            cache.write(f"{line}\n")
+        return self.known(file) or []
+
+
+def _cells(mention: Mention) -> list[Any]:
+    return [mention.start, mention.end, mention.label, mention.entity, mention.score]
+
+
+def _mention(cells: Sequence[Any]) -> Mention:
+    start, end, label, entity, score = cells
+    return Mention(start, end, label=label, entity=entity, score=score, origin="prediction")

@@ -1,0 +1,207 @@
+"""A letter as its edition reads it, for the page: blocks, lines, pages, notes, styles, names.
+
+All offsets count characters (code points) of the document's text.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from corpora.document import Document, Paragraph
+from corpora.tei.edition import Edition, Role
+from corpora.tei.places import Places
+from corpora.tei.source import Node, Source
+from corpora.tei.xml import Element
+
+_BREAKS = {"pb": "page", "lb": "line", "cb": "column"}
+_STYLES = {
+    "hi": "italic", "emph": "italic", "del": "strike", "add": "added", "unclear": "unclear",
+    "supplied": "supplied", "foreign": "italic",
+}  # fmt: skip
+_RENDERED = (
+    ("bold", re.compile(r"bold|fett", re.IGNORECASE)),
+    ("underline", re.compile(r"underl|unterstr|ul\b", re.IGNORECASE)),
+    ("strike", re.compile(r"strike|through|durchgestr", re.IGNORECASE)),
+    ("super", re.compile(r"super|sup\b|hoch", re.IGNORECASE)),
+    ("sub", re.compile(r"subscript|sub\b|tief", re.IGNORECASE)),
+    ("spaced", re.compile(r"spac|gesperrt|letter", re.IGNORECASE)),
+    ("caps", re.compile(r"caps|kapit", re.IGNORECASE)),
+)
+"""What ``@rend``, ``@style`` and ``@rendition`` say, in the words that editions use."""
+_WEB = re.compile(r"https?://[^\s\"'<>]+")
+_NO_PART = -1
+
+
+def plain_view(document: Document) -> dict[str, Any]:
+    """Show a document that comes from no file: its blocks and names."""
+    return {
+        "id": document.id,
+        "title": document.title or document.id,
+        "lang": document.lang or "",
+        "text": document.text,
+        "blocks": [_block(each) for each in document.paragraphs],
+        "marks": [],
+        "styles": [],
+        "notes": [],
+        "names": _names(document),
+    }
+
+
+def tei_view(document: Document, places: Places, edition: Edition) -> dict[str, Any]:
+    """Show a document of a TEI file, with its lines, pages, notes and styles."""
+    return _Tei(document, places, edition).view()
+
+
+def _block(paragraph: Paragraph) -> dict[str, Any]:
+    return {"start": paragraph.start, "end": paragraph.end, "kind": paragraph.kind}
+
+
+def _names(document: Document) -> list[dict[str, Any]]:
+    return [
+        {"start": m.start, "end": m.end, "label": m.label or "", "entity": m.entity or ""}
+        for m in document.mentions
+    ]
+
+
+@dataclass
+class _Tei:
+    """Looks for the elements of a file in the text of one of its documents."""
+
+    document: Document
+    places: Places
+    edition: Edition
+
+    @property
+    def source(self) -> Source:
+        return self.places.source
+
+    def view(self) -> dict[str, Any]:
+        blocks = [self._block(each) for each in self.document.paragraphs]
+        return plain_view(self.document) | {
+            "blocks": blocks,
+            "marks": list(self._marks()),
+            "styles": list(self._styles()),
+            "notes": list(self._notes(blocks)),
+        }
+
+    @cached_property
+    def _written(self) -> tuple["np.ndarray[Any, Any]", "np.ndarray[Any, Any]"]:
+        """Offsets of written characters in the stream, ascending, and their indexes."""
+        origins = np.frombuffer(self.places.origins, dtype=np.int64)
+        indexes = np.flatnonzero(origins >= 0)
+        order = np.argsort(origins[indexes], kind="stable")
+        return origins[indexes][order], indexes[order]
+
+    @cached_property
+    def _part_of(self) -> list[int]:
+        """For each element the note, or the like, around it, by its number; -1 for none."""
+        found: list[int] = []
+        for node in self.source.nodes:
+            around = found[node.parent.number] if node.parent else _NO_PART
+            ancestors = [n.element for n in node.chain() if n is not node and n.element][::-1]
+            found.append(node.number if self._is_part(node, ancestors) else around)
+        return found
+
+    def _is_part(self, node: Node, ancestors: Sequence[Element]) -> bool:
+        if node.element is None:
+            return False
+        return self.edition.meaning(node.element, ancestors).role is Role.PART
+
+    def _part_at(self, index: int) -> int:
+        place = self.places[index]
+        node = next((n for n in place.node.chain() if n.number >= 0), None) if place else None
+        return self._part_of[node.number] if node else _NO_PART
+
+    def _block(self, paragraph: Paragraph) -> dict[str, Any]:
+        made = _block(paragraph)
+        made["part"] = part = self._part_at(paragraph.start)
+        if part < 0:
+            del made["part"]
+        if paragraph.kind == "cell" and (place := self.places[paragraph.start]):
+            made["row"] = next((n.number for n in place.node.chain() if n.name == "row"), -1)
+        return made
+
+    def _at(self, offset: int, part: int) -> int | None:
+        """The first character at or after an offset of the stream that is in the same part."""
+        offsets, indexes = self._written
+        position = int(np.searchsorted(offsets, offset))
+        while position < len(offsets):
+            index = int(indexes[position])
+            found = self._part_at(index)
+            if found == part:
+                return index
+            if found < 0:  # the note has ended
+                return None
+            beyond = max(self.source.nodes[found].last, int(offsets[position]) + 1)
+            position = int(np.searchsorted(offsets, beyond))
+        return None
+
+    def _marks(self) -> Iterator[dict[str, Any]]:
+        """Where lines, columns and pages begin."""
+        for node in self.source.nodes:
+            if node.name in _BREAKS and not node.is_expanded:
+                at = self._at(node.first, self._part_of[node.number])
+                if at is not None:
+                    yield _mark(node, at)
+
+    def _styles(self) -> Iterator[dict[str, Any]]:
+        offsets, indexes = self._written
+        for node in self.source.nodes:
+            if node.name in _STYLES and node.last > node.first:
+                first = int(np.searchsorted(offsets, node.first))
+                last = int(np.searchsorted(offsets, node.last)) - 1
+                if first <= last and indexes[first] <= indexes[last]:
+                    start, end = int(indexes[first]), int(indexes[last]) + 1
+                    yield {"start": start, "end": end, "style": _style(node)}
+
+    def _notes(self, blocks: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        """Notes that have blocks, and the character that each stands behind."""
+        offsets, indexes = self._written
+        for part in sorted({block["part"] for block in blocks if "part" in block}):
+            node = self.source.nodes[part]
+            around = self._part_of[node.parent.number] if node.parent else _NO_PART
+            position = int(np.searchsorted(offsets, node.first)) - 1
+            while position >= 0 and self._part_at(int(indexes[position])) != around:
+                position -= 1
+            at = int(indexes[position]) + 1 if position >= 0 else 0
+            mark = node.attributes.get("n", "")
+            yield {"part": part, "at": at, "n": mark, "place": node.attributes.get("place", "")}
+
+
+def _mark(node: Node, at: int) -> dict[str, Any]:
+    made: dict[str, Any] = {"at": at, "kind": _BREAKS[node.name]}
+    if number := node.attributes.get("n"):
+        made["n"] = number
+    if node.attributes.get("break") == "no":
+        made["inside"] = True
+    facsimile = node.attributes.get("facs", "")
+    if _WEB.fullmatch(facsimile):
+        made["facs"] = facsimile
+    return made
+
+
+def _style(node: Node) -> str:
+    said = " ".join(node.attributes.get(name, "") for name in ("rend", "style", "rendition"))
+    return next((style for style, known in _RENDERED if known.search(said)), _STYLES[node.name])
+
+
+def element_of_block(document: Document, places: Places, block: int) -> Node | None:
+    """Find the element that holds all of a block: that of its kind, or else the innermost.
+
+    None where nothing of the block is written.
+    """
+    paragraph = document.paragraphs[block]
+    written = [i for i in range(paragraph.start, paragraph.end) if places.offset(i) is not None]
+    place = places[written[0]] if written else None
+    if place is None:
+        return None
+    offsets = [places.origins[index] for index in written]
+    first, last = min(offsets), max(offsets)
+    around = (n for n in place.node.chain() if n.element is not None and not n.is_expanded)
+    holding = [n for n in around if n.first <= first and last < n.last]
+    own = (node for node in holding if node.name == paragraph.kind.lower())
+    return next(own, holding[0] if holding else None)

@@ -1,0 +1,335 @@
+"""Onoma for notebooks, ``import onoma``, and the command ``onoma``.
+
+    import onoma
+
+    documents = onoma.open_dataset("build/letters/documents")
+    len(documents), documents["01.xml"].text
+    for document in documents:
+        for mention in document.mentions:
+            print(document.text[mention.start : mention.end], mention.label, mention.entity)
+
+    tagger = onoma.load_tagger("build/tagger")
+    tagger("Peter lebt in Frankfurt am Main.", lang="de")
+
+Importing this loads nothing else; each function loads what it needs. docs/library.md says more.
+"""
+
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
+from importlib.machinery import ModuleSpec, PathFinder
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
+    from corpora.datasets.shards import Dataset
+    from corpora.document import Document, Mention, Paragraph, Sentence, Span
+    from corpora.errors import CorpusError, UsageError
+    from modeling.link.linker import Linker
+    from modeling.predict.encoder import Encoder
+    from modeling.taggers.tagger import Tagger
+
+__all__ = [
+    "CorpusError",
+    "Dataset",
+    "Document",
+    "Encoder",
+    "Linker",
+    "Mention",
+    "Paragraph",
+    "Sentence",
+    "Span",
+    "Tagger",
+    "UsageError",
+    "link",
+    "load_linker",
+    "load_tagger",
+    "mark",
+    "open_dataset",
+    "parse_wikitext",
+    "read_tei",
+]
+
+PACKAGES = ("corpora", "pipelines", "modeling")
+_FOLDER = Path(__file__).resolve().parent
+_LAZY = {
+    "Dataset": "corpora.datasets.shards",
+    **dict.fromkeys(("Document", "Mention", "Paragraph", "Sentence", "Span"), "corpora.document"),
+    **dict.fromkeys(("CorpusError", "UsageError"), "corpora.errors"),
+    "Encoder": "modeling.predict.encoder",
+    "Linker": "modeling.link.linker",
+    "Tagger": "modeling.taggers.tagger",
+    "make_component": "modeling.spacy_component",  # the entry point of spaCy
+}
+
+
+class _OurPackages:
+    """Finds ``corpora``, ``pipelines`` and ``modeling`` beside this file, before all others.
+
+    A folder that a user works in may have packages of these names, too.
+    """
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        """Find one of the three; None for all else."""
+        del path, target
+        return PathFinder.find_spec(name, [str(_FOLDER)]) if name in PACKAGES else None
+
+
+def _check_packages() -> None:
+    """Raise ``ImportError`` where a package of the user's is loaded under a name of ours."""
+    for name in PACKAGES:
+        file = getattr(sys.modules.get(name), "__file__", None)
+        if name in sys.modules and (file is None or Path(file).resolve().parents[1] != _FOLDER):
+            raise ImportError(
+                f"{name} is loaded already, from {file or 'a folder'}: Onoma has a package of that "
+                "name. Import onoma first, or rename yours; a process has room for one."
+            )
+
+
+_check_packages()
+sys.meta_path.insert(0, _OurPackages)
+
+
+# --- the library
+
+
+def __getattr__(name: str) -> Any:
+    """Load a class when it is asked for (PEP 562)."""
+    if name == "__version__":
+        return import_module("corpora").__version__
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_LAZY[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+def open_dataset(path: str | Path) -> "Dataset":
+    """Open a dataset: a folder with ``dataset.json``, here or in a bucket.
+
+    It has a length, is iterated (documents and sentences as objects, all else as rows), and gives a
+    row by its id: ``dataset["01.xml"]``. Raises ``CorpusError`` where there is none, or one of
+    another version.
+    """
+    from corpora.datasets.shards import open_dataset as open_
+
+    return open_(path)
+
+
+def read_tei(xml: str | bytes, *, edition: str = "tei", name: str = "text.xml") -> "Document":
+    """Read a TEI text; ``edition`` is a shipped one or a TOML file (docs/editions.md).
+
+    ``name`` becomes the id. Raises ``CorpusError`` for what is no TEI, has no text, or holds
+    several texts (``teiCorpus``: run ``onoma tei``).
+    """
+    from corpora.errors import CorpusError
+    from corpora.tei.edition import edition_path, load_edition
+    from corpora.tei.reader import read_tei as read
+
+    data = xml.encode() if isinstance(xml, str) else xml
+    found = [text.document for text in read(data, load_edition(edition_path(edition)), name=name)]
+    documents = [document for document in found if document is not None]
+    if len(documents) != 1:
+        raise CorpusError(f"{name}: has {len(documents)} texts, not one. For all: onoma tei.")
+    return documents[0]
+
+
+def parse_wikitext(source: str, *, wiki: str = "enwiki", title: str = "") -> "Document":
+    """Read the wikitext of a page: its text, and each link as a mention (``enwiki:Berlin``).
+
+    Redirects are not resolved, and namespaces are the canonical and the language's own: for all of
+    a wiki, run ``onoma wikipedia``.
+    """
+    from corpora.wikipedia.single_page import read_page
+
+    return read_page(source, wiki=wiki, title=title)
+
+
+def mark(document: "Document") -> str:
+    """Write the text with its mentions in brackets: ``[Walden|pers|sturm:P.0000001]``."""
+    from corpora.store.inspection import mark as written
+
+    return written(document)
+
+
+def load_tagger(path: str | Path, *, device: str = "cpu") -> "Tagger":
+    """Open a tagger: a run of ``onoma finetune``, or an archive of one.
+
+    ``tagger(text, lang="de")`` gives mentions. Raises ``CorpusError`` where there is none.
+    """
+    from modeling.taggers.tagger import Tagger
+
+    return Tagger.load(path, device=device)
+
+
+def load_linker(path: str | Path) -> "Linker":
+    """Open a linker: the folder that ``onoma link train`` wrote.
+
+    Raises ``CorpusError`` where there is none.
+    """
+    from modeling.link.linker import Linker
+
+    return Linker.load(Path(path))
+
+
+def link(document: "Document", linker: "Linker") -> "Document":
+    """Say who is meant: give names an entity, where the linker is sure enough.
+
+    Names that have an entity keep it, but for those that a linker gave.
+    """
+    from collections import Counter
+
+    from modeling.link.datasets import link_document
+
+    return link_document(document, linker, Counter())
+
+
+# --- the command
+
+
+class Command(NamedTuple):
+    """A command of ``onoma``."""
+
+    name: str
+    module: str
+    about: str
+    first: tuple[str, ...] = ()
+    """Arguments that it stands for: ``show`` is ``corpora.shards show``."""
+    mode: str = ""
+    """An option that makes another command of it, with options of its own."""
+
+    def main(self, argv: Sequence[str]) -> int:
+        """Do the command; returns the exit status."""
+        module = import_module(self.module)
+        if hasattr(module, "__path__"):
+            module = import_module(f"{self.module}.__main__")
+        return int(module.main([*self.first, *argv]))
+
+    def parsers(self) -> "list[ArgumentParser]":
+        """What reads its options; those of the mode come last."""
+        from corpora.system.arguments import parser_of
+
+        found: list[Any] = [parser_of(lambda _: self.main(()))]
+        for word in self.first:
+            found = [found[0]._subparsers._group_actions[0].choices[word]]  # noqa: SLF001
+        return found + ([parser_of(lambda _: self.main([self.mode]))] if self.mode else [])
+
+
+COMMANDS: Mapping[str, tuple[Command, ...]] = {
+    "Sources to documents": (
+        Command(
+            "tei", "pipelines.tei_to_ner", "TEI editions, and NER data of them", mode="--inspect"
+        ),
+        Command("wikipedia", "pipelines.wikipedia_to_documents", "dumps of Wikipedia"),
+        Command("news", "pipelines.news_to_documents", "web archives and saved pages"),
+        Command("text", "pipelines.text_to_documents", "plain text, JSON Lines"),
+        Command("benchmark", "pipelines.benchmark_to_ner", "published NER sets"),
+        Command("download", "corpora.wikipedia.download", "fetch a dump, checked and whole"),
+        Command("crawl", "corpora.crawl", "fetch news sites politely into web archives"),
+        Command("schema", "corpora.tei.schema", "fetch the TEI's schema, for validation"),
+    ),
+    "Documents to names and words": (
+        Command("vocab", "pipelines.documents_to_entity_vocab", "entities, and how they are named"),
+        Command("augment", "pipelines.augment_mentions", "find names that are known"),
+        Command("lexicon", "pipelines.documents_to_lexicon", "new words of text without spaces"),
+    ),
+    "Models": (
+        Command("tokenizer", "pipelines.documents_to_tokenizer", "learn subwords"),
+        Command("examples", "pipelines.documents_to_examples", "documents to model inputs"),
+        Command("pretrain", "modeling.pretrain", "train an encoder"),
+        Command("finetune", "modeling.finetune", "train a name tagger"),
+        Command("evaluate", "modeling.evaluate", "score taggers, with intervals"),
+        Command("predict", "modeling.predict", "find names in text, documents and TEI"),
+        Command("link", "modeling.link", "say who is meant by a name"),
+        Command("workbench", "modeling.workbench", "decide names in the browser"),
+        Command("report", "modeling.report", "a page or a table of runs"),
+        Command("inspect", "modeling.inspect", "look at what a model attends to"),
+        Command("export", "modeling.export", "write a model for others"),
+        Command("publish", "modeling.publish", "a model as a version of a store"),
+        Command("serve", "modeling.serve", "answer other tools over HTTP"),
+    ),
+    "Datasets": (
+        Command("verify", "corpora.shards", "hash everything again", ("verify",)),
+        Command("show", "corpora.shards", "page through rows", ("show",)),
+        Command("concordance", "corpora.concordance", "pages with all mentions of each entity"),
+        Command("diff", "corpora.diff", "compare two versions"),
+        Command("store", "corpora.store", "publish, switch and prune versions"),
+        Command("card", "corpora.store.catalogue", "a card and a Croissant file, for hubs"),
+        Command("convert", "corpora.ner.convert", "NER data as files that others read"),
+        Command("health", "corpora.health", "examine a NER set"),
+    ),
+    "Onoma": (
+        Command("project", "corpora.project", "one file that says the whole chain, and runs it"),
+        Command("completion", "corpora.system.completion", "completion for bash, zsh and fish"),
+        Command("licenses", "corpora.system.licenses", "licences of what is installed"),
+    ),
+}
+
+
+def commands() -> Iterator[Command]:
+    """All commands, in the order of the help."""
+    for some in COMMANDS.values():
+        yield from some
+
+
+def _help() -> str:
+    from corpora.system.arguments import paint
+
+    lines = ["usage: onoma COMMAND …", "", "From raw sources to annotated corpora, and to models."]
+    for title, some in COMMANDS.items():
+        lines += ["", paint(title, "1", sys.stdout)]
+        lines += [f"  {command.name:<12}{command.about}" for command in some]
+    return "\n".join([*lines, "", "onoma COMMAND --help says more; onoma --version.", ""])
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command; returns the exit status (docs/commands.md has the table)."""
+    from corpora.system.arguments import fail
+    from corpora.system.command_names import name_commands
+    from corpora.system.extras import missing_extra
+
+    given = list(sys.argv[1:] if argv is None else argv)
+    name, *rest = given or ["--help"]
+    if name in {"-h", "--help", "help"}:
+        sys.stdout.write(_help())
+        return 0
+    if name in {"-V", "--version"}:
+        sys.stdout.write(f"onoma {import_module('corpora').__version__}\n")
+        return 0
+    found = {command.name: command for command in commands()}
+    if name not in found:
+        from difflib import get_close_matches
+
+        near = get_close_matches(name, found, n=1)
+        hint = f"Did you mean {near[0]}?" if near else "onoma --help lists them."
+        return fail(f"{name}: no such command. {hint}", status=2)
+    name_commands({" ".join([c.module, *c.first]): f"onoma {c.name}" for c in commands()})
+    try:
+        return found[name].main(rest)
+    except ModuleNotFoundError as error:
+        if (missing := missing_extra(error)) is None:
+            raise
+        return fail(str(missing), status=missing.exit_status)
+
+
+def run_command() -> int:
+    """Run the command of this process, which the current folder gives no packages to.
+
+    That holds for processes that it starts, too, which look where Python looks here.
+    """
+    os.environ["PYTHONSAFEPATH"] = "1"
+    here = Path.cwd()
+    sys.path[:] = [folder for folder in sys.path if folder and Path(folder) != here]
+    if str(_FOLDER) not in sys.path:
+        sys.path.insert(0, str(_FOLDER))
+    return main()
+
+
+if __name__ == "__main__":
+    sys.exit(run_command())

@@ -1,0 +1,72 @@
+"""The site as a browser shows it: `make docs`. Not in the suite, for it builds all pages."""
+
+import functools
+import http.server
+import shutil
+import threading
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+SITE = Path(__file__).resolve().parent.parent / "build" / "site"
+CHROMIUM = shutil.which("chromium")
+WIDTHS = (400, 1280)
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture(scope="module")
+def address():
+    handler = functools.partial(Quiet, directory=SITE)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    if CHROMIUM is None:
+        pytest.skip("no Chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_pages_fit_and_ask_nobody_else(address, browser, width):
+    pages = sorted(SITE.glob("*/index.html"))
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    elsewhere, faults = [], []
+    page.on("request", lambda r: r.url.startswith((address, "data:")) or elsewhere.append(r.url))
+    page.on("pageerror", lambda error: faults.append(str(error)))
+
+    too_wide = []
+    for file in [SITE / "index.html", *pages]:
+        page.goto(address + file.relative_to(SITE).as_posix())
+        if page.evaluate("document.documentElement.scrollWidth") > width:
+            too_wide.append(file.parent.name)
+    page.close()
+
+    assert len(pages) > 25
+    assert not elsewhere
+    assert not faults
+    assert not too_wide
+
+
+def test_search_finds_a_page(address, browser):
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.goto(address)
+
+    page.locator("input.md-search__input").first.fill("croissant")
+
+    page.wait_for_selector(".md-search-result__link")
+    assert "sharing" in page.locator(".md-search-result__link").first.get_attribute("href")
+    page.close()

@@ -1,0 +1,150 @@
+"""The wheel, installed by a stranger: `make wheel-test`. It asks for packages: the suite lacks it.
+
+Each extra is installed on top of the core, in an environment of its own.
+"""
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+DATA = ROOT / "tests" / "data"
+PACKAGES = ("corpora", "pipelines", "modeling")
+PYTHON = os.environ.get("WHEEL_PYTHON", sys.executable)
+"""Of the environments that it is installed into: another one may be named."""
+HEAVY = {"torch", "apache_beam", "transformers", "spacy", "fastapi", "lxml"}
+
+
+def call(*command, folder, status=0):
+    """Run a command where nothing of the checkout can be found; give what it says."""
+    environment = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    done = subprocess.run(
+        [str(part) for part in command],
+        cwd=folder,
+        env={**environment, "PIP_CONSTRAINT": str(ROOT / "constraints.txt")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == status, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    dist = tmp_path_factory.mktemp("dist")
+    command = (sys.executable, "-m", "build", "--outdir", dist, ROOT)
+    subprocess.run(command, check=True, capture_output=True)
+    [found] = dist.glob("*.whl")
+    assert [*dist.glob("*.tar.gz")]
+    return found
+
+
+@pytest.fixture(scope="module")
+def core(wheel, tmp_path_factory):
+    """An environment with Onoma and no extra."""
+    folder = tmp_path_factory.mktemp("core") / "venv"
+    subprocess.run([PYTHON, "-m", "venv", folder], check=True)
+    call(folder / "bin/pip", "install", "--quiet", wheel, folder=folder)
+    return folder
+
+
+@pytest.fixture
+def with_extra(wheel, core, tmp_path):
+    """Make an environment on top of the core, with an extra; give its Python."""
+
+    def make(extra):
+        folder = tmp_path / "venv"
+        subprocess.run([PYTHON, "-m", "venv", "--without-pip", folder], check=True)
+        [packages], [below] = (at.glob("lib/python*/site-packages") for at in (folder, core))
+        (packages / "below.pth").write_text(f"{below}\n")
+        pip = (core / "bin/pip", "--python", folder / "bin/python", "install", "--quiet")
+        call(*pip, "--no-compile", f"{wheel}[{extra}]", folder=tmp_path)
+        return folder / "bin/python"
+
+    return make
+
+
+@pytest.fixture
+def place(tmp_path):
+    """A folder with packages of the user's own, of the names of ours."""
+    for name in PACKAGES:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text(f"raise SystemExit('{name} of the user')")
+    return tmp_path
+
+
+def test_wheel_holds_all_files_of_the_packages_and_nothing_else(wheel):
+    command = ("git", "ls-files", *PACKAGES, "onoma.py")
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+
+    names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+
+    assert names == {*listed.stdout.splitlines()}
+
+
+def test_core_alone_reads_and_brings_nothing_heavy(core, place):
+    python, onoma = core / "bin/python", core / "bin/onoma"
+    code = (
+        "import importlib.util as u, onoma\n"
+        f"print([name for name in {sorted(HEAVY)} if u.find_spec(name)])\n"
+        "print(onoma.mark(onoma.parse_wikitext('In [[Jena]].', wiki='dewiki')))\n"
+        "print(onoma.read_tei('<TEI><text><body><p>An Ada.</p></body></text></TEI>').text)"
+    )
+
+    said = call(python, "-c", code, folder=place)
+
+    assert said.splitlines() == ["[]", "In [Jena|dewiki:Jena].", "An Ada."]
+    call(core / "bin/pip", "check", folder=place)
+    assert call(onoma, "--version", folder=place).startswith("onoma ")
+    assert "permissive" in call(onoma, "licenses", "--fail-on", "copyleft", folder=place)
+
+
+@pytest.mark.parametrize(
+    ("command", "extra"),
+    [
+        (["tei", "--input", "x.xml", "--output", "out"], "pipelines"),
+        (["finetune", "crf", "--ner", "x", "--model", "y", "--output", "z"], "modeling"),
+        (["predict", "x", "--text", "y"], "modeling"),
+        (["show", "s3://bucket/x"], "buckets"),
+    ],
+)
+def test_command_without_its_extra_says_which(core, place, command, extra):
+    said = call(core / "bin/onoma", *command, folder=place, status=2)
+
+    assert f"pip install 'onoma[{extra}]'" in said
+    assert "Traceback" not in said
+
+
+SMOKE = {
+    "tei": "import corpora.tei.schema, lxml.etree",
+    "news": "from corpora.news.extraction import *; import trafilatura, rensa, py3langid",
+    "chinese": "from corpora.segmentation.chinese_words import *; import jieba, opencc",
+    "buckets": "import corpora.system.buckets, obstore.store",
+    "cas": "import cassis",
+    "linking": "import rapidfuzz",
+    "serve": "import fastapi, uvicorn",
+}
+
+
+@pytest.mark.parametrize("extra", SMOKE)
+def test_light_extra_is_enough_for_its_library(with_extra, place, extra):
+    call(with_extra(extra), "-P", "-c", f"import onoma; {SMOKE[extra]}", folder=place)
+
+
+def test_pipelines_run_beside_packages_of_the_user(with_extra, place):
+    onoma = (with_extra("pipelines"), "-m", "onoma")
+    letters = DATA / "letters"
+    options = ["--edition", letters / "edition.toml", "--workers", "2", "--output", "out"]
+
+    said = call(*onoma, "tei", "--input", letters / "*.xml", *options, folder=place)
+
+    assert "read 8 " in said
+    assert "rejected 0" in said
+    assert "next  onoma verify out" in said
+    assert "Jena" in call(*onoma, "show", "out/documents", "--limit", "1", folder=place)
+    call(*onoma, "verify", "out", folder=place)

@@ -1,0 +1,205 @@
+"""A concordance shows each entity with its mentions, and what does not agree."""
+
+import re
+import shutil
+from dataclasses import asdict, replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from corpora.concordance.__main__ import main
+from corpora.concordance.collect import collect
+from corpora.concordance.pages import PAGE_MENTIONS, initial, make_pages, sort_key
+from corpora.datasets.rows import document_to_row
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import ShardWriter, write_json
+from corpora.document import Document, Mention
+from corpora.registers.identify import read_identified
+from corpora.registers.register import open_registers, write_register
+from corpora.tei.edition import load_edition
+
+DATA = Path(__file__).resolve().parents[2] / "data"
+REGISTER = f"{DATA}/register/*.xml"
+LETTERS = DATA / "letters"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """The folder of a run: documents with the entries of the register, and these."""
+    folder = tmp_path_factory.mktemp("run") / "letters"
+    (folder / "documents").mkdir(parents=True)
+    edition, register = load_edition(LETTERS / "edition.toml"), open_registers([REGISTER])
+    with ShardWriter(folder / "documents/shard-00000.arrow", SCHEMAS["documents"]) as writer:
+        for path in sorted(LETTERS.glob("*.xml")):
+            for text in read_identified(path.read_bytes(), edition, register, name=path.name):
+                writer.write(document_to_row(text.document))
+    about = {"schema": "documents", "version": 1, "plan": {}, "accounting": {}}
+    write_json(folder / "documents/dataset.json", about | {"shards": [asdict(writer.shard)]})
+    (folder / "register.jsonl").write_text("".join(write_register(register)), "utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def pages(run):
+    assert main([str(run)]) == 0
+    return {path.name: path.read_text("utf-8") for path in (run / "concordance").glob("*.html")}
+
+
+def section(page, name):
+    """The text of the section of an entity or a form."""
+    [found] = re.findall(rf"<section[^>]*><h3>{re.escape(name)}</h3>.*?</section>", page, re.DOTALL)
+    return " ".join(re.sub("<[^>]*>", " ", found).split())
+
+
+def test_one_page_for_each_register(pages):
+    assert {"index.html", "person.html", "place.html", "organization.html"} < set(pages)
+    index = " ".join(re.sub("<[^>]*>", " ", pages["index.html"]).split())
+    assert "8 documents" in index
+    assert "Places 22 1 50" in index
+    assert "ids that the register has not" in index
+
+
+def test_an_entity_has_its_mentions_by_date_with_file_and_line(pages):
+    shown = section(pages["place.html"], "Leipzig")
+
+    assert "o2 · geonames:2879139 · wikidata:Q2079 · orte.xml:" in shown
+    dates = re.findall(r"\d{4}-\d\d-\d\d", shown)
+    assert dates == sorted(dates)
+    xml = (LETTERS / "01.xml").read_text("utf-8").splitlines()
+    lines = re.findall(r"01\.xml (\d+) ", shown)
+    assert lines
+    assert all("o2" in xml[int(line) - 1] for line in lines)
+
+
+def test_forms_that_the_register_has_not_are_marked(pages):
+    shown = pages["person.html"].split("<h3>Lindenrot, Agathe</h3>")[1].split("</section>")[0]
+
+    assert '<b class="new">unsre Freundin</b>' in shown
+    assert "<b>Agathe Lindenrot</b>" in shown
+
+
+def test_one_form_with_several_ids_or_labels_is_shown(pages):
+    shown = section(pages["forms.html"], "Brackwehl")
+
+    assert "Brackwehl, Theodor · person · 2" in shown
+    assert "Brackwehl, Ludwig · person · 1" in shown
+    shown = section(pages["forms.html"], "Naumburg")
+    assert "without an id (known: Naumburg ) · place · 1" in shown
+
+
+def test_entries_that_are_never_mentioned_are_listed(pages):
+    text = re.sub("<[^>]*>", " ", pages["person.html"]).split("Never mentioned: 1")[1]
+
+    assert "Wiedekamp, Johanna" in text
+
+
+def test_known_forms_without_a_tag_are_shown_where_they_stand():
+    register = open_registers([REGISTER])
+    text = "Jena, Jena und Weimar. Das ist Jenas Art."
+    tagged = (Mention(0, 4, "x:o1", "place"), Mention(14, 20, None, "place"))
+    document = Document(id="a", group="x", source="a.xml", text=text, mentions=tagged)
+
+    found = collect([document], register, vocab={}, min_ratio=0.1)
+
+    assert [(each.form, each.subjects, each.n_tagged) for each in found.untagged] == [
+        ("Jena", ["o1"], 1)
+    ]
+    assert [(place.start, place.end) for place in found.untagged[0].occurrences] == [(6, 10)]
+
+
+def test_words_that_are_seldom_a_name_are_counted_not_listed():
+    text = "Sie kam. " + "Sie ging. " * 20
+    mentions = (Mention(0, 3, "x:p1", "person"),)
+    document = Document(id="a", group="x", source="a.xml", text=text, mentions=mentions)
+
+    found = collect([document], open_registers([REGISTER]), vocab={}, min_ratio=0.1)
+
+    assert not found.untagged
+    assert [(each.form, len(each.occurrences)) for each in found.common] == [("Sie", 20)]
+    assert "Sie (1 of 21)" in next(make_pages(found, title="x")).html
+
+
+class _Links(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.ids, self.links = set(), set()
+
+    def handle_starttag(self, tag, attrs):
+        values = dict(attrs)
+        self.ids |= {values["id"]} if "id" in values else set()
+        self.links |= {values["href"]} if tag == "a" else set()
+
+
+def links_of(html):
+    parser = _Links()
+    parser.feed(html)
+    return parser
+
+
+def test_every_link_leads_to_its_entry_whether_there_are_few_pages_or_many():
+    register = open_registers([REGISTER])
+    text = "Jena Leipzig Lindenrot Brackwehl Jena <b>&"
+    names = ("o1", "o2", "p1", "p2")
+    mentions = [
+        Mention(match.start(), match.end(), f"x:{id}", "place")
+        for match, id in zip(re.finditer(r"\w{2,}", text), names, strict=False)
+    ]
+    document = Document(
+        id="0", group="x", source="0.xml", text=text, mentions=tuple(mentions), title="<i>&"
+    )
+    for n in (3, PAGE_MENTIONS * 2 // 3):
+        documents = [replace(document, id=f"{i}", source=f"{i}.xml") for i in range(n)]
+        found = collect(documents, register, vocab={}, min_ratio=0.1)
+
+        pages = {page.name: page.html for page in make_pages(found, title="x")}
+
+        parsed = {name: links_of(html) for name, html in pages.items()}
+        assert ("place-l.html" in pages) == (n > 3)
+        for links in parsed.values():
+            for link in links.links:
+                page, _, target = link.partition("#")
+                if not link.startswith("http"):
+                    assert page in pages
+                    assert not target or target in parsed[page].ids, link
+        assert "<i>&" not in "".join(pages.values())
+
+
+def test_entities_of_a_vocabulary_have_its_names():
+    mentions = (Mention(0, 4, "xwiki:Q"), Mention(9, 13, "xwiki:R"))
+    document = Document(
+        id="a", group="x", source="a", text="Jena und Bonn, Jenа", mentions=mentions
+    )
+
+    found = collect([document], None, vocab={"xwiki:Q": ("Jena (Stadt)", ("Jene",))}, min_ratio=0.1)
+
+    assert {s.id: s.name for s in found.subjects.values()} == {
+        "xwiki:Q": "Jena (Stadt)",
+        "xwiki:R": "Bonn",
+    }
+    html = "".join(page.html for page in make_pages(found, title="x"))
+    assert "not in the register" not in html
+
+
+def test_names_are_sorted_without_accents_and_signs():
+    assert [sort_key(name) for name in ("Émile", "„Äther“", "(…)")] == ["emile", "ather“", "(...)"]
+    assert [initial(name) for name in ("Émile", "„Äther“", "7. Juni", "Жук", "")] == [
+        *("E", "A", "#", "Ж", "#")
+    ]
+
+
+def test_pages_are_written_again_but_nothing_else_is_touched(run, pages, tmp_path, capsys):
+    output = run / "concordance"
+    (output / "mine.txt").write_text("x", "utf-8")
+
+    assert main([str(run)]) == 0
+    assert (output / "mine.txt").read_text("utf-8") == "x"
+    assert {path.name for path in output.glob("*.html")} == set(pages)
+
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "a").touch()
+    capsys.readouterr()
+    assert main([str(run), "--output", str(other)]) == 2
+    assert "holds something else" in capsys.readouterr().err
+    shutil.rmtree(output)

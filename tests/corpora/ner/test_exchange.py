@@ -1,0 +1,88 @@
+"""Documents with names in the forms of annotation tools, and back."""
+
+import json
+
+import pytest
+from cassis import load_cas_from_xmi, load_typesystem
+
+from corpora.document import Document, Mention, Span
+from corpora.errors import CorpusError, UsageError
+from corpora.ner.exchange import FORMS, files_of, read_annotated, write_documents
+
+TEXT = "Frau 𝔊oethe-Berg [sic] war in Bad\nBerg_1; „Ulm|Au“ \\ \t* Ende.\nUnd -> 100 % hier"
+
+
+def at(surface, **fields):
+    start = TEXT.index(surface)
+    return Mention(start, start + len(surface), **fields)
+
+
+DOCUMENT = Document(
+    id="sub/a.xml",
+    group="g",
+    source="a",
+    text=TEXT,
+    lang="de",
+    sentences=(Span(0, TEXT.index("\nUnd")), Span(TEXT.index("Und"), len(TEXT))),
+    mentions=(
+        at("𝔊oethe-Berg", label="person", entity="gnd:1 e:a%|_b"),
+        at("oethe", label="name"),  # in another, and not at the end of a token
+        at("Bad\nBerg_1", label="place"),
+        at("Ulm", label="place", entity="e:P.1"),
+        at("Und", label=None),
+        at("hier", label="a-b_c"),
+    ),
+)
+
+
+def keys(mentions):
+    return sorted((m.start, m.end, m.label, m.entity or "") for m in mentions if m.label)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_name_comes_back_with_its_place_label_and_id(form, tmp_path):
+    [path] = write_documents([DOCUMENT], form, tmp_path)
+
+    found = read_annotated(path)
+
+    assert keys(found.mentions) == keys(DOCUMENT.mentions)
+    assert found.text in {TEXT, None}
+    assert found.name in {"sub/a.xml", "a.xml"}
+    assert path in files_of([tmp_path])
+
+
+def test_a_cas_is_what_dkpro_core_and_inception_read(tmp_path):
+    [path] = write_documents([DOCUMENT], "xmi", tmp_path)
+
+    with path.with_name("TypeSystem.xml").open("rb") as types, path.open("rb") as file:
+        cas = load_cas_from_xmi(file, typesystem=load_typesystem(types))
+
+    names = cas.select("de.tudarmstadt.ukp.dkpro.core.api.ner.type.NamedEntity")
+    assert "𝔊oethe-Berg" in [name.get_covered_text() for name in names]
+    sentences = cas.select("de.tudarmstadt.ukp.dkpro.core.api.segmentation.type.Sentence")
+    assert [s.get_covered_text() for s in sentences] == [
+        TEXT[: TEXT.index("\nUnd")],
+        "Und -> 100 % hier",
+    ]
+    assert b'end="17"' in path.read_bytes()  # UIMA counts UTF-16 units: one more after 𝔊
+
+
+def test_positions_of_a_browser_are_read_by_their_quotes(tmp_path):
+    [path] = write_documents([DOCUMENT], "w3c", tmp_path)
+    annotations = json.loads(path.read_text(encoding="utf-8"))
+    for one in annotations:
+        position = one["target"]["selector"][1]
+        for name in ("start", "end"):
+            position[name] += position[name] > TEXT.index("𝔊")
+    path.write_text(json.dumps(annotations), encoding="utf-8")
+
+    assert keys(read_annotated(path).mentions) == keys(DOCUMENT.mentions)
+
+
+def test_what_is_none_of_the_forms_is_named(tmp_path):
+    (tmp_path / "a.xmi").write_text("<xmi")
+
+    with pytest.raises(UsageError, match="of what form is it"):
+        read_annotated(tmp_path / "a.docx")
+    with pytest.raises(CorpusError, match=r"a\.xmi: cannot be read as UIMA CAS"):
+        read_annotated(tmp_path / "a.xmi")

@@ -1,0 +1,89 @@
+"""Mentions get the entries of a register, and what does not fit is named."""
+
+from pathlib import Path
+
+from corpora.document import Document, Mention
+from corpora.registers.coverage import measure, side_files, to_markdown
+from corpora.registers.identify import identify, kind_of_label
+from corpora.registers.lines import Lines, write_lines
+from corpora.registers.register import load_register, open_registers, write_register
+from corpora.tei.edition import edition_path, load_edition
+from corpora.tei.places import read_source
+from corpora.tei.source import Source
+
+REGISTER = Path(__file__).resolve().parents[2] / "data/register"
+
+
+def document(*entities):
+    """A text of as many names as there are entities, with these."""
+    mentions = tuple(
+        Mention(2 * i, 2 * i + 1, entity, "place") for i, entity in enumerate(entities)
+    )
+    return Document(id="d", group="letters", source="d", text="A " * 9, mentions=mentions)
+
+
+def test_mentions_get_canonical_ids_and_names():
+    register = open_registers([f"{REGISTER}/*.xml"])
+
+    found, counters = identify(
+        document("letters:o1", "geonames:2879139", "letters:x", None, "letters:p3 letters:p5"),
+        register,
+    )
+
+    assert [(m.entity, m.attributes.get("name")) for m in found.mentions] == [
+        ("letters:o1", "Jena"),
+        ("letters:o2", "Leipzig"),
+        ("letters:x", None),
+        (None, None),
+        ("letters:p3 letters:p5", "Ahlensteg, Konrad; Sollnow, Emmerich"),
+    ]
+    assert counters == {
+        "register: mentions with an id that it has": 3,
+        "register: mentions with an id that leads nowhere": 1,
+    }
+
+
+def test_the_card_names_what_leads_nowhere_and_what_is_never_mentioned():
+    register = open_registers([f"{REGISTER}/*.xml"])
+
+    coverage = measure([document("letters:o1", "letters:x", "letters:x", "letters:p3")], register)
+
+    card = to_markdown(coverage)
+    assert "Ids that lead nowhere: 1." in card
+    assert "- `letters:x` (2 ×, first “A” in d)" in card
+    assert "Entries that are never mentioned: 20; all in `register-never-mentioned.tsv`." in card
+    assert "- Ahlensteg, Konrad (`p3`, person) as place, 1 ×" in card
+    files = {name: list(lines) for name, lines in side_files(coverage)}
+    assert files["register-nowhere.tsv"][1:] == ["letters:x\t2\tplace\tA\td\n"]
+    assert len(files["register-never-mentioned.tsv"]) == 21
+
+
+def test_a_register_is_written_and_read(tmp_path):
+    register = open_registers([str(REGISTER)])
+
+    (tmp_path / "r.jsonl").write_text("".join(write_register(register)), encoding="utf-8")
+
+    assert load_register(tmp_path / "r.jsonl").entries == register.entries
+
+
+def test_lines_of_the_text_are_those_of_the_file():
+    xml = (
+        b"<TEI>\n<text><body><p>One two<!--\n\n--> three\n  four <hi\n rend='x'>five</hi></p>\r\n"
+        b"<p>six</p></body></text></TEI>"
+    )
+    [(text, places)] = read_source(Source(xml, name="a"), load_edition(edition_path("tei")))
+
+    lines = Lines({"lines": write_lines(places)})
+
+    found = text.document.text
+    words = {word: lines.at(found.index(word)) for word in found.split()}
+    assert words == {"One": 2, "two": 2, "three": 4, "four": 5, "five": 6, "six": 7}
+    assert Lines({}).at(3) is None
+
+
+def test_labels_name_kinds():
+    labels = ("pers", "B-PER"[2:], "placeName", "org", "work", "date", None)
+
+    assert [kind_of_label(label) for label in labels] == [
+        *("person", "person", "place", "organization", "work", None, None)
+    ]

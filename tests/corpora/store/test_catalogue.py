@@ -1,0 +1,128 @@
+"""Cards and Croissant files: what they say is what other libraries read."""
+
+import json
+import re
+import tomllib
+from ast import literal_eval
+from dataclasses import asdict
+from pathlib import Path
+
+import mlcroissant
+import pyarrow as pa
+import pytest
+from datasets import load_dataset
+
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import ShardWriter, write_json
+from corpora.store import catalogue
+from corpora.store.catalogue import main
+from corpora.store.inspection import verify
+from tests.corpora.store.stored_runs import make
+
+pytestmark = [
+    pytest.mark.filterwarnings(f"ignore:{text}")  # in mlcroissant
+    for text in ("ConjunctiveGraph is deprecated", "The inplace keyword")
+]
+ROOT = Path(__file__).resolve().parents[3]
+KINDS = tomllib.loads(Path(catalogue.__file__).with_suffix(".toml").read_text("utf-8"))
+CC0 = "https://creativecommons.org/publicdomain/zero/1.0/"
+
+
+def value(kind, number):
+    """A value of a type of Arrow."""
+    if pa.types.is_list(kind):
+        return [value(kind.value_type, number)] * number
+    if pa.types.is_struct(kind):
+        return {field.name: value(field.type, number) for field in kind}
+    if pa.types.is_boolean(kind):
+        return True
+    return f"é{number}" if pa.types.is_string(kind) else number
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A dataset of each kind: two shards with three rows."""
+    folder = tmp_path_factory.mktemp("kinds") / "all"
+    for name in KINDS:
+        schema, shards = SCHEMAS[name], []
+        (folder / name).mkdir(parents=True)
+        for rows in ([1, 2], [3]):
+            path = folder / name / f"shard-{len(shards):05d}.arrow"
+            with ShardWriter(path, schema) as writer:
+                for number in rows:
+                    row = {f.name: value(f.type, number) for f in schema.columns}
+                    writer.write(row | ({"license": CC0, "lang": "da"} if "lang" in row else {}))
+            shards.append(asdict(writer.shard))
+        account = {"read": 3, "written": 3, "filtered": {}, "rejected": {}}
+        plan = {"fingerprint": "0" * 64}
+        about = {"schema": name, "version": schema.version, "plan": plan, "accounting": account}
+        write_json(folder / name / "dataset.json", about | {"shards": shards})
+    return folder
+
+
+def test_every_kind_that_a_run_publishes_is_described():
+    sources = (file.read_text("utf-8") for file in (ROOT / "pipelines").glob("*.py"))
+    made = (re.search(r"^DATASETS = (\{[^}]*\})", text, re.MULTILINE) for text in sources)
+    kinds = {kind for found in filter(None, made) for kind in literal_eval(found[1]).values()}
+
+    assert kinds <= {*KINDS}
+
+
+def test_every_column_of_every_kind_is_described():
+    for name, texts in KINDS.items():
+        assert {*texts} - {"row"} == {*SCHEMAS[name].columns.names}, name
+
+
+@pytest.mark.parametrize("form", ["arrow", "parquet"])
+def test_other_libraries_open_every_kind(folder, form, tmp_path):
+    target = folder if form == "arrow" else tmp_path / "hub"
+    options = ["--parquet", str(target)] if form == "parquet" else []
+    more = ["--published", "2026-11-22", "--cite", "A book.", "--url", "https://example.org"]
+    assert main([str(folder), *options, *more]) == 0
+
+    described = mlcroissant.Dataset(jsonld=str(target / "croissant.json"))
+
+    assert not described.metadata.issues.errors
+    assert not described.metadata.issues.warnings
+    assert [one.id for one in described.metadata.record_sets] == sorted(KINDS)
+    for name in KINDS:
+        rows = load_dataset(str(target), name, split="train", cache_dir=str(tmp_path / "cache"))
+        assert rows["id"] == [value(SCHEMAS[name].columns.field("id").type, n) for n in (1, 2, 3)]
+        if form == "parquet":
+            assert len([*described.records(name)]) == 3
+    card = (target / "README.md").read_text("utf-8")
+    assert '\nlicense: "cc0-1.0"\nlanguage: ["da"]\n' in card
+    assert "Of 3 inputs, 3 were written, 0 filtered, 0 rejected." in card
+
+
+def test_the_hashes_of_the_files_are_those_of_the_dataset(folder):
+    main([str(folder / "ner")])
+
+    about = json.loads((folder / "ner" / "croissant.json").read_text("utf-8"))
+
+    shards = json.loads((folder / "ner" / "dataset.json").read_text("utf-8"))["shards"]
+    listed = [item["sha256"] for item in about["distribution"] if "sha256" in item]
+    assert listed == [shard["sha256"] for shard in shards]
+    assert [item.get("contentUrl") for item in about["distribution"]] == [
+        *(shard["name"] for shard in shards),
+        None,
+    ]
+
+
+def test_a_card_that_somebody_wrote_stays(folder, tmp_path, capsys):
+    (tmp_path / "README.md").write_text("mine")
+
+    assert main([str(folder), "--parquet", str(tmp_path)]) == 2
+
+    assert f"{tmp_path}/README.md: is not ours. Move it away" in capsys.readouterr().err
+    assert (tmp_path / "README.md").read_text() == "mine"
+
+
+def test_a_card_beside_a_run_changes_nothing_that_is_verified(tmp_path, capsys):
+    run = make(tmp_path / "run", "Jena")
+    before = verify(run)
+
+    assert main([str(run), "--license", "CC0-1.0"]) == 0
+
+    assert verify(run) == before
+    assert "hf upload USER/NAME" in capsys.readouterr().out

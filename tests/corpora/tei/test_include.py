@@ -1,0 +1,105 @@
+"""Files that others include."""
+
+import pytest
+
+from corpora.datasets.shards import open_dataset
+from corpora.tei.edition import edition_path, load_edition
+from corpora.tei.include import target_of
+from corpora.tei.reader import read_tei
+from corpora.tei.xml import Element, XmlError
+from pipelines.tei_to_ner import main
+
+XI = 'xmlns:xi="http://www.w3.org/2001/XInclude"'
+
+
+def include(href, *, more="", inside=""):
+    return f'<xi:include {XI} href="{href}" {more}>{inside}</xi:include>'
+
+
+def read(files, *, name="main.xml"):
+    data = {key: value.encode() for key, value in files.items()}
+    edition = load_edition(edition_path("tei"))
+    return read_tei(data[name], edition, name=name, open_file=data.get)
+
+
+def whole(body):
+    return f"<TEI><text><body>{body}</body></text></TEI>"
+
+
+def test_an_included_file_is_read_in_its_place_and_its_names_tell_the_file():
+    main_file = whole(f"<p><persName>Ida</persName></p>{include('parts/a.xml')}<p>Ende</p>")
+    part = f"<div><p>In <placeName>Ulm</placeName></p>{include('b.xml')}</div>"
+
+    [text] = read({"main.xml": main_file, "parts/a.xml": part, "parts/b.xml": "<p>Ja</p>"})
+
+    assert text.document.text == "Ida\nIn Ulm\nJa\nEnde"
+    assert text.counters["included files"] == 2
+    first, second = text.document.mentions
+    assert "file" not in first.attributes
+    assert second.attributes["file"] == "parts/a.xml"
+    assert part.encode()[int(second.attributes["byte"]) :].startswith(b"<placeName>")
+
+
+def test_a_part_by_its_id_plain_text_and_a_fallback():
+    as_text = include("a.txt", more='parse="text"')
+    body = (
+        include("a.xml", more='xpointer="x"')
+        + f"<p>{as_text}</p>"
+        + include("none.xml", inside="<xi:fallback><p>statt dessen</p></xi:fallback>")
+    )
+    files = {"a.xml": '<div><p>Nein</p><p xml:id="x">Ja</p></div>', "a.txt": "Text & mehr"}
+
+    [text] = read({"main.xml": whole(body), **files})
+
+    assert text.document.text == "Ja\nText & mehr\nstatt dessen"
+    assert text.counters["not read: xi:include"] == 1
+
+
+def test_members_of_a_corpus_may_be_included():
+    corpus = f"<teiCorpus>{include('a.xml')}{include('b.xml')}</teiCorpus>"
+
+    texts = read({"main.xml": corpus, "a.xml": whole("<p>A</p>"), "b.xml": whole("<p>B</p>")})
+
+    assert [text.document.text for text in texts] == ["A", "B"]
+
+
+@pytest.mark.parametrize(
+    "href",
+    ["../a.xml", "x/../../a.xml", "/etc/passwd", "file:///etc/passwd", "http://a/b", "..%2Fa.xml",
+     "main.xml", "", "C:\\a.xml"],
+)  # fmt: skip
+def test_nothing_outside_the_folder_is_included(href):
+    assert target_of(Element("include", {"href": href}, 0), "main.xml") is None
+
+
+def test_files_that_include_each_other_end():
+    files = {"main.xml": whole(include("a.xml")), "a.xml": f"<div>{include('main.xml')}</div>"}
+
+    [text] = read({**files, "a.xml": f"<div><p>A</p>{include('main.xml')}{include('a.xml')}</div>"})
+
+    assert text.document.text == "A"
+
+
+def test_inclusions_that_multiply_are_refused(monkeypatch):
+    monkeypatch.setattr("corpora.tei.include.MAX_BYTES", 10_000)
+    files = {f"{n}.xml": f"<div>{include(f'{n + 1}.xml') * 10}</div>" for n in range(12)}
+
+    with pytest.raises(XmlError, match="includes more than"):
+        read({"main.xml": whole(include("0.xml")), **files})
+
+
+def test_a_run_reads_what_is_included_once_and_never_through_a_link_outside(tmp_path):
+    folder = tmp_path / "in"
+    (folder / "parts").mkdir(parents=True)
+    (tmp_path / "secret.xml").write_text("<p>geheim</p>")
+    (folder / "link.xml").symlink_to(tmp_path / "secret.xml")
+    body = f"<p>Anfang</p>{include('parts/a.xml')}{include('link.xml')}"
+    (folder / "main.xml").write_text(whole(body))
+    (folder / "parts" / "a.xml").write_text("<p>In <placeName>Ulm</placeName></p>")
+    command = ["--input", str(folder), "--exclude", "link.xml", "--output"]
+
+    assert main([*command, str(tmp_path / "out")]) == 0
+
+    [document] = open_dataset(tmp_path / "out" / "documents").records()
+    assert document.text == "Anfang\nIn Ulm"
+    assert "parts/a.xml" in (tmp_path / "out" / "card.md").read_text("utf-8")

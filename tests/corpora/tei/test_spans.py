@@ -1,0 +1,101 @@
+"""Names beside the text, and spans that reach up to an anchor."""
+
+import pytest
+
+from corpora.store.inspection import mark
+from corpora.tei.edition import edition_path, load_edition
+from corpora.tei.places import read_source
+from corpora.tei.reader import read_tei
+from corpora.tei.source import Source
+
+LABELS = """
+[labels]
+person = ["annotation[@ana='#person']", "span[@type='person']", "milestone[@unit='person']"]
+place = ["placeName", "spanGrp[@type='place']/span"]
+"""
+
+
+@pytest.fixture
+def edition(tmp_path):
+    (tmp_path / "x.toml").write_text(LABELS)
+    return load_edition(tmp_path / "x.toml")
+
+
+def read(xml, edition, *, beside=""):
+    data = f"<TEI><text><body>{xml}</body></text>{beside}</TEI>".encode()
+    [text] = read_tei(data, edition, name="x.xml")
+    return text
+
+
+def test_annotations_in_stand_off_become_mentions_of_what_they_point_to(edition):
+    xml = '<p><w xml:id="a">Ida</w> <w xml:id="b">Roth</w> in <anchor xml:id="c"/>Bad Ulm.</p>'
+    beside = (
+        '<standOff><listAnnotation><annotation ana="#person" target="#a #b" ref="#p1"/>'
+        '</listAnnotation><spanGrp type="place"><span from="#c" to="#e">x</span></spanGrp>'
+        "</standOff>"
+    )
+    xml = xml.replace("Ulm.", 'Ulm<anchor xml:id="e"/>.')
+
+    document = read(xml, edition, beside=beside).document
+
+    assert mark(document) == "[Ida Roth|person|x:p1] in [Bad Ulm|place]."
+    assert document.mentions[0].attributes["element"] == "annotation"
+
+
+def test_a_span_group_in_the_text_points_into_it_and_is_no_text(edition):
+    xml = (
+        '<p><anchor xml:id="a"/>Ida <hi>R<anchor xml:id="b"/></hi>oth.</p>'
+        '<spanGrp><span type="person" from="#a" to="#b">Ida R.</span></spanGrp>'
+    )
+
+    assert mark(read(xml, edition).document) == "[Ida R|person]oth."
+
+
+def test_a_name_reaches_up_to_the_anchor_that_its_span_to_points_to(edition):
+    xml = (
+        '<p>Frau <milestone unit="person" spanTo="#z"/>Ida</p><p>Roth<anchor xml:id="z"/> kam.</p>'
+    )
+
+    assert mark(read(xml, edition).document) == "Frau [Ida\nRoth|person] kam."
+
+
+def test_a_pointer_that_leads_nowhere_is_counted(edition):
+    text = read(
+        '<p>Ida <milestone unit="person" spanTo="#q"/>Roth</p>',
+        edition,
+        beside='<standOff><annotation ana="#person" target="#no"/></standOff>',
+    )
+
+    assert not text.document.mentions
+    assert text.counters["names that point nowhere: annotation"] == 1
+    assert text.counters["names that point nowhere: milestone"] == 1
+
+
+def test_deleted_spans_are_left_out_and_added_ones_read():
+    xml = (
+        '<p>Er <delSpan spanTo="#d"/>ging <placeName>Ulm</placeName><note>N</note></p><p>fort'
+        '<anchor xml:id="d"/> kam<addSpan spanTo="#e"/> heim<anchor xml:id="e"/>.</p>'
+    )
+
+    text = read(xml, load_edition(edition_path("tei")))
+
+    assert text.document.text == "Er\nkam heim."
+    assert text.counters["left out: delSpan (characters)"] == 11
+    assert not text.document.mentions
+
+
+def test_a_deletion_whose_end_is_nowhere_takes_no_text_away():
+    text = read('<p>Er <delSpan spanTo="#d"/>ging.</p>', load_edition(edition_path("tei")))
+
+    assert text.document.text == "Er ging."
+    assert text.counters["spanTo leads nowhere: delSpan"] == 1
+
+
+def test_characters_know_their_places_beside_a_deleted_span(edition):
+    xml = '<p>Er <delSpan spanTo="#d"/>ging <anchor xml:id="d"/>kam.</p>'
+    source = Source(f"<TEI><text>{xml}</text></TEI>".encode(), name="x.xml")
+
+    [(text, places)] = read_source(source, edition)
+
+    found = [places[n] for n in range(len(text.document.text))]
+    assert "".join(source.text[p.start] for p in found if p) == "Erkam."

@@ -1,0 +1,116 @@
+"""Projects: the recipes fit the commands, and a run does what is not up to date."""
+
+import json
+import os
+
+import pytest
+
+from corpora.project.__main__ import KINDS, main
+from corpora.project.recipe import check_order, read_steps, sources_of
+
+TEXT = """
+[[step]]
+onoma = "text"
+input = ["texts/*.txt"]
+lang = "de"
+output = "build/texts"
+
+[[step]]
+name = "check"
+onoma = "verify"
+path = "build/texts"
+json = true
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / "a.txt").write_text("Jena liegt an der Saale.\n")
+    (tmp_path / "onoma.toml").write_text(TEXT)
+    return tmp_path
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_recipe_is_a_chain_of_commands_that_there_are(kind, tmp_path):
+    target = tmp_path / kind
+
+    assert main(["new", kind, str(target)]) == 0
+
+    steps = read_steps(target / "onoma.toml")
+    check_order(steps, file=target)
+    assert all(sources_of(step, steps) for step in steps[1:])
+    readme = (target / "README.md").read_text("utf-8")
+    assert all(f"\n{step.line}\n" in readme for step in steps)
+    assert main(["new", kind, str(target)]) == 2
+
+
+def test_chain_from_a_dump_to_an_encoder(tmp_path):
+    main(["new", "wikipedia", str(tmp_path / "wiki")])
+
+    steps = read_steps(tmp_path / "wiki" / "onoma.toml")
+
+    reads = {step.name: [other.name for other in sources_of(step, steps)] for step in steps}
+    assert reads == {
+        "documents": [],
+        "vocab": ["documents"],
+        "augmented": ["documents", "vocab"],
+        "tokenizer": ["augmented"],
+        "examples": ["vocab", "augmented", "tokenizer"],
+        "encoder": ["examples"],
+    }
+    assert steps[-1].line == (
+        "onoma pretrain --examples build/examples --output build/encoder "
+        "--set training.max_steps=20000 -- daluke_small"
+    )
+
+
+def test_run_does_what_is_not_up_to_date(folder, capfd):
+    def said(*more):
+        status = main(["run", str(folder), *more])
+        return status, capfd.readouterr()
+
+    first, second = said(), said()
+    text = folder / "texts" / "a.txt"
+    text.unlink()
+    failed = said()
+    text.write_text("Ulm.\n")
+    os.utime(text, (1, 1))
+    again = said("--only", "check")
+
+    assert first[0] == 0
+    assert "read 1 " in first[1].out
+    assert '"schema": "documents", "rows": 1' in first[1].out
+    assert second[1].out == (
+        f"[1/2] texts: up to date\n[2/2] check: up to date\n{folder}: all steps are done\n"
+    )
+    assert failed[0] == 1
+    assert "error: texts: exit status 2. Repair what it says" in failed[1].err
+    assert again[1].out.startswith("[2/2] check: up to date\n")
+    main(["show", str(folder), "--json"])
+    assert [row["done"] for row in json.loads(capfd.readouterr().out)] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('lang = "de"', 'langs = "de"', "step 1 (text): langs: no option of this command."),
+        ('onoma = "text"', 'onoma = "txt"', 'step 1: onoma = "txt": no command.'),
+        ('name = "check"', 'name = "texts"', "two steps are 'texts'"),
+    ],
+)
+def test_mistake_in_the_file_is_named(folder, capsys, old, new, message):
+    file = folder / "onoma.toml"
+    file.write_text(file.read_text().replace(old, new))
+    assert main(["show", str(folder)]) == 2
+
+    assert message in capsys.readouterr().err
+
+
+def test_step_that_reads_what_a_later_one_makes_is_named(folder, capsys):
+    later = '\n[[step]]\nonoma = "card"\npath = "build/texts"\nparquet = "texts"\n'
+    (folder / "onoma.toml").write_text(TEXT.replace("build/texts", "build/a") + later)
+
+    assert main(["show", str(folder)]) == 2
+
+    assert "a reads texts, which a later step makes" in capsys.readouterr().err

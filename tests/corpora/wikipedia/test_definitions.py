@@ -1,0 +1,60 @@
+"""Templates whose definition is in the dump: which are shown, and what they show."""
+
+import pytest
+
+from corpora.wikipedia.definitions import Definition, definition_of, parse
+from corpora.wikipedia.templates import split_call
+from corpora.wikipedia.titles import wiki_of
+
+WIKI = wiki_of(name="dewiki", lang="de")
+
+
+@pytest.mark.parametrize(
+    ("source", "definition"),
+    [
+        ("{{{1}}} km<sup>2</sup><noinclude>\n{{Doku}} [[Kategorie:X]]</noinclude>",
+         "{{{1}}} km<sup>2</sup>"),
+        ("<!-- so -->\n<includeonly>[[{{{1|Ulm}}}]]</includeonly>\n", "[[{{{1|Ulm}}}]]"),
+        ("Hier: <onlyinclude>a</onlyinclude> und <onlyinclude>b</onlyinclude>", "ab"),
+        ('<span style="color:{{{1|red}}}">{{{2}}}</span>',
+         '<span style="color:{{{1|red}}}">{{{2}}}</span>'),
+        ("[[Datei:{{{1}}}.svg|20px]] [[{{{1}}}]]", "[[Datei:{{{1}}}.svg|20px]] [[{{{1}}}]]"),
+        ("{{{1|{{{name|unbekannt}}}}}}", "{{{1|{{{name|unbekannt}}}}}}"),
+    ],
+)  # fmt: skip
+def test_a_line_of_text_with_parameters_is_a_definition(source, definition):
+    assert definition_of(source, WIKI) == definition
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "", "{{#if:{{{1|}}}|a}}", "{{Andere|{{{1}}}}}", "{{{{{1}}}}}", "a\nb", "{| \n| a\n|}",
+        "<div>Baustein</div>", "Text <ref>x</ref>", "<math>x</math>", "* Punkt", ": ''siehe''",
+        "Stub [[Kategorie:Stub]]", "a }}} b", "{{{1", "__NOTOC__", "x" * 3000, "a < b",
+    ],
+)  # fmt: skip
+def test_all_else_is_none(source):
+    assert definition_of(source, WIKI) == ""
+
+
+@pytest.mark.parametrize(
+    ("call", "shown"),
+    [
+        ("a|b", "a, b (c)"),
+        ("a", "a, - (c)"),
+        ("a||x=d", "a,  (d)"),
+        ("2= b |1= a |x=", "a, b ()"),
+        ("", ", - (c)"),
+    ],
+)
+def test_parameters_are_filled_in_as_mediawiki_does(call, shown):
+    definition = Definition(parse("{{{1}}}, {{{2|-}}} ({{{x|{{{y|c}}}}}})"))
+
+    assert definition.show(split_call(call)) == shown
+
+
+def test_a_pipe_of_a_link_is_no_default():
+    definition = Definition(parse("[[{{{1}}}|x]] {{{2|[[A|b]]}}}"))
+
+    assert definition.show(split_call("A")) == "[[A|x]] [[A|b]]"

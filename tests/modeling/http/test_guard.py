@@ -1,0 +1,185 @@
+"""Who may ask a server, how much, and how fast."""
+
+import asyncio
+
+import httpx
+import pytest
+
+from modeling.http.guard import Guard, Rules, new_token
+
+TOKEN = new_token()
+
+
+async def echo(scope, receive, send):
+    body = (await receive())["body"]
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": body or scope["path"].encode()})
+
+
+def ask(method, path, *, rules=None, guard=None, **request):
+    async def asked():
+        transport = httpx.ASGITransport(app=guard or Guard(echo, rules or Rules()))
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+            return await client.request(method, path, **request)
+
+    return asyncio.run(asked())
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1:8001", "[::1]:8001", "LOCALHOST:1"])
+def test_this_machine_may_be_called_by_the_names_of_loopback(host):
+    assert ask("GET", "/a", headers={"Host": host}).text == "/a"
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "127.0.0.1.evil.example", "", "[", "a@localhost.x"]
+)
+def test_a_request_for_another_host_is_misdirected(host):
+    answer = ask("GET", "/", headers={"Host": host})
+
+    assert answer.status_code == 421
+    assert "--allow-host" in answer.json()["detail"]
+
+
+def test_a_name_that_was_allowed_is_answered():
+    rules = Rules(hosts=["onoma.example"])
+
+    assert ask("GET", "/", rules=rules, headers={"Host": "onoma.example"}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("origin", "status"),
+    [
+        ("http://127.0.0.1", 200),
+        ("http://127.0.0.1:3333", 200),
+        ("https://example.org", 200),
+        ("https://evil.example", 403),
+        ("null", 403),
+    ],
+)
+def test_a_page_asks_from_this_machine_or_an_allowed_place_only(origin, status):
+    rules = Rules(origins=["https://example.org"], allow_loopback_origins=True)
+
+    answer = ask("POST", "/", rules=rules, headers={"Origin": origin})
+
+    assert answer.status_code == status
+    if origin == "http://127.0.0.1:3333":
+        assert answer.headers["access-control-allow-origin"] == origin
+
+
+def test_by_default_another_server_of_this_machine_may_not_ask():
+    assert ask("POST", "/", headers={"Origin": "http://127.0.0.1:3333"}).status_code == 403
+
+
+def test_a_browser_that_asks_first_is_told_what_it_may_do():
+    rules = Rules(origins=["https://example.org"])
+    headers = {
+        "Origin": "https://example.org",
+        "Access-Control-Request-Method": "POST",
+        "Access-Control-Request-Headers": "content-type",
+    }
+
+    answer = ask("OPTIONS", "/v1/tag", rules=rules, headers=headers)
+
+    assert answer.status_code == 204
+    assert answer.headers["access-control-allow-headers"] == "content-type"
+    assert answer.headers["access-control-allow-origin"] == "https://example.org"
+
+
+def test_the_token_comes_in_the_address_once_and_is_a_cookie_after_that():
+    rules = Rules(token=TOKEN, open_paths={"/health"})
+
+    assert ask("GET", "/page", rules=rules).status_code == 401
+    assert ask("GET", "/page?token=wrong", rules=rules).status_code == 401
+    assert ask("GET", "/health", rules=rules).status_code == 200
+    first = ask("GET", f"/page?token={TOKEN}&a=1", rules=rules)
+    assert (first.status_code, first.headers["location"]) == (303, "/page?a=1")
+    cookie = first.headers["set-cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=Strict" in cookie
+    again = {"Cookie": cookie.partition(";")[0]}
+    assert ask("GET", "/page", rules=rules, headers=again).status_code == 200
+    bearer = {"Authorization": f"Bearer {TOKEN}"}
+    assert ask("POST", "/page", rules=rules, headers=bearer).status_code == 200
+
+
+def test_an_address_with_a_token_leads_to_no_other_server():
+    answer = ask("GET", f"http://127.0.0.1//evil.example/?token={TOKEN}", rules=Rules(token=TOKEN))
+
+    assert "location" not in answer.headers
+
+
+def test_a_body_that_is_too_large_is_refused_before_it_is_read():
+    async def chunks():
+        for _ in range(3):
+            yield b"x" * 50
+
+    rules = Rules(max_body=100)
+
+    assert ask("POST", "/", rules=rules, content=b"x" * 100).status_code == 200
+    assert ask("POST", "/", rules=rules, content=b"x" * 101).status_code == 413
+    assert ask("POST", "/", rules=rules, content=chunks()).status_code == 413
+    packed = {"Content-Encoding": "gzip"}
+    assert ask("POST", "/", rules=rules, content=b"x", headers=packed).status_code == 415
+
+
+def test_bodies_that_are_too_large_together_are_put_off():
+    answer = ask("POST", "/", rules=Rules(max_bodies=10), content=b"x" * 11)
+
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+
+
+def test_a_body_that_does_not_come_is_waited_for_no_longer_than_said():
+    async def slow():
+        yield b"x"
+        await asyncio.sleep(30)
+        yield b"x"
+
+    guard = Guard(echo, Rules(body_seconds=0.05))
+
+    assert ask("POST", "/", guard=guard, content=slow()).status_code == 408
+    assert (guard.n_requests, guard.n_bytes) == (0, 0)
+    assert guard.counts == {408: 1}
+
+
+def test_an_answer_that_the_client_does_not_take_is_given_up():
+    parts = [{"type": "http.request", "body": b"x", "more_body": False}]
+
+    async def receive():
+        if not parts:
+            await asyncio.sleep(30)
+        return parts.pop()
+
+    async def send(_):
+        await asyncio.sleep(30)
+
+    headers = [(b"host", b"localhost")]
+    scope = {"type": "http", "method": "POST", "path": "/", "headers": headers, "query_string": b""}
+    guard = Guard(echo, Rules(send_seconds=0.05))
+
+    asyncio.run(asyncio.wait_for(guard(scope, receive, send), 10))
+
+    assert guard.n_requests == 0
+
+
+def test_more_requests_than_are_answered_at_once_are_put_off():
+    waits = asyncio.Event()
+
+    async def slow(scope, receive, send):
+        await waits.wait()
+        await echo(scope, receive, send)
+
+    rules = Rules(max_requests=1, open_paths={"/health"})
+
+    async def both():
+        transport = httpx.ASGITransport(app=Guard(slow, rules))
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            first = asyncio.create_task(client.get("/a"))
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            second = await client.get("/b")
+            watching = asyncio.create_task(client.get("/health"))
+            await asyncio.sleep(0)
+            waits.set()
+            return [(await one).status_code for one in (first, watching)], second.status_code
+
+    assert asyncio.run(both()) == ([200, 200], 503)

@@ -1,0 +1,69 @@
+import numpy as np
+import pytest
+
+from modeling.link.choice import (
+    choose_threshold,
+    fit_choice,
+    fit_logistic,
+    linear_from_json,
+    sigmoid,
+    softmax,
+)
+
+
+def test_weights_of_a_choice_are_where_the_likelihood_has_no_slope():
+    generator = np.random.default_rng(1)
+    features = [generator.normal(size=(4, 3)) for _ in range(200)]
+    gold = [int((f @ [2.0, -1.0, 0.0] + generator.gumbel(size=4)).argmax()) for f in features]
+
+    fitted = fit_choice(features, gold, used=np.array([True] * 3), penalty=0.5)
+
+    def likelihood(weights):
+        total = -0.25 * weights @ weights
+        for rows, right in zip(features, gold, strict=True):
+            scaled = (rows - fitted.mean) / fitted.deviation
+            total += np.log(softmax(scaled @ weights)[right])
+        return total
+
+    for direction in np.eye(3):
+        ends = [likelihood(fitted.weights + step * direction) for step in (-1e-4, 1e-4)]
+        assert (ends[1] - ends[0]) / 2e-4 == pytest.approx(0, abs=1e-3)
+    assert fitted.weights[0] > 1.5
+    assert fitted.weights[1] < 0
+
+
+def test_columns_that_are_not_used_have_no_weight():
+    features = [np.array([[1.0, 0.0], [0.0, 5.0]])] * 3
+
+    fitted = fit_choice(features, [0, 0, 0], used=np.array([True, False]))
+
+    assert fitted.weights[1] == 0
+    assert fitted.weights[0] > 0
+
+
+def test_probabilities_are_those_that_the_data_have():
+    generator = np.random.default_rng(2)
+    x = generator.normal(size=(4000, 1))
+    right = generator.random(4000) < sigmoid(1.5 * x[:, 0] - 0.5)
+
+    fitted = fit_logistic(x, right)
+
+    p = sigmoid(fitted.score(x))
+    assert p.mean() == pytest.approx(right.mean(), abs=1e-3)
+    assert p[p > 0.8].mean() == pytest.approx(right[p > 0.8].mean(), abs=0.03)
+    again = linear_from_json(fitted.as_json())
+    assert again.score(x).tolist() == fitted.score(x).tolist()
+
+
+def test_the_threshold_keeps_wrong_ones_rare_and_writes_as_many_as_it_can():
+    p = np.linspace(1, 0.5, 100)
+    right = np.ones(100, bool)
+    right[[60, 80, 81, 82, 83, 84]] = False
+
+    threshold = choose_threshold(p, right, max_wrong=0.05)
+
+    written = p >= threshold
+    assert (~right[written]).sum() + 1 <= 0.05 * (written.sum() + 1)
+    assert written.sum() == 82
+    assert choose_threshold(p, ~right, max_wrong=0.05) > 1
+    assert choose_threshold(np.full(50, 0.2), np.ones(50, bool), max_wrong=0.05) == 0.5

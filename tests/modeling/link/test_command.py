@@ -1,0 +1,118 @@
+"""``python -m modeling.link``, from letters to a linker, to links, to their scores."""
+
+import json
+
+import pytest
+
+from corpora.datasets.rows import sentence_to_row
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import ShardWriter
+from corpora.document import Sentence
+from modeling.link.__main__ import main
+from modeling.link.commands import read_documents
+from tests.modeling.link.samples import FRANZ, PAUL, letter, letters
+from tests.modeling.test_predict_documents import write_documents
+
+REGISTER = """<TEI xmlns="http://www.tei-c.org/ns/1.0"><text><body><listPerson>
+<person xml:id="P.3"><persName>Klee, Paul</persName></person>
+<person xml:id="P.4"><persName>Großmann, Anna</persName></person>
+</listPerson></body></text></TEI>"""
+
+
+def write_sentences(folder, sentences):
+    write_documents(folder, [])
+    with ShardWriter(folder / "shard.arrow", SCHEMAS["ner"]) as writer:
+        for sentence in sentences:
+            writer.write(sentence_to_row(sentence))
+    about = json.loads((folder / "dataset.json").read_text())
+    names = ("name", "rows", "bytes", "sha256")
+    about |= {"schema": "ner", "version": SCHEMAS["ner"].version}
+    about["shards"] = [{name: getattr(writer.shard, name) for name in names}]
+    (folder / "dataset.json").write_text(json.dumps(about))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A linker, and the folder that it lies in."""
+    folder = tmp_path_factory.mktemp("link")
+    write_documents(folder / "letters", letters(40))
+    (folder / "persons.xml").write_text(REGISTER, encoding="utf-8")
+    learned = [str(folder / "letters"), "--register", str(folder / "persons.xml")]
+    assert main(["train", *learned, "--max-wrong", "0.1", "--output", str(folder / "linker")]) == 0
+    return folder
+
+
+def test_new_documents_are_linked_and_scored(made, tmp_path, capsys):
+    new = letter(
+        "new", "Marc und Anna Grossmann", ("Marc", None), ("Anna Grossmann", None), by="Herwarth"
+    )
+    write_documents(tmp_path / "new", [new])
+
+    assert (
+        main(
+            [
+                *("apply", str(made / "linker"), "--documents", str(tmp_path / "new")),
+                *("--output", str(tmp_path / "linked")),
+            ]
+        )
+        == 0
+    )
+
+    [linked] = read_documents(tmp_path / "linked")
+    assert linked.mentions[0].entity == FRANZ
+    assert "links: " in capsys.readouterr().out
+    gold = letter("new", new.text, ("Marc", FRANZ), ("Anna Grossmann", "s:P.4"), by="Herwarth")
+    write_documents(tmp_path / "gold", [gold])
+    assert (
+        main(["score", "--gold", str(tmp_path / "gold"), "--predicted", str(tmp_path / "linked")])
+        == 0
+    )
+    assert "| strict |" in capsys.readouterr().out
+
+
+def test_sentences_are_linked_document_by_document(made, tmp_path):
+    tokens, tags = ("Heute", "kommt", "Klee", "."), ("O", "O", "B-person", "O")
+    sentence = Sentence(id="a#1", document_id="a", split="test", tokens=tokens, tags=tags)
+    write_sentences(tmp_path / "ner", [sentence])
+
+    assert (
+        main(
+            [
+                *("apply", str(made / "linker"), "--ner", str(tmp_path / "ner")),
+                *("--output", str(tmp_path / "out.jsonl"), "--candidates", "2"),
+            ]
+        )
+        == 0
+    )
+
+    [line] = (tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines()
+    [name] = json.loads(line)["names"]
+    assert (name["start"], name["end"], name["text"], name["entity"]) == (2, 3, "Klee", PAUL)
+    assert name["candidates"][0][0] == PAUL
+
+
+def test_evaluate_writes_a_report(made, tmp_path):
+    arguments = [str(made / "letters"), "--register", str(made / "persons.xml")]
+
+    assert main(["evaluate", *arguments, "--replicates", "20", "--output", str(tmp_path)]) == 0
+
+    found = json.loads((tmp_path / "report.json").read_text())
+    assert found["accuracy, all features"]["value"] == 1
+    assert found["accuracy, baseline"]["value"] < 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (["apply", "nowhere", "--documents", "x", "--output", "y"], 1, "no linker"),
+        (["train", "nowhere", "--output", "y"], 2, "matches nothing"),
+        (["train", "x", "--max-wrong", "2", "--output", "y"], 2, "from 0 to 1"),
+    ],
+)
+def test_what_is_wrong_is_said(tmp_path, monkeypatch, capsys, arguments, status, message):
+    monkeypatch.chdir(tmp_path)
+
+    assert main(arguments) == status
+
+    assert message in capsys.readouterr().err

@@ -1,0 +1,145 @@
+from collections import Counter
+
+import pytest
+
+import onoma
+from corpora.errors import CorpusError
+from modeling.link.candidates import FEATURES, Knowledge
+from modeling.link.datasets import PROBABILITY, link_document
+from modeling.link.evaluation import cross_validate
+from modeling.link.linker import Linker, Training
+from modeling.link.records import record_of
+from modeling.link.report import measure, write_report
+from tests.modeling.link.samples import (
+    ANNA,
+    FRANZ,
+    MARIA,
+    PAUL,
+    REGISTER,
+    letter,
+    letters,
+    records,
+)
+
+
+@pytest.fixture(scope="module")
+def linker():
+    return Training(records(), REGISTER).train()
+
+
+def best(linker, document):
+    return [
+        one.entities[0] if one and one.entities else None
+        for one in linker.rank(record_of(document))
+    ]
+
+
+def test_who_is_meant_follows_from_who_writes(linker):
+    text = "Marc ist da."
+
+    assert best(linker, letter("x", text, ("Marc", None), by="Herwarth")) == [FRANZ]
+    assert best(linker, letter("x", text, ("Marc", None), by="Else")) == [MARIA]
+
+
+def test_entities_of_the_register_are_found_that_no_document_has(linker):
+    document = letter("x", "Anna Grossmann grüßt.", ("Anna Grossmann", None))
+
+    assert best(linker, document) == [ANNA]
+
+
+def test_a_document_that_was_trained_on_is_linked_as_if_it_had_not_been():
+    alone = letter("alone", "Feininger war hier.", ("Feininger", "s:feininger"))
+    training = [*letters(), alone]
+
+    with_it = Knowledge([record_of(document) for document in training], REGISTER)
+    without = Knowledge(records(), REGISTER)
+
+    record = record_of(alone)
+    [one], [other] = (k.candidates(record, record.cases) for k in (with_it, without))
+    assert one.entities == other.entities == ()
+    record = record_of(letters()[0])
+    rest = Knowledge(records()[1:], REGISTER)
+    for one, other in zip(
+        Knowledge(records(), REGISTER).candidates(record, record.cases),
+        rest.candidates(record, record.cases),
+        strict=True,
+    ):
+        assert one.entities == other.entities
+        assert one.features == pytest.approx(other.features)
+
+
+def test_gold_ids_of_documents_that_are_linked_change_nothing(linker):
+    text = "Gestern kam Marc zu uns. Ich sah Klee."
+    named = letter("x", text, ("Marc", MARIA), ("Klee", FRANZ), by="Herwarth")
+    bare = letter("x", text, ("Marc", None), ("Klee", None), by="Herwarth")
+
+    assert linker.rank(record_of(named)) == linker.rank(record_of(bare))
+
+
+def test_nobody_is_meant_before_birth_or_after_death():
+    knowledge = Knowledge(records(), REGISTER)
+
+    def column(day):
+        record = record_of(letter("x", "Anna Großmann", ("Anna Großmann", None), day=day))
+        [found] = knowledge.candidates(record, record.cases)
+        row = found.entities.index(ANNA)
+        return tuple(found.features[row, FEATURES.index(name)] for name in ("not born", "is dead"))
+
+    assert [column(day) for day in ("1904", "1920", "1951")] == [(1, 0), (0, 0), (0, 1)]
+
+
+def test_a_linker_that_was_saved_links_as_before(linker, tmp_path):
+    linker.save(tmp_path)
+
+    again = Linker.load(tmp_path)
+
+    record = record_of(letter("x", "Marc und Klee", ("Marc", None), ("Klee", None), by="Else"))
+    assert again.rank(record) == linker.rank(record)
+    assert again.threshold == linker.threshold
+    (tmp_path / "linker.json").write_text("{}")
+    with pytest.raises(CorpusError, match="Train it again"):
+        Linker.load(tmp_path)
+
+
+def test_links_are_written_with_their_probability_and_what_is_there_stays(linker):
+    document = letter(
+        "x", "Klee, Klee und Xaver", ("Klee", "s:mine"), ("Klee", None), ("Xaver", None)
+    )
+    counters = Counter()
+    linker.threshold = 0.5
+
+    linked = link_document(document, linker, counters)
+
+    assert [mention.entity for mention in linked.mentions] == ["s:mine", PAUL, None]
+    assert 0.5 <= float(linked.mentions[1].attributes[PROBABILITY]) <= 1
+    assert counters == {"names.linked_before": 1, "links": 1, "names.without_candidates": 1}
+    again = link_document(linked, linker, counters)
+    assert again == linked
+
+
+def test_training_without_links_says_what_to_do():
+    with pytest.raises(CorpusError, match="Train on documents whose names are linked"):
+        Training([record_of(letter("x", "Klee", ("Klee", None)))], {})
+
+
+def test_a_report_has_the_baseline_beside_the_linker(tmp_path):
+    outcomes = cross_validate(records(20), REGISTER, folds=4)
+
+    found = measure(outcomes, replicates=50)
+
+    assert found["accuracy, all features"].value == 1
+    assert found["accuracy, baseline"].value < 1  # Marc is Franz, whoever writes
+    assert found["coverage"].part == found["coverage"].whole == 60
+    assert found["recall at 10 of known entities"].value == 1
+    text = write_report(outcomes, tmp_path, title="Links", replicates=50)
+    assert "| baseline |" in text
+    assert len((tmp_path / "names.tsv").read_text().splitlines()) == 61
+
+
+def test_library_gives_names_the_entities_that_the_linker_ranks_first(linker, tmp_path):
+    linker.save(tmp_path)
+    document = letter("x", "Marc und Klee", ("Marc", None), ("Klee", None), by="Else")
+
+    linked = onoma.link(document, onoma.load_linker(tmp_path))
+
+    assert linked == link_document(document, linker, Counter())

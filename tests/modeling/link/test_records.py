@@ -1,0 +1,35 @@
+from datetime import date
+
+from modeling.link.records import day_of, normalise, record_from_json, record_of, words_of
+from tests.modeling.link.samples import letter
+
+
+def test_case_diacritics_long_s_hyphens_and_apostrophes_make_no_difference():
+    forms = ["Großmann", "GROSSMANN", "großmann", "Groſsmann", "Großmann'"]
+
+    assert {normalise(form) for form in forms} == {"grossmann"}
+    assert normalise("D’Audretsch") == normalise("d'Audretſch") == "daudretsch"
+    assert normalise("St.\xa0Gilgen") == normalise("St. Gilgen") == "st gilgen"
+    assert normalise("Kälin-Müller") == "kalin muller"
+
+
+def test_words_with_a_full_stop_may_be_cut_short():
+    assert words_of("F. Marc") == (("f", True), ("marc", False))
+
+
+def test_dates_of_a_day_a_month_and_a_year_are_days():
+    assert day_of("1914-01-15") == date(1914, 1, 15).toordinal()
+    assert day_of("1914") == day_of("1914-01") == date(1914, 1, 1).toordinal()
+    assert day_of("um 1914") is None
+    assert day_of("1914-02-31") is None
+
+
+def test_a_record_has_the_words_around_and_the_facts_of_a_letter():
+    document = letter("1", "Gestern kam Marc zu uns.", ("Marc", None), by="Walden, Herwarth")
+
+    record = record_of(document)
+
+    [case] = record.cases
+    assert case.around == ("gestern", "kam", "zu", "uns", "<kam", ">zu")
+    assert record.facts == ("sent_by=walden herwarth",)
+    assert record_from_json(record.as_json()) == record

@@ -1,0 +1,53 @@
+"""Cases that were worked out by hand from HIPE-2022's definition, and one by its own words."""
+
+import pytest
+
+from corpora.errors import CorpusError
+from modeling.link.scores import Link, compare, count_right, describe
+from tests.modeling.link.samples import letter
+
+GOLD = [Link(0, 2, "Q1"), Link(5, 6, "Q2"), Link(8, 11, "NIL")]
+
+
+@pytest.mark.parametrize(
+    ("predicted", "strict", "fuzzy"),
+    [
+        (GOLD, 3, 3),
+        ([Link(0, 2, "q1")], 1, 1),  # upper and lower case of ids do not count
+        ([Link(0, 1, "Q1")], 0, 1),  # overlaps, and means the same
+        ([Link(0, 1, "Q3")], 0, 0),
+        ([Link(0, 2, "Q3")], 0, 0),
+        ([Link(3, 5, "Q2")], 0, 0),  # touches, and does not overlap
+        ([Link(0, 1, "Q1"), Link(1, 2, "Q1")], 0, 1),  # a gold name counts once
+        ([Link(0, 2, "Q1"), Link(0, 1, "Q1")], 1, 1),
+        ([Link(0, 2, "Q3"), Link(1, 2, "Q1")], 0, 0),  # taken by the one with the same ends
+        ([Link(8, 9, "NIL"), Link(20, 21, "NIL")], 0, 1),  # NIL is a link as others are
+        ([Link(1, 6, "Q2")], 0, 0),  # the first name that it overlaps decides, and that is Q1
+        ([], 0, 0),
+    ],
+)
+def test_links_are_right_as_hipe_defines_it(predicted, strict, fuzzy):
+    assert count_right(GOLD, predicted, fuzzy=False) == strict
+    assert count_right(GOLD, predicted, fuzzy=True) == fuzzy
+
+
+def test_precision_and_recall_are_over_all_documents():
+    text = "Marc und Klee und Anna"
+    gold = [letter("a", text, ("Marc", "Q1"), ("Klee", "Q2"), ("Anna", None)), letter("b", text)]
+    ours = [letter("a", text, ("Marc", "Q1"), ("Klee", None)), letter("b", text, ("Anna", "Q3"))]
+
+    compared = compare(gold, ours, nil=False)
+    with_nil = compare(gold, ours, nil=True)
+
+    assert compared.counts["strict"].sum(axis=0).tolist() == [1, 2, 2]
+    assert with_nil.counts["strict"].sum(axis=0).tolist() == [1, 3, 3]
+    table = list(describe(compared, replicates=10))
+    assert table[2].startswith("| strict | 0.500 |")
+    assert table[2].endswith("| 0.500 | 0.500 | 1 | 2 | 2 |")
+
+
+def test_other_texts_or_documents_are_refused():
+    with pytest.raises(CorpusError, match="texts differ"):
+        compare([letter("a", "x")], [letter("a", "y")], nil=False)
+    with pytest.raises(CorpusError, match="b: in one of the two"):
+        compare([letter("a", "x")], [letter("a", "x"), letter("b", "x")], nil=False)

@@ -1,0 +1,59 @@
+"""``python -m modeling.serve`` as a process."""
+
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import httpx
+import pytest
+
+from modeling.serve.__main__ import main
+from modeling.serve.client import Client, ServiceError
+
+
+def test_sigterm_ends_the_service_when_what_was_asked_is_answered(tagger_run):
+    command = [sys.executable, "-m", "modeling.serve", str(tagger_run), "--port", "0"]
+    with subprocess.Popen(
+        [*command, "--threads", "1"], stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            address = re.search(r"http://\S+", process.stderr.readline())[0]
+            client, answers = httpx.Client(timeout=60, verify=False), []  # noqa: S501 - no TLS
+
+            def ask():
+                text = "ich war in Ulm und sah bei Ida Berg viel.\n" * 400
+                answers.append(client.post(f"{address}/v1/tag", json={"text": text}))
+
+            asking = threading.Thread(target=ask)
+            asking.start()
+            here = Client(address)
+            assert [name["text"] for name in here.tag("ich war in Ulm.")] == ["Ulm"]
+            assert [len(found) for found in here.tag_all(["in Ulm.", "nichts"])] == [1, 0]
+            assert here.tag_words([["in", "Ulm"]])[0]["tags"] == ["O", "B-place"]
+            with pytest.raises(ServiceError, match="422"):
+                here.tag_tei(b"no TEI")
+            while client.get(f"{address}/health").json()["sentences_waiting"] == 0:
+                assert asking.is_alive()
+                time.sleep(0.01)
+            process.send_signal(signal.SIGTERM)
+            asking.join(60)
+            client.close()
+            assert process.wait(60) == 0
+        finally:
+            process.kill()
+
+    assert len(answers[0].json()["texts"][0]["mentions"]) == 800
+
+
+def test_a_port_that_is_taken_ends_the_command_before_a_model_is_loaded(tmp_path, capsys):
+    from modeling.http.server import listen
+
+    with listen("127.0.0.1", 0) as taken:
+        taken.listen()
+        with pytest.raises(SystemExit):
+            main([str(tmp_path), "--port", str(taken.getsockname()[1])])
+
+    assert "another port" in capsys.readouterr().err

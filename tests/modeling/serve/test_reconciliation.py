@@ -1,0 +1,333 @@
+"""The Reconciliation Service API 0.2 over a register, and over a vocabulary."""
+
+import json
+
+import pytest
+from pydantic import ValidationError
+
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import ShardWriter
+from modeling.serve import reconciliation_messages as messages
+from modeling.serve.entries import Entries
+
+REGISTER = """<TEI xmlns="http://www.tei-c.org/ns/1.0"><text><body>
+<listPerson>
+ <person xml:id="P.1"><persName><surname>Marc</surname>, <forename>Franz</forename></persName>
+  <birth when="1880-02-08"/><death when="1916"/><idno type="gnd">118577565</idno>
+  <note>Maler &lt;b&gt;</note></person>
+ <person xml:id="P.2"><persName><surname>Marc</surname>, <forename>Maria</forename></persName>
+  <birth when="1876"/></person>
+ <person xml:id="P.3"><persName>Müller, Otto</persName></person>
+</listPerson>
+<listPlace><place xml:id="O.1"><placeName>Murnau</placeName>
+  <idno type="geonames">2868788</idno></place></listPlace>
+</body></text></TEI>"""
+SPACE = "https://example.org/register"
+ALIAS = {"count": 1, "prior": 1.0, "link_probability": 1.0}
+
+
+@pytest.fixture(scope="session")
+def entries(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("register")
+    (folder / "people.xml").write_text(REGISTER)
+    return Entries.open([str(folder / "*.xml")])
+
+
+@pytest.fixture
+def service(ask, entries):
+    ask.entries, ask.space = entries, SPACE
+    return ask
+
+
+@pytest.fixture
+def reconcile(service):
+    def query(**queries):
+        found = service("POST", "/reconcile", data={"queries": json.dumps(queries)}).json()
+        messages.ResultBatch.model_validate(found)
+        return {name: result["result"] for name, result in found.items()}
+
+    return query
+
+
+def ids(candidates):
+    return [one["id"] for one in candidates]
+
+
+def test_the_manifest_says_what_is_offered_and_where(service):
+    answer = service("GET", "/reconcile", headers={"Origin": "http://127.0.0.1:3333"})
+
+    manifest = answer.json()
+    messages.Manifest.model_validate(manifest)
+    assert manifest["identifierSpace"] == SPACE
+    assert manifest["suggest"]["entity"]["service_url"] == "http://127.0.0.1:8001"
+    assert [kind["id"] for kind in manifest["defaultTypes"]] == ["person", "place"]
+    assert answer.headers["access-control-allow-origin"] == "http://127.0.0.1:3333"
+
+
+def test_names_find_entries_in_any_order_and_spelling(reconcile):
+    found = reconcile(
+        q0={"query": "Franz Marc"},
+        q1={"query": "MARC, franz"},
+        q2={"query": "Otto Mueller"},
+        q3={"query": "P.3"},
+        q4={"query": "xyz qqq"},
+        q5={"query": "Marc", "limit": 1},
+    )
+
+    assert ids(found["q0"])[0] == ids(found["q1"])[0] == "P.1"
+    assert found["q0"][0]["match"] is True
+    assert found["q0"][0]["score"] == 100
+    assert ids(found["q2"]) == ids(found["q3"]) == ["P.3"]
+    assert found["q4"] == []
+    assert len(found["q5"]) == 1
+    assert found["q5"][0]["match"] is False  # there are two of that name
+
+
+def test_types_and_properties_narrow_the_choice(reconcile):
+    found = reconcile(
+        by_type={"query": "Murnau", "type": "person"},
+        by_place={"query": "Murnau", "type": ["place"]},
+        by_year={"query": "Marc", "properties": [{"pid": "birth", "v": 1876}]},
+        by_id={"properties": [{"pid": "gnd", "v": "118577565"}]},
+    )
+
+    assert "O.1" not in ids(found["by_type"])
+    assert ids(found["by_place"]) == ["O.1"]
+    assert ids(found["by_year"])[0] == "P.2"
+    assert ids(found["by_id"]) == ["P.1"]
+
+
+def test_tei_publisher_asks_with_json_that_is_not_encoded(service):
+    body = 'queries={"q1":{"query":"Müller & Söhne 100%"}}'
+    headers = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
+
+    answer = service("POST", "/reconcile", content=body.encode(), headers=headers).json()
+
+    assert ids(answer["q1"]["result"])[:1] in ([], ["P.3"])
+    assert all(kind["name"] for one in answer["q1"]["result"] for kind in one["type"])
+
+
+def test_queries_may_stand_in_the_address(service):
+    query = json.dumps({"q0": {"query": "Murnau"}})
+
+    assert ids(service("GET", "/reconcile", params={"queries": query}).json()["q0"]["result"]) == [
+        "O.1"
+    ]
+
+
+def test_suggestions_begin_as_what_was_typed(service):
+    entity, more, kind, property_ = service.all(
+        [
+            ("GET", "/reconcile/suggest/entity?prefix=mar", {}),
+            ("GET", "/reconcile/suggest/entity?prefix=mar&cursor=1", {}),
+            ("GET", "/reconcile/suggest/type?prefix=pl", {}),
+            ("GET", "/reconcile/suggest/property?prefix=g", {}),
+        ]
+    )
+
+    found = messages.SuggestedEntities.model_validate(entity.json()).result
+    assert [one.id for one in found] == ["P.1", "P.2"]
+    assert ids(more.json()["result"]) == ["P.2"]
+    assert ids(messages.SuggestedTypes.model_validate(kind.json()).model_dump()["result"]) == [
+        "place"
+    ]
+    assert ids(property_.json()["result"]) == ["geonames", "gnd"]
+
+
+def test_values_of_properties_are_fetched(service):
+    asked = {
+        "ids": ["P.1", "O.1", "none"],
+        "properties": [{"id": "gnd"}, {"id": "birth"}, {"id": "forms", "settings": {"limit": "1"}}],
+    }
+
+    answer = service("POST", "/reconcile", data={"extend": json.dumps(asked)}).json()
+    proposed = service("GET", "/reconcile/properties?type=person&limit=2").json()
+
+    messages.ExtendAnswer.model_validate(answer)
+    assert answer["rows"]["P.1"] == {
+        "gnd": [{"str": "118577565"}],
+        "birth": [{"str": "1880-02-08"}],
+        "forms": [{"str": "Marc, Franz"}],
+    }
+    assert answer["rows"]["none"] == {"gnd": [], "birth": [], "forms": []}
+    messages.ProposedProperties.model_validate(proposed)
+    assert len(proposed["properties"]) == 2
+
+
+def test_a_preview_is_a_page_without_scripts_or_markup_of_the_register(service):
+    page, none = service.all(
+        [
+            ("GET", "/reconcile/preview?id=P.1", {}),
+            ("GET", "/reconcile/preview?id=../etc", {}),
+        ]
+    )
+
+    assert "Maler &lt;b&gt;" in page.text
+    assert "default-src 'none'" in page.headers["content-security-policy"]
+    assert none.status_code == 404
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        {"queries": "{"},
+        {"queries": "[]"},
+        {"queries": '{"q0": {}}'},
+        {"queries": '{"q0": {"query": "a", "props": []}}'},
+        {"extend": '{"ids": ["P.1"]}'},
+        {"other": "1"},
+    ],
+)
+def test_wrong_requests_are_said(service, form):
+    answer = service("POST", "/reconcile", data=form)
+
+    assert answer.status_code == 400
+    assert answer.json()["detail"]
+
+
+def test_too_many_queries_are_refused(service):
+    queries = {f"q{n}": {"query": "a"} for n in range(101)}
+
+    assert service("POST", "/reconcile", data={"queries": json.dumps(queries)}).status_code == 413
+
+
+def test_without_a_register_there_are_no_ids(ask):
+    assert ask("GET", "/reconcile").status_code == 404
+    request = {"text": "bei Anna", "candidates": 1}
+    assert ask("POST", "/v1/tag", json=request).status_code == 422
+
+
+def test_names_in_texts_come_with_entries_of_their_kind(service):
+    request = {"texts": ["ich war bei Otto."], "candidates": 2}
+
+    answer, streamed = service.all(
+        [
+            ("POST", "/v1/tag", {"json": request}),
+            ("POST", "/v1/tag", {"json": request | {"stream": True}}),
+        ]
+    )
+
+    [name] = answer.json()["texts"][0]["mentions"]
+    assert ids(name["candidates"]) == ["P.3"]
+    assert json.loads(streamed.text)["mentions"] == [name]
+
+
+def test_a_vocabulary_serves_as_well(tmp_path):
+    rows = [
+        {"id": n, "entity": entity, "title": None, "page_id": None, "count": count, "counts": []}
+        | {
+            "aliases": [
+                {"form": f, "count": 1, "prior": 1.0, "link_probability": 1.0} for f in forms
+            ]
+        }
+        | {"retired": entity == "dawiki:Old"}
+        for n, (entity, count, forms) in enumerate(
+            [
+                ("[PAD]", 0, []),
+                ("dawiki:Berlin_(by)", 9, ["Berlin", "Tysklands hovedstad"]),
+                ("dawiki:Berlin_(Ohio)", 2, ["Berlin"]),
+                ("dawiki:Old", 2, ["Berlin"]),
+            ]
+        )
+    ]
+    with ShardWriter(tmp_path / "shard-00000.arrow", SCHEMAS["entities"]) as writer:
+        for row in rows:
+            writer.write(row)
+    names = ("name", "rows", "bytes", "sha256")
+    description = {
+        "schema": "entities",
+        "version": SCHEMAS["entities"].version,
+        "plan": {"fingerprint": "small", "inputs": [], "parameters": {}},
+        "shards": [{name: getattr(writer.shard, name) for name in names}],
+        "accounting": {"read": 4, "written": 4, "filtered": {}, "rejected": {}},
+        "counters": {},
+    }
+    (tmp_path / "dataset.json").write_text(json.dumps(description))
+
+    entries = Entries.open([str(tmp_path)])
+
+    assert len(entries) == 2
+    found = [one.id for one, _ in entries.search("berlin", limit=5)]
+    assert found == ["dawiki:Berlin_(by)", "dawiki:Berlin_(Ohio)"]  # the one that is meant more
+    assert entries.entry("dawiki:Berlin_(by)").kinds == ("dawiki",)
+    assert [one.id for one in entries.beginning("tysk")] == ["dawiki:Berlin_(by)"]
+
+
+VIEW, SIZED = {"url": "https://e.org/{{id}}"}, {"width": 1, "height": 1}
+LEAST = {"versions": ["0.2"], "name": "n", "identifierSpace": "a:", "schemaSpace": "b:"}
+SETTING = {"name": "n", "label": "l", "type": "number"}
+WRONG = SETTING | {"type": "string"}
+KEY = {"type": "apiKey", "in": "header", "name": "n"}
+ENTITY = {"id": "1", "name": "n"}
+META = {"meta": [ENTITY]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "is_valid"),
+    [
+        ("Manifest", LEAST, True),
+        ("Manifest", LEAST | {"view": VIEW, "preview": VIEW | SIZED, "more": None}, True),
+        ("Manifest", LEAST | {"extend": {"property_settings": [SETTING]}}, True),
+        (
+            "Manifest",
+            LEAST | {"authentication": KEY},
+            True,
+        ),
+        ("Manifest", LEAST | {"defaultTypes": [ENTITY | {"broader": [ENTITY]}]}, True),
+        ("Manifest", LEAST | {"versions": ["0.1"]}, False),
+        ("Manifest", {k: v for k, v in LEAST.items() if k != "versions"}, False),
+        ("Manifest", {k: v for k, v in LEAST.items() if k != "identifierSpace"}, False),
+        ("Manifest", LEAST | {"documentation": 1}, False),
+        ("Manifest", LEAST | {"view": {"url": "https://e.org"}}, False),
+        ("Manifest", LEAST | {"feature_view": {"url": "https://e.org"}}, False),
+        ("Manifest", LEAST | {"preview": VIEW}, False),
+        ("Manifest", LEAST | {"authentication": {"a": "b"}}, False),
+        (
+            "Manifest",
+            LEAST | {"extend": {"property_settings": [WRONG]}},
+            False,
+        ),
+        ("Manifest", LEAST | {"suggest": {"entity": {"flyout_service_path": "/f"}}}, False),
+        (
+            "QueryBatch",
+            {"q0": {"query": "a"}, "q1": {"query": "b", "limit": 3}},
+            True,
+        ),
+        ("QueryBatch", {"q0": {"properties": [{"pid": "p", "v": [1, "a", True, ENTITY]}]}}, True),
+        ("QueryBatch", {"q0": {"limit": 1}}, False),
+        ("QueryBatch", {"q0": {"properties": []}}, False),
+        ("QueryBatch", {"q0": {"query": "a", "props": []}}, False),
+        ("QueryBatch", {"q0": {"query": "a", "type_strict": "none"}}, False),
+        ("QueryBatch", {"q0": {"query": "a", "limit": "3"}}, False),
+        ("QueryBatch", {"q0": {"query": "a", "properties": [{"pid": "p"}]}}, False),
+        ("ResultBatch", {"q0": {"result": [ENTITY | {"score": 1.5, "type": ["t", ENTITY]}]}}, True),
+        ("ResultBatch", {"q0": {"result": [{"name": "n", "score": 1}]}}, False),
+        ("ResultBatch", {"q0": {}}, False),
+        ("ResultBatch", {"q0": [ENTITY | {"score": 1}]}, False),
+        ("ExtendQuery", {"ids": ["1"], "properties": [{"id": "p", "settings": {"a": 1}}]}, True),
+        ("ExtendQuery", {"ids": [1], "properties": []}, False),
+        (
+            "ExtendAnswer",
+            META | {"rows": {"1": {"p": [{}, {"str": "a"}, ENTITY]}}},
+            True,
+        ),
+        ("ExtendAnswer", META | {"rows": {"1": {"p": [{"date": "1880-02-08T00:00:00Z"}]}}}, True),
+        ("ExtendAnswer", META | {"rows": {"1": {"p": [{"label": "a"}]}}}, False),
+        ("ExtendAnswer", META | {"rows": {"1": {"p": [{"date": "1880"}]}}}, False),
+        ("ExtendAnswer", META | {"rows": {"1": {"p": [{"str": "a", "label": "b"}]}}}, False),
+        ("SuggestedEntities", {"result": [ENTITY | {"notable": ["a", ENTITY]}]}, True),
+        ("SuggestedEntities", {"result": [{"id": "1"}]}, False),
+        ("SuggestedTypes", {"result": [ENTITY | {"broader": [{"id": "1"}]}]}, False),
+        ("ProposedProperties", {"properties": [ENTITY], "limit": 5, "type": "t"}, True),
+        ("ProposedProperties", {"type": "t"}, False),
+    ],
+)
+def test_messages_are_judged_as_by_the_schemas_of_the_specification(kind, value, is_valid):
+    text = json.dumps(value)
+    judge = getattr(messages, kind).model_validate_json
+
+    if is_valid:
+        judge(text)
+    else:
+        with pytest.raises(ValidationError):
+            judge(text)

@@ -1,0 +1,113 @@
+"""A sample edition, and the command that serves it."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from modeling.workbench.__main__ import Options
+from modeling.workbench.session import make_desk
+from tests.modeling.workbench.sample import make_sample
+
+ROOT = Path(__file__).parents[3]
+CHROMIUM = Path("/usr/bin/chromium")
+
+
+@pytest.fixture(scope="session")
+def sample_once(tmp_path_factory):
+    return make_sample(tmp_path_factory.mktemp("edition") / "sample")
+
+
+@pytest.fixture
+def sample(sample_once, tmp_path):
+    """A copy of the sample that a test may change."""
+    folder = tmp_path / "sample"
+    return shutil.copytree(sample_once, folder)
+
+
+def options_of(folder, **more):
+    given = {
+        "tei": (str(folder / "letters" / "*.xml"),),
+        "edition": str(folder / "letters.toml"),
+        "candidates": folder / "list.tsv",
+        "register": (str(folder / "register" / "*.xml"),),
+        "output": folder / "reviewed",
+        "reviewer": "kb",
+    }
+    return Options(**given | more)
+
+
+@pytest.fixture
+def desk(sample):
+    """A desk on the sample, with all letters read."""
+    return open_desk(sample)
+
+
+def open_desk(folder, **more):
+    made = make_desk(options_of(folder, **more))
+    for letter in made.letters.all:
+        made.look(letter)
+    return made
+
+
+class Served:
+    """The command in a process of its own, and the address of its page."""
+
+    def __init__(self, folder):
+        options = options_of(folder)
+        command = [sys.executable, "-m", "modeling.workbench", "--no-open"]
+        command += ["--tei", *options.tei, "--edition", options.edition, "--reviewer", "kb"]
+        command += ["--candidates", options.candidates, "--register", *options.register]
+        self.process = subprocess.Popen(
+            [*map(str, command), "--output", str(options.output)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            cwd=ROOT,
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
+        )
+        line = self.process.stdout.readline()
+        self.address = re.match(r"open\s+(\S+)", line)[1]
+
+    def end(self, how=signal.SIGTERM):
+        self.process.send_signal(how)
+        status = self.process.wait(20)
+        self.process.stdout.close()
+        return status
+
+
+@pytest.fixture
+def serve(sample):
+    """Start the command on the sample, any number of times; all are ended."""
+    started = []
+
+    def start():
+        started.append(Served(sample))
+        return started[-1]
+
+    yield start
+    for one in started:
+        if one.process.poll() is None:
+            one.end(signal.SIGKILL)
+
+
+@pytest.fixture
+def browser():
+    """Debian's Chromium; skip where it is not there.
+
+    For one test only: as long as it is there, its event loop runs, and no other can in this thread.
+    """
+    playwright = pytest.importorskip("playwright.sync_api", reason="no playwright (extra dev)")
+    if not CHROMIUM.exists():
+        pytest.skip(f"no browser: {CHROMIUM} is not there (apt-get install chromium)")
+    with playwright.sync_playwright() as program:
+        browser = program.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"]
+        )
+        yield browser
+        browser.close()

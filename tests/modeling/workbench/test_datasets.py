@@ -1,0 +1,87 @@
+"""Datasets in the page: rows by filters, to be read and never changed."""
+
+import asyncio
+
+import httpx
+import pytest
+
+from corpora.document import Document, Mention
+from corpora.errors import UsageError
+from modeling.workbench.__main__ import Options
+from modeling.workbench.datasets import DatasetReader
+from modeling.workbench.names import RefusedError
+from modeling.workbench.server import reading_application
+from tests.modeling.test_predict_documents import write_documents
+
+TEXTS = ("Anna kam nach Ulm.", "Ulm liegt weit von Bad Berka, wie Anna sagt.", "Nichts.")
+
+
+@pytest.fixture
+def reader(tmp_path):
+    found = [
+        [Mention(0, 4, label="person"), Mention(14, 17, label="place", entity="dewiki:Ulm")],
+        [Mention(19, 28, label="place", origin="prediction", score=0.75)],
+        [],
+    ]
+    documents = [
+        Document(id=f"d{n}", group="g", source="s", text=text, mentions=tuple(mentions))
+        for n, (text, mentions) in enumerate(zip(TEXTS, found, strict=True))
+    ]
+    write_documents(tmp_path / "documents", documents)
+    return DatasetReader(tmp_path / "documents")
+
+
+@pytest.mark.parametrize(
+    ("said", "rows"),
+    [
+        ("", [0, 1, 2]),
+        ("label:place", [0, 1]),
+        ("label:place origin:prediction", [1]),
+        ("label:person entity:dewiki:Ulm", []),  # one mention must be both
+        ("entity:dewiki:*", [0]),
+        ('form:"Bad Berka"', [1]),
+        ("form:Bad*", [1]),
+        ("length:>20", [1]),
+        ("length:<20 anna", [0]),
+        ("ANNA weit", [1]),
+        ('form:"Bad', []),  # not written to its end yet
+    ],
+)
+def test_filters_choose_rows_by_mentions_length_and_words(reader, said, rows):
+    assert [row["n"] for row in reader.listing(said)["letters"]] == rows
+
+
+def test_a_row_is_shown_with_where_its_mentions_come_from(reader):
+    shown = reader.letter(1)
+
+    [item] = shown["items"][0]
+    assert (item["start"], item["end"], item["label"]) == (19, 28, "place")
+    assert (item["origin"], item["probability"]) == ("prediction", 0.75)
+    assert shown["documents"][0]["blocks"] == [{"start": 0, "end": len(TEXTS[1]), "kind": "p"}]
+    with pytest.raises(RefusedError, match="no row 3"):
+        reader.letter(3)
+
+
+def test_sentences_of_a_ner_set_are_read_as_text_with_names(ner):
+    reader = DatasetReader(ner)
+    rows = reader.listing("label:pers")
+
+    assert rows["labels"] == ["pers", "place"]
+    shown = reader.letter(rows["letters"][0]["n"])
+    text = shown["documents"][0]["text"]
+    names = [text[item["start"] : item["end"]] for item in shown["items"][0]]
+    assert all(name and name == name.strip() for name in names)
+
+
+def test_nothing_can_be_decided_on_a_dataset(reader):
+    async def ask():
+        transport = httpx.ASGITransport(app=reading_application(reader))
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+            listed = await client.get("/api/letters?said=label:place")
+            return listed.json(), (await client.post("/api/decide", json=[])).status_code
+
+    listed, status = asyncio.run(ask())
+    assert listed["isReadOnly"]
+    assert status == 404
+    with pytest.raises(UsageError, match="--edition is for --tei"):
+        Options(documents="documents", edition="tei")

@@ -1,0 +1,163 @@
+"""A day of an editor, in a real browser and by keyboard alone."""
+
+import json
+import signal
+
+from corpora.tei.edition import load_edition
+from corpora.tei.reader import read_tei
+from corpora.tei.undo import undo
+
+
+class Editor:
+    """Somebody who only types."""
+
+    def __init__(self, browser):
+        context = browser.new_context(locale="en-GB", viewport={"width": 1280, "height": 800})
+        context.set_default_timeout(20_000)
+        self.page, self.faults, self.n_keys = context.new_page(), [], 0
+        self.page.on("pageerror", lambda error: self.faults.append(str(error)))
+
+    def open(self, address):
+        self.page.goto(address)
+        self.page.wait_for_selector("#letter .item")
+        self.page.wait_for_function(
+            "() => !document.querySelector('#letters').innerText.includes('…')"
+        )
+        self.n_keys = 0
+
+    def press(self, *keys):
+        """Press keys, each when the one before is answered."""
+        for key in keys:
+            self.page.keyboard.press(key)
+            self.n_keys += 1
+            self.page.wait_for_function(
+                "n => performance.getEntriesByName('key').length >= n", arg=self.n_keys
+            )
+
+    def current(self):
+        """What the panel says of the name that is looked at."""
+        return self.page.inner_text("#inspector")
+
+
+def lines_of(sample):
+    text = (sample / "letters.decisions.jsonl").read_text()
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_a_day_is_done_by_keyboard_alone_and_nothing_is_lost(sample, serve, browser):
+    server, editor = serve(), Editor(browser)
+    editor.open(server.address)
+
+    editor.press("j")
+    for n in range(25):  # accepted, and every fifth rejected; then the server is killed
+        editor.press("x" if n % 5 == 4 else "a")
+    assert len(lines_of(sample)) == 25
+    server.end(signal.SIGKILL)
+    editor.press("a")
+    assert "does not answer" in editor.page.inner_text("#say")
+    assert len(lines_of(sample)) == 25
+
+    server = serve()
+    editor.open(server.address)
+    editor.press("j")
+    for n in range(25):
+        editor.press("x" if n % 5 == 4 else "a")
+    decided = [line["verdict"] for line in lines_of(sample)]
+    assert (decided.count("accepted"), decided.count("rejected")) == (40, 10)
+
+    corrected = correct_five_boundaries(editor, sample)
+    added = add_three_names(editor, sample)
+    linked = link_ten(editor, sample)
+    n_before = len(lines_of(sample))
+    editor.press("z", "y")
+    assert [line["action"].split()[0] for line in lines_of(sample)[n_before:]] == ["undo", "redo"]
+    editor.press("s")
+    editor.page.wait_for_function(
+        "() => document.querySelector('#say').innerText.includes('written')"
+    )
+    assert not editor.faults
+    assert server.end() == 0
+    check_files(sample, {*corrected, *added}, linked)
+
+
+def correct_five_boundaries(editor, sample):
+    """Take the last character off five names; returns their places."""
+    done = []
+    editor.press("Escape")
+    for _ in range(60):
+        if len(done) == 5:
+            break
+        editor.press("p")
+        if "rejected" in editor.current() or "suggested" in editor.current():
+            continue
+        n_before = len(lines_of(sample))
+        editor.press("Control+ArrowLeft")
+        new = lines_of(sample)[n_before:]
+        if new:
+            assert new[0]["verdict"] == "corrected"
+            done.append((new[0]["file"], new[0]["name"]["start"], new[0]["name"]["end"]))
+    assert len(done) == 5
+    return done
+
+
+def add_three_names(editor, sample):
+    """Choose a word by keys, and press a label."""
+    done = []
+    editor.press("Escape", "i")
+    for _ in range(20):
+        if len(done) == 3:
+            break
+        editor.press("ArrowRight", "ArrowRight", "Shift+ArrowRight", "2")
+        new = lines_of(sample)[-1]
+        if new["verdict"] == "added":
+            done.append((new["file"], new["name"]["start"], new["name"]["end"]))
+        editor.press("i")
+    assert len(set(done)) == 3
+    return set(done)
+
+
+def link_ten(editor, sample):
+    """Give ten names an entry of the register."""
+    done = {}
+    editor.press("Escape")
+    for _ in range(60):
+        if len(done) == 10:
+            break
+        editor.press("p")
+        if "rejected" in editor.current():
+            continue
+        editor.press("e")
+        editor.page.wait_for_selector("#link-input")
+        editor.page.keyboard.type("Ahlensteg")
+        editor.page.wait_for_function(
+            "() => document.querySelector('#options')?.innerText.includes('Konrad')"
+        )
+        n_before = len(lines_of(sample))
+        editor.page.keyboard.press("Enter")
+        editor.page.wait_for_selector("#link-input", state="detached")
+        editor.page.wait_for_function(
+            "() => document.querySelector('#inspector').innerText.includes('letters:p')"
+        )
+        new = lines_of(sample)[n_before:]
+        if new:
+            place = (new[0]["file"], new[0]["name"]["start"], new[0]["name"]["end"])
+            done[place] = new[0]["name"]["entity"]
+    assert len(done) == 10
+    return done
+
+
+def check_files(sample, changed, linked):
+    """Compare what was saved with what was decided, and what is undone with what was there."""
+    edition = load_edition(sample / "letters.toml")
+    names = {}
+    saved = sorted((sample / "reviewed").glob("*.xml"))
+    assert saved
+    for path in saved:
+        data, original = path.read_bytes(), (sample / "letters" / path.name).read_bytes()
+        assert undo(data, name=path.name, reviewer="kb") == original
+        [text] = read_tei(data, edition, name=path.name)
+        names |= {(path.name, m.start, m.end): m.entity for m in text.document.mentions}
+        resp = (mention.attributes.get("@resp") for mention in text.document.mentions)
+        assert {*resp} <= {None, "#onoma-3f2a9c1b0d12 #kb", "#onoma-review #kb"}
+    assert changed <= set(names)
+    assert all(names[place] == entity for place, entity in linked.items())

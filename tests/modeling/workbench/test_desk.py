@@ -1,0 +1,264 @@
+"""Decisions: on the disk first, undone and done again, never on what nobody has seen."""
+
+import errno
+from pathlib import Path
+
+import pytest
+
+from corpora.errors import CorpusError
+from corpora.tei import decisions as journal_file
+from corpora.tei.undo import undo
+from modeling.workbench import finding, saving
+from modeling.workbench.desk import ConflictError
+from modeling.workbench.names import RefusedError
+from modeling.workbench.overview import overview
+from modeling.workbench.session import make_desk
+from tests.modeling.workbench.conftest import open_desk, options_of
+
+
+def asking(number, item, **values):
+    known = item.to_json()
+    place = {"letter": number, "document": 0, "id": item.id, "was": known}
+    return {**place, **{k: known[k] for k in ("start", "end", "label", "entity")}, **values}
+
+
+def items(desk, number=0):
+    return desk.letters.all[number].names[0].items()
+
+
+def shown(desk):
+    """All that is decided and open, in all letters."""
+    return [
+        [item.to_json() | {"time": ""} for names in letter.names for item in names.items()]
+        for letter in desk.letters.all
+    ]
+
+
+def decide_some(desk):
+    """Accept, reject, correct, label, link and add; twice each what was decided already."""
+    for number in (0, 1):
+        first, second, third, *_ = items(desk, number)
+        text = desk.letters.all[number].documents[0].text
+        for item, values in (
+            (first, {"status": "accepted"}),
+            (second, {"status": "rejected"}),
+            (third, {"status": "accepted", "end": third.end - 1, "label": "work"}),
+        ):
+            desk.decide([asking(number, item, **values)])
+        changed = next(i for i in items(desk, number) if i.id == third.id)
+        again = {"start": third.start, "end": third.end, "entity": "letters:p1"}
+        desk.decide([asking(number, changed, status="accepted", **again)])
+        start = text.rindex("Ihr") if "Ihr" in text else text.rindex("ich")
+        new = {"letter": number, "document": 0, "id": "", "start": start, "end": start + 3}
+        desk.decide([new | {"label": "person", "status": "accepted"}])
+
+
+def test_what_was_decided_is_there_again_after_a_kill(desk, sample):
+    decide_some(desk)
+
+    assert shown(open_desk(sample)) == shown(desk)
+
+
+def test_undo_and_redo_have_no_end_and_outlive_a_kill(desk, sample):
+    states = [shown(desk)]
+    decide = desk.decide
+    desk.decide = lambda wanted: (decide(wanted), states.append(shown(desk)))
+    decide_some(desk)
+    for state in states[-2::-1]:
+        desk.undo()
+        assert shown(desk) == state
+    with pytest.raises(RefusedError, match="nothing to undo"):
+        desk.undo()
+
+    again = open_desk(sample)
+    for state in states[1:]:
+        again.redo()
+        assert shown(again) == state
+    with pytest.raises(RefusedError, match="nothing to redo"):
+        again.redo()
+
+
+def test_two_pages_cannot_decide_on_one_name_unseen(desk, sample):
+    other = open_desk(sample)
+    item = items(desk)[0]
+    desk.decide([asking(0, item, status="rejected")])
+
+    with pytest.raises(ConflictError, match="meanwhile"):
+        other.decide([asking(0, item, status="accepted")])
+    assert [one.status for one in items(other)] == [one.status for one in items(desk)]
+    assert len(desk.journal.entries) == 1
+
+
+def test_a_full_disk_decides_nothing_and_says_so(desk, monkeypatch):
+    item, before = items(desk)[0], shown(desk)
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(journal_file.os, "write", full)
+    with pytest.raises(CorpusError, match="Nothing was decided"):
+        desk.decide([asking(0, item, status="accepted")])
+    assert shown(desk) == before
+    monkeypatch.undo()
+    desk.decide([asking(0, item, status="accepted")])
+    assert items(desk)[0].status == "accepted"
+
+
+def test_decisions_follow_a_text_that_was_edited_and_lost_ones_are_counted(desk, sample):
+    first, *_, last = items(desk)
+    digest = desk.letters.all[0].sha256
+    desk.decide([asking(0, first, status="accepted")])
+    desk.decide([asking(0, last, status="accepted")])
+    path = sample / "letters" / "01.xml"
+    text = desk.letters.all[0].documents[0].text
+    form = text[first.start : first.end].encode()
+    data = path.read_bytes().replace(b"Sehr geehrter", b"Hochverehrter, sehr geehrter")
+    path.write_bytes(data.replace(form, b"Nirgendwo"))
+
+    with pytest.raises(ConflictError, match="changed by somebody"):
+        desk.decide([asking(0, last, status="rejected", sha256=digest)])
+    row = desk.letter(0)["row"]
+    assert row["lost"] == 1
+    found = [i for i in items(desk) if i.status == "accepted"]
+    new = desk.letters.all[0].documents[0].text
+    assert [new[i.start : i.end] for i in found] == [text[last.start : last.end]]
+
+
+def test_a_form_is_decided_at_once_wherever_it_stands_and_undone_at_once(desk):
+    form = "Leipzig"
+    found = finding.occurrences(desk, form)["found"]
+    open_ones = [hit for hit in found if hit["status"] in {"open", "none"}]
+    assert open_ones
+    before = shown(desk)
+    desk.decide(
+        [
+            {"id": "", **hit, "label": "place", "entity": "letters:o2", "status": "accepted"}
+            | ({"id": hit["item"]["id"], "was": hit["item"]} if hit["item"] else {})
+            for hit in open_ones
+        ]
+    )
+
+    after = finding.occurrences(desk, form)["found"]
+    assert {hit["status"] for hit in after} <= {"accepted", "there"}
+    desk.undo()
+    assert shown(desk) == before
+
+
+def test_files_are_saved_again_and_undone_to_the_same_bytes(desk, sample):
+    decide_some(desk)
+    report = saving.save(desk)
+    assert len(report["written"]) == 2
+    first = (sample / "reviewed" / "01.xml").read_bytes()
+    original = (sample / "letters" / "01.xml").read_bytes()
+    assert undo(first, name="01.xml", reviewer="kb") == original
+    assert saving.save(desk)["same"] == 2
+
+    item = next(i for i in items(desk) if i.status == "open")
+    desk.decide([asking(0, item, status="accepted")])
+    assert [one["n"] for one in saving.save(desk)["written"]] == [0]
+    assert (sample / "reviewed" / "01.xml").read_bytes() != first
+
+
+def test_a_persons_file_is_never_overwritten(desk, sample):
+    decide_some(desk)
+    saving.save(desk)
+    saved = sample / "reviewed" / "01.xml"
+    edited = saved.read_bytes().replace(b"Jena", b"Jena!", 1)
+    saved.write_bytes(edited)
+    item = next(i for i in items(desk) if i.status == "open")
+    desk.decide([asking(0, item, status="accepted")])
+
+    report = saving.save(desk)
+
+    assert saved.read_bytes() == edited
+    [refused] = report["refused"]
+    assert "somebody has worked on it" in refused["why"]
+
+
+def test_letters_themselves_are_never_written(sample):
+    desk = open_desk(sample, output=sample / "letters")
+    before = {path: path.read_bytes() for path in Path(sample / "letters").iterdir()}
+    decide_some(desk)
+
+    report = saving.save(desk)
+
+    assert len(report["refused"]) == 2
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_the_markup_of_a_paragraph_is_shown_as_it_will_be(desk):
+    item = next(i for i in items(desk) if i.status == "open")
+    block = next(
+        n
+        for n, p in enumerate(desk.letters.all[0].documents[0].paragraphs)
+        if p.start <= item.start < p.end
+    )
+    desk.decide([asking(0, item, status="accepted")])
+
+    shown_ = saving.markup(desk, 0, document=0, block=block)
+
+    assert "onoma-" not in shown_["is"]
+    assert 'resp="#onoma-3f2a9c1b0d12 #kb"' in shown_["will"]
+    saved = saving.write(desk, desk.letters.all[0]).data.decode("utf-8")
+    assert shown_["will"] in saved
+
+
+def test_the_overview_counts_forms_and_shows_what_disagrees(desk):
+    found = overview(desk)
+    forms = {row["form"]: row for row in found["forms"]}
+    assert forms["Leipzig"]["labels"] == {"place": 2}
+    assert forms["Leipzig"]["open"] > 0
+    assert found["contradictions"] == []
+
+    item = next(i for i in items(desk) if "Leipzig" in text_of(desk, i))
+    desk.decide([asking(0, item, status="accepted", label="person", entity="letters:p2")])
+
+    found = overview(desk)
+    [row] = found["contradictions"]
+    assert row["form"] == "Leipzig"
+    assert row["labels"] == {"place": 2, "person": 1}
+    assert row["entities"]["letters:p2"] == 1
+    [day] = found["days"]
+    assert (day["reviewer"], day["verdicts"]) == ("kb", {"corrected": 1})
+    entities = {row["entity"]: row["name"] for row in found["entities"]}
+    assert entities["letters:p2"] == "Brackwehl, Theodor"
+
+
+def test_entries_of_the_register_that_fit_come_with_dates_and_an_example(desk):
+    [best, *_] = finding.entries(desk, "", form="Fräulein Lindenrot", label="person")["entries"]
+
+    assert (best["entity"], best["name"]) == ("letters:p1", "Lindenrot, Agathe")
+    assert "1871" in best["about"]
+    assert "Lindenrot" in best["example"]
+    assert finding.entries(desk, "zzz", form="", label="person")["entries"] == []
+
+
+def text_of(desk, item):
+    return desk.letters.all[0].documents[0].text[item.start : item.end]
+
+
+def test_a_tagger_suggests_while_letters_are_read_and_each_text_is_tagged_once(
+    tagger_run, tmp_path, monkeypatch
+):
+    body = "<p>ich war in Ulm und sah bei Anna viel.</p>"
+    tei = f"<TEI><teiHeader/><text><body>{body}</body></text></TEI>"
+    (tmp_path / "letters").mkdir()
+    (tmp_path / "letters" / "a.xml").write_text(tei)
+    (tmp_path / "labels.toml").write_text('[labels]\npers = "person"\n')
+    given = {"candidates": None, "register": (), "tagger": tagger_run, "edition": "tei"}
+    given |= {"labels": str(tmp_path / "labels.toml"), "decisions": tmp_path / "d.jsonl"}
+    desk = make_desk(options_of(tmp_path, **given))
+    assert desk.letter(0)["row"]["isWaiting"]
+    assert items(desk) == []
+
+    desk.suggest(desk.letters.all[0])
+
+    text = desk.letters.all[0].documents[0].text
+    found = [(text[i.start : i.end], i.label) for i in items(desk)]
+    assert ("Ulm", "place") in found
+    monkeypatch.setattr("modeling.taggers.tagger.Tagger.annotate_all", None)
+    again = make_desk(options_of(tmp_path, **given))
+    assert not again.letter(0)["row"]["isWaiting"]
+    assert items(again) == items(desk)
+    again.decide([asking(0, items(again)[0], status="accepted")])
+    assert [one["names"] for one in saving.save(again)["written"]] == [1]

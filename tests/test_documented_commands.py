@@ -1,0 +1,69 @@
+"""Every command that the documentation shows has the name and the options that it shows."""
+
+import re
+import shlex
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import onoma
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
+COMMANDS = {command.name: command for command in onoma.commands()}
+MODULES = {" ".join([c.module, *c.first]): c for c in onoma.commands()}
+BLOCK = re.compile(r"^```(?:sh|bash)?\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def commands_in(page):
+    """Each command in the blocks of a page, as words."""
+    for block in BLOCK.findall(page.read_text("utf-8")):
+        text = re.sub(r"\\\n\s*", " ", block)
+        for line in text.splitlines():
+            for part in re.split(r" \| | && |\$\(|; ", line):
+                try:
+                    words = shlex.split(part.strip().rstrip(")\"'"), comments=True)
+                except ValueError:
+                    continue
+                while words and re.fullmatch(r"[A-Z_]+=.*", words[0]):
+                    words = words[1:]
+                if words[:2] == ["python", "-m"] or words[:1] == ["onoma"]:
+                    yield words
+
+
+@cache
+def flags_of(command):
+    """The options of a command, and of those inside it."""
+    flags, parsers = set(), command.parsers()
+    while parsers:
+        for action in parsers.pop()._actions:
+            flags.update(action.option_strings)
+            if isinstance(action.choices, dict):
+                parsers += action.choices.values()
+    return flags
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_have_the_options_that_are_shown(page):
+    wrong = []
+    for words in commands_in(page):
+        if words[0] == "onoma":
+            if len(words) < 2 or words[1].startswith("-") or not words[1].isalpha():
+                continue
+            command, rest = COMMANDS.get(words[1]), words[2:]
+        else:
+            pair = " ".join(words[2:4])
+            command = MODULES.get(pair) or MODULES.get(words[2])
+            rest = words[4:] if pair in MODULES else words[3:]
+            if command is None and words[2].partition(".")[0] not in onoma.PACKAGES:
+                continue
+        if command is None:
+            if words[2:3] != ["pipelines"]:
+                wrong.append(" ".join(words[:4]))
+            continue
+        if not any(word.startswith("--runner") for word in rest):  # Beam has options of its own
+            flags = {word.partition("=")[0] for word in rest if word.startswith("--")}
+            wrong += [f"{command.name} {flag}" for flag in flags - flags_of(command)]
+
+    assert not wrong

@@ -1,0 +1,43 @@
+"""No page of the documentation leads to a file or a heading that is not there."""
+
+import re
+from pathlib import Path
+
+import pytest
+from pymdownx.slugs import slugify
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "dags").glob("*.md")])
+LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)\s]*))?\)")
+CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
+slug = slugify(case="lower")
+
+
+def headings(page):
+    text = re.sub(r"```.*?```", "", page.read_text("utf-8"), flags=re.DOTALL)
+    return {slug(one, "-") for one in re.findall(r"^#+ +(.*)$", text, re.MULTILINE)}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_to_what_is_there(page):
+    broken = []
+    for name, heading in LINK.findall(CODE.sub("", page.read_text("utf-8"))):
+        target = page.parent / name if name else page
+        if not target.exists() or (
+            heading and target.suffix == ".md" and heading not in headings(target)
+        ):
+            broken.append(f"{name}#{heading}")
+
+    assert not broken
+
+
+def test_every_page_of_docs_can_be_reached_from_the_front_page():
+    reached, pending = set(), [ROOT / "README.md"]
+    while pending:
+        page = pending.pop()
+        if page not in reached and page.suffix == ".md" and page.is_file():
+            reached.add(page)
+            found = LINK.findall(page.read_text("utf-8"))
+            pending += [(page.parent / name).resolve() for name, _ in found if name]
+
+    assert {*(ROOT / "docs").glob("*.md")} <= reached

@@ -1,0 +1,278 @@
+"""`onoma`: one command for all, and a library for notebooks that loads when it is used."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import onoma
+from corpora.system import command_names
+from corpora.system.arguments import paint
+from corpora.system.extras import EXTRAS, missing_extra
+from corpora.system.licenses import kind_of
+
+ROOT = Path(__file__).resolve().parent.parent
+LETTERS = ROOT / "tests" / "data" / "letters"
+COMMANDS = {command.name: command for command in onoma.commands()}
+NO_COMMANDS = {"corpora.system.sandbox", "corpora.tei.census", "pipelines"}
+"""With a `main`, but for processes, or called by another command."""
+
+
+def run(*command, folder=ROOT, **environment):
+    """Run Python with Onoma of this checkout, as if it were installed."""
+    return subprocess.run(
+        [sys.executable, *command],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def letters(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("run")
+    output = folder / "letters"
+    for name in ("corpora", "pipelines", "modeling"):  # what a user may have, too
+        (folder / name).mkdir()
+        (folder / name / "__init__.py").write_text("raise SystemExit('the package of the user')")
+    options = ["--input", str(LETTERS / "*.xml"), "--edition", str(LETTERS / "edition.toml")]
+    done = run("-m", "onoma", "tei", *options, "--output", output, "--json", folder=folder)
+    assert done.returncode == 0, done.stderr
+    return output, json.loads(done.stdout)
+
+
+def test_summary_is_json_for_programs_and_packages_of_the_user_are_left_alone(letters):
+    output, summary = letters
+
+    assert summary["output"] == str(output)
+    assert summary["read"] == summary["written"] == 8
+    assert summary["rejected"] == {}
+    assert not summary["was_complete"]
+
+
+def test_datasets_and_versions_are_listed_as_json(letters, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(command_names, "_typed", {})
+    output, _ = letters
+    shelf = tmp_path / "store" / "letters"
+
+    def run(*command):
+        assert onoma.main([str(part) for part in command]) == 0
+        return capsys.readouterr().out
+
+    run("store", "publish", output, shelf, "--version", "v1")
+    [version] = json.loads(run("store", "list", shelf, "--json"))
+    row = json.loads(run("show", output / "documents", "--limit", "1", "--json"))
+
+    assert (version["version"], version["current"]) == ("v1", True)
+    assert row["id"] == "01.xml"
+    found = json.loads(run("verify", output, "--json"))
+    assert found["sound"]
+    assert {one["schema"] for one in found["datasets"]} >= {"documents", "ner"}
+
+
+def test_every_command_of_the_packages_is_one_of_onoma():
+    found = {
+        ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__main__")
+        for package in onoma.PACKAGES
+        for file in (ROOT / package).rglob("*.py")
+        if re.search(r"^def main\(", file.read_text("utf-8"), re.MULTILINE)
+    }
+
+    modules = {command.module for command in COMMANDS.values()}
+    assert found - {"corpora.store.inspection"} - NO_COMMANDS <= modules
+
+
+def test_help_names_every_command_in_groups_and_loads_nothing_heavy():
+    code = (
+        "import onoma, sys; assert onoma.main(['--help']) == 0\n"
+        "print({'numpy', 'pyarrow', 'argparse.__main__', 'torch', 'apache_beam'} & {*sys.modules})"
+    )
+
+    done = run("-c", code)
+
+    assert done.stdout.strip().endswith("set()"), done.stderr
+    for title, commands in onoma.COMMANDS.items():
+        assert f"\n{title}\n" in done.stdout
+        for command in commands:
+            assert f"\n  {command.name} " in done.stdout
+
+
+def test_import_loads_nothing_but_what_finds_packages():
+    done = run("-c", "import sys, onoma; print(sorted({*sys.modules} & {'corpora', 'pyarrow'}))")
+
+    assert done.stdout == "[]\n"
+
+
+def test_help_of_a_command_calls_commands_as_they_were_typed(capsys, monkeypatch):
+    monkeypatch.setattr(command_names, "_typed", {})
+
+    with pytest.raises(SystemExit, match="0"):
+        onoma.main(["tei", "--help"])
+
+    said = capsys.readouterr().out
+    assert said.startswith("usage: onoma tei ")
+    assert "  onoma tei --input 'letters/*.xml' --edition sturm --output build/sturm\n" in said
+    assert "python -m" not in said
+
+
+def test_version_and_unknown_commands(capsys):
+    assert onoma.main(["--version"]) == 0
+    assert onoma.main(["verfy"]) == 2
+
+    said = capsys.readouterr()
+    assert said.out == f"onoma {onoma.__version__}\n"
+    assert said.err == "error: verfy: no such command. Did you mean verify?\n"
+
+
+def test_colours_are_for_terminals_that_want_them(monkeypatch):
+    class Terminal:
+        def isatty(self):
+            return True
+
+    assert paint("error:", "1;31", sys.stderr) == "error:"
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    assert paint("error:", "1;31", Terminal()) == "\033[1;31merror:\033[0m"
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert paint("error:", "1;31", Terminal()) == "error:"
+
+
+def test_missing_library_names_its_extra():
+    error = ModuleNotFoundError("No module named 'apache_beam.io'", name="apache_beam.io")
+
+    assert "pip install 'onoma[pipelines]'" in str(missing_extra(error))
+    assert missing_extra(ModuleNotFoundError("x", name="x")) is None
+
+
+def test_every_extra_brings_the_library_that_is_said_to_need_it():
+    text = (ROOT / "pyproject.toml").read_text("utf-8")
+    extras = tomllib.loads(text)["project"]["optional-dependencies"]
+    named = {"sklearn": "scikit-learn", "newsplease": "news-please", "cassis": "dkpro-cassis"}
+    for module, extra in EXTRAS.items():
+        name = named.get(module, module.replace("_", "-"))
+        assert name in {re.match(r"[\w-]+", line)[0] for line in extras[extra]}
+
+
+@pytest.mark.parametrize(
+    ("license", "kind"),
+    [
+        ("Apache-2.0 AND BSD-3-Clause", "permissive"),
+        ("MPL-1.1 OR GPL-2.0-only OR MIT", "permissive"),
+        ("GNU Lesser General Public License v2 or later (LGPLv2+)", "weak copyleft"),
+        ("GNU Affero General Public License v3 or later (AGPLv3+)", "copyleft"),
+        ("LicenseRef-NVIDIA-Proprietary", "proprietary"),
+        ("not said", "unknown"),
+    ],
+)
+def test_licence_is_of_a_kind(license, kind):
+    assert kind_of(license) == kind
+
+
+def test_completion_offers_commands_options_and_choices(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(command_names, "_typed", {})
+    scripts = {}
+    for shell in ("bash", "zsh", "fish"):
+        assert onoma.main(["completion", shell]) == 0
+        scripts[shell] = capsys.readouterr().out
+        assert "max-reject-rate" in scripts[shell]
+    script = tmp_path / "onoma.bash"
+    script.write_text(scripts["bash"])
+
+    def complete(*words):
+        code = (
+            f'. {script}; COMP_WORDS=({" ".join(words)} ""); COMP_CWORD={len(words)}; _onoma; '
+            'echo "${COMPREPLY[@]}"'
+        )
+        done = subprocess.run(
+            [shutil.which("bash"), "-c", code], capture_output=True, text=True, check=True
+        )
+        return done.stdout.split()
+
+    assert {*COMMANDS} < {*complete("onoma")}
+    assert {"--edition", "--json", "--inspect"} < {*complete("onoma", "tei")}
+    assert complete("onoma", "tei", "--nested") == ["outer", "inner", "all"]
+    assert {"publish", "prune", "--keep"} < {*complete("onoma", "store")}
+    assert "--rows" in complete("onoma", "verify")
+    assert "verify" not in complete("onoma", "verify")
+
+
+def test_examples_of_the_documentation_print_what_stands_there(letters, monkeypatch, capsys):
+    output, _ = letters
+    monkeypatch.chdir(output.parent)
+    Path("build").symlink_to(".")
+    text = (ROOT / "docs" / "library.md").read_text("utf-8")
+    examples = re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", text, re.DOTALL)
+
+    for code, expected in examples:
+        exec(compile(code, "library.md", "exec"), {"onoma": onoma})  # noqa: S102 - our own page
+        assert capsys.readouterr().out == expected
+
+    assert len(examples) == 2
+
+
+def test_ten_lines_of_the_library(letters):
+    output, _ = letters
+    documents = onoma.open_dataset(output / "documents")
+
+    letter = documents["01.xml"]
+
+    assert len(documents) == 8
+    assert letter in [*documents]
+    assert letter.text[slice(letter.mentions[0].start, letter.mentions[0].end)] == "Jena"
+    assert onoma.mark(letter).startswith("[Jena|place|letters:o1], den [14. März 1897|date].")
+    sentences = onoma.open_dataset(output / "ner")
+    first = next(iter(sentences))
+    assert sentences[first.id] == first
+    with pytest.raises(KeyError, match=r"99\.xml"):
+        documents["99.xml"]
+
+
+def test_tei_text_becomes_a_document():
+    xml = "<TEI><text><body><p>An <persName ref='#p1'>Ada</persName>.</p></body></text></TEI>"
+
+    document = onoma.read_tei(xml)
+
+    assert document.text == "An Ada."
+    assert onoma.mark(document) == "An [Ada|person|tei:p1]."
+    with pytest.raises(onoma.CorpusError, match="0 texts"):
+        onoma.read_tei("<TEI><text/></TEI>")
+
+
+def test_wikitext_becomes_a_document():
+    source = "'''Jena''' ist eine Stadt in [[Thüringen]]. Die [[Saale#Lauf|Saale]] fließt durch."
+
+    document = onoma.parse_wikitext(source, wiki="dewiki", title="Jena")
+
+    assert onoma.mark(document) == (
+        "Jena ist eine Stadt in [Thüringen|dewiki:Thüringen]. Die [Saale|dewiki:Saale] fließt "
+        "durch."
+    )
+    assert document.mentions[1].attributes == {"section": "Lauf"}
+    assert len(document.sentences) == 2
+    assert onoma.parse_wikitext("#REDIRECT [[Berlin]]").text == ""
+
+
+def test_package_of_the_user_that_is_loaded_is_named(tmp_path):
+    (tmp_path / "modeling.py").write_text("")
+
+    done = run("-c", "import modeling; import onoma", folder=tmp_path)
+
+    assert f"modeling is loaded already, from {tmp_path}/modeling.py: Onoma has" in done.stderr
+
+
+def test_notebook_beside_packages_of_the_user_finds_onomas(tmp_path):
+    (tmp_path / "corpora.py").write_text("raise SystemExit('the package of the user')")
+
+    done = run(
+        "-c", "import onoma; print(onoma.read_tei.__name__, onoma.Span(0, 2))", folder=tmp_path
+    )
+
+    assert done.stdout == "read_tei Span(start=0, end=2)\n", done.stderr
