@@ -16,6 +16,7 @@ from corpora.datasets.repeated_ids import find_repeated
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import ShardWriter, read_batches
 from corpora.entities.counts import BATCH_ROWS, batches_of, by_partition
+from corpora.entities.pages import OF_PAGES
 from corpora.examples import maker as examples
 from corpora.hashing.tokens import Runs, hash_strings
 from corpora.lexicon import counting
@@ -44,6 +45,9 @@ def test_a_part_beyond_the_rows_of_a_batch_keeps_all_of_them(extra):
     n = BATCH_ROWS + extra
     rows = [strings(range(n)), strings(range(n)), np.zeros(n, np.int8)]
     table = pa.table(rows, names=["entity", "page_id", "rank"])
+    for name in OF_PAGES:
+        column = SCHEMAS["entity_pages"].columns.field(name)
+        table = table.append_column(column, pa.nulls(n, column.type))
 
     batches = list(by_partition(table, np.full(n, 3), schema="entity_pages"))
 
