@@ -60,7 +60,7 @@ demo: install
 
 	$(BIN)/python -m pipelines.text_to_documents --input 'tests/data/text/brief*.txt' --lang de --output build/demo-text
 	$(BIN)/python -m pipelines.documents_to_tokenizer --input build/demo-augmented build/demo/documents build/demo-text --size 1500 --output build/demo-tokenizer
-	$(BIN)/python -m pipelines.documents_to_examples --input build/demo-augmented build/demo/documents --tokenizer build/demo-tokenizer --entity-vocab build/demo-vocab --max-length 128 --held-out 0.1 --output build/demo-examples
+	$(BIN)/python -m pipelines.documents_to_examples --input build/demo-augmented build/demo/documents --tokenizer build/demo-tokenizer --entity-vocab build/demo-vocab --max-length 128 --validation 0.1 --output build/demo-examples
 	for made in text tokenizer examples; do $(BIN)/python -m corpora.shards verify build/demo-$$made || exit 1; done
 	$(BIN)/python -m modeling.pretrain daluke_small --examples build/demo-examples --output build/demo-run --set $(TINY)
 	$(BIN)/python -m modeling.report build/demo-run --output build/demo-run/report.html

@@ -91,11 +91,11 @@ def differences(text: str, ours: Cuts, gold: Cuts) -> Iterator[str]:
     for start, stop in zip(both, [*both[1:], len(text)], strict=True):
         if ours[start] != gold[start]:
             yield " -> ".join(
-                "|".join(pieces(text[start:stop], cuts, at=start)) for cuts in (gold, ours)
+                "|".join(subwords(text[start:stop], cuts, at=start)) for cuts in (gold, ours)
             )
 
 
-def pieces(stretch: str, cuts: Cuts, *, at: int) -> Iterator[str]:
+def subwords(stretch: str, cuts: Cuts, *, at: int) -> Iterator[str]:
     """The words of a stretch that begins ``at``."""
     start = at
     while start < at + len(stretch):

@@ -2,7 +2,7 @@
 
     python benchmarks/attention.py --threads 2 --runs 9
 
-Layers are those of NEISS: 512 wide, 8 heads, ReLU 2,048, τ = 16, ω = 5; words have 1.5 pieces. A
+Layers are those of NEISS: 512 wide, 8 heads, ReLU 2,048, τ = 16, ω = 5; words have 1.5 subwords. A
 ratio is the median over the runs of time / time, both taken one after the other. "gathered" is what
 the relative layer was without thought: it gathers from, and scatters into, n x n offsets, and keeps
 all. Memory is the peak of attention alone (without feed-forward) above its input, forward and
@@ -37,7 +37,7 @@ WIDTH, N_HEADS, INNER, CLIP, WINDOW = 512, 8, 2_048, 16, 5
 SIZES = {"width": WIDTH, "n_heads": N_HEADS}
 
 PAIRS = [
-    # measured, against, aims at 320 and 2,048 pieces
+    # measured, against, aims at 320 and 2,048 subwords
     ("relative", "absolute", (1.8, None)),
     ("gathered", "absolute", (None, None)),
     ("whole-word absolute", "absolute", (1.4, 1.0)),
@@ -51,7 +51,7 @@ class GatheredAttention(RelativeSelfAttention):
     """The same formula, with an index of n x n offsets and all that autograd keeps."""
 
     def forward(self, x: Tensor, rows: Rows) -> Tensor:
-        layout = rows.pieces
+        layout = rows.subwords
         query, key, value = (
             to_heads(project(x), layout, self.n_heads)
             for project in (self.query, self.key, self.value)
@@ -77,14 +77,14 @@ ATTENTIONS: dict[str, Callable[[], nn.Module]] = {
 
 
 def make_rows(n_sequences: int, length: int, device: str) -> Rows:
-    """Full sequences, of words with one piece and two pieces in turn."""
+    """Full sequences, of words with one subword and two subwords in turn."""
     layout = Layout.of([length] * n_sequences)
     words_of = torch.arange(length) // 3 * 2 + (torch.arange(length) % 3 > 0)
     n_words = int(words_of[-1]) + 1
-    of_piece = (torch.arange(n_sequences)[:, None] * n_words + words_of).flatten()
-    words = Words(Layout.of([n_words] * n_sequences), of_piece, torch.bincount(of_piece))
+    of_subword = (torch.arange(n_sequences)[:, None] * n_words + words_of).flatten()
+    words = Words(Layout.of([n_words] * n_sequences), of_subword, torch.bincount(of_subword))
     entities = Layout.of([0] * n_sequences)
-    return Rows(pieces=layout, together=layout, words=words, entities=entities).to(device)
+    return Rows(subwords=layout, together=layout, words=words, entities=entities).to(device)
 
 
 def once(layer: nn.Module, x: Tensor, rows: Rows, *, arguments: argparse.Namespace) -> None:
@@ -161,7 +161,7 @@ def measure(n_sequences: int, length: int, arguments: argparse.Namespace) -> Non
             took = seconds(layer, x, rows, arguments=arguments)
             if run:  # the first one warms up
                 times[name].append(took)
-    print(f"\n{n_sequences} x {length} pieces")
+    print(f"\n{n_sequences} x {length} subwords")
     for name, layer in layers.items():
         peak = peak_bytes(layer.attention, x, rows, arguments=arguments) / 2**20
         kept = kept_bytes(layer.attention, x, rows) / 2**20
@@ -190,7 +190,7 @@ def main() -> None:
         nargs="+",
         default=["8x320", "1x2048", "2x2048"],
         metavar="BxN",
-        help="sequences x pieces",
+        help="sequences x subwords",
     )
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)

@@ -1,13 +1,13 @@
-"""How many pieces a second become batches.
+"""How many subwords a second become batches.
 
     python benchmarks/batches.py --examples build/examples [--max-length 512] [--steps 40]
 
 Steps of 256 examples in micro-batches of 32, in one process, without a model; the median of three
 rounds of the same steps, after one that is not counted, so that the files are in memory. ``made``
-counts pieces, [CLS] and [SEP] among them, for a second of the process's own time; ``loaded`` the
+counts subwords, [CLS] and [SEP] among them, for a second of the process's own time; ``loaded`` the
 same by the clock, where one worker makes batches and the process unpacks them and does nothing
-else. ``padding`` is the share of (B, N) in which no piece stands: of micro-batches as they are, and
-as they would be if the examples of a step were not ordered by length.
+else. ``padding`` is the share of (B, N) in which no subword stands: of micro-batches as they are,
+and as they would be if the examples of a step were not ordered by length.
 """
 
 import argparse
@@ -48,11 +48,11 @@ def configs(max_length: int, n_entities: int) -> dict[str, PretrainConfig]:
     entities = replace(
         plain,
         encoder=EncoderConfig(attention="entity_aware", n_entities=n_entities),
-        heads=HeadsConfig(weights={"pieces": 1.0, "entities": 1.0}),
+        heads=HeadsConfig(weights={"subwords": 1.0, "entities": 1.0}),
         masking=LUKE,
     )
     found = {
-        "single pieces": replace(plain, masking=replace(NEISS, unit="piece")),
+        "single subwords": replace(plain, masking=replace(NEISS, unit="subword")),
         "whole words": plain,
         "whole words, words": replace(plain, encoder=words),
         "sentence order": replace(plain, data=replace(plain.data, pairs="sop")),
@@ -64,29 +64,29 @@ def configs(max_length: int, n_entities: int) -> dict[str, PretrainConfig]:
     return found
 
 
-def n_pieces(batches: Batches, steps: range) -> int:
-    """Make the steps here; the pieces that they have."""
-    return sum(len(batch.pieces) for step in steps for batch in batches.batch(step))
+def n_subwords(batches: Batches, steps: range) -> int:
+    """Make the steps here; the subwords that they have."""
+    return sum(len(batch.subwords) for step in steps for batch in batches.batch(step))
 
 
 def made(batches: Batches, steps: range) -> float:
-    """Pieces a second of the process's own time."""
+    """Subwords a second of the process's own time."""
     rates = []
     for _ in range(1 + ROUNDS):
         start = time.process_time()
-        rates.append(n_pieces(batches, steps) / (time.process_time() - start))
+        rates.append(n_subwords(batches, steps) / (time.process_time() - start))
     return statistics.median(rates[1:])
 
 
 def loaded(batches: Batches, steps: range) -> float:
-    """Pieces a second by the clock, from one worker, from the first step that arrives on."""
+    """Subwords a second by the clock, from one worker, from the first step that arrives on."""
     batches.n_workers = 1
     rates = []
     for _ in range(ROUNDS):
         arriving = batches.steps(steps.start, steps.stop)
         next(arriving)
         start = time.perf_counter()
-        n = sum(len(batch.pieces) for step in arriving for batch in step)
+        n = sum(len(batch.subwords) for step in arriving for batch in step)
         rates.append(n / (time.perf_counter() - start))
     return statistics.median(rates)
 
@@ -111,16 +111,18 @@ def main() -> None:
     start = time.perf_counter()
     examples = ExampleSet(options.examples, "train")
     opened = time.perf_counter() - start
-    pieces = SubwordIds.of(Tokenizer.open(options.tokenizer or options.examples))
+    subwords = SubwordIds.of(Tokenizer.open(options.tokenizer or options.examples))
     n_entities = 1 + max((int(e.entities.max()) for e in examples if len(e.entities)), default=-1)
     lengths = np.minimum(examples.lengths, options.max_length - 2) + 2
     shuffled = np.random.default_rng(1).permutation(lengths)
-    print(f"{len(examples):,} examples, {lengths.mean():.0f} pieces each, opened in {opened:.2f} s")
+    print(
+        f"{len(examples):,} examples, {lengths.mean():.0f} subwords each, opened in {opened:.2f} s"
+    )
     shares = [padding(shuffled, is_ordered=ordered) for ordered in (True, False)]
     print(f"padding {shares[0]:.1%}, not ordered {shares[1]:.1%}")
     print(f"{'':24}{'made/s':>12}{'loaded/s':>12}")
     for name, config in configs(options.max_length, n_entities).items():
-        batches = Batches(config, [examples], pieces)
+        batches = Batches(config, [examples], subwords)
         steps = range(options.steps)
         print(
             f"{name:24}{made(batches, steps):>12,.0f}{loaded(batches, steps):>12,.0f}", flush=True

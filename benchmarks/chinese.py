@@ -16,7 +16,7 @@ with the same number of steps; and each is fine-tuned on the set in the same way
     no pre-training    the same; the tagger begins with an empty table of our words
     without entities   trained further, no entities (BERT+FUR)
     our lexicon        trained further with entities (``entity_bert_small``)
-    no classification  the same without the objective ``piece_entities``
+    no classification  the same without the objective ``subword_entities``
     random n-grams     as many strings as our lexicon has words, drawn among its candidates
     open domain        jieba's dictionary instead of our lexicon
 
@@ -102,7 +102,7 @@ def begin(tokenizer_folder: Path, folder: Path) -> None:
     """
     tokenizer = Tokenizer.open(tokenizer_folder)
     torch.manual_seed(1)
-    settings = [*ENCODER, f"encoder.n_pieces={tokenizer.size}"]
+    settings = [*ENCODER, f"encoder.n_subwords={tokenizer.size}"]
     model = PretrainingModel.from_config(recipe("bert_fur_small").override(settings))
     width, n_rates = model.config.encoder.width // model.config.encoder.n_heads, 16
     rates = math.pi * torch.rand(n_rates)
@@ -126,7 +126,7 @@ def begin(tokenizer_folder: Path, folder: Path) -> None:
 
 
 def make_examples(output: Path, documents: Sequence[Path], made: Path, *more: object) -> None:
-    settings = ["--tokenizer", output / "tokenizer", "--max-length", LENGTH, "--held-out", 0.02]
+    settings = ["--tokenizer", output / "tokenizer", "--max-length", LENGTH, "--validation", 0.02]
     arguments = ["--input", *documents, *settings, *more, "--output", made]
     command(output, "pipelines.documents_to_examples", *arguments)
 

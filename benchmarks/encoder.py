@@ -5,14 +5,14 @@
     python benchmarks/encoder.py --device cuda --bf16 --size 768x12 --batch 32
     python benchmarks/encoder.py --only padding --examples build/examples
 
-*transformers*: forward and backward of LUKE with entity-aware attention, masked pieces (15 %) and
+*transformers*: forward and backward of LUKE with entity-aware attention, masked subwords (15 %) and
 masked entities (15 %), on the same weights and the same batch of full length: our step against
 ``LukeForMaskedLM`` (eager attention, all logits, its own loss). The losses without dropout are
 compared first, so that both do the same work.
 
 *padding*: our step on texts of real lengths, as rows without padding, against the same texts filled
 up to the longest of the batch, as is usual. Lengths are those of a dataset of examples, or else of
-articles with a log-normal number of pieces (median 250, σ 1.1), cut at the longest.
+articles with a log-normal number of subwords (median 250, σ 1.1), cut at the longest.
 
 Runs alternate; medians are printed. On a shared machine only the ratios mean something, that of
 processor time the most.
@@ -45,23 +45,23 @@ MASK, SHARE, MENTION = 4, 0.15, 3
 
 
 def build_batch(lengths: np.ndarray, arguments: argparse.Namespace) -> Batch:
-    """Random pieces and mentions of three pieces, masked."""
+    """Random subwords and mentions of three subwords, masked."""
     generator = np.random.default_rng(arguments.seed)
     n_mentions = np.minimum(arguments.mentions, lengths // (2 * MENTION))
-    pieces, entities = Layout.of(lengths), Layout.of(n_mentions)
+    subwords, entities = Layout.of(lengths), Layout.of(n_mentions)
     of_entities = entities.sequences.numpy()
     together = Layout.placed(
-        np.concatenate([pieces.sequences.numpy(), of_entities]),
+        np.concatenate([subwords.sequences.numpy(), of_entities]),
         np.concatenate(
-            [pieces.positions.numpy(), lengths[of_entities] + entities.positions.numpy()]
+            [subwords.positions.numpy(), lengths[of_entities] + entities.positions.numpy()]
         ),
         longest=int((lengths + n_mentions).max()),
         n=len(lengths),
     )
-    ids = torch.from_numpy(generator.integers(5, arguments.pieces, lengths.sum()))
+    ids = torch.from_numpy(generator.integers(5, arguments.subwords, lengths.sum()))
     names = torch.from_numpy(generator.integers(3, arguments.entities, n_mentions.sum()))
-    targets = {"pieces": choose(ids, generator), "entities": choose(names, generator)}
-    ids[targets["pieces"].rows] = MASK
+    targets = {"subwords": choose(ids, generator), "entities": choose(names, generator)}
+    ids[targets["subwords"].rows] = MASK
     names[targets["entities"].rows] = 2
     starts = 1 + generator.integers(0, lengths[of_entities] - 1 - MENTION)
     mentions = Mentions(
@@ -70,7 +70,7 @@ def build_batch(lengths: np.ndarray, arguments: argparse.Namespace) -> Batch:
         offsets=torch.arange(len(starts)) * MENTION,
     )
     names_of_texts = tuple(map(str, range(len(lengths))))
-    rows = Rows(pieces, together, entities=entities)
+    rows = Rows(subwords, together, entities=entities)
     return Batch(names_of_texts, ids, rows, mentions=mentions, targets=targets)
 
 
@@ -84,26 +84,26 @@ def choose(ids: Tensor, generator: np.random.Generator) -> Targets:
 def as_padded(batch: Batch) -> dict[str, Tensor]:
     """The batch as transformers takes it; −100 where nothing is predicted."""
     rows, mentions = batch.rows, batch.mentions
-    inputs = {"input_ids": rows.pieces.pad(batch.pieces)}
-    inputs["attention_mask"] = rows.pieces.pad(torch.ones_like(batch.pieces))
+    inputs = {"input_ids": rows.subwords.pad(batch.subwords)}
+    inputs["attention_mask"] = rows.subwords.pad(torch.ones_like(batch.subwords))
     inputs["entity_ids"] = rows.entities.pad(mentions.entities)
     inputs["entity_attention_mask"] = rows.entities.pad(torch.ones_like(mentions.entities))
     inputs["entity_position_ids"] = rows.entities.pad(mentions.positions.view(-1, MENTION))
     for name, layout, n_rows in (
-        ("labels", rows.pieces, len(batch.pieces)),
+        ("labels", rows.subwords, len(batch.subwords)),
         ("entity_labels", rows.entities, len(mentions.entities)),
     ):
-        targets = batch.targets["pieces" if name == "labels" else "entities"]
-        labels = torch.full((n_rows,), -100, device=batch.pieces.device)
+        targets = batch.targets["subwords" if name == "labels" else "entities"]
+        labels = torch.full((n_rows,), -100, device=batch.subwords.device)
         inputs[name] = layout.pad(labels.index_copy(0, targets.rows, targets.labels))
     return inputs
 
 
 def build_theirs(arguments: argparse.Namespace) -> transformers.LukeForMaskedLM:
-    """LUKE whose piece head equals the embedding; this version of transformers cannot tie them."""
+    """LUKE whose subword head equals the embedding; transformers cannot tie them here."""
     width, n_layers = arguments.size
     config = transformers.LukeConfig(
-        vocab_size=arguments.pieces,
+        vocab_size=arguments.subwords,
         entity_vocab_size=arguments.entities,
         hidden_size=width,
         num_hidden_layers=n_layers,
@@ -228,7 +228,7 @@ def against_padding(arguments: argparse.Namespace) -> None:
     """Print times of rows without and with padding, in the order of chance and sorted by length."""
     width, n_layers = arguments.size
     encoder = EncoderConfig(
-        n_pieces=arguments.pieces,
+        n_subwords=arguments.subwords,
         n_entities=arguments.entities,
         width=width,
         n_layers=n_layers,
@@ -239,7 +239,7 @@ def against_padding(arguments: argparse.Namespace) -> None:
         dropout=arguments.dropout,
         attention_dropout=arguments.dropout,
     )
-    heads = HeadsConfig(weights={"pieces": 1.0, "entities": 1.0})
+    heads = HeadsConfig(weights={"subwords": 1.0, "entities": 1.0})
     model = PretrainingModel.from_config(PretrainConfig(encoder=encoder, heads=heads))
     model.to(arguments.device).train()
     lengths = real_lengths(arguments, 8 * arguments.batch)
@@ -258,11 +258,11 @@ def against_padding(arguments: argparse.Namespace) -> None:
             lambda b=unpadded: run(b),  # type: ignore[misc]
             rounds=arguments.rounds,
         )
-        n_pieces = sum(Lengths.of(batch).pieces.sum() for batch in unpadded)
-        n_padded = sum(Lengths.of(batch).pieces.sum() for batch in padded)
+        n_subwords = sum(Lengths.of(batch).subwords.sum() for batch in unpadded)
+        n_padded = sum(Lengths.of(batch).subwords.sum() for batch in padded)
         print(
-            f"padding       {name}: {n_pieces / n_padded:.0%} of the padded rows are pieces; "
-            f"padded, unpadded {medians}; {n_pieces / medians.wall[1]:,.0f} pieces/s"
+            f"padding       {name}: {n_subwords / n_padded:.0%} of the padded rows are subwords; "
+            f"padded, unpadded {medians}; {n_subwords / medians.wall[1]:,.0f} subwords/s"
         )
 
 
@@ -279,9 +279,9 @@ def main() -> None:
     )
     parser.add_argument("--size", type=size_of, default=(256, 6), metavar="WIDTHxLAYERS")
     parser.add_argument("--batch", type=int, default=8)
-    parser.add_argument("--length", type=int, default=256, help="pieces")
+    parser.add_argument("--length", type=int, default=256, help="subwords")
     parser.add_argument("--mentions", type=int, default=16)
-    parser.add_argument("--pieces", type=int, default=30_000, help="size of the tokenizer")
+    parser.add_argument("--subwords", type=int, default=30_000, help="size of the tokenizer")
     parser.add_argument("--entities", type=int, default=50_000)
     parser.add_argument("--dropout", type=float, default=0.1, help="of both, attention included")
     parser.add_argument("--rounds", type=int, default=5)

@@ -61,7 +61,7 @@ def encode(tokenizer: Tokenizer, texts: Sequence[str]) -> None:
 
 def make(maker: ExampleMaker, files: Sequence[InputFile]) -> dict[str, int]:
     """Make and write the examples of all shards, as the pipeline does; returns some counts."""
-    counts = {"examples": 0, "pieces": 0, "mentions.kept": 0}
+    counts = {"examples": 0, "subwords": 0, "mentions.kept": 0}
     with tempfile.TemporaryDirectory() as folder:
         for number, file in enumerate(files):
             with ShardWriter(Path(folder) / f"{number}.arrow", SCHEMAS["examples"]) as writer:
@@ -112,7 +112,7 @@ def main() -> None:
     for name, seconds in times.items():
         each = median(seconds)
         speed = f"{n_characters / each / 1e6:6.2f} M characters/s"
-        speed += f" {counts['pieces'] / each / 1e6:6.2f} M pieces/s"
+        speed += f" {counts['subwords'] / each / 1e6:6.2f} M subwords/s"
         all_ = ", ".join(f"{second:.2f}" for second in seconds)
         print(f"{name:<13}{each:7.2f} s {speed}   {bare / each:5.2f} of encode_batch   ({all_})")
 

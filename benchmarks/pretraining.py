@@ -4,14 +4,14 @@
     python benchmarks/pretraining.py dump --input ltgwiki-latest.xml.bz2 --output build/ltg
 
 ``text`` makes documents, a tokenizer and examples of plain text, and trains ``neiss_small``
-(relative positions, whole-word masking) and ``neiss_abs_pieces_small`` (absolute positions, pieces
-masked one by one) for the same number of steps. ``dump`` makes documents of a Wikipedia dump, its
-entity vocabulary and examples, and trains ``daluke_small`` with entity-aware and with plain
-attention.
+(relative positions, whole-word masking) and ``neiss_abs_subwords_small`` (absolute positions,
+subwords masked one by one) for the same number of steps. ``dump`` makes documents of a Wikipedia
+dump, its entity vocabulary and examples, and trains ``daluke_small`` with entity-aware and with
+plain attention.
 
-All models of a run are asked for the same masked pieces (and mentions) of the same held-out
-documents. The unigram predicts the most frequent piece (entity) everywhere. Each command is what a
-user would type; it is printed, and goes on where it was if this script is run again.
+All models of a run are asked for the same masked subwords (and mentions) of the same held-out
+documents. The unigram predicts the most frequent subword (entity) everywhere. Each command is what
+a user would type; it is printed, and goes on where it was if this script is run again.
 """
 
 import argparse
@@ -55,7 +55,7 @@ def make_examples(arguments: argparse.Namespace, output: Path) -> float:
     settings = ["--size", arguments.size, "--min-count", 2, "--output", tokenizer]
     minutes += command("pipelines.documents_to_tokenizer", "--input", documents, *settings)
     settings = ["--tokenizer", tokenizer, *vocab, "--max-length", arguments.length]
-    settings += ["--held-out", arguments.held_out, "--output", output / "examples"]
+    settings += ["--validation", arguments.validation, "--output", output / "examples"]
     return minutes + command("pipelines.documents_to_examples", "--input", documents, *settings)
 
 
@@ -74,7 +74,7 @@ def lines(run: Path) -> Iterator[dict[str, Any]]:
 def row(name: str, line: dict[str, Any], minutes: float | None = None) -> str:
     """Accuracies of a model, as a row of a table."""
     cells = [name, f"{line['step']:,}", "" if minutes is None else f"{minutes:.1f}"]
-    for objective in ("pieces", "entities"):
+    for objective in ("subwords", "entities"):
         if objective in line["loss"]:
             top = line["accuracy"][objective]
             cells.append(f"{line['loss'][objective]:.3f}")
@@ -87,14 +87,14 @@ def show(output: Path, minutes: dict[str, float]) -> None:
     first = lines(output / "runs" / next(iter(minutes)))
     unigram = next(line for line in first if line["kind"] == "unigram")
     heads = ["model", "steps", "CPU minutes"]
-    for objective in ("pieces", "entities"):
+    for objective in ("subwords", "entities"):
         if objective in unigram["loss"]:
             heads += [f"{objective}: loss", *(f"top {k} %" for k in TOPS)]
     print(f"\n| {' | '.join(heads)} |\n|{' --- |' * len(heads)}")
     print(row("unigram", unigram))
     for name, spent in minutes.items():
-        held_out = [n for n in lines(output / "runs" / name) if n["kind"] == "evaluation"]
-        print(row(name, held_out[-1], spent))
+        validation = [n for n in lines(output / "runs" / name) if n["kind"] == "evaluation"]
+        print(row(name, validation[-1], spent))
     print(f"\nTargets: {unigram['targets']}")
 
 
@@ -107,7 +107,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--size", type=int, default=16_000, help="of the tokenizer")
     parser.add_argument("--length", type=int, default=128, help="longest example")
-    parser.add_argument("--held-out", type=float, default=0.01)
+    parser.add_argument("--validation", type=float, default=0.01)
     parser.add_argument("--min-count", type=int, default=3, help="mentions of an entity")
     parser.add_argument("--existing", default="auto", help="any: for a dump that is a sample")
     parser.add_argument("--steps", type=int, default=2_000, help="of the first model")
@@ -122,7 +122,7 @@ def main() -> None:
     steps = f"training.max_steps={arguments.steps}"
     minutes, runs = {}, output / "runs"
     if arguments.source == "text":
-        for name in ("neiss_small", "neiss_abs_pieces_small"):
+        for name in ("neiss_small", "neiss_abs_subwords_small"):
             minutes[name] = train(name, runs / name, [*settings, steps])
     else:
         for name, attention in (("entity-aware", "entity_aware"), ("plain", "plain")):

@@ -89,12 +89,12 @@ def make_tagger(folder: Path, texts: Sequence[str], arguments: argparse.Namespac
     """A tagger of random weights: its names mean nothing, its time does."""
     words = Counter(word for text in texts for word in re.findall(r"\w+|\S", text))
     letters = sorted({letter for word in words for letter in word})
-    pieces = dict.fromkeys([*SPECIALS, *letters, *(f"##{letter}" for letter in letters), *words])
-    tokenizer = Tokenizer(wordpiece(list(pieces), cased=True), name="small")
+    subwords = dict.fromkeys([*SPECIALS, *letters, *(f"##{letter}" for letter in letters), *words])
+    tokenizer = Tokenizer(wordpiece(list(subwords), cased=True), name="small")
     torch.manual_seed(1)
     width = arguments.width
     encoder = EncoderConfig(
-        n_pieces=tokenizer.size,
+        n_subwords=tokenizer.size,
         width=width,
         n_layers=arguments.layers,
         n_heads=width // 32,

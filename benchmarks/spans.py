@@ -4,8 +4,8 @@
     python benchmarks/spans.py --sentences dev.tsv --size 256x6 --number 64
     python benchmarks/spans.py --sentences dev.tsv --tokenizer build/tokenizer --device cuda
 
-The plain way is ``LukeForEntitySpanClassification`` on all spans of at most 16 pieces, 128 at once,
-each sentence by itself, so that nothing is padded (and, with --padded, the chunks of eight
+The plain way is ``LukeForEntitySpanClassification`` on all spans of at most 16 subwords, 128 at
+once, each sentence by itself, so that nothing is padded (and, with --padded, the chunks of eight
 sentences as a batch). Ours are the same sentences with the same weights, in batches of 32 of
 similar length, decoding included: "words", where no span is read; "chosen", where so many spans a
 word are read after a first score; "alone", where all are; and "joint", LUKE's way in our code,
@@ -45,7 +45,7 @@ from modeling.models.spans import CHUNK, SpanHead
 from modeling.models.text_encoder import TextEncoder
 
 LABELS = ("LOC", "MISC", "ORG", "PER")
-MAX_PIECES = 16
+MAX_SUBWORDS = 16
 
 
 def read_words(path: Path) -> Iterator[tuple[str, ...]]:
@@ -74,21 +74,21 @@ def open_tokenizer(arguments: argparse.Namespace) -> Tokenizer:
         return Tokenizer.open(arguments.tokenizer)
     backend = wordpiece(SPECIALS, cased=True)
     trainer = trainers.WordPieceTrainer(
-        vocab_size=arguments.pieces, special_tokens=list(SPECIALS), show_progress=False
+        vocab_size=arguments.subwords, special_tokens=list(SPECIALS), show_progress=False
     )
     texts = (" ".join(words) for words in read_words(arguments.sentences))
     backend.train_from_iterator(texts, trainer)
-    pieces = sorted(backend.get_vocab(), key=backend.get_vocab().__getitem__)
-    return Tokenizer(wordpiece(pieces, cased=True), name="learned")
+    subwords = sorted(backend.get_vocab(), key=backend.get_vocab().__getitem__)
+    return Tokenizer(wordpiece(subwords, cased=True), name="learned")
 
 
 def build_theirs(
-    arguments: argparse.Namespace, n_pieces: int
+    arguments: argparse.Namespace, n_subwords: int
 ) -> transformers.LukeForEntitySpanClassification:
     """LUKE of base size or smaller, with random weights."""
     width, n_layers = arguments.size
     config = transformers.LukeConfig(
-        vocab_size=n_pieces,
+        vocab_size=n_subwords,
         entity_vocab_size=MASK + 1,
         hidden_size=width,
         num_hidden_layers=n_layers,
@@ -130,18 +130,18 @@ def build_head(
 
 
 def as_chunks(batch: SentenceBatch) -> list[dict[str, Tensor]]:
-    """What transformers takes for one sentence: its pieces with 128 spans at most, each time."""
+    """What transformers takes for one sentence: its subwords with 128 spans at most, each time."""
     spans = batch.spans
     n_chunks = -(-len(spans.starts) // CHUNK)
     chunks = []
     for numbers in torch.arange(len(spans.starts)).chunk(n_chunks):
-        firsts, lasts = spans.first_pieces[numbers], spans.last_pieces[numbers]
-        places = firsts[:, None] + torch.arange(MAX_PIECES)
+        firsts, lasts = spans.first_subwords[numbers], spans.last_subwords[numbers]
+        places = firsts[:, None] + torch.arange(MAX_SUBWORDS)
         positions = places.where(places <= lasts[:, None], torch.tensor(-1))
         chunks.append(
             {
-                "input_ids": batch.pieces[None],
-                "attention_mask": torch.ones_like(batch.pieces)[None],
+                "input_ids": batch.subwords[None],
+                "attention_mask": torch.ones_like(batch.subwords)[None],
                 "entity_ids": torch.full_like(numbers, MASK)[None],
                 "entity_attention_mask": torch.ones_like(numbers)[None],
                 "entity_position_ids": positions[None],
@@ -206,19 +206,19 @@ def measure(arguments: argparse.Namespace) -> None:
     device, sentences = arguments.device, choose_sentences(arguments)
     tokenizer = open_tokenizer(arguments)
     encoded = SentenceEncoder(tokenizer, max_length=512).encode(sentences)
-    collator = SentenceCollator(encoded, max_span_pieces=MAX_PIECES)
+    collator = SentenceCollator(encoded, max_span_subwords=MAX_SUBWORDS)
     theirs = build_theirs(arguments, tokenizer.size).to(device)
     encoder = build_same(theirs).to(device)
     singles = [collator([n]) for n in range(len(sentences))]
     chunks = [chunk for single in singles for chunk in as_chunks(single)]
     batches = [numbered.batch.to(device) for numbered in batches_by_length(collator, batch_size=32)]
-    n_words, n_pieces, n_spans = (
+    n_words, n_subwords, n_spans = (
         sum(len(of(single)) for single in singles)
-        for of in (lambda s: s.words.index, lambda s: s.pieces, lambda s: s.spans.starts)
+        for of in (lambda s: s.words.index, lambda s: s.subwords, lambda s: s.spans.starts)
     )
     print(
         f"{len(sentences)} sentences, {n_words / len(sentences):.1f} words and "
-        f"{n_pieces / len(sentences):.1f} pieces each, {n_spans / n_words:.1f} spans a word"
+        f"{n_subwords / len(sentences):.1f} subwords each, {n_spans / n_words:.1f} spans a word"
     )
     inputs = [{name: tensor.to(device) for name, tensor in chunk.items()} for chunk in chunks]
     joint = build_head("joint", theirs)
@@ -249,7 +249,7 @@ def main() -> None:
     )
     parser.add_argument("--sentences", type=Path, required=True)
     parser.add_argument("--tokenizer", type=Path)
-    parser.add_argument("--pieces", type=int, default=16_000, help="of a learned tokenizer")
+    parser.add_argument("--subwords", type=int, default=16_000, help="of a learned tokenizer")
     parser.add_argument("--number", type=int, default=32, help="sentences")
     parser.add_argument("--size", type=size_of, default=(768, 12), metavar="WIDTHxLAYERS")
     parser.add_argument("--read", type=float, nargs="*", default=[0.25, 0.5, 1.0, 3.0])

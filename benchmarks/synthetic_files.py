@@ -174,7 +174,7 @@ def _example(rng: np.random.Generator, number: int) -> dict[str, object]:
     starts = np.arange(0, LENGTH, 2, dtype=np.int32)
     return {
         "id": f"{number}", "document_id": f"{number // 3}", "group": "synthetic",
-        "split": "train" if number % 100 else "held_out",
+        "split": "train" if number % 100 else "validation",
         "input_ids": rng.integers(5, 1_000, LENGTH, dtype=np.int32), "word_starts": starts,
         "sentence_starts": starts[::15], "entity_ids": starts[:8], "entity_starts": starts[:8],
         "entity_ends": starts[1:9], "entity_origins": ["link"] * 8,

@@ -5,8 +5,8 @@ Example:
 
 Both read the sentences of a split with a BERT of 6 layers of 512 and a linear head of random
 weights, on the same threads, batches of 32. Ours gives the best valid tags with probabilities of
-spans and words; theirs aggregates pieces to words by the first. How often both give a word the same
-label by arg-max is printed: they compute the same.
+spans and words; theirs aggregates subwords to words by the first. How often both give a word the
+same label by arg-max is printed: they compute the same.
 """
 
 import argparse
@@ -132,10 +132,10 @@ def agreement(
     ours.decoder = kept
     same = total = 0
     for sentence, own in zip(some, tags, strict=True):
-        [pieces] = tokenizer.encode([" ".join(sentence.tokens)])
-        ids = [tokenizer.special.cls, *pieces.ids.tolist(), tokenizer.special.sep]
+        [subwords] = tokenizer.encode([" ".join(sentence.tokens)])
+        ids = [tokenizer.special.cls, *subwords.ids.tolist(), tokenizer.special.sep]
         best = theirs(torch.tensor([ids])).logits[0, 1:-1].argmax(1).tolist()
-        starts = dict(zip(reversed(pieces.starts.tolist()), reversed(best), strict=True))
+        starts = dict(zip(reversed(subwords.starts.tolist()), reversed(best), strict=True))
         at = 0
         for token, tag in zip(sentence.tokens, own, strict=True):
             same += theirs.config.id2label[starts[at]] == tag

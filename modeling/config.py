@@ -14,7 +14,13 @@ from typing import Any, Literal, Self, TypeVar, Union, get_args, get_origin, get
 from corpora.system.parsing import parse_json, read_json
 
 _C = TypeVar("_C", bound="Config")
-_RENAMED = {"share": "ratio", "entity_share": "entity_ratio", "chain_init": "crf_init"}
+_RENAMED = {
+    "share": "ratio",
+    "entity_share": "entity_ratio",
+    "chain_init": "crf_init",
+    "n_pieces": "n_subwords",
+    "max_span_pieces": "max_span_subwords",
+}
 """Earlier names of settings: read from files, and refused with the new name on command lines."""
 
 
@@ -138,7 +144,7 @@ def _checked(value: Any, hint: Any, *, where: str) -> Any:
 
 
 _MOST: Mapping[str, int] = {
-    "n_pieces": 1 << 27,
+    "n_subwords": 1 << 27,
     "n_entities": 1 << 31,
     "n_segments": 1 << 16,
     "n_layers": 1_000,
@@ -157,11 +163,11 @@ _MOST: Mapping[str, int] = {
 class EncoderConfig(Config):
     """The parts of an encoder."""
 
-    n_pieces: int = 0
+    n_subwords: int = 0
     """Size of the tokenizer; 0: filled in from the examples."""
     n_entities: int = 0
     """Rows of the entity vocabulary; 0: the encoder reads no entities."""
-    entities: Literal["mentions", "pieces"] = "mentions"
+    entities: Literal["mentions", "subwords"] = "mentions"
     """What knows entities: mentions, which are rows of their own after the subwords (LUKE); or the
     subwords of mentions (EntityBERT), in the keys and values of every layer (``char_entity``), or
     with any other attention, once: added to the embeddings of subwords."""
@@ -223,7 +229,7 @@ class EncoderConfig(Config):
             return 0
         layer = 4 * self.width**2 + 2 * self.width * self.inner_width
         entities = self.n_entities * self.entity_width
-        return self.n_pieces * self.width + entities + self.n_layers * layer
+        return self.n_subwords * self.width + entities + self.n_layers * layer
 
     @property
     def reads_mentions(self) -> bool:
@@ -235,9 +241,9 @@ class EncoderConfig(Config):
 class HeadsConfig(Config):
     """What is predicted in pre-training, and how much each objective weighs."""
 
-    weights: dict[str, float] = field(default_factory=lambda: {"pieces": 1.0})
-    """Weight of ``pieces`` (masked language model), ``entities`` (masked entities),
-    ``piece_entities`` (the entity of each subword that has one), ``pairs``."""
+    weights: dict[str, float] = field(default_factory=lambda: {"subwords": 1.0})
+    """Weight of ``subwords`` (masked language model), ``entities`` (masked entities),
+    ``subword_entities`` (the entity of each subword that has one), ``pairs``."""
     entity_scope: Literal["vocabulary", "group", "document"] = "vocabulary"
     """Among which entities that of a subword is told apart: all; or those that the examples of its
     group (a novel), or of its document, mention."""
@@ -253,9 +259,9 @@ class HeadsConfig(Config):
 class MaskingConfig(Config):
     """Dynamic masking."""
 
-    unit: Literal["piece", "word", "entity"] = "word"
+    unit: Literal["subword", "word", "entity"] = "word"
     """What is masked as one; ``entity``: whole mentions first, as ERNIE, words elsewhere."""
-    budget: Literal["bernoulli", "units", "pieces"] = "pieces"
+    budget: Literal["bernoulli", "units", "subwords"] = "subwords"
     """Each unit by a draw of its own (NEISS); a share of the units (DaLUKE); a share of the
     subwords, units that no longer fit being skipped (LUKE: B-D13)."""
     ratio: float = 0.15
@@ -264,7 +270,7 @@ class MaskingConfig(Config):
     """Of the chosen: replaced by [MASK]."""
     random: float = 0.1
     """Of the chosen: replaced by a random subword; the rest stays."""
-    draw: Literal["unit", "piece"] = "unit"
+    draw: Literal["unit", "subword"] = "unit"
     """One 80/10/10 draw for a unit (B-N3), or one for each of its subwords."""
     entity_ratio: float = 0.15
     """Of the mentions, chosen."""
@@ -275,10 +281,10 @@ class MaskingConfig(Config):
     neither: C.3)."""
     mention_words: bool = False
     """The subwords of chosen mentions are masked first, one draw for each mention, and count in the
-    budget; words follow as long as some of it is left (LUKE: C.3). Needs ``budget=pieces``."""
+    budget; words follow as long as some of it is left (LUKE: C.3). Needs ``budget=subwords``."""
     hide_entity_when_masked: bool = False
     """Subwords do not know the entity of a mention of which a subword is to be predicted, and of
-    ``piece_entities`` only these are predicted (B-E12); or all know, and all are."""
+    ``subword_entities`` only these are predicted (B-E12); or all know, and all are."""
     n_negatives: int = 0
     """Of a sampled softmax over entities; 0: all of the vocabulary, or of ``entity_scope``."""
 

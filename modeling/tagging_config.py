@@ -46,7 +46,7 @@ class HeadConfig(Config):
     span_reading: Literal["alone", "joint"] = "alone"
     """Entities see the text and themselves, and nothing sees them; or, as in LUKE, all see all, up
     to 128 at once: slower, and all candidates are read."""
-    max_span_pieces: int = 16
+    max_span_subwords: int = 16
     """Longest span that ``span`` can find (B-D8); longer gold spans are named, and missed."""
     max_candidates: float = 3.0
     """Spans for each word, at most, that are given an entity of their own after a cheap first
@@ -71,7 +71,7 @@ class SentencesConfig(Config):
     """Subwords of context, on both sides together; 0: as many as fit."""
     entities: str = ""
     """A vocabulary, a lexicon or a file of forms: words know the entities of the forms that they
-    are part of (``encoder.entities=pieces``); empty: they know none."""
+    are part of (``encoder.entities=subwords``); empty: they know none."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -42,7 +42,7 @@ DATASETS = {"": "examples"}
 TOKENIZER, VOCAB = "tokenizer ", "entity vocabulary "
 PARAMETERS = (
     *("max_length", "max_entities", "max_mention_subwords", "min_sentence_subwords"),
-    *("unknown_entities", "min_entity_count", "only_with_mentions", "held_out", "seed"),
+    *("unknown_entities", "min_entity_count", "only_with_mentions", "validation", "seed"),
 )
 _SPECIAL_SUBWORDS = 2  # [CLS] and [SEP], which models add
 _CASED = {"auto": None, "yes": True, "no": False}
@@ -117,11 +117,11 @@ class Options(CommonOptions):
         "character, as the tokenizer has it, or where jieba cuts (default: tokenizer)",
     )
     only_with_mentions: bool = option(default=False, help="leave out examples without an entity")
-    held_out: float = option(
+    validation: float = option(
         0.01,
-        metavar="SHARE",
-        help="of the documents, those held out to evaluate on, at least one of several (default: "
-        "0.01)",
+        was="--held-out",
+        metavar="RATIO",
+        help="of the documents, those kept for validation, at least one of several (default: 0.01)",
     )
     seed: int = option(1, help="of what is held out (default: 1)")
 
@@ -165,8 +165,8 @@ def _check(options: Options) -> None:
         )
     if options.words == "jieba":
         check_jieba("--words jieba")
-    if not 0 <= options.held_out < 1:  # nan, too
-        raise UsageError(f"--held-out {options.held_out}: must be at least 0 and below 1.")
+    if not 0 <= options.validation < 1:  # nan, too
+        raise UsageError(f"--validation {options.validation}: must be at least 0 and below 1.")
     if not options.entity_vocab and (options.min_entity_count > 1 or options.only_with_mentions):
         raise UsageError(
             "--min-entity-count and --only-with-mentions need an --entity-vocab: without one, no "
@@ -277,7 +277,7 @@ def _rules(options: Options) -> "Rules":
         min_sentence_subwords=options.min_sentence_subwords,
         words=options.words,
         only_with_mentions=options.only_with_mentions,
-        held_out=options.held_out,
+        validation=options.validation,
         seed=options.seed,
     )
 
@@ -300,7 +300,7 @@ def write_side_files(build: Build) -> None:
         n_entities=parameters["n_entities"],
     )
     n_documents = {split: int(counts[0]) for split, counts in summary.by_split.items()}
-    _check_splits(n_documents, held_out=parameters["held_out"])
+    _check_splits(n_documents, validation=parameters["validation"])
     lost = [note for receipt in build.finished for note in receipt.notes]
     text = example_report.report(summary, build.counters, parameters, named=lost)
     write_text(build.side / "report.md", [text])
@@ -312,21 +312,21 @@ def write_side_files(build: Build) -> None:
     Tokenizer.open(_kept_tokenizer(build.folder)).save(build.side)
 
 
-def _check_splits(n_documents: Mapping[str, int], *, held_out: float) -> None:
+def _check_splits(n_documents: Mapping[str, int], *, validation: float) -> None:
     """Look at the documents of each split that have examples; it was chosen among all."""
-    from corpora.examples.maker import HELD_OUT, TRAIN
+    from corpora.examples.maker import TRAIN, VALIDATION
 
-    n_train, n_held_out = n_documents[TRAIN], n_documents[HELD_OUT]
-    if not n_train and not n_held_out:
+    n_train, n_validation = n_documents[TRAIN], n_documents[VALIDATION]
+    if not n_train and not n_validation:
         log.warning("No examples: no document has any subword that is asked for. See report.md.")
-    elif not held_out or (n_train and (n_held_out or n_train == 1)):
+    elif not validation or (n_train and (n_validation or n_train == 1)):
         return
     else:
         empty, size = ("is held out", "larger") if n_train else ("is left to train on", "smaller")
         raise CorpusError(
-            f"--held-out {held_out:g}: no example {empty}, for the documents that were chosen have "
-            f"none. {n_train + n_held_out:,} others have. Choose another --seed or a {size} "
-            "--held-out; nothing was published."
+            f"--validation {validation:g}: no example {empty}, for the documents that were chosen "
+            f"have none. {n_train + n_validation:,} others have. Choose another --seed or a {size} "
+            "--validation; nothing was published."
         )
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from corpora.tokenization.learning import Rules
 
 ABOUT = __doc__
-DATASETS = {"": "pieces"}
+DATASETS = {"": "subwords"}
 MIN_SIZE = 256
 """So that special tokens, letters and digits have room, as first and as other characters."""
 PART_BYTES = 1 << 30
@@ -149,8 +149,8 @@ def write_side_files(build: Build) -> None:
     [shard] = build.shard_paths("")
     subwords = [
         subword
-        for batch in read_batches(shard, SCHEMAS["pieces"], columns=("piece",))
-        for subword in batch.column("piece").to_pylist()
+        for batch in read_batches(shard, SCHEMAS["subwords"], columns=("subword",))
+        for subword in batch.column("subword").to_pylist()
     ]
     backend = wordpiece(subwords, cased=build.plan.parameters["cased"])
     Tokenizer(backend, name=build.output.name).save(build.side)

@@ -167,7 +167,7 @@ def test_redirects_beyond_a_chunk_lead_on_into_the_next(tmp_path):
 
 def test_ids_beyond_those_that_are_hashed_at_once_are_found_again(tmp_path):
     n = repeated_ids._ROWS + 1
-    schema, paths = SCHEMAS["pieces"], [tmp_path / f"{number}.arrow" for number in range(2)]
+    schema, paths = SCHEMAS["subwords"], [tmp_path / f"{number}.arrow" for number in range(2)]
     for path, first in zip(paths, (0, n - 1), strict=True):
         ids = np.arange(first, first + n, dtype=np.int32)
         columns = [pa.array(ids), strings(ids), pa.array(np.ones(n, np.int64))]

@@ -202,10 +202,10 @@ _EXAMPLE_ENTITIES = pa.schema(
     ]
 )
 
-_PIECES = pa.schema(
+_SUBWORDS = pa.schema(
     [
         pa.field("id", pa.int32(), nullable=False),
-        pa.field("piece", pa.string(), nullable=False),
+        pa.field("subword", pa.string(), nullable=False),
         _COUNT,
     ]
 )
@@ -307,7 +307,7 @@ SCHEMAS = {
             made_by="documents_to_examples",
             compression=None,
         ),
-        Schema("pieces", 1, _PIECES, made_by="documents_to_tokenizer"),
+        Schema("subwords", 1, _SUBWORDS, made_by="documents_to_tokenizer"),
         Schema("lexicon", 1, _LEXICON, made_by="documents_to_lexicon"),
         # Between the stages of a pipeline; never published.
         Schema(

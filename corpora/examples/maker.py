@@ -32,7 +32,7 @@ from corpora.examples.subwords import (
 from corpora.hashing.sampling import ratio
 from corpora.tokenization.tokenizers import Tokenizer
 
-TRAIN, HELD_OUT = "train", "held_out"
+TRAIN, VALIDATION = "train", "validation"
 COLUMNS = ("id", "group", "text", "sentences", "mentions")
 """Of documents: what examples are made of."""
 WRITTEN, UNSPLIT, EMPTY, SHORT, UNMENTIONED = (
@@ -61,7 +61,7 @@ class Rules:
     """Where Chinese words begin: ``tokenizer``, with each character, or ``jieba``."""
     only_with_mentions: bool = False
     """Leave out examples without an entity."""
-    held_out: float = 0.0
+    validation: float = 0.0
     """Documents whose share (``corpora.hashing.sampling``) is below it are held out."""
     seed: int = 1
 
@@ -141,8 +141,8 @@ class ExampleMaker:
             for id, count in zip(ids, counts.tolist(), strict=True)
             for n in range(1, count + 1)
         )
-        is_held_out = [ratio(id, seed=self.rules.seed) < self.rules.held_out for id in ids]
-        splits = np.where(is_held_out, HELD_OUT, TRAIN).astype(object)
+        is_validation = [ratio(id, seed=self.rules.seed) < self.rules.validation for id in ids]
+        splits = np.where(is_validation, VALIDATION, TRAIN).astype(object)
         return {
             "id": pa.array(list(numbered), pa.string()),
             "document_id": batch.column("id").take(pa.array(documents)),
@@ -204,10 +204,10 @@ def _count_read(sentences: Sentences, row: SubwordRow, kept: SubwordRow) -> dict
     return {
         "characters.outside_sentences": int(sentences.outside.sum()),
         "sentences.read": len(row.sizes),
-        "sentences.without_pieces": n_empty,
+        "sentences.without_subwords": n_empty,
         "sentences.short": len(row.sizes) - n_empty - len(kept.sizes),
-        "pieces.read": len(row.ids),
-        "pieces.in_short_sentences": len(row.ids) - len(kept.ids),
+        "subwords.read": len(row.ids),
+        "subwords.in_short_sentences": len(row.ids) - len(kept.ids),
     }
 
 
@@ -229,9 +229,9 @@ def _count_made(examples: pa.RecordBatch, left_out: pa.RecordBatch, *, unk: int)
     return {
         "examples": examples.num_rows,
         "examples.left_out": left_out.num_rows,
-        "pieces": len(ids),
-        "pieces.unknown": int((ids == unk).sum()),
-        "pieces.left_out": len(left_out.column("input_ids").flatten()),
+        "subwords": len(ids),
+        "subwords.unknown": int((ids == unk).sum()),
+        "subwords.left_out": len(left_out.column("input_ids").flatten()),
         "words": len(examples.column("word_starts").flatten()),
         "mentions.kept": len(entities),
         "mentions.unknown": int((entities == UNK).sum()),

@@ -19,7 +19,7 @@ LOSSES: Final = {
     "without_entity": "nobody knows what they mean",
     "out_of_vocabulary": "their entity is not in the vocabulary",
     "below_min_count": "their entity is mentioned too rarely",
-    "without_pieces": "in no sentence, or all of characters that the tokenizer drops",
+    "without_subwords": "in no sentence, or all of characters that the tokenizer drops",
     "crossing_sentences": "they reach over the end of a sentence",
     "too_long": "they have too many subwords",
     "in_short_sentences": "their sentence has too few subwords",
@@ -81,7 +81,7 @@ class Entities:
         first, last = self.starts[found], self.ends[found] - 1
         is_widened = (row.starts[first] < starts[found]) | (row.ends[last] > ends[found])
         self.is_widened[found] = is_widened
-        self.lose("without_pieces", self.starts >= self.ends)
+        self.lose("without_subwords", self.starts >= self.ends)
         sentences = row.spans_of(self.starts)
         self.lose("crossing_sentences", sentences != row.spans_of(self.ends - 1))
         self.lose("too_long", self.ends - self.starts > max_subwords)

@@ -14,7 +14,7 @@ from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import ShardWriter, read_batches
 from corpora.entities.vocabulary import SPECIAL
 from corpora.examples.losses import section
-from corpora.examples.maker import HELD_OUT, TRAIN
+from corpora.examples.maker import TRAIN, VALIDATION
 from corpora.examples.mentions import LOSSES
 from corpora.reports import markdown_table
 
@@ -35,7 +35,7 @@ class Summary:
         """How many examples have each number of subwords."""
         self.mentions: Counts = np.zeros(1, np.int64)
         """How many examples have each number of entities."""
-        self.by_split = {split: np.zeros(4, np.int64) for split in (TRAIN, HELD_OUT)}
+        self.by_split = {split: np.zeros(4, np.int64) for split in (TRAIN, VALIDATION)}
         """Documents, examples, subwords, entities."""
         self.train, self.links, self.all = (np.zeros(n_entities, np.int64) for _ in range(3))
         """How often each entity stands in the examples to train on, as a link, and in all."""
@@ -139,9 +139,9 @@ def _amounts(summary: Summary, counters: Mapping[str, int]) -> Iterator[str]:
     head = ("split", "documents", "examples", "subwords", "entities")
     rows = ((split, *counts) for split, counts in summary.by_split.items())
     yield from ("## What was made", "", *markdown_table(head, rows), "")
-    n_subwords, n_examples = counters.get("pieces", 0), counters.get("examples", 0)
+    n_subwords, n_examples = counters.get("subwords", 0), counters.get("examples", 0)
     fill = n_subwords / max(n_examples * summary.length, 1)
-    n_words, n_unknown = counters.get("words", 0), counters.get("pieces.unknown", 0)
+    n_words, n_unknown = counters.get("words", 0), counters.get("subwords.unknown", 0)
     yield (
         f"- Examples are filled to {fill:.1%}: {n_subwords:,} subwords in {n_examples:,} examples "
         f"of at most {summary.length:,}."
@@ -149,7 +149,7 @@ def _amounts(summary: Summary, counters: Mapping[str, int]) -> Iterator[str]:
     yield f"- {n_words:,} words, {n_subwords / max(n_words, 1):.3f} subwords a word."
     unknown = n_unknown / max(n_subwords, 1)
     yield f"- Unknown to the tokenizer: {n_unknown:,} subwords ({unknown:.4%})."
-    if summary.by_split[TRAIN][0] and not summary.by_split[HELD_OUT][0]:
+    if summary.by_split[TRAIN][0] and not summary.by_split[VALIDATION][0]:
         yield "- Nothing is held out."
     yield ""
 

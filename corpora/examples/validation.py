@@ -43,14 +43,14 @@ def read_ranges(shards: Iterable[Path]) -> Iterator[ShareRange]:
             yield from ((row["lowest"], row["highest"]) for row in batch.to_pylist())
 
 
-def threshold(held_out: float, found: ShareRange) -> float:
-    """Below which share a document is held out, if about ``held_out`` of all shall be.
+def threshold(validation: float, found: ShareRange) -> float:
+    """Below which share a document is held out, if about ``validation`` of all shall be.
 
     ``found`` are the lowest and the highest share of all documents: of several, at least one is
     below, and one is not. A single document is not held out. Where nothing shall be held out,
     nothing is.
     """
     lowest, highest = found
-    if lowest >= held_out > 0:
-        held_out = math.nextafter(lowest, 1)
-    return min(held_out, highest)
+    if lowest >= validation > 0:
+        validation = math.nextafter(lowest, 1)
+    return min(validation, highest)

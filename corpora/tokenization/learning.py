@@ -184,10 +184,10 @@ def measure(
         total["words.distinct"] += len(words.words)
         total["words.rare"] += int((words.counts < rules.min_count).sum())
         total["words.too_long"] += int(words.counts[words.lengths > MAX_WORD].sum())
-        total["words.pieces"] += int(repeated.sum())
+        total["words.subwords"] += int(repeated.sum())
         total["words.unknown"] += int(words.counts[is_unknown].sum())
         total["words.whole"] += int(words.counts[(n_subwords == 1) & ~is_unknown].sum())
-    limits = {"pieces": len(subwords), "words.min_count": rules.min_count}
+    limits = {"subwords": len(subwords), "words.min_count": rules.min_count}
     return counts, {**limits, **total, **_unknown(characters, subwords)}
 
 
@@ -224,8 +224,8 @@ def _places(characters: CharacterCounts) -> list[tuple[str, Ints]]:
 
 
 def subword_rows(subwords: Sequence[str], counts: Ints) -> pa.RecordBatch:
-    """A row of a ``pieces`` dataset for each id."""
+    """A row of a ``subwords`` dataset for each id."""
     columns = [np.arange(len(subwords), dtype=np.int32), pa.array(subwords, pa.string()), counts]
     return pa.RecordBatch.from_arrays(
-        [pa.array(column) for column in columns], schema=SCHEMAS["pieces"].columns
+        [pa.array(column) for column in columns], schema=SCHEMAS["subwords"].columns
     )

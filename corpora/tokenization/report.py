@@ -14,10 +14,10 @@ def report(counters: Mapping[str, int], parameters: Mapping[str, Any]) -> str:
     n_words, n_characters = counters["words"], counters["characters"]
     unknown = _of_all(counters["characters.unknown"], n_characters)
     rows: dict[str, str] = {
-        "size": f"{counters['pieces']:,} of at most {parameters['size']:,}",
+        "size": f"{counters['subwords']:,} of at most {parameters['size']:,}",
         "kind": f"{kind}, {case}, accents kept",
         "words": f"{n_words:,}; {counters['words.distinct']:,} distinct",
-        "subwords per word": f"{counters['words.pieces'] / n_words:.4f}",
+        "subwords per word": f"{counters['words.subwords'] / n_words:.4f}",
         "words kept whole": _of_all(counters["words.whole"], n_words),
         "words that are `[UNK]`": _of_all(counters["words.unknown"], n_words),
         "of these, longer than 100 characters": f"{counters['words.too_long']:,}",

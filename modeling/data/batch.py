@@ -130,20 +130,20 @@ class Words(Movable):
 
     layout: Layout
     """Of W rows, one for each word."""
-    of_piece: Tensor
+    of_subword: Tensor
     """(T,) int64: the row of the word that each subword belongs to."""
-    n_pieces: Tensor
+    n_subwords: Tensor
     """(W,) int64: subwords of each word, at least 1."""
 
     @classmethod
-    def of(cls, starts: NDArray[np.int64], pieces: Layout) -> Self:
+    def of(cls, starts: NDArray[np.int64], subwords: Layout) -> Self:
         """Take the rows at which words begin, (W,) ascending."""
-        n_pieces = np.diff(starts, append=len(pieces.index))
-        n_words = np.bincount(pieces.sequences.numpy()[starts], minlength=pieces.n_sequences)
+        n_subwords = np.diff(starts, append=len(subwords.index))
+        n_words = np.bincount(subwords.sequences.numpy()[starts], minlength=subwords.n_sequences)
         return cls(
             layout=Layout.of(n_words),
-            of_piece=torch.from_numpy(np.repeat(np.arange(len(starts)), n_pieces)),
-            n_pieces=torch.from_numpy(n_pieces),
+            of_subword=torch.from_numpy(np.repeat(np.arange(len(starts)), n_subwords)),
+            n_subwords=torch.from_numpy(n_subwords),
         )
 
 
@@ -161,30 +161,33 @@ class Known(Movable):
 class Rows(Movable):
     """What a layer may know of its rows: T subwords, and then E mentions."""
 
-    pieces: Layout
+    subwords: Layout
     together: Layout
     """Of the R = T + E rows: in each sequence its subwords, and then its mentions. The same as
-    ``pieces`` where there are no mentions."""
+    ``subwords`` where there are no mentions."""
     words: Words | None = None
     entities: Layout | None = None
     known: Known | None = None
-    """Set by an encoder whose subwords know entities, from ``Batch.piece_entities``."""
+    """Set by an encoder whose subwords know entities, from ``Batch.subword_entities``."""
 
     @classmethod
     def with_mentions(
-        cls, pieces: Layout, sequences: NDArray[np.int64], words: Words | None = None
+        cls, subwords: Layout, sequences: NDArray[np.int64], words: Words | None = None
     ) -> Self:
         """Lay out E mentions, of these ``sequences`` (ascending), after the subwords of each."""
-        n, lengths = pieces.n_sequences, np.bincount(pieces.sequences, minlength=pieces.n_sequences)
+        n, lengths = (
+            subwords.n_sequences,
+            np.bincount(subwords.sequences, minlength=subwords.n_sequences),
+        )
         counts = np.bincount(sequences, minlength=n)
         entities = Layout.of(counts)
         together = Layout.placed(
-            np.concatenate([pieces.sequences, sequences]),
-            np.concatenate([pieces.positions, lengths[sequences] + entities.positions.numpy()]),
+            np.concatenate([subwords.sequences, sequences]),
+            np.concatenate([subwords.positions, lengths[sequences] + entities.positions.numpy()]),
             longest=int((lengths + counts).max()),
             n=n,
         )
-        return cls(pieces, together, words=words, entities=entities)
+        return cls(subwords, together, words=words, entities=entities)
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,16 +277,16 @@ class Batch(Movable):
 
     ids: tuple[str, ...]
     """(B,) of the examples, for messages."""
-    pieces: Tensor
+    subwords: Tensor
     """(T,) int64 ids, [CLS] and [SEP] among them."""
     rows: Rows
     segments: Tensor | None = None
     """(T,) int64, 0 or 1: the first or second text of a pair; None: all 0."""
     mentions: Mentions | None = None
-    piece_entities: SubwordEntities | None = None
+    subword_entities: SubwordEntities | None = None
     targets: dict[str, Targets] | None = None
-    """By objective: ``pieces``, ``entities``, ``piece_entities``, ``pairs``; one without a target
-    is absent."""
+    """By objective: ``subwords``, ``entities``, ``subword_entities``, ``pairs``; one without a
+    target is absent."""
     counts: dict[str, int] = field(default_factory=dict)
     """What was cut or left out when it was made (``modeling/data/texts.py``), by name."""
 
@@ -303,10 +306,10 @@ class SentenceBatch(Movable):
     """The windows; its ``ids`` are those of their sentences."""
     words: Layout
     """Of W rows: the words of S sentences."""
-    word_pieces: Tensor
-    """(Q,) int64: the rows of ``inputs.pieces`` of each word, one word after the other."""
+    word_subwords: Tensor
+    """(Q,) int64: the rows of ``inputs.subwords`` of each word, one word after the other."""
     word_offsets: Tensor
-    """(W,) int64: where the rows of each word begin in ``word_pieces``; each has at least one."""
+    """(W,) int64: where the rows of each word begin in ``word_subwords``; each has at least one."""
     windows: Tensor
     """(W,) int64: the sequence of ``inputs`` in which each word is read."""
     features: Tensor | None = None
@@ -317,9 +320,9 @@ class SentenceBatch(Movable):
     """Candidates, for a span head."""
 
     @property
-    def pieces(self) -> Tensor:
+    def subwords(self) -> Tensor:
         """(T,) of all windows."""
-        return self.inputs.pieces
+        return self.inputs.subwords
 
     @property
     def n_targets(self) -> dict[str, int]:
@@ -339,9 +342,9 @@ class SpanBatch(Movable):
     """(P,) int64: after its last word."""
     windows: Tensor
     """(P,) int64: the sequence of ``inputs`` that it is read in."""
-    first_pieces: Tensor
-    """(P,) int64: the row of ``inputs.pieces`` of its first subword."""
-    last_pieces: Tensor
+    first_subwords: Tensor
+    """(P,) int64: the row of ``inputs.subwords`` of its first subword."""
+    last_subwords: Tensor
     """(P,) int64: of its last subword; all subwords between belong to it."""
     labels: Tensor | None = None
     """(P,) int64: 0 for no span, 1 + the id of its label; None: unknown."""

@@ -187,10 +187,10 @@ class Collator:
 
         Raises ``CorpusError`` that names the example where a row is not valid.
         """
-        text = Text.of(views, self.masker.pieces, n_entities=self._n_entities)
-        pieces = Layout.of(text.lengths)
-        words = Words.of(text.word_starts, pieces) if self.with_words else None
-        rows = Rows(pieces, together=pieces, words=words)
+        text = Text.of(views, self.masker.subwords, n_entities=self._n_entities)
+        subwords = Layout.of(text.lengths)
+        words = Words.of(text.word_starts, subwords) if self.with_words else None
+        rows = Rows(subwords, together=subwords, words=words)
         mentions = chosen = known = None
         labelled = [(row, view.label) for row, view in enumerate(views) if view.label is not None]
         targets = {"pairs": Targets.of(*np.array(labelled, np.int64).reshape(-1, 2).T.copy())}
@@ -200,7 +200,7 @@ class Collator:
             )
             sizes = text.mention_ends - text.mention_starts
             mentions = Mentions.of(replaced, text.positions[text.mention_starts], sizes)
-            rows = Rows.with_mentions(pieces, text.mention_sequences, words)
+            rows = Rows.with_mentions(subwords, text.mention_sequences, words)
             targets["entities"] = Targets.of(chosen, text.entities[chosen], negatives)
         masked = self.masker.mask_text(text, rng, chosen)
         if self.spread is not None:
@@ -208,18 +208,18 @@ class Collator:
             known, asked = self.spread(
                 text, masked.rows, rng, documents=documents, negatives=negatives
             )
-            targets |= {} if asked is None else {"piece_entities": asked}
-        targets = {"pieces": Targets.of(masked.rows, masked.labels), **targets}
+            targets |= {} if asked is None else {"subword_entities": asked}
+        targets = {"subwords": Targets.of(masked.rows, masked.labels), **targets}
         counts: Counter[str] = Counter()
         for view in views:
             counts.update(view.count())
         return Batch(
             ids=tuple(view.example.id for view in views),
-            pieces=torch.from_numpy(masked.pieces),
+            subwords=torch.from_numpy(masked.subwords),
             rows=rows,
             segments=torch.from_numpy(text.segments) if self.with_segments else None,
             mentions=mentions,
-            piece_entities=known,
+            subword_entities=known,
             targets={name: target for name, target in targets.items() if len(target.labels)},
             counts=dict(counts),
         )
@@ -264,7 +264,7 @@ class Batches:
     Args:
         config: all settings; those of the encoder and the heads say what a batch must have.
         sets: of the split ``train``.
-        pieces: of the tokenizer.
+        subwords: of the tokenizer.
         proposal: (entities,) probabilities of negatives; None: all alike but the special ones.
         scopes: for ``heads.entity_scope``, unless that is ``vocabulary``.
         rank: the number of this device.
@@ -275,7 +275,7 @@ class Batches:
         self,
         config: PretrainConfig,
         sets: Sequence[ExampleSet],
-        pieces: SubwordIds,
+        subwords: SubwordIds,
         *,
         proposal: NDArray[np.float64] | None = None,
         scopes: Scopes | None = None,
@@ -287,7 +287,7 @@ class Batches:
         self._order = _order_of(config, sets)
         data = config.data
         viewer = viewer_of(data.pairs, data.max_length, swap_pairs=data.swap_pairs)
-        collator = _collator_of(config, config.masking, pieces, scopes=scopes)
+        collator = _collator_of(config, config.masking, subwords, scopes=scopes)
         self._maker = _Maker(sets, viewer, collator, config.training.micro_batch_size)
         n_negatives = config.masking.n_negatives if draws_negatives(config) else 0
         if proposal is None:
@@ -340,7 +340,7 @@ class ValidationBatches:
 
     The masking is ``EVALUATION``, whatever the model is trained with, and texts are single ones.
     A model that is trained on pairs is given pairs besides, for that objective alone. The
-    arguments are those of ``Batches``; the sets are of the split ``held_out``.
+    arguments are those of ``Batches``; the sets are of the split ``validation``.
 
     Raises ``CorpusError`` where there are none.
     """
@@ -349,14 +349,14 @@ class ValidationBatches:
         self,
         config: PretrainConfig,
         sets: Sequence[ExampleSet],
-        pieces: SubwordIds,
+        subwords: SubwordIds,
         *,
         scopes: Scopes | None = None,
         rank: int = 0,
         world: int = 1,
     ) -> None:
         _check_any(sets)
-        collator = _collator_of(config, EVALUATION, pieces, scopes=scopes)
+        collator = _collator_of(config, EVALUATION, subwords, scopes=scopes)
         size, data = config.training.micro_batch_size, config.data
         self._texts = _Maker(sets, viewer_of("none", data.max_length), collator, size)
         self._pairs = None
@@ -379,30 +379,30 @@ class ValidationBatches:
 def draws_negatives(config: PretrainConfig) -> bool:
     """Whether negatives are drawn from the whole vocabulary, for a step together."""
     weights, heads = config.heads.weights, config.heads
-    is_of_pieces = "piece_entities" in weights and heads.entity_scope == "vocabulary"
-    return config.masking.n_negatives > 0 and ("entities" in weights or is_of_pieces)
+    is_of_subwords = "subword_entities" in weights and heads.entity_scope == "vocabulary"
+    return config.masking.n_negatives > 0 and ("entities" in weights or is_of_subwords)
 
 
 def _collator_of(
-    config: PretrainConfig, masking: MaskingConfig, pieces: SubwordIds, *, scopes: Scopes | None
+    config: PretrainConfig, masking: MaskingConfig, subwords: SubwordIds, *, scopes: Scopes | None
 ) -> Collator:
     """Make the collator for a model: nothing is masked that it is not trained to predict."""
     encoder, weights = config.encoder, config.heads.weights
     spread = None
-    if encoder.entities == "pieces":
+    if encoder.entities == "subwords":
         spread = Spreader(  # entities are hidden only where subwords are masked: and predicted
-            is_hiding=masking.hide_entity_when_masked and "pieces" in weights,
-            is_predicting="piece_entities" in weights,
+            is_hiding=masking.hide_entity_when_masked and "subwords" in weights,
+            is_predicting="subword_entities" in weights,
             scopes=scopes,
             n_negatives=masking.n_negatives,
         )
     masking = replace(
         masking,
-        ratio=masking.ratio if "pieces" in weights else 0.0,
+        ratio=masking.ratio if "subwords" in weights else 0.0,
         entity_ratio=masking.entity_ratio if "entities" in weights else 0.0,
     )
     return Collator(
-        Masker(masking, pieces),
+        Masker(masking, subwords),
         n_entities=encoder.n_entities,
         with_words=encoder.attention.startswith("whole_word"),
         with_segments=config.data.pairs != "none" and encoder.n_segments > 0,

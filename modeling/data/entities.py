@@ -152,7 +152,7 @@ class Spreader:
             hidden = owners[masked]
             is_hidden[hidden[hidden >= 0]] = True
         shown, entities = ~is_hidden[of_rows], text.entities[of_rows]
-        known = piece_entities(rows[shown], entities[shown])
+        known = subword_entities(rows[shown], entities[shown])
         asked = (entities > MASK) & ~shown if self.is_hiding else entities > MASK
         if not (self.is_predicting and asked.any()):
             return known, None
@@ -162,7 +162,7 @@ class Spreader:
         numbers = self.scopes.numbers(documents)[text.mention_parts[of_rows[asked]]]
         order = np.argsort(numbers, kind="stable")
         rows, labels = rows[order], labels[order]
-        keys = rng.bits(Stream.PIECE_NEGATIVE, text.sequences[rows], text.positions[rows])
+        keys = rng.bits(Stream.SUBWORD_NEGATIVE, text.sequences[rows], text.positions[rows])
         return known, self._scoped(self.scopes, rows, labels, numbers=numbers[order], keys=keys)
 
     def _scoped(
@@ -190,7 +190,7 @@ class Spreader:
         return Targets.of(rows, labels, negatives, n_others=np.repeat(sizes, counts) - 1)
 
 
-def piece_entities(rows: Integers, entities: Integers) -> SubwordEntities | None:
+def subword_entities(rows: Integers, entities: Integers) -> SubwordEntities | None:
     """For a batch; None where no subword knows an entity."""
     if not len(rows):
         return None
@@ -201,7 +201,7 @@ def _owners_of(text: Text) -> Integers:
     """(T,) the mention whose entity each subword knows, −1 for none."""
     sizes = text.mention_ends - text.mention_starts
     order = np.lexsort((-np.arange(len(sizes)), sizes, text.entities > MASK))  # the last one wins
-    ranks = np.full(len(text.pieces), -1)
+    ranks = np.full(len(text.subwords), -1)
     rows = ranges(text.mention_starts[order], sizes[order])
     np.maximum.at(ranks, rows, np.repeat(np.arange(len(order)), sizes[order]))
     owners: Integers = np.append(order, -1)[ranks]

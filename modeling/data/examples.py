@@ -22,7 +22,7 @@ from corpora.datasets.shards import Dataset, Shard, open_dataset
 from corpora.errors import CorpusError, DamagedDatasetError, ShardSchemaError
 from modeling.data.rng import hash64
 
-Split = Literal["train", "held_out"]
+Split = Literal["train", "validation"]
 Int32s = NDArray[np.int32]
 
 _LISTS: Final = (
@@ -45,7 +45,7 @@ class Example(NamedTuple):
 
     id: str
     document_id: str
-    pieces: Int32s
+    subwords: Int32s
     word_starts: Int32s
     sentence_starts: Int32s
     entities: Int32s

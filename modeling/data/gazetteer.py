@@ -537,12 +537,12 @@ class EntityLookup:
         found[ranges(starts, sizes)] = np.repeat(ids, sizes)
         return found
 
-    def of_pieces(self, encoded: EncodedSentences) -> Indices:
+    def of_subwords(self, encoded: EncodedSentences) -> Indices:
         """(Q,) the id that each subword of a set of sentences has with its word, 0 for none."""
         sentences = encoded.sentences
         documents = [sentence.document_id for sentence in sentences]
         of_words = self.find([sentence.tokens for sentence in sentences], documents)
-        found = np.zeros(len(encoded.pieces), np.int64)
+        found = np.zeros(len(encoded.subwords), np.int64)
         sizes = encoded.word_ends - encoded.word_starts
         found[ranges(encoded.word_starts, sizes)] = np.repeat(of_words, sizes)
         return found

@@ -23,7 +23,7 @@ from modeling.data.texts import SubwordIds, Text
 
 EVALUATION: Final = MaskingConfig(
     unit="word",
-    budget="pieces",
+    budget="subwords",
     ratio=0.15,
     mask=1.0,
     random=0.0,
@@ -70,7 +70,7 @@ class Units:
         chosen[order[_places_in_groups(sequences) < limits[sequences]]] = True
         return chosen
 
-    def within_pieces(
+    def within_subwords(
         self, order: Integers, limits: Integers, *, used: Integers
     ) -> NDArray[np.bool_]:
         """(U,) choose units as they come, one that is longer than what is left skipped (LUKE).
@@ -121,7 +121,7 @@ def _budgets(n: Integers, ratio: float) -> Integers:
 class Masked:
     """A text with masks, and what stood there."""
 
-    pieces: Integers
+    subwords: Integers
     """(T,)"""
     rows: Integers
     """(M,) rows to be predicted, in ascending order."""
@@ -132,9 +132,9 @@ class Masked:
 class Masker:
     """Draws masks by the rules of a ``MaskingConfig``; ``ConfigError`` where they cannot be."""
 
-    def __init__(self, config: MaskingConfig, pieces: SubwordIds) -> None:
+    def __init__(self, config: MaskingConfig, subwords: SubwordIds) -> None:
         _check(config)
-        self.config, self.pieces = config, pieces
+        self.config, self.subwords = config, subwords
 
     def mask_text(self, text: Text, rng: Rng, mentions: Integers | None = None) -> Masked:
         """Choose units, and put masks, random subwords, or what stood there, in their place.
@@ -152,16 +152,18 @@ class Masker:
         if len(masked):
             order = np.argsort(rows)
             rows, firsts = rows[order], firsts[order]
-        drawn = rows if self.config.draw == "piece" else firsts
+        drawn = rows if self.config.draw == "subword" else firsts
         sequences, places = text.sequences[rows], text.positions[rows]
         draws = rng.uniform(Stream.REPLACEMENT, sequences, text.positions[drawn])
-        pieces = text.pieces.copy()
+        subwords = text.subwords.copy()
         is_mask = draws < self.config.mask
-        pieces[rows[is_mask]] = self.pieces.special.mask
+        subwords[rows[is_mask]] = self.subwords.special.mask
         is_random = ~is_mask & (draws < self.config.mask + self.config.random)
-        bits = rng.bits(Stream.PIECE, sequences[is_random], places[is_random])
-        pieces[rows[is_random]] = self.pieces.ordinary[as_below(bits, len(self.pieces.ordinary))]
-        return Masked(pieces, rows, text.pieces[rows])
+        bits = rng.bits(Stream.SUBWORD, sequences[is_random], places[is_random])
+        subwords[rows[is_random]] = self.subwords.ordinary[
+            as_below(bits, len(self.subwords.ordinary))
+        ]
+        return Masked(subwords, rows, text.subwords[rows])
 
     def _mention_rows(self, text: Text, mentions: Integers | None) -> tuple[Integers, Integers]:
         """Rows of these mentions, where they are masked, and of each the first of its mention."""
@@ -169,7 +171,7 @@ class Masker:
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
         units = _together(text, mentions)
         rows, firsts = ranges(units.starts, units.sizes), np.repeat(units.starts, units.sizes)
-        is_ordinary = ~self.pieces.is_special[text.pieces[rows]]
+        is_ordinary = ~self.subwords.is_special[text.subwords[rows]]
         return rows[is_ordinary], firsts[is_ordinary]
 
     def mask_entities(self, entities: Integers, sequences: Integers, rng: Rng) -> NDArray[np.bool_]:
@@ -205,16 +207,16 @@ class Masker:
     def units(self, text: Text) -> Units:
         """What may be drawn: no unit has a special subword."""
         starts = text.word_starts
-        if self.config.unit == "piece":
-            starts = np.arange(len(text.pieces))
+        if self.config.unit == "subword":
+            starts = np.arange(len(text.subwords))
         are_first = np.zeros(len(starts), np.bool_)
         if self.config.unit == "entity":
             starts, are_first = _mentions_as_words(text)
-        sizes = np.diff(starts, append=len(text.pieces))
+        sizes = np.diff(starts, append=len(text.subwords))
         units = Units(text.sequences[starts], starts, sizes, are_first)
         if not len(starts):
             return units
-        specials = np.add.reduceat(self.pieces.is_special[text.pieces].astype(np.int64), starts)
+        specials = np.add.reduceat(self.subwords.is_special[text.subwords].astype(np.int64), starts)
         return units[specials == 0]
 
     def _choose(self, units: Units, text: Text, rng: Rng, *, masked: Integers) -> NDArray[np.bool_]:
@@ -231,9 +233,9 @@ class Masker:
         n = np.bincount(units.sequences, weights=units.sizes, minlength=n_examples)
         used = np.bincount(text.sequences[masked], minlength=n_examples)
         if len(masked):
-            order = order[~_overlap(units, masked, n_rows=len(text.pieces))[order]]
+            order = order[~_overlap(units, masked, n_rows=len(text.subwords))[order]]
         limits = _budgets(n.astype(np.int64), self.config.ratio)
-        return units.within_pieces(order, limits, used=used)
+        return units.within_subwords(order, limits, used=used)
 
 
 def _check(config: MaskingConfig) -> None:
@@ -247,10 +249,10 @@ def _check(config: MaskingConfig) -> None:
                 f"masking.{mask} {ratios[0]} and masking.{random} {ratios[1]}: are ratios of the "
                 "chosen, together at most 1."
             )
-    if config.mention_words and config.budget != "pieces":
+    if config.mention_words and config.budget != "subwords":
         raise ConfigError(
             f"masking.mention_words counts in a budget of subwords, and masking.budget is "
-            f"{config.budget}: set masking.budget=pieces, or masking.mention_words=false."
+            f"{config.budget}: set masking.budget=subwords, or masking.mention_words=false."
         )
 
 

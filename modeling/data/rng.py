@@ -34,12 +34,12 @@ class Stream(IntEnum):
     PARTNER = 5
     UNIT = 6
     REPLACEMENT = 7
-    PIECE = 8
+    SUBWORD = 8
     ENTITY = 9
     NEGATIVE = 10
     ENTITY_REPLACEMENT = 11
     RANDOM_ENTITY = 12
-    PIECE_NEGATIVE = 13
+    SUBWORD_NEGATIVE = 13
 
 
 def hash64(name: str) -> int:

@@ -36,7 +36,7 @@ from modeling.data.batch import (
     Words,
     ranges,
 )
-from modeling.data.entities import piece_entities
+from modeling.data.entities import subword_entities
 from modeling.data.gazetteer import EntityLookup, LookedUp
 from modeling.data.rng import Integers, Stream, hash64, key_of, permuted
 from modeling.data.sentences import EncodedSentences
@@ -95,9 +95,9 @@ class Chosen:
         """(B,) rows of each window, [CLS] and [SEP] included."""
         return self.ends - self.starts + 2
 
-    def rows(self, pieces: Integers, windows: Integers) -> Integers:
+    def rows(self, subwords: Integers, windows: Integers) -> Integers:
         """The rows of subwords of the set, each in a window of the batch."""
-        return self.firsts[windows] + 1 + pieces - self.starts[windows]
+        return self.firsts[windows] + 1 + subwords - self.starts[windows]
 
     def locate(self, firsts: Integers, lasts: Integers) -> tuple[Integers, Integers, Integers]:
         """Subwords of the set (half-open) and window of spans, given by first and last words.
@@ -145,7 +145,7 @@ class SentenceCollator:
         tagset: of the tagger, to give batches the gold tags; None: they have none.
         features: of a gazetteer; None: there is none.
         with_words: whether the encoder needs to know the words of its pre-tokenizer.
-        max_span_pieces: of the candidates for a span head; 0: there is no such head.
+        max_span_subwords: of the candidates for a span head; 0: there is no such head.
         entities: that subwords know, if the encoder's subwords do.
     """
 
@@ -156,13 +156,13 @@ class SentenceCollator:
         tagset: TagSet | None = None,
         features: LookedUp | None = None,
         with_words: bool = False,
-        max_span_pieces: int = 0,
+        max_span_subwords: int = 0,
         entities: EntityLookup | None = None,
     ) -> None:
         self.encoded, self.tagset, self.features = encoded, tagset, features
-        self.with_words, self.max_span_pieces = with_words, max_span_pieces
+        self.with_words, self.max_span_subwords = with_words, max_span_subwords
         self._tags = None if tagset is None else encoded.tags(tagset)
-        self._entities = None if entities is None else entities.of_pieces(encoded)
+        self._entities = None if entities is None else entities.of_subwords(encoded)
 
     def __len__(self) -> int:
         return len(self.encoded)
@@ -178,17 +178,17 @@ class SentenceCollator:
         sizes = lasts - encoded.word_starts[words]
         tags = None if self._tags is None else self._tags[words]
         features = None if self.features is None else self.features.rows(words)
-        most = self.max_span_pieces
+        most = self.max_span_subwords
         return SentenceBatch(
             ids=tuple(names),
             inputs=self._inputs(chosen, names),
             words=Layout.of(chosen.n_words),
-            word_pieces=torch.from_numpy(ranges(firsts, sizes)),
+            word_subwords=torch.from_numpy(ranges(firsts, sizes)),
             word_offsets=torch.from_numpy(np.cumsum(sizes) - sizes),
             windows=torch.from_numpy(chosen.word_windows),
             features=None if features is None else torch.from_numpy(features),
             tags=None if tags is None else torch.from_numpy(tags),
-            spans=_candidates(chosen, max_pieces=most, tags=tags) if most else None,
+            spans=_candidates(chosen, max_subwords=most, tags=tags) if most else None,
         )
 
     def _inputs(self, chosen: Chosen, names: Sequence[str]) -> Batch:
@@ -196,12 +196,12 @@ class SentenceCollator:
         inside, shown = ranges(chosen.firsts + 1, lengths - 2), ranges(chosen.starts, lengths - 2)
         ids = np.full(int(lengths.sum()), encoded.special.cls, np.int64)
         ids[chosen.firsts + lengths - 1] = encoded.special.sep
-        ids[inside] = encoded.pieces[shown]
+        ids[inside] = encoded.subwords[shown]
         layout = Layout.of(lengths)
         words = known = None
         if self._entities is not None:
             entities = self._entities[shown]
-            known = piece_entities(inside[entities > 0], entities[entities > 0])
+            known = subword_entities(inside[entities > 0], entities[entities > 0])
         if self.with_words:
             begins = np.ones(len(ids), np.bool_)
             begins[inside] = encoded.begins_word[shown]
@@ -214,9 +214,9 @@ class SentenceCollator:
         }
         return Batch(
             ids=tuple(names[sentence] for sentence in chosen.sentences.tolist()),
-            pieces=torch.from_numpy(ids),
+            subwords=torch.from_numpy(ids),
             rows=Rows(layout, together=layout, words=words),
-            piece_entities=known,
+            subword_entities=known,
             counts={name: count for name, count in counts.items() if count},
         )
 
@@ -274,14 +274,14 @@ class NumberedBatch(NamedTuple):
 
 
 def batches_by_length(
-    collator: SentenceCollator, *, batch_size: int = 32, max_pieces: int = 4096
+    collator: SentenceCollator, *, batch_size: int = 32, max_subwords: int = 4096
 ) -> Iterator[NumberedBatch]:
     """All sentences, the longest first, so that little is padded; each once.
 
     Args:
         collator: makes the batches.
         batch_size: sentences of a batch, at most.
-        max_pieces: of a batch, at most, padding included; but a sentence whose windows have more
+        max_subwords: of a batch, at most, padding included; but a sentence whose windows have more
             is a batch of its own.
     """
     longest, n_windows = collator.encoded.longest, collator.encoded.n_windows
@@ -289,7 +289,7 @@ def batches_by_length(
     start = windows = 0
     for place, number in enumerate(order.tolist()):  # the first of a batch has the longest window
         windows += int(n_windows[number])
-        is_full = place - start == batch_size or windows * longest[order[start]] > max_pieces
+        is_full = place - start == batch_size or windows * longest[order[start]] > max_subwords
         if is_full and place > start:
             yield NumberedBatch(order[start:place], collator(order[start:place]))
             start, windows = place, int(n_windows[number])
@@ -307,18 +307,18 @@ def first_by_hash(sentences: Sequence[Sentence], n: int) -> Integers:
     return np.sort(order[: n or None])
 
 
-def _candidates(chosen: Chosen, *, max_pieces: int, tags: Integers | None) -> SpanBatch:
+def _candidates(chosen: Chosen, *, max_subwords: int, tags: Integers | None) -> SpanBatch:
     """The candidates of a batch, by sentence, first word and length.
 
     Args:
         chosen: the sentences.
-        max_pieces: of a span that is longer than a word.
+        max_subwords: of a span that is longer than a word.
         tags: (W,) gold tags, valid IOB2, to label them: 0, or 1 + the id of the label.
     """
     encoded, n_words = chosen.encoded, chosen.n_words
     sizes = (encoded.word_ends - encoded.word_starts)[chosen.words]
     borders, words = np.concatenate([[0], np.cumsum(sizes)]), np.arange(len(sizes))
-    reach = np.searchsorted(borders, borders[:-1] + max_pieces, side="right") - 1
+    reach = np.searchsorted(borders, borders[:-1] + max_subwords, side="right") - 1
     counts = np.clip(reach - words, 1, np.repeat(np.cumsum(n_words), n_words) - words)
     firsts, lasts = np.repeat(words, counts), ranges(words, counts)
     located = chosen.locate(firsts, lasts)
@@ -343,15 +343,15 @@ class TooLong(NamedTuple):
     sentence_id: str
     span: TokenSpan
     text: str
-    n_pieces: int
+    n_subwords: int
 
 
-def too_long(encoded: EncodedSentences, tagset: TagSet, *, max_pieces: int) -> list[TooLong]:
+def too_long(encoded: EncodedSentences, tagset: TagSet, *, max_subwords: int) -> list[TooLong]:
     """The gold spans of all sentences that are no candidates, in order."""
     chosen, tags = Chosen.of(encoded, np.arange(len(encoded))), encoded.tags(tagset)
     firsts, lasts = gold_spans(tags)
     starts, ends, windows = chosen.locate(firsts, lasts)
-    is_long = (ends - starts > max_pieces) | (ends > chosen.ends[windows])
+    is_long = (ends - starts > max_subwords) | (ends > chosen.ends[windows])
     missed = []
     for index in np.flatnonzero(is_long & (lasts > firsts)).tolist():
         first, last = int(firsts[index]), int(lasts[index])
@@ -438,10 +438,11 @@ def with_mentions(
 
     Mentions stand window by window, those of a window in the order of the spans. On the CPU.
     """
-    windows, layout = spans.windows.numpy(), inputs.rows.pieces
+    windows, layout = spans.windows.numpy(), inputs.rows.subwords
     order = np.argsort(windows, kind="stable")
     firsts, lasts = (
-        layout.positions[rows].numpy()[order] for rows in (spans.first_pieces, spans.last_pieces)
+        layout.positions[rows].numpy()[order]
+        for rows in (spans.first_subwords, spans.last_subwords)
     )
     batch = replace(
         inputs,

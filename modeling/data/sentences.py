@@ -190,7 +190,7 @@ class EncodedSentences:
 
     sentences: SentenceSet
     special: Special
-    pieces: NDArray[np.int32]
+    subwords: NDArray[np.int32]
     """(Q,) ids, without special subwords, sentence by sentence; a document's sentences together."""
     begins_word: Flags
     """(Q,) whether a subword begins a word of the pre-tokenizer."""
@@ -276,7 +276,7 @@ class SentenceEncoder:
             _cut(stored[start : start + _AT_ONCE], self.tokenizer)
             for start in range(0, max(len(stored), 1), _AT_ONCE)
         ]
-        pieces, begins_word, n_words, n_pieces, unknown = map(
+        subwords, begins_word, n_words, n_subwords, unknown = map(
             np.concatenate, zip(*blocks, strict=True)
         )
         places, stored_begins = np.argsort(order, kind="stable"), _offsets(n_words)
@@ -284,7 +284,7 @@ class SentenceEncoder:
             ranges(stored_begins[places], n_words[places]),
             _offsets(n_words[places]),
         )
-        borders = _offsets(n_pieces)
+        borders = _offsets(n_subwords)
         starts, ends = borders[stored_begins[places]], borders[stored_begins[places + 1]]
         windows = self._windows(starts, ends, documents=sentences.documents)
         word_starts, word_ends, is_unknown = borders[:-1][words], borders[1:][words], unknown[words]
@@ -292,7 +292,7 @@ class SentenceEncoder:
         return EncodedSentences(
             sentences=sentences,
             special=self.tokenizer.special,
-            pieces=pieces,
+            subwords=subwords,
             begins_word=begins_word,
             word_begins=word_begins,
             word_starts=word_starts,
@@ -327,23 +327,23 @@ def _cut(
     n_words = np.array([len(sentence.tokens) for sentence in sentences], np.int64)
     sizes = np.fromiter(map(len, chain.from_iterable(s.tokens for s in sentences)), np.int64)
     cut = _encode(sentences, tokenizer)
-    n_cut = np.array([len(pieces) for pieces in cut], np.int64)
+    n_cut = np.array([len(subwords) for subwords in cut], np.int64)
     # All texts as if joined by single spaces, too: words end at `ends`, texts begin at `shifts`.
     borders, edges = _offsets(sizes + 1), _offsets(n_words)
     shifts, ends = borders[edges[:-1]], borders[1:] - 1
-    starts = _joined([pieces.starts for pieces in cut]) + np.repeat(shifts, n_cut)
+    starts = _joined([subwords.starts for subwords in cut]) + np.repeat(shifts, n_cut)
     words = np.searchsorted(ends, starts, side="right")
     words = np.maximum.accumulate(np.minimum(words, np.repeat(edges[1:] - 1, n_cut)))
     counts = np.bincount(words, minlength=len(sizes))
-    n_pieces = np.maximum(counts, 1)
-    at = _offsets(n_pieces)[words] + np.arange(len(words)) - _offsets(counts)[words]
-    ids = np.full(int(n_pieces.sum()), tokenizer.special.unk, np.int32)
-    ids[at] = _joined([pieces.ids for pieces in cut])
+    n_subwords = np.maximum(counts, 1)
+    at = _offsets(n_subwords)[words] + np.arange(len(words)) - _offsets(counts)[words]
+    ids = np.full(int(n_subwords.sum()), tokenizer.special.unk, np.int32)
+    ids[at] = _joined([subwords.ids for subwords in cut])
     begins_word = np.ones(len(ids), np.bool_)
     begins_word[at] = False
-    begun = [pieces.word_starts for pieces in cut]
+    begun = [subwords.word_starts for subwords in cut]
     begins_word[at[_joined(begun) + np.repeat(_offsets(n_cut)[:-1], list(map(len, begun)))]] = True
-    return ids, begins_word, n_words, n_pieces, counts == 0
+    return ids, begins_word, n_words, n_subwords, counts == 0
 
 
 def _encode(sentences: Sequence[Sentence], tokenizer: Tokenizer) -> Sequence[Any]:

@@ -37,7 +37,7 @@ def window_settings(
         )
     length = config.max_length or limit
     overlap = (
-        max(config.overlap, 2 * head.max_span_pieces) if head.kind == "span" else config.overlap
+        max(config.overlap, 2 * head.max_span_subwords) if head.kind == "span" else config.overlap
     )
     return replace(config, max_length=length, overlap=overlap)
 
@@ -62,9 +62,9 @@ def name_too_long(
     missed = too_long(
         sentence_encoder(tokenizer, config.data).encode(sentences),
         TagSet(config.labels),
-        max_pieces=config.head.max_span_pieces,
+        max_subwords=config.head.max_span_subwords,
     )
-    named = [f"{m.sentence_id}: {m.text} ({m.n_pieces} subwords)" for m in missed[:_NAMED]]
+    named = [f"{m.sentence_id}: {m.text} ({m.n_subwords} subwords)" for m in missed[:_NAMED]]
     return {"spans": len(missed), "some": named}
 
 

@@ -20,7 +20,7 @@ Losses are counted, in ``Batch.counts``, by name:
 - ``words.cut``: longer than the model reads, so that only a part of the word is shown;
 - ``pairs.single_sentence``: shown as a plain text, for it cannot make a pair;
 - ``pairs.no_partner``: shown as a plain text, for no other document was found;
-- ``pieces.left_out``, ``mentions.left_out``: of the example, but not wholly in what is shown.
+- ``subwords.left_out``, ``mentions.left_out``: of the example, but not wholly in what is shown.
 
 Shapes: B examples, P parts (one or two for each), T rows of subwords, W words, E mentions.
 """
@@ -72,7 +72,7 @@ class Part(NamedTuple):
     def word_starts(self) -> Int32s:
         """Where words begin, counted from the part's first subword."""
         starts = self.example.word_starts
-        if self.size < len(self.example.pieces):
+        if self.size < len(self.example.subwords):
             first, last = starts.searchsorted((self.start, self.end))
             starts = starts[first:last] - np.int32(self.start)
         return starts
@@ -82,7 +82,7 @@ class Part(NamedTuple):
         """Entities, starts and ends of the mentions wholly inside, counted likewise."""
         example, start, end = self
         mentions = example.entities, example.entity_starts, example.entity_ends
-        if self.size == len(example.pieces):
+        if self.size == len(example.subwords):
             return mentions
         inside = (mentions[1] >= start) & (mentions[2] <= end)
         entities, starts, ends = (column[inside] for column in mentions)
@@ -104,11 +104,11 @@ class View:
     def count(self) -> Counter[str]:
         """Count the notes, and what is left out of the example."""
         own = [part for part in self.parts if part.example is self.example]
-        n_pieces = len(self.example.pieces) - sum(part.size for part in own)
+        n_subwords = len(self.example.subwords) - sum(part.size for part in own)
         counts = Counter(self.notes)
-        if n_pieces > 0:
+        if n_subwords > 0:
             shown = sum(len(part.mentions[0]) for part in own)
-            counts["pieces.left_out"] = n_pieces
+            counts["subwords.left_out"] = n_subwords
             counts["mentions.left_out"] = len(self.example.entities) - shown
         return counts
 
@@ -119,7 +119,7 @@ def whole(example: Example, room: int, rng: Rng) -> View:
     The window begins at a word, no later than the first from which all the rest fits, each with
     the same chance (N-D6), and ends with the last word that fits. ``rng`` is the example's own.
     """
-    n = len(example.pieces)
+    n = len(example.subwords)
     if n <= room:
         return View(example, (Part(example, 0, n),))
     borders = _word_borders(example)
@@ -131,7 +131,7 @@ def whole(example: Example, room: int, rng: Rng) -> View:
 
 def _word_borders(example: Example) -> Integers:
     """Where words begin, and where the last one ends."""
-    borders = np.append(example.word_starts, len(example.pieces)).astype(np.int64)
+    borders = np.append(example.word_starts, len(example.subwords)).astype(np.int64)
     return borders if borders[0] == 0 else np.insert(borders, 0, 0)
 
 
@@ -166,7 +166,7 @@ class Sentences(NamedTuple):
     @classmethod
     def of(cls, example: Example) -> Self:
         """Take all; raises ``CorpusError`` where one is outside the example's subwords."""
-        n, starts = len(example.pieces), example.sentence_starts.tolist()
+        n, starts = len(example.subwords), example.sentence_starts.tolist()
         if starts and (min(starts) < 0 or max(starts) >= n):
             raise CorpusError(
                 f"example {example.id}: has a sentence outside its subwords. {ADVICE}"
@@ -373,7 +373,7 @@ class SubwordIds:
         is_special, is_ordinary = np.zeros((2, tokenizer.size), np.bool_)
         is_special[list(tokenizer.specials)] = True
         vocab = tokenizer.backend.get_vocab(with_added_tokens=True)
-        is_ordinary[[id for piece, id in vocab.items() if not _UNUSED.fullmatch(piece)]] = True
+        is_ordinary[[id for subword, id in vocab.items() if not _UNUSED.fullmatch(subword)]] = True
         return cls(tokenizer.special, is_special, np.flatnonzero(is_ordinary & ~is_special))
 
     def __len__(self) -> int:
@@ -385,7 +385,7 @@ class SubwordIds:
 class Text:
     """Views of a batch, one after the other in flat arrays, with [CLS] and [SEP] around parts."""
 
-    pieces: Integers
+    subwords: Integers
     """(T,)"""
     sequences: Integers
     """(T,) the example of each row."""
@@ -413,13 +413,13 @@ class Text:
 
     @classmethod
     def of(
-        cls, views: Sequence[View], pieces: SubwordIds, *, n_entities: int | None = None
+        cls, views: Sequence[View], subwords: SubwordIds, *, n_entities: int | None = None
     ) -> Self:
         """Lay out one view or more.
 
         Args:
             views: what is shown.
-            pieces: of the tokenizer.
+            subwords: of the tokenizer.
             n_entities: of the vocabulary; 0: read mentions, but not what they refer to; None:
                 leave the mentions out.
 
@@ -434,9 +434,9 @@ class Text:
         firsts = np.cumsum(lengths) - lengths
         sequences = np.repeat(np.arange(len(views)), lengths)
         ids = np.empty(len(sequences), np.int64)
-        ids[firsts] = pieces.special.cls
-        ids[starts + sizes] = pieces.special.sep
-        ids[ranges(starts, sizes)] = _ids_of(parts, sizes, len(pieces))
+        ids[firsts] = subwords.special.cls
+        ids[starts + sizes] = subwords.special.sep
+        ids[ranges(starts, sizes)] = _ids_of(parts, sizes, len(subwords))
         is_start, segments = np.zeros(len(ids), np.bool_), np.zeros(len(ids), np.int64)
         for rows in (firsts, starts, starts + sizes, _words_of(parts, starts, sizes)):
             is_start[rows] = True
@@ -454,12 +454,12 @@ class Text:
         )
 
 
-def _ids_of(parts: Sequence[Part], sizes: Integers, n_pieces: int) -> Integers:
+def _ids_of(parts: Sequence[Part], sizes: Integers, n_subwords: int) -> Integers:
     """The subwords of all parts, checked."""
-    ids = np.concatenate([part.example.pieces[part.start : part.end] for part in parts])
-    if len(ids) and not (ids.min() >= 0 and ids.max() < n_pieces):
-        is_wrong, of = (ids < 0) | (ids >= n_pieces), np.repeat(np.arange(len(parts)), sizes)
-        _check(parts, is_wrong, of, what=f"a subword beyond the {n_pieces}")
+    ids = np.concatenate([part.example.subwords[part.start : part.end] for part in parts])
+    if len(ids) and not (ids.min() >= 0 and ids.max() < n_subwords):
+        is_wrong, of = (ids < 0) | (ids >= n_subwords), np.repeat(np.arange(len(parts)), sizes)
+        _check(parts, is_wrong, of, what=f"a subword beyond the {n_subwords}")
     return ids.astype(np.int64)
 
 

@@ -29,7 +29,7 @@ class UsedSubwords:
     @classmethod
     def of(cls, encoded: Iterable[EncodedSentences]) -> Self:
         """Those that sentences are made of."""
-        parts = [np.concatenate([e.pieces, np.array(e.special)]) for e in encoded]
+        parts = [np.concatenate([e.subwords, np.array(e.special)]) for e in encoded]
         return cls(np.unique(np.concatenate(parts)).astype(np.int64))
 
     def __len__(self) -> int:
@@ -38,9 +38,9 @@ class UsedSubwords:
 
     def renumber(self, encoded: EncodedSentences) -> EncodedSentences:
         """The same sentences by the ids of training."""
-        places = np.searchsorted(self.ids, encoded.pieces).astype(np.int32)
+        places = np.searchsorted(self.ids, encoded.subwords).astype(np.int32)
         special = Special(*np.searchsorted(self.ids, np.array(encoded.special)).tolist())
-        return replace(encoded, pieces=places, special=special)
+        return replace(encoded, subwords=places, special=special)
 
     def take(self, table: Tensor) -> Tensor:
         """(V, D), a row for each subword of the vocabulary -> (U, D)."""

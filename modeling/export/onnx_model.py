@@ -1,18 +1,18 @@
-"""A tagger, or an encoder, as ONNX: from ids of pieces to scores, without our code.
+"""A tagger, or an encoder, as ONNX: from ids of subwords to scores, without our code.
 
-Inputs, of B texts padded to N pieces, both of any size:
+Inputs, of B texts padded to N subwords, both of any size:
   input_ids       (B, N) int64, [CLS] and [SEP] among them
-  attention_mask  (B, N) int64, 1 where a piece stands
+  attention_mask  (B, N) int64, 1 where a subword stands
   words           (B, N) int64, of whole-word attention alone: which word of its text, from 0, each
-                  piece belongs to; [CLS] and [SEP] are words of their own, as is what the
+                  subword belongs to; [CLS] and [SEP] are words of their own, as is what the
                   pre-tokenizer cuts (with WordPiece, what does not begin with ##)
   features        (B, N, G) float32, of a tagger with a gazetteer alone
 
 Output:
-  logits          (B, N, K) float32: the head's scores at each piece; those at the first piece of
-                  each word are the word's. What each is of stands in ``onnx.json``. Of a span head
-                  without entities half of them is for the first piece of a span, and half for the
-                  last: the span has the sum.
+  logits          (B, N, K) float32: the head's scores at each subword; those at the first subword
+                  of each word are the word's. What each is of stands in ``onnx.json``. Of a span
+                  head without entities half of them is for the first subword of a span, and half
+                  for the last: the span has the sum.
   states          (B, N, D) instead, of an encoder without a head
 """
 
@@ -52,9 +52,9 @@ class PaddedEncoder(nn.Module):
         super().__init__()
         self.encoder = encoder
 
-    def forward(self, pieces: Tensor, rows: Padded) -> Tensor:
-        """(B, N) ids -> (B, N, D), anything where no piece stands."""
-        x = self._embed(pieces)
+    def forward(self, subwords: Tensor, rows: Padded) -> Tensor:
+        """(B, N) ids -> (B, N, D), anything where no subword stands."""
+        x = self._embed(subwords)
         for layer in self.encoder.encoder.layers:
             assert isinstance(layer, EncoderLayer)  # noqa: S101 - build_encoder makes no others
             attention = layer.attention
@@ -62,15 +62,15 @@ class PaddedEncoder(nn.Module):
         norm = self.encoder.encoder.norm
         return x if norm is None else cast(Tensor, norm(x))
 
-    def _embed(self, pieces: Tensor) -> Tensor:
+    def _embed(self, subwords: Tensor) -> Tensor:
         embeddings = self.encoder.embeddings
-        x: Tensor = embeddings.pieces(pieces)
+        x: Tensor = embeddings.subwords(subwords)
         if embeddings.factor is not None:
             x = x * embeddings.factor
         if isinstance(embeddings.positions, LearnedPositions):
-            x = x + embeddings.positions.table.weight[: pieces.shape[1]]
+            x = x + embeddings.positions.table.weight[: subwords.shape[1]]
         elif isinstance(embeddings.positions, SinusoidalPositions):
-            x = x + embeddings.positions.table[: pieces.shape[1]]
+            x = x + embeddings.positions.table[: subwords.shape[1]]
         if embeddings.segments is not None:
             x = x + embeddings.segments.weight[0]
         return x if embeddings.norm is None else cast(Tensor, embeddings.norm(x))
@@ -79,15 +79,15 @@ class PaddedEncoder(nn.Module):
 class Scorer(nn.Module):
     """The module that becomes ONNX; its inputs are those of ``inputs``, in this order.
 
-    Raises ``ConfigError`` for an encoder whose pieces know entities.
+    Raises ``ConfigError`` for an encoder whose subwords know entities.
     """
 
     def __init__(self, encoder: TextEncoder, head: nn.Module | None, *, n_features: int) -> None:
         super().__init__()
         if isinstance(encoder.entity_embeddings, EntityTable):
             raise ConfigError(
-                "ONNX: the pieces of this encoder know entities (encoder.entities=pieces), which "
-                "are looked up in the text, and have no place among the inputs. What works: "
+                "ONNX: the subwords of this encoder know entities (encoder.entities=subwords), "
+                "which are looked up in the text, and have no place among the inputs. What works: "
                 "--archive."
             )
         if isinstance(encoder, ForeignEncoder):
@@ -120,7 +120,7 @@ class Scorer(nn.Module):
 
 
 class _WordsOfSpans(nn.Module):
-    """The first scores of a span head: what a piece says as the first one, and as the last."""
+    """The first scores of a span head: what a subword says as the first one, and as the last."""
 
     def __init__(self, scores: FirstScores) -> None:
         super().__init__()
@@ -151,8 +151,8 @@ def scorer_of(model: TaggingModel) -> Scorer:
         )
     if config.head.pooling != "first":
         raise ConfigError(
-            f"ONNX: head.pooling={config.head.pooling} reads all pieces of a word; the scores of "
-            "ONNX are of pieces. What works: head.pooling=first, or --archive."
+            f"ONNX: head.pooling={config.head.pooling} reads all subwords of a word; the scores of "
+            "ONNX are of subwords. What works: head.pooling=first, or --archive."
         )
     assert isinstance(head, TokenHead)  # noqa: S101 - there are no others
     return Scorer(model.encoder, head.linear, n_features=config.n_features)
@@ -169,8 +169,8 @@ def export_onnx(
     ``CorpusError``, as it is where onnx and onnxscript are missing.
     """
     _check_libraries()
-    sample = _sample(scorer, n_texts=2, n_pieces=7)
-    batch, pieces = torch.export.Dim("texts", min=1), torch.export.Dim("pieces", min=2)
+    sample = _sample(scorer, n_texts=2, n_subwords=7)
+    batch, subwords = torch.export.Dim("texts", min=1), torch.export.Dim("subwords", min=2)
     with _silence(), evaluating(scorer), torch.no_grad():
         program = torch.onnx.export(
             scorer,
@@ -178,7 +178,7 @@ def export_onnx(
             dynamo=True,
             input_names=scorer.inputs,
             output_names=[scorer.output],
-            dynamic_shapes=(tuple({0: batch, 1: pieces} for _ in sample),),
+            dynamic_shapes=(tuple({0: batch, 1: subwords} for _ in sample),),
             opset_version=_OPSET,
             verbose=False,
         )
@@ -225,8 +225,8 @@ def check_onnx(scorer: Scorer, file: Path) -> float | None:
         return None
     session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
     worst = 0.0
-    for n_texts, n_pieces in ((1, 2), (3, 11), (2, 40)):
-        inputs = _sample(scorer, n_texts=n_texts, n_pieces=n_pieces)
+    for n_texts, n_subwords in ((1, 2), (3, 11), (2, 40)):
+        inputs = _sample(scorer, n_texts=n_texts, n_subwords=n_subwords)
         fed = {name: x.numpy() for name, x in zip(scorer.inputs, inputs, strict=True)}
         [found] = session.run(None, fed)
         with evaluating(scorer), torch.no_grad():
@@ -238,25 +238,25 @@ def check_onnx(scorer: Scorer, file: Path) -> float | None:
     return worst
 
 
-def _sample(scorer: Scorer, *, n_texts: int, n_pieces: int) -> tuple[Tensor, ...]:
+def _sample(scorer: Scorer, *, n_texts: int, n_subwords: int) -> tuple[Tensor, ...]:
     """Random inputs, of texts of several lengths."""
-    generator = torch.Generator().manual_seed(n_pieces)
+    generator = torch.Generator().manual_seed(n_subwords)
     embeddings = scorer.encoder.encoder.embeddings
     if isinstance(embeddings.positions, LearnedPositions):
-        n_pieces = min(n_pieces, embeddings.positions.table.num_embeddings)
-    shape = (n_texts, n_pieces)
-    lengths = torch.randint(1, n_pieces + 1, (n_texts,), generator=generator)
-    lengths[0] = n_pieces
-    n_ids = embeddings.pieces.num_embeddings
+        n_subwords = min(n_subwords, embeddings.positions.table.num_embeddings)
+    shape = (n_texts, n_subwords)
+    lengths = torch.randint(1, n_subwords + 1, (n_texts,), generator=generator)
+    lengths[0] = n_subwords
+    n_ids = embeddings.subwords.num_embeddings
     made = {
         "input_ids": torch.randint(0, n_ids, shape, generator=generator),
-        "attention_mask": (torch.arange(n_pieces) < lengths[:, None]).long(),
+        "attention_mask": (torch.arange(n_subwords) < lengths[:, None]).long(),
         "words": torch.randint(0, 2, shape, generator=generator).cumsum(1),
     }
     if "features" in scorer.inputs:
         head = scorer.head
         assert isinstance(head, nn.Linear)  # noqa: S101 - of a token head
-        n_features = head.in_features - embeddings.pieces.embedding_dim
+        n_features = head.in_features - embeddings.subwords.embedding_dim
         made["features"] = torch.rand((*shape, n_features), generator=generator)
     return tuple(made[name] for name in scorer.inputs)
 

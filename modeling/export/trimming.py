@@ -18,9 +18,9 @@ from modeling.config import ConfigError
 from modeling.huggingface import Pretrained
 
 _ROWS: Final = (
-    "encoder.embeddings.pieces.weight",
-    "heads.pieces.matrix.weight",
-    "heads.pieces.bias",
+    "encoder.embeddings.subwords.weight",
+    "heads.subwords.matrix.weight",
+    "heads.subwords.bias",
 )
 """Weights with a row for each subword."""
 _AT_ONCE: Final = 1024  # texts
@@ -48,7 +48,7 @@ def with_subwords_of(
         name: tensor.index_select(0, rows) if name in _ROWS else tensor
         for name, tensor in given.weights.items()
     }
-    encoder = replace(given.config.encoder, n_pieces=len(ids))
+    encoder = replace(given.config.encoder, n_subwords=len(ids))
     return replace(given, config=replace(given.config, encoder=encoder), weights=weights), smaller
 
 

@@ -34,16 +34,16 @@ model = LukeForEntitySpanClassification.from_pretrained("{path}")
 words = "Peter lebt in Frankfurt am Main .".split()
 
 encoded = tokenizer(words, is_split_into_words=True, return_tensors="pt")
-first, last = {{}}, {{}}  # piece of each word
-for piece, word in enumerate(encoded.word_ids()):
+first, last = {{}}, {{}}  # subword of each word
+for subword, word in enumerate(encoded.word_ids()):
     if word is not None:
-        first.setdefault(word, piece)
-        last[word] = piece
+        first.setdefault(word, subword)
+        last[word] = subword
 spans = [
     (a, b)
     for a in range(len(words))
     for b in range(a, len(words))
-    if a == b or last[b] - first[a] < {max_span_pieces}
+    if a == b or last[b] - first[a] < {max_span_subwords}
 ]
 starts = torch.tensor([[first[a] for a, b in spans]])
 ends = torch.tensor([[last[b] for a, b in spans]])
@@ -89,22 +89,22 @@ given = {{
     "attention_mask": numpy.ones((1, len(encoded.ids)), numpy.int64),
 }}
 {words}[scores] = session.run(None, given)
-first = {{}}  # piece of each word
-for piece, (start, end) in enumerate(encoded.offsets):
+first = {{}}  # subword of each word
+for subword, (start, end) in enumerate(encoded.offsets):
     if end > start:
-        first.setdefault(text[:end].count(" "), piece)
-for word, piece in first.items():
-    print(text.split()[word], scores[0, piece])"""
+        first.setdefault(text[:end].count(" "), subword)
+for word, subword in first.items():
+    print(text.split()[word], scores[0, subword])"""
 
 ONNX_WORDS: Final = """\
-# Which word each piece is of: a new one begins with each piece but those with ##.
-begins = numpy.array([not piece.startswith("##") for piece in encoded.tokens])
+# Which word each subword is of: a new one begins with each subword but those with ##.
+begins = numpy.array([not subword.startswith("##") for subword in encoded.tokens])
 given["words"] = begins.cumsum()[None] - 1
 """
 
 
 _ON_TOKENS: Final = """\
-The score of a word is that of its first piece.
+The score of a word is that of its first subword.
 
 Probabilities are calibrated: logits were divided by the tagger's temperature.
 
@@ -128,7 +128,7 @@ Spans that are read at once see each other. Onoma reads at most 128 with a text,
 all as can be: to have its scores, do the same."""
 
 _ON_ONNX: Final = """\
-The scores of a word are those at its first piece. onnx.json says what each is of, has the
+The scores of a word are those at its first subword. onnx.json says what each is of, has the
 temperature that they are to be divided by, and for heads that have them the transitions of a
 chain."""
 
@@ -150,7 +150,7 @@ def of_transformers(path: str, head: HeadConfig) -> tuple[str, list[str]]:
     is_joint = head.span_reading == "joint"
     code = SPANS.format(
         path=path,
-        max_span_pieces=head.max_span_pieces,
+        max_span_subwords=head.max_span_subwords,
         masks="" if is_joint else MASKS,
         given_masks="" if is_joint else GIVEN_MASKS,
     )

@@ -218,7 +218,7 @@ class TrialData:
             tagset=self.tagset,
             features=features,
             with_words=self.with_words,
-            max_span_pieces=head.max_span_pieces if head.kind == "span" else 0,
+            max_span_subwords=head.max_span_subwords if head.kind == "span" else 0,
             entities=self.entities.lookup if self.entities else None,
         )
 

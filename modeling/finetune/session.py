@@ -126,7 +126,7 @@ class _Session(Core):
         torch.manual_seed(training.seed)
         tagger = TaggerConfig(
             labels=self.data.tagset.labels,
-            encoder=replace(encoder, n_pieces=len(subwords)) if subwords else encoder,
+            encoder=replace(encoder, n_subwords=len(subwords)) if subwords else encoder,
             head=self.config.head,
             data=self.data.window_config,
             gazetteer=self.config.gazetteer,

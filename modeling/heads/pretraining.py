@@ -165,17 +165,18 @@ class PairHead(Classifier):
         """(2,)."""
         return self.classifier.bias
 
-    def pool(self, pieces: Tensor, layout: Layout) -> Tensor:
+    def pool(self, subwords: Tensor, layout: Layout) -> Tensor:
         """(T, D) -> (B, D): what the head reads of each sequence."""
         if self.pooler is not None:
-            starts = torch.arange(layout.n_sequences, device=pieces.device) * layout.longest
+            starts = torch.arange(layout.n_sequences, device=subwords.device) * layout.longest
             # Rows of subwords are in order, and each sequence has one: [CLS].
-            return pieces.index_select(0, torch.searchsorted(layout.index, starts))
-        pieces = pieces.float() if pieces.dtype.itemsize < 4 else pieces  # bfloat16 counts to 256
-        sums = pieces.new_zeros(layout.n_sequences, pieces.shape[1])
-        ones = torch.ones_like(layout.sequences, dtype=pieces.dtype)
-        sizes = pieces.new_zeros(layout.n_sequences).index_add(0, layout.sequences, ones)
-        return sums.index_add(0, layout.sequences, pieces) / sizes[:, None]
+            return subwords.index_select(0, torch.searchsorted(layout.index, starts))
+        if subwords.dtype.itemsize < 4:  # bfloat16 counts to 256
+            subwords = subwords.float()
+        sums = subwords.new_zeros(layout.n_sequences, subwords.shape[1])
+        ones = torch.ones_like(layout.sequences, dtype=subwords.dtype)
+        sizes = subwords.new_zeros(layout.n_sequences).index_add(0, layout.sequences, ones)
+        return sums.index_add(0, layout.sequences, subwords) / sizes[:, None]
 
     def _features(self, states: Tensor) -> Tensor:
         return states if self.pooler is None else torch.tanh(self.pooler(states))

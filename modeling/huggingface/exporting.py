@@ -56,9 +56,9 @@ def export(
 def open_tokenizer(folder: Path, encoder: EncoderConfig) -> Tokenizer:
     """The tokenizer in a folder; ``ConfigError`` if it has more subwords than the encoder."""
     opened = Tokenizer.open(folder)
-    if opened.size > encoder.n_pieces:
+    if opened.size > encoder.n_subwords:
         raise ConfigError(
-            f"{folder} has {opened.size} subwords, but the model {encoder.n_pieces}. Name the "
+            f"{folder} has {opened.size} subwords, but the model {encoder.n_subwords}. Name the "
             "tokenizer that the examples were made with."
         )
     return opened
@@ -180,7 +180,7 @@ def _to_shapes_of_luke(
 
 def _finish_heads(tensors: dict[str, Tensor], config: PretrainedConfig) -> None:
     """What they do not tie is written twice; the classes of pairs get their order."""
-    head = names.piece_head(config.model_type)
+    head = names.subword_head(config.model_type)
     decoder = f"{head}.decoder.weight"
     is_tied = decoder not in tensors
     if config.model_type == "luke" or not is_tied:

@@ -145,9 +145,9 @@ def _read_foreign(values: dict[str, Any], folder: Path) -> Pretrained:
 
 
 def _find_heads(found: dict[str, Tensor], model_type: str) -> HeadsConfig:
-    head = names.piece_head(model_type)
+    head = names.subword_head(model_type)
     objectives = {
-        "pieces": f"{head}.bias" in found or f"{head}.decoder.bias" in found,
+        "subwords": f"{head}.bias" in found or f"{head}.decoder.bias" in found,
         "entities": "entity_predictions.bias" in found,
         "pairs": set(names.PAIRS + names.POOLER) <= set(found),
     }
@@ -191,7 +191,7 @@ def _rename(
 
 def _without_ties(found: dict[str, Tensor], model_type: str) -> dict[str, Tensor]:
     """The tensors, what is the same by definition once, under the name that we know."""
-    head = names.piece_head(model_type)
+    head = names.subword_head(model_type)
     found = dict(found)
     if f"{head}.decoder.bias" in found:  # the one that they add, where both are there
         found[f"{head}.bias"] = found.pop(f"{head}.decoder.bias")

@@ -7,7 +7,7 @@ import re
 from typing import Final
 
 _EMBEDDINGS: Final = {
-    "encoder.embeddings.pieces": "embeddings.word_embeddings",
+    "encoder.embeddings.subwords": "embeddings.word_embeddings",
     "encoder.embeddings.positions.table": "embeddings.position_embeddings",
     "encoder.embeddings.segments": "embeddings.token_type_embeddings",
     "encoder.embeddings.norm": "embeddings.LayerNorm",
@@ -42,17 +42,17 @@ _DISTIL: Final = {
 }
 _PAIRS: Final = {"heads.pairs.pooler": "pooler.dense"}
 _BERT: Final = {
-    "heads.pieces.transform.dense": "cls.predictions.transform.dense",
-    "heads.pieces.transform.norm": "cls.predictions.transform.LayerNorm",
-    "heads.pieces.matrix": "cls.predictions.decoder",
-    "heads.pieces": "cls.predictions",
+    "heads.subwords.transform.dense": "cls.predictions.transform.dense",
+    "heads.subwords.transform.norm": "cls.predictions.transform.LayerNorm",
+    "heads.subwords.matrix": "cls.predictions.decoder",
+    "heads.subwords": "cls.predictions",
     "heads.pairs.classifier": "cls.seq_relationship",
 }
 _LUKE: Final = {
-    "heads.pieces.transform.dense": "lm_head.dense",
-    "heads.pieces.transform.norm": "lm_head.layer_norm",
-    "heads.pieces.matrix": "lm_head.decoder",
-    "heads.pieces": "lm_head",
+    "heads.subwords.transform.dense": "lm_head.dense",
+    "heads.subwords.transform.norm": "lm_head.layer_norm",
+    "heads.subwords.matrix": "lm_head.decoder",
+    "heads.subwords": "lm_head",
     "heads.entities.transform.dense": "entity_predictions.transform.dense",
     "heads.entities.transform.norm": "entity_predictions.transform.LayerNorm",
     "heads.entities": "entity_predictions",
@@ -102,9 +102,9 @@ QUERIES: Final = (
 QUERY: Final = "attention.query"
 
 
-def piece_head(model_type: str) -> str:
+def subword_head(model_type: str) -> str:
     """Their name of the module that predicts subwords; empty where it is not read."""
-    return _NAMES[model_type].get("heads.pieces", "")
+    return _NAMES[model_type].get("heads.subwords", "")
 
 
 def their_name(name: str, model_type: str) -> str | None:

@@ -90,7 +90,7 @@ def read_encoder_config(config: PretrainedConfig) -> EncoderConfig:
     is_distil = config.model_type == "distilbert"
     dropout = float(config.dropout if is_distil else config.hidden_dropout_prob)
     return EncoderConfig(
-        n_pieces=config.vocab_size,
+        n_subwords=config.vocab_size,
         n_entities=config.entity_vocab_size if is_luke else 0,
         width=config.hidden_size,
         n_layers=config.num_hidden_layers,
@@ -124,7 +124,7 @@ def make_config(config: PretrainConfig, *, pad: int, has_heads: bool) -> Pretrai
         )
     shared: dict[str, Any] = {
         "architectures": [_architecture(heads, model_type) if has_heads else _BASE[model_type]],
-        "vocab_size": encoder.n_pieces,
+        "vocab_size": encoder.n_subwords,
         "hidden_size": encoder.width,
         "num_hidden_layers": encoder.n_layers,
         "num_attention_heads": encoder.n_heads,
@@ -178,7 +178,7 @@ def _head_problems(heads: HeadsConfig, encoder: EncoderConfig) -> list[str]:
     wrong = {
         "heads.transform=false": not heads.transform,
         "heads.pair_pooling=mean": "pairs" in objectives and heads.pair_pooling == "mean",
-        "no head for pieces": "pieces" not in objectives,
+        "no head for subwords": "subwords" not in objectives,
         "mentions and no head for entities": is_luke and "entities" not in objectives,
         "mentions and a head for pairs": is_luke and "pairs" in objectives,
         "mentions and encoder.activation=relu": is_luke and encoder.activation != "gelu",

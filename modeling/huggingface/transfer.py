@@ -20,7 +20,7 @@ from modeling.models.weights import WeightsError, check_weights, load_strictly
 
 log = logging.getLogger(__name__)
 _SAME: Final = (
-    "n_pieces",
+    "n_subwords",
     "width",
     "n_layers",
     "n_heads",
@@ -37,15 +37,15 @@ _ENCODER: Final = "encoder."
 _OF_ENTITIES: Final = "entity_embeddings."
 _ENTITY_TABLE: Final = "entity_embeddings.entities.weight"
 _OF_ENTITY_QUERIES = (".query_to_entities.", ".entity_query_to_words.", ".entity_query.")
-_OF_PIECE_ENTITIES = (_ENTITY_TABLE, ".entity_key.", ".entity_value.", "embeddings.entities.")
+_OF_SUBWORD_ENTITIES = (_ENTITY_TABLE, ".entity_key.", ".entity_value.", "embeddings.entities.")
 _ENTITY_WIDTH: Final = 64  # of a table that begins here (E-M2)
-_TABLE: Final = "embeddings.pieces.weight"
-_MATRIX: Final = "heads.pieces.matrix.weight"
-_EMBEDDING: Final = "encoder.embeddings.pieces.weight"
+_TABLE: Final = "embeddings.subwords.weight"
+_MATRIX: Final = "heads.subwords.matrix.weight"
+_EMBEDDING: Final = "encoder.embeddings.subwords.weight"
 _ENTITY_ROWS: Final = (
     "encoder.entity_embeddings.entities.weight",
     "heads.entities.bias",
-    "heads.piece_entities.bias",
+    "heads.subword_entities.bias",
 )
 """Parameters with a row for each entity."""
 
@@ -155,7 +155,7 @@ def _check_settings(
     ]
     if differing:
         raise ConfigError(
-            f"{folder} was made with {', '.join(differing)}. Set these; n_pieces and n_entities "
+            f"{folder} was made with {', '.join(differing)}. Set these; n_subwords and n_entities "
             "are those of the tokenizer and vocabulary that the examples must be made with."
         )
 
@@ -163,7 +163,7 @@ def _check_settings(
 def _copies(names_here: set[str], weights: dict[str, Tensor]) -> Iterator[tuple[str, Tensor]]:
     for name in names_here:
         source = names.plain_query(name)
-        if name == _MATRIX and "heads.pieces.bias" in weights:
+        if name == _MATRIX and "heads.subwords.bias" in weights:
             source = _EMBEDDING
         if source in weights:
             yield name, weights[source]
@@ -196,12 +196,12 @@ def encoder_for(
     plain = "plain" if config.attention in {"entity_aware", "char_entity"} else config.attention
     if n_word_entities:
         attention = config.attention
-        if config.entities != "pieces":
+        if config.entities != "subwords":
             attention = "char_entity" if plain == "plain" else plain
         return replace(
             config,
             attention=attention,
-            entities="pieces",
+            entities="subwords",
             n_entities=n_word_entities,
             entity_width=config.entity_width if config.n_entities else _ENTITY_WIDTH,
         )
@@ -222,7 +222,7 @@ def take_encoder(
     weights = encoder_weights(read_pretrained(folder).weights, model.config.encoder)
     if subwords is not None:
         weights[_TABLE] = subwords.take(weights[_TABLE])
-    if model.config.encoder.entities == "pieces":
+    if model.config.encoder.entities == "subwords":
         weights = _with_new_entities(model.encoder.state_dict(), weights)
     load_strictly(model.encoder, weights, where=folder)
 
@@ -237,7 +237,7 @@ def save_with_all_subwords(
     table, state = read_pretrained(base).weights[_EMBEDDING], model.state_dict()
     subwords.put(state[_EMBEDDING], table)
     state[_EMBEDDING] = table
-    encoder = replace(model.config.encoder, n_pieces=len(table))
+    encoder = replace(model.config.encoder, n_subwords=len(table))
     save_tagger(replace(model.config, encoder=encoder), state, folder)
 
 
@@ -245,7 +245,7 @@ def _with_new_entities(
     new: Mapping[str, Tensor], weights: Mapping[str, Tensor]
 ) -> dict[str, Tensor]:
     """Weights of an encoder, with new rows after those of its entity table, or a new one."""
-    added = {n: w for n, w in new.items() if any(part in n for part in _OF_PIECE_ENTITIES)}
+    added = {n: w for n, w in new.items() if any(part in n for part in _OF_SUBWORD_ENTITIES)}
     made = {**added, **weights}
     if _ENTITY_TABLE in weights:
         table = weights[_ENTITY_TABLE]
@@ -259,8 +259,8 @@ def encoder_weights(weights: Mapping[str, Tensor], config: EncoderConfig) -> dic
     if config.reads_mentions:
         table = taken[_ENTITY_TABLE]
         return taken | {_ENTITY_TABLE: table[: config.n_entities].clone()}
-    are_left_out = config.entities != "pieces"
-    left_out = (*_OF_ENTITY_QUERIES, *(_OF_PIECE_ENTITIES if are_left_out else ()))
+    are_left_out = config.entities != "subwords"
+    left_out = (*_OF_ENTITY_QUERIES, *(_OF_SUBWORD_ENTITIES if are_left_out else ()))
     return {
         name: tensor
         for name, tensor in taken.items()

@@ -58,8 +58,8 @@ class Options:
         None,
         choices=("both", "words", "entities", "mean"),
         group=_SPANS,
-        help="[first; last; entity], the first two, the last, or the mean of all pieces (default: "
-        "both where the encoder reads entities, else words)",
+        help="[first; last; entity], the first two, the last, or the mean of all subwords "
+        "(default: both where the encoder reads entities, else words)",
     )
     neighbours: float = option(
         30.0,

@@ -29,7 +29,7 @@ class AttentionMap:
     layer: int
     """From 1."""
     what: str
-    """``rows``: pieces, and mentions after them; ``words``; or ``window``, pieces near by."""
+    """``rows``: subwords, and mentions after them; ``words``; or ``window``, subwords near by."""
     names: tuple[str, ...]
     """(n,) of the rows."""
     weights: Tensor
@@ -45,11 +45,11 @@ def attention_maps(
     attention whose weights are not known.
     """
     batch = encoder.windows(text, mentions, lang=lang)
-    layout = batch.rows.pieces
+    layout = batch.rows.subwords
     if layout.n_sequences > 1 or layout.longest > MAX_ROWS:
         raise UsageError(
-            f"--attention: the text has {len(batch.pieces):,} pieces, more than one window of the "
-            f"encoder, or than the {MAX_ROWS} that can be shown. Take a sentence of it."
+            f"--attention: the text has {len(batch.subwords):,} subwords, more than one window of "
+            f"the encoder, or than the {MAX_ROWS} that can be shown. Take a sentence of it."
         )
     names = _names(encoder, batch)
     maps = []
@@ -72,19 +72,21 @@ def padded(rows: Rows) -> Padded:
     if attend is None:
         shape = (layout.n_sequences, layout.longest)
         attend = torch.ones(shape, dtype=torch.bool, device=layout.index.device)
-    n_pieces, n_rows = len(rows.pieces.index), len(layout.index)
+    n_subwords, n_rows = len(rows.subwords.index), len(layout.index)
     words = are_entities = None
     if rows.words is not None:
-        words = rows.pieces.pad(rows.words.layout.positions.index_select(0, rows.words.of_piece))
-    if n_rows > n_pieces:
-        are_entities = layout.pad(torch.arange(n_rows, device=attend.device) >= n_pieces)
+        words = rows.subwords.pad(
+            rows.words.layout.positions.index_select(0, rows.words.of_subword)
+        )
+    if n_rows > n_subwords:
+        are_entities = layout.pad(torch.arange(n_rows, device=attend.device) >= n_subwords)
     know = known = None
     if rows.known is not None:
-        flags = torch.zeros(n_pieces, dtype=torch.bool, device=attend.device)
-        know = rows.pieces.pad(flags.index_fill(0, rows.known.rows, value=True))
+        flags = torch.zeros(n_subwords, dtype=torch.bool, device=attend.device)
+        know = rows.subwords.pad(flags.index_fill(0, rows.known.rows, value=True))
         vectors = rows.known.vectors
-        table = vectors.new_zeros(n_pieces, vectors.shape[1])
-        known = rows.pieces.pad(table.index_copy(0, rows.known.rows, vectors))
+        table = vectors.new_zeros(n_subwords, vectors.shape[1])
+        known = rows.subwords.pad(table.index_copy(0, rows.known.rows, vectors))
     return Padded(attend, words, are_entities, know, known)
 
 
@@ -108,15 +110,15 @@ def _recorded(model: TextEncoder) -> Iterator[list[tuple[Any, Tensor, Rows]]]:
 
 
 def _names(encoder: Encoder, batch: Batch) -> dict[str, tuple[str, ...]]:
-    """Of pieces and mentions, and of words."""
+    """Of subwords and mentions, and of words."""
     backend = encoder.tokenizer.backend
-    pieces = [str(backend.id_to_token(id)) for id in batch.pieces.tolist()]
+    subwords = [str(backend.id_to_token(id)) for id in batch.subwords.tolist()]
     ids = [] if batch.mentions is None else batch.mentions.entities.tolist()
     mentions = [SPECIAL[MASK] if id == MASK else encoder.entity(id) for id in ids]
-    found = {"rows": (*pieces, *mentions), "window": tuple(pieces)}
+    found = {"rows": (*subwords, *mentions), "window": tuple(subwords)}
     if batch.rows.words is not None:
         words: dict[int, list[str]] = {}
-        for piece, word in zip(pieces, batch.rows.words.of_piece.tolist(), strict=True):
-            words.setdefault(word, []).append(piece.removeprefix("##"))
+        for subword, word in zip(subwords, batch.rows.words.of_subword.tolist(), strict=True):
+            words.setdefault(word, []).append(subword.removeprefix("##"))
         found["words"] = tuple("".join(parts) for parts in words.values())
     return found

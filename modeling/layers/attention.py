@@ -118,10 +118,10 @@ class EntityAwareAttention(nn.Module):
 
     def forward(self, x: Tensor, rows: Rows) -> Tensor:
         """(T + E, D) -> (T + E, D)."""
-        n_pieces = len(rows.pieces.index)
-        pieces, mentions = x[:n_pieces], x[n_pieces:]
-        to_words = torch.cat([self.query(pieces), self.entity_query_to_words(mentions)])
-        to_entities = torch.cat([self.query_to_entities(pieces), self.entity_query(mentions)])
+        n_subwords = len(rows.subwords.index)
+        subwords, mentions = x[:n_subwords], x[n_subwords:]
+        to_words = torch.cat([self.query(subwords), self.entity_query_to_words(mentions)])
+        to_entities = torch.cat([self.query_to_entities(subwords), self.entity_query(mentions)])
         # On a CPU the scores in two parts are cheaper than scores of twice the width; on a GPU
         # these cost next to nothing, as the fused kernel then never writes a score to memory.
         mix = _mix_in_parts if x.device.type == "cpu" else _mix_fused
@@ -169,10 +169,10 @@ def _read(
     readers: Layout,
 ) -> Tensor:
     """Attention of readers (V, D); ``queries`` are theirs to subwords, and to themselves."""
-    to_pieces, to_self = queries
+    to_subwords, to_self = queries
     n_heads = layer.n_heads
     scale = (x.shape[1] // n_heads) ** -0.5
-    scores = to_heads(to_pieces * scale, readers, n_heads) @ memory.key.mT  # (B, H, L, N)
+    scores = to_heads(to_subwords * scale, readers, n_heads) @ memory.key.mT  # (B, H, L, N)
     if memory.attend is not None:
         hidden = ~memory.attend[:, None, None]
         scores = scores.masked_fill(hidden, torch.finfo(scores.dtype).min)
@@ -195,7 +195,7 @@ def _mix_in_parts(
     dropout: float,
 ) -> Tensor:
     """Values of rows (R, D), mixed; ``queries`` are those to words and those to entities."""
-    kinds = (rows.pieces, rows.entities or _no_rows_like(rows.pieces))
+    kinds = (rows.subwords, rows.entities or _no_rows_like(rows.subwords))
     sizes = [len(layout.index) for layout in kinds]
 
     def parts(x: Tensor) -> list[Tensor]:
@@ -228,12 +228,12 @@ def _mix_fused(
     dropout: float,
 ) -> Tensor:
     """The same by one attention of heads 2K wide: [Q_xw; Q_xe] . [K; 0] or . [0; K]."""
-    layout, n_pieces = rows.together, len(rows.pieces.index)
+    layout, n_subwords = rows.together, len(rows.subwords.index)
     width = key.shape[1] // n_heads
     to_words, to_entities, key, value = (
         x.view(len(x), n_heads, width) for x in (*queries, key, value)
     )
-    word_key, entity_key = key[:n_pieces], key[n_pieces:]  # (T, H, K), (E, H, K)
+    word_key, entity_key = key[:n_subwords], key[n_subwords:]  # (T, H, K), (E, H, K)
     key = torch.cat([functional.pad(word_key, (0, width)), functional.pad(entity_key, (width, 0))])
     mixed = functional.scaled_dot_product_attention(
         layout.pad(torch.cat([to_words, to_entities], dim=2)).transpose(1, 2),
@@ -288,7 +288,7 @@ class RelativeSelfAttention(_MultiHead):
 
     def forward(self, x: Tensor, rows: Rows) -> Tensor:
         """(T, D) -> (T, D); the rows are subwords only."""
-        layout = rows.pieces
+        layout = rows.subwords
         query, key, value = self.heads(x, layout)
         mixed = relative_attention(
             query * query.shape[-1] ** -0.5,
@@ -322,7 +322,7 @@ class WindowAttention(_MultiHead):
 
     def forward(self, x: Tensor, rows: Rows) -> Tensor:
         """(T, D) -> (T, D)."""
-        layout = rows.pieces
+        layout = rows.subwords
         query, key, value = self.heads(x, layout)
         tables = None
         if self.keys is not None and self.values is not None:
@@ -359,14 +359,14 @@ class WholeWordAttention(nn.Module):
         words = rows.words
         if words is None:
             raise ValueError("Whole-word attention needs Rows.words: make the batch with words.")
-        seen = self.words(word_means(x, words), Rows(pieces=words.layout, together=words.layout))
-        return seen.index_select(0, words.of_piece) + self.window(x, rows)  # type: ignore[no-any-return]
+        seen = self.words(word_means(x, words), Rows(subwords=words.layout, together=words.layout))
+        return seen.index_select(0, words.of_subword) + self.window(x, rows)  # type: ignore[no-any-return]
 
 
 def word_means(x: Tensor, words: Words) -> Tensor:
     """(T, D) -> (W, D): the mean of the subwords of each word."""
-    sums = x.new_zeros(len(words.n_pieces), x.shape[1]).index_add(0, words.of_piece, x)
-    return sums / words.n_pieces[:, None]
+    sums = x.new_zeros(len(words.n_subwords), x.shape[1]).index_add(0, words.of_subword, x)
+    return sums / words.n_subwords[:, None]
 
 
 class EntityTable(nn.Module):
@@ -376,9 +376,9 @@ class EntityTable(nn.Module):
         super().__init__()
         self.entities = nn.Embedding(n_entities, entity_width)
 
-    def forward(self, of_pieces: SubwordEntities) -> Known:
+    def forward(self, of_subwords: SubwordEntities) -> Known:
         """What subwords know: (C,) ids -> (C, F)."""
-        return Known(of_pieces.rows, self.entities(of_pieces.entities))
+        return Known(of_subwords.rows, self.entities(of_subwords.entities))
 
 
 class CharEntityAttention(_MultiHead):

@@ -146,8 +146,8 @@ def _char_entity(layer: CharEntityAttention, x: Tensor, rows: Padded) -> tuple[T
     share = layer.scale
     own = ((layer.key, layer.entity_key), (layer.value, layer.entity_value))
     key, value = (
-        torch.where(know, (1 - share) * of_piece(x) + share * of_entity(known), of_piece(x))
-        for of_piece, of_entity in own
+        torch.where(know, (1 - share) * of_subword(x) + share * of_entity(known), of_subword(x))
+        for of_subword, of_entity in own
     )
     query, key, value = (_heads(part, layer.n_heads) for part in (layer.query(x), key, value))
     weights = _softmax(query @ key.mT * key.shape[-1] ** -0.5, rows.attend[:, None, None])

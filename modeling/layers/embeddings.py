@@ -23,12 +23,12 @@ class LearnedPositions(nn.Module):
     def forward(self, rows: Rows) -> Tensor:
         """Rows -> (T, D); ``ValueError`` if a sequence is longer than the table."""
         n_positions = self.table.num_embeddings
-        if rows.pieces.longest > n_positions:
+        if rows.subwords.longest > n_positions:
             raise ValueError(
-                f"A sequence has {rows.pieces.longest} subwords, but there are learned positions "
+                f"A sequence has {rows.subwords.longest} subwords, but there are learned positions "
                 f"for {n_positions}. Cut the examples shorter, or set encoder.max_positions."
             )
-        return self.table(rows.pieces.positions)  # type: ignore[no-any-return]
+        return self.table(rows.subwords.positions)  # type: ignore[no-any-return]
 
 
 class SinusoidalPositions(nn.Module):
@@ -42,9 +42,9 @@ class SinusoidalPositions(nn.Module):
     def forward(self, rows: Rows) -> Tensor:
         """Rows -> (T, D)."""
         length, width = self.table.shape
-        if rows.pieces.longest > length:
-            self.table = sinusoids(max(2 * length, rows.pieces.longest), width).to(self.table)
-        return self.table.index_select(0, rows.pieces.positions)
+        if rows.subwords.longest > length:
+            self.table = sinusoids(max(2 * length, rows.subwords.longest), width).to(self.table)
+        return self.table.index_select(0, rows.subwords.positions)
 
 
 def sinusoids(length: int, width: int) -> Tensor:
@@ -60,7 +60,7 @@ class SubwordEmbeddings(nn.Module):
     def __init__(
         self,
         *,
-        n_pieces: int,
+        n_subwords: int,
         width: int,
         positions: Literal["learned", "sinusoidal", "none"] = "learned",
         max_positions: int = 512,
@@ -76,7 +76,7 @@ class SubwordEmbeddings(nn.Module):
         They are projected and added, too, before the norm (BERT+FUR+ENT: E-T5).
         """
         super().__init__()
-        self.pieces = nn.Embedding(n_pieces, width)
+        self.subwords = nn.Embedding(n_subwords, width)
         self.entities = nn.Linear(entity_width, width, bias=False) if entity_width else None
         self.factor = width**0.5 if scale else None
         self.positions: LearnedPositions | SinusoidalPositions | None = None
@@ -88,9 +88,9 @@ class SubwordEmbeddings(nn.Module):
         self.norm = nn.LayerNorm(width, eps=norm_eps) if norm else None
         self.dropout = Dropout(dropout)
 
-    def forward(self, pieces: Tensor, rows: Rows, segments: Tensor | None = None) -> Tensor:
+    def forward(self, subwords: Tensor, rows: Rows, segments: Tensor | None = None) -> Tensor:
         """(T,) ids -> (T, D); without ``segments`` all subwords are of segment 0."""
-        x = self.pieces(pieces)
+        x = self.subwords(subwords)
         if self.factor is not None:
             x = x * self.factor
         if self.positions is not None:
@@ -142,16 +142,16 @@ Pooling = Literal["first", "mean", "max"]
 
 
 def pool_words(
-    pieces: Tensor, word_pieces: Tensor, word_offsets: Tensor, *, pooling: Pooling = "first"
+    subwords: Tensor, word_subwords: Tensor, word_offsets: Tensor, *, pooling: Pooling = "first"
 ) -> Tensor:
     """(T, D) -> (W, D): of each word its first subword, or the mean or the maximum of all.
 
-    ``word_pieces`` (Q,) are the rows of each word, one word after the other, ``word_offsets`` (W,)
-    where those of each word begin; every word has a subword.
+    ``word_subwords`` (Q,) are the rows of each word, one word after the other, ``word_offsets``
+    (W,) where those of each word begin; every word has a subword.
     """
     if pooling == "first":
-        return pieces.index_select(0, word_pieces.index_select(0, word_offsets))
-    ends = torch.cat([word_offsets[1:], word_offsets.new_tensor([len(word_pieces)])])
-    rows = pieces.index_select(0, word_pieces)  # (Q, D)
+        return subwords.index_select(0, word_subwords.index_select(0, word_offsets))
+    ends = torch.cat([word_offsets[1:], word_offsets.new_tensor([len(word_subwords)])])
+    rows = subwords.index_select(0, word_subwords)  # (Q, D)
     pooled: Tensor = torch.segment_reduce(rows, pooling, lengths=ends - word_offsets)
     return pooled

@@ -21,7 +21,7 @@ from modeling.models.pretraining import PretrainingModel
 
 TRAINING: Final = 3
 """Forward and backward, in forwards."""
-_PIECES_OF_MENTION: Final = 2
+_SUBWORDS_OF_MENTION: Final = 2
 
 
 def count_parameters(model: PretrainingModel) -> dict[str, int]:
@@ -52,7 +52,7 @@ def _count_new(modules: Iterable[nn.Module], seen: set[int]) -> int:
 class Lengths:
     """How long the sequences of a batch are: arrays (B,)."""
 
-    pieces: NDArray[np.int64]
+    subwords: NDArray[np.int64]
     words: NDArray[np.int64] | None = None
     """Only whole-word attention needs it."""
     mentions: NDArray[np.int64] | None = None
@@ -64,7 +64,7 @@ class Lengths:
         """Those of a batch, best before it moves to a GPU (after that, it waits for the GPU)."""
         rows = batch.rows
         return cls(
-            pieces=_sizes(rows.pieces),
+            subwords=_sizes(rows.subwords),
             words=None if rows.words is None else _sizes(rows.words.layout),
             mentions=None if rows.entities is None else _sizes(rows.entities),
             known=_known_sizes(batch),
@@ -76,10 +76,10 @@ def _sizes(layout: Layout) -> NDArray[np.int64]:
 
 
 def _known_sizes(batch: Batch) -> NDArray[np.int64] | None:
-    if batch.piece_entities is None:
+    if batch.subword_entities is None:
         return None
-    layout = batch.rows.pieces
-    of = layout.sequences.index_select(0, batch.piece_entities.rows)
+    layout = batch.rows.subwords
+    of = layout.sequences.index_select(0, batch.subword_entities.rows)
     return np.bincount(of.cpu().numpy(), minlength=layout.n_sequences)
 
 
@@ -100,24 +100,24 @@ def _n_compared(targets: Targets) -> int | None:
     return None if targets.negatives is None else targets.negatives.shape[-1]
 
 
-def flops_per_piece(config: PretrainConfig, length: int, *, n_mentions: int = 0) -> float:
+def flops_per_subword(config: PretrainConfig, length: int, *, n_mentions: int = 0) -> float:
     """Operations of forward and backward for a subword of a sequence of this length.
 
     ``masking`` says how many targets there are; each subword counts as a word. Where subwords know
     entities, a mention counts as two of them.
     """
     are_rows = config.encoder.entities == "mentions"
-    n_known = 0 if are_rows else min(_PIECES_OF_MENTION * n_mentions, length)
+    n_known = 0 if are_rows else min(_SUBWORDS_OF_MENTION * n_mentions, length)
     sizes = Lengths(
-        pieces=np.array([length]),
+        subwords=np.array([length]),
         words=np.array([length]),
         mentions=np.array([n_mentions if are_rows else 0]),
         known=np.array([n_known]),
     )
     shares = {
-        "pieces": config.masking.ratio * length,
+        "subwords": config.masking.ratio * length,
         "entities": config.masking.entity_ratio * n_mentions,
-        "piece_entities": n_known,
+        "subword_entities": n_known,
         "pairs": 1.0,
     }
     n_targets = {name: shares[name] for name in config.heads.weights}
@@ -127,15 +127,17 @@ def flops_per_piece(config: PretrainConfig, length: int, *, n_mentions: int = 0)
 
 def encoder_flops(config: EncoderConfig, lengths: Lengths) -> int:
     """Operations of forward."""
-    pieces, width = lengths.pieces, config.width
-    mentions = np.zeros_like(pieces) if lengths.mentions is None else lengths.mentions
-    rows = pieces + mentions
-    known = np.zeros_like(pieces) if lengths.known is None else lengths.known
+    subwords, width = lengths.subwords, config.width
+    mentions = np.zeros_like(subwords) if lengths.mentions is None else lengths.mentions
+    rows = subwords + mentions
+    known = np.zeros_like(subwords) if lengths.known is None else lengths.known
     of_known = 2 * known * config.entity_width * width
     attention = {
         "plain": lambda: _attention(rows, rows, width=width),
         "char_entity": lambda: _attention(rows, rows, width=width) + 2 * of_known,
-        "relative": lambda: _attention(pieces, pieces, width=width, offsets=2 * config.clip + 1),
+        "relative": lambda: _attention(
+            subwords, subwords, width=width, offsets=2 * config.clip + 1
+        ),
         "entity_aware": lambda: (
             _attention(rows, rows, width=width) + np.where(mentions > 0, 2 * rows * width**2, 0)
         ),
@@ -145,7 +147,7 @@ def encoder_flops(config: EncoderConfig, lengths: Lengths) -> int:
     feed_forward = 4 * rows * width * config.inner_width
     is_projected = config.n_entities and config.entity_width != width
     projection = 2 * mentions * config.entity_width * width if is_projected else 0
-    if config.entities == "pieces" and config.attention != "char_entity":
+    if config.entities == "subwords" and config.attention != "char_entity":
         projection = of_known
     return int((config.n_layers * (attention + feed_forward) + projection).sum())
 
@@ -161,7 +163,7 @@ def _whole_word(config: EncoderConfig, lengths: Lengths, *, is_relative: bool) -
     width, side = config.width, 2 * config.window + 1
     offsets = 2 * config.clip + 1 if is_relative else 0
     words = _attention(lengths.words, lengths.words, width=width, offsets=offsets)
-    window = _attention(lengths.pieces, side, width=width, offsets=side if is_relative else 0)
+    window = _attention(lengths.subwords, side, width=width, offsets=side if is_relative else 0)
     return words + window
 
 
@@ -173,9 +175,9 @@ def head_flops(
     width, entity_width = encoder.width, encoder.entity_width
     n_entities = 1 + n_negatives if n_negatives else encoder.n_entities
     each = {
-        "pieces": width * (heads.transform * width + encoder.n_pieces),
+        "subwords": width * (heads.transform * width + encoder.n_subwords),
         "entities": entity_width * (width + n_entities),
-        "piece_entities": entity_width * (width + n_entities),
+        "subword_entities": entity_width * (width + n_entities),
         "pairs": width * ((heads.pair_pooling == "cls") * width + 2),
     }
     return int(sum(2 * np.asarray(n) * each[name] for name, n in n_targets.items()))

@@ -57,12 +57,12 @@ class ForeignEncoder(TextEncoder):
 
     def forward(self, batch: Batch) -> Encoded:
         """Encode a batch, (T, D)."""
-        layout = batch.rows.pieces
-        mask = torch.ones_like(batch.pieces)
+        layout = batch.rows.subwords
+        mask = torch.ones_like(batch.subwords)
         segments = None if batch.segments is None else layout.pad(batch.segments)
         named = {} if segments is None else {"token_type_ids": segments}
         states: Tensor = self.model(
-            input_ids=layout.pad(batch.pieces), attention_mask=layout.pad(mask), **named
+            input_ids=layout.pad(batch.subwords), attention_mask=layout.pad(mask), **named
         ).last_hidden_state
         return Encoded(states.flatten(0, 1).index_select(0, layout.index), None)
 
@@ -112,7 +112,7 @@ def encoder_config(values: dict[str, Any]) -> EncoderConfig:
     vocabulary, width, layers, heads, inner = _sizes(theirs)
     return EncoderConfig(
         foreign=text,
-        n_pieces=vocabulary,
+        n_subwords=vocabulary,
         width=width,
         n_layers=layers,
         n_heads=heads,
@@ -147,7 +147,7 @@ def _sizes(theirs: PretrainedConfig) -> tuple[int, int, int, int, int]:
 
 def _sizes_of(config: EncoderConfig) -> tuple[int, int, int, int, int]:
     return (
-        config.n_pieces,
+        config.n_subwords,
         config.width,
         config.n_layers,
         config.n_heads,

@@ -31,7 +31,7 @@ from modeling.models.text_encoder import (
 from modeling.models.weights import FILE, check_size, load_strictly, load_weights, save_weights
 
 CONFIG_FILE: Final = "config.json"
-OBJECTIVES: Final = ("pieces", "entities", "piece_entities", "pairs")
+OBJECTIVES: Final = ("subwords", "entities", "subword_entities", "pairs")
 
 
 class PretrainingModel(nn.Module):
@@ -80,10 +80,10 @@ class PretrainingModel(nn.Module):
     def _read(self, objective: str, batch: Batch, encoded: Encoded) -> Tensor:
         """The states (M, D) that a head predicts from."""
         targets: Targets = batch.targets[objective]  # type: ignore[index]
-        states = encoded.entities if objective == "entities" else encoded.pieces
+        states = encoded.entities if objective == "entities" else encoded.subwords
         head = self._head(objective)
         if isinstance(head, PairHead):
-            states = head.pool(encoded.pieces, batch.rows.pieces)
+            states = head.pool(encoded.subwords, batch.rows.subwords)
         if states is None:
             raise ValueError("The batch has targets among mentions, but no mentions.")
         return states.index_select(0, targets.rows)
@@ -123,19 +123,19 @@ def _build_head(name: str, config: PretrainConfig, encoder: TextEncoder) -> nn.M
     width = config.encoder.width
     if name == "pairs":
         return PairHead(width=width, pooling=settings.pair_pooling)
-    if name == "pieces":
+    if name == "subwords":
         return VocabularyHead(
-            table=encoder.embeddings.pieces,
+            table=encoder.embeddings.subwords,
             transform=_build_transform(config, width) if settings.transform else None,
             tied=settings.tied,
         )
-    needed = "pieces" if name == "piece_entities" else "mentions"
+    needed = "subwords" if name == "subword_entities" else "mentions"
     if encoder.entity_embeddings is None or config.encoder.entities != needed:
         raise ConfigError(
             f"heads.weights.{name} needs entities of {needed}: make the examples with an entity "
             f"vocabulary and set encoder.entities={needed}, or leave that objective out."
         )
-    head = SubwordEntityHead if name == "piece_entities" else EntityHead
+    head = SubwordEntityHead if name == "subword_entities" else EntityHead
     return head(
         table=encoder.entity_embeddings.entities,
         transform=_build_transform(config, config.encoder.entity_width),

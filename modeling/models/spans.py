@@ -59,7 +59,7 @@ class SpanStates(NamedTuple):
 class Remembered(NamedTuple):
     """Windows that were encoded, and what the spans in them look at."""
 
-    pieces: Tensor
+    subwords: Tensor
     """(T, D)."""
     memories: tuple[Memory, ...]
     """Of each layer."""
@@ -73,9 +73,11 @@ class _Places(NamedTuple):
     lasts: Indices
 
     @classmethod
-    def of(cls, spans: SpanBatch, pieces: Layout, chosen: Tensor) -> "_Places":
+    def of(cls, spans: SpanBatch, subwords: Layout, chosen: Tensor) -> "_Places":
         """Look up chosen candidates (E,)."""
-        edges = (pieces.positions[rows[chosen]] for rows in (spans.first_pieces, spans.last_pieces))
+        edges = (
+            subwords.positions[rows[chosen]] for rows in (spans.first_subwords, spans.last_subwords)
+        )
         return cls(*torch.stack([spans.windows[chosen], *edges]).cpu().numpy())
 
     def take(self, order: Indices) -> "_Places":
@@ -93,11 +95,11 @@ def remember(encoder: TextEncoder, inputs: Batch) -> Remembered:
     memories: list[Memory] = []
 
     def look(x: Tensor, attention: _Attention) -> Tensor:
-        mixed, memory = attention.remember(x, inputs.rows.pieces)
+        mixed, memory = attention.remember(x, inputs.rows.subwords)
         memories.append(memory)
         return mixed
 
-    x = encoder.embeddings(inputs.pieces, inputs.rows, inputs.segments)
+    x = encoder.embeddings(inputs.subwords, inputs.rows, inputs.segments)
     for layer, attention in _layers(encoder):
         x = layer.around(partial(look, attention=attention), x)
     return Remembered(encoder.encoder.normed(x), tuple(memories))
@@ -121,18 +123,19 @@ def read_alone(
     Without gradients no more than some thousand are read at once. Raises ``ValueError`` if the
     encoder reads no entities.
     """
-    layout, pieces = inputs.rows.pieces, remembered.pieces
+    layout, subwords = inputs.rows.subwords, remembered.subwords
     places = _Places.of(spans, layout, chosen)
     order = np.argsort(places.windows, kind="stable")
     size = max(1, len(order)) if torch.is_grad_enabled() else _AT_ONCE
-    states = [pieces.new_zeros((0, pieces.shape[1]))]
+    states = [subwords.new_zeros((0, subwords.shape[1]))]
     for begin in range(0, len(order), size):
         part = places.take(order[begin : begin + size])
         states.append(_read_part(encoder, remembered, part, longest=layout.longest))
     first, last = (
-        pieces.index_select(0, rows[chosen]) for rows in (spans.first_pieces, spans.last_pieces)
+        subwords.index_select(0, rows[chosen])
+        for rows in (spans.first_subwords, spans.last_subwords)
     )
-    back = torch.from_numpy(np.argsort(order)).to(pieces.device)
+    back = torch.from_numpy(np.argsort(order)).to(subwords.device)
     return SpanStates(first, last, torch.cat(states[1:] or states).index_select(0, back))
 
 
@@ -140,7 +143,7 @@ def _read_part(
     encoder: TextEncoder, remembered: Remembered, places: _Places, *, longest: int
 ) -> Tensor:
     """(E, D): some spans, in the order of their windows."""
-    device = remembered.pieces.device
+    device = remembered.subwords.device
     begin, end = int(places.windows[0]), int(places.windows[-1]) + 1
     readers = Layout.of(np.bincount(places.windows - begin, minlength=end - begin)).to(device)
     x = encoder.embed_mentions(places.mentions().to(device), longest=longest)
@@ -157,9 +160,9 @@ def read_jointly(encoder: TextEncoder, inputs: Batch, spans: SpanBatch) -> SpanS
     """
     device = spans.windows.device
     every = torch.arange(len(spans.windows), device=device)
-    places = _Places.of(spans, inputs.rows.pieces, every)
+    places = _Places.of(spans, inputs.rows.subwords, every)
     if not len(every):
-        nothing = encoder.embeddings.pieces.weight[:0]
+        nothing = encoder.embeddings.subwords.weight[:0]
         return SpanStates(nothing, nothing, nothing)
     of_span, windows = _chunks(places.windows)
     order = np.argsort(of_span, kind="stable")
@@ -175,8 +178,8 @@ def read_jointly(encoder: TextEncoder, inputs: Batch, spans: SpanBatch) -> SpanS
         )
     )
     return SpanStates(
-        first=encoded.pieces.index_select(0, firsts),
-        last=encoded.pieces.index_select(0, lasts),
+        first=encoded.subwords.index_select(0, firsts),
+        last=encoded.subwords.index_select(0, lasts),
         entity=cast(Tensor, encoded.entities).index_select(0, back),
     )
 
@@ -199,13 +202,13 @@ def _chunked(inputs: Batch, windows: Indices, chunks: Indices) -> tuple[Batch, I
 
     ``chunks``: the chunk of each mention, ascending.
     """
-    device, layout = inputs.pieces.device, inputs.rows.pieces
+    device, layout = inputs.subwords.device, inputs.rows.subwords
     counts = np.bincount(layout.sequences.cpu().numpy(), minlength=layout.n_sequences)
     lengths, starts = counts[windows], (np.cumsum(counts) - counts)[windows]
     rows = torch.from_numpy(ranges(starts, lengths)).to(device)
     batch = Batch(
         ids=tuple(inputs.ids[window] for window in windows.tolist()),
-        pieces=inputs.pieces.index_select(0, rows),
+        subwords=inputs.subwords.index_select(0, rows),
         rows=Rows.with_mentions(Layout.of(lengths), chunks).to(device),
         segments=None if inputs.segments is None else inputs.segments.index_select(0, rows),
     )
@@ -243,11 +246,11 @@ class FirstScores(nn.Module):
         self.beside = nn.Linear(2 * n_features, n_classes, bias=False) if n_features else None
         self.dropout = Dropout(dropout)
 
-    def forward(self, pieces: Tensor, spans: SpanBatch, beside: Tensor | None) -> Tensor:
+    def forward(self, subwords: Tensor, spans: SpanBatch, beside: Tensor | None) -> Tensor:
         """(T, D), and (P, 2G) of the candidates -> (P, classes)."""
-        pieces = self.dropout(pieces)
-        scores = _exact(self.begin(pieces)).index_select(0, spans.first_pieces)
-        scores = scores + _exact(self.end(pieces)).index_select(0, spans.last_pieces)
+        subwords = self.dropout(subwords)
+        scores = _exact(self.begin(subwords)).index_select(0, spans.first_subwords)
+        scores = scores + _exact(self.end(subwords)).index_select(0, spans.last_subwords)
         return scores if self.beside is None else scores + _exact(self.beside(self.dropout(beside)))
 
 
@@ -291,8 +294,8 @@ class Scorer(nn.Module):
         spans = spans_of(batch)
         beside = _beside(batch, spans)
         if self.second is None:
-            pieces = encoder(batch.inputs).pieces
-            return SpanScores(cast(FirstScores, self.first)(pieces, spans, beside))
+            subwords = encoder(batch.inputs).subwords
+            return SpanScores(cast(FirstScores, self.first)(subwords, spans, beside))
         if encoder.entity_embeddings is None:
             raise ValueError(
                 "This encoder has no entities, as which spans could be read: take "
@@ -304,7 +307,7 @@ class Scorer(nn.Module):
         remembered, first = remember(encoder, batch.inputs), None
         chosen = torch.arange(len(spans.windows), device=spans.windows.device)
         if self.first is not None:
-            first = self.first(remembered.pieces, spans, beside)
+            first = self.first(remembered.subwords, spans, beside)
             chosen = self._choose(first.detach(), spans, batch.words)
             beside = None if beside is None else beside.index_select(0, chosen)
         states = read_alone(encoder, remembered, spans, chosen=chosen, inputs=batch.inputs)

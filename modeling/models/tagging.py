@@ -71,9 +71,9 @@ class TaggingModel(nn.Module):
 
     def _states(self, batch: SentenceBatch) -> Tensor:
         """(W, D + G): of each word its state, and what the gazetteer says."""
-        pieces = self.encoder(batch.inputs).pieces
+        subwords = self.encoder(batch.inputs).subwords
         states = pool_words(
-            pieces, batch.word_pieces, batch.word_offsets, pooling=self.config.head.pooling
+            subwords, batch.word_subwords, batch.word_offsets, pooling=self.config.head.pooling
         )
         if batch.features is None:
             return states
@@ -166,7 +166,7 @@ def check_tagger(config: TaggerConfig) -> None:
     head = config.head
     if not config.labels:
         raise ConfigError("A tagger needs labels: the training data has no name.")
-    sizes = {"n_features": config.n_features, "head.max_span_pieces": head.max_span_pieces}
+    sizes = {"n_features": config.n_features, "head.max_span_subwords": head.max_span_subwords}
     for name, size in sizes.items():
         if not 0 <= size <= _MAX_SIZE:
             raise ConfigError(f"TaggerConfig.{name}: {size} is not 0 to {_MAX_SIZE:,}.")

@@ -96,7 +96,7 @@ def evaluating(model: nn.Module) -> Iterator[None]:
 class Encoded(NamedTuple):
     """What an encoder makes of a batch."""
 
-    pieces: Tensor
+    subwords: Tensor
     """(T, D)."""
     entities: Tensor | None
     """(E, D); None where the batch has no mentions."""
@@ -120,23 +120,23 @@ class TextEncoder(nn.Module):
     def forward(self, batch: Batch) -> Encoded:
         """Encode a batch; ``ValueError`` if it has entities that the encoder does not read."""
         rows = self._rows(batch)
-        pieces = self.embeddings(batch.pieces, rows, batch.segments)
+        subwords = self.embeddings(batch.subwords, rows, batch.segments)
         if batch.mentions is None:
-            return Encoded(self.encoder(pieces, rows), None)
-        mentions = self.embed_mentions(batch.mentions, longest=rows.pieces.longest)
-        x = self.encoder(torch.cat([pieces, mentions]), rows)
-        return Encoded(*x.split([len(pieces), len(mentions)]))
+            return Encoded(self.encoder(subwords, rows), None)
+        mentions = self.embed_mentions(batch.mentions, longest=rows.subwords.longest)
+        x = self.encoder(torch.cat([subwords, mentions]), rows)
+        return Encoded(*x.split([len(subwords), len(mentions)]))
 
     def _rows(self, batch: Batch) -> Rows:
         """The rows, and what subwords know of entities."""
-        if batch.piece_entities is None:
+        if batch.subword_entities is None:
             return batch.rows
         if not isinstance(self.entity_embeddings, EntityTable):
             raise ValueError(
-                "The batch has pieces with entities, but the pieces of this encoder know none. "
-                "Leave them out of the batch, or set encoder.entities=pieces."
+                "The batch has subwords with entities, but the subwords of this encoder know none. "
+                "Leave them out of the batch, or set encoder.entities=subwords."
             )
-        return replace(batch.rows, known=self.entity_embeddings(batch.piece_entities))
+        return replace(batch.rows, known=self.entity_embeddings(batch.subword_entities))
 
     def embed_mentions(self, mentions: Mentions, *, longest: int) -> Tensor:
         """Mentions in sequences of at most ``longest`` subwords -> (E, D), before the first layer.
@@ -168,7 +168,7 @@ def build_encoder(config: EncoderConfig) -> TextEncoder:
     last_norm = nn.LayerNorm(config.width, eps=config.norm_eps) if config.norm == "pre" else None
     encoder = TextEncoder(
         embeddings=SubwordEmbeddings(
-            n_pieces=config.n_pieces,
+            n_subwords=config.n_subwords,
             width=config.width,
             positions=config.positions,
             max_positions=config.max_positions,
@@ -190,13 +190,13 @@ def build_encoder(config: EncoderConfig) -> TextEncoder:
 
 def _adds_entities(config: EncoderConfig) -> bool:
     """Whether entities are added to the embeddings of subwords."""
-    return config.entities == "pieces" and config.attention != "char_entity"
+    return config.entities == "subwords" and config.attention != "char_entity"
 
 
 def _check(config: EncoderConfig) -> None:
-    if config.n_pieces < 1:
+    if config.n_subwords < 1:
         raise ConfigError(
-            "encoder.n_pieces is 0: set it to the size of the tokenizer that made the examples."
+            "encoder.n_subwords is 0: set it to the size of the tokenizer that made the examples."
         )
     if config.width % config.n_heads:
         raise ConfigError(
@@ -207,7 +207,7 @@ def _check(config: EncoderConfig) -> None:
             f"encoder.n_entities={config.n_entities}: an encoder that transformers runs reads no "
             "entities. Take a BERT, RoBERTa, ELECTRA or LUKE, or leave the entities out."
         )
-    _check_pieces_with_entities(config)
+    _check_subwords_with_entities(config)
     reads_mentions = config.attention in {"plain", "entity_aware"}
     if config.reads_mentions and not reads_mentions:
         raise ConfigError(
@@ -226,22 +226,22 @@ def _check(config: EncoderConfig) -> None:
         )
 
 
-def _check_pieces_with_entities(config: EncoderConfig) -> None:
+def _check_subwords_with_entities(config: EncoderConfig) -> None:
     attention = config.attention
-    if (attention == "char_entity") > (config.entities == "pieces"):
+    if (attention == "char_entity") > (config.entities == "subwords"):
         raise ConfigError(
-            "encoder.attention=char_entity needs pieces that know entities: set "
-            "encoder.entities=pieces."
+            "encoder.attention=char_entity needs subwords that know entities: set "
+            "encoder.entities=subwords."
         )
-    if config.entities == "pieces" and attention == "entity_aware":
+    if config.entities == "subwords" and attention == "entity_aware":
         raise ConfigError(
-            "encoder.attention=entity_aware needs mentions, and with encoder.entities=pieces there "
-            "are none: set encoder.attention=char_entity, or encoder.entities=mentions."
+            "encoder.attention=entity_aware needs mentions, and with encoder.entities=subwords "
+            "there are none: set encoder.attention=char_entity, or encoder.entities=mentions."
         )
-    if config.entities == "pieces" and not config.n_entities:
+    if config.entities == "subwords" and not config.n_entities:
         raise ConfigError(
-            "encoder.entities=pieces needs entities: make the examples with an entity vocabulary, "
-            "or set encoder.entities=mentions encoder.attention=plain."
+            "encoder.entities=subwords needs entities: make the examples with an entity "
+            "vocabulary, or set encoder.entities=mentions encoder.attention=plain."
         )
     if not 0 <= config.entity_scale <= 1:
         raise ConfigError(f"encoder.entity_scale {config.entity_scale}: a share, from 0 to 1.")
@@ -282,7 +282,7 @@ def _build_attention(config: EncoderConfig) -> nn.Module:
 
 
 def _build_entity_embeddings(config: EncoderConfig) -> EntityEmbeddings | EntityTable:
-    if config.entities == "pieces":
+    if config.entities == "subwords":
         return EntityTable(n_entities=config.n_entities, entity_width=config.entity_width)
     return EntityEmbeddings(
         n_entities=config.n_entities,

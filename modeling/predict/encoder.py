@@ -91,7 +91,7 @@ class Encoder:
         config: its settings.
         windows: how texts are cut for it.
         entities: names of its entities, in the order of their ids; empty: it reads none by name.
-        of_words: which entities words know, if its pieces know some.
+        of_words: which entities words know, if its subwords know some.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class Encoder:
         run of ``modeling.finetune`` (of its best tagger), a tagger; or an archive of any. Raises
         ``CorpusError`` where there is none, ``WeightsError`` where it is damaged.
 
-        Where pieces know entities, those of a tagger are looked up, or of a pre-trained model the
+        Where subwords know entities, those of a tagger are looked up, or of a pre-trained model the
         titles of its entities; ``forms`` (a vocabulary, a lexicon, a table) says others for these.
         """
         path = opened(Path(path))
@@ -184,7 +184,7 @@ class Encoder:
     def words(
         self, texts: Sequence[Text], *, pooling: Pooling = "first", lang: str | None = None
     ) -> list[WordVectors]:
-        """The words of each text: of each its first piece, or the mean or maximum of all.
+        """The words of each text: of each its first subword, or the mean or maximum of all.
 
         ``lang`` is a BCP 47 tag: whose rules for words apply to texts.
         """
@@ -192,8 +192,8 @@ class Encoder:
 
         def read(asked: _Asked) -> Tensor:
             batch = asked.batch.to(self._device)
-            pieces = self.model(batch.inputs).pieces
-            return pool_words(pieces, batch.word_pieces, batch.word_offsets, pooling=pooling)
+            subwords = self.model(batch.inputs).subwords
+            return pool_words(subwords, batch.word_subwords, batch.word_offsets, pooling=pooling)
 
         sizes = [len(sentence.tokens) for sentence in sentences]
         vectors = self._read(sentences, [[] for _ in sentences], read, sizes=sizes)
@@ -213,11 +213,11 @@ class Encoder:
     ) -> list[Vectors]:
         """The spans of each text, in the order given, by what a span head reads (D-E9).
 
-        ``parts``: ``both`` is [first piece; last piece; entity], (P, 3 D); ``words`` the first two,
-        (P, 2 D); ``entities`` the last, (P, D); ``mean`` the mean of all pieces, (P, D). None: both
-        where the encoder reads entities, else words. The entity is [MASK] at the span's place, read
-        ``alone``: it sees the text, and nothing sees it; or ``joint``, as in LUKE, with the other
-        spans of the text, each of which sees all.
+        ``parts``: ``both`` is [first subword; last subword; entity], (P, 3 D); ``words`` the first
+        two, (P, 2 D); ``entities`` the last, (P, D); ``mean`` the mean of all subwords, (P, D).
+        None: both where the encoder reads entities, else words. The entity is [MASK] at the span's
+        place, read ``alone``: it sees the text, and nothing sees it; or ``joint``, as in LUKE, with
+        the other spans of the text, each of which sees all.
 
         Words are cut where a ``Span`` (characters) begins or ends; a ``TokenSpan`` counts words.
         Raises ``CorpusError`` for a span that covers no word, or is longer than a window;
@@ -230,7 +230,7 @@ class Encoder:
         def read(asked: _Asked) -> Tensor:
             inputs, spans = asked.batch.inputs.to(self._device), asked.spans.to(self._device)
             if chosen in {"words", "mean"}:
-                return _of_pieces(self.model(inputs).pieces, spans, parts=chosen)
+                return _of_subwords(self.model(inputs).subwords, spans, parts=chosen)
             states = _states(self.model, inputs, spans, reading=reading)
             return torch.cat(list(states), dim=1) if chosen == "both" else states.entity
 
@@ -365,14 +365,14 @@ def _offsets(sentence: Sentence) -> NDArray[np.int64] | None:
     return np.stack([starts, starts + sizes], axis=1)
 
 
-def _of_pieces(pieces: Tensor, spans: SpanBatch, *, parts: Parts) -> Tensor:
+def _of_subwords(subwords: Tensor, spans: SpanBatch, *, parts: Parts) -> Tensor:
     """(T, D) -> (P, 2 D), or the mean, (P, D)."""
-    first, last = spans.first_pieces, spans.last_pieces
+    first, last = spans.first_subwords, spans.last_subwords
     if parts == "words":
-        return torch.cat([pieces.index_select(0, first), pieces.index_select(0, last)], dim=1)
-    sums = pieces.double().cumsum(0)  # of all rows up to each; a span's are side by side
+        return torch.cat([subwords.index_select(0, first), subwords.index_select(0, last)], dim=1)
+    sums = subwords.double().cumsum(0)  # of all rows up to each; a span's are side by side
     ends, begins = sums.index_select(0, last), sums.index_select(0, first)
-    total = ends - begins + pieces.index_select(0, first)
+    total = ends - begins + subwords.index_select(0, first)
     return total / (last - first + 1)[:, None]
 
 

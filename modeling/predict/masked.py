@@ -1,6 +1,6 @@
-"""Ask a pre-trained encoder: the best pieces for each [MASK], and the best entities for spans.
+"""Ask a pre-trained encoder: the best subwords for each [MASK], and the best entities for spans.
 
-Section 6.3.1 of the DaLUKE thesis. Where pieces know entities (EntityBERT), those of the text are
+Section 6.3.1 of the DaLUKE thesis. Where subwords know entities (EntityBERT), those of the text are
 looked up; a span whose entity is asked for does not know it.
 """
 
@@ -35,7 +35,7 @@ class Guess(NamedTuple):
     """Characters of the text."""
     end: int
     best: list[tuple[str, float]]
-    """Pieces or entities, and their probabilities, the best first."""
+    """Subwords or entities, and their probabilities, the best first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Guesser:
     tokenizer: Tokenizer
     entities: tuple[str, ...] = ()
     of_words: EntityLookup | None = None
-    """Entities of words, if its pieces know some."""
+    """Entities of words, if its subwords know some."""
 
     @classmethod
     def load(cls, path: Path) -> "Guesser":
@@ -57,17 +57,17 @@ class Guesser:
         return cls(model, Tokenizer.open(folder), read_names(folder), of_words)
 
     @torch.inference_mode()
-    def pieces(self, text: str, *, top: int = 5) -> list[Guess]:
-        """The ``top`` best pieces for each mask piece (``[MASK]``) in a text."""
+    def subwords(self, text: str, *, top: int = 5) -> list[Guess]:
+        """The ``top`` best subwords for each mask subword (``[MASK]``) in a text."""
         ids, starts, ends = self._cut(text)
         places = np.flatnonzero(ids == self.tokenizer.special.mask)
-        if "pieces" not in self.model.heads:
-            raise CorpusError("This model has no head for pieces: it cannot guess words.")
+        if "subwords" not in self.model.heads:
+            raise CorpusError("This model has no head for subwords: it cannot guess words.")
         if not len(places):
             raise UsageError(f"--masked: there is no {self._mask} in the text.")
         known = self._known(text, starts, hidden=places)
-        states = self.model.encoder(self._batch(ids, known=known)).pieces
-        head = self.model.heads["pieces"]
+        states = self.model.encoder(self._batch(ids, known=known)).subwords
+        head = self.model.heads["subwords"]
         scores = head.logits(states.index_select(0, torch.from_numpy(places + 1)))  # type: ignore[operator]
         best = _best(scores, self.tokenizer.specials, top=top)
         guesses = []
@@ -81,7 +81,7 @@ class Guesser:
         self, text: str, spans: Sequence[tuple[int, int]], *, top: int = 5
     ) -> list[Guess]:
         """The ``top`` best entities for each span of characters, all of them masked."""
-        if not self.entities or not {"entities", "piece_entities"}.intersection(self.model.heads):
+        if not self.entities or not {"entities", "subword_entities"}.intersection(self.model.heads):
             raise CorpusError(
                 "This model knows no entities: pre-train one with an entity vocabulary."
             )
@@ -89,29 +89,29 @@ class Guesser:
         masks = np.flatnonzero(ids == self.tokenizer.special.mask)
         inside = []
         for start, end in spans:
-            pieces = np.flatnonzero((ends > start) & (starts < end))
-            if not 0 <= start < end <= len(text) or not len(pieces):
+            subwords = np.flatnonzero((ends > start) & (starts < end))
+            if not 0 <= start < end <= len(text) or not len(subwords):
                 raise UsageError(
                     f"--entities {start}:{end}: no text of the {len(text)} characters."
                 )
-            inside.append(pieces + 1)
+            inside.append(subwords + 1)
         if "entities" in self.model.heads:
             encoded = self.model.encoder(self._batch(ids, inside))
             scores = self.model.heads["entities"].logits(encoded.entities)  # type: ignore[operator]
         else:
             hidden = np.concatenate([*(rows - 1 for rows in inside), masks])
             known = self._known(text, starts, hidden=hidden)
-            scores = self._of_pieces(self._batch(ids, known=known), inside)
+            scores = self._of_subwords(self._batch(ids, known=known), inside)
         best = _best(scores, range(len(SPECIAL)), top=top)
         return [
             Guess(start, end, [(self.entities[id], p) for id, p in rows])
             for (start, end), rows in zip(spans, best, strict=True)
         ]
 
-    def _of_pieces(self, batch: Batch, inside: Sequence[NDArray[np.int64]]) -> Tensor:
-        """Log-probabilities of entities for spans: the mean of those of their pieces."""
-        states = self.model.encoder(batch).pieces
-        head = self.model.heads["piece_entities"]
+    def _of_subwords(self, batch: Batch, inside: Sequence[NDArray[np.int64]]) -> Tensor:
+        """Log-probabilities of entities for spans: the mean of those of their subwords."""
+        states = self.model.encoder(batch).subwords
+        head = self.model.heads["subword_entities"]
         means = []
         for rows in inside:
             logits = head.logits(states.index_select(0, torch.from_numpy(rows)))  # type: ignore[operator]
@@ -119,8 +119,8 @@ class Guesser:
         return torch.stack(means)
 
     def describe(self, text: str, spans: Sequence[tuple[int, int]], *, top: int) -> Iterator[str]:
-        """Guess pieces and entities, as lines."""
-        guesses = self.pieces(text, top=top) if self._mask in text or not spans else []
+        """Guess subwords and entities, as lines."""
+        guesses = self.subwords(text, top=top) if self._mask in text or not spans else []
         for guess in [*guesses, *(self.guess_entities(text, spans, top=top) if spans else ())]:
             yield f"{guess.start}:{guess.end} {text[guess.start : guess.end]}\n"
             for name, probability in guess.best:
@@ -131,12 +131,12 @@ class Guesser:
         return str(self.tokenizer.backend.id_to_token(self.tokenizer.special.mask))
 
     def _cut(self, text: str) -> NDArray[np.int64]:
-        """(3, n) ids, starts and ends of the pieces."""
+        """(3, n) ids, starts and ends of the subwords."""
         special, parts = self.tokenizer.special.mask, text.split(self._mask)
         columns: list[Any] = []
         position = 0
-        for part, pieces in zip(parts, self.tokenizer.encode(parts), strict=True):
-            columns.append([pieces.ids, pieces.starts + position, pieces.ends + position])
+        for part, subwords in zip(parts, self.tokenizer.encode(parts), strict=True):
+            columns.append([subwords.ids, subwords.starts + position, subwords.ends + position])
             position += len(part)
             columns.append([[special], [position], [position + len(self._mask)]])
             position += len(self._mask)
@@ -144,24 +144,24 @@ class Guesser:
         n, limit = cut.shape[1], self.model.config.encoder.max_positions
         if self.model.config.encoder.positions == "learned" and n + 2 > limit:
             raise UsageError(
-                f"--masked: {n} pieces, and the encoder reads {limit - 2}. Cut the text."
+                f"--masked: {n} subwords, and the encoder reads {limit - 2}. Cut the text."
             )
         return cut
 
     def _known(
         self, text: str, starts: NDArray[np.int64], *, hidden: NDArray[np.int64]
     ) -> SubwordEntities | None:
-        """Look up entities of pieces by their starts; none of a mention with a ``hidden`` one."""
+        """Look up entities of subwords by their starts; none of a mention with a ``hidden`` one."""
         if self.of_words is None:
             return None
         sentence = whole_text(document_of(text))
         if not sentence.tokens or sentence.token_starts is None:
             return None
         begins = np.array(sentence.token_starts, np.int64)
-        word_of_piece = np.maximum(np.searchsorted(begins, starts, side="right") - 1, 0)
+        word_of_subword = np.maximum(np.searchsorted(begins, starts, side="right") - 1, 0)
         of_words = self.of_words.find([sentence.tokens])
         runs = np.cumsum(np.diff(of_words, prepend=0) != 0)  # a mention, as a rule
-        found, numbers = of_words[word_of_piece], runs[word_of_piece]
+        found, numbers = of_words[word_of_subword], runs[word_of_subword]
         found[np.isin(numbers, numbers[hidden])] = 0
         rows = np.flatnonzero(found)
         if not len(rows):
@@ -175,18 +175,18 @@ class Guesser:
         *,
         known: SubwordEntities | None = None,
     ) -> Batch:
-        """One sequence; ``inside`` are the positions of the pieces of each masked entity."""
+        """One sequence; ``inside`` are the positions of the subwords of each masked entity."""
         special = self.tokenizer.special
         framed = torch.from_numpy(np.concatenate([[special.cls], ids, [special.sep]]))
         layout = Layout.of([len(framed)])
         continues = torch.from_numpy(self.tokenizer.continuations[framed.numpy()])
-        of_piece = (~continues).cumsum(0) - 1
-        n_words = int(of_piece[-1]) + 1
-        words = Words(Layout.of([n_words]), of_piece, torch.bincount(of_piece))
+        of_subword = (~continues).cumsum(0) - 1
+        n_words = int(of_subword[-1]) + 1
+        words = Words(Layout.of([n_words]), of_subword, torch.bincount(of_subword))
         if not inside:
             rows = Rows(layout, together=layout, words=words)
-            return Batch(("text",), framed, rows, piece_entities=known)
-        sizes = torch.tensor([len(pieces) for pieces in inside])
+            return Batch(("text",), framed, rows, subword_entities=known)
+        sizes = torch.tensor([len(subwords) for subwords in inside])
         mentions = Mentions(
             entities=torch.full((len(inside),), MASK),
             positions=torch.from_numpy(np.concatenate(inside)),

@@ -46,7 +46,7 @@ def recommended() -> PretrainConfig:
             norm="pre",
             norm_eps=1e-6,
         ),
-        masking=MaskingConfig(unit="word", budget="pieces", ratio=0.2),
+        masking=MaskingConfig(unit="word", budget="subwords", ratio=0.2),
         optimizer=OptimizerConfig(lr=5e-4, betas=(0.9, 0.98), clip=1.0),
         schedule=ScheduleConfig(shape="linear", warmup=0.06),
         training=TrainingConfig(
@@ -112,28 +112,30 @@ _ABSOLUTE: dict[str, Any] = {"attention": "plain", "positions": "sinusoidal"}  #
 _PAIRS = {"": "", "nsp": ", next sentence prediction", "sop": ", sentence order prediction"}
 
 
-def _neiss_variant(*, is_absolute: bool, by_piece: bool, pairs: str) -> PretrainConfig:
+def _neiss_variant(*, is_absolute: bool, by_subword: bool, pairs: str) -> PretrainConfig:
     config = neiss()
     if is_absolute:
         config = change(config, encoder=_ABSOLUTE)
-    if by_piece:
-        config = change(config, masking={"unit": "piece"})
+    if by_subword:
+        config = change(config, masking={"unit": "subword"})
     if pairs:
         data = {"pairs": pairs, "max_length": 323}  # 320 and [CLS], [SEP], [SEP]: C.9
-        weights = {"pieces": 1.0, "pairs": 1.0}
+        weights = {"subwords": 1.0, "pairs": 1.0}
         config = change(config, data=data, heads={"weights": weights})
     return config
 
 
 def _list_neiss_variants() -> None:
-    """The other eleven of the paper's twelve: ``neiss[_abs][_pieces][_nsp | _sop]`` (N-D8)."""
-    for pairs, is_absolute, by_piece in product(_PAIRS, (False, True), (False, True)):
+    """The other eleven of the paper's twelve: ``neiss[_abs][_subwords][_nsp | _sop]`` (N-D8)."""
+    for pairs, is_absolute, by_subword in product(_PAIRS, (False, True), (False, True)):
         positions = "absolute (sinusoidal)" if is_absolute else "relative"
-        masking = "pieces masked one by one" if by_piece else "whole-word masking"
-        parts = {"neiss": True, "abs": is_absolute, "pieces": by_piece, pairs: bool(pairs)}
+        masking = "subwords masked one by one" if by_subword else "whole-word masking"
+        parts = {"neiss": True, "abs": is_absolute, "subwords": by_subword, pairs: bool(pairs)}
         name = "_".join(part for part, is_there in parts.items() if is_there)
         if name not in RECIPES:
-            make = partial(_neiss_variant, is_absolute=is_absolute, by_piece=by_piece, pairs=pairs)
+            make = partial(
+                _neiss_variant, is_absolute=is_absolute, by_subword=by_subword, pairs=pairs
+            )
             RECIPES.add(
                 name, make, about=f"NEISS: {positions} positions, {masking}{_PAIRS[pairs]}."
             )
@@ -144,7 +146,7 @@ _list_neiss_variants()
 
 @RECIPES.listed
 def neiss_wwa() -> PretrainConfig:
-    """NEISS with whole-word attention: words attend to words, pieces to their neighbours."""
+    """NEISS with whole-word attention: words attend to words, subwords to their neighbours."""
     return change(neiss(), encoder={"attention": "whole_word_relative", "window": 5})  # N-M4
 
 
@@ -196,8 +198,8 @@ def daluke() -> PretrainConfig:
     config = change(
         bert(),
         encoder={"attention": "entity_aware", "entity_width": 256, "entity_bias": True},  # D-M1..3
-        heads={"weights": {"pieces": 0.5, "entities": 0.5}, "tied": True},  # D-T6, B-D12
-        masking={"unit": "word", "budget": "pieces"},  # B-D13
+        heads={"weights": {"subwords": 0.5, "entities": 0.5}, "tied": True},  # D-T6, B-D12
+        masking={"unit": "word", "budget": "subwords"},  # B-D13
         optimizer={"lr": 3e-4, "clip": None},  # D-T2..4
     )
     return change(
@@ -225,7 +227,7 @@ def luke_two_stage() -> PretrainConfig:
     config = change(
         bert(),
         encoder={"n_segments": 1, "norm_eps": 1e-5, "entity_width": 256},
-        heads={"weights": {"pieces": 1.0, "entities": 1.0}},  # L-M3
+        heads={"weights": {"subwords": 1.0, "entities": 1.0}},  # L-M3
         optimizer={"lr": 5e-4, "unlocked_lr": 1e-5, "clip": None, "bias_correction": False},  # L-T1
         schedule={"shape": "linear", "warmup": 2_500 / 98_168},
     )
@@ -249,7 +251,7 @@ def entity_bert() -> PretrainConfig:
     masking has no cap of 10 (B-E8), no example is dropped (B-E13), and entities are told apart
     among all of the group, which the paper's 5 negatives estimate (C.13).
     """
-    heads = {"weights": {"pieces": 1.0, "piece_entities": 1.0}, "entity_scope": "group"}
+    heads = {"weights": {"subwords": 1.0, "subword_entities": 1.0}, "entity_scope": "group"}
     return change(entity_bert_no_classification(), heads=heads)
 
 
@@ -268,7 +270,7 @@ def entity_bert_sampled() -> PretrainConfig:
 @RECIPES.listed
 def bert_fur_ent() -> PretrainConfig:
     """Baseline BERT+FUR+ENT: ``bert_fur``, entities added to the embeddings of characters."""
-    return change(bert_fur(), encoder={"entities": "pieces"})
+    return change(bert_fur(), encoder={"entities": "subwords"})
 
 
 @RECIPES.listed
@@ -280,7 +282,7 @@ def bert_fur() -> PretrainConfig:
     return change(
         bert(),
         encoder={"entity_width": 64},  # E-M2, for those with entities
-        masking={"unit": "piece", "budget": "bernoulli", "draw": "piece"},  # E-D10, B-E8
+        masking={"unit": "subword", "budget": "bernoulli", "draw": "subword"},  # E-D10, B-E8
         data={"max_length": 180},  # E-D9
         optimizer={"lr": 3e-5, "bias_correction": False, "clip": 1.0},  # E-T1
         schedule={"shape": "linear", "warmup": 0.1},
@@ -335,7 +337,7 @@ def _small(config: PretrainConfig, *, lr: float = 1e-3) -> PretrainConfig:
 for _name in (
     "recommended",
     "neiss",
-    "neiss_abs_pieces",
+    "neiss_abs_subwords",
     "neiss_nsp",
     "neiss_sop",
     "neiss_wwa",

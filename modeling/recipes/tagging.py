@@ -23,7 +23,7 @@ _HEADS: dict[HeadKind, str] = {
     "cse": "Class, start and end of each word (NEISS paper, section 4.1).",
     "crf": "A CRF over tags.",
     "crf_ner": "A CRF with learned penalties for tags that cannot follow (eq. 7).",
-    "span": "Every span of at most 16 pieces (LUKE).",
+    "span": "Every span of at most 16 subwords (LUKE).",
 }
 
 

@@ -138,9 +138,9 @@ def _facts(run: Run) -> Iterator[tuple[str, str]]:
             yield f"parameters: {part.replace('_', ' ')}", f"{n:,}"
         yield "parameters transferred", f"{line['transferred']:,}"
         yield "training examples", f"{line['examples']:,}"
-        yield "mean length of an example", f"{line['mean_length']:,} pieces"
+        yield "mean length of an example", f"{line['mean_length']:,} subwords"
         yield "mentions of an example", f"{line['mean_mentions']:.1f}"
-        yield "operations for a piece", f"{line['flops_per_piece'] / 1e6:,.1f} MFLOP"
+        yield "operations for a subword", f"{line['flops_per_subword'] / 1e6:,.1f} MFLOP"
         n_steps = steps[-1]["step"] if steps else 0
         yield "epochs", f"{n_steps / line['steps_per_epoch']:.2f}"
     yield "steps", f"{steps[-1]['step'] if steps else 0:,} of {training['max_steps']:,}"
@@ -153,10 +153,13 @@ def _speed(steps: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
     if not steps:
         return
     seconds = sum(line["seconds"] for line in steps)
-    n_pieces = sum(line["seconds"] * line["pieces_per_second"] for line in steps)
-    yield "pieces", f"{n_pieces:,.0f}"
+    n_subwords = sum(line["seconds"] * line["subwords_per_second"] for line in steps)
+    yield "subwords", f"{n_subwords:,.0f}"
     yield "time in steps", f"{seconds / 60:,.1f} min"
-    yield "pieces a second, median", f"{median(line['pieces_per_second'] for line in steps):,.0f}"
+    yield (
+        "subwords a second, median",
+        f"{median(line['subwords_per_second'] for line in steps):,.0f}",
+    )
     if used := [line["mfu"] for line in steps if "mfu" in line]:
         yield "model FLOP utilisation, median", f"{median(used):.1%}"
     for name, n in steps[-1].get("left_out", {}).items():

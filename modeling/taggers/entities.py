@@ -119,26 +119,26 @@ def _by_count(meanings: pa.Table) -> pa.Table:
 def known_entities(
     folder: Path, config: EncoderConfig, *, forms: Path | str | None = None
 ) -> EntityLookup | None:
-    """Open what is looked up in texts for an encoder; None where its pieces know nothing.
+    """Open what is looked up in texts for an encoder; None where its subwords know nothing.
 
     ``forms`` is a vocabulary, a lexicon or a table of forms, as ``data.entities`` of a tagger;
     those of entities that the encoder does not know are passed over. None: the titles of its own
     entities. Raises ``ConfigError`` for forms that it has no use for, ``CorpusError`` for forms of
     which it knows no entity, or where nobody says what its entities are called.
     """
-    if not config.n_entities or config.entities != "pieces":
+    if not config.n_entities or config.entities != "subwords":
         if forms is not None:
             raise ConfigError(
-                f"{folder}: its pieces know no entities, so there is nothing to look up. Leave "
-                "forms out, or take a model with encoder.entities=pieces."
+                f"{folder}: its subwords know no entities, so there is nothing to look up. Leave "
+                "forms out, or take a model with encoder.entities=subwords."
             )
         return None
     if forms is not None:
         return _of_forms(folder, config, forms)
     if not (folder / ENTITIES).is_file():
         raise CorpusError(
-            f"{folder}: its pieces know {config.n_entities:,} entities, but {ENTITIES} with their "
-            "names is missing. Copy it from where the model was made."
+            f"{folder}: its subwords know {config.n_entities:,} entities, but {ENTITIES} with "
+            "their names is missing. Copy it from where the model was made."
         )
     names = read_entities(folder / ENTITIES)[len(SPECIAL) :]
     _, titles = split_entities(names)

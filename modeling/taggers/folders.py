@@ -39,10 +39,10 @@ class Base:
         identity = identify(folder, _name_of(folder)) | origin(folder)
         tokenizer = Tokenizer.open(folder)
         config = read_encoder_config(folder)
-        if tokenizer.size > config.n_pieces:
+        if tokenizer.size > config.n_subwords:
             raise CorpusError(
-                f"{folder}: its tokenizer has {tokenizer.size} pieces, its encoder only "
-                f"{config.n_pieces}: they are not of one model."
+                f"{folder}: its tokenizer has {tokenizer.size} subwords, its encoder only "
+                f"{config.n_subwords}: they are not of one model."
             )
         return cls(folder, config, tokenizer, identity)
 

@@ -37,7 +37,7 @@ class Tagger:
         model: the encoder and its head.
         tokenizer: of the encoder.
         gazetteer: whose features it reads, if it does.
-        entities: that words know, if its encoder's pieces know some.
+        entities: that words know, if its encoder's subwords know some.
         conditions: the device, and the precision.
     """
 
@@ -147,7 +147,7 @@ class Tagger:
             self._encoder.encode(sentences),
             features=features_of(sentences, self.gazetteer),
             with_words=config.encoder.attention.startswith("whole_word"),
-            max_span_pieces=config.head.max_span_pieces if config.head.kind == "span" else 0,
+            max_span_subwords=config.head.max_span_subwords if config.head.kind == "span" else 0,
             entities=self.entities,
         )
 

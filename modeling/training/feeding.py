@@ -12,14 +12,14 @@ from modeling.data.batches import Batches, ValidationBatches, draws_negatives, p
 from modeling.data.entities import Scopes
 from modeling.data.examples import ExampleSet
 from modeling.data.texts import SubwordIds
-from modeling.models.costs import flops_per_piece
+from modeling.models.costs import flops_per_subword
 from modeling.training.sources import Sources
 from modeling.training.world import World
 
 log = logging.getLogger(__name__)
 
 COUNTED = 20_000
-"""Training examples in which pieces are counted for the unigram baseline, evenly spaced."""
+"""Training examples in which subwords are counted for the unigram baseline, evenly spaced."""
 
 
 class Feed:
@@ -28,18 +28,18 @@ class Feed:
     def __init__(self, config: PretrainConfig, sources: Sources, world: World) -> None:
         self.config, self.sources, self.world = config, sources, world
         self._sets = [ExampleSet(path, "train") for path in sources.paths]
-        of_all = [ExampleSet(path, "held_out") for path in sources.paths]
+        of_all = [ExampleSet(path, "validation") for path in sources.paths]
         self._validation_sets = [examples for examples in of_all if len(examples)]
-        self._pieces = SubwordIds.of(sources.tokenizer)
+        self._subwords = SubwordIds.of(sources.tokenizer)
         self.proposal = self._proposal()
         scope = config.heads.entity_scope
         self._scopes = None
-        if scope != "vocabulary" and "piece_entities" in config.heads.weights:
+        if scope != "vocabulary" and "subword_entities" in config.heads.weights:
             self._scopes = Scopes.read(sources.paths, scope)
         self.batches = Batches(
             config,
             self._sets,
-            self._pieces,
+            self._subwords,
             proposal=self.proposal,
             scopes=self._scopes,
             rank=world.rank,
@@ -49,7 +49,7 @@ class Feed:
         if self._own is None:
             log.warning(
                 "No validation examples: nothing is evaluated. Make examples of two or more "
-                "documents, with --held-out above 0."
+                "documents, with --validation above 0."
             )
 
     @property
@@ -80,7 +80,7 @@ class Feed:
             what = f"all have the label {labels.pop()}" if labels else "are none"
             log.warning(
                 "The validation pairs %s: their accuracy says nothing. Hold out more documents of "
-                "two sentences or more: documents_to_examples --held-out.",
+                "two sentences or more: documents_to_examples --validation.",
                 what,
             )
 
@@ -88,7 +88,7 @@ class Feed:
         return ValidationBatches(
             self.config,
             self._validation_sets,
-            self._pieces,
+            self._subwords,
             scopes=self._scopes,
             rank=world.rank,
             world=world.size,
@@ -107,29 +107,29 @@ class Feed:
         return proposal_of(counts)
 
     def costs(self) -> dict[str, float]:
-        """Training examples, their mean length and mentions, and operations for a piece of such."""
+        """Training examples, mean length and mentions, and operations for a subword of such."""
         lengths = np.concatenate([examples.lengths for examples in self._sets])
         length = min(round(float(lengths.mean())) + 2, self.config.data.max_length)
         mentions = 0.0
         if self.config.encoder.n_entities:
             mentions = float(self.sources.entity_counts.sum()) / len(lengths)
-        flops = flops_per_piece(self.config, length, n_mentions=round(mentions))
+        flops = flops_per_subword(self.config, length, n_mentions=round(mentions))
         return {
             "examples": len(lengths),
             "mean_length": length,
             "mean_mentions": mentions,
-            "flops_per_piece": flops,
+            "flops_per_subword": flops,
         }
 
     def counts(self) -> dict[str, NDArray[np.int64]]:
-        """Count each id in training, by objective: pieces (a sample), entities (all)."""
-        pieces = [
-            examples[number].pieces
+        """Count each id in training, by objective: subwords (a sample), entities (all)."""
+        subwords = [
+            examples[number].subwords
             for examples in self._sets
             for number in _evenly(len(examples), COUNTED // len(self._sets))
         ]
-        counts = {"pieces": np.bincount(np.concatenate(pieces), minlength=len(self._pieces))}
-        for objective in ("entities", "piece_entities"):
+        counts = {"subwords": np.bincount(np.concatenate(subwords), minlength=len(self._subwords))}
+        for objective in ("entities", "subword_entities"):
             if objective in self.config.heads.weights:
                 counts[objective] = self.sources.entity_counts
         return counts

@@ -56,7 +56,7 @@ def check_job(config: PretrainConfig, job: Job) -> None:
     _check_optimizer(config.optimizer)
     _check_pairs(config)
     _check_mention_words(config)
-    _check_piece_entities(config)
+    _check_subword_entities(config)
     _check_length(config)
 
 
@@ -91,25 +91,25 @@ def _check_pairs(config: PretrainConfig) -> None:
 def _check_mention_words(config: PretrainConfig) -> None:
     if config.masking.mention_words and "entities" not in config.heads.weights:
         raise ConfigError(
-            "masking.mention_words masks the pieces of masked mentions, but no mention is masked: "
-            "--set heads.weights.entities=1, or masking.mention_words=false."
+            "masking.mention_words masks the subwords of masked mentions, but no mention is "
+            "masked: --set heads.weights.entities=1, or masking.mention_words=false."
         )
 
 
-def _check_piece_entities(config: PretrainConfig) -> None:
+def _check_subword_entities(config: PretrainConfig) -> None:
     weights = config.heads.weights
     if config.masking.hide_entity_when_masked and not (
-        config.encoder.entities == "pieces" and "pieces" in weights
+        config.encoder.entities == "subwords" and "subwords" in weights
     ):
         raise ConfigError(
-            "masking.hide_entity_when_masked hides the entities of masked pieces, but pieces know "
-            "none, or none is masked: set encoder.entities=pieces and heads.weights.pieces=1, or "
-            "masking.hide_entity_when_masked=false."
+            "masking.hide_entity_when_masked hides the entities of masked subwords, but subwords "
+            "know none, or none is masked: set encoder.entities=subwords and "
+            "heads.weights.subwords=1, or masking.hide_entity_when_masked=false."
         )
-    if config.heads.entity_scope != "vocabulary" and "piece_entities" not in weights:
+    if config.heads.entity_scope != "vocabulary" and "subword_entities" not in weights:
         raise ConfigError(
-            f"heads.entity_scope={config.heads.entity_scope} is for the entities of pieces, but "
-            "they are not predicted: --set heads.weights.piece_entities=1, or heads.entity_scope="
+            f"heads.entity_scope={config.heads.entity_scope} is for the entities of subwords, but "
+            "they are not predicted: --set heads.weights.subword_entities=1, or heads.entity_scope="
             "vocabulary."
         )
 
@@ -130,7 +130,7 @@ def check_examples(config: PretrainConfig, sources: Sources, *, has_validation: 
     if config.training.patience and not has_validation:
         raise ConfigError(
             f"training.patience={config.training.patience} waits for a better validation loss, but "
-            "no example is held out: make examples with documents_to_examples --held-out, or "
+            "no example is held out: make examples with documents_to_examples --validation, or "
             "--set training.patience=0."
         )
     if config.masking.unit == "entity" and not sources.has_mentions:
@@ -166,7 +166,7 @@ def take_weights(model: PretrainingModel, folder: Path, sources: Sources) -> lis
         tokenizer = Tokenizer.open(folder)
     except CorpusError as error:
         log.warning(
-            "%s: that it has the pieces of the examples cannot be checked (%s)", folder, error
+            "%s: that it has the subwords of the examples cannot be checked (%s)", folder, error
         )
     else:
         theirs, ours = (
@@ -174,8 +174,8 @@ def take_weights(model: PretrainingModel, folder: Path, sources: Sources) -> lis
         )
         if theirs != ours:
             raise CorpusError(
-                f"{folder}: has another vocabulary of pieces than the examples. Make the examples "
-                f"with documents_to_examples --tokenizer {folder}."
+                f"{folder}: has another vocabulary of subwords than the examples. Make the "
+                f"examples with documents_to_examples --tokenizer {folder}."
             )
     rows = _entity_rows(folder / ENTITIES, sources) if model.config.encoder.n_entities else None
     return list(init_from(model, folder, entity_rows=rows).transferred)

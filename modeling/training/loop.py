@@ -66,7 +66,7 @@ class Step:
     _sums: _Reading
     """(M * J) summed losses of this process."""
     _totals: _Reading
-    """(2 * J + 3) of all processes: summed losses, targets; pieces; how many were asked to end;
+    """(2 * J + 3) of all processes: summed losses, targets; subwords; how many were asked to end;
     the gradient's norm."""
     _known: _Reading
     """Such totals that are there already: of this step, or, on a GPU, of the one before."""
@@ -83,8 +83,8 @@ class Step:
         return dict(zip(self.weights, map(int, counts), strict=False))
 
     @property
-    def n_pieces(self) -> int:
-        """Over all processes, special pieces included."""
+    def n_subwords(self) -> int:
+        """Over all processes, special subwords included."""
         return int(self._totals.values[-3])
 
     @property
@@ -228,13 +228,13 @@ def _gradients(
 
 
 def _counts(micro_batches: Sequence[Batch], names: Sequence[str], conditions: Conditions) -> Tensor:
-    """(J + 2,) targets by objective, and pieces, of this process; 1 where it was asked to end."""
+    """(J + 2,) targets by objective, and subwords, of this process; 1 where it was asked to end."""
     device = conditions.world.device
     rows = [[batch.n_targets.get(name, 0) for name in names] for batch in micro_batches]
     n_targets = np.array(rows).reshape(-1, len(names)).sum(axis=0)
-    n_pieces = sum(len(batch.pieces) for batch in micro_batches)
+    n_subwords = sum(len(batch.subwords) for batch in micro_batches)
     is_end_asked = conditions.termination.is_asked
-    counts = torch.tensor([*n_targets, n_pieces, is_end_asked], dtype=torch.float64)
+    counts = torch.tensor([*n_targets, n_subwords, is_end_asked], dtype=torch.float64)
     if device.type == "cuda":  # from pinned memory, or else the copy waits for the GPU
         counts = counts.pin_memory()
     return counts.to(device, non_blocking=True)

@@ -58,7 +58,7 @@ class Window:
     """Steps whose numbers are not read yet, for a GPU may still be at them."""
 
     def read(self) -> int:
-        """Read the steps that wait, and return their pieces; ``DivergedError`` for a broken one."""
+        """Read the steps that wait, return their subwords; ``DivergedError`` for a broken one."""
         waiting, self.waiting = self.waiting, []
         for step in waiting:
             step.check()
@@ -67,7 +67,7 @@ class Window:
             self.n_targets.update(step.n_targets)
             self.n_steps += 1
             self.norms += step.gradient_norm
-        return sum(step.n_pieces for step in waiting)
+        return sum(step.n_subwords for step in waiting)
 
     def line(self, weights: Mapping[str, float]) -> Line:
         """Give the means of what was read, and begin again."""
@@ -97,7 +97,7 @@ class Window:
 class Clock:
     """Seconds of training, pauses left out, and what was done in them."""
 
-    n_pieces: int = 0
+    n_subwords: int = 0
     flops: float = 0.0
     _seconds: float = 0.0
     _since: float | None = None
@@ -115,8 +115,8 @@ class Clock:
     def line(self, peak: float | None) -> Line:
         """Give the speed since the last time, and begin again; call it while stopped."""
         seconds = max(self._seconds, 1e-9)
-        line: Line = {"pieces_per_second": self.n_pieces / seconds, "seconds": seconds}
+        line: Line = {"subwords_per_second": self.n_subwords / seconds, "seconds": seconds}
         if peak:
             line["mfu"] = self.flops / seconds / peak
-        self.n_pieces, self.flops, self._seconds = 0, 0.0, 0.0
+        self.n_subwords, self.flops, self._seconds = 0, 0.0, 0.0
         return line

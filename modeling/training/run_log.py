@@ -155,8 +155,8 @@ class Display:
             parts.append(f"strict F1 {line['strict_f1']:.4f}")
         if "lr" in line:
             parts.append(f"lr {line['lr']:.2e}")
-        if "pieces_per_second" in line:
-            parts.append(f"{line['pieces_per_second']:,.0f} pieces/s")
+        if "subwords_per_second" in line:
+            parts.append(f"{line['subwords_per_second']:,.0f} subwords/s")
             parts.append(f"{self._left(line['step'])} left")
         return " · ".join(parts)
 

@@ -199,7 +199,7 @@ class Session(Core):
         self.recorder = Recorder(self.folder, self.display, after=after, is_silent=not is_first)
         if self.feed.proposal is not None:
             log_q = torch.from_numpy(self.feed.proposal).log().to(self.world.device)
-            for name in {"entities", "piece_entities"} & set(self.weights):
+            for name in {"entities", "subword_entities"} & set(self.weights):
                 self.model.heads[name].set_proposal(log_q)  # type: ignore[operator]
 
     def _train(self) -> None:
@@ -273,7 +273,7 @@ class Session(Core):
 
     def _read(self) -> None:
         """Wait for the device, and see that all numbers are finite."""
-        self.clock.n_pieces += self.progress.window.read()
+        self.clock.n_subwords += self.progress.window.read()
 
     def _evaluate_and_note(self) -> None:
         """Evaluate on validation examples, and see whether it went better than ever."""
@@ -339,7 +339,7 @@ class Session(Core):
         self.record(kind, values, step=self.progress.step)
 
     def _description(self) -> Line:
-        """Count parameters, and the operations of a piece."""
+        """Count parameters, and the operations of a subword."""
         transferred = [self.model.get_parameter(name) for name in self.progress.transferred]
         return {
             "parameters": count_parameters(self.model),

@@ -92,7 +92,7 @@ def open_sources(paths: Sequence[Path]) -> Sources:
             f"{paths[0]}: the tokenizer.json beside the examples is not the one they were made "
             "with. Run documents_to_examples again."
         )
-    _check_held_out(paths)
+    _check_validation(paths)
     n_entities = identities[0]["n_entities"] or 0
     return Sources(tuple(paths), tokenizer, n_entities, tuple(identities))
 
@@ -110,20 +110,20 @@ def read_names(folder: Path) -> tuple[str, ...]:
     return tuple(read_entities(file).to_pylist()) if file.is_file() else ()
 
 
-def _check_held_out(paths: Sequence[Path]) -> None:
+def _check_validation(paths: Sequence[Path]) -> None:
     """Raise ``CorpusError`` where one dataset holds out a document that another trains on."""
     if len(paths) < 2:
         return
-    held_out = [_document_ids(path, "held_out") for path in paths]
+    validation = [_document_ids(path, "validation") for path in paths]
     for trained_on in paths:
         ids = _document_ids(trained_on, "train")
-        for path, theirs in zip(paths, held_out, strict=True):
+        for path, theirs in zip(paths, validation, strict=True):
             both = ids.filter(pc.is_in(ids, value_set=theirs))
             if len(both):
                 raise CorpusError(
                     f"{path}: {len(both)} of its held-out documents ({both[0]}) are training "
                     f"documents of {trained_on}, so that what is evaluated would be known by "
-                    "heart. Make both with the same documents_to_examples --held-out and --seed, "
+                    "heart. Make both with the same documents_to_examples --validation and --seed, "
                     "or one dataset of the documents of both."
                 )
 
@@ -145,8 +145,8 @@ def complete(config: PretrainConfig, sources: Sources) -> PretrainConfig:
     """Fill in the sizes of the vocabularies; ``ConfigError`` where the settings have others."""
     encoder = config.encoder
     reads_entities = (
-        bool({"entities", "piece_entities"} & config.heads.weights.keys())
-        or encoder.entities == "pieces"
+        bool({"entities", "subword_entities"} & config.heads.weights.keys())
+        or encoder.entities == "subwords"
         or encoder.n_entities > 0
     )
     if reads_entities and not sources.n_entities:
@@ -155,7 +155,7 @@ def complete(config: PretrainConfig, sources: Sources) -> PretrainConfig:
             "documents_to_examples --entity-vocab, or choose a recipe without entities."
         )
     sizes: dict[str, Any] = {
-        "n_pieces": sources.tokenizer.size,
+        "n_subwords": sources.tokenizer.size,
         "n_entities": sources.n_entities if reads_entities else 0,
     }
     for name, size in sizes.items():

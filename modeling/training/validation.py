@@ -98,10 +98,10 @@ def _tops(objective: str) -> Sequence[int]:
 
 def without_mentions(batch: Batch) -> Batch:
     """The batch as an encoder without entities sees it."""
-    of_entities = {"entities", "piece_entities"}
+    of_entities = {"entities", "subword_entities"}
     targets = {n: t for n, t in (batch.targets or {}).items() if n not in of_entities}
-    rows = Rows(pieces=batch.rows.pieces, together=batch.rows.pieces, words=batch.rows.words)
-    return replace(batch, rows=rows, mentions=None, piece_entities=None, targets=targets)
+    rows = Rows(subwords=batch.rows.subwords, together=batch.rows.subwords, words=batch.rows.words)
+    return replace(batch, rows=rows, mentions=None, subword_entities=None, targets=targets)
 
 
 def unigram(batches: Iterable[Batch], counts: Mapping[str, NDArray[np.int64]]) -> Validation:

@@ -108,7 +108,7 @@ class MakeExamples(PerUnit[pa.RecordBatch, Yield]):
     tokenizer: Path
     """A tokenizer's folder, that of ``KeepTokenizer``."""
     rules: Rules
-    """``held_out`` is what is asked for: of several documents, one at least is held out."""
+    """``validation`` is what is asked for: of several documents, one at least is held out."""
     vocab: Path | None = None
     """An entity vocabulary; without one, examples have no entities."""
     vocab_files: Sequence[InputFile] = ()
@@ -120,7 +120,7 @@ class MakeExamples(PerUnit[pa.RecordBatch, Yield]):
         for file in self.vocab_files:
             file.check()
         extremes = read_json(WorkDirectory(self.folder).tables / SHARES)
-        rules = replace(self.rules, held_out=threshold(self.rules.held_out, extremes))
+        rules = replace(self.rules, validation=threshold(self.rules.validation, extremes))
         opened = _opened(self.tokenizer, self.vocab, tuple(self.vocab_files))
         self._maker, self._listing = ExampleMaker(*opened, rules), Listing()
 

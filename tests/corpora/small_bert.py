@@ -34,7 +34,7 @@ def bert(cased, strip_accents, vocab=VOCAB):
     return Tokenizer(wordpiece(vocab, cased=cased, strip_accents=strip_accents), name="bert")
 
 
-def rows_of(pieces):
-    begins = np.isin(np.arange(len(pieces)), pieces.word_starts)
-    columns = (pieces.ids, pieces.starts, pieces.ends, begins)
+def rows_of(subwords):
+    begins = np.isin(np.arange(len(subwords)), subwords.word_starts)
+    columns = (subwords.ids, subwords.starts, subwords.ends, begins)
     return list(zip(*(column.tolist() for column in columns), strict=True))

@@ -25,7 +25,7 @@ name = "kleinwiki"
 contact = "me@example.org"
 mirror = "MIRROR"
 learn_tokenizer = ["--size", "800"]
-examples = ["--max-length", "128", "--held-out", "0.1"]
+examples = ["--max-length", "128", "--validation", "0.1"]
 [[wiki]]
 name = "leer"
 contact = "me@example.org"
@@ -135,12 +135,12 @@ def write_encoder(folder):
     """A small encoder that knows nothing yet, and reads characters."""
     files = DATA.glob("letters/*.xml")
     characters = sorted({c for file in files for c in file.read_text(errors="ignore")} - {*" \n\t"})
-    pieces = [*SPECIALS, *characters, *(f"##{character}" for character in characters)]
-    tokenizer = Tokenizer(wordpiece(pieces, cased=True), name="characters")
+    subwords = [*SPECIALS, *characters, *(f"##{character}" for character in characters)]
+    tokenizer = Tokenizer(wordpiece(subwords, cased=True), name="characters")
     small = {"width": 32, "n_layers": 1, "n_heads": 2, "inner_width": 64, "max_positions": 256}
     config = PretrainConfig(
-        encoder=EncoderConfig(n_pieces=tokenizer.size, dropout=0.0, **small),
-        heads=HeadsConfig(weights={"pieces": 1.0}),
+        encoder=EncoderConfig(n_subwords=tokenizer.size, dropout=0.0, **small),
+        heads=HeadsConfig(weights={"subwords": 1.0}),
     )
     torch.manual_seed(1)
     PretrainingModel.from_config(config).save(folder)

@@ -15,16 +15,20 @@ from modeling.config import EncoderConfig, HeadsConfig, PretrainConfig
 from modeling.models.pretraining import PretrainingModel
 
 N_WORDS, N_ENTITIES = 40, 8
-PIECES = [*SPECIALS, *(f"w{n}" for n in range(N_WORDS)), *(f"##e{n}" for n in range(N_WORDS // 2))]
+SUBWORDS = [
+    *SPECIALS,
+    *(f"w{n}" for n in range(N_WORDS)),
+    *(f"##e{n}" for n in range(N_WORDS // 2)),
+]
 
 
 def _word(n):
-    """The ids of a word: an even word has two pieces."""
+    """The ids of a word: an even word has two subwords."""
     first = len(SPECIALS) + n
     return [first] if n % 2 else [first, len(SPECIALS) + N_WORDS + n // 2]
 
 
-def _row(number, rng, *, n_sentences=3, held_out=0, mentions=True):
+def _row(number, rng, *, n_sentences=3, validation=0, mentions=True):
     """Each word tells the next one but for a coin; words that 5 divides are mentions."""
     row = {"input_ids": [], "word_starts": [], "sentence_starts": []}
     row |= {"entity_ids": [], "entity_starts": [], "entity_ends": [], "entity_origins": []}
@@ -42,7 +46,7 @@ def _row(number, rng, *, n_sentences=3, held_out=0, mentions=True):
                 row["entity_origins"].append("link")
             n = (n * 7 + 3 + rng.randrange(2)) % N_WORDS
     document = f"doc{number // 2}"
-    split = "held_out" if number // 2 % 8 == held_out else "train"
+    split = "validation" if number // 2 % 8 == validation else "train"
     return {
         "id": f"{document}#{number}",
         "document_id": document,
@@ -65,7 +69,7 @@ def write_examples(folder, *, n=64, seed=1, tokenizer=None, entities=None, **set
         for id, entity in enumerate(names):
             row = {"id": id, "entity": entity, "count": 5, "mentions": of_train.count(id)}
             table.write(row)
-    tokenizer = tokenizer or Tokenizer(wordpiece(PIECES, cased=True), name="small")
+    tokenizer = tokenizer or Tokenizer(wordpiece(SUBWORDS, cased=True), name="small")
     tokenizer.save(folder)
     parameters = {
         "tokenizer_sha256": tokenizer.sha256,
@@ -107,7 +111,7 @@ def make_examples():
 PERSONS = ("Anna", "Otto", "Ida Berg", "Karl Neu mann")
 PLACES = ("Ulm", "Jena", "Bad Berg", "Neu stadt")
 _FILL = ("ich", "war", "gestern", "und", "sah", "viel", "dann")
-_TAGGED_PIECES = [
+_TAGGED_SUBWORDS = [
     *SPECIALS,
     *sorted({word for name in (*PERSONS, *PLACES) for word in name.split()}),
     *_FILL,
@@ -171,14 +175,14 @@ def ner(tmp_path_factory):
 def bases(tmp_path_factory):
     """Folders of small encoders that know nothing yet: ``plain``, ``entities``."""
     folder = tmp_path_factory.mktemp("bases")
-    tokenizer = Tokenizer(wordpiece(_TAGGED_PIECES, cased=True), name="small")
+    tokenizer = Tokenizer(wordpiece(_TAGGED_SUBWORDS, cased=True), name="small")
     small = {"width": 32, "n_layers": 1, "n_heads": 2, "inner_width": 64, "max_positions": 48}
     attentions = {"plain": "plain", "entities": "entity_aware"}
     for name, attention in attentions.items():
         torch.manual_seed(1)
         n_entities = 8 if name == "entities" else 0
         encoder = EncoderConfig(
-            n_pieces=tokenizer.size,
+            n_subwords=tokenizer.size,
             attention=attention,
             n_entities=n_entities,
             entity_width=16,
@@ -187,7 +191,7 @@ def bases(tmp_path_factory):
             **small,
         )
         PretrainingModel.from_config(
-            PretrainConfig(encoder=encoder, heads=HeadsConfig(weights={"pieces": 1.0}))
+            PretrainConfig(encoder=encoder, heads=HeadsConfig(weights={"subwords": 1.0}))
         ).save(folder / name)
         tokenizer.save(folder / name)
     return folder

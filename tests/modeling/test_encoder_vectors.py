@@ -36,24 +36,24 @@ def luke(bases):
 def states(encoder, text, **options):
     """(T, D) of a text that is read alone."""
     with torch.inference_mode():
-        return encoder.model(encoder.windows(text, **options)).pieces.numpy()
+        return encoder.model(encoder.windows(text, **options)).subwords.numpy()
 
 
-def test_words_have_the_states_of_their_first_pieces_and_their_characters(plain):
+def test_words_have_the_states_of_their_first_subwords_and_their_characters(plain):
     [words] = plain.words([TEXT])
 
     assert [TEXT[start:end] for start, end in words.offsets] == list(words.words)
     np.testing.assert_allclose(words.vectors, states(plain, TEXT)[1:-1], atol=1e-5)
 
 
-def test_pooling_reads_all_pieces_of_a_word(plain):
+def test_pooling_reads_all_subwords_of_a_word(plain):
     [first], [mean], [most] = (plain.words(["Theo"], pooling=p) for p in ("first", "mean", "max"))
 
-    pieces = states(plain, "Theo")[1:-1]
-    assert len(pieces) == 2
-    np.testing.assert_allclose(first.vectors[0], pieces[0], atol=1e-5)
-    np.testing.assert_allclose(mean.vectors[0], pieces.mean(0), atol=1e-5)
-    np.testing.assert_allclose(most.vectors[0], pieces.max(0), atol=1e-5)
+    subwords = states(plain, "Theo")[1:-1]
+    assert len(subwords) == 2
+    np.testing.assert_allclose(first.vectors[0], subwords[0], atol=1e-5)
+    np.testing.assert_allclose(mean.vectors[0], subwords.mean(0), atol=1e-5)
+    np.testing.assert_allclose(most.vectors[0], subwords.max(0), atol=1e-5)
 
 
 def test_what_is_read_together_and_in_which_order_does_not_matter(luke):
@@ -69,22 +69,25 @@ def test_what_is_read_together_and_in_which_order_does_not_matter(luke):
     np.testing.assert_array_equal(together[0][0], together[0][2])
 
 
-def test_a_span_is_its_first_and_last_piece_and_its_entity(luke):
+def test_a_span_is_its_first_and_last_subword_and_its_entity(luke):
     [both] = luke.spans([TEXT], [[ANNA, BERG]])
     [words] = luke.spans([TEXT], [[ANNA, BERG]], parts="words")
     [entities] = luke.spans([TEXT], [[ANNA, BERG]], parts="entities")
 
-    pieces = states(luke, TEXT)
-    expected = [np.concatenate([pieces[4], pieces[4]]), np.concatenate([pieces[7], pieces[8]])]
+    subwords = states(luke, TEXT)
+    expected = [
+        np.concatenate([subwords[4], subwords[4]]),
+        np.concatenate([subwords[7], subwords[8]]),
+    ]
     np.testing.assert_allclose(words, expected, atol=1e-5)
     np.testing.assert_allclose(both, np.concatenate([words, entities], axis=1), atol=1e-5)
 
 
-def test_the_mean_of_a_span_is_that_of_its_pieces(plain):
+def test_the_mean_of_a_span_is_that_of_its_subwords(plain):
     [mean] = plain.spans([TEXT], [[Span(0, 7), BERG]], parts="mean")
 
-    pieces = states(plain, TEXT)
-    np.testing.assert_allclose(mean, [pieces[1:3].mean(0), pieces[7:9].mean(0)], atol=1e-5)
+    subwords = states(plain, TEXT)
+    np.testing.assert_allclose(mean, [subwords[1:3].mean(0), subwords[7:9].mean(0)], atol=1e-5)
 
 
 def test_one_masked_entity_is_a_span_that_is_read_jointly(luke):
@@ -149,7 +152,7 @@ def test_a_luke_of_transformers_has_the_same_entities(bases, tmp_path):
     batch = Encoder.load(tmp_path).windows(TEXT)
     with torch.no_grad():
         expected = model(
-            input_ids=batch.pieces[None],
+            input_ids=batch.subwords[None],
             entity_ids=torch.tensor([[MASK]]),
             entity_position_ids=torch.tensor([[[7, 8]]]),
         ).entity_last_hidden_state[0]

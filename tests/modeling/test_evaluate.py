@@ -259,7 +259,7 @@ def test_a_comparison_is_the_same_from_both_sides(tagger_run, ner, bases, finetu
 def test_gold_spans_that_the_head_cannot_find_are_named_in_the_report(
     ner, bases, finetune, tmp_path
 ):
-    settings = ["head.span_features=words", "head.max_span_pieces=2"]
+    settings = ["head.span_features=words", "head.max_span_subwords=2"]
     run = small(finetune, tmp_path / "run", ner, bases, "span_small", settings=settings)
 
     assert evaluate(run, ner, "--output", tmp_path / "out") == 0

@@ -19,9 +19,9 @@ from modeling.predict.encoder import Encoder
 def save(folder, examples, **encoder):
     tokenizer = Tokenizer.open(examples)
     sizes = {"width": 32, "n_layers": 2, "n_heads": 2, "inner_width": 64, "max_positions": 40}
-    weights = {"pieces": 1.0} | ({"entities": 1.0} if "n_entities" in encoder else {})
+    weights = {"subwords": 1.0} | ({"entities": 1.0} if "n_entities" in encoder else {})
     config = PretrainConfig(
-        encoder=EncoderConfig(n_pieces=tokenizer.size, **sizes, **encoder),
+        encoder=EncoderConfig(n_subwords=tokenizer.size, **sizes, **encoder),
         heads=HeadsConfig(weights=weights),
     )
     torch.manual_seed(1)
@@ -132,8 +132,8 @@ def test_an_encoder_with_the_subwords_of_a_dataset_gives_the_same_states_there(
     texts = [" ".join(s.tokens) for s in NerData.open(ner).sentences]
     encoders = [Encoder.load(path) for path in (bases / "plain", tmp_path / "small")]
     before, after = (encoder.words(texts[:20]) for encoder in encoders)
-    assert small.config.encoder.n_pieces <= whole.config.encoder.n_pieces
-    assert f"kept {small.config.encoder.n_pieces:,} subwords" in capsys.readouterr().out
+    assert small.config.encoder.n_subwords <= whole.config.encoder.n_subwords
+    assert f"kept {small.config.encoder.n_subwords:,} subwords" in capsys.readouterr().out
     for one, other in zip(before, after, strict=True):
         assert (one.vectors == other.vectors).all()
     AutoModelForMaskedLM.from_pretrained(tmp_path / "small")

@@ -22,12 +22,12 @@ TEXT = "ich war bei Theo und in Bad Berg ."
 def make_encoder(bases, **settings):
     tokenizer = Tokenizer.open(bases / "plain")
     sizes = {"width": 16, "n_layers": 2, "n_heads": 2, "inner_width": 24, "max_positions": 30}
-    config = EncoderConfig(n_pieces=tokenizer.size, **sizes, **settings)
+    config = EncoderConfig(n_subwords=tokenizer.size, **sizes, **settings)
     torch.manual_seed(1)
     return Encoder(build_encoder(config), tokenizer, config=config)
 
 
-def test_there_is_a_map_of_each_layer_with_the_pieces_as_names(bases):
+def test_there_is_a_map_of_each_layer_with_the_subwords_as_names(bases):
     maps = attention_maps(Encoder.load(bases / "entities"), TEXT, [Span(12, 16)])
 
     assert [(one.layer, one.what) for one in maps] == [(1, "rows")]

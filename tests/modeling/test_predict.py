@@ -72,7 +72,7 @@ def test_a_masked_word_and_a_masked_entity_are_guessed(tmp_path, examples, capsy
     lines = capsys.readouterr().out.splitlines()
     assert [line for line in lines if not line.startswith("  ")] == ["6:12 [MASK]", "0:5 w1 w3"]
     assert len(lines) == 8
-    [guess] = Guesser.load(tmp_path / "run").pieces(text, top=1000)
+    [guess] = Guesser.load(tmp_path / "run").subwords(text, top=1000)
     probabilities = [probability for _, probability in guess.best]
     assert probabilities == sorted(probabilities, reverse=True)
     assert sum(probabilities) <= 1.0 + 1e-5

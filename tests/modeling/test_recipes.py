@@ -23,9 +23,9 @@ def test_a_recipe_survives_json_and_has_a_line_about_it(name):
 @pytest.mark.parametrize("name", RECIPES)
 def test_the_parts_of_a_recipe_go_together(name):
     config = recipe(name)
-    reads_entities = "entities" in config.heads.weights or config.encoder.entities == "pieces"
+    reads_entities = "entities" in config.heads.weights or config.encoder.entities == "subwords"
     n_entities = 20 if reads_entities else 0
-    sizes = {"n_pieces": 50, "n_entities": n_entities}
+    sizes = {"n_subwords": 50, "n_entities": n_entities}
 
     with torch.device("meta"):
         model = PretrainingModel.from_config(change(config, encoder=sizes))
@@ -87,8 +87,8 @@ DALUKE = {  # D-M1 to D-M9, D-T1 to D-T6, B-D12, B-D13
         "attention": "entity_aware", "entity_width": 256, "entity_bias": True,
         "dropout": 0.1, "embedding_dropout": 0.1, "attention_dropout": 0.1, "init": "normal",
     },
-    "heads": {"weights": {"pieces": 0.5, "entities": 0.5}},
-    "masking": {"unit": "word", "budget": "pieces", "ratio": 0.15, "entity_ratio": 0.15},
+    "heads": {"weights": {"subwords": 0.5, "entities": 0.5}},
+    "masking": {"unit": "word", "budget": "subwords", "ratio": 0.15, "entity_ratio": 0.15},
     "data": {"max_length": 512},
     "optimizer": {
         "lr": 3e-4, "betas": (0.9, 0.999), "eps": 1e-6, "weight_decay": 0.01, "clip": None,
@@ -107,8 +107,8 @@ LUKE = {  # L-M1 to L-M6, L-T1
         "attention": "plain", "entity_width": 256, "entity_bias": False, "norm_eps": 1e-5,
         "n_segments": 1, "dropout": 0.1, "attention_dropout": 0.1,
     },
-    "heads": {"weights": {"pieces": 1.0, "entities": 1.0}, "tied": True},
-    "masking": {"unit": "word", "budget": "pieces", "ratio": 0.15, "entity_ratio": 0.15},
+    "heads": {"weights": {"subwords": 1.0, "entities": 1.0}, "tied": True},
+    "masking": {"unit": "word", "budget": "subwords", "ratio": 0.15, "entity_ratio": 0.15},
     "data": {"max_length": 512},
     "optimizer": {
         "lr": 5e-4, "unlocked_lr": 1e-5, "betas": (0.9, 0.999), "eps": 1e-6,
@@ -131,7 +131,7 @@ def test_a_published_system_has_the_numbers_of_its_paper(name):
 
 
 def test_the_twelve_models_of_neiss_are_there():
-    names = [f"neiss{a}{b}{c}" for a in ("", "_abs") for b in ("", "_pieces") for c in TASKS]
+    names = [f"neiss{a}{b}{c}" for a in ("", "_abs") for b in ("", "_subwords") for c in TASKS]
 
     found = {
         (c.encoder.attention, c.encoder.positions, c.masking.unit, c.data.pairs, c.data.max_length)
@@ -139,9 +139,9 @@ def test_the_twelve_models_of_neiss_are_there():
     }
 
     positions = [("relative", "none"), ("plain", "sinusoidal")]
-    tasks = [("none", 322), ("nsp", 323), ("sop", 323)]  # 320 and the special pieces
+    tasks = [("none", 322), ("nsp", 323), ("sop", 323)]  # 320 and the special subwords
     assert found == {
-        (*p, unit, *task) for p in positions for unit in ("word", "piece") for task in tasks
+        (*p, unit, *task) for p in positions for unit in ("word", "subword") for task in tasks
     }
     assert len(names) == 12
 
@@ -166,9 +166,9 @@ def test_a_small_recipe_drops_nothing_out(name):
 
 
 def test_neiss_is_as_large_as_its_paper_says():
-    """34.3 M parameters, without the head, at 29,990 pieces (N-M6)."""
+    """34.3 M parameters, without the head, at 29,990 subwords (N-M6)."""
     with torch.device("meta"):
-        model = PretrainingModel.from_config(change(neiss(), encoder={"n_pieces": 29_990}))
+        model = PretrainingModel.from_config(change(neiss(), encoder={"n_subwords": 29_990}))
 
     n = sum(parameter.numel() for parameter in model.encoder.parameters())
 

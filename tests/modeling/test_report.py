@@ -42,7 +42,7 @@ def test_accuracies_of_the_last_evaluation_are_in_the_table(runs):
     page = make_page([run])
 
     last = run.of_kind("evaluation")[-1]
-    for objective in ("pieces", "entities"):
+    for objective in ("subwords", "entities"):
         loss, top = last["loss"][objective], last["accuracy"][objective]["50"]
         assert f"<td>{objective}</td><td>4</td>" in page
         assert f"<td>{loss:.3f}</td>" in page
@@ -53,13 +53,16 @@ def test_with_patience_the_best_evaluation_is_in_the_table(runs):
     run = read_run(runs[0])
     training = run.settings["config"]["training"] | {"patience": 2}
     settings = run.settings | {"config": run.settings["config"] | {"training": training}}
-    worse = run.of_kind("evaluation")[-1] | {"step": 9, "loss": {"pieces": 9.125, "entities": 9.0}}
-    broken = worse | {"step": 10, "loss": {"pieces": None, "entities": 1.0}}
+    worse = run.of_kind("evaluation")[-1] | {
+        "step": 9,
+        "loss": {"subwords": 9.125, "entities": 9.0},
+    }
+    broken = worse | {"step": 10, "loss": {"subwords": None, "entities": 1.0}}
 
     page = make_page([replace(run, settings=settings, lines=[*run.lines, worse, broken])])
 
-    assert "<td>pieces</td><td>4</td>" in page
-    assert "<td>pieces</td><td>9</td>" not in page
+    assert "<td>subwords</td><td>4</td>" in page
+    assert "<td>subwords</td><td>9</td>" not in page
 
 
 def test_several_runs_stand_side_by_side(runs):

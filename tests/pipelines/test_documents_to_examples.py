@@ -69,8 +69,8 @@ def inputs(tmp_path_factory):
     second.append(document("y:empty", "", ()))
     write_dataset(folder / "documents", "documents", first, second)
     letters = sorted(set(TEXT) - {" "})
-    pieces = [*SPECIALS, "Im", "Jena", "Mai", *letters, *(f"##{letter}" for letter in letters)]
-    Tokenizer(wordpiece(pieces, cased=True), name="small").save(folder / "tok")
+    subwords = [*SPECIALS, "Im", "Jena", "Mai", *letters, *(f"##{letter}" for letter in letters)]
+    Tokenizer(wordpiece(subwords, cased=True), name="small").save(folder / "tok")
     rows = [("[PAD]", 0), ("[UNK]", 0), ("[MASK]", 0), *ENTITIES.items()]
     write_dataset(
         folder / "vocab",
@@ -155,7 +155,7 @@ def test_a_folder_of_examples_has_its_tokenizer(inputs, tmp_path):
 
 
 def test_a_folder_of_examples_has_its_entities(inputs, tmp_path):
-    assert run(inputs, tmp_path / "out", "--held-out", "0.4") == 0
+    assert run(inputs, tmp_path / "out", "--validation", "0.4") == 0
 
     schema = SCHEMAS["example_entities"]
     [batch] = read_batches(tmp_path / "out/_entities.ipc", schema)
@@ -170,15 +170,15 @@ def test_a_folder_of_examples_has_its_entities(inputs, tmp_path):
 
 
 def test_the_report_counts_what_the_rows_hold(inputs, tmp_path):
-    assert run(inputs, tmp_path / "out", "--held-out", "0.4", "--max-length", "12") == 0
+    assert run(inputs, tmp_path / "out", "--validation", "0.4", "--max-length", "12") == 0
 
     report = (tmp_path / "out/report.md").read_text("utf-8")
     rows = list(open_dataset(tmp_path / "out", "examples").rows())
-    for split in ("train", "held_out"):
+    for split in ("train", "validation"):
         of = [row for row in rows if row["split"] == split]
-        n_pieces, n_entities = (sum(len(r[n]) for r in of) for n in ("input_ids", "entity_ids"))
+        n_subwords, n_entities = (sum(len(r[n]) for r in of) for n in ("input_ids", "entity_ids"))
         n_documents = len({row["document_id"] for row in of})
-        assert f"| {split} | {n_documents} | {len(of)} | {n_pieces} | {n_entities} |\n" in report
+        assert f"| {split} | {n_documents} | {len(of)} | {n_subwords} | {n_entities} |\n" in report
     linked = [row for row in rows if "link" in row["entity_origins"]]
     named = [row for row in rows if row["entity_origins"]]
     assert len(linked) < len(named)
@@ -220,25 +220,27 @@ def test_where_no_mention_is_lost_to_limits_none_is_named(inputs, tmp_path):
     assert "no example has room" not in (tmp_path / "out/report.md").read_text("utf-8")
 
 
-def test_one_document_at_least_is_held_out(inputs, tmp_path):
-    assert run(inputs, tmp_path / "out", "--held-out", "1e-9", "--seed", "3") == 0
+def test_one_document_at_least_is_validation(inputs, tmp_path):
+    assert run(inputs, tmp_path / "out", "--validation", "1e-9", "--seed", "3") == 0
 
     rows = list(open_dataset(tmp_path / "out", "examples").rows())
-    held_out = {row["document_id"] for row in rows if row["split"] == "held_out"}
+    validation = {row["document_id"] for row in rows if row["split"] == "validation"}
     lowest = min({row["document_id"] for row in rows}, key=partial(ratio, seed=3))
-    assert held_out == {lowest}
+    assert validation == {lowest}
 
 
 @pytest.mark.parametrize(
-    ("place", "held_out", "message"),
+    ("place", "validation", "message"),
     [(0, "1e-9", "no example is held out"), (-1, "0.9999", "no example is left to train on")],
 )
-def test_a_split_without_examples_ends_the_run(inputs, tmp_path, capsys, place, held_out, message):
+def test_a_split_without_examples_ends_the_run(
+    inputs, tmp_path, capsys, place, validation, message
+):
     ids = sorted((f"z:{number}" for number in range(9)), key=partial(ratio, seed=1))
     rows = [document(id) for id in ids]
     rows[place] = document(ids[place], "Im Mai", ((0, 6),))
     write_dataset(tmp_path / "in/documents", "documents", rows)
-    options = ["--only-with-mentions", "--held-out", held_out]
+    options = ["--only-with-mentions", "--validation", validation]
 
     assert run(inputs, tmp_path / "out", *options, documents=tmp_path / "in") == 1
 
@@ -280,8 +282,8 @@ def test_whether_capitals_stay_is_said_for_a_vocabulary(inputs, tmp_path):
     assert lowercase == {"auto": False, "no": True}
 
 
-def test_nothing_is_held_out_where_nothing_is_asked_for(inputs, tmp_path):
-    assert run(inputs, tmp_path / "out", "--held-out", "0") == 0
+def test_nothing_is_validation_where_nothing_is_asked_for(inputs, tmp_path):
+    assert run(inputs, tmp_path / "out", "--validation", "0") == 0
 
     rows = open_dataset(tmp_path / "out", "examples").rows()
     assert {row["split"] for row in rows} == {"train"}
@@ -320,20 +322,20 @@ def test_text_without_sentences_is_rejected(inputs, tmp_path, capsys):
 def test_another_tokenizer_makes_other_examples(inputs, tmp_path):
     assert run(inputs, tmp_path / "out") == 0
     before = described(tmp_path / "out")["plan"]["fingerprint"]
-    pieces = [*SPECIALS, *sorted(set(TEXT)), *(f"##{c}" for c in sorted(set(TEXT)))]
-    (tmp_path / "vocab.txt").write_text("\n".join(pieces), encoding="utf-8")
+    subwords = [*SPECIALS, *sorted(set(TEXT)), *(f"##{c}" for c in sorted(set(TEXT)))]
+    (tmp_path / "vocab.txt").write_text("\n".join(subwords), encoding="utf-8")
 
     assert run(inputs, tmp_path / "out", tokenizer=tmp_path / "vocab.txt") == 0
 
     assert described(tmp_path / "out")["plan"]["fingerprint"] != before
-    assert Tokenizer.open(tmp_path / "out").size == len(pieces)
+    assert Tokenizer.open(tmp_path / "out").size == len(subwords)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (("--max-length", "2"), "--max-length 2: must be more than 2"),
-        (("--held-out", "1"), "--held-out 1.0: must be at least 0 and below 1"),
+        (("--validation", "1"), "--validation 1.0: must be at least 0 and below 1"),
         (("--max-entities", "0"), "--max-entities 0: must be at least 1"),
         (("--origins", "links"), "--origins links: there are annotation"),
     ],
@@ -374,10 +376,10 @@ def test_nothing_of_a_wiki_is_lost(realdata, tmp_path):
     output = tmp_path / "out"
     assert run(tmp_path, output, documents=wiki, tokenizer=vocab_file, vocab=vocab) == 0
 
-    pieces, surfaces = {}, {}
+    subwords, surfaces = {}, {}
     entities = EntityVocab(vocab)
     for row in open_dataset(output, "examples").rows():
-        ids = pieces.setdefault(row["document_id"], [])
+        ids = subwords.setdefault(row["document_id"], [])
         ids += row["input_ids"]
         spans = zip(row["entity_starts"], row["entity_ends"], row["entity_ids"], strict=True)
         surfaces.setdefault(row["document_id"], []).extend(
@@ -388,7 +390,7 @@ def test_nothing_of_a_wiki_is_lost(realdata, tmp_path):
     for of in open_dataset(wiki / "documents", "documents").records():
         texts = [of.text[s.start : s.end] for s in of.sentences]
         encodings = backend.encode_batch(texts, add_special_tokens=False)
-        assert pieces.get(of.id, []) == list(chain(*(e.ids for e in encodings)))
+        assert subwords.get(of.id, []) == list(chain(*(e.ids for e in encodings)))
         known = [m for m in of.mentions if id_of(entities, m.entity) is not None]
         expected = [
             (m.entity, backend.encode(of.text[m.start : m.end], add_special_tokens=False).ids)

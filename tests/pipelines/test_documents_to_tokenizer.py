@@ -107,24 +107,24 @@ def learned(counts, **rules):
 
 
 def slowly_learned(counts, size):
-    """Merge the most frequent pair, and of several the one whose pieces came first."""
+    """Merge the most frequent pair, and of several the one whose subwords came first."""
     letters = sorted("0123456789abcdefghijklmnopqrstuvwxyz")
-    pieces = [*SPECIALS, *(f"##{letter}" for letter in letters), *letters]
+    subwords = [*SPECIALS, *(f"##{letter}" for letter in letters), *letters]
     words = {word: [word[0], *(f"##{c}" for c in word[1:])] for word in counts}
-    while len(pieces) < size:
+    while len(subwords) < size:
         pairs = Counter()
         for word, cut in words.items():
             for pair in pairwise(cut):
                 pairs[pair] += counts[word]
         if not pairs:
             break
-        numbers = {piece: number for number, piece in enumerate(pieces)}
+        numbers = {subword: number for number, subword in enumerate(subwords)}
         left, right = min(pairs, key=lambda p: (-pairs[p], numbers[p[0]], numbers[p[1]]))
         merged = left + right.removeprefix("##")
         if merged not in numbers:
-            pieces.append(merged)
+            subwords.append(merged)
         words = {word: joined(cut, (left, right), merged) for word, cut in words.items()}
-    return pieces
+    return subwords
 
 
 def joined(cut, pair, merged):
@@ -141,13 +141,13 @@ def joined(cut, pair, merged):
 
 @settings(max_examples=50)
 @given(counts=COUNTS)
-def test_pieces_are_those_of_the_naive_algorithm(counts):
+def test_subwords_are_those_of_the_naive_algorithm(counts):
     assert learned(counts) == slowly_learned(counts, 120)
 
 
 @settings(max_examples=15)
 @given(counts=COUNTS, order=st.randoms(use_true_random=False))
-def test_pieces_do_not_depend_on_order(counts, order):
+def test_subwords_do_not_depend_on_order(counts, order):
     words = list(counts)
     order.shuffle(words)
 
@@ -179,10 +179,10 @@ def test_the_report_says_from_how_many_times_on_words_are_learned_from(tmp_path)
 
 
 def test_words_with_an_uncovered_character_teach_nothing():
-    pieces = learned({"hau": 1000, "hβu": 1}, coverage=0.99)
+    subwords = learned({"hau": 1000, "hβu": 1}, coverage=0.99)
 
-    assert {"β", "##β", "hu"}.isdisjoint(pieces)
-    assert "hau" in pieces
+    assert {"β", "##β", "hu"}.isdisjoint(subwords)
+    assert "hau" in subwords
 
 
 @pytest.mark.parametrize("size", [82, 83, 84, 90])
@@ -190,13 +190,17 @@ def test_characters_fill_half_of_the_vocabulary_at_most(size):
     counts = {chr(code) * 2: 2000 - code for code in range(0x3B1, 0x3C0)}
     base = 5 + 2 * 36
 
-    pieces = learned(counts, size=2 * size)
+    subwords = learned(counts, size=2 * size)
 
-    greek = [piece for piece in pieces if len(piece.removeprefix("##")) == 1 and piece[-1] >= "α"]
+    greek = [
+        subword
+        for subword in subwords
+        if len(subword.removeprefix("##")) == 1 and subword[-1] >= "α"
+    ]
     n_greek = min(15, (2 * size - 5) // 4 - 36)
     assert greek[:n_greek] == [f"##{chr(0x3B1 + number)}" for number in range(n_greek)]
     assert len(greek) == 2 * n_greek
-    assert len(pieces) == min(2 * size, base + 3 * n_greek)
+    assert len(subwords) == min(2 * size, base + 3 * n_greek)
 
 
 @pytest.mark.parametrize("cased", [True, False])
@@ -210,13 +214,13 @@ def test_counts_and_report_are_what_the_tokenizer_makes_of_the_documents(
 
     tokenizer = Tokenizer.open(output)
     encoded = tokenizer.encode(TEXTS)
-    ids = np.concatenate([pieces.ids for pieces in encoded])
-    rows = list(open_dataset(output, "pieces").rows())
+    ids = np.concatenate([subwords.ids for subwords in encoded])
+    rows = list(open_dataset(output, "subwords").rows())
     counters = open_dataset(output).description["counters"]
-    assert [row["piece"] for row in rows] == (output / "vocab.txt").read_text().splitlines()
+    assert [row["subword"] for row in rows] == (output / "vocab.txt").read_text().splitlines()
     assert [row["count"] for row in rows] == np.bincount(ids, minlength=len(rows)).tolist()
-    n_words = sum(len(pieces.word_starts) for pieces in encoded)
-    assert (counters["words"], counters["words.pieces"]) == (n_words, len(ids))
+    n_words = sum(len(subwords.word_starts) for subwords in encoded)
+    assert (counters["words"], counters["words.subwords"]) == (n_words, len(ids))
     assert counters["words.unknown"] == int((ids == tokenizer.special.unk).sum()) > 0
     report = (output / "report.md").read_text(encoding="utf-8")
     assert f"| subwords per word | {len(ids) / n_words:.4f} |" in report
@@ -231,7 +235,7 @@ def test_transformers_gives_the_same_ids(tmp_path, options):
 
     output = build(tmp_path / "out", dataset, **options)
 
-    ids = [pieces.ids.tolist() for pieces in Tokenizer.open(output).encode(TEXTS)]
+    ids = [subwords.ids.tolist() for subwords in Tokenizer.open(output).encode(TEXTS)]
     for kind in (AutoTokenizer, BertTokenizer):
         assert kind.from_pretrained(output)(TEXTS, add_special_tokens=False)["input_ids"] == ids
 
@@ -256,38 +260,38 @@ def test_shards_and_their_order_change_no_byte(tmp_path, options, monkeypatch):
     assert files_of(outputs[1]) == files_of(outputs[2])
 
 
-def test_special_pieces_come_first_and_umlauts_stay(tmp_path):
+def test_special_subwords_come_first_and_umlauts_stay(tmp_path):
     dataset = write_dataset(tmp_path / "documents", documents(TEXTS))
 
-    pieces = (build(tmp_path / "out", dataset) / "vocab.txt").read_text().splitlines()
+    subwords = (build(tmp_path / "out", dataset) / "vocab.txt").read_text().splitlines()
 
-    assert pieces[:5] == [*SPECIALS]
-    assert {"ü", "ø", "æ", "ß"} <= set(pieces)
-    assert not {"Ü", "Ø", "H"} & set(pieces)
+    assert subwords[:5] == [*SPECIALS]
+    assert {"ü", "ø", "æ", "ß"} <= set(subwords)
+    assert not {"Ü", "Ø", "H"} & set(subwords)
 
 
-def test_characters_are_pieces_by_count(tmp_path):
+def test_characters_are_subwords_by_count(tmp_path):
     dataset = write_dataset(tmp_path / "documents", documents(TEXTS))
 
     output = build(tmp_path / "out", dataset, characters=True)
 
     rows = list(open_dataset(output).rows())[5:]
-    assert all(len(row["piece"].removeprefix("##")) == 1 for row in rows)
+    assert all(len(row["subword"].removeprefix("##")) == 1 for row in rows)
     counts = [row["count"] for row in rows]
     assert counts == sorted(counts, reverse=True)
-    [pieces] = Tokenizer.open(output).encode(["中文 du"])
-    assert [rows[id - 5]["piece"] for id in pieces.ids.tolist()] == ["中", "文", "d", "##u"]
+    [subwords] = Tokenizer.open(output).encode(["中文 du"])
+    assert [rows[id - 5]["subword"] for id in subwords.ids.tolist()] == ["中", "文", "d", "##u"]
 
 
-def test_letters_and_digits_have_pieces_whether_they_occur_or_not(tmp_path):
+def test_letters_and_digits_have_subwords_whether_they_occur_or_not(tmp_path):
     dataset = write_dataset(tmp_path / "documents", documents(["中文", "中"]))
 
     for options in ({}, {"cased": True}, {"characters": True}):
         output = build(tmp_path / "out", dataset, **options)
 
         ids = Tokenizer.open(output).encode(["zebra 0815 QX-9"])[0].ids.tolist()
-        pieces = [row["piece"] for row in open_dataset(output).rows()]
-        assert [pieces[id] for id in ids].count(UNK) == 1  # the hyphen
+        subwords = [row["subword"] for row in open_dataset(output).rows()]
+        assert [subwords[id] for id in ids].count(UNK) == 1  # the hyphen
 
 
 def test_unknown_characters_are_named_and_counted(tmp_path):
@@ -348,7 +352,7 @@ def test_options_that_make_no_sense_are_refused(tmp_path, capsys, option, messag
 
 @pytest.mark.realdata
 def test_real_german_words_are_mostly_whole(realdata, tmp_path):
-    """With 8000 pieces, half of the words of running text are one piece, and none is unknown."""
+    """With 8000 subwords, half of the words of a text are one subword, none is unknown."""
     text = (realdata("wiki-text-de") / "wiki_00").read_text("utf-8")
     dataset = write_dataset(tmp_path / "documents", documents(text.split("</doc>")))
 

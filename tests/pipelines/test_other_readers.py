@@ -14,7 +14,7 @@ from pipelines import wikipedia_to_documents as wikipedia
 from tests.corpora.wikipedia.small_wiki import SmallWiki
 
 KINDS = (
-    "documents", "redirects", "reuse", "entities", "lexicon", "pieces", "examples", "ner",
+    "documents", "redirects", "reuse", "entities", "lexicon", "subwords", "examples", "ner",
 )  # fmt: skip
 
 

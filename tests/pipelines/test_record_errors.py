@@ -195,7 +195,7 @@ def run_on_documents(pipeline, *options, folder, output, words):
 def run_examples(folder, output, words):
     vocab = folder.parent.parent / "vocab.txt"
     vocab.write_text("\n".join((*SPECIALS, "Der", "Ort", "##er")), "utf-8")
-    options = ["--tokenizer", str(vocab), "--held-out", "0"]
+    options = ["--tokenizer", str(vocab), "--validation", "0"]
     return on_documents(documents_to_examples, *options)(folder, output, words)
 
 

@@ -72,10 +72,10 @@ def test_however_many_are_hashed_at_once_the_answer_is_the_same(rows, monkeypatc
 
 @pytest.mark.parametrize(("last", "found"), [(8, None), (1 << 30, 1 << 30), (-1, -1)])
 def test_numbers_are_ids_too(tmp_path, last, found):
-    schema, path = SCHEMAS["pieces"], tmp_path / "shard-00000.arrow"
+    schema, path = SCHEMAS["subwords"], tmp_path / "shard-00000.arrow"
     with ShardWriter(path, schema) as writer:
         for id in (-1, 0, 7, 1 << 30, last):
-            row = {"id": id, "piece": "p", "count": 1}
+            row = {"id": id, "subword": "p", "count": 1}
             writer.write_batch(pa.RecordBatch.from_pylist([row], schema=schema.columns))
 
     assert find_repeated([path], schema) == (None if found is None else (found, path))

@@ -7,37 +7,37 @@ from tests.corpora.entity_ids import id_of
 from tests.corpora.examples.small_examples import ENTITIES, LISTS, tokenizer
 
 
-def slow_pieces(text, sentence):
-    """Pieces of a sentence: id, first and last character of the text, whether it begins a word."""
+def slow_subwords(text, sentence):
+    """Subwords of a sentence: id, first and last character, whether it begins a word."""
     encoding = tokenizer().backend.encode(
         text[sentence.start : sentence.end], add_special_tokens=False
     )
-    before, pieces = None, []
+    before, subwords = None, []
     for id, (start, end), word in zip(
         encoding.ids, encoding.offsets, encoding.word_ids, strict=True
     ):
-        pieces.append((id, sentence.start + start, sentence.start + end, word != before))
+        subwords.append((id, sentence.start + start, sentence.start + end, word != before))
         before = word
-    return pieces
+    return subwords
 
 
-def slow_parts(pieces, length):
-    while len(pieces) > length:
-        starts = [n for n in range(1, length + 1) if pieces[n][3]]
+def slow_parts(subwords, length):
+    while len(subwords) > length:
+        starts = [n for n in range(1, length + 1) if subwords[n][3]]
         cut = starts[-1] if starts else length
-        yield pieces[:cut]
-        pieces = pieces[cut:]
-    yield pieces
+        yield subwords[:cut]
+        subwords = subwords[cut:]
+    yield subwords
 
 
 def slow_fate(mention, sentences, vocab, limits, *, min_size):
-    """The reason why a mention is lost, or its entity, its sentence and the pieces in it."""
+    """The reason why a mention is lost, or its entity, its sentence and the subwords in it."""
     id = id_of(vocab, mention.entity) if mention.entity in ENTITIES else None
     is_rare = id is not None and vocab.table["count"][id].as_py() < limits.min_entity_count
     touched = {
         (s, n)
-        for s, pieces in enumerate(sentences)
-        for n, (_, start, end, _) in enumerate(pieces)
+        for s, subwords in enumerate(sentences)
+        for n, (_, start, end, _) in enumerate(subwords)
         if start < mention.end and mention.start < end
     }
     if mention.origin not in limits.origins:
@@ -50,7 +50,7 @@ def slow_fate(mention, sentences, vocab, limits, *, min_size):
         if is_rare:
             return "below_min_count"
     if not touched:
-        return "without_pieces"
+        return "without_subwords"
     if len({s for s, _ in touched}) > 1:
         return "crossing_sentences"
     if len(touched) > limits.max_subwords:
@@ -64,7 +64,7 @@ def slow_fate(mention, sentences, vocab, limits, *, min_size):
 def slow_examples(document, vocab, how):
     """The examples of a document, without names, and how many mentions are lost for each reason."""
     limits, lost = how.mentions, Counter()
-    sentences = [slow_pieces(document.text, sentence) for sentence in document.sentences]
+    sentences = [slow_subwords(document.text, sentence) for sentence in document.sentences]
     placed = []
     for mention in document.mentions:
         fate = slow_fate(mention, sentences, vocab, limits, min_size=how.min_sentence_subwords)
@@ -73,11 +73,11 @@ def slow_examples(document, vocab, how):
         else:
             placed.append((*fate, mention.origin))
     parts = []
-    for s, pieces in enumerate(sentences):
-        if not pieces or len(pieces) < how.min_sentence_subwords:
+    for s, subwords in enumerate(sentences):
+        if not subwords or len(subwords) < how.min_sentence_subwords:
             continue
         begin, inside = 0, [m for m in placed if m[1] == s]
-        for part in slow_parts(pieces, how.length):
+        for part in slow_parts(subwords, how.length):
             end = begin + len(part)
             spans = {}
             for id, _, first, last, origin in inside:
@@ -94,8 +94,8 @@ def slow_examples(document, vocab, how):
     packed = []
     for part in parts:
         together = [*packed[-1], part] if packed else []
-        n_pieces, n_entities = (sum(len(p[i]) for p in together) for i in (0, 1))
-        if not packed or n_pieces > how.length or n_entities > limits.max_entities:
+        n_subwords, n_entities = (sum(len(p[i]) for p in together) for i in (0, 1))
+        if not packed or n_subwords > how.length or n_entities > limits.max_entities:
             packed.append([part])
         else:
             packed[-1].append(part)
@@ -104,10 +104,10 @@ def slow_examples(document, vocab, how):
 
 def slow_row(parts):
     row = {name: [] for name in (*LISTS, "entity_ends", "entity_origins")}
-    for pieces, entities in parts:
+    for subwords, entities in parts:
         base = len(row["input_ids"])
         row["sentence_starts"].append(base)
-        for n, (id, _, _, is_word_start) in enumerate(pieces):
+        for n, (id, _, _, is_word_start) in enumerate(subwords):
             if is_word_start or not row["input_ids"]:
                 row["word_starts"].append(base + n)
             row["input_ids"].append(id)

@@ -20,8 +20,8 @@ ORIGINS = ("link", "title_match")
 
 @cache
 def tokenizer(*, cased=True):
-    pieces = [*SPECIALS, *LETTERS, *(f"##{letter}" for letter in LETTERS), *WORDS]
-    return Tokenizer(wordpiece(pieces, cased=cased), name="small")
+    subwords = [*SPECIALS, *LETTERS, *(f"##{letter}" for letter in LETTERS), *WORDS]
+    return Tokenizer(wordpiece(subwords, cased=cased), name="small")
 
 
 def rules(length=510, **settings):
@@ -60,7 +60,7 @@ def make(document, vocab=None, **settings):
 
 
 def shown(made):
-    """Of each example, its pieces and its entities with theirs."""
+    """Of each example, its subwords and its entities with theirs."""
     name = tokenizer().backend.id_to_token
     return [
         (

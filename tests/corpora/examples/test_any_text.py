@@ -19,7 +19,7 @@ from tests.corpora.examples.small_examples import batch_of, document, rules, tok
     st.integers(1, 9),
     st.booleans(),
 )
-def test_no_piece_is_lost_and_none_is_added(texts, length, cased):
+def test_no_subword_is_lost_and_none_is_added(texts, length, cased):
     ends = np.cumsum([len(text) for text in texts]).tolist()
     of = document(
         "".join(texts),
@@ -40,7 +40,7 @@ def test_no_piece_is_lost_and_none_is_added(texts, length, cased):
 
 
 @pytest.mark.parametrize("kind", ["bytes", "unigram"])
-def test_mentions_have_their_pieces_whatever_the_tokenizer(vocab, kind):
+def test_mentions_have_their_subwords_whatever_the_tokenizer(vocab, kind):
     maker = ExampleMaker(trained(kind), vocab, rules())
     text = document(
         "ab 😀café Jena, Jena\nGlas 中 ab", ("Jena", "x:Jena"), ("Glas", "x:Glas"), ("中", "x:Ab")
@@ -56,7 +56,7 @@ def test_mentions_have_their_pieces_whatever_the_tokenizer(vocab, kind):
 
 
 def trained(kind):
-    """A tokenizer that takes spaces into its pieces."""
+    """A tokenizer that takes spaces into its subwords."""
     text = ["ab Jena Glas café 中 😀, Jena"] * 3
     specials = ["<pad>", "<unk>", "<s>", "</s>", "<mask>"]
     if kind == "bytes":

@@ -11,8 +11,8 @@ def test_sentences_are_packed_with_their_words_and_entities(vocab):
 
     [row] = make(text, vocab).examples.to_pylist()
 
-    pieces = ["Jena", ",", "ab", ".", "Glas", "café"]
-    assert [tokenizer().backend.id_to_token(id) for id in row["input_ids"]] == pieces
+    subwords = ["Jena", ",", "ab", ".", "Glas", "café"]
+    assert [tokenizer().backend.id_to_token(id) for id in row["input_ids"]] == subwords
     assert row == {
         "id": "d#1",
         "document_id": "d",
@@ -31,14 +31,14 @@ def test_sentences_are_packed_with_their_words_and_entities(vocab):
 def test_an_example_ends_before_the_sentence_that_is_too_much():
     made = make(document("ab ab\nab ab\nab"), length=4)
 
-    assert [pieces for pieces, _ in shown(made)] == [["ab"] * 4, ["ab"]]
+    assert [subwords for subwords, _ in shown(made)] == [["ab"] * 4, ["ab"]]
     assert made.examples.column("id").to_pylist() == ["d#1", "d#2"]
 
 
 def test_a_long_sentence_is_split_before_a_word():
     made = make(document("ab\nabc abdd ab ab"), length=3)
 
-    assert [pieces for pieces, _ in shown(made)] == [
+    assert [subwords for subwords, _ in shown(made)] == [
         ["ab"],
         ["abc", "ab", "##dd"],
         ["ab", "ab"],
@@ -49,7 +49,7 @@ def test_a_long_sentence_is_split_before_a_word():
 def test_a_word_longer_than_an_example_is_cut_and_counted():
     made = make(document("a bbbbb"), length=2)
 
-    assert [pieces for pieces, _ in shown(made)] == [
+    assert [subwords for subwords, _ in shown(made)] == [
         ["a"],
         ["b", "##b"],
         ["##b", "##b"],
@@ -60,7 +60,7 @@ def test_a_word_longer_than_an_example_is_cut_and_counted():
     assert made.examples.column("sentence_starts").to_pylist() == [[0]] * 4
 
 
-def test_a_mention_is_the_pieces_that_overlap_it(vocab):
+def test_a_mention_is_the_subwords_that_overlap_it(vocab):
     made = make(document("ab Jenaer", ("Jena", "x:Jena")), vocab)
     widened = make(document("ab Jenaer", ("ena", "x:Jena")), vocab)
 

@@ -11,7 +11,7 @@ from corpora.examples.losses import LISTED, Listing, section, to_tsv
 from corpora.examples.maker import ExampleMaker
 from corpora.examples.mentions import NAMED
 from tests.corpora.examples.random_documents import RULES, documents
-from tests.corpora.examples.slow_examples import slow_pieces
+from tests.corpora.examples.slow_examples import slow_subwords
 from tests.corpora.examples.small_examples import batch_of, make, rules, tokenizer
 
 
@@ -29,17 +29,17 @@ def test_mentions_without_room_are_named_with_what_they_are(vocab, several, how)
         assert (lost.start, lost.end) in {(m.start, m.end) for m in of.mentions}
         assert lost.text == " ".join(of.text[lost.start : lost.end].split())
         touched = [
-            piece
+            subword
             for sentence in of.sentences
-            for piece in slow_pieces(of.text, sentence)
-            if piece[1] < lost.end and lost.start < piece[2]
+            for subword in slow_subwords(of.text, sentence)
+            if subword[1] < lost.end and lost.start < subword[2]
         ]
         assert lost.subwords == len(touched)
         assert (lost.subwords > how.mentions.max_subwords) == (lost.reason == "too_long")
 
 
 def many_long_mentions(n, id="d"):
-    """A document of ``n`` mentions, each with two pieces and a line of its own."""
+    """A document of ``n`` mentions, each with two subwords and a line of its own."""
     return Document(
         id=id,
         group="g",

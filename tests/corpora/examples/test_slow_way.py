@@ -47,7 +47,9 @@ def test_only_examples_with_mentions_leaves_out_the_others(vocab, of, how):
     assert some.examples.to_pylist() == expected
     left_out = all_.examples.num_rows - len(expected)
     assert some.counters["examples.left_out"] == left_out
-    assert some.counters["pieces"] + some.counters["pieces.left_out"] == all_.counters["pieces"]
+    assert (
+        some.counters["subwords"] + some.counters["subwords.left_out"] == all_.counters["subwords"]
+    )
 
 
 @settings(max_examples=100)

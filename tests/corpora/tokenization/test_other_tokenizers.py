@@ -1,4 +1,4 @@
-"""Tokenizers that are not BERT's: byte-level BPE, unigrams, added pieces."""
+"""Tokenizers that are not BERT's: byte-level BPE, unigrams, added subwords."""
 
 from itertools import pairwise
 
@@ -52,7 +52,7 @@ def unigram():
 
 
 @pytest.mark.parametrize("make", [byte_level, unigram])
-def test_other_tokenizers_give_the_same_pieces_from_disk(tmp_path, make):
+def test_other_tokenizers_give_the_same_subwords_from_disk(tmp_path, make):
     from transformers import AutoTokenizer
 
     tokenizer = Tokenizer(make(), name="other")
@@ -60,9 +60,9 @@ def test_other_tokenizers_give_the_same_pieces_from_disk(tmp_path, make):
     tokenizer.save(tmp_path)
 
     again, theirs = Tokenizer.open(tmp_path), AutoTokenizer.from_pretrained(tmp_path)
-    ids = [pieces.ids.tolist() for pieces in tokenizer.encode(SENTENCES)]
+    ids = [subwords.ids.tolist() for subwords in tokenizer.encode(SENTENCES)]
     assert again.sha256 == tokenizer.sha256
-    assert [pieces.ids.tolist() for pieces in again.encode(SENTENCES)] == ids
+    assert [subwords.ids.tolist() for subwords in again.encode(SENTENCES)] == ids
     assert theirs(SENTENCES, add_special_tokens=False)["input_ids"] == ids
     assert not (tmp_path / "vocab.txt").exists()
     named = {
@@ -74,11 +74,11 @@ def test_other_tokenizers_give_the_same_pieces_from_disk(tmp_path, make):
 @pytest.mark.parametrize("make", [byte_level, unigram])
 @settings(max_examples=60)
 @given(texts=st.lists(st.text(CHARACTERS, max_size=20) | st.sampled_from(SENTENCES), max_size=3))
-def test_pieces_of_other_tokenizers_begin_at_no_space(make, texts):
+def test_subwords_of_other_tokenizers_begin_at_no_space(make, texts):
     tokenizer = Tokenizer(make(), name="other")
 
-    for text, pieces in zip(texts, tokenizer.encode(texts), strict=True):
-        for start, end in zip(pieces.starts.tolist(), pieces.ends.tolist(), strict=True):
+    for text, subwords in zip(texts, tokenizer.encode(texts), strict=True):
+        for start, end in zip(subwords.starts.tolist(), subwords.ends.tolist(), strict=True):
             assert 0 <= start <= end <= len(text)
             assert end - start <= 1 or not text[start].isspace()
 
@@ -88,17 +88,17 @@ def test_words_of_other_tokenizers_are_those_of_their_pre_tokenizer(make):
     tokenizer = Tokenizer(make(), name="other")
     text = "the old house is new"
 
-    [pieces] = tokenizer.encode([text])
+    [subwords] = tokenizer.encode([text])
 
-    begins = pieces.starts[pieces.word_starts].tolist()
+    begins = subwords.starts[subwords.word_starts].tolist()
     assert [text[a:b].strip() for a, b in pairwise([*begins, len(text)])] == text.split()
     assert not tokenizer.continuations.any()
 
 
-def test_an_added_piece_with_a_space_is_found():
+def test_an_added_subword_with_a_space_is_found():
     backend = wordpiece(VOCAB, cased=True)
     backend.add_tokens(["Haus am"])
 
-    [pieces] = Tokenizer(backend, name="added").encode(["a Haus am b"])
+    [subwords] = Tokenizer(backend, name="added").encode(["a Haus am b"])
 
-    assert backend.token_to_id("Haus am") in pieces.ids.tolist()
+    assert backend.token_to_id("Haus am") in subwords.ids.tolist()

@@ -23,7 +23,7 @@ def test_transformers_reads_what_is_saved(tmp_path, cased, strip_accents):
     for kind in (AutoTokenizer, BertTokenizer):
         theirs = kind.from_pretrained(tmp_path)
         encoded = theirs(texts, add_special_tokens=False)["input_ids"]
-        assert encoded == [pieces.ids.tolist() for pieces in tokenizer.encode(texts)]
+        assert encoded == [subwords.ids.tolist() for subwords in tokenizer.encode(texts)]
         assert theirs("Haus")["input_ids"] == [2, VOCAB.index("Haus" if cased else "haus"), 3]
         roles = (theirs.pad_token_id, theirs.unk_token_id, theirs.mask_token_id)
         assert roles == (0, 1, 4)
@@ -59,16 +59,18 @@ def test_truncation_and_padding_of_a_file_are_ignored(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("pieces", "cased"),
+    ("subwords", "cased"),
     [
         (["Haus", "haus"], True),
         (["haus", "[unused1]"], False),
         (["中", *map(chr, range(0x430, 0x450)), *LOWER, "<S>"], False),
     ],
 )
-def test_capitals_in_a_vocabulary_decide_whether_it_is_cased(tmp_path, pieces, cased):
+def test_capitals_in_a_vocabulary_decide_whether_it_is_cased(tmp_path, subwords, cased):
     file = tmp_path / "some.txt"
-    file.write_text("\n".join([*SPECIALS, *dict.fromkeys(pieces), *map(str, range(300))]), "utf-8")
+    file.write_text(
+        "\n".join([*SPECIALS, *dict.fromkeys(subwords), *map(str, range(300))]), "utf-8"
+    )
 
     tokenizer = Tokenizer.open(file)
 
@@ -77,7 +79,7 @@ def test_capitals_in_a_vocabulary_decide_whether_it_is_cased(tmp_path, pieces, c
 
 
 @pytest.mark.parametrize(
-    ("pieces", "text", "expected"),
+    ("subwords", "text", "expected"),
     [
         (["für", "fur", "über", "ş"], "FÜR", "für"),
         (["fur"], "FÜR", "fur"),
@@ -85,9 +87,9 @@ def test_capitals_in_a_vocabulary_decide_whether_it_is_cased(tmp_path, pieces, c
         (["한"], "한", "한"),
     ],
 )
-def test_accents_in_a_lower_cased_vocabulary_stay(tmp_path, pieces, text, expected):
+def test_accents_in_a_lower_cased_vocabulary_stay(tmp_path, subwords, text, expected):
     file = tmp_path / "vocab.txt"
-    file.write_text("\n".join([*SPECIALS, *pieces, *map(str, range(60))]), "utf-8")
+    file.write_text("\n".join([*SPECIALS, *subwords, *map(str, range(60))]), "utf-8")
 
     tokenizer = Tokenizer.open(file, cased=False)
 
@@ -153,7 +155,7 @@ def test_what_is_said_wins_over_what_is_guessed(tmp_path):
 
 
 @pytest.mark.parametrize("missing", [PAD, UNK, CLS, SEP, MASK])
-def test_a_vocabulary_without_a_special_piece_is_refused(tmp_path, missing):
+def test_a_vocabulary_without_a_special_subword_is_refused(tmp_path, missing):
     (tmp_path / "vocab.txt").write_text("\n".join(p for p in VOCAB if p != missing), "utf-8")
 
     with pytest.raises(CorpusError, match=rf"\[{missing[1:-1]}\]"):

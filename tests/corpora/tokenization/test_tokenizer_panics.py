@@ -8,8 +8,8 @@ from corpora.errors import CorpusError
 from corpora.tokenization.subwords import clear_errors
 from corpora.tokenization.tokenizers import SPECIALS, Tokenizer
 
-PIECES = [*SPECIALS, "a", "b", "ab"]
-VOCAB = {piece: id for id, piece in enumerate(PIECES)}
+SUBWORDS = [*SPECIALS, "a", "b", "ab"]
+VOCAB = {subword: id for id, subword in enumerate(SUBWORDS)}
 BASE = {
     "version": "1.0",
     "truncation": None,
@@ -41,8 +41,8 @@ UNREADABLE = {
 BREAKS = {
     "characters": {"normalizer": {"type": "Precompiled", "precompiled_charsmap": "BAAAAP////8="}},
     "length": {"pre_tokenizer": {"type": "FixedLength", "length": 0}},
-    "unknown piece": {
-        "model": {"type": "Unigram", "unk_id": None, "vocab": [[p, 0.0] for p in PIECES]}
+    "unknown subword": {
+        "model": {"type": "Unigram", "unk_id": None, "vocab": [[p, 0.0] for p in SUBWORDS]}
     },
 }
 

@@ -1,4 +1,4 @@
-"""Tokenizers: pieces and offsets against BERT written slowly, and against transformers."""
+"""Tokenizers: subwords and offsets against BERT written slowly, and against transformers."""
 
 import json
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from corpora.tokenization import subwords as pieces_module
+from corpora.tokenization import subwords as subwords_module
 from corpora.tokenization.subwords import cut_all
 from corpora.tokenization.tokenizers import Tokenizer
 from tests.corpora.slow_bert import slow_encode
@@ -17,14 +17,14 @@ from tests.corpora.small_bert import KINDS, TEXTS, VOCAB, bert, rows_of
 @KINDS
 @settings(max_examples=100)
 @given(texts=TEXTS)
-def test_pieces_are_those_of_bert_written_slowly(cased, strip_accents, texts):
+def test_subwords_are_those_of_bert_written_slowly(cased, strip_accents, texts):
     tokenizer = bert(cased, strip_accents)
     strip = strip_accents is None and not cased
 
     found = tokenizer.encode(texts)
 
-    ids = {piece: id for id, piece in enumerate(VOCAB)}
-    assert [rows_of(pieces) for pieces in found] == [
+    ids = {subword: id for id, subword in enumerate(VOCAB)}
+    assert [rows_of(subwords) for subwords in found] == [
         slow_encode(text, ids, cased=cased, strip=strip) for text in texts
     ]
 
@@ -34,24 +34,24 @@ def test_pieces_are_those_of_bert_written_slowly(cased, strip_accents, texts):
 def test_the_table_changes_nothing(batches):
     tokenizer = bert(cased=False, strip_accents=None)
 
-    found = [rows_of(pieces) for texts in batches for pieces in tokenizer.encode(texts)]
+    found = [rows_of(subwords) for texts in batches for subwords in tokenizer.encode(texts)]
 
     direct = [
-        rows_of(pieces)
+        rows_of(subwords)
         for texts in batches
-        for pieces in cut_all(tokenizer.backend, texts, ~tokenizer.continuations)
+        for subwords in cut_all(tokenizer.backend, texts, ~tokenizer.continuations)
     ]
     assert found == direct
 
 
 def test_a_full_table_is_begun_anew(monkeypatch):
-    monkeypatch.setattr(pieces_module, "MAX_CACHED", 5)
+    monkeypatch.setattr(subwords_module, "MAX_CACHED", 5)
     tokenizer = bert(cased=True, strip_accents=False)
     texts = ["Haus über Berlin", "Haus, ein Haus", "nur ein Haus am See", "Berlin"]
 
     found = [rows_of(tokenizer.encode([text])[0]) for text in texts]
 
-    assert found == [rows_of(pieces) for pieces in bert(True, False).encode(texts)]
+    assert found == [rows_of(subwords) for subwords in bert(True, False).encode(texts)]
     assert len(tokenizer._table._numbers) < 5
 
 
@@ -62,22 +62,22 @@ def test_half_a_surrogate_is_refused_and_leaves_the_table_right():
     with pytest.raises(UnicodeError):
         tokenizer.encode(["Berlin \ud83d Haus"])
 
-    [pieces] = tokenizer.encode(["Berlin Haus"])
-    assert rows_of(pieces) == rows_of(bert(True, False).encode(["Berlin Haus"])[0])
+    [subwords] = tokenizer.encode(["Berlin Haus"])
+    assert rows_of(subwords) == rows_of(bert(True, False).encode(["Berlin Haus"])[0])
 
 
-def test_special_pieces_in_a_text_are_text():
-    [pieces] = bert(cased=True, strip_accents=False).encode(["a [SEP] b[MASK]"])
+def test_special_subwords_in_a_text_are_text():
+    [subwords] = bert(cased=True, strip_accents=False).encode(["a [SEP] b[MASK]"])
 
-    assert not {0, 2, 3, 4} & set(pieces.ids.tolist())
-    assert pieces.starts.tolist()[:2] == [0, 2]
+    assert not {0, 2, 3, 4} & set(subwords.ids.tolist())
+    assert subwords.starts.tolist()[:2] == [0, 2]
 
 
 def test_arrays_are_int32_and_one_text_long():
     first, empty, second = bert(cased=True, strip_accents=False).encode(["Berlin", "", "am Haus"])
 
-    for pieces in (first, empty, second):
-        for array in (pieces.ids, pieces.starts, pieces.ends, pieces.word_starts):
+    for subwords in (first, empty, second):
+        for array in (subwords.ids, subwords.starts, subwords.ends, subwords.word_starts):
             assert array.dtype == np.int32
     assert (len(empty), len(empty.word_starts)) == (0, 0)
     assert second.starts[0] == 0
@@ -91,23 +91,25 @@ def test_chinese_is_cut_right_where_chinese_characters_are_no_words(tmp_path):
     settings["tokenize_chinese_chars"] = False
     (tmp_path / "tokenizer_config.json").write_text(json.dumps(settings))
 
-    [pieces] = Tokenizer.open(tmp_path).encode(["中文"])
+    [subwords] = Tokenizer.open(tmp_path).encode(["中文"])
 
-    assert [VOCAB[id] for id in pieces.ids.tolist()] == ["中", "##文"]
+    assert [VOCAB[id] for id in subwords.ids.tolist()] == ["中", "##文"]
 
 
-def test_no_texts_give_no_pieces():
+def test_no_texts_give_no_subwords():
     assert bert(cased=True, strip_accents=False).encode([]) == []
 
 
-def test_continuations_are_the_pieces_with_hashes():
+def test_continuations_are_the_subwords_with_hashes():
     tokenizer = bert(cased=True, strip_accents=False)
 
     continuing = {
         tokenizer.backend.id_to_token(id) for id in np.flatnonzero(tokenizer.continuations)
     }
 
-    assert continuing == {piece for piece in VOCAB if piece.startswith("##") and piece != "##"}
+    assert continuing == {
+        subword for subword in VOCAB if subword.startswith("##") and subword != "##"
+    }
     assert tokenizer.specials == {0, 1, 2, 3, 4}
     assert tokenizer.size == len(VOCAB)
 
@@ -122,8 +124,10 @@ def test_known_vocabularies_cut_real_text_as_transformers_does(realdata, tmp_pat
 
     file = realdata("vocab") / name
     cased = "-cased" in name
-    pieces = file.read_text("utf-8").rstrip("\n").split("\n")
-    theirs = BertTokenizer({piece: id for id, piece in enumerate(pieces)}, do_lower_case=not cased)
+    subwords = file.read_text("utf-8").rstrip("\n").split("\n")
+    theirs = BertTokenizer(
+        {subword: id for id, subword in enumerate(subwords)}, do_lower_case=not cased
+    )
     lines = (realdata("wiki-text-de") / "wiki_00").read_text("utf-8").split("\n")[:600]
     with (realdata("wiki-text-zh") / "wiki_00.jsonl").open(encoding="utf-8") as chinese:
         lines += json.loads(next(chinese))["text"].split("\n")
@@ -133,7 +137,7 @@ def test_known_vocabularies_cut_real_text_as_transformers_does(realdata, tmp_pat
     tokenizer.save(tmp_path)
 
     wanted = theirs(lines, add_special_tokens=False, return_offsets_mapping=True)
-    assert [pieces.ids.tolist() for pieces in found] == wanted["input_ids"]
+    assert [subwords.ids.tolist() for subwords in found] == wanted["input_ids"]
     offsets = [list(zip(p.starts.tolist(), p.ends.tolist(), strict=True)) for p in found]
     assert offsets == wanted["offset_mapping"]
     assert [p.ids.tolist() for p in Tokenizer.open(tmp_path).encode(lines)] == wanted["input_ids"]

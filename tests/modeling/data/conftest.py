@@ -25,7 +25,7 @@ from modeling.data.rng import Rng
 from modeling.data.texts import Part, SubwordIds, View
 
 UNUSED = ("[unused0]", "[unused1]")
-N_PIECES = 60
+N_SUBWORDS = 60
 N_ENTITIES = 20
 FIRST = len(SPECIALS) + len(UNUSED)
 
@@ -33,7 +33,7 @@ FIRST = len(SPECIALS) + len(UNUSED)
 def row(
     id: str, n: int, *, seed: int = 0, split: str = "train", document: str | None = None
 ) -> dict:
-    """A row of ``n`` pieces: words of one to four, sentences of some words, mentions that nest."""
+    """A row of ``n`` subwords: words of one to four, some in a sentence, mentions that nest."""
     random = np.random.default_rng([seed, n, *id.encode()])
     words = sorted({0, *random.integers(0, n, n // 2).tolist()})
     sentences = sorted({0, *random.choice(words, len(words) // 4).tolist()})
@@ -46,7 +46,7 @@ def row(
         "document_id": document or id.partition("#")[0],
         "group": "g",
         "split": split,
-        "input_ids": random.integers(FIRST, N_PIECES, n).tolist(),
+        "input_ids": random.integers(FIRST, N_SUBWORDS, n).tolist(),
         "word_starts": words,
         "sentence_starts": sentences,
         "entity_ids": [mention[0] for mention in mentions],
@@ -64,7 +64,7 @@ def rows(n: int, *, longest: int = 40, seed: int = 0) -> list[dict]:
             f"d{number // 3}#{number % 3}",
             length,
             seed=seed,
-            split="held_out" if number // 3 % 5 == 4 else "train",
+            split="validation" if number // 3 % 5 == 4 else "train",
         )
         for number, length in enumerate(lengths)
     ]
@@ -105,10 +105,12 @@ def config(
     training: dict | None = None,
 ) -> PretrainConfig:
     """All settings, of a model that has everything, for short texts."""
-    encoder = {"n_pieces": N_PIECES, "n_entities": N_ENTITIES, "n_segments": 2} | (encoder or {})
+    encoder = {"n_subwords": N_SUBWORDS, "n_entities": N_ENTITIES, "n_segments": 2} | (
+        encoder or {}
+    )
     return PretrainConfig(
         encoder=EncoderConfig(attention="whole_word", **encoder),
-        heads=HeadsConfig(weights={"pieces": 1.0, "entities": 1.0, "pairs": 1.0}),
+        heads=HeadsConfig(weights={"subwords": 1.0, "entities": 1.0, "pairs": 1.0}),
         masking=masking or MaskingConfig(),
         data=replace(DataConfig(max_length=48, n_workers=0), **(data or {})),
         training=replace(TrainingConfig(batch_size=16, micro_batch_size=4), **(training or {})),
@@ -118,7 +120,7 @@ def config(
 def view_of(row: dict) -> View:
     """The whole of an example."""
     example = as_example(row)
-    return View(example, (Part(example, 0, len(example.pieces)),))
+    return View(example, (Part(example, 0, len(example.subwords)),))
 
 
 def rng_of(views: list[View], *, seed: int = 1, epoch: int = 0) -> Rng:
@@ -138,7 +140,7 @@ class Samples:
     rng: Callable = staticmethod(rng_of)
     write: Callable = staticmethod(write)
     config: Callable = staticmethod(config)
-    n_pieces: int = N_PIECES
+    n_subwords: int = N_SUBWORDS
     n_entities: int = N_ENTITIES
     lists = staticmethod(
         lambda **sizes: st.lists(st.tuples(st.integers(1, 40), st.integers(0, 9)), **sizes).map(
@@ -155,9 +157,9 @@ def samples() -> Samples:
 
 
 @pytest.fixture(scope="session")
-def pieces() -> SubwordIds:
-    """Of a tokenizer with five special pieces, two unused ones, and others."""
-    others = [f"w{number}" for number in range(N_PIECES - FIRST)]
+def subwords() -> SubwordIds:
+    """Of a tokenizer with five special subwords, two unused ones, and others."""
+    others = [f"w{number}" for number in range(N_SUBWORDS - FIRST)]
     backend = wordpiece([*SPECIALS, *UNUSED, *others], cased=False)
     return SubwordIds.of(Tokenizer(backend, name="test"))
 

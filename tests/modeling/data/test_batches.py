@@ -22,8 +22,8 @@ def train(dataset):
 
 
 @pytest.fixture(scope="module")
-def held_out(dataset):
-    return ExampleSet(dataset, "held_out")
+def validation(dataset):
+    return ExampleSet(dataset, "validation")
 
 
 def values(part):
@@ -40,21 +40,21 @@ def values(part):
 
 
 def by_example(batches):
-    """What each example became, alone: pieces, targets and mentions, by id."""
+    """What each example became, alone: subwords, targets and mentions, by id."""
     found = {}
     for batch in batches:
-        pieces = batch.rows.pieces
+        subwords = batch.rows.subwords
         targets = {}
-        if "pieces" in batch.targets:
-            of = batch.targets["pieces"]
+        if "subwords" in batch.targets:
+            of = batch.targets["subwords"]
             targets = dict(zip(of.rows.tolist(), of.labels.tolist(), strict=True))
         for number, id in enumerate(batch.ids):
-            rows = torch.nonzero(pieces.sequences == number).flatten().tolist()
+            rows = torch.nonzero(subwords.sequences == number).flatten().tolist()
             mentions = []
             if batch.mentions is not None:
                 of = batch.rows.entities.sequences == number
                 mentions = batch.mentions.entities[of].tolist()
-            shown = [(int(batch.pieces[row]), targets.get(row)) for row in rows]
+            shown = [(int(batch.subwords[row]), targets.get(row)) for row in rows]
             assert id not in found
             found[id] = (shown, mentions)
     return found
@@ -65,56 +65,56 @@ def epoch_of(batches, epoch=0):
     return [b for step in range(epoch * n, epoch * n + n) for b in batches.batch(step)]
 
 
-def test_an_epoch_shows_each_example_once(samples, pieces, train):
-    batches = Batches(samples.config(), [train], pieces)
+def test_an_epoch_shows_each_example_once(samples, subwords, train):
+    batches = Batches(samples.config(), [train], subwords)
 
     shown = by_example(epoch_of(batches))
 
     assert shown.keys() == {example.id for example in train}
 
 
-@pytest.mark.parametrize("unit", ["piece", "word", "entity"])
-@pytest.mark.parametrize("budget", ["bernoulli", "units", "pieces"])
-def test_a_mask_does_not_depend_on_the_batch(samples, pieces, train, unit, budget):
+@pytest.mark.parametrize("unit", ["subword", "word", "entity"])
+@pytest.mark.parametrize("budget", ["bernoulli", "units", "subwords"])
+def test_a_mask_does_not_depend_on_the_batch(samples, subwords, train, unit, budget):
     masking = MaskingConfig(unit=unit, budget=budget)
     sizes = [{"batch_size": 16, "micro_batch_size": 4}, {"batch_size": 23, "micro_batch_size": 9}]
 
     one, other = (
-        by_example(epoch_of(Batches(samples.config(masking, training=size), [train], pieces)))
+        by_example(epoch_of(Batches(samples.config(masking, training=size), [train], subwords)))
         for size in sizes
     )
 
     assert one == other
 
 
-def test_a_mask_depends_on_the_epoch_and_the_seed(samples, pieces, train):
+def test_a_mask_depends_on_the_epoch_and_the_seed(samples, subwords, train):
     configs = [samples.config(), samples.config(training={"seed": 2})]
-    batches = [Batches(config, [train], pieces) for config in configs]
+    batches = [Batches(config, [train], subwords) for config in configs]
 
     runs = [(batches[0], 0), (batches[1], 0), (batches[0], 1)]
 
     shown = [by_example(epoch_of(of, epoch)) for of, epoch in runs]
 
-    long = [example.id for example in train if len(example.pieces) > 20]
+    long = [example.id for example in train if len(example.subwords) > 20]
     for one, other in ((0, 1), (0, 2), (1, 2)):
         assert sum(shown[one][id] == shown[other][id] for id in long) < len(long) / 10
 
 
 @pytest.mark.parametrize("pairs", ["none", "nsp", "sop"])
-def test_a_step_is_the_same_alone_as_after_others(samples, pieces, train, pairs):
+def test_a_step_is_the_same_alone_as_after_others(samples, subwords, train, pairs):
     config = samples.config(data={"pairs": pairs})
-    once = Batches(config, [train], pieces)
+    once = Batches(config, [train], subwords)
     in_sequence = [values(once.batch(step)) for step in range(8)]
 
-    alone = Batches(config, [train], pieces).batch(7)
+    alone = Batches(config, [train], subwords).batch(7)
 
     assert values(alone) == in_sequence[7]
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_any_number_of_workers_makes_the_same_bytes(samples, pieces, train):
+def test_any_number_of_workers_makes_the_same_bytes(samples, subwords, train):
     made = [
-        list(Batches(samples.config(data={"n_workers": n}), [train], pieces).steps(3, 9))
+        list(Batches(samples.config(data={"n_workers": n}), [train], subwords).steps(3, 9))
         for n in (0, 1, 2)
     ]
 
@@ -123,8 +123,8 @@ def test_any_number_of_workers_makes_the_same_bytes(samples, pieces, train):
 
 
 @pytest.mark.parametrize("pairs", ["none", "sop"])
-def test_workers_may_be_started_in_any_way(samples, pieces, train, pairs):
-    batches = Batches(samples.config(data={"pairs": pairs}), [train], pieces)
+def test_workers_may_be_started_in_any_way(samples, subwords, train, pairs):
+    batches = Batches(samples.config(data={"pairs": pairs}), [train], subwords)
 
     again = pickle.loads(pickle.dumps(batches))  # noqa: S301 - as a process that is not forked does
 
@@ -132,20 +132,20 @@ def test_workers_may_be_started_in_any_way(samples, pieces, train, pairs):
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_workers_leave_the_generator_of_the_run_alone(samples, pieces, train):
+def test_workers_leave_the_generator_of_the_run_alone(samples, subwords, train):
     config = samples.config(data={"n_workers": 1})
     before = torch.get_rng_state()
 
-    list(Batches(config, [train], pieces).steps(0, 1))
+    list(Batches(config, [train], subwords).steps(0, 1))
 
     assert torch.equal(torch.get_rng_state(), before)
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_an_error_in_a_worker_names_the_example(samples, pieces, tmp_path):
+def test_an_error_in_a_worker_names_the_example(samples, subwords, tmp_path):
     rows = [samples.row("a#0", 5), samples.row("b#0", 5) | {"input_ids": [8, 8, 99, 8, 8]}]
     bad = ExampleSet(samples.write(tmp_path / "bad", rows), "train")
-    batches = Batches(samples.config(data={"n_workers": 1}), [bad], pieces)
+    batches = Batches(samples.config(data={"n_workers": 1}), [bad], subwords)
 
     with pytest.raises(CorpusError, match=f"^{bad.path}: example b#0: has a subword beyond"):
         list(batches.steps(0, 1))
@@ -153,8 +153,8 @@ def test_an_error_in_a_worker_names_the_example(samples, pieces, tmp_path):
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @pytest.mark.skipif(not hasattr(signal, "sigwaitinfo"), reason="who sent a signal is not known")
-def test_workers_end_at_a_sigterm_of_their_trainer_alone(samples, pieces, train):
-    steps = Batches(samples.config(data={"n_workers": 1}), [train], pieces).steps(0, 1000)
+def test_workers_end_at_a_sigterm_of_their_trainer_alone(samples, subwords, train):
+    steps = Batches(samples.config(data={"n_workers": 1}), [train], subwords).steps(0, 1000)
     first = next(steps)
     [worker] = multiprocessing.active_children()
 
@@ -170,49 +170,49 @@ def test_workers_end_at_a_sigterm_of_their_trainer_alone(samples, pieces, train)
 
 
 @pytest.mark.parametrize("pairs", ["none", "nsp"])
-def test_two_devices_share_what_one_would_have(samples, pieces, train, pairs):
+def test_two_devices_share_what_one_would_have(samples, subwords, train, pairs):
     config = samples.config(data={"pairs": pairs})
-    one = Batches(config, [train], pieces)
-    two = [Batches(config, [train], pieces, rank=rank, world=2) for rank in (0, 1)]
+    one = Batches(config, [train], subwords)
+    two = [Batches(config, [train], subwords, rank=rank, world=2) for rank in (0, 1)]
 
     for step in range(one.steps_per_epoch):
         together = by_example([batch for of in two for batch in of.batch(step)])
         assert together == by_example(one.batch(step))
 
 
-def test_a_short_last_step_may_leave_a_device_without_a_batch(samples, pieces, tmp_path):
+def test_a_short_last_step_may_leave_a_device_without_a_batch(samples, subwords, tmp_path):
     small = ExampleSet(samples.write(tmp_path / "x", [samples.row("a#0", 5)]), "train")
 
-    steps = [Batches(samples.config(), [small], pieces, rank=r, world=2).batch(0) for r in (0, 1)]
+    steps = [Batches(samples.config(), [small], subwords, rank=r, world=2).batch(0) for r in (0, 1)]
 
     assert [len(step) for step in steps] == [1, 0]
 
 
-def test_micro_batches_are_cut_from_examples_ordered_by_length(samples, pieces, train):
-    step = Batches(samples.config(), [train], pieces).batch(0)
+def test_micro_batches_are_cut_from_examples_ordered_by_length(samples, subwords, train):
+    step = Batches(samples.config(), [train], subwords).batch(0)
 
-    lengths = [torch.bincount(batch.rows.pieces.sequences).tolist() for batch in step]
+    lengths = [torch.bincount(batch.rows.subwords.sequences).tolist() for batch in step]
     assert [len(part) for part in lengths] == [4, 4, 4, 4]
     flat = [length for part in lengths for length in part]
     assert flat == sorted(flat, reverse=True)
 
 
-def test_sets_are_mixed_by_weight(samples, pieces, tmp_path):
+def test_sets_are_mixed_by_weight(samples, subwords, tmp_path):
     sets = [
         ExampleSet(samples.write(tmp_path / name, [samples.row(f"{name}#0", 3)]), "train")
         for name in ("a", "b")
     ]
     config = samples.config(data={"weights": (0.7, 0.3)}, training={"batch_size": 250})
-    batches = Batches(config, sets, pieces)
+    batches = Batches(config, sets, subwords)
 
     ids = [id for step in range(4) for batch in batches.batch(step) for id in batch.ids]
 
     assert (ids.count("a#0"), ids.count("b#0")) == (700, 300)
 
 
-def test_negatives_are_the_same_in_all_of_a_step_and_others_in_the_next(samples, pieces, train):
+def test_negatives_are_the_same_in_all_of_a_step_and_others_in_the_next(samples, subwords, train):
     config = samples.config(MaskingConfig(n_negatives=30, entity_ratio=1.0))
-    devices = [Batches(config, [train], pieces, rank=rank, world=2) for rank in (0, 1)]
+    devices = [Batches(config, [train], subwords, rank=rank, world=2) for rank in (0, 1)]
 
     drawn = [
         {tuple(b.targets["entities"].negatives.tolist()) for of in devices for b in of.batch(step)
@@ -225,46 +225,46 @@ def test_negatives_are_the_same_in_all_of_a_step_and_others_in_the_next(samples,
     assert all(len(ids) == 30 and min(ids) > 2 and max(ids) < 20 for [ids] in drawn)
 
 
-def test_nothing_is_masked_that_is_not_to_be_predicted(samples, pieces, train):
+def test_nothing_is_masked_that_is_not_to_be_predicted(samples, subwords, train):
     config = samples.config()
-    config = replace(config, heads=replace(config.heads, weights={"pieces": 1.0}))
+    config = replace(config, heads=replace(config.heads, weights={"subwords": 1.0}))
 
-    batches = epoch_of(Batches(config, [train], pieces))
+    batches = epoch_of(Batches(config, [train], subwords))
 
-    assert all(batch.targets.keys() <= {"pieces"} for batch in batches)
+    assert all(batch.targets.keys() <= {"subwords"} for batch in batches)
     mentions = {id: entities for id, (_, entities) in by_example(batches).items()}
     assert mentions == {example.id: example.entities.tolist() for example in train}
 
 
-def test_a_split_without_examples_is_refused(samples, pieces, tmp_path):
+def test_a_split_without_examples_is_refused(samples, subwords, tmp_path):
     path = samples.write(tmp_path / "x", [samples.row("a#0", 4)])
 
-    with pytest.raises(CorpusError, match=f"{path}: no example of the split 'held_out'"):
-        ValidationBatches(samples.config(), [ExampleSet(path, "held_out")], pieces)
+    with pytest.raises(CorpusError, match=f"{path}: no example of the split 'validation'"):
+        ValidationBatches(samples.config(), [ExampleSet(path, "validation")], subwords)
 
 
 EVALUATED = {"training": {"evaluate_examples": 0}}
 
 
-def test_held_out_examples_are_masked_alike_for_every_model(samples, pieces, held_out):
-    masking = MaskingConfig(unit="piece", budget="bernoulli", ratio=0.5, mask=0.5)
+def test_validation_examples_are_masked_alike_for_every_model(samples, subwords, validation):
+    masking = MaskingConfig(unit="subword", budget="bernoulli", ratio=0.5, mask=0.5)
     configs = [
         samples.config(**EVALUATED),
         samples.config(masking, training={"evaluate_examples": 0, "seed": 7, "batch_size": 5}),
         samples.config(training={"evaluate_examples": 0, "micro_batch_size": 3}),
     ]
 
-    shown = [by_example(ValidationBatches(config, [held_out], pieces)) for config in configs]
+    shown = [by_example(ValidationBatches(config, [validation], subwords)) for config in configs]
 
-    assert shown[0].keys() == {example.id for example in held_out}
+    assert shown[0].keys() == {example.id for example in validation}
     assert shown[0] == shown[1] == shown[2]
 
 
-def test_fewer_held_out_examples_are_some_of_more(samples, pieces, held_out):
+def test_fewer_validation_examples_are_some_of_more(samples, subwords, validation):
     chosen = []
     for n in (5, 10):
         evaluation = ValidationBatches(
-            samples.config(training={"evaluate_examples": n}), [held_out], pieces
+            samples.config(training={"evaluate_examples": n}), [validation], subwords
         )
         chosen.append({id for batch in evaluation for id in batch.ids})
 
@@ -272,37 +272,37 @@ def test_fewer_held_out_examples_are_some_of_more(samples, pieces, held_out):
     assert chosen[0] < chosen[1]
 
 
-def test_an_evaluation_is_the_same_each_time_and_shared_by_devices(samples, pieces, held_out):
+def test_an_evaluation_is_the_same_each_time_and_shared_by_devices(samples, subwords, validation):
     config = samples.config(**EVALUATED)
-    one = ValidationBatches(config, [held_out], pieces)
-    two = [ValidationBatches(config, [held_out], pieces, rank=rank, world=2) for rank in (0, 1)]
+    one = ValidationBatches(config, [validation], subwords)
+    two = [ValidationBatches(config, [validation], subwords, rank=rank, world=2) for rank in (0, 1)]
 
     assert [values(batch) for batch in one] == [values(batch) for batch in one]
     assert by_example(one) == by_example([batch for of in two for batch in of])
 
 
 def test_a_model_trained_on_pairs_is_given_the_same_texts_and_pairs_besides(
-    samples, pieces, held_out
+    samples, subwords, validation
 ):
     config = samples.config(data={"pairs": "sop"}, **EVALUATED)
 
-    batches = list(ValidationBatches(config, [held_out], pieces))
+    batches = list(ValidationBatches(config, [validation], subwords))
 
-    texts = [batch for batch in batches if "pieces" in batch.targets]
-    plain = ValidationBatches(samples.config(**EVALUATED), [held_out], pieces)
+    texts = [batch for batch in batches if "subwords" in batch.targets]
+    plain = ValidationBatches(samples.config(**EVALUATED), [validation], subwords)
     assert by_example(texts) == by_example(plain)
-    rest = [batch.targets for batch in batches if "pieces" not in batch.targets]
+    rest = [batch.targets for batch in batches if "subwords" not in batch.targets]
     n_pairs = sum(len(targets["pairs"].labels) for targets in rest if targets)
     assert all(targets.keys() <= {"pairs"} for targets in rest)
-    assert n_pairs == sum(len(np.unique(e.sentence_starts)) > 1 for e in held_out)
+    assert n_pairs == sum(len(np.unique(e.sentence_starts)) > 1 for e in validation)
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("n_workers", [0, 1])
-def test_pinned_batches_reach_a_gpu_as_they_are(samples, pieces, train, n_workers):
+def test_pinned_batches_reach_a_gpu_as_they_are(samples, subwords, train, n_workers):
     if not torch.cuda.is_available():
         pytest.skip("no GPU")
-    batches = Batches(samples.config(data={"n_workers": n_workers}), [train], pieces)
+    batches = Batches(samples.config(data={"n_workers": n_workers}), [train], subwords)
 
     [step] = batches.steps(0, 1, pin=True)
 
@@ -313,8 +313,8 @@ def test_pinned_batches_reach_a_gpu_as_they_are(samples, pieces, train, n_worker
 
 
 @pytest.mark.parametrize("n_batches", [0, 1, 4])
-def test_a_parcel_has_the_batches_that_were_packed(samples, pieces, train, n_batches):
-    batches = Batches(samples.config(data={"pairs": "nsp"}), [train], pieces)
+def test_a_parcel_has_the_batches_that_were_packed(samples, subwords, train, n_batches):
+    batches = Batches(samples.config(data={"pairs": "nsp"}), [train], subwords)
     packed: list[Batch] = list(islice(batches.batch(0), n_batches))
 
     parcel = Parcel.pack(packed)

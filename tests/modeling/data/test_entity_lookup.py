@@ -98,7 +98,7 @@ def sentence(number, text):
     )
 
 
-def test_pieces_of_windows_know_the_entity_of_their_word(characters):
+def test_subwords_of_windows_know_the_entity_of_their_word(characters):
     texts = ["甲乙丙丁甲乙丙丁甲乙", "丁丁", "乙甲"]
     sentences = [sentence(number, text) for number, text in enumerate(texts)]
     encoded = SentenceEncoder(characters, max_length=7, overlap=2).encode(sentences)
@@ -108,10 +108,10 @@ def test_pieces_of_windows_know_the_entity_of_their_word(characters):
     batch = collator([2, 0])
 
     known = dict(
-        zip(*(column.tolist() for column in vars_of(batch.inputs.piece_entities)), strict=True)
+        zip(*(column.tolist() for column in vars_of(batch.inputs.subword_entities)), strict=True)
     )
-    pieces = batch.word_pieces.tolist()
-    by_word = [known.get(row, 0) for row in pieces]
+    subwords = batch.word_subwords.tolist()
+    by_word = [known.get(row, 0) for row in subwords]
     assert by_word == [*naive("乙甲", ["甲乙", "丁甲"]), *naive(texts[0], ["甲乙", "丁甲"])]
     assert len(known) > sum(map(bool, by_word))  # of overlapping windows both know
 
@@ -125,7 +125,7 @@ def test_a_batch_in_which_nothing_is_found_has_no_entities(characters):
 
     batch = SentenceCollator(encoded, entities=lookup_of(["甲乙"]))([0])
 
-    assert batch.inputs.piece_entities is None
+    assert batch.inputs.subword_entities is None
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ def same(example, other):
     return example[:2] == other[:2] and all(map(np.array_equal, example[2:], other[2:]))
 
 
-@pytest.mark.parametrize("split", ["train", "held_out"])
+@pytest.mark.parametrize("split", ["train", "validation"])
 def test_the_rows_of_a_split_are_read_as_they_were_written(tmp_path, samples, split):
     rows = samples.rows(2500, longest=5)  # more than a record batch in each of three shards
     samples.write(tmp_path / "x", rows, n_shards=3)
@@ -21,7 +21,7 @@ def test_the_rows_of_a_split_are_read_as_they_were_written(tmp_path, samples, sp
     expected = [samples.example(row) for row in rows if row["split"] == split]
     assert len(examples) == len(expected)
     assert all(map(same, examples, expected))
-    assert examples.lengths.tolist() == [len(example.pieces) for example in expected]
+    assert examples.lengths.tolist() == [len(example.subwords) for example in expected]
     assert examples.document_id(7) == expected[7].document_id
     assert examples.hashes().tolist() == [example.hash for example in expected]
 
@@ -33,7 +33,7 @@ def test_an_example_is_a_view_of_the_file(dataset):
 
 
 def test_an_example_set_is_pickled_as_its_path(dataset):
-    examples = ExampleSet(dataset, "held_out")
+    examples = ExampleSet(dataset, "validation")
 
     pickled = pickle.dumps(examples)
 
@@ -44,7 +44,7 @@ def test_an_example_set_is_pickled_as_its_path(dataset):
 def test_a_split_without_rows_is_empty(tmp_path, samples):
     samples.write(tmp_path / "x", [samples.row("a#0", 4)])
 
-    assert len(ExampleSet(tmp_path / "x", "held_out")) == 0
+    assert len(ExampleSet(tmp_path / "x", "validation")) == 0
 
 
 def test_a_missing_shard_is_named(tmp_path, samples):

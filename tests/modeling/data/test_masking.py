@@ -13,20 +13,20 @@ from modeling.data.texts import Text
 
 POLICIES = st.builds(
     MaskingConfig,
-    unit=st.sampled_from(["piece", "word", "entity"]),
-    budget=st.sampled_from(["bernoulli", "units", "pieces"]),
-    draw=st.sampled_from(["unit", "piece"]),
+    unit=st.sampled_from(["subword", "word", "entity"]),
+    budget=st.sampled_from(["bernoulli", "units", "subwords"]),
+    draw=st.sampled_from(["unit", "subword"]),
     ratio=st.sampled_from([0.0, 0.15, 0.5, 1.0]),
 )
 UNK, CLS, SEP, MASK = 1, 2, 3, 4
 
 
-def masked(rows, config, pieces, samples, epoch=0):
+def masked(rows, config, subwords, samples, epoch=0):
     """The masker, the text, its chance, and what came out."""
     views = [samples.view(row) for row in rows]
-    text = Text.of(views, pieces, n_entities=0)
+    text = Text.of(views, subwords, n_entities=0)
     rng = samples.rng(views, epoch=epoch)
-    masker = Masker(config, pieces)
+    masker = Masker(config, subwords)
     return masker, text, rng, masker.mask_text(text, rng)
 
 
@@ -35,7 +35,7 @@ def literal_units(rows, unit):
     units, offset = [], 0
     for number, row in enumerate(rows):
         n = len(row["input_ids"])
-        borders = row["word_starts"] if unit != "piece" else list(range(n))
+        borders = row["word_starts"] if unit != "subword" else list(range(n))
         words = list(zip(borders, [*borders[1:], n], strict=True))
         spans = list(zip(row["entity_starts"], row["entity_ends"], strict=True))
         merged = []
@@ -75,10 +75,10 @@ def literal_choice(units, bits, config):
 
 
 @given(data=st.data(), config=POLICIES)
-def test_units_are_chosen_as_the_published_rules_say(pieces, samples, data, config):
+def test_units_are_chosen_as_the_published_rules_say(subwords, samples, data, config):
     rows = data.draw(samples.lists(min_size=1, max_size=4))
 
-    _, text, rng, result = masked(rows, config, pieces, samples)
+    _, text, rng, result = masked(rows, config, subwords, samples)
 
     units = literal_units(rows, config.unit)
     of = np.array([unit[0] for unit in units])
@@ -91,80 +91,80 @@ def test_units_are_chosen_as_the_published_rules_say(pieces, samples, data, conf
 
 
 @given(data=st.data(), config=POLICIES)
-def test_labels_are_what_stood_there_and_nothing_else_changes(pieces, samples, data, config):
+def test_labels_are_what_stood_there_and_nothing_else_changes(subwords, samples, data, config):
     rows = data.draw(samples.lists(min_size=1, max_size=4))
 
-    _, text, _, result = masked(rows, config, pieces, samples)
+    _, text, _, result = masked(rows, config, subwords, samples)
 
-    restored = result.pieces.copy()
+    restored = result.subwords.copy()
     restored[result.rows] = result.labels
-    assert restored.tolist() == text.pieces.tolist()
+    assert restored.tolist() == text.subwords.tolist()
     assert (np.diff(result.rows) > 0).all()
 
 
 @given(data=st.data(), config=POLICIES)
-def test_what_stands_in_the_place_is_a_mask_an_ordinary_piece_or_itself(
-    pieces, samples, data, config
+def test_what_stands_in_the_place_is_a_mask_an_ordinary_subword_or_itself(
+    subwords, samples, data, config
 ):
     rows = data.draw(samples.lists(min_size=1, max_size=4))
 
-    _, _, _, result = masked(rows, config, pieces, samples)
+    _, _, _, result = masked(rows, config, subwords, samples)
 
-    inside = result.pieces[result.rows]
-    assert ((inside == MASK) | np.isin(inside, pieces.ordinary)).all()
+    inside = result.subwords[result.rows]
+    assert ((inside == MASK) | np.isin(inside, subwords.ordinary)).all()
 
 
-def test_replacements_are_neither_special_nor_unused(pieces):
-    assert pieces.ordinary.tolist() == list(range(7, 60))
+def test_replacements_are_neither_special_nor_unused(subwords):
+    assert subwords.ordinary.tolist() == list(range(7, 60))
 
 
 def many(samples):
     return [samples.row(f"d{number}#0", 40) for number in range(500)]
 
 
-@pytest.mark.parametrize("budget", ["bernoulli", "units", "pieces"])
-def test_shares_are_as_asked_for(pieces, samples, budget):
-    config = MaskingConfig(budget=budget, draw="piece")
+@pytest.mark.parametrize("budget", ["bernoulli", "units", "subwords"])
+def test_shares_are_as_asked_for(subwords, samples, budget):
+    config = MaskingConfig(budget=budget, draw="subword")
 
-    _, text, _, result = masked(many(samples), config, pieces, samples)
+    _, text, _, result = masked(many(samples), config, subwords, samples)
 
     n = len(result.rows)
-    assert n / (len(text.pieces) - 1000) == pytest.approx(0.15, abs=0.01)
-    inside = result.pieces[result.rows]
+    assert n / (len(text.subwords) - 1000) == pytest.approx(0.15, abs=0.01)
+    inside = result.subwords[result.rows]
     n_masks, n_same = (inside == MASK).sum(), (inside == result.labels).sum()
     of_ten = 5 * np.sqrt(n * 0.1 * 0.9)
     assert abs(n_masks - 0.8 * n) < 5 * np.sqrt(n * 0.8 * 0.2)
-    assert abs(n_same - 0.1 * n * (1 + 1 / len(pieces.ordinary))) < of_ten
+    assert abs(n_same - 0.1 * n * (1 + 1 / len(subwords.ordinary))) < of_ten
 
 
-def test_random_pieces_are_all_ordinary_ones_alike(pieces, samples):
+def test_random_subwords_are_all_ordinary_ones_alike(subwords, samples):
     config = MaskingConfig(budget="bernoulli", ratio=1.0, mask=0.0, random=1.0)
 
-    _, _, _, result = masked(many(samples), config, pieces, samples)
+    _, _, _, result = masked(many(samples), config, subwords, samples)
 
-    counts = np.bincount(result.pieces[result.rows], minlength=60)[pieces.ordinary]
+    counts = np.bincount(result.subwords[result.rows], minlength=60)[subwords.ordinary]
     expected = len(result.rows) / len(counts)
     assert ((counts - expected) ** 2 / expected).sum() < 52 + 5 * np.sqrt(2 * 52)
 
 
-@pytest.mark.parametrize("draw", ["unit", "piece"])
-def test_the_pieces_of_a_word_share_one_draw_or_have_their_own(pieces, samples, draw):
+@pytest.mark.parametrize("draw", ["unit", "subword"])
+def test_the_subwords_of_a_word_share_one_draw_or_have_their_own(subwords, samples, draw):
     config = MaskingConfig(budget="bernoulli", ratio=1.0, mask=0.5, random=0.0, draw=draw)
     rows = many(samples)
 
-    _, _, _, result = masked(rows, config, pieces, samples)
+    _, _, _, result = masked(rows, config, subwords, samples)
 
-    is_mask = result.pieces == MASK
+    is_mask = result.subwords == MASK
     words = [is_mask[start:end] for _, start, end, _ in literal_units(rows, "word")]
     n_mixed = sum(word.any() and not word.all() for word in words)
     assert (n_mixed == 0) if draw == "unit" else (n_mixed > 100)
 
 
-def test_mentions_are_masked_before_words(pieces, samples):
+def test_mentions_are_masked_before_words(subwords, samples):
     rows = many(samples)
     config = MaskingConfig(unit="entity", budget="units")
 
-    _, _, _, result = masked(rows, config, pieces, samples)
+    _, _, _, result = masked(rows, config, subwords, samples)
 
     chosen = set(result.rows.tolist())
     by_example = defaultdict(list)
@@ -175,34 +175,36 @@ def test_mentions_are_masked_before_words(pieces, samples):
         assert not (has_word and (True, False) in units)
 
 
-@pytest.mark.parametrize("unit", ["piece", "word", "entity"])
-def test_special_pieces_in_a_text_are_never_drawn(pieces, samples, unit):
+@pytest.mark.parametrize("unit", ["subword", "word", "entity"])
+def test_special_subwords_in_a_text_are_never_drawn(subwords, samples, unit):
     row = samples.row("a#0", 12)
     row |= {"input_ids": [UNK, SEP, *row["input_ids"][2:]], "word_starts": list(range(12))}
     row |= {"entity_starts": [0], "entity_ends": [1], "entity_ids": [3]}
     config = MaskingConfig(unit=unit, budget="bernoulli", ratio=1.0)
 
-    _, _, _, result = masked([row], config, pieces, samples)
+    _, _, _, result = masked([row], config, subwords, samples)
 
     assert result.rows.tolist() == list(range(3, 13))
 
 
-def test_an_example_of_special_pieces_alone_has_no_target(pieces, samples):
+def test_an_example_of_special_subwords_alone_has_no_target(subwords, samples):
     row = samples.row("a#0", 2) | {"input_ids": [UNK, UNK]}
 
-    _, text, _, result = masked([row], MaskingConfig(), pieces, samples)
+    _, text, _, result = masked([row], MaskingConfig(), subwords, samples)
 
     assert not len(result.rows)
-    assert result.pieces.tolist() == text.pieces.tolist()
+    assert result.subwords.tolist() == text.subwords.tolist()
 
 
 @given(st.lists(st.lists(st.integers(0, 19), max_size=12), min_size=1, max_size=4))
-def test_of_known_mentions_a_share_is_masked_at_least_one(pieces, samples, ids):
+def test_of_known_mentions_a_share_is_masked_at_least_one(subwords, samples, ids):
     views = [samples.view(samples.row(f"d{n}#0", 3)) for n in range(len(ids))]
     sequences = np.repeat(np.arange(len(ids)), [len(own) for own in ids])
     entities = np.array([id for own in ids for id in own], np.int64)
 
-    chosen = Masker(MaskingConfig(), pieces).mask_entities(entities, sequences, samples.rng(views))
+    chosen = Masker(MaskingConfig(), subwords).mask_entities(
+        entities, sequences, samples.rng(views)
+    )
 
     for number, own in enumerate(ids):
         n = sum(id > 2 for id in own)
@@ -212,19 +214,19 @@ def test_of_known_mentions_a_share_is_masked_at_least_one(pieces, samples, ids):
 
 BESIDE = st.builds(
     MaskingConfig,
-    unit=st.sampled_from(["piece", "word"]),
+    unit=st.sampled_from(["subword", "word"]),
     ratio=st.sampled_from([0.0, 0.15, 0.5, 1.0]),
     entity_ratio=st.sampled_from([0.0, 0.15, 0.5, 1.0]),
     mention_words=st.just(True),
 )
 
 
-def masked_beside(rows, config, pieces, samples):
+def masked_beside(rows, config, subwords, samples):
     """The text, its chance, the mentions that were chosen, and what came out."""
     views = [samples.view(row) for row in rows]
-    text = Text.of(views, pieces, n_entities=samples.n_entities)
+    text = Text.of(views, subwords, n_entities=samples.n_entities)
     rng = samples.rng(views)
-    masker = Masker(config, pieces)
+    masker = Masker(config, subwords)
     chosen = np.flatnonzero(masker.mask_entities(text.entities, text.mention_sequences, rng))
     return text, rng, chosen, masker.mask_text(text, rng, chosen)
 
@@ -249,12 +251,12 @@ def literal_choice_beside(units, bits, taken, config):
 
 
 @given(data=st.data(), config=BESIDE)
-def test_pieces_of_chosen_mentions_come_first_and_count_in_the_budget(
-    pieces, samples, data, config
+def test_subwords_of_chosen_mentions_come_first_and_count_in_the_budget(
+    subwords, samples, data, config
 ):
     rows = data.draw(samples.lists(min_size=1, max_size=4))
 
-    text, rng, chosen, result = masked_beside(rows, config, pieces, samples)
+    text, rng, chosen, result = masked_beside(rows, config, subwords, samples)
 
     taken = [set() for _ in rows]
     for start, end in zip(text.mention_starts[chosen], text.mention_ends[chosen], strict=True):
@@ -263,59 +265,59 @@ def test_pieces_of_chosen_mentions_come_first_and_count_in_the_budget(
     of = np.array([unit[0] for unit in units])
     bits = rng.bits(Stream.UNIT, of, text.positions[[unit[1] for unit in units]]).tolist()
     assert result.rows.tolist() == literal_choice_beside(units, bits, taken, config)
-    assert result.labels.tolist() == text.pieces[result.rows].tolist()
+    assert result.labels.tolist() == text.subwords[result.rows].tolist()
 
 
-def test_the_pieces_of_a_mention_share_one_draw(pieces, samples):
+def test_the_subwords_of_a_mention_share_one_draw(subwords, samples):
     config = MaskingConfig(entity_ratio=1.0, mention_words=True, mask=0.5, random=0.0)
     row = samples.row("a#0", 40) | {"word_starts": list(range(40)), "entity_ids": [5] * 8}
     row |= {"entity_starts": [*range(0, 40, 5)], "entity_ends": [*range(4, 44, 5)]}
     rows = [row | {"id": f"a#{number}"} for number in range(20)]
 
-    text, _, _, result = masked_beside(rows, config, pieces, samples)
+    text, _, _, result = masked_beside(rows, config, subwords, samples)
 
-    is_mask = result.pieces == MASK
+    is_mask = result.subwords == MASK
     starts, ends = text.mention_starts, text.mention_ends
     shares = [is_mask[start:end].mean() for start, end in zip(starts, ends, strict=True)]
     assert set(shares) == {0.0, 1.0}
 
 
-def test_special_pieces_in_a_mention_are_left_as_they_are(pieces, samples):
+def test_special_subwords_in_a_mention_are_left_as_they_are(subwords, samples):
     row = samples.row("a#0", 12) | {"entity_ids": [5], "entity_starts": [2], "entity_ends": [6]}
     row |= {"input_ids": [*row["input_ids"][:3], UNK, *row["input_ids"][4:]]}
     config = MaskingConfig(mention_words=True, ratio=0.01)
 
-    _, _, _, result = masked_beside([row], config, pieces, samples)
+    _, _, _, result = masked_beside([row], config, subwords, samples)
 
     assert result.rows.tolist() == [3, 5, 6]
 
 
-def test_mention_words_need_a_budget_of_pieces(pieces):
+def test_mention_words_need_a_budget_of_subwords(subwords):
     with pytest.raises(ConfigError, match="mention_words"):
-        Masker(MaskingConfig(mention_words=True, budget="units"), pieces)
+        Masker(MaskingConfig(mention_words=True, budget="units"), subwords)
 
 
-def replaced(config, pieces, samples, n=2_000):
+def replaced(config, subwords, samples, n=2_000):
     """The entities of many examples with a mention each, the chosen ones, and what they become."""
     views = [samples.view(samples.row(f"d{number}#0", 3)) for number in range(n)]
     entities = np.random.default_rng(0).integers(3, samples.n_entities, n)
-    chosen, after = Masker(config, pieces).replace_entities(
+    chosen, after = Masker(config, subwords).replace_entities(
         entities, np.arange(n), samples.rng(views), n_entities=samples.n_entities
     )
     return entities, chosen, after
 
 
-def test_chosen_mentions_are_masked_all_unless_asked_otherwise(pieces, samples):
-    _, chosen, after = replaced(MaskingConfig(), pieces, samples)
+def test_chosen_mentions_are_masked_all_unless_asked_otherwise(subwords, samples):
+    _, chosen, after = replaced(MaskingConfig(), subwords, samples)
 
     assert len(chosen) == 2_000
     assert (after == 2).all()
 
 
-def test_entities_are_masked_random_or_left_in_the_shares_asked_for(pieces, samples):
+def test_entities_are_masked_random_or_left_in_the_shares_asked_for(subwords, samples):
     config = MaskingConfig(entity_mask=0.5, entity_random=0.3)
 
-    before, _, after = replaced(config, pieces, samples)
+    before, _, after = replaced(config, subwords, samples)
 
     n_ordinary = samples.n_entities - 3
     for count, share in (
@@ -327,12 +329,12 @@ def test_entities_are_masked_random_or_left_in_the_shares_asked_for(pieces, samp
     assert set(random.tolist()) == set(range(3, samples.n_entities))
 
 
-def test_masks_differ_between_epochs_and_between_examples(pieces, samples):
+def test_masks_differ_between_epochs_and_between_examples(subwords, samples):
     row = samples.row("a#0", 40)
     other = row | {"id": "b#0"}
 
     results = [
-        masked([of], MaskingConfig(), pieces, samples, epoch=epoch)[3].rows.tolist()
+        masked([of], MaskingConfig(), subwords, samples, epoch=epoch)[3].rows.tolist()
         for of, epoch in [(row, 0), (row, 1), (other, 0)]
     ]
 
@@ -340,10 +342,10 @@ def test_masks_differ_between_epochs_and_between_examples(pieces, samples):
     assert results[0] != results[2]
 
 
-def test_evaluation_replaces_whole_words_by_masks_alone(pieces, samples):
-    _, _, _, result = masked(many(samples), EVALUATION, pieces, samples)
+def test_evaluation_replaces_whole_words_by_masks_alone(subwords, samples):
+    _, _, _, result = masked(many(samples), EVALUATION, subwords, samples)
 
-    assert (result.pieces[result.rows] == MASK).all()
+    assert (result.subwords[result.rows] == MASK).all()
 
 
 @pytest.mark.parametrize(
@@ -355,6 +357,6 @@ def test_evaluation_replaces_whole_words_by_masks_alone(pieces, samples):
         {"entity_mask": 0.8, "entity_random": 0.3},
     ],
 )
-def test_shares_that_cannot_be_are_refused(pieces, wrong):
+def test_shares_that_cannot_be_are_refused(subwords, wrong):
     with pytest.raises(ConfigError, match="masking"):
-        Masker(replace(MaskingConfig(), **wrong), pieces)
+        Masker(replace(MaskingConfig(), **wrong), subwords)

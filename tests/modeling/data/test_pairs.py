@@ -77,8 +77,8 @@ def test_what_is_shown_of_an_example_depends_on_no_other_of_the_batch(train, pai
         assert parts_of(one) == parts_of(view)
 
 
-def words_of_one_piece(samples, sizes):
-    """Examples of as many pieces, each a document, with words of one piece."""
+def words_of_one_subword(samples, sizes):
+    """Examples of as many subwords, each a document, with words of one subword."""
     rows = [samples.row(f"d{number}#0", n) for number, n in enumerate(sizes)]
     return [
         samples.example(row | {"word_starts": list(range(row_size))})
@@ -91,7 +91,7 @@ SEEDS = st.integers(0, 2**64 - 1)
 
 @given(sizes=st.tuples(*2 * [st.integers(8, 60)]), numbers=st.tuples(*2 * [SEEDS]))
 def test_where_there_is_room_the_label_changes_no_length(samples, sizes, numbers):
-    example, partner = map(Sentences.of, words_of_one_piece(samples, sizes))
+    example, partner = map(Sentences.of, words_of_one_subword(samples, sizes))
     assume(min(example.n, partner.n) > 1)
     labels = [Draws(label, *numbers, coins=bytes(200)) for label in (0, 1 << 63)]
 
@@ -104,7 +104,7 @@ def test_where_there_is_room_the_label_changes_no_length(samples, sizes, numbers
 
 @given(sizes=st.tuples(*2 * [st.integers(8, 60)]), numbers=st.tuples(*2 * [SEEDS]))
 def test_two_examples_are_divided_alike_whichever_comes_first(samples, sizes, numbers):
-    example, partner = map(Sentences.of, words_of_one_piece(samples, sizes))
+    example, partner = map(Sentences.of, words_of_one_subword(samples, sizes))
     assume(min(example.n, partner.n) > 1)
     draws = Draws(1 << 63, *numbers, coins=bytes(200))
 
@@ -169,7 +169,7 @@ def test_half_of_the_labels_are_1(train, pairs):
 
 def test_an_example_that_fits_is_shown_as_a_whole(train):
     for view in views(train, "sop"):
-        assert sum(part.size for part in view.parts) == len(view.example.pieces)
+        assert sum(part.size for part in view.parts) == len(view.example.subwords)
 
 
 def test_an_example_of_one_sentence_is_shown_as_it_is_and_counted(tmp_path, samples):
@@ -193,14 +193,14 @@ def test_where_there_is_one_document_texts_are_shown_as_they_are_and_counted(tmp
     assert [view.label for view in shown] == [None] * 20
 
 
-def test_two_long_sentences_keep_the_pieces_next_to_their_border(tmp_path, samples):
+def test_two_long_sentences_keep_the_subwords_next_to_their_border(tmp_path, samples):
     row = samples.row("a#0", 40) | {"word_starts": list(range(40)), "sentence_starts": [0, 25]}
     examples = ExampleSet(samples.write(tmp_path / "x", [row]), "train")
 
     [view] = views(examples, "sop", max_length=23)
 
     assert sorted(part[1:] for part in view.parts) == [(15, 25), (25, 35)]
-    assert view.count()["pieces.left_out"] == 20
+    assert view.count()["subwords.left_out"] == 20
 
 
 def test_a_sentence_outside_its_example_is_an_error_that_names_it(samples):

@@ -18,9 +18,9 @@ LISTS += ("entity_ids", "entity_starts", "entity_ends")
 WORLD = 3
 
 
-def epoch_of(samples, pieces, examples, rank, **settings):
+def epoch_of(samples, subwords, examples, rank, **settings):
     """All micro-batches that a process makes in the first epoch."""
-    batches = Batches(samples.config(**settings), [examples], pieces, rank=rank, world=WORLD)
+    batches = Batches(samples.config(**settings), [examples], subwords, rank=rank, world=WORLD)
     return [batch for step in range(batches.steps_per_epoch) for batch in batches.batch(step)]
 
 
@@ -70,25 +70,25 @@ def places_of(batch, row):
 
 
 @pytest.mark.parametrize("rank", range(WORLD))
-def test_a_process_depends_on_no_byte_of_the_examples_of_others(tmp_path, samples, pieces, rank):
+def test_a_process_depends_on_no_byte_of_the_examples_of_others(tmp_path, samples, subwords, rank):
     path = samples.write(tmp_path / "x", samples.rows(100))
-    whole = epoch_of(samples, pieces, ExampleSet(path, "train"), rank)
+    whole = epoch_of(samples, subwords, ExampleSet(path, "train"), rank)
     own = {id for batch in whole for id in batch.ids}
 
     n_spoilt = spoil(path, own)
 
     assert n_spoilt > 50
-    spoilt = epoch_of(samples, pieces, ExampleSet(path, "train"), rank)
+    spoilt = epoch_of(samples, subwords, ExampleSet(path, "train"), rank)
     assert values(spoilt) == values(whole)
 
 
-def test_all_processes_together_have_each_example_once(dataset, samples, pieces):
+def test_all_processes_together_have_each_example_once(dataset, samples, subwords):
     examples = ExampleSet(dataset, "train")
 
     shown = [
         id
         for rank in range(WORLD)
-        for batch in epoch_of(samples, pieces, examples, rank)
+        for batch in epoch_of(samples, subwords, examples, rank)
         for id in batch.ids
     ]
 
@@ -114,7 +114,7 @@ def forget(path):
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
-def test_a_process_reads_its_own_share_of_the_file(tmp_path, samples, pieces):
+def test_a_process_reads_its_own_share_of_the_file(tmp_path, samples, subwords):
     rows = [samples.row(f"d{number}#0", 5000) for number in range(90)]
     path = samples.write(tmp_path / "x", rows, n_shards=1)
     shard = path / "shard-00000.arrow"
@@ -127,7 +127,7 @@ def test_a_process_reads_its_own_share_of_the_file(tmp_path, samples, pieces):
     encoder = {"max_positions": 6000}
     training = {"batch_size": 18, "micro_batch_size": 3}
     settings = {"data": {"max_length": 5002}, "encoder": encoder, "training": training}
-    made = epoch_of(samples, pieces, examples, 0, **settings)
+    made = epoch_of(samples, subwords, examples, 0, **settings)
 
     size = shard.stat().st_size
     assert opening < 0.05 * size

@@ -55,7 +55,7 @@ def test_seed_epoch_example_stream_and_counter_give_different_numbers():
         for name in (7, 8)
         for seed in (1, 2)
         for epoch in (0, 1)
-        for stream in (Stream.UNIT, Stream.PIECE)
+        for stream in (Stream.UNIT, Stream.SUBWORD)
         for counter in (0, 1)
     ]
 

@@ -16,7 +16,7 @@ LABELS = {"LOC": 1, "PER": 2}
 
 @st.composite
 def sentences(draw):
-    """Words of some pieces, with disjoint spans."""
+    """Words of some subwords, with disjoint spans."""
     rows = []
     for number in range(draw(st.integers(1, 4))):
         sizes = draw(st.lists(st.integers(1, 7), max_size=14))
@@ -44,7 +44,7 @@ def encode(rows, *, length=200, overlap=64, context="none"):
 
 
 def candidates(rows, most, **settings):
-    batch = SentenceCollator(encode(rows, **settings), tagset=TAGSET, max_span_pieces=most)(
+    batch = SentenceCollator(encode(rows, **settings), tagset=TAGSET, max_span_subwords=most)(
         range(len(rows))
     )
     return batch, batch.spans
@@ -90,21 +90,25 @@ def test_where_windows_share_enough_every_candidate_lies_in_one(rows, most, cont
     batch, spans = candidates(rows, most, length=2 + 2 * 8, overlap=8, context=context)
 
     assert named(spans) == short_runs(rows, most)
-    of_row = batch.inputs.rows.pieces.sequences
-    assert of_row[spans.first_pieces].tolist() == spans.windows.tolist()
-    assert of_row[spans.last_pieces].tolist() == spans.windows.tolist()
+    of_row = batch.inputs.rows.subwords.sequences
+    assert of_row[spans.first_subwords].tolist() == spans.windows.tolist()
+    assert of_row[spans.last_subwords].tolist() == spans.windows.tolist()
     for (number, start, end), first, last in zip(
-        named(spans), spans.first_pieces.tolist(), spans.last_pieces.tolist(), strict=True
+        named(spans), spans.first_subwords.tolist(), spans.last_subwords.tolist(), strict=True
     ):
-        pieces = [id for cut in TOKENIZER.encode(rows[number].tokens[start:end]) for id in cut.ids]
-        assert batch.pieces[first : last + 1].tolist() == pieces
+        subwords = [
+            id for cut in TOKENIZER.encode(rows[number].tokens[start:end]) for id in cut.ids
+        ]
+        assert batch.subwords[first : last + 1].tolist() == subwords
 
 
 @given(sentences(), st.integers(1, 20), st.integers(3, 20), st.integers(0, 8))
 def test_gold_spans_are_candidates_or_named_as_too_long(rows, most, length, overlap):
     _, spans = candidates(rows, most, length=length, overlap=overlap)
 
-    named_too_long = too_long(encode(rows, length=length, overlap=overlap), TAGSET, max_pieces=most)
+    named_too_long = too_long(
+        encode(rows, length=length, overlap=overlap), TAGSET, max_subwords=most
+    )
 
     found = set(named(spans))
     missed = [
@@ -123,10 +127,10 @@ def test_a_candidate_is_read_with_its_first_word_if_that_window_holds_it(rows, l
     batch, spans = candidates(rows, 9, length=length, overlap=overlap)
 
     begins = np.cumsum([0, *(len(row.tokens) for row in rows)])
-    last_rows = np.cumsum(np.bincount(batch.inputs.rows.pieces.sequences)) - 2  # before [SEP]
+    last_rows = np.cumsum(np.bincount(batch.inputs.rows.subwords.sequences)) - 2  # before [SEP]
     first_words = begins[spans.sentences] + spans.starts.numpy()
     own = batch.windows.numpy()[first_words]
-    sizes = (spans.last_pieces - spans.first_pieces).numpy()
-    ends = batch.word_pieces[batch.word_offsets].numpy()[first_words] + sizes
+    sizes = (spans.last_subwords - spans.first_subwords).numpy()
+    ends = batch.word_subwords[batch.word_offsets].numpy()[first_words] + sizes
     is_held = ends <= last_rows[own]
     assert ((spans.windows.numpy() == own) == is_held).all()

@@ -44,11 +44,11 @@ def rows_of(drawn):
     ]
 
 
-def pieces_of(token):
-    """Each letter is a piece."""
+def subwords_of(token):
+    """Each letter is a subword."""
     ids = {
-        piece: TOKENIZER.backend.token_to_id(piece)
-        for piece in (*"abcd", *(f"##{c}" for c in "abcd"))
+        subword: TOKENIZER.backend.token_to_id(subword)
+        for subword in (*"abcd", *(f"##{c}" for c in "abcd"))
     }
     if not token:
         return [TOKENIZER.special.unk]
@@ -61,45 +61,47 @@ def collate(drawn, numbers, *, length=64, overlap=8, context="none", **settings)
 
 
 def sequences(batch):
-    """The pieces of each window."""
+    """The subwords of each window."""
     found = [[] for _ in batch.inputs.ids]
-    for sequence, piece in zip(
-        batch.inputs.rows.pieces.sequences.tolist(), batch.pieces.tolist(), strict=True
+    for sequence, subword in zip(
+        batch.inputs.rows.subwords.sequences.tolist(), batch.subwords.tolist(), strict=True
     ):
-        found[sequence].append(piece)
+        found[sequence].append(subword)
     return found
 
 
 def word_rows(batch):
     """The rows of each word."""
-    borders = [*batch.word_offsets.tolist(), len(batch.word_pieces)]
-    return [batch.word_pieces[start:end].tolist() for start, end in pairwise(borders)]
+    borders = [*batch.word_offsets.tolist(), len(batch.word_subwords)]
+    return [batch.word_subwords[start:end].tolist() for start, end in pairwise(borders)]
 
 
 @given(SENTENCES)
 def test_a_sentence_that_fits_is_one_window(drawn):
     batch = collate(drawn, range(len(drawn)), length=12 * 7 + 2)
 
-    expected = [[id for token, _ in words for id in pieces_of(token)] for _, words in drawn]
+    expected = [[id for token, _ in words for id in subwords_of(token)] for _, words in drawn]
     assert sequences(batch) == [[CLS, *ids, SEP] for ids in expected]
     assert batch.inputs.ids == batch.ids == tuple(row.id for row in rows_of(drawn))
 
 
 @given(SENTENCES, st.data(), st.integers(16, 40), st.sampled_from(("none", "document")))
-def test_each_word_has_its_pieces_in_the_window_in_which_it_is_read(drawn, data, length, context):
+def test_each_word_has_its_subwords_in_the_window_in_which_it_is_read(drawn, data, length, context):
     numbers = data.draw(st.lists(st.integers(0, len(drawn) - 1), min_size=1, max_size=4))
 
     batch = collate(drawn, numbers, length=length, overlap=7, context=context)
 
     tokens = [token for number in numbers for token, _ in drawn[number][1]]
     rows = word_rows(batch)
-    assert [batch.pieces[row].tolist() for row in rows] == [pieces_of(token) for token in tokens]
-    of_row = batch.inputs.rows.pieces.sequences
+    assert [batch.subwords[row].tolist() for row in rows] == [
+        subwords_of(token) for token in tokens
+    ]
+    of_row = batch.inputs.rows.subwords.sequences
     assert [set(of_row[row].tolist()) for row in rows] == [{w} for w in batch.windows.tolist()]
     assert batch.words.sequences.tolist() == [
         place for place, number in enumerate(numbers) for _ in drawn[number][1]
     ]
-    assert batch.inputs.rows.pieces.longest <= length
+    assert batch.inputs.rows.subwords.longest <= length
 
 
 @given(SENTENCES, st.integers(3, 40), st.sampled_from(("none", "document")))
@@ -109,7 +111,7 @@ def test_each_window_is_framed_and_no_word_is_read_in_its_frame(drawn, length, c
     windows = sequences(batch)
     assert all(window[0] == CLS and window[-1] == SEP for window in windows)
     assert not {CLS, SEP} & {id for window in windows for id in window[1:-1]}
-    assert not {CLS, SEP} & set(batch.pieces[batch.word_pieces].tolist())
+    assert not {CLS, SEP} & set(batch.subwords[batch.word_subwords].tolist())
 
 
 @given(SENTENCES, st.integers(3, 8))
@@ -117,9 +119,11 @@ def test_a_word_that_no_window_holds_is_cut_and_counted(drawn, length):
     batch = collate(drawn, range(len(drawn)), length=length, overlap=2)
 
     tokens = [token for _, words in drawn for token, _ in words]
-    read = [batch.pieces[row].tolist() for row in word_rows(batch)]
-    n_cut = sum(ids != pieces_of(token) for ids, token in zip(read, tokens, strict=True))
-    assert all(ids == pieces_of(token)[: len(ids)] for ids, token in zip(read, tokens, strict=True))
+    read = [batch.subwords[row].tolist() for row in word_rows(batch)]
+    n_cut = sum(ids != subwords_of(token) for ids, token in zip(read, tokens, strict=True))
+    assert all(
+        ids == subwords_of(token)[: len(ids)] for ids, token in zip(read, tokens, strict=True)
+    )
     assert batch.inputs.counts.get("words.cut", 0) == n_cut
     assert batch.inputs.counts.get("words.unknown", 0) == tokens.count("")
 
@@ -142,7 +146,7 @@ def test_context_is_read_but_has_no_words(drawn):
     for window, row in zip(sequences(batch), rows, strict=True):
         document = [other for other in rows if other.document_id == row.document_id]
         assert window[1:-1] == [
-            id for s in document for token in s.tokens for id in pieces_of(token)
+            id for s in document for token in s.tokens for id in subwords_of(token)
         ]
     assert batch.words.n_sequences == len(rows)
     assert len(batch.words.index) == sum(len(row.tokens) for row in rows)
@@ -177,9 +181,9 @@ def test_inputs_are_those_of_pre_training(texts):
 
     expected = pre_trained_on([" ".join(tokens) for tokens in texts])
     words, others = batch.inputs.rows.words, expected.rows.words
-    assert batch.pieces.tolist() == expected.pieces.tolist()
-    assert words.of_piece.tolist() == others.of_piece.tolist()
-    assert words.n_pieces.tolist() == others.n_pieces.tolist()
+    assert batch.subwords.tolist() == expected.subwords.tolist()
+    assert words.of_subword.tolist() == others.of_subword.tolist()
+    assert words.n_subwords.tolist() == others.n_subwords.tolist()
     assert words.layout.sequences.tolist() == others.layout.sequences.tolist()
 
 
@@ -198,7 +202,9 @@ def test_features_are_those_of_the_words_of_the_batch():
 
 
 def test_a_sentence_without_words_is_an_empty_row():
-    batch = collate([("x", []), ("x", [("a", "B-PER")])], [0, 1], tagset=TAGSET, max_span_pieces=4)
+    batch = collate(
+        [("x", []), ("x", [("a", "B-PER")])], [0, 1], tagset=TAGSET, max_span_subwords=4
+    )
 
     assert sequences(batch)[0] == [CLS, SEP]
     assert batch.words.pad(batch.tags).tolist() == [[0], [3]]
@@ -210,20 +216,20 @@ def test_a_sentence_of_ten_thousand_words_is_read():
 
     batch = collate([("x", words)], [0], length=512, overlap=64)
 
-    read = [batch.pieces[row].tolist() for row in word_rows(batch)]
-    assert read == [pieces_of(token) for token, _ in words]
-    assert batch.inputs.rows.pieces.longest <= 512
+    read = [batch.subwords[row].tolist() for row in word_rows(batch)]
+    assert read == [subwords_of(token) for token, _ in words]
+    assert batch.inputs.rows.subwords.longest <= 512
 
 
 def test_the_batch_of_a_slice_of_memory_can_be_moved():
     batch = collate(
-        [("x", [("a", "B-PER")])], [0], tagset=TAGSET, max_span_pieces=2, with_words=True
+        [("x", [("a", "B-PER")])], [0], tagset=TAGSET, max_span_subwords=2, with_words=True
     )
 
     moved = batch.to(torch.device("meta"))
 
     assert moved.spans.labels.is_meta
-    assert moved.inputs.rows.words.of_piece.is_meta
+    assert moved.inputs.rows.words.of_subword.is_meta
 
 
 @pytest.mark.parametrize("n", [0, 3])

@@ -45,8 +45,8 @@ def unigram():
 
 def bert():
     letters = {c for text in (*TEXT, ALPHABET) for c in text if not c.isspace()}
-    pieces = [*SPECIALS, *sorted(letters), *(f"##{c}" for c in sorted(letters)), "##se", "El"]
-    return Tokenizer(wordpiece(pieces, cased=True), name="bert")
+    subwords = [*SPECIALS, *sorted(letters), *(f"##{c}" for c in sorted(letters)), "##se", "El"]
+    return Tokenizer(wordpiece(subwords, cased=True), name="bert")
 
 
 TOKENIZERS = {"bert": bert(), "byte-level": byte_level(), "unigram": unigram()}
@@ -61,7 +61,7 @@ def sentence(tokens, number=0, document="d"):
 
 
 def slowly(tokens, tokenizer):
-    """Of each word its pieces, character by character: a space belongs to the word after it."""
+    """Of each word its subwords, character by character: a space belongs to the word after it."""
     owners = []
     for number, token in enumerate(tokens):
         owners += [number] * (len(token) + (number > 0))
@@ -72,32 +72,32 @@ def slowly(tokens, tokenizer):
     return [word or [tokenizer.special.unk] for word in words]
 
 
-def pieces_of(encoded, number):
-    """Of each word of a sentence its pieces, as they were encoded."""
+def subwords_of(encoded, number):
+    """Of each word of a sentence its subwords, as they were encoded."""
     words = range(encoded.word_begins[number], encoded.word_begins[number + 1])
     borders = [(encoded.word_starts[word], encoded.word_ends[word]) for word in words]
-    return [encoded.pieces[start:end].tolist() for start, end in borders]
+    return [encoded.subwords[start:end].tolist() for start, end in borders]
 
 
 @every_tokenizer
 @given(sentences=st.lists(WORDS, max_size=5))
-def test_words_have_the_pieces_that_start_in_them(tokenizer, sentences):
+def test_words_have_the_subwords_that_start_in_them(tokenizer, sentences):
     encoder = SentenceEncoder(tokenizer, max_length=64)
 
     encoded = encoder.encode([sentence(words) for words in sentences])
 
     for number, words in enumerate(sentences):
-        assert pieces_of(encoded, number) == slowly(words, tokenizer)
+        assert subwords_of(encoded, number) == slowly(words, tokenizer)
 
 
 @every_tokenizer
 @given(words=st.lists(st.text("abElsenü", min_size=1, max_size=6), min_size=1, max_size=12))
-def test_pieces_of_plain_words_spell_them(tokenizer, words):
+def test_subwords_of_plain_words_spell_them(tokenizer, words):
     encoder = SentenceEncoder(tokenizer, max_length=64)
 
     encoded = encoder.encode([sentence(tuple(words))])
 
-    spelled = [tokenizer.backend.decode(ids).strip() for ids in pieces_of(encoded, 0)]
+    spelled = [tokenizer.backend.decode(ids).strip() for ids in subwords_of(encoded, 0)]
     assert spelled == words
 
 
@@ -110,17 +110,17 @@ def test_words_of_the_pre_tokenizer_are_those_of_the_joined_text(tokenizer, sent
 
     cut = tokenizer.encode([" ".join(words) for words in sentences])
     expected = []
-    for pieces in cut:
-        begins = np.zeros(len(pieces), bool)
-        begins[pieces.word_starts] = True
+    for subwords in cut:
+        begins = np.zeros(len(subwords), bool)
+        begins[subwords.word_starts] = True
         expected += begins.tolist()
-    of_unknown = np.zeros(len(encoded.pieces), bool)
+    of_unknown = np.zeros(len(encoded.subwords), bool)
     of_unknown[encoded.word_starts[encoded.is_unknown]] = True
     assert encoded.begins_word[~of_unknown].tolist() == expected
     assert encoded.begins_word[of_unknown].all()
 
 
-def test_a_word_without_a_piece_is_unknown_and_counted():
+def test_a_word_without_a_subword_is_unknown_and_counted():
     tokenizer = TOKENIZERS["bert"]
 
     encoded = SentenceEncoder(tokenizer, max_length=64).encode(
@@ -128,7 +128,7 @@ def test_a_word_without_a_piece_is_unknown_and_counted():
     )
 
     unk = tokenizer.special.unk
-    assert [word == [unk] for word in pieces_of(encoded, 0)] == [False, True, False, True]
+    assert [word == [unk] for word in subwords_of(encoded, 0)] == [False, True, False, True]
     assert encoded.is_unknown.tolist() == [False, True, False, True]
     assert encoded.counts["words.unknown"] == 2
 
@@ -142,7 +142,7 @@ def test_sentences_may_be_encoded_apart(sentences, shift):
     together = encoder.encode(rows)
 
     apart = [encoder.encode([row]) for row in rows]
-    assert together.pieces.tolist() == np.concatenate([e.pieces for e in apart]).tolist()
+    assert together.subwords.tolist() == np.concatenate([e.subwords for e in apart]).tolist()
     assert together.longest.tolist() == [int(e.longest[0]) for e in apart]
     assert together.counts == {name: sum(e.counts[name] for e in apart) for name in together.counts}
 
@@ -157,7 +157,7 @@ def test_a_document_whose_rows_lie_apart_is_put_together():
     encoded = encoder.encode(rows)
 
     shown = [
-        "".join(map(TOKENIZERS["bert"].backend.id_to_token, encoded.pieces[start:end].tolist()))
+        "".join(map(TOKENIZERS["bert"].backend.id_to_token, encoded.subwords[start:end].tolist()))
         for start, end in zip(encoded.windows.starts, encoded.windows.ends, strict=True)
     ]
     assert shown == ["ne", "sl", "ne", "sl", "e"]
@@ -178,7 +178,7 @@ def test_windows_that_cannot_be_are_an_error(settings):
 
 @pytest.mark.realdata
 @pytest.mark.parametrize("name", ["bert-base-chinese", "bert-base-cased"])
-def test_words_of_real_vocabularies_have_the_pieces_that_start_in_them(realdata, name):
+def test_words_of_real_vocabularies_have_the_subwords_that_start_in_them(realdata, name):
     tokenizer = Tokenizer.open(realdata("vocab") / f"{name}-vocab.txt")
     rows = [
         line.split() for text in TEXT[:3] for line in (text, "她 住 在 北京 Straße 3,5 😀 \u200b !")
@@ -187,4 +187,4 @@ def test_words_of_real_vocabularies_have_the_pieces_that_start_in_them(realdata,
     encoded = SentenceEncoder(tokenizer, max_length=64).encode([sentence(tuple(r)) for r in rows])
 
     for number, words in enumerate(rows):
-        assert pieces_of(encoded, number) == slowly(words, tokenizer)
+        assert subwords_of(encoded, number) == slowly(words, tokenizer)

@@ -90,12 +90,12 @@ def test_nothing_to_learn_from_is_an_error():
 def test_batches_by_length_have_each_sentence_once_within_their_limits(lengths, size, most):
     made = collator(lengths)
 
-    batches = list(batches_by_length(made, batch_size=size, max_pieces=most))
+    batches = list(batches_by_length(made, batch_size=size, max_subwords=most))
 
     numbers = [n for batch in batches for n in batch.numbers.tolist()]
     assert sorted(numbers) == list(range(len(lengths)))
     for numbers, batch in batches:
-        layout = batch.inputs.rows.pieces
+        layout = batch.inputs.rows.subwords
         assert batch.ids == tuple(map(str, numbers.tolist()))
         assert len(numbers) <= size
         assert layout.n_sequences * layout.longest <= most or len(numbers) == 1
@@ -106,7 +106,7 @@ def test_batches_by_length_pad_nothing_where_lengths_are_few():
 
     batches = list(batches_by_length(made, batch_size=3))
 
-    assert [batch.inputs.rows.pieces.attend for _, batch in batches] == [None, None]
+    assert [batch.inputs.rows.subwords.attend for _, batch in batches] == [None, None]
 
 
 def test_no_sentence_has_no_batch():

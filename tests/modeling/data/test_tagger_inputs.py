@@ -10,7 +10,7 @@ from modeling.tagging_config import HeadConfig, SentencesConfig, TaggerConfig
 
 TOKENIZER = Tokenizer(wordpiece([*SPECIALS, "a"], cased=True), name="one")
 ENCODER = EncoderConfig(positions="learned", max_positions=48)
-SPANS = HeadConfig(kind="span", max_span_pieces=3)
+SPANS = HeadConfig(kind="span", max_span_subwords=3)
 
 
 def length(encoder=ENCODER, **settings):
@@ -30,7 +30,7 @@ def test_a_length_beyond_the_positions_is_refused_and_not_cut():
 
 
 def test_windows_for_spans_share_two_of_the_longest():
-    head = HeadConfig(kind="span", max_span_pieces=16)
+    head = HeadConfig(kind="span", max_span_subwords=16)
 
     assert window_settings(SentencesConfig(overlap=8), head, ENCODER).overlap == 32
 

@@ -40,7 +40,7 @@ def test_each_window_is_as_likely(samples, last):
     assert sum((n - expected) ** 2 / expected for n in starts.values()) < 3 + 5 * np.sqrt(6)
 
 
-def test_each_piece_is_in_some_window(samples):
+def test_each_subword_is_in_some_window(samples):
     row = samples.row("a#0", 30)
     example = samples.example(row)
 
@@ -81,7 +81,7 @@ def test_what_a_window_leaves_out_is_counted(samples):
     [part] = view.parts
     assert view.count() == {
         "examples.cut": 1,
-        "pieces.left_out": 40 - part.size,
+        "subwords.left_out": 40 - part.size,
         "mentions.left_out": len(row["entity_ids"]) - len(part.mentions[0]),
     }
 
@@ -93,7 +93,7 @@ def test_nothing_is_counted_where_all_is_shown(samples):
 
 
 @pytest.mark.parametrize("word_starts", [[], [3]])
-def test_pieces_before_the_first_word_are_a_word(samples, word_starts):
+def test_subwords_before_the_first_word_are_a_word(samples, word_starts):
     row = samples.row("a#0", 6) | {"word_starts": word_starts}
 
     starts = {whole(samples.example(row), 3, rng).parts[0].start for rng in rngs(50)}

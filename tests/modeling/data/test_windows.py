@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from modeling.data.sentences import Windows
 
 SENTENCES = st.lists(st.lists(st.integers(1, 9), max_size=40), min_size=1, max_size=6)
-"""Of each sentence the pieces of its words."""
+"""Of each sentence the subwords of its words."""
 
 
 @st.composite
@@ -67,7 +67,7 @@ def test_there_are_no_more_windows_than_are_needed(sentences, limits):
 
 
 @given(SENTENCES, rooms())
-def test_a_run_of_pieces_one_longer_than_the_overlap_lies_in_one_window(sentences, limits):
+def test_a_run_of_subwords_one_longer_than_the_overlap_lies_in_one_window(sentences, limits):
     starts, ends, _, _ = borders(sentences)
     size = limits[1] + 1
 

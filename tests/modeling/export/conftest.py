@@ -11,7 +11,7 @@ from modeling.config import EncoderConfig
 from modeling.models.tagging import TaggingModel
 from modeling.tagging_config import HeadConfig, SentencesConfig, TaggerConfig
 
-PIECES = [*SPECIALS, "Peter", "lebt", "in", "Frank", "##furt", "am", "Main", ".", "P", "##eter"]
+SUBWORDS = [*SPECIALS, "Peter", "lebt", "in", "Frank", "##furt", "am", "Main", ".", "P", "##eter"]
 SENTENCE = ("Peter", "lebt", "in", "Frankfurt", "am", "Main", ".")
 
 
@@ -19,11 +19,11 @@ def save_tagger(
     folder, *, head=None, encoder=None, labels=("pers", "place"), tokenizer=None, **options
 ):
     """A tagger in a folder as ``modeling.finetune`` writes it, without having trained it."""
-    tokenizer = tokenizer or Tokenizer(wordpiece(PIECES, cased=True), name="small")
+    tokenizer = tokenizer or Tokenizer(wordpiece(SUBWORDS, cased=True), name="small")
     sizes = {"width": 16, "n_layers": 2, "n_heads": 2, "inner_width": 24, "max_positions": 40}
     config = TaggerConfig(
         labels=labels,
-        encoder=EncoderConfig(n_pieces=tokenizer.size, **sizes | (encoder or {})),
+        encoder=EncoderConfig(n_subwords=tokenizer.size, **sizes | (encoder or {})),
         head=HeadConfig(**(head or {})),
         data=SentencesConfig(max_length=40),
         temperature=1.6,

@@ -44,12 +44,12 @@ def test_a_softmax_head_has_the_same_scores(make_tagger, tmp_path, sentence, enc
     )
     tagger = Tagger.load(run)
     batch = batch_of(tagger, sentence)
-    theirs = model.eval()(input_ids=batch.pieces[None]).logits[0]
+    theirs = model.eval()(input_ids=batch.subwords[None]).logits[0]
 
     assert not report["missing_keys"]
     assert not report["unexpected_keys"]
     ours = tagger.model.head(tagger.model._states(batch)) / tagger.model.config.temperature
-    theirs = pool_words(theirs, batch.word_pieces, batch.word_offsets)
+    theirs = pool_words(theirs, batch.word_subwords, batch.word_offsets)
     torch.testing.assert_close(theirs, ours, atol=1e-5, rtol=1e-4)
     names = tuple(model.config.id2label[id] for id in range(len(tagger.model.tagset)))
     assert names == tagger.model.tagset.tags
@@ -62,7 +62,7 @@ def test_their_tokenizer_cuts_as_ours(make_tagger, tmp_path, sentence):
     tokenizer = AutoTokenizer.from_pretrained(tmp_path / "out")
 
     cut = tokenizer(list(sentence.tokens), is_split_into_words=True)["input_ids"]
-    assert cut == batch_of(Tagger.load(run), sentence).pieces.tolist()
+    assert cut == batch_of(Tagger.load(run), sentence).subwords.tolist()
 
 
 def test_their_pipeline_finds_the_best_tags(make_tagger, tmp_path):
@@ -150,7 +150,7 @@ def test_a_byte_level_tokenizer_cuts_and_frames_words_as_ours(make_tagger, tmp_p
 
     tokenizer = AutoTokenizer.from_pretrained(tmp_path / "out")
 
-    ours = batch_of(Tagger.load(run), sentence).pieces.tolist()
+    ours = batch_of(Tagger.load(run), sentence).subwords.tolist()
     assert tokenizer(" ".join(sentence.tokens))["input_ids"] == ours
     assert (
         len(tokenizer("Peter", "Main")["input_ids"]) == len(tokenizer("PeterMain")["input_ids"]) + 1

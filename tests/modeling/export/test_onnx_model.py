@@ -45,26 +45,26 @@ def test_the_padded_encoder_is_the_encoder(make_tagger, sentence, kind):
         id="short", document_id="short", split="test", tokens=("Peter",), tags=("O",)
     )
     batch = batch_of(tagger, [sentence, short]).inputs
-    layout, words = batch.rows.pieces, batch.rows.words
-    of_words = None if words is None else layout.pad(words.layout.positions[words.of_piece])
+    layout, words = batch.rows.subwords, batch.rows.words
+    of_words = None if words is None else layout.pad(words.layout.positions[words.of_subword])
 
     padded = PaddedEncoder(tagger.model.encoder)(
-        layout.pad(batch.pieces), Padded(layout.attend, of_words)
+        layout.pad(batch.subwords), Padded(layout.attend, of_words)
     )
 
-    torch.testing.assert_close(layout.pack(padded), tagger.model.encoder(batch).pieces)
+    torch.testing.assert_close(layout.pack(padded), tagger.model.encoder(batch).subwords)
 
 
-def test_scores_of_words_are_those_of_their_first_pieces(make_tagger, sentence):
+def test_scores_of_words_are_those_of_their_first_subwords(make_tagger, sentence):
     tagger = Tagger.load(make_tagger(n_features=2, head={"kind": "crf"}))
     scorer = scorer_of(tagger.model)
     batch = tagger.model, tagger._encoder
     model, encoder = batch
     encoded = encoder.encode(SentenceSet.of([sentence]))
     assert len(encoded) == 1
-    features = torch.rand(1, len(encoded.pieces) + 2, 2)
+    features = torch.rand(1, len(encoded.subwords) + 2, 2)
     ids = torch.cat(
-        [torch.tensor([2]), torch.from_numpy(encoded.pieces).long(), torch.tensor([3])]
+        [torch.tensor([2]), torch.from_numpy(encoded.subwords).long(), torch.tensor([3])]
     )[None]
 
     scores = scorer(ids, torch.ones_like(ids), features)
@@ -78,12 +78,12 @@ def test_a_head_of_spans_of_words_is_the_sum_of_two(make_tagger, sentence):
     tagger = Tagger.load(make_tagger(head={"kind": "span", "span_features": "words"}))
     batch = batch_of(tagger, [sentence])
 
-    [scores] = scorer_of(tagger.model)(batch.pieces[None], torch.ones(1, len(batch.pieces)))
+    [scores] = scorer_of(tagger.model)(batch.subwords[None], torch.ones(1, len(batch.subwords)))
 
     begins, ends = scores.chunk(2, dim=1)
     spans = batch.spans
     expected = tagger.model.head(tagger.model.encoder, batch).first
-    torch.testing.assert_close(begins[spans.first_pieces] + ends[spans.last_pieces], expected)
+    torch.testing.assert_close(begins[spans.first_subwords] + ends[spans.last_subwords], expected)
 
 
 @pytest.mark.parametrize("kind", ["plain", "whole-word relative"])
@@ -97,14 +97,14 @@ def test_onnxruntime_finds_the_same_scores(make_tagger, tmp_path, sentence, kind
     tagger = Tagger.load(run)
     batch = batch_of(tagger, [sentence])
     session = onnxruntime.InferenceSession(str(tmp_path / "out" / "model.onnx"))
-    fed = {"input_ids": batch.pieces[None].numpy()}
-    fed["attention_mask"] = (batch.pieces[None] >= 0).long().numpy()
+    fed = {"input_ids": batch.subwords[None].numpy()}
+    fed["attention_mask"] = (batch.subwords[None] >= 0).long().numpy()
     if batch.inputs.rows.words is not None:
         words = batch.inputs.rows.words
-        fed["words"] = words.layout.positions[words.of_piece][None].numpy()
+        fed["words"] = words.layout.positions[words.of_subword][None].numpy()
     [[scores]] = session.run(None, fed)
     expected = tagger.model.head(tagger.model._states(batch)).detach()
-    found = torch.from_numpy(scores)[batch.word_pieces[batch.word_offsets]]
+    found = torch.from_numpy(scores)[batch.word_subwords[batch.word_offsets]]
     torch.testing.assert_close(found, expected, atol=1e-4, rtol=0)
     settings = json.loads((tmp_path / "out" / "onnx.json").read_text(encoding="utf-8"))
     assert settings["scores"] == list(tagger.model.tagset.tags)
@@ -137,14 +137,14 @@ def test_what_onnx_is_not_made_of_is_an_error(make_tagger, entities, tmp_path, c
 
 @pytest.mark.parametrize("attention", ["char_entity", "plain", "relative"])
 @pytest.mark.parametrize("head", [{"kind": "span", "span_features": "words"}, {"kind": "crf"}])
-def test_entities_of_pieces_have_no_place_in_onnx(make_tagger, tmp_path, capsys, attention, head):
-    encoder = {"entities": "pieces", "n_entities": 5, "entity_width": 8, "attention": attention}
+def test_entities_of_subwords_have_no_place_in_onnx(make_tagger, tmp_path, capsys, attention, head):
+    encoder = {"entities": "subwords", "n_entities": 5, "entity_width": 8, "attention": attention}
     encoder |= {"positions": "none"} if attention == "relative" else {}
     run = make_tagger(head=head, encoder=encoder)
 
     assert main([str(run), "--output", str(tmp_path / "out"), "--to", "onnx"]) == 1
 
-    assert "encoder.entities=pieces" in capsys.readouterr().err
+    assert "encoder.entities=subwords" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 

@@ -50,8 +50,8 @@ def test_a_folder_without_a_model_is_named(tmp_path, folder):
 
 
 def test_a_tokenizer_of_another_model_is_refused(model):
-    pieces = [f"w{n}" for n in range(200)]
-    Tokenizer(wordpiece([*SPECIALS, *pieces], cased=True), name="other").save(model / "final")
+    subwords = [f"w{n}" for n in range(200)]
+    Tokenizer(wordpiece([*SPECIALS, *subwords], cased=True), name="other").save(model / "final")
 
     with pytest.raises(CorpusError, match="not of one model"):
         Base.open(model)

@@ -37,7 +37,7 @@ def forms(tmp_path_factory):
 def write_base(folder, tokenizer, *, names=KNOWN, **settings):
     torch.manual_seed(1)
     encoder = EncoderConfig(
-        n_pieces=tokenizer.size,
+        n_subwords=tokenizer.size,
         width=32,
         n_layers=1,
         n_heads=2,
@@ -47,7 +47,7 @@ def write_base(folder, tokenizer, *, names=KNOWN, **settings):
         embedding_dropout=0.0,
         **settings,
     )
-    config = PretrainConfig(encoder=encoder, heads=HeadsConfig(weights={"pieces": 1.0}))
+    config = PretrainConfig(encoder=encoder, heads=HeadsConfig(weights={"subwords": 1.0}))
     PretrainingModel.from_config(config).save(folder)
     tokenizer.save(folder)
     with ShardWriter(folder / "entities.arrow", SCHEMAS["example_entities"]) as table:
@@ -58,9 +58,9 @@ def write_base(folder, tokenizer, *, names=KNOWN, **settings):
 
 @pytest.fixture(scope="module")
 def char_entity(tmp_path_factory, bases):
-    """A base whose pieces know six entities."""
+    """A base whose subwords know six entities."""
     folder = tmp_path_factory.mktemp("base") / "char-entity"
-    settings = {"attention": "char_entity", "entities": "pieces", "n_entities": 6}
+    settings = {"attention": "char_entity", "entities": "subwords", "n_entities": 6}
     return write_base(folder, Tokenizer.open(bases / "plain"), entity_width=16, **settings)
 
 
@@ -152,7 +152,7 @@ def test_a_lexicon_has_the_entities_that_the_base_knows_of_groups_or_of_all(tmp_
     row = {"id": 0, "form": "Jena", "group": "old", "count": 9, "rank": 1, "flags": []}
     path = dataset(tmp_path / "lexicon", "lexicon", [row | numbers], per="group")
     tokenizer = Tokenizer.open(bases / "plain")
-    settings = {"attention": "char_entity", "entities": "pieces", "n_entities": 4}
+    settings = {"attention": "char_entity", "entities": "subwords", "n_entities": 4}
     names = ["[PAD]", "[UNK]", "[MASK]", "lexicon:Jena"]
     base = write_base(tmp_path / "base", tokenizer, names=names, **settings)
 
@@ -209,7 +209,7 @@ def test_relative_attention_has_entities_at_its_input(tmp_path, ner, bases, fine
     assert finetune(tmp_path / "run", ner, base, epochs=1, settings=settings) == 0
 
     encoder = final(tmp_path / "run").config.encoder
-    assert (encoder.attention, encoder.entities) == ("relative", "pieces")
+    assert (encoder.attention, encoder.entities) == ("relative", "subwords")
 
 
 def test_spans_of_words_know_entities_too(tmp_path, ner, char_entity, finetune, forms):
@@ -220,7 +220,7 @@ def test_spans_of_words_know_entities_too(tmp_path, ner, char_entity, finetune, 
     assert Tagger.load(tmp_path / "run").tag(NerData.open(ner).split("test"))
 
 
-def test_spans_cannot_be_entities_where_pieces_know_them(
+def test_spans_cannot_be_entities_where_subwords_know_them(
     tmp_path, ner, char_entity, finetune, capsys
 ):
     assert finetune(tmp_path / "run", ner, char_entity, "span_small") == 1

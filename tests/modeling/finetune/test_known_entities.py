@@ -23,13 +23,13 @@ ENTITIES = {"char_entity": {}, "plain": {}, "relative": {"positions": "none", "c
 
 @pytest.fixture(scope="module", params=ENTITIES)
 def base(request, tmp_path_factory, bases):
-    """An encoder whose pieces know Jena (3), something (4) and Ida Berg (5)."""
+    """An encoder whose subwords know Jena (3), something (4) and Ida Berg (5)."""
     folder = tmp_path_factory.mktemp("base") / request.param
-    settings = {"attention": request.param, "entities": "pieces", "n_entities": 6}
+    settings = {"attention": request.param, "entities": "subwords", "n_entities": 6}
     settings |= ENTITIES[request.param]
     write_base(folder, Tokenizer.open(bases / "plain"), entity_width=16, **settings)
     model = PretrainingModel.load(folder)
-    heads = HeadsConfig(weights={"pieces": 1.0, "piece_entities": 1.0})
+    heads = HeadsConfig(weights={"subwords": 1.0, "subword_entities": 1.0})
     torch.manual_seed(2)
     whole = PretrainingModel.from_config(replace(model.config, heads=heads))
     with torch.no_grad():
@@ -40,11 +40,11 @@ def base(request, tmp_path_factory, bases):
 
 
 def known(encoder, text):
-    """Of each word the entity of its pieces."""
+    """Of each word the entity of its subwords."""
     windows, [words] = encoder.windows(text), encoder.words([text])
     found = {}
-    if windows.piece_entities is not None:
-        pairs = zip(windows.piece_entities.rows, windows.piece_entities.entities, strict=True)
+    if windows.subword_entities is not None:
+        pairs = zip(windows.subword_entities.rows, windows.subword_entities.entities, strict=True)
         found = {int(row): int(entity) for row, entity in pairs}
     cut = [encoder.tokenizer.encode([word])[0].ids for word in words.words]
     starts = np.cumsum([1, *map(len, cut)])
@@ -66,18 +66,18 @@ def test_vectors_are_those_of_a_batch_that_knows_the_entities(base):
 
     [words] = encoder.words([TEXT], pooling="mean")
 
-    bare = encoder.model(replace(batch, piece_entities=None)).pieces
-    pieces = encoder.model(batch).pieces.detach()
+    bare = encoder.model(replace(batch, subword_entities=None)).subwords
+    subwords = encoder.model(batch).subwords.detach()
     sizes = [len(encoder.tokenizer.encode([word])[0].ids) for word in words.words]
-    expected = [part.mean(0).numpy() for part in torch.split(pieces[1:-1], sizes)]
+    expected = [part.mean(0).numpy() for part in torch.split(subwords[1:-1], sizes)]
     np.testing.assert_allclose(words.vectors, expected, atol=1e-5)
-    assert not torch.allclose(pieces, bare, atol=1e-3)
+    assert not torch.allclose(subwords, bare, atol=1e-3)
 
 
 def test_a_text_without_a_form_is_encoded_plainly(base):
     encoder = Encoder.load(base)
 
-    assert encoder.windows("Anna war in Ulm .").piece_entities is None
+    assert encoder.windows("Anna war in Ulm .").subword_entities is None
 
 
 def test_other_forms_are_those_of_entities_that_it_knows(base, tmp_path):
@@ -114,17 +114,17 @@ def test_a_mask_is_guessed_by_what_the_other_words_know(base):
     words = TEXT.replace("Anna", "[MASK]").split()
     mask = guesser.tokenizer.special.mask
 
-    [guess] = guesser.pieces(" ".join(words), top=1)
+    [guess] = guesser.subwords(" ".join(words), top=1)
 
     cut = [[mask] if w == "[MASK]" else guesser.tokenizer.encode([w])[0].ids for w in words]
-    pieces = np.concatenate(cut)
+    subwords = np.concatenate(cut)
     of_words = zip([0, 3, 0, 5, 5, 0, 0, 0], cut, strict=True)
     entities = torch.tensor([0, *(entity for entity, ids in of_words for _ in ids), 0])
     rows = torch.nonzero(entities).flatten()
-    batch = guesser._batch(pieces, known=SubwordEntities(rows, entities[rows]))
-    [place] = 1 + np.flatnonzero(pieces == mask)
-    states = guesser.model.encoder(batch).pieces[place]
-    expected = guesser.model.heads["pieces"].logits(states).softmax(-1)
+    batch = guesser._batch(subwords, known=SubwordEntities(rows, entities[rows]))
+    [place] = 1 + np.flatnonzero(subwords == mask)
+    states = guesser.model.encoder(batch).subwords[place]
+    expected = guesser.model.heads["subwords"].logits(states).softmax(-1)
     expected[list(guesser.tokenizer.specials)] = 0
     assert guess.best[0][1] == pytest.approx(float(expected.max()), abs=1e-5)
 
@@ -144,7 +144,7 @@ def test_a_span_whose_entity_is_asked_for_does_not_know_it(base):
     assert {name for name, _ in asked[0].best} == {"old:Jena", "old:gone", "old:Ida Berg"}
 
 
-def test_the_command_names_pieces_and_entities(base, capsys):
+def test_the_command_names_subwords_and_entities(base, capsys):
     text = TEXT.replace("Anna", "[MASK]")
 
     assert predict([str(base), "--masked", text, "--entities", "12:20", "--top", "2"]) == 0

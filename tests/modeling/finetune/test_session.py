@@ -155,7 +155,7 @@ def test_a_tagger_needs_nothing_but_its_folder(tmp_path, ner, bases, finetune):
 
 
 def test_averaged_weights_are_what_is_scored_and_kept(tmp_path, ner, bases, finetune):
-    table = "encoder.embeddings.pieces.weight"
+    table = "encoder.embeddings.subwords.weight"
     before = PretrainingModel.load(bases / "plain").state_dict()[table]
     settings = ["optimizer.ema=0.999999999"]  # the average hardly leaves the start
 
@@ -327,7 +327,7 @@ def test_gold_spans_beyond_a_head_are_named_without_dev_too(
 ):
     sentences = NerData.open(ner).split("train")
     bare = make_ner(tmp_path / "ner", sentences)
-    settings = ["training.choose=last", "head.span_features=words", "head.max_span_pieces=2"]
+    settings = ["training.choose=last", "head.span_features=words", "head.max_span_subwords=2"]
 
     run = tmp_path / "run"
     assert finetune(run, bare, bases / "plain", "span_small", epochs=1, settings=settings) == 0

@@ -14,21 +14,23 @@ from modeling.models.pretraining import PretrainingModel
 from modeling.models.tagging import TaggingModel
 from modeling.taggers.folders import find_tagger
 
-TABLE = "encoder.embeddings.pieces.weight"
+TABLE = "encoder.embeddings.subwords.weight"
 
 
 def with_more_rows(base, folder, n):
     """The base with ``n`` rows that its tokenizer has no subwords for."""
     given = read_pretrained(base)
-    encoder = replace(given.config.encoder, n_pieces=given.config.encoder.n_pieces + n)
+    encoder = replace(given.config.encoder, n_subwords=given.config.encoder.n_subwords + n)
     torch.manual_seed(7)
     model = PretrainingModel.from_config(replace(given.config, encoder=encoder))
     state = {
-        k: w for k, w in given.weights.items() if not k.endswith(("pieces.weight", "pieces.bias"))
+        k: w
+        for k, w in given.weights.items()
+        if not k.endswith(("subwords.weight", "subwords.bias"))
     }
     model.load_state_dict(state, strict=False)
     with torch.no_grad():
-        model.encoder.embeddings.pieces.weight[:-n] = given.weights[TABLE]
+        model.encoder.embeddings.subwords.weight[:-n] = given.weights[TABLE]
     shutil.copytree(base, folder)
     model.save(folder)
     return folder
@@ -69,7 +71,7 @@ def test_sentences_are_the_same_by_their_new_ids(ner, bases):
     used = UsedSubwords.of([encoded])
     changed = used.renumber(encoded)
 
-    assert (used.ids[changed.pieces] == encoded.pieces).all()
+    assert (used.ids[changed.subwords] == encoded.subwords).all()
     assert [used.ids[id] for id in changed.special] == list(encoded.special)
     table = torch.randn(tokenizer.size, 4)
     before, rows = table.clone(), torch.randn(len(used), 4)

@@ -110,30 +110,30 @@ def test_scores_of_a_sampled_objective_are_over_the_whole_vocabulary(head):
 
 
 @pytest.mark.parametrize("lengths", [(3, 1, 4), (2, 2)])
-def test_first_pieces_are_pooled(lengths):
+def test_first_subwords_are_pooled(lengths):
     layout = Layout.of(lengths)
-    pieces = torch.randn(sum(lengths), WIDTH)
+    subwords = torch.randn(sum(lengths), WIDTH)
 
-    pooled = PairHead(width=WIDTH, pooling="cls").pool(pieces, layout)
+    pooled = PairHead(width=WIDTH, pooling="cls").pool(subwords, layout)
 
-    assert pooled.equal(torch.stack([part[0] for part in pieces.split(lengths)]))
+    assert pooled.equal(torch.stack([part[0] for part in subwords.split(lengths)]))
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_means_are_of_the_pieces_of_each_sequence(dtype):
+def test_means_are_of_the_subwords_of_each_sequence(dtype):
     lengths = (300, 1, 4)
-    pieces = torch.randn(sum(lengths), WIDTH).to(dtype)
+    subwords = torch.randn(sum(lengths), WIDTH).to(dtype)
 
-    pooled = PairHead(width=WIDTH, pooling="mean").pool(pieces, Layout.of(lengths))
+    pooled = PairHead(width=WIDTH, pooling="mean").pool(subwords, Layout.of(lengths))
 
-    expected = torch.stack([part.float().mean(0) for part in pieces.split(lengths)])
+    expected = torch.stack([part.float().mean(0) for part in subwords.split(lengths)])
     torch.testing.assert_close(pooled, expected)
 
 
 def test_logits_of_the_mean_are_the_mean_of_logits():
     head = PairHead(width=WIDTH, pooling="mean")
-    pieces = torch.randn(5, WIDTH)
+    subwords = torch.randn(5, WIDTH)
 
-    logits = head.logits(head.pool(pieces, Layout.of([5])))
+    logits = head.logits(head.pool(subwords, Layout.of([5])))
 
-    torch.testing.assert_close(logits[0], head.logits(pieces).mean(0))
+    torch.testing.assert_close(logits[0], head.logits(subwords).mean(0))

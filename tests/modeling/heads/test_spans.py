@@ -21,7 +21,7 @@ from modeling.models.text_encoder import build_encoder
 
 TAGSET = TagSet(("LOC", "PER"))
 WORDS = [f"w{n}" for n in range(20)]
-PIECES = [*SPECIALS, *WORDS, "##x"]
+SUBWORDS = [*SPECIALS, *WORDS, "##x"]
 WIDTH = 16
 TEXTS = [
     ("w1 w2x w3xx w4 w5", "O B-PER I-PER O B-LOC"),
@@ -50,14 +50,16 @@ class Table:
         return self.numbers[words]
 
 
-def make_collator(texts=TEXTS, *, max_length=64, max_pieces=4, features=None):
+def make_collator(texts=TEXTS, *, max_length=64, max_subwords=4, features=None):
     sentences = [
         Sentence(id=str(n), document_id="d", split="train", tokens=tuple(t), tags=tuple(tags))
         for n, (t, tags) in enumerate((text.split(), tags.split()) for text, tags in texts)
     ]
-    tokenizer = Tokenizer(wordpiece(PIECES, cased=True), name="small")
+    tokenizer = Tokenizer(wordpiece(SUBWORDS, cased=True), name="small")
     encoded = SentenceEncoder(tokenizer, max_length=max_length, overlap=6).encode(sentences)
-    return SentenceCollator(encoded, tagset=TAGSET, features=features, max_span_pieces=max_pieces)
+    return SentenceCollator(
+        encoded, tagset=TAGSET, features=features, max_span_subwords=max_subwords
+    )
 
 
 def make_batch(numbers=range(4), **settings):
@@ -67,7 +69,7 @@ def make_batch(numbers=range(4), **settings):
 def make_encoder(n_entities=MASK + 1, **settings):
     torch.manual_seed(0)
     config = EncoderConfig(
-        n_pieces=len(PIECES),
+        n_subwords=len(SUBWORDS),
         n_entities=n_entities,
         width=WIDTH,
         n_layers=2,
@@ -110,8 +112,8 @@ def test_first_scores_are_a_linear_map_of_both_edges(with_features):
 
     scores = head(encoder, batch).first
 
-    first, pieces, spans = head.scorer.first, encoder(batch.inputs).pieces, batch.spans
-    edges = torch.cat([pieces[spans.first_pieces], pieces[spans.last_pieces]], dim=1)
+    first, subwords, spans = head.scorer.first, encoder(batch.inputs).subwords, batch.spans
+    edges = torch.cat([subwords[spans.first_subwords], subwords[spans.last_subwords]], dim=1)
     weight = torch.cat([first.begin.weight, first.end.weight], dim=1)
     if with_features:
         before = torch.tensor([0, 5, 6, 13])[spans.sentences]
@@ -133,7 +135,7 @@ def test_what_is_read_is_scored_by_its_state_and_the_rest_by_words(kind):
     assert 0 < len(found.read) < len(scores)
     states = read_alone(encoder, remembered, batch.spans, chosen=found.read, inputs=batch.inputs)
     parts = states if kind == "chosen" else states[2:]
-    expected = head.scorer.first(remembered.pieces, batch.spans, None).log_softmax(1)
+    expected = head.scorer.first(remembered.subwords, batch.spans, None).log_softmax(1)
     second = head.scorer.second.classifier(torch.cat(parts, dim=1)).log_softmax(1)
     for row, number in enumerate(found.read.tolist()):
         expected[number] = second[row]

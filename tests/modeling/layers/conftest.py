@@ -1,6 +1,6 @@
 """Batches to lay out, and the literal formulas that layers are compared with.
 
-Shapes: B sequences, N positions, T pieces, E mentions, R = T + E, D width, H heads, K = D / H.
+Shapes: B sequences, N positions, T subwords, E mentions, R = T + E, D width, H heads, K = D / H.
 """
 
 from types import SimpleNamespace
@@ -18,24 +18,24 @@ WIDTH, N_HEADS = 12, 3
 def make_rows(words, mentions=None):
     """Rows of sequences, each a list of the sizes of its words; mentions are counts."""
     lengths = [sum(sizes) for sizes in words]
-    pieces = Layout.of(lengths)
+    subwords = Layout.of(lengths)
     sizes = [size for sequence in words for size in sequence]
-    of_piece = torch.arange(len(sizes)).repeat_interleave(torch.tensor(sizes, dtype=torch.int64))
+    of_subword = torch.arange(len(sizes)).repeat_interleave(torch.tensor(sizes, dtype=torch.int64))
     layout = Layout.of([len(sequence) for sequence in words])
-    of_words = Words(layout, of_piece, torch.tensor(sizes, dtype=torch.int64))
+    of_words = Words(layout, of_subword, torch.tensor(sizes, dtype=torch.int64))
     if mentions is None:
-        return Rows(pieces, pieces, of_words)
+        return Rows(subwords, subwords, of_words)
     entities = Layout.of(mentions)
-    sequences = np.concatenate([pieces.sequences, entities.sequences])
+    sequences = np.concatenate([subwords.sequences, entities.sequences])
     after = np.asarray(lengths, np.int64)[entities.sequences.numpy()]
-    positions = np.concatenate([pieces.positions, entities.positions.numpy() + after])
+    positions = np.concatenate([subwords.positions, entities.positions.numpy() + after])
     longest = max(n + e for n, e in zip(lengths, mentions, strict=True))
     together = Layout.placed(sequences, positions, longest=longest, n=len(words))
-    return Rows(pieces, together, of_words, entities)
+    return Rows(subwords, together, of_words, entities)
 
 
 def random_words(lengths, seed=0):
-    """Words of one to three pieces that fill sequences of these lengths."""
+    """Words of one to three subwords that fill sequences of these lengths."""
     generator = np.random.default_rng(seed)
     sequences = []
     for length in lengths:
@@ -74,13 +74,13 @@ def literal(layer, x, *, clip=None, window=None):
     return layer.output(mixed.transpose(0, 1).flatten(1))
 
 
-def literal_entity_aware(layer, pieces, mentions):
+def literal_entity_aware(layer, subwords, mentions):
     """One sequence: four blocks of scores, side by side, one above the other."""
-    both = torch.cat([pieces, mentions])
+    both = torch.cat([subwords, mentions])
     key, value = heads(layer.key, both), heads(layer.value, both)
-    word_key, entity_key = key[:, : len(pieces)], key[:, len(pieces) :]
-    ww = heads(layer.query, pieces) @ word_key.mT
-    we = heads(layer.query_to_entities, pieces) @ entity_key.mT
+    word_key, entity_key = key[:, : len(subwords)], key[:, len(subwords) :]
+    ww = heads(layer.query, subwords) @ word_key.mT
+    we = heads(layer.query_to_entities, subwords) @ entity_key.mT
     ew = heads(layer.entity_query_to_words, mentions) @ word_key.mT
     ee = heads(layer.entity_query, mentions) @ entity_key.mT
     scores = torch.cat([torch.cat([ww, we], dim=2), torch.cat([ew, ee], dim=2)], dim=1)

@@ -51,14 +51,14 @@ def sample(oracle, kind):
 
 
 def parts(x, mentions):
-    """Pieces, and mentions, of each sequence."""
+    """Subwords, and mentions, of each sequence."""
     n_mentions = mentions or [0] * len(LENGTHS)
-    pieces, entities = x.split([sum(LENGTHS), sum(n_mentions)])
-    return list(zip(pieces.split(LENGTHS), entities.split(n_mentions), strict=True))
+    subwords, entities = x.split([sum(LENGTHS), sum(n_mentions)])
+    return list(zip(subwords.split(LENGTHS), entities.split(n_mentions), strict=True))
 
 
 def joined(parts):
-    return torch.cat([piece for piece, _ in parts] + [mention for _, mention in parts])
+    return torch.cat([subword for subword, _ in parts] + [mention for _, mention in parts])
 
 
 def test_padding_changes_nothing(oracle, kind):

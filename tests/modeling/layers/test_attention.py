@@ -41,8 +41,8 @@ def test_mentions_are_more_rows_for_plain_attention(oracle):
 
     actual = layer(x, rows)
 
-    pieces, mentions = x.split([sum(LENGTHS), sum(MENTIONS)])
-    parts = zip(pieces.split(LENGTHS), mentions.split(MENTIONS), strict=True)
+    subwords, mentions = x.split([sum(LENGTHS), sum(MENTIONS)])
+    parts = zip(subwords.split(LENGTHS), mentions.split(MENTIONS), strict=True)
     both = [oracle.literal(layer, torch.cat(part)).split(len(part[0])) for part in parts]
     # a mention-less sequence has one part
     expected = torch.cat([part[0] for part in both] + [p for part in both for p in part[1:]])
@@ -58,13 +58,13 @@ def test_entity_aware_attention_is_the_formula(oracle, mentions):
 
     actual = layer(x, rows)
 
-    pieces, entities = x.split([sum(LENGTHS), sum(mentions)])
-    expected_pieces, expected_entities = [], []
-    for some, others in zip(pieces.split(LENGTHS), entities.split(mentions), strict=True):
+    subwords, entities = x.split([sum(LENGTHS), sum(mentions)])
+    expected_subwords, expected_entities = [], []
+    for some, others in zip(subwords.split(LENGTHS), entities.split(mentions), strict=True):
         both = oracle.literal_entity_aware(layer, some, others)
-        expected_pieces.append(both[: len(some)])
+        expected_subwords.append(both[: len(some)])
         expected_entities.append(both[len(some) :])
-    expected = torch.cat(expected_pieces + expected_entities)
+    expected = torch.cat(expected_subwords + expected_entities)
     oracle.assert_same(layer, x, actual=actual, expected=expected)
 
 
@@ -130,7 +130,7 @@ def test_weights_are_dropped_in_training_only(oracle, kind):
     torch.testing.assert_close(evaluated, without(x, rows))
 
 
-def test_a_batch_may_be_of_one_mention_and_one_piece(oracle):
+def test_a_batch_may_be_of_one_mention_and_one_subword(oracle):
     rows = oracle.make_rows([[1]], [1])
     x = oracle.make_input(rows)
 
@@ -147,7 +147,7 @@ def test_rows_without_an_entity_layout_have_no_mentions(oracle):
     rows = oracle.make_rows([[1, 1, 1]])
 
     assert (
-        entity_aware(oracle)(oracle.make_input(rows), Rows(rows.pieces, rows.pieces))
+        entity_aware(oracle)(oracle.make_input(rows), Rows(rows.subwords, rows.subwords))
         .isfinite()
         .all()
     )

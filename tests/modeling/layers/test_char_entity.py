@@ -25,9 +25,9 @@ def rows(oracle):
 
 
 def some_known(rows, *, seed=0):
-    """About half of the pieces know something."""
+    """About half of the subwords know something."""
     generator = torch.Generator().manual_seed(seed)
-    n = len(rows.pieces.index)
+    n = len(rows.subwords.index)
     chosen = torch.randperm(n, generator=generator)[: n // 2].sort().values
     vectors = torch.randn(len(chosen), F, generator=generator, dtype=torch.float64)
     return Known(chosen, vectors.requires_grad_())
@@ -48,7 +48,7 @@ def one_head_that_shows_its_weights(n):
 
 
 def literal(layer, oracle, x, known):
-    """Equation 3, piece by piece, for one sequence; ``known`` is a vector or None for each."""
+    """Equation 3, subword by subword, for one sequence; ``known`` is a vector or None for each."""
     keys, values = [], []
     for state, vector in zip(x, known, strict=True):
         key, value = layer.key(state), layer.value(state)
@@ -96,7 +96,7 @@ def test_without_an_entity_it_is_plain_attention_to_the_bit(oracle, layer, rows,
     assert torch.equal(mixed, plain(x, rows))
 
 
-def test_the_weight_of_an_entity_piece_is_the_geometric_mean_of_equation_4(oracle):
+def test_the_weight_of_an_entity_subword_is_the_geometric_mean_of_equation_4(oracle):
     n, with_entity = 8, [1, 2, 6]
     layer = one_head_that_shows_its_weights(n)
     rows, x = oracle.make_rows([[1] * n]), torch.eye(n, dtype=torch.float64)
@@ -106,14 +106,14 @@ def test_the_weight_of_an_entity_piece_is_the_geometric_mean_of_equation_4(oracl
     weights = layer(x, replace(rows, known=known))
     weights[:, with_entity] *= 2  # half of these values is the entity's, which is 0
 
-    of_piece = (layer.query(x) @ layer.key(x).mT / n**0.5).exp()  # s(q, k of the piece)
+    of_subword = (layer.query(x) @ layer.key(x).mT / n**0.5).exp()  # s(q, k of the subword)
     of_entity = (layer.query(x) @ layer.entity_key(vectors).mT / n**0.5).exp()
-    expected = of_piece.clone()
-    expected[:, with_entity] = (of_piece[:, with_entity] * of_entity).sqrt()
+    expected = of_subword.clone()
+    expected[:, with_entity] = (of_subword[:, with_entity] * of_entity).sqrt()
     torch.testing.assert_close(weights, expected / expected.sum(1, keepdim=True))
 
 
-def test_with_scale_1_only_the_entity_is_seen_of_a_piece_that_knows_one(oracle, rows):
+def test_with_scale_1_only_the_entity_is_seen_of_a_subword_that_knows_one(oracle, rows):
     layer = CharEntityAttention(width=12, n_heads=3, entity_width=F, scale=1.0).double()
     x, known = oracle.make_input(rows), Known(torch.tensor([3]), torch.ones(1, F).double())
     other = x.detach().clone()
@@ -125,7 +125,7 @@ def test_with_scale_1_only_the_entity_is_seen_of_a_piece_that_knows_one(oracle, 
     assert changed == [3]  # its own query alone
 
 
-def test_a_table_gives_each_piece_the_vector_of_its_entity():
+def test_a_table_gives_each_subword_the_vector_of_its_entity():
     table = EntityTable(n_entities=9, entity_width=F)
 
     known = table(SubwordEntities(torch.tensor([1, 4, 5]), torch.tensor([8, 3, 8])))

@@ -89,18 +89,18 @@ def test_a_window_sees_nothing_beyond_it(oracle):
     assert weights[1][:, far].count_nonzero() == 0
 
 
-def test_pieces_that_know_entities_are_what_the_layer_does(oracle):
+def test_subwords_that_know_entities_are_what_the_layer_does(oracle):
     torch.manual_seed(1)
     layer = CharEntityAttention(width=oracle.width, n_heads=oracle.n_heads, entity_width=5).double()
     plain = oracle.make_rows(oracle.random_words(LENGTHS))
     known = Known(torch.tensor([0, 4, 9, 28]), torch.randn(4, 5, dtype=torch.float64))
     rows, x = replace(plain, known=known), oracle.make_input(plain).detach()
 
-    dense = attend_densely(layer, rows.pieces.pad(x), padded(rows))
-    without = attend_densely(layer, rows.pieces.pad(x), padded(plain))
+    dense = attend_densely(layer, rows.subwords.pad(x), padded(rows))
+    without = attend_densely(layer, rows.subwords.pad(x), padded(plain))
 
-    torch.testing.assert_close(rows.pieces.pack(dense.output), layer(x, rows))
-    torch.testing.assert_close(rows.pieces.pack(without.output), layer(x, plain))
+    torch.testing.assert_close(rows.subwords.pack(dense.output), layer(x, rows))
+    torch.testing.assert_close(rows.subwords.pack(without.output), layer(x, plain))
 
 
 def test_what_is_no_attention_is_an_error():

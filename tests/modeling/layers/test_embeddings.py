@@ -1,4 +1,4 @@
-"""Embeddings of pieces and mentions."""
+"""Embeddings of subwords and mentions."""
 
 import math
 
@@ -9,44 +9,48 @@ from modeling.data.batch import Mentions
 from modeling.layers.embeddings import EntityEmbeddings, SinusoidalPositions, SubwordEmbeddings
 
 WORDS = [[1, 1, 1], [1] * 5]
-PIECES = torch.tensor([4, 2, 5, 4, 1, 0, 3, 2])
+SUBWORDS = torch.tensor([4, 2, 5, 4, 1, 0, 3, 2])
 POSITIONS = torch.tensor([0, 1, 2, 0, 1, 2, 3, 4])
 
 
-def test_piece_is_piece_and_position_and_segment_normed(oracle):
-    layer = SubwordEmbeddings(n_pieces=6, width=8, max_positions=5, n_segments=2, dropout=0.0)
+def test_subword_is_subword_and_position_and_segment_normed(oracle):
+    layer = SubwordEmbeddings(n_subwords=6, width=8, max_positions=5, n_segments=2, dropout=0.0)
     segments = torch.tensor([0, 0, 1, 0, 0, 0, 1, 1])
 
-    made = layer(PIECES, oracle.make_rows(WORDS), segments)
+    made = layer(SUBWORDS, oracle.make_rows(WORDS), segments)
 
-    for row, (piece, position, segment) in enumerate(zip(PIECES, POSITIONS, segments, strict=True)):
-        x = layer.pieces.weight[piece] + layer.positions.table.weight[position]
+    for row, (subword, position, segment) in enumerate(
+        zip(SUBWORDS, POSITIONS, segments, strict=True)
+    ):
+        x = layer.subwords.weight[subword] + layer.positions.table.weight[position]
         expected = layer.norm(x + layer.segments.weight[segment])
         torch.testing.assert_close(made[row], expected)
 
 
-def test_pieces_without_segments_are_of_the_first(oracle):
-    layer = SubwordEmbeddings(n_pieces=6, width=8, n_segments=2, dropout=0.0)
+def test_subwords_without_segments_are_of_the_first(oracle):
+    layer = SubwordEmbeddings(n_subwords=6, width=8, n_segments=2, dropout=0.0)
     rows = oracle.make_rows(WORDS)
 
-    torch.testing.assert_close(layer(PIECES, rows), layer(PIECES, rows, torch.zeros_like(PIECES)))
-
-
-def test_scaled_pieces_without_positions_and_norm_are_the_table_times_the_root(oracle):
-    layer = SubwordEmbeddings(
-        n_pieces=6, width=8, positions="none", norm=False, scale=True, dropout=0.0
+    torch.testing.assert_close(
+        layer(SUBWORDS, rows), layer(SUBWORDS, rows, torch.zeros_like(SUBWORDS))
     )
 
-    made = layer(PIECES, oracle.make_rows(WORDS))
 
-    torch.testing.assert_close(made, layer.pieces.weight[PIECES] * math.sqrt(8))
+def test_scaled_subwords_without_positions_and_norm_are_the_table_times_the_root(oracle):
+    layer = SubwordEmbeddings(
+        n_subwords=6, width=8, positions="none", norm=False, scale=True, dropout=0.0
+    )
+
+    made = layer(SUBWORDS, oracle.make_rows(WORDS))
+
+    torch.testing.assert_close(made, layer.subwords.weight[SUBWORDS] * math.sqrt(8))
 
 
 def test_a_sequence_longer_than_the_table_is_an_error(oracle):
-    layer = SubwordEmbeddings(n_pieces=6, width=8, max_positions=4)
+    layer = SubwordEmbeddings(n_subwords=6, width=8, max_positions=4)
 
     with pytest.raises(ValueError, match=r"5 subwords.*positions for 4"):
-        layer(PIECES, oracle.make_rows(WORDS))
+        layer(SUBWORDS, oracle.make_rows(WORDS))
 
 
 def test_sinusoids_are_the_formula_beyond_their_first_length(oracle):

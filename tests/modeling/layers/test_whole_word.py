@@ -1,4 +1,4 @@
-"""Whole-word attention, and the window of its pieces."""
+"""Whole-word attention, and the window of its subwords."""
 
 import pytest
 import torch
@@ -67,7 +67,7 @@ def test_whole_word_attention_is_the_formula_for_any_words(oracle, words, window
 
 
 @pytest.mark.parametrize("clip", [None, 4])
-def test_one_piece_a_word_and_a_wide_window_are_two_attentions_added(oracle, clip):
+def test_one_subword_a_word_and_a_wide_window_are_two_attentions_added(oracle, clip):
     lengths = [37, 20]
     rows = oracle.make_rows([[1] * n for n in lengths])
     x = oracle.make_input(rows)
@@ -101,7 +101,7 @@ def test_nothing_leaks_into_a_window(oracle, clip):
     assert torch.equal(seen > 0, (place - place[:, None]).abs() <= window)
 
 
-def test_words_are_means_of_their_pieces(oracle):
+def test_words_are_means_of_their_subwords(oracle):
     words = oracle.random_words([9, 4])
     rows = oracle.make_rows(words)
     x = oracle.make_input(rows)
@@ -114,7 +114,7 @@ def test_words_are_means_of_their_pieces(oracle):
 
 def test_rows_without_words_are_an_error(oracle):
     rows = oracle.make_rows([[1, 2]])
-    without = Rows(rows.pieces, rows.pieces)
+    without = Rows(rows.subwords, rows.subwords)
 
     with pytest.raises(ValueError, match=r"Rows\.words"):
         whole_word(oracle)(oracle.make_input(rows), without)

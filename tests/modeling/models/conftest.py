@@ -12,24 +12,24 @@ from modeling.data.batch import Batch, Layout, Mentions, Rows, Targets, Words
 
 @dataclass(frozen=True)
 class Text:
-    """Pieces of one sequence, [CLS] and [SEP] among them, and mentions as (id, start, end)."""
+    """Subwords of one sequence, [CLS] and [SEP] among them, and mentions as (id, start, end)."""
 
-    pieces: tuple[int, ...]
+    subwords: tuple[int, ...]
     mentions: tuple[tuple[int, int, int], ...] = ()
     segments: tuple[int, ...] | None = None
 
 
-def random_text(generator, n_pieces, n_mentions=0, *, sizes=(60, 20)):
-    """Ids from 5 (pieces) and from 1 (entities) on; mentions of one to four pieces."""
+def random_text(generator, n_subwords, n_mentions=0, *, sizes=(60, 20)):
+    """Ids from 5 (subwords) and from 1 (entities) on; mentions of one to four subwords."""
     mentions = []
     for _ in range(n_mentions):
-        start = int(generator.integers(1, n_pieces - 1))
-        end = min(n_pieces, start + int(generator.integers(1, 5)))
+        start = int(generator.integers(1, n_subwords - 1))
+        end = min(n_subwords, start + int(generator.integers(1, 5)))
         mentions.append((int(generator.integers(1, sizes[1])), start, end))
-    pieces = tuple(generator.integers(5, sizes[0], n_pieces).tolist())
-    border = int(generator.integers(1, n_pieces))
-    segments = (0,) * border + (1,) * (n_pieces - border)
-    return Text(pieces, tuple(mentions), segments)
+    subwords = tuple(generator.integers(5, sizes[0], n_subwords).tolist())
+    border = int(generator.integers(1, n_subwords))
+    segments = (0,) * border + (1,) * (n_subwords - border)
+    return Text(subwords, tuple(mentions), segments)
 
 
 def make_batch(
@@ -39,18 +39,18 @@ def make_batch(
     with_segments: bool = False,
     word_size: int | None = None,
 ) -> Batch:
-    """The batch of these texts; with ``word_size``, that many pieces are a word."""
-    pieces = Layout.of([len(text.pieces) for text in texts])
+    """The batch of these texts; with ``word_size``, that many subwords are a word."""
+    subwords = Layout.of([len(text.subwords) for text in texts])
     n_mentions = np.array([len(text.mentions) for text in texts])
-    rows, mentions = Rows(pieces, together=pieces), None
+    rows, mentions = Rows(subwords, together=subwords), None
     if n_mentions.any():
-        rows, mentions = _with_mentions(texts, pieces, n_mentions)
+        rows, mentions = _with_mentions(texts, subwords, n_mentions)
     if word_size:
-        rows = Rows(rows.pieces, rows.together, _words(texts, word_size), rows.entities)
-    segments = [segment for text in texts for segment in text.segments or (0,) * len(text.pieces)]
+        rows = Rows(rows.subwords, rows.together, _words(texts, word_size), rows.entities)
+    segments = [segment for text in texts for segment in text.segments or (0,) * len(text.subwords)]
     return Batch(
         ids=tuple(map(str, range(len(texts)))),
-        pieces=torch.tensor([piece for text in texts for piece in text.pieces]),
+        subwords=torch.tensor([subword for text in texts for subword in text.subwords]),
         rows=rows,
         segments=torch.tensor(segments) if with_segments else None,
         mentions=mentions,
@@ -58,14 +58,14 @@ def make_batch(
     )
 
 
-def _with_mentions(texts, pieces, n_mentions):
+def _with_mentions(texts, subwords, n_mentions):
     entities = Layout.of(n_mentions)
-    sizes = np.array([len(text.pieces) for text in texts])
+    sizes = np.array([len(text.subwords) for text in texts])
     of_entities = entities.sequences.numpy()
-    after_pieces = sizes[of_entities] + entities.positions.numpy()
+    after_subwords = sizes[of_entities] + entities.positions.numpy()
     together = Layout.placed(
-        np.concatenate([pieces.sequences.numpy(), of_entities]),
-        np.concatenate([pieces.positions.numpy(), after_pieces]),
+        np.concatenate([subwords.sequences.numpy(), of_entities]),
+        np.concatenate([subwords.positions.numpy(), after_subwords]),
         longest=int((sizes + n_mentions).max()),
         n=len(texts),
     )
@@ -76,24 +76,24 @@ def _with_mentions(texts, pieces, n_mentions):
         positions=torch.tensor([p for _, start, end in every for p in range(start, end)]),
         offsets=torch.from_numpy(np.cumsum(lengths) - lengths),
     )
-    return Rows(pieces, together, None, entities), mentions
+    return Rows(subwords, together, None, entities), mentions
 
 
 def _words(texts, size):
-    counts, of_piece, n_pieces = [], [], []
+    counts, of_subword, n_subwords = [], [], []
     for text in texts:
-        starts = range(0, len(text.pieces), size)
+        starts = range(0, len(text.subwords), size)
         for start in starts:
-            n = min(size, len(text.pieces) - start)
-            of_piece += [len(n_pieces)] * n
-            n_pieces.append(n)
+            n = min(size, len(text.subwords) - start)
+            of_subword += [len(n_subwords)] * n
+            n_subwords.append(n)
         counts.append(len(starts))
-    return Words(Layout.of(counts), torch.tensor(of_piece), torch.tensor(n_pieces))
+    return Words(Layout.of(counts), torch.tensor(of_subword), torch.tensor(n_subwords))
 
 
 def as_padded(texts: Sequence[Text], *, pad: int = 0) -> dict[str, torch.Tensor]:
     """What a model of transformers takes: tensors padded to the longest, masks, positions."""
-    n, e = max(len(t.pieces) for t in texts), max(len(t.mentions) for t in texts)
+    n, e = max(len(t.subwords) for t in texts), max(len(t.mentions) for t in texts)
     shape = (len(texts), n)
     inputs = {
         "input_ids": torch.full(shape, pad),
@@ -101,10 +101,10 @@ def as_padded(texts: Sequence[Text], *, pad: int = 0) -> dict[str, torch.Tensor]
         "token_type_ids": torch.zeros(shape, dtype=torch.int64),
     }
     for row, text in enumerate(texts):
-        inputs["input_ids"][row, : len(text.pieces)] = torch.tensor(text.pieces)
-        inputs["attention_mask"][row, : len(text.pieces)] = 1
+        inputs["input_ids"][row, : len(text.subwords)] = torch.tensor(text.subwords)
+        inputs["attention_mask"][row, : len(text.subwords)] = 1
         if text.segments:
-            inputs["token_type_ids"][row, : len(text.pieces)] = torch.tensor(text.segments)
+            inputs["token_type_ids"][row, : len(text.subwords)] = torch.tensor(text.segments)
     return inputs | (_padded_mentions(texts, e) if e else {})
 
 

@@ -58,11 +58,11 @@ def test_bert_base_chinese_begins_a_run_and_computes_the_same_without_entities(t
     encoder = Encoder.load(tmp_path / "run")
     read = BertTokenizerFast(str(vocabulary))(TEXT, return_tensors="pt")
     batch = encoder.windows(TEXT)
-    assert batch.pieces.tolist() == read["input_ids"][0].tolist()
+    assert batch.subwords.tolist() == read["input_ids"][0].tolist()
     with torch.inference_mode():
-        plain = encoder.model(replace(batch, piece_entities=None)).pieces
+        plain = encoder.model(replace(batch, subword_entities=None)).subwords
         expected = theirs.bert(**read).last_hidden_state[0]
-        knowing = encoder.model(batch).pieces
+        knowing = encoder.model(batch).subwords
     torch.testing.assert_close(plain, expected, rtol=0, atol=1e-5)
-    assert batch.piece_entities.rows.tolist() == [1, 2, 15, 16]
+    assert batch.subword_entities.rows.tolist() == [1, 2, 15, 16]
     assert not torch.allclose(knowing, expected, atol=1e-4)

@@ -1,4 +1,4 @@
-"""Encoders whose pieces know entities: what they are without any, and what they begin with."""
+"""Encoders whose subwords know entities: what they are without any, and what they begin with."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ from modeling.models.pretraining import PretrainingModel
 from modeling.models.text_encoder import build_encoder
 
 CONFIG = EncoderConfig(
-    n_pieces=60,
+    n_subwords=60,
     n_entities=20,
     width=16,
     n_layers=2,
@@ -22,7 +22,7 @@ CONFIG = EncoderConfig(
     max_positions=32,
     n_segments=2,
     entity_width=8,
-    entities="pieces",
+    entities="subwords",
     attention="char_entity",
 )
 KINDS = {
@@ -40,7 +40,7 @@ def config(request):
 
 
 def batch_of(samples, texts):
-    """Texts whose pieces know the mention that they are part of, the first of several."""
+    """Texts whose subwords know the mention that they are part of, the first of several."""
     batch = samples.batch(
         [replace(text, mentions=()) for text in texts], with_segments=True, word_size=2
     )
@@ -48,12 +48,12 @@ def batch_of(samples, texts):
     for text in texts:
         for entity, begin, end in reversed(text.mentions):
             rows |= dict.fromkeys(range(start + begin, start + end), entity)
-        start += len(text.pieces)
+        start += len(text.subwords)
     if not rows:
         return batch
     ids = [rows[row] for row in sorted(rows)]
     return replace(
-        batch, piece_entities=SubwordEntities(torch.tensor(sorted(rows)), torch.tensor(ids))
+        batch, subword_entities=SubwordEntities(torch.tensor(sorted(rows)), torch.tensor(ids))
     )
 
 
@@ -77,7 +77,7 @@ def test_without_any_entity_it_is_the_plain_encoder_to_the_bit(config, samples):
     encoded = built(config)(batch_of(samples, texts))
 
     plain = without_entities(config)(batch_of(samples, texts))
-    assert torch.equal(encoded.pieces, plain.pieces)
+    assert torch.equal(encoded.subwords, plain.subwords)
     assert encoded.entities is None
 
 
@@ -85,21 +85,23 @@ def test_a_text_without_entities_is_encoded_plainly_beside_others_that_have_some
     texts = samples.uneven(2)
     assert not texts[1].mentions
 
-    encoded = built(config)(batch_of(samples, texts)).pieces
+    encoded = built(config)(batch_of(samples, texts)).subwords
 
-    sizes = [len(text.pieces) for text in texts]
-    plain = without_entities(config)(batch_of(samples, texts[1:2])).pieces
+    sizes = [len(text.subwords) for text in texts]
+    plain = without_entities(config)(batch_of(samples, texts[1:2])).subwords
     torch.testing.assert_close(encoded.split(sizes)[1], plain, rtol=0, atol=1e-10)
-    others = without_entities(config)(replace(batch_of(samples, texts), piece_entities=None)).pieces
+    others = without_entities(config)(
+        replace(batch_of(samples, texts), subword_entities=None)
+    ).subwords
     assert not encoded.split(sizes)[0].allclose(others.split(sizes)[0], atol=1e-6)
 
 
 def test_each_text_of_a_batch_is_encoded_as_if_alone(config, samples):
     texts = samples.uneven(1)
 
-    together = built(config)(batch_of(samples, texts)).pieces
+    together = built(config)(batch_of(samples, texts)).subwords
 
-    alone = [built(config)(batch_of(samples, [text])).pieces for text in texts]
+    alone = [built(config)(batch_of(samples, [text])).subwords for text in texts]
     torch.testing.assert_close(together, torch.cat(alone), rtol=0, atol=1e-10)
 
 
@@ -107,18 +109,18 @@ def test_every_weight_takes_part_and_of_the_table_the_rows_that_are_known(config
     texts = samples.uneven(3)
     encoder, batch = build_encoder(config), batch_of(samples, texts)
 
-    encoder(batch).pieces.sin().sum().backward()
+    encoder(batch).subwords.sin().sum().backward()
 
     idle = {name for name, p in encoder.named_parameters() if p.grad is None or not p.grad.any()}
     assert idle == set()
     moved = encoder.entity_embeddings.entities.weight.grad.any(1).nonzero().flatten()
-    assert set(moved.tolist()) == set(batch.piece_entities.entities.tolist())
+    assert set(moved.tolist()) == set(batch.subword_entities.entities.tolist())
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"entities": "mentions"}, "encoder.entities=pieces"),
+        ({"entities": "mentions"}, "encoder.entities=subwords"),
         ({"n_entities": 0}, "needs entities"),
         ({"attention": "entity_aware"}, "char_entity, or"),
         ({"entity_scale": 1.5}, "a share"),
@@ -130,10 +132,10 @@ def test_what_does_not_go_together_is_refused(settings, message):
 
 
 @pytest.mark.parametrize(
-    ("objective", "needed"), [("entities", "mentions"), ("piece_entities", "pieces")]
+    ("objective", "needed"), [("entities", "mentions"), ("subword_entities", "subwords")]
 )
 def test_a_head_for_entities_of_another_kind_is_refused(objective, needed):
-    other = {"mentions": "pieces", "pieces": "mentions"}[needed]
+    other = {"mentions": "subwords", "subwords": "mentions"}[needed]
     encoder = replace(CONFIG, attention="plain", entities=other)
     config = PretrainConfig(encoder=encoder, heads=HeadsConfig(weights={objective: 1.0}))
 
@@ -168,7 +170,7 @@ def pretraining_model(**encoder):
     sizes = {"width": 64, "n_heads": 4, "inner_width": 96, "entity_width": 32, "n_entities": 900}
     config = PretrainConfig(
         encoder=replace(CONFIG, **{**sizes, **encoder}),
-        heads=HeadsConfig(weights={"pieces": 1.0, "piece_entities": 1.0}),
+        heads=HeadsConfig(weights={"subwords": 1.0, "subword_entities": 1.0}),
     )
     torch.manual_seed(4)
     return PretrainingModel.from_config(config).eval()
@@ -182,7 +184,7 @@ def test_it_begins_with_a_bert_of_transformers_and_computes_the_same_without_ent
 
     transfer = init_from(model, tmp_path / "bert")
 
-    encoded = model.encoder(batch_of(samples, texts)).pieces
+    encoded = model.encoder(batch_of(samples, texts)).subwords
     inputs = samples.padded(texts)
     theirs = bert(**inputs).last_hidden_state[inputs["attention_mask"].bool()]
     torch.testing.assert_close(encoded, theirs, rtol=0, atol=1e-5)
@@ -209,23 +211,23 @@ def test_what_bert_has_not_begins_as_in_the_paper(tmp_path):
 
 def test_new_entities_are_rows_after_the_old_ones_which_keep_their_weights(tmp_path, samples):
     old = pretraining_model(n_entities=20)
-    torch.nn.init.normal_(old.heads["piece_entities"].bias)
+    torch.nn.init.normal_(old.heads["subword_entities"].bias)
     old.save(tmp_path / "old")
     new = pretraining_model(n_entities=23)
     rows = torch.tensor([*range(20), -1, -1, -1])
 
     transfer = init_from(new, tmp_path / "old", entity_rows=rows)
 
-    table, bias = new.encoder.entity_embeddings.entities.weight, new.heads["piece_entities"].bias
+    table, bias = new.encoder.entity_embeddings.entities.weight, new.heads["subword_entities"].bias
     assert torch.equal(table[:20], old.encoder.entity_embeddings.entities.weight)
-    assert torch.equal(bias[:20], old.heads["piece_entities"].bias)
+    assert torch.equal(bias[:20], old.heads["subword_entities"].bias)
     assert table[20:].std() > 0
     assert (bias[20:] == 0).all()
     assert set(transfer.new) == {
-        "encoder.entity_embeddings.entities.weight", "heads.piece_entities.bias"
+        "encoder.entity_embeddings.entities.weight", "heads.subword_entities.bias"
     }  # fmt: skip
     batch = batch_of(samples, samples.uneven(1))
-    assert torch.equal(new.encoder(batch).pieces, old.encoder(batch).pieces)
+    assert torch.equal(new.encoder(batch).subwords, old.encoder(batch).subwords)
 
 
 def test_it_is_saved_and_read_again(tmp_path, samples):
@@ -235,4 +237,4 @@ def test_it_is_saved_and_read_again(tmp_path, samples):
     read = PretrainingModel.load(tmp_path).eval()
 
     batch = batch_of(samples, samples.uneven(1))
-    assert torch.equal(read.encoder(batch).pieces, model.encoder(batch).pieces)
+    assert torch.equal(read.encoder(batch).subwords, model.encoder(batch).subwords)

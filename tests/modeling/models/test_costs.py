@@ -15,18 +15,18 @@ from modeling.models.costs import (
     batch_flops,
     count_parameters,
     encoder_flops,
-    flops_per_piece,
+    flops_per_subword,
     head_flops,
 )
 from modeling.models.pretraining import PretrainingModel
 
 ENCODER = EncoderConfig(
-    n_pieces=60, width=16, n_layers=2, n_heads=2, inner_width=24, max_positions=32, entity_width=8
+    n_subwords=60, width=16, n_layers=2, n_heads=2, inner_width=24, max_positions=32, entity_width=8
 )
 LUKE = replace(ENCODER, n_entities=20)
-EVERY = HeadsConfig(weights={"pieces": 1.0, "entities": 1.0, "pairs": 1.0})
+EVERY = HeadsConfig(weights={"subwords": 1.0, "entities": 1.0, "pairs": 1.0})
 TARGETS = {
-    "pieces": Targets(torch.tensor([1, 5, 40]), torch.tensor([7, 59, 7])),
+    "subwords": Targets(torch.tensor([1, 5, 40]), torch.tensor([7, 59, 7])),
     "entities": Targets(torch.tensor([0, 9]), torch.tensor([3, 19])),
     "pairs": Targets(torch.tensor([0, 2, 4]), torch.tensor([1, 0, 1])),
 }
@@ -56,7 +56,7 @@ def test_operations_are_those_that_torch_counts(samples, pooling, transform):
 @pytest.mark.parametrize("attention", ["relative", "whole_word", "whole_word_relative"])
 def test_terms_of_other_attentions_grow_as_the_formulas_say(attention):
     config = replace(ENCODER, attention=attention, clip=3, window=2)
-    lengths = Lengths(pieces=np.array([30, 40]), words=np.array([20, 24]))
+    lengths = Lengths(subwords=np.array([30, 40]), words=np.array([20, 24]))
 
     found = encoder_flops(config, lengths)
 
@@ -74,7 +74,7 @@ def test_terms_of_other_attentions_grow_as_the_formulas_say(attention):
 
 
 def test_entity_aware_attention_has_two_queries_for_each_row():
-    lengths = Lengths(pieces=np.array([30, 40]), mentions=np.array([5, 0]))
+    lengths = Lengths(subwords=np.array([30, 40]), mentions=np.array([5, 0]))
 
     plain = encoder_flops(replace(LUKE, attention="plain"), lengths)
     aware = encoder_flops(replace(LUKE, attention="entity_aware"), lengths)
@@ -99,12 +99,12 @@ def test_sampled_softmax_costs_as_many_logits_as_it_draws():
     assert found == 2 * 10 * 8 * (16 + 5)
 
 
-def test_operations_of_a_piece_are_those_of_its_sequence_divided():
+def test_operations_of_a_subword_are_those_of_its_sequence_divided():
     config = PretrainConfig(encoder=ENCODER)
 
-    found = flops_per_piece(config, 20)
+    found = flops_per_subword(config, 20)
 
-    forward = encoder_flops(ENCODER, Lengths(np.array([20]))) + head_flops(config, {"pieces": 3})
+    forward = encoder_flops(ENCODER, Lengths(np.array([20]))) + head_flops(config, {"subwords": 3})
     assert found == 3 * forward / 20
 
 
@@ -122,7 +122,7 @@ def test_tied_weights_are_counted_once():
 def test_daluke_has_215_million_parameters():
     """Published systems, B-D10, counts 215 million, and not 273 with the tied table twice."""
     encoder = EncoderConfig(
-        n_pieces=32_000,
+        n_subwords=32_000,
         n_entities=225_198,
         width=768,
         n_layers=12,
@@ -132,7 +132,7 @@ def test_daluke_has_215_million_parameters():
         entity_bias=True,
         n_segments=2,
     )
-    heads = HeadsConfig(weights={"pieces": 1.0, "entities": 1.0}, tied=False)
+    heads = HeadsConfig(weights={"subwords": 1.0, "entities": 1.0}, tied=False)
     with torch.device("meta"):
         model = PretrainingModel.from_config(PretrainConfig(encoder=encoder, heads=heads))
 

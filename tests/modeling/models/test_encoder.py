@@ -10,7 +10,7 @@ from modeling.config import ConfigError, EncoderConfig
 from modeling.models.text_encoder import build_encoder
 
 CONFIG = EncoderConfig(
-    n_pieces=60,
+    n_subwords=60,
     width=16,
     n_layers=2,
     n_heads=2,
@@ -50,8 +50,8 @@ def test_each_text_of_a_batch_is_encoded_as_if_alone(config, samples):
     together = encode(config, samples, texts)
 
     alone = [encode(config, samples, [text]) for text in texts]
-    pieces = torch.cat([each.pieces for each in alone])
-    torch.testing.assert_close(together.pieces, pieces, rtol=0, atol=1e-10)
+    subwords = torch.cat([each.subwords for each in alone])
+    torch.testing.assert_close(together.subwords, subwords, rtol=0, atol=1e-10)
     if config.n_entities:
         entities = torch.cat([each.entities for each in alone if each.entities is not None])
         torch.testing.assert_close(together.entities, entities, rtol=0, atol=1e-10)
@@ -65,7 +65,7 @@ def test_a_permuted_batch_is_the_permuted_result(config, samples):
     permuted = encode(config, samples, [texts[i] for i in order])
 
     for name, sizes in (
-        ("pieces", [len(text.pieces) for text in texts]),
+        ("subwords", [len(text.subwords) for text in texts]),
         ("entities", [len(text.mentions) for text in texts]),
     ):
         if getattr(straight, name) is None:
@@ -89,7 +89,7 @@ def test_every_weight_takes_part(config, samples):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"n_pieces": 0}, "size of the tokenizer"),
+        ({"n_subwords": 0}, "size of the tokenizer"),
         ({"n_heads": 3}, "no multiple"),
         ({"attention": "relative", "n_entities": 9}, "reads no mentions"),
         ({"attention": "whole_word", "n_entities": 9}, "reads no mentions"),
@@ -126,8 +126,8 @@ def test_padding_entity_begins_as_zeros():
 
 
 def test_unknown_masked_and_known_entities_are_told_apart(samples):
-    pieces = tuple(range(5, 15))
-    texts = [samples.Text(pieces, ((entity, 2, 4),)) for entity in (1, 2, 3)]
+    subwords = tuple(range(5, 15))
+    texts = [samples.Text(subwords, ((entity, 2, 4),)) for entity in (1, 2, 3)]
 
     unknown, masked, known = encode(KINDS["luke"], samples, texts).entities
 
@@ -147,7 +147,7 @@ def test_norms_begin_as_the_identity_and_biases_as_zeros(init):
 
 
 def test_normal_weights_deviate_by_002():
-    encoder = build_encoder(replace(CONFIG, width=128, inner_width=256, n_pieces=500))
+    encoder = build_encoder(replace(CONFIG, width=128, inner_width=256, n_subwords=500))
 
     matrices = [p for p in encoder.parameters() if p.ndim == 2]
 
@@ -158,7 +158,7 @@ def test_normal_weights_deviate_by_002():
 
 
 def test_keras_weights_lie_within_its_limits():
-    config = replace(CONFIG, init="keras", attention="relative", width=128, n_pieces=500)
+    config = replace(CONFIG, init="keras", attention="relative", width=128, n_subwords=500)
     encoder = build_encoder(config)
 
     for module in encoder.modules():

@@ -12,7 +12,7 @@ from modeling.models.pretraining import PretrainingModel
 from modeling.models.weights import WeightsError
 
 ENCODER = EncoderConfig(
-    n_pieces=60,
+    n_subwords=60,
     n_entities=20,
     width=16,
     n_layers=2,
@@ -23,10 +23,10 @@ ENCODER = EncoderConfig(
     entity_width=8,
     n_segments=2,
 )
-EVERY = HeadsConfig(weights={"pieces": 1.0, "entities": 1.0, "pairs": 1.0})
+EVERY = HeadsConfig(weights={"subwords": 1.0, "entities": 1.0, "pairs": 1.0})
 CONFIG = PretrainConfig(encoder=ENCODER, heads=EVERY)
 TARGETS = {
-    "pieces": Targets(torch.tensor([1, 5, 40]), torch.tensor([7, 59, 7])),
+    "subwords": Targets(torch.tensor([1, 5, 40]), torch.tensor([7, 59, 7])),
     "entities": Targets(torch.tensor([0, 9]), torch.tensor([3, 19])),
     "pairs": Targets(torch.tensor([0, 2, 4]), torch.tensor([1, 0, 1])),
 }
@@ -61,17 +61,17 @@ def test_loss_is_the_cross_entropy_of_the_labels_at_their_rows(batch):
 
     losses, states = states_of(model, batch)
 
-    for name, pooled in (("pieces", states["pieces"]), ("entities", states["entities"])):
+    for name, pooled in (("subwords", states["subwords"]), ("entities", states["entities"])):
         logits = model.heads[name].logits(pooled)[TARGETS[name].rows]
         expected = functional.cross_entropy(logits, TARGETS[name].labels, reduction="sum")
         torch.testing.assert_close(losses[name], expected)
     starts = [0, 9, 13, 30, 42]
-    logits = model.heads["pairs"].logits(states["pieces"][starts])[TARGETS["pairs"].rows]
+    logits = model.heads["pairs"].logits(states["subwords"][starts])[TARGETS["pairs"].rows]
     expected = functional.cross_entropy(logits, TARGETS["pairs"].labels, reduction="sum")
     torch.testing.assert_close(losses["pairs"], expected)
 
 
-@pytest.mark.parametrize("objective", ["pieces", "entities"])
+@pytest.mark.parametrize("objective", ["subwords", "entities"])
 def test_loss_touches_exactly_the_labelled_rows(batch, objective):
     losses, states = states_of(build(), batch)
 
@@ -82,11 +82,11 @@ def test_loss_touches_exactly_the_labelled_rows(batch, objective):
 
 
 def test_an_objective_without_targets_is_absent(batch):
-    only_pieces = replace(batch, targets={"pieces": TARGETS["pieces"]})
+    only_subwords = replace(batch, targets={"subwords": TARGETS["subwords"]})
 
-    losses = build()(only_pieces)
+    losses = build()(only_subwords)
 
-    assert set(losses) == {"pieces"}
+    assert set(losses) == {"subwords"}
     assert build()(replace(batch, targets=None)) == {}
 
 
@@ -109,14 +109,14 @@ def test_losses_of_single_texts_sum_to_the_loss_of_the_batch(samples):
     starts = torch.tensor([0, 9, 13, 30, 42])
     together = Targets(starts + 1, torch.full((5,), 9))
 
-    whole = model(samples.batch(texts, targets={"pieces": together}))
-    alone = [model(samples.batch([text], targets={"pieces": row})) for text in texts]
+    whole = model(samples.batch(texts, targets={"subwords": together}))
+    alone = [model(samples.batch([text], targets={"subwords": row})) for text in texts]
 
-    torch.testing.assert_close(whole["pieces"], sum(each["pieces"] for each in alone))
+    torch.testing.assert_close(whole["subwords"], sum(each["subwords"] for each in alone))
 
 
 def test_targets_that_the_model_does_not_predict_are_refused(batch):
-    model = build(replace(CONFIG, heads=HeadsConfig(weights={"pieces": 1.0})))
+    model = build(replace(CONFIG, heads=HeadsConfig(weights={"subwords": 1.0})))
 
     with pytest.raises(ValueError, match=r"heads\.weights\.entities"):
         model(batch)
@@ -186,10 +186,10 @@ def test_weights_of_another_model_are_refused_by_name(tmp_path):
 
 
 def test_weights_of_another_shape_are_refused_by_name(tmp_path):
-    build(replace(CONFIG, encoder=replace(ENCODER, n_pieces=61))).save(tmp_path)
+    build(replace(CONFIG, encoder=replace(ENCODER, n_subwords=61))).save(tmp_path)
     CONFIG.save(tmp_path / "config.json")
 
-    with pytest.raises(WeightsError, match=r"pieces\.weight \(61, 16\), here \(60, 16\)"):
+    with pytest.raises(WeightsError, match=r"subwords\.weight \(61, 16\), here \(60, 16\)"):
         PretrainingModel.load(tmp_path)
 
 

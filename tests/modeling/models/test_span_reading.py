@@ -17,7 +17,7 @@ from modeling.models.text_encoder import build_encoder
 
 LENGTHS = (6, 3, 11, 5)
 SIZES = {
-    "n_pieces": 50,
+    "n_subwords": 50,
     "n_entities": MASK + 1,
     "width": 16,
     "n_layers": 2,
@@ -58,13 +58,13 @@ def spans_at(lengths, places):
         firsts - 1,
         lasts,
         windows,
-        first_pieces=begins + firsts,
-        last_pieces=begins + lasts,
+        first_subwords=begins + firsts,
+        last_subwords=begins + lasts,
     )
 
 
 def all_spans(lengths=LENGTHS, without=1):
-    """Every span between [CLS] and [SEP] of at most 4 pieces, but none in one window."""
+    """Every span between [CLS] and [SEP] of at most 4 subwords, but none in one window."""
     return spans_at(
         lengths,
         [
@@ -85,7 +85,7 @@ def read_all(encoder, inputs, spans, chosen=None):
 def places_of(spans, window, lengths=LENGTHS):
     begin = sum(lengths[:window])
     own = spans.windows == window
-    pairs = zip(spans.first_pieces[own].tolist(), spans.last_pieces[own].tolist(), strict=True)
+    pairs = zip(spans.first_subwords[own].tolist(), spans.last_subwords[own].tolist(), strict=True)
     return [(first - begin, last - begin) for first, last in pairs]
 
 
@@ -95,7 +95,7 @@ def texts_with(inputs, spans, samples, lengths=LENGTHS):
         tuple((MASK, i, j + 1) for i, j in places_of(spans, window, lengths))
         for window in range(len(lengths))
     ]
-    ids = (tuple(part.tolist()) for part in inputs.pieces.split(lengths))
+    ids = (tuple(part.tolist()) for part in inputs.subwords.split(lengths))
     return [samples.Text(*text) for text in zip(ids, mentions, strict=True)]
 
 
@@ -104,7 +104,7 @@ def heads(projected, n_heads):
 
 
 def masked_attention(layer, x, n):
-    """Of n pieces and then entities; nobody sees an entity but itself."""
+    """Of n subwords and then entities; nobody sees an entity but itself."""
     if hasattr(layer, "entity_query"):
         to_words = torch.cat([layer.query(x[:n]), layer.entity_query_to_words(x[n:])])
         to_entities = torch.cat([layer.query_to_entities(x[:n]), layer.entity_query(x[n:])])
@@ -121,15 +121,15 @@ def masked_attention(layer, x, n):
 
 
 def slow_states(encoder, ids, places):
-    """(n + E, D) of one window: pieces and entities together, through masked dense layers."""
+    """(n + E, D) of one window: subwords and entities together, through masked dense layers."""
     layout = Layout.of([len(ids)])
     mentions = Mentions(
         entities=torch.full((len(places),), MASK),
         positions=torch.tensor([p for i, j in places for p in range(i, j + 1)]),
         offsets=torch.tensor([0, *(j - i + 1 for i, j in places)]).cumsum(0)[:-1],
     )
-    pieces = encoder.embeddings(ids, Rows(layout, layout))
-    x = torch.cat([pieces, encoder.entity_embeddings(mentions)])
+    subwords = encoder.embeddings(ids, Rows(layout, layout))
+    x = torch.cat([subwords, encoder.entity_embeddings(mentions)])
     for layer in encoder.encoder.layers:
         if layer.norms_first:
             x = x + masked_attention(layer.attention, layer.attention_norm(x), len(ids))
@@ -141,13 +141,13 @@ def slow_states(encoder, ids, places):
 
 
 @pytest.mark.parametrize("name", ENCODERS)
-def test_a_span_sees_the_pieces_and_itself_and_is_seen_by_none(name):
+def test_a_span_sees_the_subwords_and_itself_and_is_seen_by_none(name):
     encoder, inputs, spans = make_encoder(name), make_inputs(), all_spans()
 
     states = read_all(encoder, inputs, spans)
 
     expected = []
-    for window, ids in enumerate(inputs.pieces.split(LENGTHS)):
+    for window, ids in enumerate(inputs.subwords.split(LENGTHS)):
         if places := places_of(spans, window):
             expected.append(slow_states(encoder, ids, places)[len(ids) :])
     torch.testing.assert_close(states.entity, torch.cat(expected))
@@ -165,7 +165,7 @@ def test_gradients_are_those_of_the_masked_layers(name):
 
     actual = (read_all(encoder, inputs, spans).entity * weight).sum()
 
-    expected = (slow_states(encoder, inputs.pieces, places_of(spans, 0, (7,)))[7:] * weight).sum()
+    expected = (slow_states(encoder, inputs.subwords, places_of(spans, 0, (7,)))[7:] * weight).sum()
     for one, other in zip(
         torch.autograd.grad(actual, parameters, allow_unused=True, materialize_grads=True),
         torch.autograd.grad(expected, parameters, allow_unused=True, materialize_grads=True),
@@ -175,22 +175,22 @@ def test_gradients_are_those_of_the_masked_layers(name):
 
 
 @pytest.mark.parametrize("name", ENCODERS)
-def test_pieces_are_what_they_are_without_spans(name):
+def test_subwords_are_what_they_are_without_spans(name):
     encoder, inputs = make_encoder(name), make_inputs()
 
     remembered = remember(encoder, inputs)
 
-    torch.testing.assert_close(remembered.pieces, encoder(inputs).pieces)
+    torch.testing.assert_close(remembered.subwords, encoder(inputs).subwords)
 
 
-def test_the_edges_are_the_states_of_the_first_and_the_last_piece():
+def test_the_edges_are_the_states_of_the_first_and_the_last_subword():
     encoder, inputs, spans = make_encoder(), make_inputs(), all_spans()
 
     states = read_all(encoder, inputs, spans)
 
-    pieces = encoder(inputs).pieces
-    torch.testing.assert_close(states.first, pieces[spans.first_pieces])
-    torch.testing.assert_close(states.last, pieces[spans.last_pieces])
+    subwords = encoder(inputs).subwords
+    torch.testing.assert_close(states.first, subwords[spans.first_subwords])
+    torch.testing.assert_close(states.last, subwords[spans.last_subwords])
 
 
 def test_a_state_does_not_depend_on_the_other_spans_or_their_order():
@@ -207,7 +207,7 @@ def test_a_state_does_not_depend_on_the_other_spans_or_their_order():
 def test_a_window_alone_is_read_as_in_a_batch():
     encoder, inputs, spans = make_encoder(), make_inputs(), all_spans()
     together = read_all(encoder, inputs, spans).entity[spans.windows == 2]
-    alone = replace(make_inputs((11,)), pieces=inputs.pieces.split(LENGTHS)[2])
+    alone = replace(make_inputs((11,)), subwords=inputs.subwords.split(LENGTHS)[2])
 
     states = read_all(encoder, alone, spans_at((11,), [(0, *p) for p in places_of(spans, 2)]))
 
@@ -267,8 +267,8 @@ def test_spans_of_one_chunk_are_the_mentions_of_a_batch(samples):
 
     expected = encoder(samples.batch(texts))
     torch.testing.assert_close(states.entity, expected.entities)
-    torch.testing.assert_close(states.first, expected.pieces[spans.first_pieces])
-    torch.testing.assert_close(states.last, expected.pieces[spans.last_pieces])
+    torch.testing.assert_close(states.first, expected.subwords[spans.first_subwords])
+    torch.testing.assert_close(states.last, expected.subwords[spans.last_subwords])
 
 
 @pytest.mark.parametrize("size", [1, 3, 5])
@@ -289,7 +289,7 @@ def test_chunks_are_equal_shares_that_are_read_by_themselves(size, monkeypatch):
 
 
 def test_in_one_layer_a_single_span_is_the_same_alone_and_jointly():
-    """What pieces see of a span reaches it in the next layer only."""
+    """What subwords see of a span reaches it in the next layer only."""
     encoder, inputs = make_encoder(n_layers=1), make_inputs((9,))
     one, two = spans_at((9,), [(0, 3, 5)]), spans_at((9,), [(0, 3, 5), (0, 1, 1)])
 

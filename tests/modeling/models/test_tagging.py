@@ -31,7 +31,7 @@ ENCODERS = {
 
 def encoder_config(name="absolute", **settings):
     small = {"width": 16, "n_layers": 2, "n_heads": 2, "inner_width": 32, "max_positions": 24}
-    small |= {"n_pieces": TOKENIZER.size, "entity_width": 8}
+    small |= {"n_subwords": TOKENIZER.size, "entity_width": 8}
     return EncoderConfig(**small | ENCODERS[name] | settings)
 
 
@@ -43,7 +43,7 @@ def tagger_config(kind="softmax", *, encoder=None, labels=("LOC", "PER"), **head
     )
 
 
-def batch(*, with_words=False, max_span_pieces=0):
+def batch(*, with_words=False, max_span_subwords=0):
     rows = [("a b c a", "B-PER I-PER O B-LOC"), ("d", "O"), ("b d a c c", "O O B-LOC O B-PER")]
     sentences = [
         Sentence(
@@ -60,7 +60,7 @@ def batch(*, with_words=False, max_span_pieces=0):
         encoded,
         tagset=TagSet(("LOC", "PER")),
         with_words=with_words,
-        max_span_pieces=max_span_pieces,
+        max_span_subwords=max_span_subwords,
     )
     return collator(range(3))
 
@@ -69,7 +69,7 @@ def batch(*, with_words=False, max_span_pieces=0):
 def pretrained(tmp_path):
     def make(name):
         torch.manual_seed(3)
-        heads = HeadsConfig(weights={"pieces": 1.0})
+        heads = HeadsConfig(weights={"subwords": 1.0})
         model = PretrainingModel.from_config(
             PretrainConfig(encoder=encoder_config(name), heads=heads)
         )
@@ -92,7 +92,7 @@ def test_words_are_read_with_the_states_of_the_pretrained_encoder(name, pretrain
     take_encoder(model, folder)
 
     model.eval()
-    found, expected = model.encoder(read.inputs).pieces, theirs.encoder(read.inputs).pieces
+    found, expected = model.encoder(read.inputs).subwords, theirs.encoder(read.inputs).subwords
     # Sums of float32 in another order, by the kernels that the processor has: some units of 2^-20.
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-5)
 
@@ -130,9 +130,9 @@ def test_the_states_of_a_bert_of_transformers_are_kept(tmp_path):
 
     take_encoder(model, tmp_path)
 
-    found = model.encoder(read.inputs).pieces
-    lengths = torch.bincount(read.inputs.rows.pieces.sequences).tolist()
-    for own, ids in zip(found.split(lengths), read.pieces.split(lengths), strict=True):
+    found = model.encoder(read.inputs).subwords
+    lengths = torch.bincount(read.inputs.rows.subwords.sequences).tolist()
+    for own, ids in zip(found.split(lengths), read.subwords.split(lengths), strict=True):
         expected = theirs(input_ids=ids[None]).last_hidden_state[0]
         torch.testing.assert_close(own, expected, rtol=1e-4, atol=1e-5)
 
@@ -166,7 +166,7 @@ def test_settings_that_do_not_go_together_are_refused(config, message):
 def test_every_decoder_of_a_head_finds_spans_inside_the_sentences(kind):
     torch.manual_seed(1)
     model = TaggingModel.from_config(tagger_config(kind, span_features="words"))
-    read = batch(max_span_pieces=3 if kind == "span" else 0)
+    read = batch(max_span_subwords=3 if kind == "span" else 0)
 
     for decoder in DECODERS[kind]:
         for found, length in zip(model.find(read, decoder=decoder), (4, 1, 5), strict=True):
@@ -179,7 +179,7 @@ def test_every_decoder_of_a_head_finds_spans_inside_the_sentences(kind):
 def test_a_saved_tagger_is_loaded_as_it_was(kind, tmp_path):
     config = replace(tagger_config(kind, span_features="words"), temperature=1.5)
     model = TaggingModel.from_config(config)
-    read = batch(max_span_pieces=3 if kind == "span" else 0)
+    read = batch(max_span_subwords=3 if kind == "span" else 0)
 
     model.save(tmp_path)
     loaded = TaggingModel.load(tmp_path)
@@ -216,7 +216,7 @@ def test_sentences_without_tags_cannot_be_learned_from():
     [
         ("encoder", "width", 10**15, "width: 1000000000000000 is not 0 to"),
         ("encoder", "n_layers", -1, "n_layers: -1 is not 0 to"),
-        ("encoder", "n_pieces", 10**8, "an encoder with 1,600,"),
+        ("encoder", "n_subwords", 10**8, "an encoder with 1,600,"),
         ("encoder", "dropout", float("nan"), "dropout: nan is no float"),
         ("encoder", "max_positions", float("inf"), "max_positions: inf is no int"),
         (None, "n_features", 10**12, "n_features: 1000000000000 is not 0 to"),

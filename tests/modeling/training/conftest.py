@@ -8,20 +8,20 @@ from modeling.data.batch import Batch, Layout, Rows, Targets
 
 
 class Toy(nn.Module):
-    """Predicts pieces from the piece that is seen, and (``entities``) their parity."""
+    """Predicts subwords from the subword that is seen, and (``entities``) their parity."""
 
-    def __init__(self, n_pieces=20, width=8):
+    def __init__(self, n_subwords=20, width=8):
         super().__init__()
-        self.embedding = nn.Embedding(n_pieces, width)
+        self.embedding = nn.Embedding(n_subwords, width)
         self.inner = nn.Linear(width, width)
         self.norm = nn.LayerNorm(width)
-        self.head = nn.Linear(width, n_pieces)
+        self.head = nn.Linear(width, n_subwords)
         self.parity = nn.Linear(width, 2)
         self.dropout = nn.Dropout(0.1)
 
     def forward(self, batch):
-        hidden = self.norm(self.dropout(self.inner(self.embedding(batch.pieces)).relu()))
-        heads = {"pieces": self.head, "entities": self.parity}
+        hidden = self.norm(self.dropout(self.inner(self.embedding(batch.subwords)).relu()))
+        heads = {"subwords": self.head, "entities": self.parity}
         return {
             name: nn.functional.cross_entropy(
                 heads[name](hidden[targets.rows]).float(), targets.labels, reduction="sum"
@@ -30,17 +30,17 @@ class Toy(nn.Module):
         }
 
 
-def make_batch(lengths, *, seed=0, prefix="x", n_pieces=20, entities=True):
+def make_batch(lengths, *, seed=0, prefix="x", n_subwords=20, entities=True):
     generator = torch.Generator().manual_seed(seed)
     layout = Layout.of(lengths)
     n = sum(lengths)
-    pieces = torch.randint(n_pieces, (n,), generator=generator)
+    subwords = torch.randint(n_subwords, (n,), generator=generator)
     rows = torch.randperm(n, generator=generator)[: max(1, n // 3)]
-    targets = {"pieces": Targets(rows, (pieces[rows] * 7 + 3) % n_pieces)}
+    targets = {"subwords": Targets(rows, (subwords[rows] * 7 + 3) % n_subwords)}
     if entities:
-        targets["entities"] = Targets(rows[:2], pieces[rows[:2]] % 2)
+        targets["entities"] = Targets(rows[:2], subwords[rows[:2]] % 2)
     ids = tuple(f"{prefix}{number}" for number in range(len(lengths)))
-    return Batch(ids=ids, pieces=pieces, rows=Rows(layout, layout), targets=targets)
+    return Batch(ids=ids, subwords=subwords, rows=Rows(layout, layout), targets=targets)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Runs of models whose pieces know entities: what they learn, report, and begin with."""
+"""Runs of models whose subwords know entities: what they learn, report, and begin with."""
 
 import io
 from collections import deque
@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import load_file
 
 from modeling.config import ConfigError
-from modeling.models.costs import batch_flops, count_parameters, flops_per_piece
+from modeling.models.costs import batch_flops, count_parameters, flops_per_subword
 from modeling.models.pretraining import PretrainingModel
 from modeling.recipes import change
 from modeling.recipes.pretraining import recipe
@@ -79,7 +79,7 @@ def test_each_recipe_runs_and_reports_what_it_predicts(examples, tmp_path, name)
 
     for line in metrics(folder, "evaluation"):
         assert set(line["loss"]) == set(config.heads.weights)
-        tops = line["accuracy"].get("piece_entities", {"1": 0, "3": 0})
+        tops = line["accuracy"].get("subword_entities", {"1": 0, "3": 0})
         assert 0 <= tops["1"] <= tops["3"] <= 1
     [first] = metrics(folder, "unigram")
     assert set(first["loss"]) == set(config.heads.weights)
@@ -116,7 +116,7 @@ def test_examples_without_a_mention_are_learned_from_too(make_examples, tmp_path
 
     folder = ran(tmp_path / "run", path)
 
-    assert all(set(line["loss"]) == {"pieces"} for line in metrics(folder, "evaluation"))
+    assert all(set(line["loss"]) == {"subwords"} for line in metrics(folder, "evaluation"))
 
 
 def test_entities_of_tomorrow_get_rows_and_those_of_yesterday_keep_theirs(
@@ -132,7 +132,7 @@ def test_entities_of_tomorrow_get_rows_and_those_of_yesterday_keep_theirs(
         load_file(before / "final" / "model.safetensors"),
         load_file(after / "start.safetensors"),
     )
-    for name in ("encoder.entity_embeddings.entities.weight", "heads.piece_entities.bias"):
+    for name in ("encoder.entity_embeddings.entities.weight", "heads.subword_entities.bias"):
         assert torch.equal(start[name][:11], trained[name])
         assert len(start[name]) == 13
     others = [name for name in trained if trained[name].shape == start[name].shape]
@@ -155,7 +155,7 @@ def test_it_learns_sixty_four_examples_by_heart_their_hidden_entities_too(
     config = config_of(
         encoder=SMALL | none | {"width": 64, "n_heads": 4, "inner_width": 128},
         heads={"entity_scope": scope},
-        masking={"hide_entity_when_masked": True, "unit": "word", "budget": "pieces"},
+        masking={"hide_entity_when_masked": True, "unit": "word", "budget": "subwords"},
         optimizer={"bias_correction": True},
         training={"batch_size": 64, "micro_batch_size": 64},
     )
@@ -173,7 +173,7 @@ def test_it_learns_sixty_four_examples_by_heart_their_hidden_entities_too(
     deque(steps, maxlen=0)
 
     scores = model.scores(batch)
-    assert len(scores["piece_entities"].ranks) > 20
+    assert len(scores["subword_entities"].ranks) > 20
     for score in scores.values():
         assert (score.ranks == 0).float().mean() > 0.95
 
@@ -207,21 +207,21 @@ def test_what_entities_cost_is_counted(examples):
     config = model.config
     plain = change(config, encoder={"attention": "plain", "entities": "mentions", "n_entities": 0})
 
-    known, width = len(batch.piece_entities.rows), config.encoder.entity_width
+    known, width = len(batch.subword_entities.rows), config.encoder.entity_width
     difference = batch_flops(config, batch) - batch_flops(plain, batch)
 
     projections = 2 * config.encoder.n_layers  # keys and values
     assert difference == 3 * 2 * projections * known * width * config.encoder.width
     assert count_parameters(model)["entity_embeddings"] == config.encoder.n_entities * width
-    assert flops_per_piece(config, 30, n_mentions=3) > flops_per_piece(config, 30)
+    assert flops_per_subword(config, 30, n_mentions=3) > flops_per_subword(config, 30)
 
 
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
-        ({"heads": {"weights": {"piece_entities": 1.0}},
+        ({"heads": {"weights": {"subword_entities": 1.0}},
           "masking": {"hide_entity_when_masked": True}}, "hide_entity_when_masked"),
-        ({"heads": {"weights": {"pieces": 1.0}, "entity_scope": "group"}}, "entity_scope=group"),
+        ({"heads": {"weights": {"subwords": 1.0}, "entity_scope": "group"}}, "entity_scope=group"),
     ],
 )  # fmt: skip
 def test_settings_that_have_no_effect_are_refused(examples, tmp_path, parts, message):

@@ -73,12 +73,12 @@ def test_entities_need_a_vocabulary(run, make_examples, tmp_path):
         run(config_of(), examples=(folder,))
 
 
-def test_a_base_with_other_pieces_is_refused(base, make_examples, tmp_path):
-    pieces = [*SPECIALS, *(f"v{n}" for n in range(60))]
-    other = Tokenizer(wordpiece(pieces, cased=True), name="other")
+def test_a_base_with_other_subwords_is_refused(base, make_examples, tmp_path):
+    subwords = [*SPECIALS, *(f"v{n}" for n in range(60))]
+    other = Tokenizer(wordpiece(subwords, cased=True), name="other")
     model, sources = make_model(make_examples(tmp_path / "other", tokenizer=other))
 
-    with pytest.raises(CorpusError, match="another vocabulary of pieces"):
+    with pytest.raises(CorpusError, match="another vocabulary of subwords"):
         take_weights(model, base[0], sources)
 
 
@@ -91,7 +91,7 @@ def test_examples_of_two_tokenizers_are_refused(examples, make_examples, tmp_pat
 
 
 def test_what_one_dataset_holds_out_another_may_not_train_on(examples, make_examples, tmp_path):
-    second = make_examples(tmp_path / "other", held_out=1)
+    second = make_examples(tmp_path / "other", validation=1)
 
     with pytest.raises(CorpusError, match=r"of its held-out documents \(doc.*--seed"):
         open_sources([examples, second])
@@ -150,7 +150,7 @@ def test_a_file_with_more_entities_than_weights_is_refused(base, make_examples, 
     ("parts", "message"),
     [
         ({"data": {"pairs": "nsp"}}, "data.pairs=nsp"),
-        ({"heads": {"weights": {"pieces": 1.0, "pairs": 1.0}}}, "heads.weights.pairs"),
+        ({"heads": {"weights": {"subwords": 1.0, "pairs": 1.0}}}, "heads.weights.pairs"),
         ({"data": {"swap_pairs": True}}, "data.swap_pairs"),
         ({"masking": {"mention_words": True}}, "masking.mention_words"),
         ({"data": {"max_length": 513}}, "data.max_length 513"),
@@ -173,8 +173,8 @@ def test_positions_that_are_computed_have_no_longest_text(run, tmp_path):
     assert (tmp_path / "run" / "final").exists()
 
 
-def test_patience_needs_held_out_examples(run, make_examples, tmp_path):
-    examples = make_examples(tmp_path / "all", held_out=-1)
+def test_patience_needs_validation_examples(run, make_examples, tmp_path):
+    examples = make_examples(tmp_path / "all", validation=-1)
 
     with pytest.raises(ConfigError, match=r"training\.patience=3"):
         run(config_of(training={"patience": 3}), examples=(examples,))

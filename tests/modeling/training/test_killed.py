@@ -55,7 +55,7 @@ def start():
 
 
 def lines(folder):
-    timed = {"pieces_per_second", "seconds"}
+    timed = {"subwords_per_second", "seconds"}
     read = read_metrics(folder / "metrics.jsonl")
     return [{name: v for name, v in line.items() if name not in timed} for line in read]
 

@@ -43,12 +43,12 @@ def test_two_layers_learn_sixty_four_examples_by_heart(make_examples, tmp_path):
         [[batch]] * 50,
         Optimizer(model, config.optimizer),
         schedule=Schedule(lambda step: 1e-2 * min(1.0, step / 10)),
-        weights={"pieces": 1.0},
+        weights={"subwords": 1.0},
         conditions=Conditions(World()),
     )
     deque(steps, maxlen=0)
 
-    ranks = model.scores(batch)["pieces"].ranks
+    ranks = model.scores(batch)["subwords"].ranks
     assert (ranks == 0).float().mean() > 0.95
 
 
@@ -77,7 +77,7 @@ def test_compiled_it_is_compiled_once(examples):
 @pytest.mark.parametrize(
     ("pairs", "n", "n_alone"), [("nsp", 16, 2), ("nsp", 64, 0), ("sop", 64, 0)]
 )  # 16 examples: one held-out document of two
-def test_held_out_pairs_without_both_labels_are_told_of(
+def test_validation_pairs_without_both_labels_are_told_of(
     make_examples, tmp_path, caplog, pairs, n, n_alone
 ):
     sources = open_sources([make_examples(tmp_path / "few", n=n)])

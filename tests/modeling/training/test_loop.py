@@ -8,7 +8,7 @@ from modeling.training.optimizer import Optimizer
 from modeling.training.schedules import Schedule
 from modeling.training.world import World
 
-WEIGHTS = {"pieces": 0.75, "entities": 0.25}
+WEIGHTS = {"subwords": 0.75, "entities": 0.25}
 CONSTANT = Schedule(lambda _: 1e-2)
 CONDITIONS = Conditions(World(), seed=5)
 
@@ -32,14 +32,14 @@ def test_the_loss_is_the_weighted_mean_over_all_targets_of_the_step(toy, batch):
     micro_batches = [batch([9, 2], seed=1), batch([30], seed=2, entities=False)]
     sums = [model(micro_batch) for micro_batch in micro_batches]
     n = [micro_batch.n_targets for micro_batch in micro_batches]
-    mean = sum(s["pieces"] for s in sums) / sum(c["pieces"] for c in n)
+    mean = sum(s["subwords"] for s in sums) / sum(c["subwords"] for c in n)
     expected = 0.75 * mean + 0.25 * sums[0]["entities"] / n[0]["entities"]
 
     [step] = run(model, [micro_batches])
 
     assert step.loss == pytest.approx(expected.item(), rel=1e-6)
-    assert step.n_targets == {"pieces": sum(c["pieces"] for c in n), "entities": 2}
-    assert step.n_pieces == 41
+    assert step.n_targets == {"subwords": sum(c["subwords"] for c in n), "entities": 2}
+    assert step.n_subwords == 41
     assert step.n_examples == 3
 
 
@@ -56,9 +56,9 @@ def test_uneven_micro_batches_are_one_large_batch(toy, batch):
 
 def join(batches):
     """Make one batch of several."""
-    sizes = [len(one.pieces) for one in batches]
+    sizes = [len(one.subwords) for one in batches]
     starts = [sum(sizes[:number]) for number in range(len(batches))]
-    lengths = [n for one in batches for n in torch.bincount(one.rows.pieces.sequences).tolist()]
+    lengths = [n for one in batches for n in torch.bincount(one.rows.subwords.sequences).tolist()]
     layout = Layout.of(lengths)
     targets = {}
     for name in WEIGHTS:
@@ -71,7 +71,7 @@ def join(batches):
         targets[name] = Targets(rows, torch.cat([target.labels for target, _ in own]))
     return Batch(
         ids=sum((one.ids for one in batches), ()),
-        pieces=torch.cat([one.pieces for one in batches]),
+        subwords=torch.cat([one.subwords for one in batches]),
         rows=Rows(layout, layout),
         targets=targets,
     )
@@ -139,8 +139,8 @@ def test_a_process_without_a_micro_batch_adds_nothing(toy):
 
     [step] = run(model, [[]], config=OptimizerConfig(weight_decay=0.0))
 
-    assert step.n_targets == {"pieces": 0, "entities": 0}
-    assert (step.n_pieces, step.n_examples, step.loss, step.gradient_norm) == (0, 0, 0.0, 0.0)
+    assert step.n_targets == {"subwords": 0, "entities": 0}
+    assert (step.n_subwords, step.n_examples, step.loss, step.gradient_norm) == (0, 0, 0.0, 0.0)
     assert all(parameter.equal(before[name]) for name, parameter in weights(model).items())
 
 
@@ -154,10 +154,10 @@ def test_a_broken_number_stops_with_the_step_and_the_examples(toy, batch, broken
     def forward(batch):
         losses = whole(batch)
         if batch.ids == bad.ids:
-            scale = losses["pieces"].detach() * 0 + (float("nan") if broken == "loss" else 1.0)
-            losses["pieces"] = losses["pieces"] * scale
+            scale = losses["subwords"].detach() * 0 + (float("nan") if broken == "loss" else 1.0)
+            losses["subwords"] = losses["subwords"] * scale
             if broken == "gradient":
-                losses["pieces"].register_hook(lambda gradient: gradient * float("inf"))
+                losses["subwords"].register_hook(lambda gradient: gradient * float("inf"))
         return losses
 
     model.forward = forward

@@ -14,7 +14,7 @@ class FakeStep:
     """What ``Window`` asks of a step."""
 
     def __init__(self, sums, n_targets, norm=1.0):
-        self.sums, self.n_targets, self.gradient_norm, self.n_pieces = sums, n_targets, norm, 10
+        self.sums, self.n_targets, self.gradient_norm, self.n_subwords = sums, n_targets, norm, 10
         self.is_checked = False
 
     def check(self):
@@ -24,18 +24,18 @@ class FakeStep:
 def test_a_line_has_means_over_all_targets_of_its_steps():
     window = Window()
     window.waiting += [
-        FakeStep({"pieces": 6.0, "entities": 0.0}, {"pieces": 2, "entities": 0}, norm=1.0),
-        FakeStep({"pieces": 1.0, "entities": 3.0}, {"pieces": 5, "entities": 1}, norm=2.0),
+        FakeStep({"subwords": 6.0, "entities": 0.0}, {"subwords": 2, "entities": 0}, norm=1.0),
+        FakeStep({"subwords": 1.0, "entities": 3.0}, {"subwords": 5, "entities": 1}, norm=2.0),
     ]
     steps = list(window.waiting)
 
-    n_pieces = window.read()
-    line = window.line({"pieces": 1.0, "entities": 0.5})
+    n_subwords = window.read()
+    line = window.line({"subwords": 1.0, "entities": 0.5})
 
-    assert n_pieces == 20
+    assert n_subwords == 20
     assert all(step.is_checked for step in steps)
     assert line == {
-        "loss": {"pieces": 1.0, "entities": 3.0},
+        "loss": {"subwords": 1.0, "entities": 3.0},
         "weighted": 2.5,
         "gradient_norm": 1.5,
     }
@@ -44,27 +44,27 @@ def test_a_line_has_means_over_all_targets_of_its_steps():
 
 def test_a_window_survives_json():
     window = Window()
-    window.waiting.append(FakeStep({"pieces": 6.5}, {"pieces": 2}))
+    window.waiting.append(FakeStep({"subwords": 6.5}, {"subwords": 2}))
     window.left_out.update({"examples.cut": 3})
     window.read()
 
     again = Window.from_json(json.loads(json.dumps(window.to_json())))
 
     assert again == window
-    assert again.line({"pieces": 1.0})["left_out"] == {"examples.cut": 3}
+    assert again.line({"subwords": 1.0})["left_out"] == {"examples.cut": 3}
 
 
 def test_the_clock_leaves_pauses_out(monkeypatch):
     now = iter([0.0, 2.0, 100.0, 103.0])
     monkeypatch.setattr("time.monotonic", lambda: next(now))
-    clock = Clock(n_pieces=50, flops=1e3)
+    clock = Clock(n_subwords=50, flops=1e3)
 
     clock.go()
     clock.stop()
     clock.go()
     clock.stop()
 
-    assert clock.line(peak=400.0) == {"pieces_per_second": 10.0, "seconds": 5.0, "mfu": 0.5}
+    assert clock.line(peak=400.0) == {"subwords_per_second": 10.0, "seconds": 5.0, "mfu": 0.5}
 
 
 def test_the_peak_of_a_cpu_is_not_known():
@@ -107,17 +107,17 @@ def test_going_on_removes_later_lines_and_a_cut_one(tmp_path):
 def test_what_is_no_number_is_null(tmp_path):
     file = MetricsFile(tmp_path / "metrics.jsonl")
 
-    file.write({"kind": "train", "step": 1, "loss": {"pieces": math.nan}})
+    file.write({"kind": "train", "step": 1, "loss": {"subwords": math.nan}})
 
     [line] = read_metrics(file.path)
-    assert line["loss"] == {"pieces": None}
+    assert line["loss"] == {"subwords": None}
 
 
 LINE = {
     "kind": "evaluation",
     "step": 20,
-    "loss": {"pieces": 1.5},
-    "accuracy": {"pieces": {"1": 0.25}},
+    "loss": {"subwords": 1.5},
+    "accuracy": {"subwords": {"1": 0.25}},
 }
 
 
@@ -126,7 +126,7 @@ def test_plain_lines_where_there_is_no_terminal():
 
     Display(stream, max_steps=1000).show(LINE)
 
-    expected = "step 20/1,000 · evaluation · pieces 1.500 · pieces top-1 25.0%\n"
+    expected = "step 20/1,000 · evaluation · subwords 1.500 · subwords top-1 25.0%\n"
     assert stream.getvalue() == expected
 
 
@@ -140,12 +140,12 @@ def test_in_a_terminal_lines_of_training_replace_each_other():
     display = Display(stream, max_steps=1000)
 
     for step in (10, 20):
-        display.show({"kind": "train", "step": step, "loss": {"pieces": 2.0}, "lr": 1e-3})
+        display.show({"kind": "train", "step": step, "loss": {"subwords": 2.0}, "lr": 1e-3})
     display.show(LINE)
 
     seen = [text.removesuffix("\033[K") for text in stream.getvalue().split("\r")]
-    assert seen[1:3] == [f"step {n}/1,000 · pieces 2.000 · lr 1.00e-03" for n in (10, 20)]
-    assert seen[3].endswith("pieces top-1 25.0%\033[K\n")
+    assert seen[1:3] == [f"step {n}/1,000 · subwords 2.000 · lr 1.00e-03" for n in (10, 20)]
+    assert seen[3].endswith("subwords top-1 25.0%\033[K\n")
 
 
 def test_tensorboard_has_the_numbers_where_it_is_installed(tmp_path):
@@ -158,6 +158,6 @@ def test_tensorboard_has_the_numbers_where_it_is_installed(tmp_path):
 
     board = events.EventAccumulator(str(folder.tensorboard))
     board.Reload()
-    [event] = board.Scalars("evaluation/accuracy/pieces/1")
+    [event] = board.Scalars("evaluation/accuracy/subwords/1")
     assert (event.step, event.value) == (20, 0.25)
     assert [line["step"] for line in read_metrics(folder.metrics)] == [20]

@@ -9,7 +9,7 @@ from corpora.datasets.shards import sha256_of, write_json
 from corpora.errors import CorpusError
 from modeling.data.examples import ExampleSet
 from modeling.export.__main__ import main as export
-from modeling.models.costs import batch_flops, flops_per_piece
+from modeling.models.costs import batch_flops, flops_per_subword
 from modeling.models.pretraining import PretrainingModel
 from modeling.models.weights import write_tensors
 from modeling.recipes import change
@@ -73,7 +73,7 @@ def run(examples, tmp_path):
 def metrics(folder, kind=None):
     lines = list(read_metrics(folder / "metrics.jsonl"))
     for line in lines:
-        for name in ("pieces_per_second", "seconds"):
+        for name in ("subwords_per_second", "seconds"):
             line.pop(name, None)
     return [line for line in lines if kind in {None, line["kind"]}]
 
@@ -134,7 +134,7 @@ def test_transferred_weights_stay_until_they_are_unlocked_and_all_move_then(run)
     assert [distance["transferred"] > 0 for distance in distances] == [False] * 5 + [True] * 5
     assert all(distance["new"] > 0 for distance in distances)
     [untouched] = metrics(folder, "base")
-    assert untouched["accuracy"].keys() == {"pieces"}
+    assert untouched["accuracy"].keys() == {"subwords"}
 
 
 def test_the_base_is_as_good_as_it_was(run):
@@ -146,11 +146,11 @@ def test_the_base_is_as_good_as_it_was(run):
     )
 
     [untouched] = metrics(folder, "base")
-    assert untouched["loss"]["pieces"] == pytest.approx(last["loss"]["pieces"], rel=1e-5)
-    assert untouched["accuracy"]["pieces"] == last["accuracy"]["pieces"]
+    assert untouched["loss"]["subwords"] == pytest.approx(last["loss"]["subwords"], rel=1e-5)
+    assert untouched["accuracy"]["subwords"] == last["accuracy"]["subwords"]
 
 
-def test_what_is_learned_holds_on_held_out_documents(run, make_examples, tmp_path):
+def test_what_is_learned_holds_on_validation_documents(run, make_examples, tmp_path):
     examples = make_examples(tmp_path / "more", n=256)
     config = config_of(
         "neiss_small",
@@ -163,8 +163,8 @@ def test_what_is_learned_holds_on_held_out_documents(run, make_examples, tmp_pat
 
     [unigram] = metrics(folder, "unigram")
     trained = metrics(folder, "evaluation")[-1]
-    assert trained["accuracy"]["pieces"]["1"] > 2 * unigram["accuracy"]["pieces"]["1"]
-    assert trained["loss"]["pieces"] < unigram["loss"]["pieces"] - 0.5
+    assert trained["accuracy"]["subwords"]["1"] > 2 * unigram["accuracy"]["subwords"]["1"]
+    assert trained["loss"]["subwords"] < unigram["loss"]["subwords"] - 0.5
 
 
 def test_training_ends_early_with_the_best_weights(run):
@@ -176,7 +176,7 @@ def test_training_ends_early_with_the_best_weights(run):
     folder = run(config=config)
 
     losses = [line["loss"] for line in metrics(folder, "evaluation")]
-    weighted = [0.5 * loss["pieces"] + 0.5 * loss["entities"] for loss in losses]
+    weighted = [0.5 * loss["subwords"] + 0.5 * loss["entities"] for loss in losses]
     best = weighted.index(min(weighted))
     assert len(weighted) == best + 3 < 50
     best_weights = load_file(folder / "best.safetensors")
@@ -278,11 +278,11 @@ def test_the_trained_model_lies_with_all_that_belongs_to_it(run, examples):
 def test_a_sampled_softmax_trains(run):
     folder = run(config=config_of(masking={"n_negatives": 4}))
 
-    assert metrics(folder, "train")[-1]["loss"].keys() == {"pieces", "entities"}
+    assert metrics(folder, "train")[-1]["loss"].keys() == {"subwords", "entities"}
 
 
 def test_a_checkpoint_is_a_model_that_can_be_used(run, tmp_path):
-    config = config_of("bert_small", heads={"weights": {"pieces": 1.0}})
+    config = config_of("bert_small", heads={"weights": {"subwords": 1.0}})
     checkpoint = run("base", config=config) / "checkpoints" / "step-000005"
 
     from_checkpoint = run("second", config=config, init_from=checkpoint)
@@ -355,16 +355,18 @@ def test_what_a_run_costs_is_told(run, examples, monkeypatch):
     assert [line["mfu"] * line["seconds"] * peak for line in lines] == pytest.approx(expected)
     rows = list(ExampleSet(examples, "train"))
     [model] = metrics(folder, "model")
-    length = round(sum(len(row.pieces) for row in rows) / len(rows)) + 2
+    length = round(sum(len(row.subwords) for row in rows) / len(rows)) + 2
     mentions = sum(len(row.entities) for row in rows) / len(rows)
     assert model["examples"] == len(rows) == 56
     assert model["mean_length"] == length
     assert model["mean_mentions"] == pytest.approx(mentions)
-    assert model["flops_per_piece"] == flops_per_piece(
+    assert model["flops_per_subword"] == flops_per_subword(
         complete_config, length, n_mentions=round(mentions)
     )
-    per_piece = sum(expected) / sum(line["pieces_per_second"] * line["seconds"] for line in lines)
-    assert model["flops_per_piece"] == pytest.approx(per_piece, rel=0.1)
+    per_subword = sum(expected) / sum(
+        line["subwords_per_second"] * line["seconds"] for line in lines
+    )
+    assert model["flops_per_subword"] == pytest.approx(per_subword, rel=0.1)
 
 
 @pytest.mark.parametrize("name", ["model", "optimizer"])

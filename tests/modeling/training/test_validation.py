@@ -22,7 +22,7 @@ class Scorer:
     def scores(self, batch):
         scores = {}
         for name, targets in batch.targets.items():
-            logits = self.logits[batch.pieces[targets.rows]]
+            logits = self.logits[batch.subwords[targets.rows]]
             own = logits.gather(1, targets.labels[:, None])
             loss = torch.nn.functional.cross_entropy(logits, targets.labels, reduction="sum")
             scores[name] = SimpleNamespace(loss_sum=loss, ranks=(logits > own).sum(1))
@@ -33,21 +33,21 @@ def test_accuracies_are_those_of_sorting_all_scores(batch):
     batches = [batch([90, 17], seed=1, entities=False), batch([33], seed=2, entities=False)]
     logits = torch.randn(20, 20, generator=torch.Generator().manual_seed(3))
 
-    evaluation = validate(Scorer(logits), batches, objectives=["pieces"], conditions=CONDITIONS)
+    evaluation = validate(Scorer(logits), batches, objectives=["subwords"], conditions=CONDITIONS)
 
     hits, losses = [], []
     for one in batches:
         for row, label in zip(
-            one.targets["pieces"].rows, one.targets["pieces"].labels, strict=True
+            one.targets["subwords"].rows, one.targets["subwords"].labels, strict=True
         ):
-            of_row = logits[one.pieces[row]]
+            of_row = logits[one.subwords[row]]
             best = of_row.argsort(descending=True).tolist()
             hits.append(best.index(label.item()))
             losses.append((of_row.logsumexp(0) - of_row[label]).item())
     expected = {k: np.mean([hit < k for hit in hits]) for k in TOP}
-    assert evaluation.accuracy["pieces"] == pytest.approx(expected)
-    assert evaluation.loss["pieces"] == pytest.approx(np.mean(losses), rel=1e-5)
-    assert evaluation.n_targets == {"pieces": len(hits)}
+    assert evaluation.accuracy["subwords"] == pytest.approx(expected)
+    assert evaluation.loss["subwords"] == pytest.approx(np.mean(losses), rel=1e-5)
+    assert evaluation.n_targets == {"subwords": len(hits)}
 
 
 def test_an_objective_without_targets_is_absent(batch):
@@ -55,17 +55,17 @@ def test_an_objective_without_targets_is_absent(batch):
     batches = [batch([9], entities=False)]
 
     evaluation = validate(
-        Scorer(logits), batches, objectives=["pieces", "pairs"], conditions=CONDITIONS
+        Scorer(logits), batches, objectives=["subwords", "pairs"], conditions=CONDITIONS
     )
 
-    assert list(evaluation.loss) == ["pieces"]
+    assert list(evaluation.loss) == ["subwords"]
 
 
 def test_what_was_left_out_is_counted(batch):
     batches = [replace(batch([9], entities=False), counts={"examples.cut": n}) for n in (1, 2)]
 
     evaluation = validate(
-        Scorer(torch.zeros(20, 20)), batches, objectives=["pieces"], conditions=CONDITIONS
+        Scorer(torch.zeros(20, 20)), batches, objectives=["subwords"], conditions=CONDITIONS
     )
 
     assert evaluation.to_json()["left_out"] == {"examples.cut": 3}
@@ -73,17 +73,20 @@ def test_what_was_left_out_is_counted(batch):
 
 def test_unigram_is_always_the_most_frequent(batch):
     one = batch([60], seed=4)
-    counts = {"pieces": np.random.default_rng(1).integers(0, 50, 20), "entities": np.array([3, 1])}
+    counts = {
+        "subwords": np.random.default_rng(1).integers(0, 50, 20),
+        "entities": np.array([3, 1]),
+    }
 
     evaluation = unigram([one], counts)
 
-    labels = one.targets["pieces"].labels
-    table = torch.tensor((counts["pieces"] + 1.0) / (counts["pieces"] + 1.0).sum()).log()
-    assert evaluation.accuracy["pieces"][1] == pytest.approx(
-        (labels == int(counts["pieces"].argmax())).float().mean().item()
+    labels = one.targets["subwords"].labels
+    table = torch.tensor((counts["subwords"] + 1.0) / (counts["subwords"] + 1.0).sum()).log()
+    assert evaluation.accuracy["subwords"][1] == pytest.approx(
+        (labels == int(counts["subwords"].argmax())).float().mean().item()
     )
-    assert evaluation.accuracy["pieces"][25] == 1.0
-    assert evaluation.loss["pieces"] == pytest.approx(-table[labels].mean().item())
+    assert evaluation.accuracy["subwords"][25] == 1.0
+    assert evaluation.loss["subwords"] == pytest.approx(-table[labels].mean().item())
     assert evaluation.accuracy["entities"][1] == pytest.approx(
         (one.targets["entities"].labels == 0).float().mean().item()
     )
@@ -96,8 +99,8 @@ def test_without_mentions_only_the_text_is_left(batch):
     plain = without_mentions(with_mention(one, targets))
 
     assert plain.mentions is None
-    assert list(plain.targets) == ["pieces"]
-    assert plain.rows.together is plain.rows.pieces
+    assert list(plain.targets) == ["subwords"]
+    assert plain.rows.together is plain.rows.subwords
 
 
 def with_mention(one, targets):
@@ -107,5 +110,5 @@ def with_mention(one, targets):
 
     together = Layout.of([6, 4])
     mentions = Mentions(torch.tensor([3]), torch.tensor([1]), torch.tensor([0]))
-    rows = Rows(one.rows.pieces, together, entities=Layout.of([1, 0]))
+    rows = Rows(one.rows.subwords, together, entities=Layout.of([1, 0]))
     return replace(one, targets=targets, mentions=mentions, rows=rows)

@@ -6,15 +6,15 @@ from modeling.training.weights import EDGE, N_BINS, Distances, histograms
 def weights(seed=0):
     generator = torch.Generator().manual_seed(seed)
     shapes = {
-        "encoder.embeddings.pieces.weight": (20, 4),
+        "encoder.embeddings.subwords.weight": (20, 4),
         "encoder.entity_embeddings.entities.weight": (5, 4),
         "encoder.encoder.layers.0.bias": (7,),
-        "heads.pieces.bias": (20,),
+        "heads.subwords.bias": (20,),
     }
     return {name: torch.randn(shape, generator=generator) for name, shape in shapes.items()}
 
 
-OLD = {"encoder.embeddings.pieces.weight", "encoder.encoder.layers.0.bias"}
+OLD = {"encoder.embeddings.subwords.weight", "encoder.encoder.layers.0.bias"}
 
 
 def test_distances_are_those_of_all_numbers_in_a_row():
@@ -43,7 +43,7 @@ def test_histograms_count_every_weight_once():
 
 
 def test_a_histogram_is_that_of_torch():
-    values = weights()["encoder.embeddings.pieces.weight"].flatten()
+    values = weights()["encoder.embeddings.subwords.weight"].flatten()
 
     one = histograms({"heads.x": values}, ())["new"]["all"]
 

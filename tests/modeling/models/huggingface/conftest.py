@@ -15,6 +15,6 @@ def _quiet():
 @pytest.fixture(scope="module")
 def tokenizer(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tokenizer")
-    pieces = [*SPECIALS, *(f"w{n}" for n in range(55))]
-    Tokenizer(wordpiece(pieces, cased=True), name="small").save(folder)
+    subwords = [*SPECIALS, *(f"w{n}" for n in range(55))]
+    Tokenizer(wordpiece(subwords, cased=True), name="small").save(folder)
     return folder

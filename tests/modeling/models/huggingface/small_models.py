@@ -54,21 +54,21 @@ def assert_same_outputs(theirs, ours, texts, samples):
     with torch.no_grad():
         expected, encoded = base(**inputs), ours.encoder(batch)
         logits = theirs(**inputs)
-        _assert_rows(expected.last_hidden_state, encoded.pieces, [len(t.pieces) for t in texts])
+        _assert_rows(expected.last_hidden_state, encoded.subwords, [len(t.subwords) for t in texts])
         entities = getattr(expected, "entity_last_hidden_state", None)
         sizes = [len(t.mentions) for t in texts]
         if entities is not None:
             _assert_rows(entities, encoded.entities, sizes)
-        if "pieces" in ours.heads:
+        if "subwords" in ours.heads:
             scores = logits["logits" if "logits" in logits else "prediction_logits"]
-            head = ours.heads["pieces"].logits(encoded.pieces)
-            _assert_rows(scores, head, [len(t.pieces) for t in texts])
+            head = ours.heads["subwords"].logits(encoded.subwords)
+            _assert_rows(scores, head, [len(t.subwords) for t in texts])
         if "entities" in ours.heads and entities is not None:
             head = ours.heads["entities"].logits(encoded.entities)
             _assert_rows(logits.entity_logits, head, sizes)
         if "pairs" in ours.heads:
             head = ours.heads["pairs"]
-            scores = head.logits(head.pool(encoded.pieces, batch.rows.pieces))
+            scores = head.logits(head.pool(encoded.subwords, batch.rows.subwords))
             torch.testing.assert_close(logits.seq_relationship_logits.flip(1), scores, **CLOSE)
 
 
@@ -78,7 +78,7 @@ def _assert_rows(padded, rows, sizes):
 
 
 BERT = EncoderConfig(
-    n_pieces=60, width=16, n_layers=2, n_heads=2, inner_width=24, max_positions=32, n_segments=2
+    n_subwords=60, width=16, n_layers=2, n_heads=2, inner_width=24, max_positions=32, n_segments=2
 )
 OURS = {
     "bert": PretrainConfig(encoder=BERT),
@@ -86,10 +86,10 @@ OURS = {
     "bert with sines": PretrainConfig(encoder=replace(BERT, positions="sinusoidal")),
     "bert untied": PretrainConfig(encoder=BERT, heads=HeadsConfig(tied=False)),
     "bert with pairs": PretrainConfig(
-        encoder=BERT, heads=HeadsConfig(weights={"pieces": 1.0, "pairs": 1.0})
+        encoder=BERT, heads=HeadsConfig(weights={"subwords": 1.0, "pairs": 1.0})
     ),
 }
-LUKE_HEADS = HeadsConfig(weights={"pieces": 1.0, "entities": 1.0})
+LUKE_HEADS = HeadsConfig(weights={"subwords": 1.0, "entities": 1.0})
 LUKE_ENCODER = replace(BERT, n_entities=20, entity_width=8, attention="entity_aware")
 OURS |= {
     "luke": PretrainConfig(encoder=LUKE_ENCODER, heads=LUKE_HEADS),

@@ -71,10 +71,10 @@ def test_only_the_encoder_begins_a_model_with_other_heads(tmp_path):
     transfer = init_from(model, tmp_path)
 
     assert "encoder.encoder.layers.1.attention.output.weight" in transfer.transferred
-    assert transfer.copied == ("heads.pieces.matrix.weight",)
-    assert transfer.new == ("heads.pieces.matrix.weight",)
+    assert transfer.copied == ("heads.subwords.matrix.weight",)
+    assert transfer.new == ("heads.subwords.matrix.weight",)
     state = model.state_dict()
-    assert state["heads.pieces.matrix.weight"].equal(state["encoder.embeddings.pieces.weight"])
+    assert state["heads.subwords.matrix.weight"].equal(state["encoder.embeddings.subwords.weight"])
 
 
 def test_relative_attention_can_begin_with_the_maps_of_plain_attention(tmp_path):
@@ -97,13 +97,13 @@ def test_a_model_of_ours_can_begin_another(samples, tmp_path):
 
     assert transfer.new == transfer.unused == ()
     batch = samples.batch(samples.uneven(1))
-    assert second.encoder(batch).pieces.equal(first.encoder(batch).pieces)
+    assert second.encoder(batch).subwords.equal(first.encoder(batch).subwords)
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"n_pieces": 61}, r"n_pieces=60 \(here 61\)"),
+        ({"n_subwords": 61}, r"n_subwords=60 \(here 61\)"),
         ({"n_heads": 4}, r"n_heads=2 \(here 4\)"),
         ({"n_layers": 1, "activation": "relu"}, r"n_layers=2 .*activation=gelu"),
         ({"max_positions": 16}, r"max_positions=32 \(here 16\)"),

@@ -55,7 +55,7 @@ def test_exported_encoders_load_by_automodel(name, samples, tmp_path, tokenizer)
     texts = [replace(text, segments=None) for text in texts]
     expected = theirs.eval()(**samples.padded(texts)).last_hidden_state
     encoded = ours.encoder(samples.batch(texts))
-    _assert_rows(expected, encoded.pieces, [len(text.pieces) for text in texts])
+    _assert_rows(expected, encoded.subwords, [len(text.subwords) for text in texts])
 
 
 @pytest.mark.parametrize("kind", ["auto class", "no entities"])
@@ -72,7 +72,7 @@ def test_masked_language_models_load_by_their_auto_class(kind, samples, tmp_path
     inputs = samples.padded(texts)
     logits = model.eval()(**inputs).logits
     encoded = ours.encoder(samples.batch(texts, with_segments=True))
-    _assert_rows(logits, ours.heads["pieces"].logits(encoded.pieces), [9, 4, 17, 12, 30])
+    _assert_rows(logits, ours.heads["subwords"].logits(encoded.subwords), [9, 4, 17, 12, 30])
 
 
 @pytest.mark.parametrize("name", OURS)
@@ -84,7 +84,7 @@ def test_export_and_import_give_the_same_outputs(name, samples, tmp_path, tokeni
 
     batch = samples.batch(samples.uneven(3, with_mentions=name.startswith("luke")))
     encoded, same = ours.encoder(batch), again.encoder(batch)
-    torch.testing.assert_close(same.pieces, encoded.pieces, **CLOSE)
+    torch.testing.assert_close(same.subwords, encoded.subwords, **CLOSE)
     for head in ours.heads.keys() - {"pairs"}:
         states, others = getattr(encoded, head), getattr(same, head)
         torch.testing.assert_close(
@@ -113,9 +113,9 @@ def test_an_exported_tokenizer_cuts_as_ours_and_knows_the_longest_text(tmp_path,
     theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)
 
     ours = Tokenizer.open(tokenizer)
-    [pieces] = ours.encode(["w3 w54 w0"])
+    [subwords] = ours.encode(["w3 w54 w0"])
     special = ours.special
-    assert theirs("w3 w54 w0")["input_ids"] == [special.cls, *pieces.ids, special.sep]
+    assert theirs("w3 w54 w0")["input_ids"] == [special.cls, *subwords.ids, special.sep]
     assert theirs.model_max_length == 32
     assert theirs.pad_token_id == special.pad
 
@@ -142,8 +142,8 @@ def test_what_transformers_has_no_model_for_is_refused(settings, message, tmp_pa
     ("heads", "message"),
     [
         (HeadsConfig(transform=False), "transform=false"),
-        (HeadsConfig(weights={"pairs": 1.0}), "no head for pieces"),
-        (HeadsConfig(weights={"pieces": 1, "pairs": 1}, pair_pooling="mean"), "pooling=mean"),
+        (HeadsConfig(weights={"pairs": 1.0}), "no head for subwords"),
+        (HeadsConfig(weights={"subwords": 1, "pairs": 1}, pair_pooling="mean"), "pooling=mean"),
     ],
 )
 def test_heads_that_transformers_has_not_leave_the_encoder(heads, message, tmp_path, tokenizer):
@@ -157,8 +157,8 @@ def test_heads_that_transformers_has_not_leave_the_encoder(heads, message, tmp_p
     assert_all_keys_fit(info)
 
 
-def test_a_tokenizer_with_more_pieces_than_the_model_is_refused(tmp_path, tokenizer):
-    model = make_ours(PretrainConfig(encoder=replace(BERT, n_pieces=59)))
+def test_a_tokenizer_with_more_subwords_than_the_model_is_refused(tmp_path, tokenizer):
+    model = make_ours(PretrainConfig(encoder=replace(BERT, n_subwords=59)))
 
     with pytest.raises(ConfigError, match="has 60 subwords, but the model 59"):
         export(model, tmp_path, tokenizer)

@@ -97,8 +97,8 @@ def test_every_family_has_the_states_of_transformers(name, folders, samples):
     assert isinstance(encoder, ForeignEncoder) != FAMILIES[name][2]
     with torch.no_grad():
         padded = theirs(**inputs).last_hidden_state
-        rows = encoder(samples.batch(texts, with_segments=False)).pieces
-    expected = torch.cat([row[: len(t.pieces)] for row, t in zip(padded, texts, strict=True)])
+        rows = encoder(samples.batch(texts, with_segments=False)).subwords
+    expected = torch.cat([row[: len(t.subwords)] for row, t in zip(padded, texts, strict=True)])
     torch.testing.assert_close(rows, expected, **CLOSE)
 
 
@@ -112,7 +112,7 @@ def test_a_tagger_on_an_encoder_that_transformers_runs_is_read_back_alone(
 
     batch = samples.batch(samples.uneven(1, with_mentions=False), with_segments=False)
     with torch.no_grad():
-        assert model.encoder(batch).pieces.equal(read.encoder(batch).pieces)
+        assert model.encoder(batch).subwords.equal(read.encoder(batch).subwords)
 
 
 def test_settings_that_ask_for_more_than_the_weights_are_refused_before_memory_is_taken(
@@ -124,7 +124,7 @@ def test_settings_that_ask_for_more_than_the_weights_are_refused_before_memory_i
     theirs = json.loads(values["encoder"]["foreign"])
     values["encoder"] |= {
         "foreign": json.dumps(theirs | {"vocab_size": 1 << 26}),
-        "n_pieces": 1 << 26,
+        "n_subwords": 1 << 26,
     }
     file.write_text(json.dumps(values))
 

@@ -1,4 +1,4 @@
-"""Entities are spread over pieces: which, what is hidden, what is predicted, and among what."""
+"""Entities are spread over subwords: which, what is hidden, what is predicted, and among what."""
 
 from collections import Counter, defaultdict
 from dataclasses import replace
@@ -20,18 +20,18 @@ from modeling.data.masking import Masker
 from modeling.data.rng import key_of
 from modeling.data.texts import Part, View
 
-MASKING = MaskingConfig(unit="piece", ratio=0.3)
+MASKING = MaskingConfig(unit="subword", ratio=0.3)
 
 
-def collate(views, pieces, samples, **spreading):
+def collate(views, subwords, samples, **spreading):
     spread = Spreader(**spreading)
-    collator = Collator(Masker(MASKING, pieces), n_entities=samples.n_entities, spread=spread)
+    collator = Collator(Masker(MASKING, subwords), n_entities=samples.n_entities, spread=spread)
     return collator(views, samples.rng(views))
 
 
 def known_in(batch):
     """(example, position) to entity."""
-    layout, known = batch.rows.pieces, batch.piece_entities
+    layout, known = batch.rows.subwords, batch.subword_entities
     if known is None:
         return {}
     return {
@@ -41,7 +41,7 @@ def known_in(batch):
 
 
 def expected_in(rows):
-    """The mention of each piece: the longest that has an entity, then the longest [UNK]."""
+    """The mention of each subword: the longest that has an entity, then the longest [UNK]."""
     found = {}
     for number, row in enumerate(rows):
         mentions = list(
@@ -56,37 +56,39 @@ def expected_in(rows):
 
 
 def places_of(batch, rows):
-    layout = batch.rows.pieces
+    layout = batch.rows.subwords
     return {(int(layout.sequences[row]), int(layout.positions[row])) for row in rows.tolist()}
 
 
 @given(st.data())
 @settings(max_examples=50)
-def test_a_piece_knows_the_longest_mention_that_it_is_part_of(pieces, samples, data):
+def test_a_subword_knows_the_longest_mention_that_it_is_part_of(subwords, samples, data):
     rows = data.draw(samples.lists(min_size=1, max_size=4))
 
-    batch = collate([samples.view(row) for row in rows], pieces, samples)
+    batch = collate([samples.view(row) for row in rows], subwords, samples)
 
     expected = expected_in(rows)
     assert known_in(batch) == {place: mention[0] for place, (mention, _) in expected.items()}
     assert batch.mentions is None
-    assert batch.rows.together is batch.rows.pieces
-    targets = (batch.targets or {}).get("piece_entities")
+    assert batch.rows.together is batch.rows.subwords
+    targets = (batch.targets or {}).get("subword_entities")
     predicted = {place for place, (mention, _) in expected.items() if mention[0] > MASK}
     assert (places_of(batch, targets.rows) if targets else set()) == predicted
 
 
 @given(st.data())
 @settings(max_examples=50)
-def test_hidden_are_the_mentions_with_a_masked_piece_and_these_alone_are_predicted(
-    pieces, samples, data
+def test_hidden_are_the_mentions_with_a_masked_subword_and_these_alone_are_predicted(
+    subwords, samples, data
 ):
     rows = data.draw(samples.lists(min_size=1, max_size=4))
 
-    batch = collate([samples.view(row) for row in rows], pieces, samples, is_hiding=True)
+    batch = collate([samples.view(row) for row in rows], subwords, samples, is_hiding=True)
 
     owners = expected_in(rows)
-    masked = places_of(batch, batch.targets["pieces"].rows) if "pieces" in batch.targets else set()
+    masked = (
+        places_of(batch, batch.targets["subwords"].rows) if "subwords" in batch.targets else set()
+    )
     hidden = {(number, owners[number, p][1]) for number, p in masked & owners.keys()}
     shown = {
         place: mention[0]
@@ -94,27 +96,27 @@ def test_hidden_are_the_mentions_with_a_masked_piece_and_these_alone_are_predict
         if (place[0], index) not in hidden
     }
     assert known_in(batch) == shown
-    targets = batch.targets.get("piece_entities")
+    targets = batch.targets.get("subword_entities")
     asked = {p for p, (m, _) in owners.items() if p not in shown and m[0] > MASK}
     assert (places_of(batch, targets.rows) if targets else set()) == asked
 
 
-def test_a_batch_without_mentions_has_neither_entities_nor_targets(pieces, samples):
+def test_a_batch_without_mentions_has_neither_entities_nor_targets(subwords, samples):
     bare = samples.row("d#0", 9) | {"entity_ids": [], "entity_starts": [], "entity_ends": []}
 
-    batch = collate([samples.view(bare)], pieces, samples)
+    batch = collate([samples.view(bare)], subwords, samples)
 
-    assert batch.piece_entities is None
-    assert set(batch.targets) == {"pieces"}
+    assert batch.subword_entities is None
+    assert set(batch.targets) == {"subwords"}
 
 
-def test_labels_are_the_entities_though_they_are_hidden(pieces, samples):
+def test_labels_are_the_entities_though_they_are_hidden(subwords, samples):
     row = samples.row("d#0", 30) | {"entity_ids": [7], "entity_starts": [2], "entity_ends": [28]}
 
-    batch = collate([samples.view(row)], pieces, samples, is_hiding=True)
+    batch = collate([samples.view(row)], subwords, samples, is_hiding=True)
 
-    assert batch.piece_entities is None
-    assert batch.targets["piece_entities"].labels.tolist() == [7] * 26
+    assert batch.subword_entities is None
+    assert batch.targets["subword_entities"].labels.tolist() == [7] * 26
 
 
 def grouped_rows(samples, n=40):
@@ -164,49 +166,49 @@ def choices_of(targets):
     ]
 
 
-def test_nothing_of_another_document_is_among_the_choices(scoped, pieces, samples):
+def test_nothing_of_another_document_is_among_the_choices(scoped, subwords, samples):
     rows, path = scoped
     scopes = Scopes.read([path], "document")
     chosen = [rows[number] for number in (30, 2, 17, 0, 9)]  # 2 and 0 are of one document
 
-    batch = collate([samples.view(row) for row in chosen], pieces, samples, scopes=scopes)
+    batch = collate([samples.view(row) for row in chosen], subwords, samples, scopes=scopes)
 
-    targets = batch.targets["piece_entities"]
+    targets = batch.targets["subword_entities"]
     of_document = defaultdict(set)
     for row in rows:
         of_document[row["document_id"]] |= {entity for entity in row["entity_ids"] if entity > MASK}
-    sequences = batch.rows.pieces.sequences[targets.rows].tolist()
+    sequences = batch.rows.subwords.sequences[targets.rows].tolist()
     for sequence, (label, ids, place) in zip(sequences, choices_of(targets), strict=True):
         assert ids == sorted(of_document[chosen[sequence]["document_id"]])
         assert ids[place] == label
     known = known_in(batch)
     labels = dict(zip(targets.rows.tolist(), targets.labels.tolist(), strict=True))
-    layout = batch.rows.pieces
+    layout = batch.rows.subwords
     for row, label in labels.items():
         assert known[int(layout.sequences[row]), int(layout.positions[row])] == label
 
 
-def test_a_second_text_of_a_pair_has_the_choices_of_its_own_document(scoped, pieces, samples):
+def test_a_second_text_of_a_pair_has_the_choices_of_its_own_document(scoped, subwords, samples):
     rows, path = scoped
     with_mentions = [row for row in rows if any(id > MASK for id in row["entity_ids"])]
     one, other = with_mentions[0], with_mentions[-1]
     views = [samples.example(row) for row in (one, other)]
-    view = View(views[0], tuple(Part(e, 0, len(e.pieces)) for e in views))
+    view = View(views[0], tuple(Part(e, 0, len(e.subwords)) for e in views))
 
-    batch = collate([view], pieces, samples, scopes=Scopes.read([path], "document"))
+    batch = collate([view], subwords, samples, scopes=Scopes.read([path], "document"))
 
-    sets = {tuple(ids) for _, ids, _ in choices_of(batch.targets["piece_entities"])}
+    sets = {tuple(ids) for _, ids, _ in choices_of(batch.targets["subword_entities"])}
     assert len(sets) == 2
 
 
-def test_negatives_are_of_the_own_scope_and_depend_on_no_other_example(scoped, pieces, samples):
+def test_negatives_are_of_the_own_scope_and_depend_on_no_other_example(scoped, subwords, samples):
     rows, path = scoped
     scopes = Scopes.read([path], "group")
     views = [samples.view(rows[number]) for number in (31, 4, 16, 5)]
 
-    batch = collate(views, pieces, samples, scopes=scopes, n_negatives=3)
+    batch = collate(views, subwords, samples, scopes=scopes, n_negatives=3)
 
-    alone = [collate([view], pieces, samples, scopes=scopes, n_negatives=3) for view in views]
+    alone = [collate([view], subwords, samples, scopes=scopes, n_negatives=3) for view in views]
     found = Counter()
     for single in alone:
         found.update(described(single))
@@ -218,10 +220,10 @@ def test_negatives_are_of_the_own_scope_and_depend_on_no_other_example(scoped, p
 
 def described(batch):
     """Targets with their negatives, in no order."""
-    targets = batch.targets.get("piece_entities")
+    targets = batch.targets.get("subword_entities")
     if targets is None:
         return Counter()
-    ids = [batch.ids[n] for n in batch.rows.pieces.sequences[targets.rows].tolist()]
+    ids = [batch.ids[n] for n in batch.rows.subwords.sequences[targets.rows].tolist()]
     columns = targets.labels.tolist(), targets.negatives.tolist(), targets.n_others.tolist()
     return Counter(
         (id, label, tuple(sorted(negatives)), n)
@@ -251,16 +253,16 @@ def test_all_sets_of_others_are_drawn_as_often():
 
 
 def config_of(samples, **changes):
-    """Pieces know entities; nothing else is predicted but masked pieces."""
-    weights = {"pieces": 1.0, "piece_entities": 1.0}
-    config = samples.config(encoder={"entities": "pieces"})
+    """Subwords know entities; nothing else is predicted but masked subwords."""
+    weights = {"subwords": 1.0, "subword_entities": 1.0}
+    config = samples.config(encoder={"entities": "subwords"})
     return replace(config, heads=HeadsConfig(weights=weights, entity_scope="group"), **changes)
 
 
 @pytest.mark.parametrize("scope", ["vocabulary", "group"])
 @pytest.mark.parametrize("n_negatives", [0, 4])
 def test_batches_come_through_other_processes_unchanged(
-    scoped, pieces, samples, scope, n_negatives
+    scoped, subwords, samples, scope, n_negatives
 ):
     config = config_of(samples, masking=replace(MASKING, n_negatives=n_negatives))
     config = replace(config, heads=replace(config.heads, entity_scope=scope))
@@ -268,7 +270,7 @@ def test_batches_come_through_other_processes_unchanged(
     sets = [ExampleSet(scoped[1], "train")]
 
     made = [
-        list(Batches(one, sets, pieces, scopes=scopes).steps(0, 2))
+        list(Batches(one, sets, subwords, scopes=scopes).steps(0, 2))
         for one in (config, replace(config, data=replace(config.data, n_workers=1)))
     ]
 
@@ -279,23 +281,23 @@ def test_batches_come_through_other_processes_unchanged(
                 batch.map(lambda tensor, tensors=tensors: tensors.append(tensor) or tensor)
             assert len(numbers[0]) == len(numbers[1])
             assert all(torch.equal(a, b) for a, b in zip(*numbers, strict=True))
-            targets = one.targets["piece_entities"]
+            targets = one.targets["subword_entities"]
             assert (targets.choices is None) == (scope == "vocabulary" or n_negatives > 0)
             assert (targets.negatives is None) == (n_negatives == 0)
 
 
-def test_held_out_entities_are_hidden_where_they_are_predicted(scoped, pieces, samples):
-    sets = [ExampleSet(scoped[1], "held_out")]
+def test_validation_entities_are_hidden_where_they_are_predicted(scoped, subwords, samples):
+    sets = [ExampleSet(scoped[1], "validation")]
     scopes = Scopes.read([scoped[1]], "group")
 
-    batches = list(ValidationBatches(config_of(samples), sets, pieces, scopes=scopes))
+    batches = list(ValidationBatches(config_of(samples), sets, subwords, scopes=scopes))
 
     n_targets = 0
     for batch in batches:
-        targets = batch.targets.get("piece_entities")
+        targets = batch.targets.get("subword_entities")
         if targets is None:
             continue
-        known = batch.piece_entities
+        known = batch.subword_entities
         assert targets.choices is not None
         assert known is None or not set(known.rows.tolist()) & set(targets.rows.tolist())
         n_targets += len(targets.labels)
