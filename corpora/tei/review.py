@@ -335,21 +335,24 @@ def _write(
     suggested = _mentions(one for one in accepted if one.suggestion)
     written = file.write(suggested, model=model, options=options, decided=decided)
     missed = _mentions(one for one in accepted if not one.suggestion)
-    return write_missed(written, file, missed, options=options)
+    return write_more(written, file, missed, model=REVIEW, options=options)
 
 
-def write_missed(
+def write_more(
     written: Written,
     file: TeiFile,
-    missed: Mapping[str, Sequence[Mention]],
+    names: Mapping[str, Sequence[Mention]],
     *,
+    model: Model,
     options: WriteOptions,
 ) -> Written:
-    """Write names that a person found into what was written of a file, with who found them."""
-    if not any(missed.values()):
+    """Write more names into what was written of a file, found by another model or person."""
+    if not any(names.values()):
         return written
-    again = TeiFile.read(written.data, file.edition, name=file.source.name)
-    second = again.write(missed, model=REVIEW, options=replace(options, existing="keep"))
+    is_first = written.data is file.source.data
+    name = file.source.name
+    again = file if is_first else TeiFile.read(written.data, file.edition, name=name)
+    second = again.write(names, model=model, options=replace(options, existing="keep"))
     return Written(
         second.data,
         written.written + second.written,

@@ -13,10 +13,12 @@ from typing import Any
 from corpora.errors import CorpusError
 from corpora.tei.decisions import now
 from corpora.tei.edition import Edition
+from corpora.tei.provenance import Model
 from corpora.tei.style import template
 from modeling.workbench.entries import Entries
 from modeling.workbench.journal import Action, Journal, new_action
 from modeling.workbench.letters import FileTexts, Letter, Letters
+from modeling.workbench.models import Models
 from modeling.workbench.names import (
     Change,
     DocumentNames,
@@ -62,7 +64,13 @@ class Desk:
         self.letters, self.journal = letters, journal
         self.reviewer, self.output, self.register = reviewer, output, register
         self.labels = tuple(_writable(letters.edition))
+        self.models = Models(output / ".workbench" / "models.json")
+        self.models.add(letters.suggester.model)
         self.lock = threading.RLock()
+
+    def model_of(self, item: Item) -> Model:
+        """Which model suggested an item; of one that is not known, the one that suggests now."""
+        return self.models.get(item.model, self.letters.suggester.model)
 
     @property
     def edition(self) -> Edition:
@@ -199,7 +207,8 @@ class Desk:
         for each in wanted:
             new = each.new
             if new is not None and new.status != "open":
-                new = replace(new, reviewer=self.reviewer, time=time)
+                by = (new.model or model) if new.suggestion else ""
+                new = replace(new, reviewer=self.reviewer, time=time, model=by)
             made.append((each, Change(each.old, new)))
         decisions = [
             decision_on(

@@ -34,6 +34,8 @@ class Item:
     reviewer: str = ""
     time: str = ""
     """When it was decided, ISO 8601; empty while it is open."""
+    model: str = ""
+    """Id of the model that suggested it, where it was decided on; empty: the one that suggests."""
 
     @property
     def is_as_suggested(self) -> bool:
@@ -198,7 +200,7 @@ def _opened(mention: Mention) -> Item:
 
 def open_item(item: Item) -> Item | None:
     """Return an item as it was before anybody decided; None for one that was added."""
-    return _opened(item.suggestion) if item.suggestion else None
+    return replace(_opened(item.suggestion), model=item.model) if item.suggestion else None
 
 
 def _decided(settled: Settled) -> Item:
@@ -225,6 +227,7 @@ def _decided(settled: Settled) -> Item:
         suggestion=suggested,
         reviewer=decision.reviewer,
         time=decision.time,
+        model=decision.model,
     )
 
 
@@ -241,7 +244,7 @@ def decision_on(
         document=document.id,
         name=_decided_name(document, name),
         was=_decided_name(document, was) if was else None,
-        model=model if said else "",
+        model=(name.model or model) if said else "",
         probability=said.score if said else None,
         action=action,
     )

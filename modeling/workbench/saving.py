@@ -1,7 +1,9 @@
 """Letters written with what was accepted, each under the writer's proof."""
 
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -9,7 +11,8 @@ from typing import Any
 from corpora.document import Mention
 from corpora.errors import CorpusError
 from corpora.runs.build import sync_folder
-from corpora.tei.review import write_missed
+from corpora.tei.provenance import Model
+from corpora.tei.review import REVIEW, write_more
 from corpora.tei.source import Source
 from corpora.tei.writer import Skipped, WriteOptions, Written
 from modeling.workbench.desk import Desk
@@ -94,26 +97,36 @@ def write(desk: Desk, letter: Letter) -> Written:
 
 
 def _write(desk: Desk, letter: Letter, items: Mapping[str, Sequence[Item]]) -> Written:
-    """Write those that were accepted: a model's names, and then those that a person added.
+    """Write those that were accepted, under the model and the person that each is of.
 
-    The date is that of the letter's last decision, so that the bytes stay the same.
+    Names that people added come last. The date is that of the letter's last decision, so that the
+    bytes stay the same.
     """
-
-    def accepted(*, is_added: bool) -> dict[str, list[Mention]]:
-        return {
-            id: [
-                one.mention()
-                for one in of
-                if one.status == "accepted" and (one.suggestion is None) == is_added
-            ]
-            for id, of in items.items()
-        }
-
     last = max((one.time for _, one in desk.journal.of_file(letter.name)), default="")
-    options = WriteOptions(reviewer=desk.reviewer, date=last[:10])
-    file, model = desk.letters.parsed(letter), desk.letters.suggester.model
-    written = file.write(accepted(is_added=False), model=model, options=options)
-    return write_missed(written, file, accepted(is_added=True), options=options)
+    given = WriteOptions(date=last[:10])
+    file = desk.letters.parsed(letter)
+    written = Written(file.source.data, 0, Counter(), [])
+    for (model, reviewer), names in _by_author(desk, items):
+        options = replace(given, reviewer=reviewer)
+        written = write_more(written, file, names, model=model, options=options)
+    return written
+
+
+_Names = dict[str, list[Mention]]
+
+
+def _by_author(
+    desk: Desk, items: Mapping[str, Sequence[Item]]
+) -> list[tuple[tuple[Model, str], _Names]]:
+    """The names of each model and person, by document: always in the same order."""
+    found: dict[tuple[Model, str], _Names] = {}
+    for id, of in items.items():
+        for one in of:
+            if one.status == "accepted":
+                model = desk.model_of(one) if one.suggestion else REVIEW
+                by = found.setdefault((model, one.reviewer or desk.reviewer), {})
+                by.setdefault(id, []).append(one.mention())
+    return sorted(found.items(), key=lambda one: (one[0][0] == REVIEW, one[0][0].id, one[0][1]))
 
 
 def _saved_path(desk: Desk) -> Path:

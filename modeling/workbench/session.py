@@ -110,6 +110,7 @@ def serve(options: "Options") -> None:
         _answer(reading_application(reader), options)
         return
     desk = make_desk(options)
+    desk.models.keep()
     reading = Reading(desk)
     sys.stderr.write(f"{len(desk.letters.all):,} letters; decisions: {desk.journal.path}\n")
     _answer(application(desk), options, on_ready=reading.start)

@@ -7,6 +7,8 @@ import pytest
 
 from corpora.errors import CorpusError
 from corpora.tei import decisions as journal_file
+from corpora.tei.edition import load_edition
+from corpora.tei.reader import read_tei
 from corpora.tei.undo import undo
 from modeling.workbench import finding, saving
 from modeling.workbench.desk import ConflictError
@@ -157,6 +159,36 @@ def test_files_are_saved_again_and_undone_to_the_same_bytes(desk, sample):
     desk.decide([asking(0, item, status="accepted")])
     assert [one["n"] for one in saving.save(desk)["written"]] == [0]
     assert (sample / "reviewed" / "01.xml").read_bytes() != first
+
+
+def test_each_name_is_saved_under_the_model_and_the_person_it_is_of(desk, sample):
+    first, second, third, *_ = items(desk)
+    desk.decide([asking(0, first, status="accepted")])
+    desk.models.keep()
+    model = sample / "list.tsv.model.json"
+    model.write_text(model.read_text().replace("3f2a9c1b0d12", "9d8c7b6a5f4e"))
+    other = open_desk(sample, reviewer="ab")  # another person, with another tagger's list
+    other.decide([asking(0, items(other)[1], status="accepted")])
+    other.decide([{"letter": 0, "document": 0, "start": third.end + 1, "end": third.end + 3}
+                  | {"label": "place", "id": ""}])  # fmt: skip
+
+    saving.save(other)
+
+    saved = (sample / "reviewed" / "01.xml").read_bytes()
+    by = {m.start: m.attributes.get("@resp") for m in read_saved(sample)[0].document.mentions}
+    assert by[first.start] == "#onoma-3f2a9c1b0d12 #kb"
+    assert by[second.start] == "#onoma-9d8c7b6a5f4e #ab"
+    assert by[third.end + 1] == "#onoma-review #ab"
+    original = (sample / "letters" / "01.xml").read_bytes()
+    for one, another in (("kb", "ab"), ("ab", "kb")):
+        left = undo(saved, name="01.xml", reviewer=one)
+        assert left not in (saved, original)
+        assert undo(left, name="01.xml", reviewer=another) == original
+
+
+def read_saved(sample):
+    edition = load_edition(sample / "letters.toml")
+    return read_tei((sample / "reviewed" / "01.xml").read_bytes(), edition, name="01.xml")
 
 
 def test_a_persons_file_is_never_overwritten(desk, sample):
