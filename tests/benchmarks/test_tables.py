@@ -1,0 +1,93 @@
+"""Tables are made of records, and say what was not run."""
+
+import argparse
+import sys
+
+import pytest
+
+from benchmarks import tables
+from benchmarks.tables import Cell, NerSet
+
+SETS, TABLES = tables.read_sets(tables.ROOT / "benchmarks" / "tables.toml")
+
+
+def record(name, f1, **more):
+    made = {"cell": name, "f1": {"viterbi": f1, "free": 80.0, "fix": 80.5}, "minutes": 6.4}
+    made |= {"interval": [70.1, 90.2], "new": [61.2, 40], "list": 42.0, "ece": 3.0}
+    return made | {"encoder": "e5"} | more
+
+
+def test_a_published_figure_stands_only_beside_the_part_that_papers_score():
+    for one in SETS.values():
+        assert bool(one.published) <= (one.test == "published")
+        assert bool(one.source) == bool(one.published)
+    assert {cell.set for cells in TABLES.values() for cell in cells} == set(SETS)
+
+
+def test_cells_come_in_the_order_of_what_they_tell_and_each_once():
+    cells = list(tables.plan(["a", "b"]))
+
+    assert [cell.name for cell in cells[:4]] == [
+        *("a-crf-seed1", "b-crf-seed1", "a-span-seed1", "b-span-seed1")
+    ]
+    assert len({cell.name for cell in cells}) == len(cells) == 2 * 5 * 3
+
+
+def test_a_row_has_the_mean_of_its_seeds_and_what_was_not_run_is_named():
+    cells = [Cell("s", "crf", seed) for seed in (1, 2, 3)] + [Cell("t", "crf", 1)]
+    sets = {
+        "s": NerSet("s", "f", (), 4, "published", source="P", published={"crf": 87.8}),
+        "t": NerSet("t", "f", (), 4, "the dev part"),
+    }
+    records = {f"s-crf-seed{n}": record(f"s-crf-seed{n}", f1) for n, f1 in ((1, 80), (2, 84))}
+
+    text = "\n".join(tables.render("x", cells, sets=sets, records=records))
+
+    assert "| s: `crf` | **82.0** ± 2.8 (2) | 70.1–90.2 |" in text
+    assert "| 61.2 of 40 | 42.0 | 3.0 | 13 | 87.8 |" in text
+    assert "Not run: 2 of 4" in text
+    assert "- `s-*`: `s-crf-seed3`" in text
+    assert "- `t-*`: all 1" in text
+
+
+def test_a_cell_that_has_a_record_is_not_run_again(tmp_path, monkeypatch):
+    page, ran = tmp_path / "results.md", []
+    page.write_text("a\n<!-- table curves -->\nold\n<!-- end of table curves -->\nz\n", "utf-8")
+    command = ["tables", "curves", "--only", "sturm-crf-50-seed*", "--model", "e5", "--data", "d"]
+    command += ["--records", str(tmp_path), "--results", str(page)]
+
+    def run(cell, *_):
+        ran.append(cell.name)
+        return record(cell.name, 50 + cell.seed)
+
+    monkeypatch.setattr(tables, "run", run)
+    monkeypatch.setattr(sys, "argv", [*command, "--minutes", "10"])
+
+    tables.main()
+    assert ran == ["sturm-crf-50-seed1", "sturm-crf-50-seed2"]  # then 10 minutes are over
+    tables.main()
+    assert ran[2:] == ["sturm-crf-50-seed3"]
+    text = page.read_text("utf-8")
+    assert "old" not in text
+    assert "**52.0** ± 1.0 (3)" in text
+    assert text.startswith("a\n")
+    assert text.endswith("z\n")
+
+
+def test_records_of_another_encoder_are_not_mixed_with_ours(tmp_path):
+    args = argparse.Namespace(model=tmp_path / "bert", records=tmp_path)
+
+    with pytest.raises(SystemExit, match="--records DIR"):
+        tables.check_encoder({"a": record("a", 1)}, args)
+
+
+def test_sentences_that_stand_together_stay_on_one_side(tmp_path):
+    source = tmp_path / "a.conll"
+    source.write_text("\n\n".join(f"w{n} O" for n in range(40)) + "\n", "utf-8")
+
+    paths = list(tables.in_blocks([source], tmp_path / "made", size=2))
+
+    read = {path.stem: tables.split_blank(path.read_text("utf-8")) for path in paths}
+    assert read["dev"] == ["w16 O", "w17 O", "w36 O", "w37 O"]
+    assert read["test"] == ["w18 O", "w19 O", "w38 O", "w39 O"]
+    assert sum(map(len, read.values())) == 40
