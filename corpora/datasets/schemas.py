@@ -271,6 +271,7 @@ _NEWS_STAGES = {
         ("digest", pa.string()),
         ("exact", pa.binary(16)),
         ("signature", pa.binary(512)),
+        ("paragraphs", pa.binary()),
     ],
     "news_duplicates": [
         ("unit", pa.int32()),

@@ -3,10 +3,12 @@
 Articles are taken in order of time. One whose words are all those of an earlier one is its exact
 duplicate; one whose shingles have at least the threshold of Jaccard in common with an earlier one
 that is kept is its near duplicate, as is one that has at least half of the shingles, of the shorter
-of both, in common with the last one that is kept of the same address. So what is kept is decided by
-the articles alone, whatever file they stand in. Candidates share a band of their signatures, at 25
-bands of 5 hashes: a pair at Jaccard 0.8 is missed once in 20,000 times; each candidate is then
-compared shingle by shingle.
+of both, in common with the last one that is kept of the same address. Of those that are left, one
+whose shingles stand, 0.9 of them, in a longer one of its site goes, too: it is contained. So what
+is kept is decided by the articles alone, whatever file they stand in. Candidates share a band of
+their signatures, at 25 bands of 5 hashes: a pair at Jaccard 0.8 is missed once in 20,000 times; or
+the longest paragraph of one stands in the other. Each candidate is then compared shingle by
+shingle.
 """
 
 from bisect import bisect_right
@@ -16,7 +18,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +35,9 @@ from corpora.hashing.shingles import (
     signature_matrix,
     words_of,
 )
-from corpora.news.page_metadata import moment
+from corpora.news.blocks import key_of
+from corpora.news.boilerplate import hash_of
+from corpora.news.page_metadata import host_of, moment
 from corpora.runs.work_directory import WorkDirectory
 
 _ROWS = 5
@@ -43,8 +47,17 @@ _MARGIN = 0.2
 (0.035 at most near 0.8); below that, a candidate is not compared."""
 _SAME_ADDRESS = 0.5
 """Ratio of the shingles of the shorter of two articles of one address that makes them one."""
+_CONTAINED = 0.9
+"""Ratio of the shingles of an article that stand in a longer one of its site, which contains it."""
+_MIN_PARAGRAPH = 60
+"""Letters of a paragraph by which articles that may contain another are found."""
+_MAX_HOLDERS = 20
+"""Articles that are looked at for one that may stand in them, the first in order of time."""
 _HELD = 4096
 """Sets of shingles that are kept in memory."""
+
+
+EXACT, NEAR, CONTAINED, REVISIT = "exact", "near", "contained", "revisit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +68,8 @@ class Item:
     """Not from an earlier dataset, when it was published and fetched, URL, fingerprint, id."""
     exact: bytes
     signature: bytes
+    paragraphs: bytes = b""
+    """Hashes of its longer paragraphs with its site, the longest first, 8 bytes each."""
 
     @property
     def is_new(self) -> bool:
@@ -75,8 +90,9 @@ class Duplicate:
     duplicate_of: int
     """The index of the one that is kept."""
     similarity: float
-    """Jaccard; 1 with ``is_exact``."""
-    is_exact: bool = False
+    """Jaccard, 1 where it is exact; of ``CONTAINED`` the ratio of its shingles in the other."""
+    kind: str
+    """``EXACT``, ``NEAR`` or ``CONTAINED``."""
 
 
 def find_duplicates(
@@ -91,28 +107,37 @@ def find_duplicates(
     for index in sorted(range(len(items)), key=lambda index: items[index].order):
         same = first.setdefault(items[index].exact, index)
         if same != index and items[index].is_new:
-            exact.append(Duplicate(index, same, 1.0, is_exact=True))
+            exact.append(Duplicate(index, same, 1.0, EXACT))
         else:
             left.append(index)
     if threshold > 1:
         return exact
-    near = _near(items, left, text_of, threshold=threshold)
-    kept = {found.index: found.duplicate_of for found in near}
-    return [replace(e, duplicate_of=kept.get(e.duplicate_of, e.duplicate_of)) for e in exact] + near
+
+    @lru_cache(_HELD)
+    def shingles(index: int) -> set[str]:
+        return shingles_of(words_of(text_of(index)))
+
+    near = _near(items, left, shingles, threshold=threshold)
+    gone = {found.index for found in near}
+    contained = _contained(items, [index for index in left if index not in gone], shingles)
+    kept = {found.index: found.duplicate_of for found in contained}
+    for found in near:
+        kept[found.index] = kept.get(found.duplicate_of, found.duplicate_of)
+    earlier = [
+        replace(found, duplicate_of=kept.get(found.duplicate_of, found.duplicate_of))
+        for found in [*exact, *near]
+    ]
+    return earlier + contained
 
 
 def _near(
     items: Sequence[Item],
     order: Sequence[int],
-    text_of: Callable[[int], str],
+    shingles: Callable[[int], set[str]],
     *,
     threshold: float,
 ) -> list[Duplicate]:
     """Compare each article with the earlier ones that are kept and share a band with it."""
-
-    @lru_cache(_HELD)
-    def shingles(index: int) -> set[str]:
-        return shingles_of(words_of(text_of(index)))
 
     def is_version(index: int, other: int) -> bool:
         one, two = shingles(index), shingles(other)
@@ -137,12 +162,42 @@ def _near(
         if same is None and item.url in by_url and item.url and item.is_new:
             same = by_url[item.url] if is_version(index, by_url[item.url]) else None
         if same is not None:
-            found.append(Duplicate(index, same, jaccard(shingles(index), shingles(same))))
+            similarity = jaccard(shingles(index), shingles(same))
+            found.append(Duplicate(index, same, similarity, NEAR))
             continue
         by_url[item.url] = index
         for key in keys:
             buckets[key].append(row)
     return found
+
+
+def _contained(
+    items: Sequence[Item], order: Sequence[int], shingles: Callable[[int], set[str]]
+) -> list[Duplicate]:
+    """Find articles that stand in longer ones; what has its longest paragraph may contain it."""
+    hashes = [np.frombuffer(items[index].paragraphs, "<u8") for index in order]
+    owners = np.repeat(np.asarray(order, np.int64), [len(of_one) for of_one in hashes])
+    every = np.concatenate([np.empty(0, np.uint64), *hashes])
+    by_hash = np.argsort(every, kind="stable")
+    ordered, owners = every[by_hash], owners[by_hash]
+    pairs = []
+    for index, of_one in zip(order, hashes, strict=True):
+        if not items[index].is_new or not len(of_one):
+            continue
+        start, end = (int(np.searchsorted(ordered, of_one[0], side)) for side in _SIDES)
+        for other in owners[start : min(end, start + _MAX_HOLDERS)].tolist():
+            inside, outside = shingles(index), shingles(other)
+            ratio = len(inside & outside) / len(inside) if len(inside) < len(outside) else 0.0
+            if ratio >= _CONTAINED:
+                pairs.append((-len(inside), index, other, ratio))
+    found: dict[int, Duplicate] = {}
+    for _, index, other, ratio in sorted(pairs, key=lambda pair: pair[0]):  # the longest first
+        kept = found[other].duplicate_of if other in found else other
+        found.setdefault(index, Duplicate(index, kept, ratio, CONTAINED))
+    return list(found.values())
+
+
+_SIDES: Sequence[Literal["left", "right"]] = ("left", "right")
 
 
 def _shared_bands(signatures: npt.NDArray[np.uint32]) -> list[list[int]]:
@@ -160,7 +215,6 @@ def _shared_bands(signatures: npt.NDArray[np.uint32]) -> list[list[int]]:
     return [row[mask].tolist() for row, mask in zip(keys, np.isin(keys, shared), strict=True)]
 
 
-EXACT, NEAR, REVISIT = "exact", "near", "revisit"
 SIGNED = ("id", "url", "timestamp", "text", "metadata")
 """The columns that signatures are taken of."""
 _HELD_BATCHES = 64
@@ -181,13 +235,30 @@ def signature_row(row: Row, text: str) -> Row:
         "digest": metadata.get("digest", ""),
         "exact": fingerprint(words),
         "signature": signature(shingles_of(words)),
+        "paragraphs": _paragraph_hashes(row["url"], text),
     }
+
+
+def _paragraph_hashes(url: str | None, text: str) -> bytes:
+    """``Item.paragraphs``; none where the site is not known."""
+    site = (host_of(url) or "").removeprefix("www.")
+    keys = sorted(filter(_is_long, map(key_of, text.split("\n"))), key=lambda k: (-len(k), k))
+    return b"".join(hash_of(site, key).to_bytes(8, "little") for key in keys) if site else b""
+
+
+def _is_long(key: str) -> bool:
+    return len(key) >= _MIN_PARAGRAPH
 
 
 def signatures_of(documents: pa.RecordBatch) -> pa.RecordBatch:
     """The signatures of rows of ``documents``, of which it needs ``SIGNED``."""
     rows = documents.select(list(SIGNED)).to_pylist()
     return signature_batch([signature_row(row, row["text"]) for row in rows])
+
+
+def unsigned(documents: pa.RecordBatch) -> pa.RecordBatch:
+    """Rows of ``news_signatures`` for documents that none can be taken of: they hold the place."""
+    return signature_batch([{}] * documents.num_rows)
 
 
 def signature_batch(rows: Sequence[Row]) -> pa.RecordBatch:
@@ -221,7 +292,7 @@ def compare_all(
     text_of = _texts([*shards, *((path, "documents") for path in previous)], rows)
     duplicates = [
         _duplicate(rows[found.index], rows[found.duplicate_of])
-        | {"kind": EXACT if found.is_exact else NEAR, "similarity": found.similarity}
+        | {"kind": found.kind, "similarity": found.similarity}
         for found in find_duplicates(items, text_of, threshold=threshold)
     ]
     in_order = [rows[i] for i in sorted(range(len(items)), key=lambda i: items[i].order)]
@@ -234,13 +305,13 @@ def _read_signatures(
     path: Path, rows: list[Row], items: list[Item], *, unit: int, shard: int
 ) -> None:
     """Read what is known of the articles of a shard; ``unit`` is -1 for an earlier dataset."""
-    first = len(rows)
-    for batch in read_batches(path, SCHEMAS["news_signatures"]):
-        for row in batch.to_pylist():
+    batches = read_batches(path, SCHEMAS["news_signatures"])
+    for number, row in enumerate(row for batch in batches for row in batch.to_pylist()):
+        if row["exact"]:  # else it could not be read
             order = (unit >= 0, row["moment"], row["url"], row["exact"].hex(), row["id"])
-            items.append(Item(order, row["exact"], row["signature"]))
+            items.append(Item(order, row["exact"], row["signature"], row["paragraphs"]))
             known = {name: row[name] for name in ("id", "url", "digest")}
-            rows.append({"unit": unit, "shard": shard, "row": len(rows) - first, **known})
+            rows.append({"unit": unit, "shard": shard, "row": number, **known})
 
 
 def _duplicate(row: Mapping[str, Any], kept: Mapping[str, Any] | None) -> Row:

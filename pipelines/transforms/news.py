@@ -12,7 +12,13 @@ import pyarrow as pa
 from corpora.document import Rejected
 from corpora.news.boilerplate import count_shards, read_boilerplate
 from corpora.news.filters import Thresholds
-from corpora.news.near_duplicates import compare_all, duplicates_of, note_of, signatures_of
+from corpora.news.near_duplicates import (
+    compare_all,
+    duplicates_of,
+    note_of,
+    signatures_of,
+    unsigned,
+)
 from corpora.news.pages import NoPage, Page, Revisit, read_pages, read_saved
 from corpora.news.reading import PageReader, revisit_batch
 from corpora.news.rows import ArticleReader, PageArticle, RowCleaner, with_sentences
@@ -238,7 +244,8 @@ class SignArticles(PerUnit[Rows | pa.RecordBatch, Rows | Counts]):
     """Take the signatures of articles, by which they are compared; rows pass with them.
 
     ``PCollection[InUnit[Rows | RecordBatch]]`` -> ``PCollection[InUnit[Rows | Counts]]`` Of
-    batches of an earlier dataset, only the signatures are handed on.
+    batches of an earlier dataset, only the signatures are handed on; a document of it that cannot
+    be signed is a record that was read and rejected.
     """
 
     into: str
@@ -247,15 +254,17 @@ class SignArticles(PerUnit[Rows | pa.RecordBatch, Rows | Counts]):
 
     def process(self, documents: Rows | pa.RecordBatch) -> Iterator[Rows | Counts]:
         """Sign articles."""
-        if not isinstance(documents, Rows):
-            yield Rows(self.into, signatures_of(documents))
-            return
-        for batch, signatures in read_rows(documents.batch, signatures_of):
-            if isinstance(signatures, Rejected):
-                yield Counts(rejected=[signatures])
+        is_new = isinstance(documents, Rows)
+        batch = documents.batch if isinstance(documents, Rows) else documents
+        for rows, signatures in read_rows(batch, signatures_of):
+            if not isinstance(signatures, Rejected):
+                if isinstance(documents, Rows):
+                    yield Rows(documents.dataset, rows)
+                yield Rows(self.into, signatures)
                 continue
-            yield Rows(documents.dataset, batch)
-            yield Rows(self.into, signatures)
+            yield Counts(read=0 if is_new else 1, rejected=[signatures])
+            if not is_new:  # its dataset keeps its row
+                yield Rows(self.into, unsigned(rows))
 
 
 @dataclass(kw_only=True, eq=False)

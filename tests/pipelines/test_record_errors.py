@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -288,6 +289,22 @@ def test_an_error_in_one_record_rejects_it_and_changes_no_other(breaks, tmp_path
     assert datasets_of(tmp_path / "out") == datasets_of(tmp_path / "expected")
     assert account["rejected"] == {"internal_error": 1}
     assert account["read"] == account["written"] + 1 == len(WORDS)
+
+
+def test_an_earlier_document_that_cannot_be_read_is_rejected_alone(breaks, tmp_path):
+    words = (BAD, *WORDS[:2])  # the first: places of the others stay
+    assert run_pages(tmp_path / "old", tmp_path / "earlier", words) == 0
+    files = write_files(tmp_path / "in", "html", article, WORDS[:3])
+    breaks(near_duplicates, "signature_row")
+    command = ["--html", f"{files}/*.html", "--previous", str(tmp_path / "earlier")]
+
+    assert news_to_documents.main([*command, "--output", str(tmp_path / "out")]) == 0
+
+    account = describe(tmp_path / "out")["accounting"]
+    assert [row["id"] for row in datasets_of(tmp_path / "out")[Path()]] == [f"{WORDS[2]}.html"]
+    assert account["filtered"] == {"exact_duplicate": 2}
+    assert (account["read"], account["rejected"]) == (4, {"internal_error": 1})
+    assert rejected_of(tmp_path / "out")[0]["source"] == f"{BAD}.html"
 
 
 def test_a_document_whose_forms_cannot_be_sought_is_taken_back(breaks, tmp_path):

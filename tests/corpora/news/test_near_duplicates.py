@@ -15,7 +15,13 @@ from corpora.hashing.shingles import (
     signature_matrix,
     words_of,
 )
-from corpora.news.near_duplicates import Item, find_duplicates
+from corpora.news.near_duplicates import (
+    CONTAINED,
+    EXACT,
+    Item,
+    find_duplicates,
+    signature_row,
+)
 
 
 def item(text, *, moment="", number=0, is_new=True, url=""):
@@ -103,7 +109,7 @@ def test_the_earliest_is_kept_and_case_and_marks_make_no_difference():
 
     [double] = doubles_of(texts, moments=moments)
 
-    assert (double.index, double.duplicate_of, double.is_exact) == (0, 1, True)
+    assert (double.index, double.duplicate_of, double.kind) == (0, 1, EXACT)
 
 
 def test_a_twin_is_never_a_double_itself():
@@ -128,7 +134,7 @@ def test_above_one_only_exact_doubles_go():
 
     found = doubles_of([text, near, text.upper()], threshold=1.1)
 
-    assert [double.is_exact for double in found] == [True]
+    assert [double.kind for double in found] == [EXACT]
 
 
 @given(st.lists(st.sampled_from("abcdefgh"), min_size=3, max_size=40), st.data())
@@ -175,3 +181,58 @@ def test_another_article_under_the_same_address_stays():
 def test_what_is_kept_of_an_address_of_an_earlier_dataset_is_the_earlier():
     assert versions(f"{FIRST} {LATER}", FIRST, old=(0,)) == [(1, 0)]
     assert versions(f"{FIRST} {LATER}", FIRST, old=(0, 1)) == []
+
+
+def paragraph(chance, n_words=40):
+    return " ".join(f"wort{chance.randrange(9_999)}" for _ in range(n_words)) + "."
+
+
+def contained_of(texts, *, urls=None, old=()):
+    items = []
+    for number, text in enumerate(texts):
+        url = urls[number] if urls else f"https://www.x.example/{number}"
+        row = signature_row(
+            {"id": str(number), "url": url, "timestamp": None, "metadata": []}, text
+        )
+        order = (number not in old, f"{number:04}", url, row["exact"].hex(), str(number))
+        items.append(Item(order, row["exact"], row["signature"], row["paragraphs"]))
+    found = find_duplicates(items, texts.__getitem__, threshold=0.8)
+    return {(one.index, one.duplicate_of, one.kind) for one in found}
+
+
+def test_an_article_inside_of_a_longer_one_of_its_site_goes_whichever_is_older():
+    chance = random.Random(1)
+    one, two, three = (paragraph(chance) for _ in range(3))
+    long = "\n".join([three, one, two, paragraph(chance)])
+
+    assert contained_of([f"{one}\n{two}", long]) == {(0, 1, CONTAINED)}
+    assert contained_of([long, f"{one}\n{two}"]) == {(1, 0, CONTAINED)}
+
+
+def test_an_article_of_another_site_or_with_text_of_its_own_stays():
+    chance = random.Random(2)
+    one, two = paragraph(chance), paragraph(chance)
+    long = "\n".join([one, *(paragraph(chance) for _ in range(3))])
+
+    assert not contained_of([one, long], urls=["https://x.example/1", "https://y.example/2"])
+    assert not contained_of([one, long], urls=["", ""])
+    assert not contained_of([f"{one}\n{two}", long])
+
+
+def test_what_stood_in_an_article_that_is_contained_stands_in_the_one_that_is_kept():
+    chance = random.Random(3)
+    one, two, three = (paragraph(chance) for _ in range(3))
+    texts = [one, f"{one}\n{two}", f"{one}\n{two}\n{three}\n{paragraph(chance)}", one]
+
+    found = contained_of(texts)
+
+    assert found == {(0, 2, CONTAINED), (1, 2, CONTAINED), (3, 2, EXACT)}
+
+
+def test_an_article_of_an_earlier_dataset_stays_though_a_new_one_contains_it():
+    chance = random.Random(4)
+    one, two = paragraph(chance), paragraph(chance)
+    long = "\n".join([one, two, paragraph(chance)])
+
+    assert not contained_of([one, long], old=[0])
+    assert contained_of([long, one], old=[0]) == {(1, 0, CONTAINED)}
