@@ -10,13 +10,14 @@ from corpora.errors import UsageError
 from corpora.ner.labels import label_map_path, load_label_map
 from corpora.tei.edition import edition_path, load_edition
 from modeling.decoding import check_decoder
+from modeling.finetune.process import TrainSettings
 from modeling.http.guard import Rules
 from modeling.http.server import Server, listen
 from modeling.predict.tei import check_tagger_labels
 from modeling.recipes.tagging import RECIPES
 from modeling.serve.app import guarded
 from modeling.serve.service import Service, Settings
-from modeling.serve.training import Trainer, TrainSettings
+from modeling.serve.training import Trainer
 from modeling.taggers.folders import Base
 from modeling.taggers.tagger import Tagger
 from modeling.training.world import best_device

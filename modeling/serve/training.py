@@ -9,24 +9,25 @@ DIR/NAME/1/log.txt what it said
 """
 
 import asyncio
-import os
 import re
-import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Any, Final
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import PlainTextResponse
 from pydantic import BaseModel, Field, ValidationError, field_validator
 
-from corpora.datasets.rows import sentence_to_row
-from corpora.datasets.schemas import SCHEMAS
-from corpora.datasets.shards import ShardWriter, write_json
 from corpora.document import Document, Mention, Sentence, without_crossing
-from corpora.hashing.sampling import choose
-from corpora.ner.alignment import to_sentences
+from corpora.errors import CorpusError
+from modeling.finetune.process import (
+    Job,
+    TrainSettings,
+    new_folder,
+    number_of,
+    sentences_to_learn,
+    write_sentences,
+)
 from modeling.http.guard import Refused
 from modeling.serve.inception import CasDocument, Metadata, is_prediction, read_cas
 from modeling.serve.own import body_of, said
@@ -34,11 +35,6 @@ from modeling.serve.service import Models, Service, running_text
 from modeling.taggers.folders import has_tagger
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
-_SPLITS: Final = {"train": 0.9, "dev": 0.1}
-"""Samples of ``dev`` choose the best epoch, and are not trained on."""
-_LOG_BYTES: Final = 64_000
-_ENDING: Final = 20.0  # seconds
-_ROOT: Final = Path(__file__).resolve().parents[2]
 OFF: Final = "Training is off here: start the service with --allow-training DIR --encoder MODEL."
 
 
@@ -74,42 +70,16 @@ class CasTrainRequest(BaseModel):
     typeSystem: str  # noqa: N815 - the name of the protocol
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrainSettings:
-    """What clients may train."""
-
-    folder: Path
-    encoder: Path
-    recipe: str = "crf"
-
-
-@dataclass(eq=False)
-class _Job:
-    name: str
-    folder: Path
-    process: asyncio.subprocess.Process
-
-    @property
-    def status(self) -> int | None:
-        return self.process.returncode
-
-    def log(self) -> str:
-        path = self.folder / "log.txt"
-        with path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - _LOG_BYTES))
-            return file.read().decode("utf-8", "replace")
-
-
 class Trainer:
     """Starts trainings, and offers what they made."""
 
     def __init__(self, models: Models, settings: TrainSettings) -> None:
         self.models, self.settings = models, settings
-        self.jobs: list[_Job] = []
+        self.jobs: list[tuple[str, Job]] = []
         self._watchers: set[asyncio.Task[None]] = set()
         self._is_starting = False
         for name in sorted(settings.folder.glob("*")) if settings.folder.is_dir() else ():
-            for run in sorted(name.glob("*/run"), key=lambda run: _number(run.parent)):
+            for run in sorted(name.glob("*/run"), key=lambda run: number_of(run.parent)):
                 if has_tagger(run) and name.name != models.name:
                     models.add(name.name, run)
 
@@ -117,67 +87,37 @@ class Trainer:
         """Start a training; returns its id. Raises ``Refused``."""
         if not _NAME.fullmatch(name) or name == self.models.name:
             raise Refused(422, f"name {name[:80]!r}: letters, digits, . _ and -, and not taken.")
-        if self._is_starting or any(job.status is None for job in self.jobs):
+        if self._is_starting or any(job.status is None for _, job in self.jobs):
             raise Refused(429, "Something is trained already. Come again when it is done.")
         self._is_starting = True
         try:
             sentences = await service.prepare(lambda: _sentences(documents))
-            folder = self._new_folder(name)
-            await service.prepare(lambda: _write(folder / "ner", sentences))
-            job = await self._begin(name, folder)
+            folder = new_folder(self.settings.folder / name)
+            await service.prepare(lambda: write_sentences(folder / "ner", sentences))
+            job = Job(folder, [self.settings.command(folder)])
         finally:
             self._is_starting = False
-        self.jobs.append(job)
-        watcher = asyncio.create_task(self._watch(job))
+        self.jobs.append((name, job))
+        watcher = asyncio.create_task(self._watch(name, job))
         self._watchers.add(watcher)
         watcher.add_done_callback(self._watchers.discard)
         return len(self.jobs)
 
-    def _new_folder(self, name: str) -> Path:
-        numbers = [_number(path) for path in (self.settings.folder / name).glob("*")]
-        folder = self.settings.folder / name / str(max(numbers, default=0) + 1)
-        folder.mkdir(parents=True)
-        return folder
+    async def _watch(self, name: str, job: Job) -> None:
+        if await asyncio.to_thread(job.wait) == 0:
+            self.models.add(name, job.folder / "run")
 
-    async def _begin(self, name: str, folder: Path) -> _Job:
-        command = ("-m", "modeling.finetune", self.settings.recipe, "--ner", folder / "ner")
-        options = ("--model", self.settings.encoder, "--output", folder / "run", "--threads", "1")
-        paths = [str(_ROOT), os.environ.get("PYTHONPATH", "")]
-        with (folder / "log.txt").open("wb") as log:
-            process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                *map(str, (*command, *options)),
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=log,
-                stderr=asyncio.subprocess.STDOUT,
-                env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))},
-            )
-        return _Job(name, folder, process)
-
-    async def _watch(self, job: _Job) -> None:
-        if await job.process.wait() == 0:
-            self.models.add(job.name, job.folder / "run")
-
-    def job(self, id: int) -> _Job:
+    def job(self, id: int) -> Job:
         """The training of an id; raises ``Refused``."""
         if not 0 < id <= len(self.jobs):
             raise Refused(404, f"No training {id}.")
-        return self.jobs[id - 1]
+        return self.jobs[id - 1][1]
 
     async def close(self) -> None:
         """End what is trained; what it has learned so far is in its folder."""
-        for job in self.jobs:
+        for _, job in self.jobs:
             if job.status is None:
-                job.process.terminate()
-                try:
-                    await asyncio.wait_for(job.process.wait(), _ENDING)
-                except TimeoutError:
-                    job.process.kill()
-                    await job.process.wait()
-
-
-def _number(path: Path) -> int:
-    return int(path.name) if path.name.isdecimal() else 0
+                await asyncio.to_thread(job.stop)
 
 
 def routes(service: Service, trainer: Trainer | None) -> APIRouter:
@@ -262,42 +202,7 @@ def _document(
 
 
 def _sentences(documents: Sequence[Document]) -> list[Sentence]:
-    """The tagged sentences of documents; raises ``Refused`` where none has a name."""
-    sentences = [
-        replace(sentence, split=split)
-        for document in documents
-        for split in [choose(document.text, _SPLITS)]
-        for sentence in to_sentences(document, lambda _: "train")
-        if sentence.tokens
-    ]
-    if _has_names([one for one in sentences if one.split == "train"]):
-        return sentences
-    if not _has_names(sentences):
-        raise Refused(422, "There is no name to learn from in these samples.")
-    return [replace(one, split="train") for one in sentences]  # too few for a dev
-
-
-def _has_names(sentences: Sequence[Sentence]) -> bool:
-    return any(tag != "O" for one in sentences for tag in one.tags)
-
-
-def _write(folder: Path, sentences: Sequence[Sentence]) -> None:
-    """Write a dataset of tagged sentences."""
-    folder.mkdir()
-    with ShardWriter(folder / "shard-00000.arrow", SCHEMAS["ner"]) as writer:
-        for sentence in sentences:
-            writer.write(sentence_to_row(sentence))
-    shard = writer.shard
-    assert shard is not None  # noqa: S101 - there is one when it is closed
-    n = len(sentences)
-    write_json(
-        folder / "dataset.json",
-        {
-            "schema": "ner",
-            "version": SCHEMAS["ner"].version,
-            "plan": {"fingerprint": shard.sha256, "inputs": [], "parameters": {}},
-            "shards": [{k: getattr(shard, k) for k in ("name", "rows", "bytes", "sha256")}],
-            "accounting": {"read": n, "written": n, "filtered": {}, "rejected": {}},
-            "counters": {},
-        },
-    )
+    try:
+        return sentences_to_learn(documents)
+    except CorpusError as error:
+        raise Refused(422, str(error)) from error

@@ -53,6 +53,13 @@ class Options:
     decisions: Path | None = option(
         None, metavar="FILE", help="the journal of decisions (default: beside the edition file)"
     )
+    encoder: Path | None = option(
+        None, metavar="MODEL", help="offer to train a tagger on what was decided, from this encoder"
+    )
+    recipe: str = option("crf", metavar="NAME", help="how it is trained (modeling.finetune --list)")
+    ner: Path | None = option(
+        None, metavar="DIR", help="tagged sentences to train on, too: those that --tagger learned"
+    )
     reviewer: str = option("", metavar="ID", help="who decides (default: the name of the login)")
     port: int = option(0, type=count, metavar="N", help="of the page (default: any that is free)")
     no_open: bool = option(default=False, help="print the address, and open no browser")
@@ -73,6 +80,10 @@ class Options:
             raise UsageError("--tagger and --candidates: name one of them.")
         if (self.labels or self.threshold) and not self.tagger:
             raise UsageError("--labels and --threshold are for --tagger.")
+        if self.page and self.encoder:
+            raise UsageError("--encoder needs the program, with --output.")
+        if self.ner and not self.encoder:
+            raise UsageError("--ner is for --encoder.")
         if not 0 <= self.threshold <= 1:
             raise UsageError(f"--threshold {self.threshold}: a probability, from 0 to 1")
 

@@ -17,7 +17,7 @@ from corpora.tei.provenance import Model
 from corpora.tei.style import template
 from modeling.workbench.entries import Entries
 from modeling.workbench.journal import Action, Journal, new_action
-from modeling.workbench.letters import FileTexts, Letter, Letters
+from modeling.workbench.letters import FileTexts, Letter, Letters, Suggester
 from modeling.workbench.models import Models
 from modeling.workbench.names import (
     Change,
@@ -92,11 +92,24 @@ class Desk:
         digest, documents = letter.sha256, letter.documents
         if not letter.is_waiting or letter.error:
             return
-        found = self.letters.suggester.find(FileTexts(letter.name, digest, documents))
+        suggester = self.letters.suggester
+        found = suggester.find(FileTexts(letter.name, digest, documents))
         with self.lock:
-            if letter.sha256 == digest:
+            if letter.sha256 == digest and suggester is self.letters.suggester:
                 self.letters.suggest(letter, documents, found)
                 self._replay(letter)
+
+    def use(self, suggester: Suggester) -> None:
+        """Let another suggest: what was decided stays, what is open is suggested again."""
+        with self.lock:
+            self.letters.suggester = suggester
+            self.models.add(suggester.model)
+            self.models.keep()
+            for letter in self.letters.all:
+                if letter.sha256 and not letter.error:
+                    file = FileTexts(letter.name, letter.sha256, letter.documents)
+                    self.letters.suggest(letter, file.documents, suggester.known(file))
+                    self._replay(letter)
 
     def _replay(self, letter: Letter) -> None:
         for index, decision in self.journal.of_file(letter.name):

@@ -8,7 +8,7 @@ import json
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
 from importlib.resources import files
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -22,6 +22,9 @@ from modeling.workbench.datasets import DatasetReader
 from modeling.workbench.desk import ConflictError, Desk
 from modeling.workbench.names import RefusedError
 from modeling.workbench.overview import overview
+
+if TYPE_CHECKING:
+    from modeling.workbench.learning import Learner
 
 _KINDS: Final = {
     ".html": "text/html; charset=utf-8",
@@ -79,7 +82,7 @@ def _read(path: str, answer: Callable[[Request], Any]) -> Route:
     return Route(path, _answering(answer), methods=["GET"])
 
 
-def application(desk: Desk) -> Starlette:
+def application(desk: Desk, learner: "Learner | None" = None) -> Starlette:
     """Make the application; a ``Guard`` is to stand before it."""
 
     def write(path: str, answer: Callable[[Any], Any]) -> Route:
@@ -91,7 +94,7 @@ def application(desk: Desk) -> Starlette:
     return Starlette(
         routes=[
             *_page_routes(),
-            _read("/api/letters", lambda _: desk.listing()),
+            _read("/api/letters", lambda _: desk.listing() | {"canTrain": learner is not None}),
             _read("/api/letters/{n:int}", lambda request: desk.letter(number(request, "n"))),
             _read(
                 "/api/letters/{n:int}/{d:int}/{b:int}/markup",
@@ -110,8 +113,18 @@ def application(desk: Desk) -> Starlette:
             write("/api/undo", lambda _: desk.undo()),
             write("/api/redo", lambda _: desk.redo()),
             write("/api/save", lambda _: saving.save(desk)),
+            *([] if learner is None else _training_routes(learner, write)),
         ]
     )
+
+
+def _training_routes(learner: "Learner", write: Callable[..., Route]) -> list[Route]:
+    return [
+        _read("/api/training", lambda _: learner.state()),
+        write("/api/training/start", lambda _: learner.start()),
+        write("/api/training/stop", lambda _: learner.stop()),
+        write("/api/training/use", lambda _: learner.use()),
+    ]
 
 
 def _asked(request: Request, *names: str) -> dict[str, str]:

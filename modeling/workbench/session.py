@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from corpora.errors import UsageError
-from corpora.ner.labels import label_map_path, load_label_map
 from corpora.registers.register import open_registers
 from corpora.runs.plan import find_inputs
 from corpora.tei.decisions import decisions_path
@@ -21,12 +20,18 @@ from modeling.workbench.desk import Desk
 from modeling.workbench.entries import Entries
 from modeling.workbench.journal import Journal
 from modeling.workbench.letters import Letters, Suggester
-from modeling.workbench.suggestions import ListedSuggestions, NoSuggestions, TaggedSuggestions
+from modeling.workbench.suggestions import (
+    ListedSuggestions,
+    NoSuggestions,
+    tagged_suggestions,
+    taken_run,
+)
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
     from modeling.workbench.__main__ import Options
+    from modeling.workbench.learning import Learner
 
 _NO_ID = re.compile(r"[^\w.-]+")
 
@@ -55,20 +60,15 @@ def _suggester(options: "Options", edition: Edition) -> Suggester:
     if options.candidates:
         model = model_of_list(options.candidates)
         return ListedSuggestions(read_candidates(options.candidates), model)
-    if options.tagger is None:
+    folder = (options.output or (options.page or Path()).parent) / ".workbench"
+    run, labels = taken_run(folder / "training"), ""
+    if run is None:
+        run, labels = options.tagger, options.labels
+    if run is None:
         return NoSuggestions()
-    from modeling.predict import tei  # noqa: PLC0415 - loads torch
-    from modeling.taggers.tagger import Tagger  # noqa: PLC0415
-    from modeling.training.world import best_device  # noqa: PLC0415
-
-    tagger = Tagger.load(options.tagger, device=best_device())
-    if options.labels:
-        tagger.label_map = load_label_map(label_map_path(options.labels))
-    tei.check_tagger_labels(tagger, edition)
-    model = tei.model_of(tagger)
-    folder = options.output or (options.page or Path()).parent
-    cache = folder / ".workbench" / f"{model.id}.jsonl"
-    return TaggedSuggestions(tagger, model, cache, threshold=options.threshold)
+    return tagged_suggestions(
+        run, edition, cache=folder, threshold=options.threshold, labels=labels
+    )
 
 
 class Reading(threading.Thread):
@@ -77,18 +77,26 @@ class Reading(threading.Thread):
     def __init__(self, desk: Desk) -> None:
         super().__init__(name="reading", daemon=True)
         self.desk = desk
-        self._is_over = threading.Event()
+        self._is_over, self._again = threading.Event(), threading.Event()
 
     def run(self) -> None:
-        """Read, first those that somebody has opened."""
-        for letter in self.desk.letters.all:
-            if self._is_over.is_set():
-                return
-            self.desk.suggest(letter)
+        """Read all, and again when another tagger suggests."""
+        while not self._is_over.is_set():
+            for letter in self.desk.letters.all:
+                if self._is_over.is_set():
+                    return
+                self.desk.suggest(letter)
+            self._again.wait()
+            self._again.clear()
+
+    def again(self) -> None:
+        """Find the suggestions of all letters that wait for them."""
+        self._again.set()
 
     def stop(self) -> None:
         """End after the letter that is being read."""
         self._is_over.set()
+        self._again.set()
         self.join()
 
 
@@ -113,10 +121,36 @@ def serve(options: "Options") -> None:
     desk.models.keep()
     reading = Reading(desk)
     sys.stderr.write(f"{len(desk.letters.all):,} letters; decisions: {desk.journal.path}\n")
-    _answer(application(desk), options, on_ready=reading.start)
+    learner = _learner(options, desk, on_use=reading.again)
+    _answer(application(desk, learner), options, on_ready=reading.start)
+    if learner:
+        learner.stop()
     if reading.is_alive():
         reading.stop()
     sys.stderr.write(f"made  {desk.journal.path}; the same command resumes\n")
+
+
+def _learner(options: "Options", desk: Desk, *, on_use: Callable[[], object]) -> "Learner | None":
+    """Make what trains; None without ``--encoder``."""
+    if options.encoder is None:
+        return None
+    from modeling.finetune.process import TrainSettings  # noqa: PLC0415 - for --help
+    from modeling.workbench.learning import Learner, Teaching  # noqa: PLC0415
+
+    assert options.output is not None  # noqa: S101 - or nobody asks
+    folder = options.output / ".workbench" / "training"
+    settings = TrainSettings(folder=folder, encoder=options.encoder, recipe=options.recipe)
+    return Learner(
+        desk,
+        Teaching(
+            settings=settings,
+            tagger=options.tagger,
+            labels=options.labels,
+            threshold=options.threshold,
+            ner=options.ner,
+        ),
+        on_use=on_use,
+    )
 
 
 def _answer(

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from corpora.document import Mention
 from corpora.errors import CorpusError
+from corpora.ner.labels import label_map_path, load_label_map
+from corpora.tei.edition import Edition
 from corpora.tei.provenance import Model
 from corpora.tei.review import REVIEW, Candidate, by_file, mentions_in
 from modeling.workbench.letters import FileTexts
@@ -91,6 +93,31 @@ class TaggedSuggestions:
         with self._cache.open("a", encoding="utf-8") as cache:
             cache.write(f"{line}\n")
         return self.known(file) or []
+
+
+def tagged_suggestions(
+    run: Path, edition: Edition, *, cache: Path, threshold: float = 0.0, labels: str = ""
+) -> TaggedSuggestions:
+    """Open a tagger for the names that an edition can write; ``labels`` is a map of its labels."""
+    from modeling.predict import tei  # noqa: PLC0415 - loads torch
+    from modeling.taggers.tagger import Tagger  # noqa: PLC0415
+    from modeling.training.world import best_device  # noqa: PLC0415
+
+    tagger = Tagger.load(run, device=best_device())
+    if labels:
+        tagger.label_map = load_label_map(label_map_path(labels))
+    tei.check_tagger_labels(tagger, edition)
+    model = tei.model_of(tagger)
+    return TaggedSuggestions(tagger, model, cache / f"{model.id}.jsonl", threshold=threshold)
+
+
+def taken_run(folder: Path) -> Path | None:
+    """The run whose tagger was taken last; None: none was."""
+    try:
+        number = (folder / "taken").read_text(encoding="utf-8").strip()
+    except FileNotFoundError:
+        return None
+    return folder / number / "run"
 
 
 def _cells(mention: Mention) -> list[Any]:

@@ -1,7 +1,7 @@
 // The page: what is shown, the keys, and every decision, which is shown once it is on the disk.
 
 import { connect } from "./backend.js";
-import { helpDialog, othersDialog, overviewDialog, savedDialog, searchDialog } from "./dialogs.js";
+import { helpDialog, othersDialog, overviewDialog, savedDialog, searchDialog, trainDialog } from "./dialogs.js";
 import { make } from "./elements.js";
 import { showInspector } from "./inspector.js";
 import { fill, nameOf, placeIn, prepared, rangeOf, showDocument } from "./reading.js";
@@ -55,6 +55,7 @@ class App {
     if (!found) return;
     this.listing = { ...found, at: new Map(found.letters.map((row, index) => [row.n, index])) };
     if (found.isReadOnly) this.readOnly();
+    document.getElementById("train-button").hidden = !found.canTrain;
     this.showList();
     if (found.unreadable.length) this.say(found.unreadable.join(" "), true);
   }
@@ -584,6 +585,14 @@ class App {
     this.say([report.written.length ? word("saved", report.written.length) : "", report.same ? word("savedSame", report.same) : ""].filter(Boolean).join(" · "));
   }
 
+  // Another tagger suggests: all letters are looked at again.
+  async suggestAgain() {
+    this.current = null;
+    await this.refresh();
+    await this.reload();
+    this.poll();
+  }
+
   useKeys(on) {
     this.hasKeys = on;
   }
@@ -598,6 +607,7 @@ class App {
     on("help-button", () => helpDialog(this));
     on("overview-button", () => overviewDialog(this));
     on("search-button", () => searchDialog(this));
+    on("train-button", () => trainDialog(this));
     on("list-button", (event) => event.currentTarget.setAttribute("aria-expanded", String(document.getElementById("list").classList.toggle("shown"))));
     document.getElementById("filter").addEventListener("input", () => {
       if (!this.listing.isReadOnly) return this.showList();
@@ -676,6 +686,7 @@ const KEYS = {
     app.order = app.order === "text" ? "uncertain" : "text";
     app.say(word(app.order === "text" ? "orderText" : "orderUncertain"));
   },
+  r: (app) => app.listing.canTrain && trainDialog(app),
   l: () => document.getElementById("letter").classList.toggle("lines"),
   g: (app) => overviewDialog(app),
   "[": (app) => app.turn(-1),

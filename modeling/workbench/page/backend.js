@@ -41,5 +41,6 @@ export function connect() {
     undo: () => ask("api/undo", null),
     redo: () => ask("api/redo", null),
     save: () => ask("api/save", null),
+    training: (what = "") => (what ? ask(`api/training/${what}`, null) : ask("api/training")),
   };
 }

@@ -113,7 +113,7 @@ export async function overviewDialog(app) {
 }
 
 function table(heads, rows) {
-  return make("table", { class: "figures" }, make("thead", {}, make("tr", {}, heads.map((each) => make("th", { scope: "col" }, each)))), make("tbody", {}, rows.map((row) => make("tr", {}, row.map((cell) => make("td", {}, cell))))));
+  return make("table", { class: "figures" }, make("thead", {}, make("tr", {}, heads.map((each) => make(each ? "th" : "td", each ? { scope: "col" } : {}, each)))), make("tbody", {}, rows.map((row) => make("tr", {}, row.map((cell) => make("td", {}, cell))))));
 }
 
 const counted = (counts) => Object.entries(counts).map(([what, n]) => `${what || "–"} ${n}`).join(", ");
@@ -138,6 +138,34 @@ async function concordanceDialog(app, form) {
   };
   const said = (hit) => [hit.item ? [hit.item.label, hit.item.entity].filter(Boolean).join(" ") : "", word(hit.status)].filter(Boolean).join(" · ");
   openDialog(form, make("p", { class: "hint" }, word("found", found.found.length + found.more)), make("ul", { class: "hits" }, found.found.map((hit) => make("li", {}, make("button", { onclick: () => go(hit) }, inContext(hit, said(hit)))))));
+}
+
+// Train on what was decided; what was scored is shown as long as the program runs.
+export async function trainDialog(app) {
+  const body = make("div", { id: "training" });
+  const dialog = openDialog(word("train"), body);
+  const act = async (what) => show(await app.attempt(() => app.backend.training(what)));
+  const button = (name, action, kind) => make("button", { class: kind || "", onclick: action }, word(name));
+  let timer = 0;
+  const show = (state) => {
+    if (!state || !dialog.open || !body.isConnected) return;
+    const enough = state.done >= state.least;
+    const parts = [make("p", {}, word("trainDone", state.done, state.heldOut)), enough ? null : make("p", { class: "hint" }, word("trainMore", state.least - state.done))];
+    if (state.isRunning) parts.push(make("progress", { "aria-label": word("training") }), button("stop", () => act("stop")));
+    else if (enough) parts.push(button("trainStart", () => act("start"), state.scores ? "" : "strong"));
+    if (state.said && (state.isRunning || state.hasFailed)) parts.push(make("p", { class: state.hasFailed ? "alarm" : "hint", role: "status" }, state.said));
+    if (state.scores) parts.push(...scoreParts(state.scores), state.isTaken ? make("p", { role: "status" }, word("taken")) : button("take", async () => { await act("use"); await app.suggestAgain(); }, "strong"));
+    body.replaceChildren(...parts.filter(Boolean));
+    clearTimeout(timer);
+    if (state.isRunning) timer = setTimeout(() => act(""), 1500);
+  };
+  await act("");
+}
+
+function scoreParts({ before, after, difference, names, unit }) {
+  const cells = (row) => [row[0].toFixed(1), row[1] === null ? "–" : `${row[1].toFixed(1)} – ${row[2].toFixed(1)}`];
+  const rows = [["before", before], ["after", after], ["difference", difference]].filter(([, row]) => row);
+  return [make("p", { class: "hint" }, word("scoredOn", names, unit)), table(["", "F1", "95 %"], rows.map(([name, row]) => [word(name), ...cells(row)]))];
 }
 
 export function savedDialog(report, titleOf) {

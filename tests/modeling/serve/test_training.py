@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from modeling.serve.training import TrainSettings
+from modeling.finetune.process import TrainSettings
 from tests.modeling.serve.test_inception import predicted
 from tests.modeling.serve.test_inception import request as cas_request
 

@@ -63,6 +63,7 @@ class Served:
         command = [sys.executable, "-m", "modeling.workbench", "--no-open"]
         command += ["--tei", *options.tei, "--edition", options.edition, "--reviewer", "kb"]
         command += ["--candidates", options.candidates, "--register", *options.register]
+        command += ["--encoder", folder]  # which is opened once somebody trains
         self.process = subprocess.Popen(
             [*map(str, command), "--output", str(options.output)],
             stdout=subprocess.PIPE,

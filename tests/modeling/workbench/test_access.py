@@ -35,7 +35,7 @@ def test_axe_core_finds_nothing(axe, serve, browser):
     wide, narrow = {"width": 1280, "height": 800}, {"width": 400, "height": 800}
     for viewport, scheme, looks in (
         (wide, "light", (("j", "a", "t"), ("e",))),
-        (narrow, "dark", (("j", "a"), ("?",), ("Escape", "g"))),
+        (narrow, "dark", (("j", "a"), ("?",), ("Escape", "g"), ("Escape", "r"))),
     ):
         context = browser.new_context(bypass_csp=True, viewport=viewport, color_scheme=scheme)
         page = context.new_page()

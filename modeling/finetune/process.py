@@ -1,0 +1,172 @@
+"""Fine-tuning in another process, for services and pages that answer meanwhile.
+
+FOLDER/ner/     the sentences that are learned from
+FOLDER/run/     the run of modeling.finetune
+FOLDER/log.txt  what the commands said
+"""
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from corpora.datasets.rows import sentence_to_row
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import ShardWriter, write_json
+from corpora.document import Document, Sentence
+from corpora.errors import CorpusError
+from corpora.hashing.sampling import choose
+from corpora.ner.alignment import to_sentences
+
+Command = Sequence[object]
+"""A module of ours and its options, as ``("modeling.finetune", "crf", "--ner", folder)``."""
+_SPLITS: Final = {"train": 0.9, "dev": 0.1}
+"""Documents of ``dev`` choose the best epoch, and are not trained on."""
+_LOG_BYTES: Final = 64_000
+_ENDING: Final = 20.0  # seconds
+_ROOT: Final = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainSettings:
+    """What is trained, and where it is put."""
+
+    folder: Path
+    encoder: Path
+    recipe: str = "crf"
+
+    def command(self, folder: Path) -> Command:
+        """Train on the sentences of a folder, into a run in it."""
+        return (
+            *("modeling.finetune", self.recipe, "--ner", folder / "ner", "--model", self.encoder),
+            *("--output", folder / "run", "--threads", "1"),
+        )
+
+
+class Job:
+    """Commands that run one after the other, as long as they succeed."""
+
+    def __init__(self, folder: Path, commands: Iterable[Command]) -> None:
+        self.folder = folder
+        self.status: int | None = None
+        """Exit status of the last command that ran; None while there is one."""
+        self._commands = [list(map(str, command)) for command in commands]
+        self._process: subprocess.Popen[bytes] | None = None
+        self._is_stopped, self._lock = False, threading.Lock()
+        self._thread = threading.Thread(target=self._run, name=f"job {folder}", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        status = 1
+        try:
+            with (self.folder / "log.txt").open("ab") as log:
+                for command in self._commands:
+                    status = 1
+                    with self._lock:
+                        if self._is_stopped:
+                            return
+                        self._process = subprocess.Popen(
+                            [sys.executable, "-m", *command],
+                            stdin=subprocess.DEVNULL,
+                            stdout=log,
+                            stderr=subprocess.STDOUT,
+                            env=os.environ | {"PYTHONPATH": _paths()},
+                        )
+                    if status := self._process.wait():
+                        return
+        finally:
+            self.status = status
+
+    def log(self) -> str:
+        """The end of what the commands said."""
+        path = self.folder / "log.txt"
+        try:
+            with path.open("rb") as file:
+                file.seek(max(0, path.stat().st_size - _LOG_BYTES))
+                return file.read().decode("utf-8", "replace")
+        except FileNotFoundError:  # it has only begun
+            return ""
+
+    def wait(self) -> int | None:
+        """Wait for the end; returns the exit status."""
+        self._thread.join()
+        return self.status
+
+    def stop(self) -> None:
+        """End it; what was learned so far is in the folder."""
+        with self._lock:
+            self._is_stopped = True
+            process = self._process
+        if process is not None:
+            process.terminate()
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_ENDING)
+            process.kill()
+        self._thread.join()
+
+
+def _paths() -> str:
+    return os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH", "")]))
+
+
+def new_folder(folder: Path) -> Path:
+    """Make the next numbered folder of a folder (``1``, ``2`` …)."""
+    numbers = [number_of(path) for path in folder.glob("*")]
+    made = folder / str(max(numbers, default=0) + 1)
+    made.mkdir(parents=True)
+    return made
+
+
+def number_of(path: Path) -> int:
+    """The number of a folder that ``new_folder`` made; 0 for another."""
+    return int(path.name) if path.name.isdecimal() else 0
+
+
+def sentences_to_learn(documents: Iterable[Document]) -> list[Sentence]:
+    """The tagged sentences of documents, of the splits ``train`` and ``dev``.
+
+    Raises ``CorpusError`` where none has a name.
+    """
+    sentences = [
+        replace(sentence, split=split)
+        for document in documents
+        for split in [choose(document.text, _SPLITS)]
+        for sentence in to_sentences(document, lambda _: "train")
+        if sentence.tokens
+    ]
+    if _has_names(one for one in sentences if one.split == "train"):
+        return sentences
+    if not _has_names(sentences):
+        raise CorpusError("There is no name to learn from in these texts.")
+    return [replace(one, split="train") for one in sentences]  # too few for a dev
+
+
+def _has_names(sentences: Iterable[Sentence]) -> bool:
+    return any(tag != "O" for one in sentences for tag in one.tags)
+
+
+def write_sentences(folder: Path, sentences: Sequence[Sentence]) -> None:
+    """Write a dataset of tagged sentences."""
+    folder.mkdir()
+    with ShardWriter(folder / "shard-00000.arrow", SCHEMAS["ner"]) as writer:
+        for sentence in sentences:
+            writer.write(sentence_to_row(sentence))
+    shard = writer.shard
+    assert shard is not None  # noqa: S101 - there is one when it is closed
+    n = len(sentences)
+    write_json(
+        folder / "dataset.json",
+        {
+            "schema": "ner",
+            "version": SCHEMAS["ner"].version,
+            "plan": {"fingerprint": shard.sha256, "inputs": [], "parameters": {}},
+            "shards": [{k: getattr(shard, k) for k in ("name", "rows", "bytes", "sha256")}],
+            "accounting": {"read": n, "written": n, "filtered": {}, "rejected": {}},
+            "counters": {},
+        },
+    )

@@ -1,0 +1,218 @@
+"""A tagger learns what was decided: in another process, scored beside the one that suggests.
+
+OUTPUT/.workbench/training/split.json   the letters that are learned from, and those held out
+OUTPUT/.workbench/training/1/           the first training: sentences, run, log, scores
+OUTPUT/.workbench/training/taken        the number of the one that suggests
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import Any, Final
+
+from corpora.datasets.shards import open_dataset, read_tagged, write_json, write_text
+from corpora.document import Document, Sentence, without_crossing
+from corpora.hashing.sampling import ratio
+from corpora.ner.alignment import to_sentences
+from corpora.ner.labels import label_map_path, load_label_map
+from corpora.system.parsing import parse_json
+from modeling.evaluate.relabelling import relabel_sentence
+from modeling.finetune.process import (
+    Command,
+    Job,
+    TrainSettings,
+    new_folder,
+    sentences_to_learn,
+    write_sentences,
+)
+from modeling.workbench.desk import Desk
+from modeling.workbench.letters import Letter
+from modeling.workbench.names import RefusedError
+from modeling.workbench.suggestions import tagged_suggestions, taken_run
+
+_HELD_OUT: Final = 4
+"""One in so many letters is never learned from: the two taggers are scored on these."""
+_LEAST: Final = 4
+_LINE: Final = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Teaching:
+    """What is learned besides the letters, and what the result is scored against."""
+
+    settings: TrainSettings
+    tagger: Path | None = None
+    """That suggests at first; None: nothing does."""
+    labels: str = ""
+    """A map of its labels, and of those of ``ner``, to those of the edition; empty: none."""
+    threshold: float = 0.0
+    ner: Path | None = None
+    """Tagged sentences that are learned from, too."""
+
+
+class Learner:
+    """Trainings of one edition, one at a time."""
+
+    def __init__(self, desk: Desk, teaching: Teaching, *, on_use: Callable[[], object]) -> None:
+        self.desk, self.teaching, self._on_use = desk, teaching, on_use
+        self.folder = teaching.settings.folder
+        self._job: Job | None = None
+
+    def state(self) -> dict[str, Any]:
+        """What is there to learn from, what is being done, and what the last training scored."""
+        with self.desk.lock:
+            done = [letter.name for letter in self.desk.letters.all if _is_done(letter)]
+            held_out = _deal(done, self._split())["held_out"]
+        job = self._job
+        lines = job.log().split("\n") if job else []
+        said = [line for line in lines if line.strip()]
+        has_ended = job is not None and job.status == 0
+        return {
+            "done": len(done),
+            "least": _LEAST,
+            "heldOut": len(set(held_out) & set(done)),
+            "isRunning": job is not None and job.status is None,
+            "hasFailed": job is not None and bool(job.status),
+            "said": said[-1][-_LINE:] if said else "",
+            "scores": _scores(job.folder / "scores") if job and has_ended else None,
+            "isTaken": bool(job and has_ended and taken_run(self.folder) == job.folder / "run"),
+        }
+
+    def start(self) -> dict[str, Any]:
+        """Begin to learn from the letters that are done; raises ``RefusedError``."""
+        with self.desk.lock:
+            if self._job is not None and self._job.status is None:
+                raise RefusedError("It is learning already.")
+            done = [letter for letter in self.desk.letters.all if _is_done(letter)]
+            if len(done) < _LEAST:
+                raise RefusedError(
+                    f"{len(done)} letters are decided to the end; {_LEAST} are needed, one of "
+                    "which is held out."
+                )
+            split = _deal([letter.name for letter in done], self._split())
+            held_out = set(split["held_out"])
+            learned = [d for each in done if each.name not in held_out for d in _decided(each)]
+            tested = [d for each in done if each.name in held_out for d in _decided(each)]
+        sentences = [*sentences_to_learn(learned), *_tested(tested)]
+        sentences += self._more({document.id for document in (*learned, *tested)})
+        folder = new_folder(self.folder)
+        write_json(self.folder / "split.json", split)
+        write_sentences(folder / "ner", sentences)
+        self._job = Job(folder, list(self._commands(folder)))
+        return self.state()
+
+    def stop(self) -> dict[str, Any]:
+        """End what is being done."""
+        if self._job is not None and self._job.status is None:
+            self._job.stop()
+        return self.state()
+
+    def use(self) -> dict[str, Any]:
+        """Let the tagger that was trained last suggest, from now on."""
+        job = self._job
+        if job is None or job.status != 0:
+            raise RefusedError("There is no tagger that was trained to its end.")
+        edition, threshold = self.desk.edition, self.teaching.threshold
+        cache, run = self.folder.parent, job.folder / "run"
+        self.desk.use(tagged_suggestions(run, edition, cache=cache, threshold=threshold))
+        write_text(self.folder / "taken", [job.folder.name])
+        self._on_use()
+        return self.state()
+
+    def _split(self) -> dict[str, list[str]]:
+        try:
+            text = (self.folder / "split.json").read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return {"learned": [], "held_out": []}
+        return dict(parse_json(text))
+
+    def _more(self, decided: set[str]) -> Iterator[Sentence]:
+        """The sentences of ``ner`` that are learned from, but for those of decided letters."""
+        if self.teaching.ner is None:
+            return
+        labels = (
+            load_label_map(label_map_path(self.teaching.labels)) if self.teaching.labels else None
+        )
+        names = {PurePosixPath(id).name for id in decided}
+        dataset = open_dataset(self.teaching.ner, "ner")
+        for shard in dataset.shards:
+            for sentence in read_tagged(dataset.path / shard.name):
+                is_known = PurePosixPath(sentence.document_id or "").name in names
+                if sentence.split != "test" and not is_known:
+                    yield relabel_sentence(sentence, labels) if labels else sentence
+
+    def _commands(self, folder: Path) -> Iterator[Command]:
+        yield self.teaching.settings.command(folder)
+        score = ("modeling.evaluate", folder / "run", "--ner", folder / "ner", "--split", "test")
+        options: list[object] = ["--output", folder / "scores", "--threads", "1"]
+        if before := taken_run(self.folder) or self.teaching.tagger:
+            options += ["--against", before]
+        if self.teaching.labels:
+            options += ["--labels", self._write_labels(folder / "labels.toml")]
+        yield (*score, *options)
+
+    def _write_labels(self, path: Path) -> Path:
+        """Write the map with the edition's own labels, which letters that were decided have."""
+        given = load_label_map(label_map_path(self.teaching.labels))
+        rows = {label: label for label in self.desk.labels} | dict(given.labels)
+        lines = [f"{json.dumps(old)} = {json.dumps(new)}\n" for old, new in rows.items()]
+        write_text(path, [f'other = "{given.other}"\n\n[labels]\n', *lines])
+        return path
+
+
+def _is_done(letter: Letter) -> bool:
+    """Tell whether somebody has decided on all that was suggested in a letter."""
+    if letter.error or letter.is_waiting:
+        return False
+    statuses = [item.status for names in letter.names for item in names.items()]
+    return bool(statuses) and "open" not in statuses
+
+
+def _deal(names: Sequence[str], known: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """Hold out one in four letters; what was learned from, or held out, once stays so."""
+    dealt = {part: list(known[part]) for part in ("learned", "held_out")}
+    new = set(names) - {name for part in dealt.values() for name in part}
+    for name in sorted(new, key=ratio):
+        n = len(dealt["learned"]) + len(dealt["held_out"]) + 1
+        dealt["held_out" if _HELD_OUT * len(dealt["held_out"]) < n else "learned"].append(name)
+    return dealt
+
+
+def _decided(letter: Letter) -> Iterator[Document]:
+    """The documents of a letter with the edition's names and those that were accepted."""
+    for names in letter.names:
+        accepted = [item.mention() for item in names.items() if item.status == "accepted"]
+        own = [mention for mention in names.document.mentions if mention.label]
+        kept, _ = without_crossing([*own, *accepted])
+        yield replace(names.document, mentions=tuple(kept))
+
+
+def _tested(documents: Sequence[Document]) -> Iterator[Sentence]:
+    for document in documents:
+        yield from (one for one in to_sentences(document, lambda _: "test") if one.tokens)
+
+
+def _scores(folder: Path) -> dict[str, Any] | None:
+    """Strict F1 of both taggers on the letters held out, in percent, with their intervals."""
+    found = sorted(folder.glob("against-*/comparison.json"))
+    if found:
+        comparison = json.loads(found[0].read_text(encoding="utf-8"))
+        return {
+            "before": _percent(comparison["second"], "f1"),
+            "after": _percent(comparison["first"], "f1"),
+            "difference": _percent(comparison["difference"], "value"),
+            "unit": comparison["difference"]["unit"],
+            "names": comparison["first"]["gold"],
+        }
+    evaluation = json.loads((folder / "evaluation.json").read_text(encoding="utf-8"))
+    [run] = evaluation["runs"].values()
+    micro = run["strict"]["micro"]
+    return {"after": _percent(micro, "f1"), "unit": run["unit"], "names": micro["gold"]}
+
+
+def _percent(row: Mapping[str, Any], name: str) -> list[float | None]:
+    """A value, and both ends of its interval; None where it has none."""
+    interval = row["interval"] or {"low": None, "high": None}
+    values = (row[name], interval["low"], interval["high"])
+    return [None if value is None else round(100 * value, 1) for value in values]
