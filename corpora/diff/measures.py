@@ -52,8 +52,7 @@ def _tally(column: pa.Array, *, prefix: str, into: Counter[str]) -> None:
 def count_account(description: Mapping[str, Any], *, where: Path) -> Measures:
     """Read the accounting of ``dataset.json``, and its counters.
 
-    Counters with a name in them (``hole/NAME``) are left out: there are thousands. Raises
-    ``DamagedDatasetError`` for what is no count.
+    Raises ``DamagedDatasetError`` for what is no count.
     """
     try:
         account = description["accounting"]
@@ -63,7 +62,7 @@ def count_account(description: Mapping[str, Any], *, where: Path) -> Measures:
             measures[fate] = sum(reasons.values())
             measures |= {f"{fate}.{reason}": n for reason, n in reasons.items()}
         counters = description.get("counters", {})
-        measures |= {f"counters.{name}": n for name, n in counters.items() if "/" not in name}
+        measures |= {f"counters.{name}": n for name, n in counters.items()}
     except (AttributeError, TypeError) as error:
         raise DamagedDatasetError(
             f"{where / 'dataset.json'}: damaged accounting ({error}). Run the pipeline again."

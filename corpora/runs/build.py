@@ -36,6 +36,7 @@ from corpora.runs.receipts import Accounting, Receipt, read_receipt, total_of
 from corpora.runs.record_errors import INTERNAL_ERROR
 from corpora.runs.work_directory import COUNTS, WorkDirectory
 from corpora.system.files import inside, is_plain, is_temporary, locked, refuse_links, take_away
+from corpora.system.parsing import read_json
 from corpora.system.threads import map_in_order
 
 if TYPE_CHECKING:
@@ -45,6 +46,9 @@ LOCK = ".lock"
 BUILD = ".build"
 PIECES = "pieces"  # inside it: what planning made of inputs that cannot be entered in the middle
 JOURNAL = "published.json"  # every file that runs have put into this folder, or were about to
+NAMED_COUNTERS = "counters.json"
+"""Counters with a name in them, as ``hole/NAME``: there may be a million, and ``dataset.json`` is
+read whenever a dataset is opened."""
 _OF_DATASET = ("rejected.jsonl", "dataset.json")  # beside its shards
 _BUILD_NAME = re.compile(r"[0-9a-f]{16}")
 
@@ -182,13 +186,16 @@ class Build:
             return False
 
     def published_account(self) -> tuple[Accounting, dict[str, int]]:
-        """Accounting and counters as the published ``dataset.json`` has them."""
+        """Accounting and counters as the published files have them."""
         dataset = next(iter(self.plan.datasets))
         if self.remote:
             description = self.remote.description(dataset)
+            named = self.remote.named_counters()
         else:
             description = read_description(self.output / dataset)
-        return Accounting(**description["accounting"]), description["counters"]
+            path = self.output / NAMED_COUNTERS
+            named = read_json(path) if path.exists() else {}
+        return Accounting(**description["accounting"]), description["counters"] | named
 
     @cached_property
     def finished(self) -> list[Receipt]:
@@ -288,6 +295,8 @@ class Build:
         self.side.mkdir()
         if write_side_files is not None:
             write_side_files(self)
+        if named := {name: n for name, n in self.counters.items() if "/" in name}:
+            write_json(self.side / NAMED_COUNTERS, named)
         for path in self.side.iterdir():
             sync_file(path)
         shards = {dataset: self.shard_paths(dataset) for dataset in self.plan.datasets}
@@ -369,7 +378,7 @@ class Build:
             "plan": {"fingerprint": self.plan.fingerprint, **self.plan.description},
             "shards": [asdict(receipt.shards[dataset]) for receipt in self.finished],
             "accounting": asdict(self.accounting),
-            "counters": self.counters,
+            "counters": {name: n for name, n in self.counters.items() if "/" not in name},
         }
 
     def tidy(self) -> None:

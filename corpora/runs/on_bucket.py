@@ -21,7 +21,7 @@ from uuid import uuid4
 
 from corpora.datasets.shards import Shard, read_description, sha256_of
 from corpora.errors import CorpusError, FolderInUseError
-from corpora.runs.build import BUILD, JOURNAL, Build
+from corpora.runs.build import BUILD, JOURNAL, NAMED_COUNTERS, Build
 from corpora.runs.journal import is_whole, read_run, sealed
 from corpora.runs.plan import Plan
 from corpora.runs.work_directory import N_TRANSFERS, mirror_of, published_name
@@ -128,6 +128,11 @@ class BucketOutput:
                 f"{self.bucket.url_of(name)}: is missing. Run the same command again."
             )
         return dict(parse_json(content.data.decode()))
+
+    def named_counters(self) -> dict[str, int]:
+        """Read the counters that ``dataset.json`` leaves out."""
+        content = self.bucket.read(NAMED_COUNTERS)
+        return parse_json(content.data.decode()) if content else {}
 
     def publish(self, folder: Path) -> None:
         """Put what was published in a folder of this machine in force.

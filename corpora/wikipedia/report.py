@@ -122,7 +122,7 @@ def _without_text(counters: Mapping[str, int]) -> Iterator[str]:
     if not titles:
         return
     shown = ", ".join(map(_cell, titles[:N_NAMES]))
-    more = f" … and {len(titles) - N_NAMES:,} more, in `documents/dataset.json`"
+    more = f" … and {len(titles) - N_NAMES:,} more, in `counters.json`"
     yield f"Without text (tables, templates, nothing): {shown}{more * (len(titles) > N_NAMES)}."
     yield ""
 
@@ -376,5 +376,5 @@ def _templates(counters: Mapping[str, int]) -> Iterable[str]:
         of = words.get(name, 0), dropped.get(name, 0), holes.get(name, 0)
         yield f"| {_cell(name)} | " + " | ".join(f"{n:,}" for n in of) + " |"
     if len(names) > N_NAMES:
-        yield f"| … {len(names) - N_NAMES:,} more, in `documents/dataset.json` | | | |"
+        yield f"| … {len(names) - N_NAMES:,} more, in `counters.json` | | | |"
     yield ""

@@ -52,6 +52,7 @@ def test_run_makes_a_dataset_its_sources_and_a_card(built):
     named = {name for name in files_of(built) if not name.startswith("shard-")}
 
     assert named == {
+        "counters.json",
         "dataset.json",
         "rejected.jsonl",
         "run.json",

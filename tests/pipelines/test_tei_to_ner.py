@@ -41,6 +41,7 @@ def files_of(output):
 
 def test_run_makes_datasets_conll_json_splits_and_a_card(built):
     assert set(files_of(built)) == {
+        "counters.json",
         "documents/shard-00000.arrow",
         "documents/rejected.jsonl",
         "documents/dataset.json",
