@@ -1,7 +1,7 @@
 """References to entries as an edition writes them: ``#P.1``, ``kbga-actors-2151``, an address."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
 from corpora.document import Document, Mention
@@ -96,3 +96,48 @@ class Referrer:
         entity = entity_of(Element("name", {style.attribute: value}, 0), self._edition)
         attributes = {**mention.attributes, f"@{style.attribute}": value}
         return replace(mention, entity=entity, attributes=attributes)
+
+
+class Habits:
+    """How an edition refers to entities that are known: by label and space, as most often there.
+
+    For what has no register: an id is the end of what the edition writes.
+    """
+
+    def __init__(
+        self, edition: Edition, known: Collection[str], *, given: Style | None = None
+    ) -> None:
+        """``known`` are entities with their space, as ``letters:p1``."""
+        self._edition, self._known, self._given = edition, known, given
+        self._counts: defaultdict[tuple[str, str], Counter[Style]] = defaultdict(Counter)
+
+    def learn(self, documents: Iterable[Document]) -> None:
+        """Look at the references of mentions."""
+        for document in documents:
+            for mention in document.mentions:
+                for attribute in self._edition.entity:
+                    if value := mention.attributes.get(f"@{attribute}", "").strip():
+                        self._count(mention, attribute, value)
+
+    def _count(self, mention: Mention, attribute: str, value: str) -> None:
+        read = (mention.entity or "").partition(":")
+        for id in (read[2], value.rpartition("#")[2], value.rpartition("/")[2]):
+            if id and f"{read[0]}:{id}" in self._known and value.endswith(id):
+                style = Style(attribute, f"{value.removesuffix(id)}{_HOLE}")
+                self._counts[mention.label or "", read[0]][style] += 1
+                return
+
+    def refer(self, mention: Mention) -> Mention:
+        """Give a mention the reference to its entity; its entity is what is read from that.
+
+        Without a habit it stays as it is.
+        """
+        space, _, id = (mention.entity or "").partition(":")
+        usual = self._counts[mention.label or "", space].most_common(1)
+        styles = [self._given] if self._given else [style for style, _ in usual]
+        for style in styles:
+            value = style.value.replace(_HOLE, id)
+            entity = entity_of(Element("name", {style.attribute: value}, 0), self._edition)
+            attributes = {**mention.attributes, f"@{style.attribute}": value}
+            return replace(mention, entity=entity, attributes=attributes)
+        return mention

@@ -1,5 +1,7 @@
 """The tags of names, and where they are put into a file."""
 
+import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count, islice
@@ -9,7 +11,7 @@ from typing import NamedTuple
 from corpora.document import Document, Mention
 from corpora.tei.edition import Edition
 from corpora.tei.fragments import Fragment
-from corpora.tei.provenance import Responsibility, fingerprint, header_edits
+from corpora.tei.provenance import Responsibility, fingerprint, fingerprint_of, header_edits
 from corpora.tei.source import Edit, Node, Source
 from corpora.tei.standoff import Target, stand_off_edits
 from corpora.tei.style import certainty, escape, tag, template
@@ -26,6 +28,8 @@ class Added:
     """The attribute that says what is meant, and its value."""
     target: Target | None = None
     """A pointer to the characters, for a name in ``standOff``."""
+    node: Node | None = None
+    """The element of a name that is there, which gets the reference alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +82,36 @@ def compose(
         if one.target is not None
     ]
     edits += stand_off_edits(source, [(tei, markup) for tei, markup, _ in spans], by=by)
-    prints = [*(one.fingerprint for one in inline), *(print_ for _, _, print_ in spans)]
+    prints: dict[str, list[str]] = defaultdict(list)
+    prints[""] = [*(one.fingerprint for one in inline), *(print_ for _, _, print_ in spans)]
+    for attribute, print_, edit in _referred(source, added, by=by):
+        prints[attribute].append(print_)
+        edits.append(edit)
     return sorted(
         [*header_edits(source, by, prints, n_names=len(added) if is_whole else None), *edits],
         key=itemgetter(0),
     )
+
+
+_TAG_END = re.compile(r"[ \t\r\n]*/?>$")
+
+
+def _referred(
+    source: Source, added: Sequence[Added], *, by: Responsibility
+) -> Iterator[tuple[str, str, Edit]]:
+    """Put references into the start tags of names that are there.
+
+    Yields the attribute, the fingerprint of the name with it, and the edit.
+    """
+    for one in added:
+        if one.node is None or one.reference is None:
+            continue
+        attributes = [one.reference, ("cert", certainty(one.mention.score)), ("resp", by.resp)]
+        end = _TAG_END.search(source.text, one.node.start, one.node.content_start)
+        assert end is not None  # noqa: S101 - it is a tag
+        print_ = fingerprint_of(source, one.node, attributes)
+        edit = Edit(end.start(), end.start(), tag("", attributes)[1:-1])
+        yield one.reference[0], print_, edit
 
 
 def _close(one: _Tagged) -> Edit:
@@ -96,7 +125,7 @@ def _tagged(
     taken = {node.attributes.get("xml:id") for node in source.nodes}
     new_ids = (id for n in count(1) if (id := f"{by.model.id}.{n}") not in taken)
     for one in added:
-        if one.target is not None:
+        if one.target is not None or one.node is not None:
             continue
         mention, element = one.mention, template(edition, one.mention.label or "")
         attributes = [*element.attributes, *([one.reference] if one.reference else [])]

@@ -110,6 +110,8 @@ def _check_names(
             entity = one.mention.entity if one.reference else None
             key = _key(one.document, one.mention, entity=entity)
             found[key] -= 1
+            if one.node is not None:  # the same name, without the reference
+                found[_key(one.document, one.mention, entity=None)] += 1
             if found[key] < 0:
                 culprits.append(one)
     if culprits:

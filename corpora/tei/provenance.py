@@ -8,9 +8,9 @@ no reader minds: by this ``undo`` knows a name that somebody changed since.
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from corpora.errors import UsageError
 from corpora.tei.source import Edit, Node, Source
@@ -18,9 +18,8 @@ from corpora.tei.style import NO_XML, escape, tag
 
 _ID = re.compile(r"onoma-[A-Za-z0-9._-]+")
 _POINTER = re.compile(r"#(onoma-[A-Za-z0-9._-]+)")
-_PRINTS = re.compile(r"<\?onoma((?: [0-9a-f]{6})*)\?>")
+_PRINTS = re.compile(r"<\?onoma(?:-ref ([\w:.-]+))?((?: [0-9a-f]{6})*)\?>")
 _EMPTIED = re.compile(r"<\?onoma-empty ([ \t\r\n]*/)\?>")
-_RESP = re.compile(r"\s+resp\s*=\s*(?:\"[^\"]*\"|'[^']*')")
 _EMPTY_END = re.compile(r"([ \t\r\n]*/)>$")
 _VERSION = re.compile(r"\d+[a-z]*\d*(\.\d+[a-z]*\d*){0,3}")
 P4_ROOTS = {"tei.2", "teicorpus.2"}
@@ -41,7 +40,8 @@ class Model:
     sha256: str
     """Of its weights, in hexadecimal digits; empty where no model, but people found the names."""
     desc: str = ""
-    kind: Literal["model", "dictionary"] = "model"
+    kind: Literal["model", "dictionary", "linker"] = "model"
+    """A linker adds references to names that are there."""
 
     def __post_init__(self) -> None:
         """Refuse an id by which ``undo`` would not know what was added."""
@@ -112,10 +112,13 @@ def fingerprint(name: str, attributes: Iterable[tuple[str, str]], text: str) -> 
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:6]
 
 
-def fingerprint_of(source: Source, node: Node) -> str:
-    """Take the fingerprint of an element of a file; of a ``span`` with the name in it."""
+def fingerprint_of(source: Source, node: Node, more: Iterable[tuple[str, str]] = ()) -> str:
+    """Take the fingerprint of an element of a file; of a ``span`` with the name in it.
+
+    ``more`` are attributes that it is to get.
+    """
     name = node.element.written_name if node.element else ""
-    attributes = list(node.attributes.items())
+    attributes = [*node.attributes.items(), *more]
     if node.name == "span":
         for inner in source.nodes:
             if node.start < inner.start < node.end and inner.element:
@@ -124,19 +127,34 @@ def fingerprint_of(source: Source, node: Node) -> str:
     return fingerprint(name, attributes, source.stream[node.first : node.last])
 
 
-def fingerprints_in(source: Source, statement: Node) -> list[tuple[int, int, list[str]]]:
-    """Find the lists of fingerprints that a statement holds: (start, end, fingerprints)."""
-    inside = source.text[statement.content_start : statement.content_end]
+class Fingerprints(NamedTuple):
+    """A list of fingerprints that a statement holds, and where it stands in the file."""
+
+    start: int
+    end: int
+    attribute: str
+    """What was added to names that were there; empty: the names themselves were."""
+    fingerprints: list[str]
+
+
+def fingerprints_in(source: Source, statement: Node) -> list[Fingerprints]:
+    """Find the lists of fingerprints that a statement holds."""
+    inside, at = source.text[statement.content_start : statement.content_end], statement
     return [
-        (found.start() + statement.content_start, found.end() + statement.content_start,
-         found[1].split())
+        Fingerprints(
+            found.start() + at.content_start,
+            found.end() + at.content_start,
+            found[1] or "",
+            found[2].split(),
+        )
         for found in _PRINTS.finditer(inside)
-    ]  # fmt: skip
+    ]
 
 
-def list_of(fingerprints: Sequence[str]) -> str:
+def list_of(fingerprints: Sequence[str], attribute: str = "") -> str:
     """Write fingerprints as they stand in a statement; nothing for none."""
-    return f"<?onoma {' '.join(fingerprints)}?>" if fingerprints else ""
+    target = f"onoma-ref {attribute}" if attribute else "onoma"
+    return f"<?{target} {' '.join(fingerprints)}?>" if fingerprints else ""
 
 
 def emptied(source: Source, node: Node) -> str | None:
@@ -145,9 +163,10 @@ def emptied(source: Source, node: Node) -> str | None:
     return f"{found[1]}>" if found else None
 
 
-def resp_attribute(source: Source, node: Node) -> tuple[int, int] | None:
-    """Find where ``@resp`` is written, with the white space before it."""
-    found = _RESP.search(source.text, node.start, node.content_start)
+def place_of_attribute(source: Source, node: Node, name: str) -> tuple[int, int] | None:
+    """Find where an attribute is written, with the white space before it."""
+    pattern = re.compile(rf"\s+{re.escape(name)}\s*=\s*(?:\"[^\"]*\"|'[^']*')")
+    found = pattern.search(source.text, node.start, node.content_start)
     return found.span() if found else None
 
 
@@ -235,9 +254,15 @@ def _is_newest_first(changes: Sequence[Node]) -> bool:
 
 
 def header_edits(
-    source: Source, by: Responsibility, fingerprints: Sequence[str], *, n_names: int | None
+    source: Source,
+    by: Responsibility,
+    fingerprints: Mapping[str, Sequence[str]],
+    *,
+    n_names: int | None,
 ) -> Iterator[Edit]:
     """Say in the header who found and who reviewed the names that have these fingerprints.
+
+    They are given by the attribute that was added, empty where the names themselves were.
 
     The ``respStmt`` goes to the end of ``titleStmt``, where TEI allows it in every header. What is
     missing on the way there is added, and marked by ``@resp``; what is empty is filled. The white
@@ -274,18 +299,21 @@ def _joined(
 
 
 def _statements(
-    source: Source, header: _Header, fingerprints: Sequence[str]
+    source: Source, header: _Header, fingerprints: Mapping[str, Sequence[str]]
 ) -> Iterator[Edit | str]:
     """Yield new statements, and edits of the one that is there."""
     model, reviewer = header.by.model, header.by.reviewer
     own = (n for n in source.nodes if is_statement(n) and n.attributes["xml:id"] == model.id)
     statement = next(own, None)
     if statement is None:
-        yield _statement(model, header.prefix, list_of(fingerprints))
+        lists = "".join(list_of(own, name) for name, own in fingerprints.items())
+        yield _statement(model, header.prefix, lists)
     else:
         known = fingerprints_in(source, statement)
         earlier = [] if known else list(_unlisted(source, model))
-        if more := list_of([*earlier, *fingerprints]):
+        with_earlier = {"": earlier} | dict(fingerprints)
+        with_earlier[""] = [*earlier, *fingerprints.get("", ())]
+        if more := "".join(list_of(own, name) for name, own in with_earlier.items()):
             yield Edit(statement.content_end, statement.content_end, more)
     if pointer_of(reviewer) == f"#{reviewer}":
         ids = (node.attributes.get("xml:id") for node in source.nodes)
@@ -333,7 +361,8 @@ def _change(header: _Header, n_names: int) -> tuple[tuple[str, ...], str]:
     while around and (inner := header.child(around, "listchange") or header.child(around, "list")):
         path.append(inner.name)
         around, name = inner, "item" if inner.name == "list" else "change"
-    said = f"{n_names:,} name{'s' * (n_names != 1)} written by Onoma"
+    what = "reference" if by.model.kind == "linker" else "name"
+    said = f"{n_names:,} {what}{'s' * (n_names != 1)} written by Onoma"
     if by.reviewer:
         said += f", reviewed by {by.reviewer}"
     qualified = header.prefix + name
@@ -348,7 +377,8 @@ def _statement(model: Model, prefix: str, fingerprints: str) -> str:
     if model.desc:
         about += f": {model.desc}"
     identifier = tag(f"{prefix}respStmt", [("xml:id", model.id)])
-    resp = f"names found by a {model.kind} (SHA-256 {escape(model.sha256)})"
+    what = "references of names" if model.kind == "linker" else "names"
+    resp = f"{what} found by a {model.kind} (SHA-256 {escape(model.sha256)})"
     if not model.sha256:
         resp = "names that people found"
     kind = model.kind if model.sha256 else "tool"

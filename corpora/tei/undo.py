@@ -13,8 +13,8 @@ from corpora.tei.provenance import (
     is_statement,
     list_of,
     parties,
+    place_of_attribute,
     pointer_of,
-    resp_attribute,
 )
 from corpora.tei.source import Edit, Node, Source
 
@@ -101,6 +101,8 @@ class _Undo:
         }
         self.taken: dict[int, str] = {}
         """Names that go, by number: their fingerprints."""
+        self.references: dict[int, str] = {}
+        """Those of them of which only a reference goes, with ``@cert`` and ``@resp``."""
         self.kept: list[Kept] = []
         self._choose()
         self._still_needed = {
@@ -140,6 +142,8 @@ class _Undo:
                 stay[node.number] = CHANGED
             else:
                 found[node.number] = print_
+                if added := self._added_to(print_, models[0]):
+                    self.references[node.number] = added
         self._keep_fragments(found, stay)
         self.taken = found
         for number, reason in sorted(stay.items()):
@@ -152,7 +156,12 @@ class _Undo:
             is_plain = is_canonical(self.source, node) and not self.reviewer
             return "" if is_plain else None
         own = fingerprint_of(self.source, node)
-        return own if any(own in prints for _, _, prints in lists) else None
+        return own if any(own in one.fingerprints for one in lists) else None
+
+    def _added_to(self, fingerprint: str, model: str) -> str:
+        """Say which attribute a name got that was there before; nothing for a new name."""
+        lists = [one for one in self._lists.get(model, ()) if fingerprint in one.fingerprints]
+        return lists[0].attribute if lists else ""
 
     def _keep_fragments(self, found: dict[int, str], stay: dict[int, str]) -> None:
         """Keep all fragments of a name of which one stays, or is not there any more."""
@@ -160,7 +169,7 @@ class _Undo:
         changing = True
         while changing:
             changing = False
-            for number in list(found):
+            for number in found.keys() - self.references.keys():
                 node = self.source.nodes[number]
                 links = [node.attributes.get(name, "")[1:] for name in ("prev", "next")]
                 if any(link and by_id.get(link) not in found for link in links):
@@ -180,15 +189,15 @@ class _Undo:
         for node in self.source.nodes:
             if not is_statement(node) or self._goes_whole(node):
                 continue
-            for start, end, prints in reversed(self._lists[node.attributes["xml:id"]]):
+            for listed in reversed(self._lists[node.attributes["xml:id"]]):
                 left = []
-                for one in reversed(prints):
+                for one in reversed(listed.fingerprints):
                     if waiting[one]:
                         waiting[one] -= 1
                     else:
                         left.append(one)
-                if len(left) < len(prints):
-                    yield Edit(start, end, list_of(left[::-1]))
+                if len(left) < len(listed.fingerprints):
+                    yield Edit(listed.start, listed.end, list_of(left[::-1], listed.attribute))
 
     def edits(self, node: Node) -> Iterator[Edit]:
         """Yield the edits of an element and those in it."""
@@ -202,7 +211,11 @@ class _Undo:
                 start = len(self.source.text[: node.start].rstrip(XML_SPACE))
                 yield Edit(start, node.end, "")
             return
-        if node.number in self.taken:
+        if attribute := self.references.get(node.number):
+            names = (attribute, "cert", "resp")
+            places = (place_of_attribute(self.source, node, name) for name in names)
+            yield from (Edit(*place, "") for place in sorted(filter(None, places)))
+        elif node.number in self.taken:
             yield Edit(node.start, node.content_start, "")
             if node.end > node.content_start:
                 yield Edit(node.content_end, node.end, "")
@@ -213,7 +226,7 @@ class _Undo:
 
     def _mark(self, node: Node) -> tuple[int, int]:
         """Find ``@resp`` in the start tag, with the white space before it."""
-        found = resp_attribute(self.source, node)
+        found = place_of_attribute(self.source, node, "resp")
         assert found is not None  # noqa: S101 - it has one
         return found
 

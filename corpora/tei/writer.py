@@ -56,6 +56,9 @@ class WriteOptions:
     """Who answers for the names beside the model: an id, or a pointer (``Responsibility``)."""
     date: str = ""
     """When the names are written, for the header; empty: not said."""
+    references: bool = False
+    """Names that are there and do not say what they mean get the reference of a prediction with
+    the same characters and label; that is skipped otherwise."""
     schema: Path | None = None
     """A RelaxNG schema: what would not be valid, and was before, is left out."""
 
@@ -198,7 +201,12 @@ class _Writer:
             if text.document is not None:
                 fragmenter = Fragmenter(file.source, places, file.edition)
                 mentions = mentions_by_document.get(text.document.id, ())
-                placed += self._placed(text.document, fragmenter, mentions)
+                there = self._without_reference(text.document)
+                new = [m for m in mentions if m.entity is None or _place_of(m) not in there]
+                placed += self._placed(text.document, fragmenter, new)
+                for mention in mentions:
+                    if mention.entity is not None and (name := there.get(_place_of(mention))):
+                        placed += self._referring(text.document, mention, name)
         self._choose_header(placed)
         written = self._settle([], placed)
         counters = self._counters(written)
@@ -221,6 +229,34 @@ class _Writer:
             return not new_errors(data, data, self.options.schema)
         except XmlError:
             return False
+
+    def _without_reference(self, document: Document) -> dict["_Place", Mention]:
+        """Find the names that are there, and may get a reference."""
+        if not self.options.references:
+            return {}
+        return {_place_of(m): m for m in document.mentions if m.label and m.entity is None}
+
+    def _referring(self, document: Document, mention: Mention, name: Mention) -> Iterator[Added]:
+        """Yield a reference for a name that is there, or say why it gets none."""
+        found = reference(mention, self.file.edition)
+        byte = int(name.attributes["byte"])
+        node = next(n for n in self.file.source.nodes if n.element and n.element.byte == byte)
+        has = [a for a in ("resp", "cert", found[0] if found else "") if a in node.attributes]
+        reason = ""
+        if mention.score is not None and mention.score < self.options.threshold:
+            reason = "below the threshold"
+        elif found is None:
+            reason = "the edition has no attribute for the entity"
+        elif "bytes" in name.attributes or node.is_expanded:
+            reason = "the name stands in several elements, or in an entity"
+        elif has:
+            reason = f"the name has @{has[0]}"
+        elif any(_objects(one, mention) for one in self.decided.get(document.id, ())):
+            reason = "decided by a person"
+        if reason:
+            self._skip(document, mention, reason)
+        else:
+            yield Added(document, mention, (), found, node=node)
 
     def _placed(
         self, document: Document, fragmenter: Fragmenter, mentions: Iterable[Mention]
@@ -363,6 +399,7 @@ class _Writer:
             counters["files that were not validated, for lxml cannot read them"] = 1
         counters["predicted names that stay, for somebody changed them"] = len(self.kept)
         for added in written:
+            counters["references of names that were there"] += added.node is not None
             counters["written to standOff"] += added.target is not None
             counters["written in fragments"] += added.target is None and len(added.fragments) > 1
             counters["entities without an attribute"] += bool(
@@ -388,6 +425,21 @@ class _Names:
                 found.append(self._mentions[index])
             index -= 1
         return found
+
+
+_Place = tuple[int, int, str | None]
+
+
+def _place_of(mention: Mention) -> _Place:
+    return mention.start, mention.end, mention.label
+
+
+def _objects(settled: Settled, mention: Mention) -> bool:
+    """Tell whether a person decided that a name does not mean this entity."""
+    if not settled.covers(mention):
+        return False
+    meant = settled.decision.name.entity
+    return not settled.is_name or meant not in {None, mention.entity}
 
 
 def mention_span(mention: Mention) -> Span:

@@ -13,6 +13,7 @@ Examples:
       --edition sturm --output enriched
   python -m modeling.predict runs/sturm --tei 'letters/*.xml' --edition sturm --link linker \
       --output enriched
+  python -m modeling.predict --link linker --tei 'letters/*.xml' --edition sturm --output linked
   python -m modeling.predict --tei 'letters/*.xml' --edition sturm --from cas --output corrected
   python -m modeling.predict --tei 'enriched/*.xml' --undo --output original
   python -m modeling.predict runs/daluke --masked "Danmarks vigtigste lov er [MASK]."
@@ -183,14 +184,15 @@ class Options:
         None,
         metavar="LINKER",
         group=_TEI,
-        help="what modeling.link train wrote: names of whose entity it is sure are written with it",
+        help="what modeling.link train wrote: names of whose entity it is sure are written with "
+        "it, those that the edition marks without one, too; without a RUN, those alone",
     )
     reference: str = option(
         "",
         metavar="ATTRIBUTE=VALUE",
         group=_TEI,
-        help="how ids of --register are written, {} for the id: ref=#{} (default: as the files "
-        "have it for that label, else not at all)",
+        help="how ids of --register and --link are written, {} for the id: ref=#{} (default: as "
+        "the files have it for that label; else, of --register, not at all)",
     )
     entities: str = option(
         "",
@@ -210,8 +212,12 @@ class Options:
             raise UsageError(problem)
 
     def _problem(self) -> str:
-        if self.model is None and not (self.undo or self.apply or self.dictionary or self.from_):
-            return "name a run: python -m modeling.predict RUN … (or --dictionary --register FILE)"
+        without = (self.undo, self.apply, self.dictionary, self.from_, self.link)
+        if self.model is None and not any(without):
+            return (
+                "name a run: python -m modeling.predict RUN … (or --dictionary --register FILE, or "
+                "--link LINKER, without one)"
+            )
         for field in fields(self):
             kinds = _FOR.get(field.name, _INPUTS)
             if self.input not in kinds and getattr(self, field.name) != field.default:
@@ -231,12 +237,18 @@ class Options:
         return ""
 
     def _problem_of_register(self) -> str:
-        if (self.dictionary or self.reference) and not self.register:
-            return "--dictionary and --reference need --register, files with a register"
+        if self.dictionary and not self.register:
+            return "--dictionary needs --register, files with a register"
+        if self.reference and not (self.register or self.link):
+            return "--reference needs --register, files with a register, or --link"
         if self.dictionary and self.model:
             return "--dictionary is for a register without a model: leave it, or the run, out"
         if self.register and (self.undo or self.apply or self.from_):
             return "--register finds names: leave it out with --apply, --from and --undo"
+        if self.link and (self.undo or self.apply or self.from_):
+            return "--link finds entities: leave it out with --apply, --from and --undo"
+        if self.register and not (self.model or self.dictionary):
+            return "--register without a run is for --dictionary"
         return ""
 
     def _problem_of_output(self) -> str:

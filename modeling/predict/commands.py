@@ -128,9 +128,9 @@ def predict_tei(options: "Options") -> None:
     elif options.from_:
         report = tei.take_corrected(options)
     elif options.candidates:
-        report = tei.list_candidates(options, None if options.dictionary else _load(options))
+        report = tei.list_candidates(options, _load(options) if options.model else None)
     else:
-        report = tei.enrich(options, None if options.dictionary else _load(options))
+        report = tei.enrich(options, _load(options) if options.model else None)
     sys.stderr.write(report)
 
 

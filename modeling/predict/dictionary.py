@@ -1,7 +1,7 @@
 """Names by a register, with a tagger or without any model."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -65,13 +65,7 @@ def open_register(
     Raises ``CorpusError`` where the register cannot be read; files that cannot are left out here.
     """
     data = {name: path.read_bytes() for name, path in _register_files(patterns).items()}
-    documents: list[Document] = []
-    for name, path in files.items():
-        try:
-            texts = read_tei(path.read_bytes(), edition, name=name)
-        except XmlError:
-            continue  # is rejected when it is written
-        documents += [text.document for text in texts if text.document is not None]
+    documents = list(documents_of(files, edition))
     style = parse_style(reference, edition) if reference else None
     dictionary = RegisterDictionary(
         read_registers(data.items()), edition, Referrer(edition, given=style), documents=documents
@@ -85,6 +79,16 @@ def open_register(
         kind="dictionary",
     )
     return OpenRegister(dictionary, model)
+
+
+def documents_of(files: Mapping[str, Path], edition: Edition) -> Iterator[Document]:
+    """Read the documents of an edition; a file that cannot be read is left out."""
+    for name, path in files.items():
+        try:
+            texts = read_tei(path.read_bytes(), edition, name=name)
+        except XmlError:
+            continue  # is rejected when it is written
+        yield from (text.document for text in texts if text.document is not None)
 
 
 def _register_files(patterns: Sequence[str]) -> Mapping[str, Path]:

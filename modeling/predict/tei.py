@@ -44,9 +44,8 @@ from corpora.tei.schema import default_schema
 from corpora.tei.style import template
 from corpora.tei.undo import CHANGED, Kept, take_out
 from corpora.tei.writer import Skipped, Standing, TeiFile, WriteOptions, Written
-from modeling.link.datasets import link_document
-from modeling.link.linker import Linker
-from modeling.predict.dictionary import OpenRegister, open_register
+from modeling.predict.dictionary import OpenRegister, documents_of, open_register
+from modeling.predict.linking import OpenLinker, open_linker
 from modeling.taggers.counts import PRECISION
 from modeling.taggers.folders import read_manifest
 from modeling.taggers.tagger import Tagger
@@ -210,16 +209,25 @@ class _Work:
             yield file, self._linked(list(islice(found, len(file.documents))))
 
     @cached_property
-    def linker(self) -> Linker | None:
+    def linker(self) -> OpenLinker | None:
         """That of ``--link``; None without it."""
-        return Linker.load(self.options.link) if self.options.link else None
+        given = self.options
+        if given.link is None:
+            return None
+        return open_linker(
+            given.link,
+            documents_of(self.files, self.edition),
+            self.edition,
+            threshold=None if given.model or given.register else given.threshold,
+            reference=given.reference,
+        )
 
     def _linked(self, documents: list[Document]) -> list[Document]:
         """Say who is meant, where ``--link`` is given and the linker is sure."""
         linker = self.linker
         if linker is None:
             return documents
-        return [link_document(document, linker, self.counters) for document in documents]
+        return [linker.link(document, self.counters) for document in documents]
 
     def change(
         self, name: str, change: Callable[[bytes], Written], data: bytes | None = None
@@ -341,11 +349,11 @@ def model_of(tagger: Tagger) -> Model:
 
 
 def enrich(options: "Options", tagger: Tagger | None) -> str:
-    """Write what the tagger, or the register, finds into copies of the files."""
+    """Write what the tagger, the register and the linker find into copies of the files."""
     work, model = _Work.of(options), model_of(tagger) if tagger else None
     if tagger:
         check_tagger_labels(tagger, work.edition)
-    threshold, register = work.threshold(tagger), work.register
+    threshold, register, linker = work.threshold(tagger), work.register, work.linker
 
     def write(file: TeiFile, found: Sequence[Document], _: bytes) -> Written:
         given = work.write_options(file.source.name, threshold=threshold)
@@ -358,6 +366,8 @@ def enrich(options: "Options", tagger: Tagger | None) -> str:
             made = ready.write(mentions_of(found), model=model, options=given, decided=standing)
         if register is not None:
             made = register.add_to(made, ready, options=given, decided=standing)
+        if linker is not None:
+            made = linker.add_to(made, ready, options=given, decided=standing)
         made.counters["written: a person had decided so"] += n_decided
         return made
 
@@ -409,22 +419,31 @@ def check_tagger_labels(tagger: Tagger, edition: Edition) -> None:
 
 
 def list_candidates(options: "Options", tagger: Tagger | None) -> str:
-    """Write what the tagger, or the register, finds into a list."""
+    """Write what the tagger, the register, or the linker alone finds into a list."""
     work, path = _Work.of(options), options.candidates
     assert path is not None  # noqa: S101 - or nobody asks
     rows: list[tuple[str, Document, Sequence[Mention]]] = []
-    threshold, register = options.threshold or 0.0, work.register
+    threshold, register, linker = options.threshold or 0.0, work.register, work.linker
     if tagger:
         check_tagger_labels(tagger, work.edition)
         model = model_of(tagger)
-    else:
-        assert register is not None  # noqa: S101 - the command line asks for one of both
+    elif register:
         model = register.model
+    else:
+        assert linker is not None  # noqa: S101 - the command line asks for one of them
+        model = linker.model
+    is_linking = not tagger and not register
     for file, found in work.tagged(tagger):
         work.n_written += 1
         if register is not None:
             found = [register.merged(document, file) for document in found]  # noqa: PLW2901
+        if linker is not None and is_linking:
+            found = [  # noqa: PLW2901
+                replace(document, mentions=tuple(linker.missing(document, work.counters)))
+                for document in file.documents
+            ]
         given = work.write_options(file.source.name, threshold=threshold)
+        given = replace(given, references=is_linking)
         tried = file.write(
             mentions_of(found), model=model, options=given, decided=work.standing(file)
         )
@@ -455,6 +474,7 @@ def apply_list(options: "Options") -> str:
 
     def apply(name: str, data: bytes) -> Written:
         own, given = listed.get(name, []), work.write_options(name, threshold=0.0)
+        given = replace(given, references=True)
         applied = apply_candidates(
             data, work.edition, own, name=name, model=model, options=given, decisions=work.decisions
         )

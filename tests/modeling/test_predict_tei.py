@@ -350,7 +350,7 @@ def test_a_register_writes_names_without_a_model(letter, register, tmp_path, cap
     capsys.readouterr()
     with pytest.raises(SystemExit):
         predict("--dictionary", "--tei", letter, "--edition", "tei", "--output", tmp_path)
-    assert "need --register" in capsys.readouterr().err
+    assert "needs --register" in capsys.readouterr().err
 
 
 def test_what_a_tagger_finds_gets_the_ids_of_a_register_and_the_rest_is_added(

@@ -76,3 +76,39 @@ def test_stand_off_goes_whole():
 def test_a_model_needs_an_id_that_undo_knows():
     with pytest.raises(UsageError, match="must begin with 'onoma-'"):
         Model(id="tagger", name="tagger", version="1", sha256="aa")
+
+
+LINKER = Model(id="onoma-linker", name="linker", version="1", sha256="cc", kind="linker")
+NAMED = FILE.replace(b" resp='#me'", b"")
+UND = Mention(7, 10, label="person", entity="tei:p1", score=0.9)
+
+
+def test_a_name_that_is_there_gets_a_reference_which_can_be_taken_out():
+    with_other = write(NAMED, FIRST, GOETHE)
+    data = write(with_other, LINKER, UND, references=True)
+
+    expected = b'<persName key="p1" cert="0.9" resp="#onoma-linker">und</persName>'
+    assert expected in data
+    assert undo(data, name="x", resp="onoma-linker") == with_other
+    assert undo(data, name="x") == NAMED
+
+
+def test_a_reference_that_a_person_changed_stays_with_the_statement_on_the_linker():
+    data = write(NAMED, LINKER, UND, references=True).replace(b'"p1"', b'"p2"')
+
+    left = undo(data, name="x")
+
+    assert b'key="p2"' in left
+    assert b'<respStmt xml:id="onoma-linker">' in left
+
+
+@pytest.mark.parametrize(
+    ("data", "options"),
+    [
+        (NAMED, {}),
+        (FILE, {"references": True}),
+        (NAMED.replace(b"<persName", b"<persName ref='#p3'"), {"references": True}),
+    ],
+)
+def test_a_reference_is_added_where_it_is_asked_for_and_nothing_is_in_its_place(data, options):
+    assert write(data, LINKER, UND, **options) == data

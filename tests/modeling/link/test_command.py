@@ -1,6 +1,7 @@
 """``python -m modeling.link``, from letters to a linker, to links, to their scores."""
 
 import json
+import re
 
 import pytest
 
@@ -10,6 +11,7 @@ from corpora.datasets.shards import ShardWriter
 from corpora.document import Sentence
 from modeling.link.__main__ import main
 from modeling.link.commands import read_documents
+from modeling.predict.__main__ import main as predict
 from tests.modeling.link.samples import FRANZ, PAUL, letter, letters
 from tests.modeling.test_predict_documents import write_documents
 
@@ -116,3 +118,32 @@ def test_what_is_wrong_is_said(tmp_path, monkeypatch, capsys, arguments, status,
     assert main(arguments) == status
 
     assert message in capsys.readouterr().err
+
+
+def test_names_that_an_edition_marks_get_its_kind_of_reference_and_lose_it_again(made, tmp_path):
+    text = (
+        "<TEI><teiHeader><fileDesc><titleStmt><title>T</title></titleStmt></fileDesc></teiHeader>"
+        "<text><body><p>Heute <persName>Klee</persName>, morgen "
+        "<persName ref='leute.xml#P.3'>Klee</persName> und <persName>Niemand</persName>.</p>"
+        "</body></text></TEI>"
+    )
+    (tmp_path / "a.xml").write_text(text)
+    (tmp_path / "s.toml").write_text('name = "s"\n[labels]\nperson = ["persName"]\n')
+    tei = ("--edition", str(tmp_path / "s.toml"), "--tei")
+    link = ("--link", str(made / "linker"), *tei, str(tmp_path / "a.xml"))
+
+    assert predict([*link, "--output", str(tmp_path / "linked")]) == 0
+    assert predict([*link, "--candidates", str(tmp_path / "list.tsv")]) == 0
+    undo = ("--tei", str(tmp_path / "linked" / "a.xml"), "--undo")
+    assert predict([*undo, "--output", str(tmp_path / "back")]) == 0
+
+    linked = (tmp_path / "linked" / "a.xml").read_text()
+    assert re.search('<persName ref="leute.xml#P.3" cert="[0-9.]+" resp="#onoma-.*">Klee<', linked)
+    assert "<persName>Niemand</persName>" in linked
+    rows = (tmp_path / "list.tsv").read_text(encoding="utf-8-sig").splitlines()
+    assert len(rows) == 2
+    assert "s:leute.xml#P.3" in rows[1]
+    assert (tmp_path / "back" / "a.xml").read_text() == text
+    applying = (*tei, str(tmp_path / "a.xml"), "--apply", str(tmp_path / "list.tsv"))
+    assert predict([*applying, "--reviewer", "kb", "--output", str(tmp_path / "applied")]) == 0
+    assert re.search(' resp="#onoma-.* #kb">Klee<', (tmp_path / "applied" / "a.xml").read_text())

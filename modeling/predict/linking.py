@@ -1,0 +1,97 @@
+"""Names that are linked, and written into TEI with the reference as the edition writes it."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from corpora.datasets.shards import sha256_of
+from corpora.document import Document, Mention
+from corpora.registers.references import Habits, parse_style
+from corpora.tei.edition import Edition
+from corpora.tei.provenance import Model
+from corpora.tei.writer import Standing, TeiFile, WriteOptions, Written
+from modeling.link.datasets import PROBABILITY, link_document
+from modeling.link.linker import Linker, files_of
+from modeling.training.run_folder import versions
+
+
+@dataclass(frozen=True, slots=True)
+class OpenLinker:
+    """A linker, and how an edition refers to what it knows."""
+
+    linker: Linker
+    model: Model
+    """Who found the references, for the header."""
+    habits: Habits
+
+    def link(self, document: Document, counters: Counter[str]) -> Document:
+        """Link names without an entity; each is referred to as the edition does it."""
+        before = {id(mention) for mention in document.mentions if mention.entity is not None}
+        linked = link_document(document, self.linker, counters)
+        mentions = (m if id(m) in before else self.habits.refer(m) for m in linked.mentions)
+        return replace(linked, mentions=tuple(mentions))
+
+    def missing(self, document: Document, counters: Counter[str]) -> list[Mention]:
+        """Link the names that are there without an entity; the score is that of the link."""
+        there = {mention for mention in document.mentions if mention.entity is not None}
+        linked = self.link(document, counters).mentions
+        return [
+            replace(m, score=float(m.attributes[PROBABILITY]))
+            for m in linked
+            if m.entity is not None and m not in there and PROBABILITY in m.attributes
+        ]
+
+    def add_to(
+        self, written: Written, file: TeiFile, *, options: WriteOptions, decided: Standing
+    ) -> Written:
+        """Write references of names that were there beside what was written of a file.
+
+        Names that models of ours added are left alone.
+        """
+        now = TeiFile.read(written.data, file.edition, name=file.source.name)
+        counters: Counter[str] = Counter()
+        found = {document.id: self.missing(document, counters) for document in now.documents}
+        own = replace(options, existing="keep", references=True, threshold=0.0, reviewer="")
+        made = now.write(found, model=self.model, options=own, decided=decided)
+        return replace(
+            made,
+            written=written.written + made.written,
+            counters=written.counters + made.counters,
+            skipped=[*written.skipped, *made.skipped],
+            kept=written.kept,
+        )
+
+
+def open_linker(
+    folder: Path,
+    documents: Iterable[Document],
+    edition: Edition,
+    *,
+    threshold: float | None = None,
+    reference: str = "",
+) -> OpenLinker:
+    """Read a linker, and learn from the documents of an edition how it refers to entities.
+
+    ``threshold`` is the least probability of a link; None: the linker's own.
+    """
+    linker = Linker.load(folder)
+    if threshold is not None:
+        linker.threshold = threshold
+    known = {*linker.knowledge.register, *linker.knowledge.counts.documents}
+    habits = Habits(edition, known, given=parse_style(reference, edition) if reference else None)
+    habits.learn(documents)
+    return OpenLinker(linker, _model_of(folder), habits)
+
+
+def _model_of(folder: Path) -> Model:
+    hashes: Sequence[str] = [sha256_of(path) for path in files_of(folder).values()]
+    sha256 = hashlib.sha256(" ".join(hashes).encode()).hexdigest()
+    return Model(
+        id=f"onoma-{sha256[:12]}",
+        name="Onoma linker",
+        version=versions()["onoma"],
+        sha256=sha256,
+        kind="linker",
+    )
