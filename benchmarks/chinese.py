@@ -189,7 +189,9 @@ def other_forms(output: Path, lexicon: Path) -> dict[str, Path]:
             candidates += batch.column("form").to_pylist()
             n_words += sum(is_word(batch).to_pylist())
     drawn = random.Random(1).sample(sorted(candidates), n_words)
-    known = [word for word in read_known(jieba_dictionary()).to_pylist() if len(word) > 1]
+    known = [
+        word for word in read_known(jieba_dictionary()).column("word").to_pylist() if len(word) > 1
+    ]
     made = {}
     for kind, forms in (("random", sorted(drawn)), ("open", known)):
         made[kind] = output / "raw" / f"{lexicon.name}-{kind}.tsv"

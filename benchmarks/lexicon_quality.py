@@ -3,16 +3,19 @@
 import argparse
 import csv
 import tempfile
+import tomllib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from lexicon_engines import make_documents, pipeline, smoothnlp
 from lexicon_texts import peoples_daily
 
 from corpora.datasets.shards import open_dataset
 from corpora.lexicon.known import jieba_dictionary, read_known
+from corpora.lexicon.words import TAGGER
 from corpora.tagging import from_iob2
 
 BANDS = ((1, 4), (5, 9), (10, 19), (20, 49), (50, 99), (100, 10**9))
@@ -30,6 +33,12 @@ VARIANTS = {
     "product, weakest": ["--mi", "weakest"],
     "product (default)": [],
 }
+
+
+NAME_TAGS = ("nr", "ns", "nt", "nz")
+DEPTHS = (500, 1000, 2000)
+NOVELS = Path(__file__).with_name("lexicon_names.toml")
+"""Names of novels that are not among the data."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +119,7 @@ def novel_line(words: Sequence[str], counts: dict[str, int], gold: Gold, *, shar
 
 def quality(args: argparse.Namespace) -> None:
     """Print a table for each novel, and two for People's Daily."""
-    known = set(read_known(jieba_dictionary()).to_pylist())
+    known = set(read_known(jieba_dictionary()).column("word").to_pylist())
     with tempfile.TemporaryDirectory(dir=args.scratch) as scratch:
         folder = Path(scratch)
         for gold in novels(args.data, known):
@@ -126,6 +135,58 @@ def quality(args: argparse.Namespace) -> None:
                 words = [word for word in found if word not in known]
                 print(f"| SmoothNLP | {novel_line(words, {}, gold, share=0.5)} |", flush=True)
         news_quality(args, known, folder)
+
+
+def depths(args: argparse.Namespace) -> None:
+    """Print how many names come first, known words and nicknames among them, beside the plain way.
+
+    Names that occur ten times; the plain way is the sum of mutual information and both entropies
+    of all candidates.
+    """
+    print("| novel | names | known | ranking |" + "".join(f" {n:,} |" for n in DEPTHS) + " kept |")
+    print("| --- | ---: | ---: | --- |" + " ---: |" * (len(DEPTHS) + 1))
+    with tempfile.TemporaryDirectory(dir=args.scratch) as scratch:
+        folder = Path(scratch)
+        for title, path, listed in listed_names(args.data, args.novels):
+            text = path.read_text("utf-8")
+            names = {name for name in listed if text.count(name) >= 10}
+            documents, output = make_documents([text], folder, group=title), folder / "lexicon"
+            pipeline("documents_to_lexicon", "--input", str(documents), "--output", str(output))
+            rows = list(open_dataset(output).rows())
+            n_known = sum("known" in row["flags"] for row in rows if row["form"] in names)
+            ours = [row for row in rows if row["rank"]]
+            plain = sorted(rows, key=_plain_score, reverse=True)
+            tagger = [row for row in ours[:2000] if _is_for_taggers(row)]
+            for ranking, ranked_rows in (("plain", plain), ("ours", ours), ("tagger", tagger)):
+                words = [row["form"] for row in ranked_rows]
+                cells = [f"{len(names.intersection(words[:n]))}" for n in DEPTHS]
+                n_flagged = sum("name" in row["flags"] for row in ranked_rows[:2000])
+                cells = [title, f"{len(names)}", f"{n_known}", ranking, *cells, f"{n_flagged}"]
+                print(f"| {' | '.join(cells)} |", flush=True)
+
+
+def _plain_score(row: Mapping[str, Any]) -> float:
+    return float(row["mi"] + row["left_entropy"] + row["right_entropy"])
+
+
+def _is_for_taggers(row: Mapping[str, Any]) -> bool:
+    return {"low", *TAGGER.without}.isdisjoint(row["flags"])
+
+
+def listed_names(data: Path, others: Path | None) -> Iterator[tuple[str, Path, set[str]]]:
+    """Each novel, its text, and its names; ``others`` is a folder of ``TITLE.txt``."""
+    for title, table in (("三国演义", "names-sanguo"), ("红楼梦", "words-hongloumeng")):
+        with (data / f"zh-novels/{table}.tsv").open(encoding="utf-8") as file:
+            rows = list(csv.DictReader(file, delimiter="\t"))
+        rows = [row for row in rows if row.get("tag", "nr")[:2] in NAME_TAGS]
+        names = {row.get("name") or row["word"] for row in rows}
+        names |= {name for row in rows for name in (row.get("aliases") or "").split(",")}
+        names |= {row.get("courtesy_name") or "" for row in rows}
+        yield title, data / f"zh-novels/{title}.txt", {name for name in names if len(name) > 1}
+    if others:
+        for title, line in tomllib.loads(NOVELS.read_text("utf-8")).items():
+            if (path := others / f"{title}.txt").is_file():
+                yield title, path, set(line.split())
 
 
 def news_quality(args: argparse.Namespace, known: set[str], folder: Path) -> None:
@@ -186,7 +247,7 @@ def news_line(words: Sequence[str], names: dict[str, int], right: set[str]) -> s
 
 def held_out(args: argparse.Namespace) -> None:
     """Print recall and precision on sets whose names are tagged."""
-    known = set(read_known(jieba_dictionary()).to_pylist())
+    known = set(read_known(jieba_dictionary()).column("word").to_pylist())
     for title, pattern in (("CLUENER", "cluener-*"), ("Resume", "resume-*")):
         with tempfile.TemporaryDirectory(dir=args.scratch) as scratch:
             folder = Path(scratch)

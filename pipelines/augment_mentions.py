@@ -83,10 +83,10 @@ class Options(CommonOptions):
     without_flags: tuple[str, ...] | None = option(
         None,
         nargs="*",
-        choices=("known", "inner", "compound", "function"),
+        choices=("known", "inner", "compound", "function", "name"),
         metavar="FLAG",
-        help="words of a lexicon that are left out: known, inner, compound, function (default: as "
-        "--words says)",
+        help="words of a lexicon that are left out: known, inner, compound, function, name "
+        "(default: as --words says)",
     )
     max_rank: int | None = option(
         None, help="the best N of each lexicon (default: as --words says)"

@@ -29,8 +29,9 @@ SLICE_BATCHES = 4
 PART_BYTES = 4 << 20
 """Of shards of documents whose strings are counted by one unit, range after range."""
 KNOWN = "known words"
+NAMES = "names"
 KNOWN_NAMES = ("auto", "jieba", "none")
-MARKS = ("known", "inner", "compound", "function")
+MARKS = ("known", "inner", "compound", "function", "name")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,12 +71,19 @@ class Options(CommonOptions):
         "file (default: jieba for Chinese, none for other languages); in traditional script, too, "
         "where documents are",
     )
+    names: Path | None = option(
+        None,
+        metavar="FILE",
+        help="words that are names, the first field of each line: kept though they are known, and "
+        "never demoted",
+    )
     drop: tuple[str, ...] = option(
         ("known", "inner"),
         nargs="*",
         choices=MARKS,
         metavar="FLAG",
-        help=f"candidates that are not ranked: {', '.join(MARKS)} (default: known inner)",
+        help=f"candidates that are not ranked: {', '.join(MARKS)} (default: known inner; known "
+        "words that are names are ranked)",
     )
     demote: tuple[str, ...] = option(
         ("compound", "function"),
@@ -98,8 +106,8 @@ def plan(options: Options) -> Plan:
     files = find_shards(options.input, "documents", exclude=options.exclude)[: options.limit]
     n_parts = max(1, -(-sum(file.size for file in files) // PART_BYTES))
     kind, is_chinese = _look(files)
-    known = _known(options.known, is_chinese=is_chinese)
-    in_both_scripts = bool(known) and is_chinese and _are_traditional(files)
+    lists = _known(options.known, is_chinese=is_chinese) | _names(options.names)
+    in_both_scripts = bool(lists) and is_chinese and _are_traditional(files)
     settings = {
         "per": options.per,
         "symbols": kind if options.symbols == "auto" else options.symbols,
@@ -123,7 +131,7 @@ def plan(options: Options) -> Plan:
             "exclude": list(options.exclude),
         },
         units=_units(n_parts),
-        auxiliary=known,
+        auxiliary=lists,
         stages=tuple(_stages(files, n_parts=n_parts)),
     )
 
@@ -174,6 +182,14 @@ def _known(known: str, *, is_chinese: bool) -> dict[str, InputFile]:
     if not path.is_file():
         raise UsageError(f"--known {known}: no such file; or write jieba, or none.")
     return {KNOWN: describe_file(KNOWN, path)}
+
+
+def _names(path: Path | None) -> dict[str, InputFile]:
+    if path is None:
+        return {}
+    if not path.is_file():
+        raise UsageError(f"--names {path}: no such file.")
+    return {NAMES: describe_file(NAMES, path)}
 
 
 def _stages(files: Sequence[InputFile], *, n_parts: int) -> Iterator[Stage]:
@@ -275,7 +291,8 @@ def score(units: PCollection, options: Options, run: Run) -> PCollection:
         | ScoreStrings(folder=run.folder, mi=options.mi, score=options.score)
         | MarkStrings(
             folder=run.folder,
-            known=[*run.auxiliary.values()],
+            known=[file for name, file in run.auxiliary.items() if name == KNOWN],
+            names=[file for name, file in run.auxiliary.items() if name == NAMES],
             in_both_scripts=run.parameters["in_both_scripts"],
         )
         | RankStrings(folder=run.folder, drop=options.drop, demote=options.demote, top=options.top)

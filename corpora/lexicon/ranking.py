@@ -1,6 +1,6 @@
 """From scored strings to a lexicon: what is known or no word is marked, the rest is ranked."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -19,7 +19,7 @@ from corpora.lexicon.scores import Ratios, information_at_cuts
 from corpora.lexicon.streams import Ints, is_unspaced
 from corpora.lexicon.tables import CHUNK, Strings, Vocabulary
 
-FLAGS = ("known", "inner", "compound", "function", "low")
+FLAGS = ("known", "inner", "compound", "function", "low", "name")
 """What a candidate may be marked with; the bit of each is its place here.
 
 - ``known``: a known word.
@@ -29,8 +29,10 @@ FLAGS = ("known", "inner", "compound", "function", "low")
   candidate with a higher score; or a single symbol that is hardly tied to such a part. Two known
   words of several symbols that are tied firmly are no compound.
 - ``low``: ranked, but not in the best share.
+- ``name``: on a list of names, and then nothing else; or a known word that the dictionary calls a
+  name or a noun, and that is much more frequent in the texts than in general.
 """
-MARKS = FLAGS[:4]
+MARKS = ("known", "inner", "compound", "function", "name")
 DEMOTION = 0.5
 """What a score is multiplied with, once for each flag that demotes."""
 LOOSE = 6.0
@@ -81,10 +83,16 @@ class Forms:
         return pc.binary_join_element_wise(*pieces, "")
 
 
-def mark(strings: Strings, vocabulary: Vocabulary, known: Sequence[pa.Array]) -> dict[str, int]:
-    """Fill in the flags that do not depend on ranks; returns how many candidates have each."""
+def mark(
+    strings: Strings, vocabulary: Vocabulary, *, known: pa.Table, names: pa.Table
+) -> dict[str, int]:
+    """Fill in the flags that do not depend on ranks; returns how many candidates have each.
+
+    Known words and names are as in ``known.read_known``; names have no other flag.
+    """
     forms = Forms(strings, vocabulary)
-    known_words = pa.concat_arrays([pa.array([], pa.string()), *known])
+    known_words, listed = (words.column("word").combine_chunks() for words in (known, names))
+    least = np.append(np.asarray(known.column("share")), np.inf)
     is_function = _symbols_among(vocabulary, function_words())
     suffixes = _symbols_among(vocabulary, pa.array(SUFFIXES))
     ratios = Ratios.of_totals(strings, vocabulary.totals)
@@ -92,12 +100,18 @@ def mark(strings: Strings, vocabulary: Vocabulary, known: Sequence[pa.Array]) ->
     for length, rows in strings.chunks():
         symbols = strings.symbols(rows, length=length)
         is_named = _end_in_their_suffix(strings, rows, symbols, suffixes=suffixes)
+        spelled = forms.spell(rows, length=length)
+        is_listed = np.asarray(pc.is_in(spelled, listed))
+        places = np.asarray(pc.index_in(spelled, known_words).fill_null(-1))
+        shares = strings["counts"][rows] / vocabulary.totals[strings.scopes(rows, length=length), 0]
         is_marked = {
-            "known": np.asarray(pc.is_in(forms.spell(rows, length=length), known_words)),
+            "known": places >= 0,
             "inner": np.asarray(strings["inner"][rows]),
             "function": is_function[symbols[0]] | (is_function[symbols[-1]] & ~is_named),
             "compound": _are_compounds(ratios, rows, symbols, is_function=is_function),
         }
+        is_marked = {name: flag & ~is_listed for name, flag in is_marked.items()}
+        is_marked["name"] = is_listed | (shares >= least[places])
         flags = sum(flag.astype(np.uint8) * bits([name]) for name, flag in is_marked.items())
         strings["flags"][rows] = flags
         for name, flag in is_marked.items():
@@ -147,7 +161,7 @@ def _are_known(strings: Strings, rows: Ints) -> Flags:
 
 def _are_parts(strings: Strings, rows: Ints, scores: Floats) -> Flags:
     """Tell which candidates may be parts of compounds with these scores."""
-    is_marked = (strings["flags"][rows] & bits(["known", "compound"])) != 0
+    is_marked = (strings["flags"][rows] & bits(["known", "compound", "name"])) != 0
     return np.asarray(is_marked | (strings["score"][rows] > scores))
 
 
@@ -170,7 +184,8 @@ class Ranked:
 def rank(strings: Strings, *, drop: Collection[str], demote: Collection[str], top: float) -> Ranked:
     """Rank the candidates of each scope by score; the dropped come last, unranked.
 
-    Scores are multiplied with ``DEMOTION`` for each flag of ``demote``. Ties go to the shorter,
+    What is known is not dropped for it where it is a name. Scores are multiplied with
+    ``DEMOTION`` for each flag of ``demote``. Ties go to the shorter,
     then to the first by symbols. Those beyond the best ``top`` of the ranked are marked as ``low``.
     Holds 50 bytes for each candidate.
     """
@@ -180,7 +195,9 @@ def rank(strings: Strings, *, drop: Collection[str], demote: Collection[str], to
     for flag in demote:
         scores[(strings["flags"][first:] & bits([flag])) != 0] *= DEMOTION
     strings["score"][first:] = scores
-    is_dropped = (strings["flags"][first:] & bits(drop)) != 0
+    flags = np.array(strings["flags"][first:])
+    flags[(flags & bits(["name"])) != 0] &= ~np.uint8(bits(["known"]))
+    is_dropped = (flags & bits(drop)) != 0
     order = np.argsort(-scores, kind="stable")
     groups = 2 * scopes + is_dropped
     order = order[np.argsort(groups[order], kind="stable")]

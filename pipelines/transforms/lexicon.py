@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from corpora.document import Rejected
 from corpora.lexicon.counting import Windows
-from corpora.lexicon.known import in_both_scripts, read_known
+from corpora.lexicon.known import NOTHING_KNOWN, in_both_scripts, read_known
 from corpora.lexicon.ranking import Forms, RankedRows, lexicon_rows, mark, rank, read_ranks
 from corpora.lexicon.scores import fill_scores
 from corpora.lexicon.slices import (
@@ -226,7 +226,7 @@ class ScoreStrings(Merge[Counts]):
 
 @dataclass(kw_only=True, eq=False)
 class MarkStrings(Merge[Counts]):
-    """Mark strings that are known, pieces, compounds, or have a function word at an end.
+    """Mark strings that are known, names, pieces, compounds, or have a function word at an end.
 
     ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``
     """
@@ -234,16 +234,23 @@ class MarkStrings(Merge[Counts]):
     folder: str
     """Of the run, with the scores of ``ScoreStrings``."""
     known: Sequence[InputFile] = ()
-    """Lists of known words."""
+    """A list of known words, or none."""
+    names: Sequence[InputFile] = ()
+    """A list of names, or none."""
     in_both_scripts: bool = False
-    """Whether known words are known as they are spelled in traditional Chinese, too."""
+    """Whether these are known as they are spelled in traditional Chinese, too."""
 
     def merge(self) -> Iterator[Counts]:
         """Mark all strings; raises ``InputChangedError`` where a list has changed."""
-        known = [read_known(file.check()) for file in self.known]
+        strings, vocabulary = _strings(self.folder, mode="r+"), _vocabulary(self.folder)
+        known, names = self._words(self.known), self._words(self.names)
+        yield Counts(mark(strings, vocabulary, known=known, names=names))
+
+    def _words(self, files: Sequence[InputFile]) -> pa.Table:
+        tables = [read_known(file.check()) for file in files]
         if self.in_both_scripts:
-            known = [in_both_scripts(words) for words in known]
-        yield Counts(mark(_strings(self.folder, mode="r+"), _vocabulary(self.folder), known))
+            tables = [in_both_scripts(words) for words in tables]
+        return pa.concat_tables([NOTHING_KNOWN, *tables])
 
 
 @dataclass(kw_only=True, eq=False)

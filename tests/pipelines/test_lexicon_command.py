@@ -30,6 +30,7 @@ def test_the_command_makes_a_dataset_that_verifies_and_is_mended(story, tmp_path
         (["--min-count", "1"], 2, "must be at least 2"),
         (["--top", "nan"], 2, "must be above 0"),
         (["--known", "nowhere.txt"], 2, "no such file"),
+        (["--known", "none", "--names", "nowhere.txt"], 2, "no such file"),
         (["--known", "none", "--min-count", "1000"], 1, "occurs 1000 times"),
     ],
 )
