@@ -638,11 +638,12 @@ def entity_of(element: Element, edition: Edition) -> str | None:
     for attribute in edition.entity:
         if value := element.attributes.get(attribute, "").strip():
             ids = value.split() if attribute == "ref" else [value]
-            return " ".join(_with_space(one, edition) for one in ids)
+            return " ".join(with_space(one, edition) for one in ids)
     return None
 
 
-def _with_space(reference: str, edition: Edition) -> str:
+def with_space(reference: str, edition: Edition) -> str:
+    """The entity of a reference: in the space that its beginning stands for, or the edition's."""
     for beginning, space in edition.spaces.items():
         if reference.startswith(beginning):
             return f"{space}:{reference.removeprefix(beginning).rstrip('/')}"

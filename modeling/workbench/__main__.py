@@ -4,6 +4,7 @@ Example: python -m modeling.workbench --tei 'letters/*.xml' --edition sturm --ta
 --output reviewed
 
 A dataset to read: python -m modeling.workbench --documents build/wiki/documents
+Errors of a tagger: python -m modeling.workbench --evaluation runs/sturm/evaluation/sturm-test
 
 The page is served to this machine alone, and its address holds a token. Every decision is on the
 disk before the page shows it; the same command resumes. See docs/workbench.md.
@@ -30,6 +31,9 @@ class Options:
     documents: Path | None = option(
         None, one_of=_INPUT, metavar="DIR", help="a dataset of documents or NER sentences, to read"
     )
+    evaluation: Path | None = option(
+        None, one_of=_INPUT, metavar="DIR", help="a folder of modeling.evaluate: errors in context"
+    )
     edition: str = option(
         "",
         metavar="NAME",
@@ -50,6 +54,16 @@ class Options:
     register: tuple[str, ...] = option(
         (), nargs="+", metavar="FILE", help="registers of the edition, whose entries names mean"
     )
+    entities: tuple[Path, ...] = option(
+        (),
+        nargs="+",
+        type=Path,
+        metavar="DIR",
+        help="entity vocabularies, whose entities names mean",
+    )
+    reconcile: tuple[str, ...] = option(
+        (), nargs="+", metavar="URL", help="reconciliation services that are asked for candidates"
+    )
     decisions: Path | None = option(
         None, metavar="FILE", help="the journal of decisions (default: beside the edition file)"
     )
@@ -66,8 +80,8 @@ class Options:
 
     def __post_init__(self) -> None:
         """Raise ``UsageError`` for options that do not go together."""
-        if self.documents:
-            own = {"documents", "port", "no_open"}
+        if self.documents or self.evaluation:
+            own = {"documents", "evaluation", "port", "no_open"}
             for each in fields(self):
                 if each.name not in own and getattr(self, each.name) != each.default:
                     raise UsageError(f"--{each.name} is for --tei")
@@ -80,8 +94,8 @@ class Options:
             raise UsageError("--tagger and --candidates: name one of them.")
         if (self.labels or self.threshold) and not self.tagger:
             raise UsageError("--labels and --threshold are for --tagger.")
-        if self.page and self.encoder:
-            raise UsageError("--encoder needs the program, with --output.")
+        if self.page and (self.encoder or self.entities or self.reconcile):
+            raise UsageError("--encoder, --entities, --reconcile need the program, with --output.")
         if self.ner and not self.encoder:
             raise UsageError("--ner is for --encoder.")
         if not 0 <= self.threshold <= 1:

@@ -1,16 +1,20 @@
-"""A dataset of documents, or of NER sentences, to read in the page: rows by filters."""
+"""A dataset, or the errors of an evaluation, to read in the page: rows by filters."""
 
+import json
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any
 
 from corpora.datasets.shards import open_dataset
-from corpora.document import Document, Mention, Paragraph, Sentence
+from corpora.document import Document, Mention, Paragraph, Sentence, without_crossing
 from corpora.errors import UsageError
 from corpora.tagging import from_iob2
+from modeling.data.predictions import PredictedSpan, Tagged
+from modeling.evaluate.errors import Finding, find_errors
 from modeling.workbench.names import RefusedError
 from modeling.workbench.view import plain_view
 
@@ -21,6 +25,8 @@ _OF_MENTIONS: Mapping[str, Callable[[Document, Mention], str]] = {
     "entity": lambda _, mention: mention.entity or "",
     "form": lambda document, mention: document.text[mention.start : mention.end],
     "origin": lambda _, mention: mention.origin,
+    "error": lambda _, mention: mention.attributes.get("error", ""),
+    "run": lambda document, _: document.group,
 }
 
 
@@ -83,44 +89,45 @@ def _is_like(found: str, wanted: str) -> bool:
     return found.startswith(wanted[:-1]) if wanted.endswith("*") else found == wanted
 
 
-class DatasetReader:
-    """A dataset whose rows are read, and never changed."""
+class Reader(ABC):
+    """Rows that are read, and never changed."""
 
-    def __init__(self, path: Path) -> None:
-        self.dataset = open_dataset(path)
-        if self.dataset.schema.name not in {"documents", "ner"}:
-            raise UsageError(
-                f"--documents {path}: is a dataset of {self.dataset.schema.name}; documents and "
-                "ner can be read."
-            )
+    name: str
+    n_rows: int
+
+    def __init__(self) -> None:
         self._labels: dict[str, None] = {}
+
+    @abstractmethod
+    def documents(self) -> Iterable[Document]:
+        """All rows, as documents."""
 
     def listing(self, said: str) -> dict[str, Any]:
         """The first rows that fit a filter, and whether there may be more."""
         wanted = Filter.of(said)
-        numbered = ((n, document) for n, document in self._documents() if wanted.fits(document))
+        rows = enumerate(self.documents())
+        numbered = ((n, document) for n, document in rows if wanted.fits(document))
         found = list(islice(numbered, _SHOWN + 1))
         for _, document in found:
             self._labels |= dict.fromkeys(m.label or "–" for m in document.mentions)
         return {
-            "edition": self.dataset.path.name,
+            "edition": self.name,
             "isReadOnly": True,
             "labels": sorted(self._labels),
             "reviewer": "",
             "letters": [_row(*each) for each in found[:_SHOWN]],
             "isMore": len(found) > _SHOWN,
-            "all": self.dataset.n_rows,
+            "all": self.n_rows,
             "journal": {"undo": 0, "redo": 0},
             "unreadable": [],
-            "hasRegister": False,
+            "sources": [],
         }
 
     def letter(self, number: int) -> dict[str, Any]:
         """A row as a document; its mentions are items that can be looked at."""
-        found = next(islice(self._documents(), number, None), None)
-        if found is None:
+        document = next(islice(self.documents(), number, None), None)
+        if document is None:
             raise RefusedError(f"There is no row {number}.")
-        _, document = found
         view = plain_view(document) | {"names": []}
         if not view["blocks"]:
             view["blocks"] = [{"start": 0, "end": len(document.text), "kind": "p"}]
@@ -136,18 +143,128 @@ class DatasetReader:
             "entries": {},
         }
 
-    def _documents(self) -> Iterator[tuple[int, Document]]:
-        for number, record in enumerate(self.dataset.records()):
-            yield number, record if isinstance(record, Document) else _joined(record)
+
+class DatasetReader(Reader):
+    """A dataset of documents, or of NER sentences."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.dataset = open_dataset(path)
+        if self.dataset.schema.name not in {"documents", "ner"}:
+            raise UsageError(
+                f"--documents {path}: is a dataset of {self.dataset.schema.name}; documents and "
+                "ner can be read."
+            )
+        self.name, self.n_rows = self.dataset.path.name, self.dataset.n_rows
+
+    def documents(self) -> Iterator[Document]:
+        """Sentences as documents of one paragraph."""
+        for record in self.dataset.records():
+            yield record if isinstance(record, Document) else _joined(record)
+
+
+class EvaluationReader(Reader):
+    """The sentences of a folder of ``modeling.evaluate`` with an error, between their neighbours.
+
+    Raises ``UsageError`` for another folder.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        try:
+            lines = (path / "predictions.jsonl").read_text(encoding="utf-8").splitlines()
+            runs: dict[str, list[Tagged]] = {}
+            for line in lines:
+                row = json.loads(line)
+                runs.setdefault(row["run"], []).append(_tagged(row))
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise UsageError(
+                f"--evaluation {path}: cannot be read ({error}). Name a folder that "
+                "modeling.evaluate wrote."
+            ) from error
+        self._rows = [row for run, tagged in runs.items() for row in _errors_of(run, tagged)]
+        self.name, self.n_rows = path.resolve().name, len(self._rows)
+
+    def documents(self) -> Sequence[Document]:
+        """The sentences, each with the one before and the one after it."""
+        return self._rows
+
+
+def _tagged(row: Mapping[str, Any]) -> Tagged:
+    names = ("start", "end", "label", "probability")
+    sentence = Sentence(
+        id=row["id"],
+        document_id=row["document_id"],
+        split=row["split"],
+        tokens=tuple(row["tokens"]),
+        tags=tuple(row["gold"]),
+    )
+    spans = tuple(PredictedSpan(**dict(zip(names, one, strict=True))) for one in row["spans"])
+    return Tagged(sentence=sentence, spans=spans)
+
+
+def _errors_of(run: str, tagged: Sequence[Tagged]) -> Iterator[Document]:
+    found: dict[int, list[Finding]] = {}
+    for one in find_errors(tagged):
+        found.setdefault(one.index, []).append(one)
+    for index, findings in found.items():
+        if any(one.kind != "correct" for one in findings):
+            yield _in_context(tagged, index, findings, run=run)
+
+
+def _in_context(
+    tagged: Sequence[Tagged], index: int, findings: Sequence[Finding], *, run: str
+) -> Document:
+    """A sentence with its right and wrong names, between its neighbours in the document."""
+    here = tagged[index].sentence
+    around = [
+        each.sentence
+        for n in (index - 1, index, index + 1)
+        if 0 <= n < len(tagged) and (each := tagged[n]).sentence.document_id == here.document_id
+    ]
+    text, paragraphs, starts = "", [], []
+    for sentence in around:
+        if sentence is here:
+            starts = [len(text) + start for start in _starts(sentence.tokens)]
+        first, text = len(text), text + " ".join(sentence.tokens)
+        paragraphs.append(Paragraph(first, len(text)))
+        text += "\n"
+    mentions = [_mention(one, here.tokens, starts) for one in findings]
+    kept, dropped = without_crossing(mentions)
+    also = "; ".join(f"{text[one.start : one.end]} ({one.label})" for one in dropped)
+    kinds = [one.kind for one in findings if one.kind != "correct"]
+    title = f"{', '.join(dict.fromkeys(kinds))}: {' '.join(here.tokens)[:_TITLE]}"
+    return Document(
+        id=here.id,
+        group=run,
+        source=here.document_id or "",
+        title=title + (f" (also predicted: {also})" if also else ""),
+        text=text.rstrip("\n"),
+        paragraphs=tuple(paragraphs),
+        mentions=tuple(kept),
+    )
+
+
+def _mention(found: Finding, tokens: Sequence[str], starts: Sequence[int]) -> Mention:
+    """The gold name, or a spurious one, with what is wrong of it."""
+    span, predicted = found.gold or found.predicted, found.predicted
+    assert span is not None  # noqa: S101 - there is one of them
+    said: str = found.kind
+    if predicted is not None and found.kind in {"type", "boundary", "both"}:
+        said += f": {' '.join(tokens[predicted.start : predicted.end])} ({predicted.label})"
+    return Mention(
+        starts[span.start],
+        starts[span.end - 1] + len(tokens[span.end - 1]),
+        label=span.label,
+        score=predicted.probability if predicted else None,
+        origin="prediction",
+        attributes={"error": found.kind, "said": said},
+    )
 
 
 def _joined(sentence: Sentence) -> Document:
     """A sentence as a text, its words apart by spaces, and its spans as mentions."""
-    starts, length = [], 0
-    for token in sentence.tokens:
-        starts.append(length)
-        length += len(token) + 1
-    text = " ".join(sentence.tokens)
+    starts, text = _starts(sentence.tokens), " ".join(sentence.tokens)
     mentions = [
         Mention(starts[s.start], starts[s.end - 1] + len(sentence.tokens[s.end - 1]), label=s.label)
         for s in from_iob2(sentence.tags, strict=False)
@@ -162,13 +279,23 @@ def _joined(sentence: Sentence) -> Document:
     )
 
 
+def _starts(tokens: Sequence[str]) -> list[int]:
+    """Where each word begins, if they are apart by spaces."""
+    ends = accumulate(len(token) + 1 for token in tokens)
+    return [0, *ends][: len(tokens)]
+
+
+def _is_wrong(mention: Mention) -> bool:
+    return mention.attributes.get("error", "correct") != "correct"
+
+
 def _row(number: int, document: Document) -> dict[str, Any]:
     title = document.title or " ".join(document.text[:_TITLE].split()) or document.id
     return {
         "n": number,
         "name": document.id,
         "title": title,
-        "open": 0,
+        "open": sum(map(_is_wrong, document.mentions)),
         "decided": len(document.mentions),
         "lost": 0,
         "isRead": True,
@@ -184,11 +311,11 @@ def _item(number: int, mention: Mention) -> dict[str, Any]:
         "end": mention.end,
         "label": mention.label or "–",
         "entity": mention.entity or "",
-        "status": "accepted",
+        "status": "open" if _is_wrong(mention) else "accepted",
         "probability": mention.score,
         "isNew": False,
         "isChanged": False,
         "reviewer": "",
         "time": "",
-        "origin": mention.origin,
+        "origin": mention.attributes.get("said") or mention.origin,
     }

@@ -15,6 +15,7 @@ from corpora.tei.decisions import now
 from corpora.tei.edition import Edition
 from corpora.tei.provenance import Model
 from corpora.tei.style import template
+from modeling.workbench.candidates import Source, about
 from modeling.workbench.entries import Entries
 from modeling.workbench.journal import Action, Journal, new_action
 from modeling.workbench.letters import FileTexts, Letter, Letters, Suggester
@@ -60,9 +61,11 @@ class Desk:
         reviewer: str,
         output: Path,
         register: Entries | None = None,
+        sources: Sequence[Source] = (),
     ) -> None:
         self.letters, self.journal = letters, journal
         self.reviewer, self.output, self.register = reviewer, output, register
+        self.sources: Sequence[Source] = (*([register] if register else []), *sources)
         self.labels = tuple(_writable(letters.edition))
         self.models = Models(output / ".workbench" / "models.json")
         self.models.add(letters.suggester.model)
@@ -139,7 +142,7 @@ class Desk:
                 "letters": rows,
                 "journal": self._history(),
                 "unreadable": list(self.journal.unreadable),
-                "hasRegister": self.register is not None,
+                "sources": [source.name for source in self.sources],
             }
 
     def _row(self, letter: Letter) -> dict[str, Any]:
@@ -176,13 +179,13 @@ class Desk:
             return state | {"entries": self._entries_of(letter)}
 
     def _entries_of(self, letter: Letter) -> dict[str, Any]:
-        """What the register says of the entities that the letter's names mean."""
-        if self.register is None:
+        """What is known of the entities that the letter's names mean."""
+        if not self.sources:
             return {}
         items = [item.entity for names in letter.names for item in names.items()]
         mentions = [m.entity or "" for names in letter.names for m in names.document.mentions]
-        found = {entity: self.register.about(entity) for entity in {*items, *mentions}}
-        return {entity: about for entity, about in found.items() if about}
+        found = {entity: about(self.sources, entity) for entity in {*items, *mentions}}
+        return {entity: known for entity, known in found.items() if known}
 
     def letter_at(self, number: int) -> Letter:
         """Find a letter; raises ``RefusedError`` where there is none of that number."""

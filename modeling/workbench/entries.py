@@ -18,7 +18,7 @@ class Entries:
     """The entries of a register, as an edition refers to them."""
 
     def __init__(self, register: Register, *, space: str) -> None:
-        self.register, self.space = register, space
+        self.register, self.space, self.name = register, space, "register"
         self._forms = [
             (entry, [(form.text.casefold(), _WEIGHTS.get(form.kind, 0.0)) for form in entry.forms])
             for entry in register.entries.values()

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from modeling.workbench.candidates import find_all
 from modeling.workbench.desk import Desk
 from modeling.workbench.entries import examples
 from modeling.workbench.letters import Letter
@@ -69,14 +70,13 @@ def search(desk: Desk, words: str) -> dict[str, Any]:
         }
 
 
-def entries(desk: Desk, words: str, *, form: str, label: str) -> dict[str, Any]:
-    """Find entries of the register for words, or for the form of a name, with an example."""
-    if desk.register is None:
-        return {"entries": []}
-    found = desk.register.find(words or form, label=label)
+def entries(desk: Desk, words: str, *, form: str, label: str, source: str = "0") -> dict[str, Any]:
+    """Find candidates of a source for words, or for the form of a name, with an example."""
+    found = find_all(desk.sources, words or form, label=label, of=source)
     with desk.lock:
-        given = examples(_contexts(desk), {each["entity"] for each in found})
-    return {"entries": [each | {"example": given.get(each["entity"], "")} for each in found]}
+        given = examples(_contexts(desk), {each["entity"] for each in found["entries"]})
+    shown = [one | {"example": given.get(one["entity"], "")} for one in found["entries"]]
+    return found | {"entries": shown}
 
 
 def _contexts(desk: Desk) -> Iterator[tuple[str, str]]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from modeling.workbench.candidates import about
 from modeling.workbench.desk import Desk
 
 _SHOWN = 2_000
@@ -77,10 +78,10 @@ def _ranked(entities: dict[str, Counter[str]]) -> list[tuple[str, Counter[str]]]
 
 
 def _entity(desk: Desk, entity: str, forms: Counter[str]) -> dict[str, Any]:
-    about = desk.register.about(entity) if desk.register else None
+    known = about(desk.sources, entity)
     return {
         "entity": entity,
-        "name": about["name"] if about else "",
+        "name": known["name"] if known else "",
         "forms": dict(forms.most_common(20)),
         "times": forms.total(),
     }

@@ -18,7 +18,7 @@ from starlette.routing import Route
 
 from corpora.errors import CorpusError
 from modeling.workbench import finding, saving
-from modeling.workbench.datasets import DatasetReader
+from modeling.workbench.datasets import Reader
 from modeling.workbench.desk import ConflictError, Desk
 from modeling.workbench.names import RefusedError
 from modeling.workbench.overview import overview
@@ -60,8 +60,8 @@ def _kind(name: str) -> str:
     return _KINDS.get(name[name.rfind(".") :], "")
 
 
-def reading_application(reader: DatasetReader) -> Starlette:
-    """Make the application that shows a dataset, and decides nothing."""
+def reading_application(reader: Reader) -> Starlette:
+    """Make the application that shows rows, and decides nothing."""
     return Starlette(
         routes=[
             *_page_routes(),
@@ -106,7 +106,7 @@ def application(desk: Desk, learner: "Learner | None" = None) -> Starlette:
             _read("/api/search", lambda r: finding.search(desk, **_asked(r, "words"))),
             _read(
                 "/api/entries",
-                lambda r: finding.entries(desk, **_asked(r, "words", "form", "label")),
+                lambda r: finding.entries(desk, **_asked(r, "words", "form", "label", "source")),
             ),
             _read("/api/overview", lambda _: overview(desk)),
             write("/api/decide", lambda body: desk.decide(_list(body))),

@@ -15,7 +15,8 @@ from corpora.runs.plan import find_inputs
 from corpora.tei.decisions import decisions_path
 from corpora.tei.edition import Edition, edition_path, load_edition, shipped_editions
 from corpora.tei.review import model_of_list, read_candidates
-from modeling.workbench.datasets import DatasetReader
+from modeling.workbench.candidates import Reconciled, Vocabulary
+from modeling.workbench.datasets import DatasetReader, EvaluationReader
 from modeling.workbench.desk import Desk
 from modeling.workbench.entries import Entries
 from modeling.workbench.journal import Journal
@@ -53,7 +54,16 @@ def make_desk(options: "Options") -> Desk:
     if options.register:
         entries = Entries(open_registers(options.register), space=edition.name)
     journal = Journal(path)
-    return Desk(letters, journal, reviewer=reviewer, output=output, register=entries)
+    sources = [Vocabulary(path) for path in options.entities]
+    services = [Reconciled(address, edition) for address in options.reconcile]
+    return Desk(
+        letters,
+        journal,
+        reviewer=reviewer,
+        output=output,
+        register=entries,
+        sources=(*sources, *services),
+    )
 
 
 def _suggester(options: "Options", edition: Edition) -> Suggester:
@@ -112,9 +122,9 @@ def serve(options: "Options") -> None:
     """Serve the page until Ctrl-C or SIGTERM."""
     from modeling.workbench.server import application, reading_application  # noqa: PLC0415
 
-    if options.documents:
-        reader = DatasetReader(options.documents)
-        sys.stderr.write(f"{len(reader.dataset):,} rows of {options.documents}\n")
+    if path := options.documents or options.evaluation:
+        reader = DatasetReader(path) if options.documents else EvaluationReader(path)
+        sys.stderr.write(f"{reader.n_rows:,} rows of {path}\n")
         _answer(reading_application(reader), options)
         return
     desk = make_desk(options)

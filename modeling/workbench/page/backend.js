@@ -35,7 +35,7 @@ export function connect() {
     markup: (n, d, b) => ask(`api/letters/${n}/${d}/${b}/markup`),
     occurrences: (form) => ask(`api/occurrences?form=${words(form)}`),
     search: (query) => ask(`api/search?words=${words(query)}`),
-    entries: (query, form, label) => ask(`api/entries?words=${words(query)}&form=${words(form)}&label=${words(label)}`),
+    entries: (query, form, label, source) => ask(`api/entries?words=${words(query)}&form=${words(form)}&label=${words(label)}&source=${source}`),
     overview: () => ask("api/overview"),
     decide: (list) => ask("api/decide", list),
     undo: () => ask("api/undo", null),

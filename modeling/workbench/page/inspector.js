@@ -107,7 +107,7 @@ function insertions(before, after) {
 function linkPanel(app, item) {
   const list = make("ul", { class: "options", role: "listbox", id: "options", "aria-label": word("entity") });
   const input = make("input", { class: "field", id: "link-input", role: "combobox", "aria-expanded": "true", "aria-controls": "options", "aria-autocomplete": "list", autocomplete: "off", spellcheck: "false", "aria-label": word("linkHint"), placeholder: word("linkHint") });
-  let options = [], chosen = 0, asked = 0;
+  let options = [], groups = [], own = [], errors = [], waiting = 0, chosen = 0, asked = 0, hasChosen = false;
   const choose = (index) => {
     chosen = Math.max(0, Math.min(index, options.length - 1));
     [...list.children].forEach((child, number) => child.setAttribute("aria-selected", String(number === chosen)));
@@ -115,33 +115,54 @@ function linkPanel(app, item) {
     if (child && child.id) input.setAttribute("aria-activedescendant", child.id);
     child?.scrollIntoView({ block: "nearest" });
   };
+  const { sources } = app.listing;
   const show = () => {
-    list.replaceChildren(...options.map((option, number) => make("li", { role: "option", id: `option-${number}`, "aria-selected": "false", onclick: () => app.link(option.entity) }, make("span", { class: "entry-name" }, option.name), option.about && make("span", { class: "more" }, option.about), option.example && make("span", { class: "more" }, `${word("example")} „${option.example}“`))));
-    if (!options.length) list.append(make("li", { role: "option", "aria-selected": "false", "aria-disabled": "true", class: "soft" }, word(app.listing.hasRegister ? "noCandidates" : "noRegister")));
-    choose(0);
+    const before = options[chosen]?.entity;
+    options = [...groups.flat(), ...own].filter((option, at, all) => all.findIndex((other) => other.entity === option.entity) === at);
+    list.replaceChildren(...options.map((option, number) => make("li", { role: "option", id: `option-${number}`, "aria-selected": "false", onclick: () => app.link(option.entity) }, make("span", { class: "entry-name" }, option.name), sources.length > 1 && option.source && make("span", { class: "soft" }, ` ${option.source}`), option.about && make("span", { class: "more" }, option.about), option.example && make("span", { class: "more" }, `${word("example")} „${option.example}“`))));
+    const said = waiting ? word("asked") : word(sources.length ? "noCandidates" : "noRegister");
+    if (!groups.flat().length) list.append(make("li", { role: "option", "aria-selected": "false", "aria-disabled": "true", class: "soft" }, said));
+    for (const error of errors) list.append(make("li", { role: "option", "aria-selected": "false", "aria-disabled": "true", class: "alarm" }, error));
+    choose(hasChosen ? Math.max(0, options.findIndex((option) => option.entity === before)) : 0);
   };
   const look = async () => {
     const number = ++asked;
     const query = input.value.trim();
-    const found = app.listing.hasRegister ? await app.attempt(() => app.backend.entries(query, app.formOf(item), item.label)) : { entries: [] };
-    if (number !== asked || !found) return;
-    options = found.entries.slice();
-    for (const entry of options) app.entries.set(entry.entity, entry);
-    if (/^\S+:\S+$/.test(query)) options.push({ entity: query, name: word("useId", query), about: "" });
-    if (item.entity) options.push({ entity: "", name: word("unlink"), about: item.entity });
+    groups = sources.map(() => []);
+    own = [];
+    errors = [];
+    hasChosen = false;
+    waiting = sources.length;
+    if (/^\S+:\S+$/.test(query)) own.push({ entity: query, name: word("useId", query), about: "" });
+    if (item.entity) own.push({ entity: "", name: word("unlink"), about: item.entity });
     show();
+    if (query && sources.length > 1) await new Promise((done) => setTimeout(done, 250)); // services are asked when the keys rest
+    if (number !== asked || !input.isConnected) return;
+    sources.forEach(async (source, at) => {
+      const found = await app.attempt(() => app.backend.entries(query, app.formOf(item), item.label, at));
+      if (number !== asked || !found || !app.linking) return;
+      waiting -= 1;
+      if (found.error) errors.push(found.error);
+      groups[at] = found.entries.map((entry) => ({ ...entry, source }));
+      for (const entry of found.entries) app.entries.set(entry.entity, entry);
+      show();
+    });
   };
   input.addEventListener("input", look);
   input.addEventListener("keydown", (event) => {
-    if (event.key === "ArrowDown") choose(chosen + 1);
-    else if (event.key === "ArrowUp") choose(chosen - 1);
+    if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+      hasChosen = true;
+      choose(chosen + (event.key === "ArrowDown" ? 1 : -1));
+    }
     else if (event.key === "Enter" && options[chosen]) app.link(options[chosen].entity);
     else if (event.key === "Escape") app.stopLinking();
     else return;
     event.preventDefault();
     event.stopPropagation();
   });
-  look();
-  queueMicrotask(() => input.focus());
+  queueMicrotask(() => {
+    input.focus();
+    look();
+  });
   return make("div", {}, make("h3", {}, word("link")), input, list);
 }

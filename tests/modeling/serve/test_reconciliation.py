@@ -212,7 +212,8 @@ def test_names_in_texts_come_with_entries_of_their_kind(service):
     assert json.loads(streamed.text)["mentions"] == [name]
 
 
-def test_a_vocabulary_serves_as_well(tmp_path):
+def write_vocabulary(folder):
+    """A vocabulary with two cities of one name, and one that is gone."""
     rows = [
         {"id": n, "entity": entity, "title": None, "page_id": None, "count": count, "counts": []}
         | {
@@ -230,7 +231,7 @@ def test_a_vocabulary_serves_as_well(tmp_path):
             ]
         )
     ]
-    with ShardWriter(tmp_path / "shard-00000.arrow", SCHEMAS["entities"]) as writer:
+    with ShardWriter(folder / "shard-00000.arrow", SCHEMAS["entities"]) as writer:
         for row in rows:
             writer.write(row)
     names = ("name", "rows", "bytes", "sha256")
@@ -242,7 +243,12 @@ def test_a_vocabulary_serves_as_well(tmp_path):
         "accounting": {"read": 4, "written": 4, "filtered": {}, "rejected": {}},
         "counters": {},
     }
-    (tmp_path / "dataset.json").write_text(json.dumps(description))
+    (folder / "dataset.json").write_text(json.dumps(description))
+    return folder
+
+
+def test_a_vocabulary_serves_as_well(tmp_path):
+    write_vocabulary(tmp_path)
 
     entries = Entries.open([str(tmp_path)])
 

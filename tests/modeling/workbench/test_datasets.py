@@ -1,6 +1,7 @@
 """Datasets in the page: rows by filters, to be read and never changed."""
 
 import asyncio
+import json
 
 import httpx
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from corpora.document import Document, Mention
 from corpora.errors import UsageError
 from modeling.workbench.__main__ import Options
-from modeling.workbench.datasets import DatasetReader
+from modeling.workbench.datasets import DatasetReader, EvaluationReader
 from modeling.workbench.names import RefusedError
 from modeling.workbench.server import reading_application
 from tests.modeling.test_predict_documents import write_documents
@@ -85,3 +86,29 @@ def test_nothing_can_be_decided_on_a_dataset(reader):
     assert status == 404
     with pytest.raises(UsageError, match="--edition is for --tei"):
         Options(documents="documents", edition="tei")
+
+
+def test_errors_of_an_evaluation_are_read_in_their_context(tmp_path):
+    sentences = [("a.xml", "Alles war gut ."), ("a.xml", "Ich war in Bad Ulm ."), ("b.xml", "Nun")]
+    gold = [["O"] * 4, ["O", "O", "O", "B-place", "I-place", "O"], ["O"]]
+    spans = [[], [[0, 1, "person", 0.6], [4, 5, "place", 0.9]], []]
+    rows = [
+        {"run": "seed-1", "id": f"{file}#{n}", "document_id": file, "split": "test"}
+        | {"tokens": text.split(), "gold": gold[n], "spans": spans[n]}
+        for n, (file, text) in enumerate(sentences)
+    ]
+    (tmp_path / "predictions.jsonl").write_text("\n".join(map(json.dumps, rows)))
+
+    reader = EvaluationReader(tmp_path)
+
+    [row] = reader.listing("")["letters"]
+    assert (row["title"], row["open"]) == ("boundary, spurious: Ich war in Bad Ulm .", 2)
+    shown = reader.letter(row["n"])
+    [document], [items] = shown["documents"], shown["items"]
+    assert document["text"] == "Alles war gut .\nIch war in Bad Ulm ."  # b.xml is another text
+    found = [(document["text"][i["start"] : i["end"]], i["origin"]) for i in items]
+    assert found == [("Ich", "spurious"), ("Bad Ulm", "boundary: Ulm (place)")]
+    assert reader.listing("error:boundary label:place run:seed-1")["letters"] == [row]
+    assert reader.listing("error:missing")["letters"] == []
+    with pytest.raises(UsageError, match=r"modeling\.evaluate wrote"):
+        EvaluationReader(tmp_path / "nowhere")

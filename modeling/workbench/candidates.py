@@ -1,0 +1,153 @@
+"""Whom a name may mean, besides a register: an entity vocabulary, a reconciliation service."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final, Protocol
+from urllib.error import URLError
+from urllib.parse import urlencode, urlsplit
+from urllib.request import Request, urlopen
+
+from corpora.errors import CorpusError, UsageError
+from corpora.registers.identifiers import address_of, read_id
+from corpora.tei.edition import Edition
+from corpora.tei.reader import with_space
+from modeling.serve.entries import Entries as Index
+from modeling.serve.entries import Found
+
+_SHOWN: Final = 12
+_SECONDS: Final = 8.0
+_MOST_BYTES: Final = 1 << 20
+_KEPT: Final = 2_000
+"""Answers of a service that are kept."""
+
+_HEADERS: Final = {
+    "Accept": "application/json",
+    "Content-Type": "application/x-www-form-urlencoded",
+}
+
+Candidate = dict[str, Any]
+"""``entity``, ``name``, and what is said ``about`` it."""
+
+
+class Source(Protocol):
+    """Where candidates come from."""
+
+    name: str
+
+    def find(self, words: str, *, label: str) -> list[Candidate]:
+        """Those that words may mean, the best first; raises ``CorpusError``."""
+
+    def about(self, entity: str) -> Candidate | None:
+        """What is known of an entity; None where it is not of this source."""
+
+
+class Vocabulary:
+    """The entities of a dataset of ``documents_to_entity_vocab``."""
+
+    def __init__(self, path: Path) -> None:
+        self.name = path.name
+        self._index = Index.open([str(path)])
+
+    def find(self, words: str, *, label: str) -> list[Candidate]:  # noqa: ARG002 - of all kinds
+        """Those with a form like these words; of equals the one that is meant more often."""
+        return [_shown(found) for found, _ in self._index.search(words, limit=_SHOWN)]
+
+    def about(self, entity: str) -> Candidate | None:
+        """What the vocabulary says of an entity."""
+        found = self._index.entry(entity) if entity else None
+        return _shown(found) if found else None
+
+
+def _shown(found: Found) -> Candidate:
+    about = " · ".join(filter(None, [", ".join(found.kinds), found.description]))
+    return {"entity": found.id, "name": found.name, "about": about}
+
+
+class Reconciled:
+    """A service that speaks the Reconciliation Service API (0.1 or 0.2).
+
+    It is asked for words alone: nothing else of the edition leaves this machine.
+    """
+
+    def __init__(self, address: str, edition: Edition) -> None:
+        if urlsplit(address).scheme not in {"http", "https"} or not urlsplit(address).hostname:
+            raise UsageError(f"--reconcile {address}: is no address (https://…).")
+        self.address, self.edition = address, edition
+        self.name = urlsplit(address).hostname or ""
+        self._space: str | None = None
+        self._found: dict[str, list[Candidate]] = {}
+
+    def find(self, words: str, *, label: str) -> list[Candidate]:  # noqa: ARG002 - of all kinds
+        """What the service proposes; raises ``CorpusError`` where it does not answer."""
+        key = words.strip()
+        if key not in self._found:
+            if len(self._found) >= _KEPT:
+                self._found.clear()
+            self._found[key] = self._asked(key)
+        return self._found[key]
+
+    def about(self, entity: str) -> Candidate | None:
+        """What it said of an entity, if it was asked in this session."""
+        every = (one for found in self._found.values() for one in found)
+        return next((one for one in every if one["entity"] == entity), None)
+
+    def _asked(self, words: str) -> list[Candidate]:
+        try:
+            if self._space is None:
+                self._space = str(self._fetch(None).get("identifierSpace") or "")
+            asked = {"queries": json.dumps({"q": {"query": words, "limit": _SHOWN}})}
+            rows = self._fetch(urlencode(asked).encode())["q"]["result"]
+            return [self._candidate(row) for row in rows[:_SHOWN]]
+        except (URLError, OSError) as error:
+            said = getattr(error, "reason", None) or error
+            raise CorpusError(f"{self.name}: does not answer ({said}).") from error
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise CorpusError(
+                f"{self.name}: does not answer as a reconciliation service does ({error!r})."
+            ) from error
+
+    def _fetch(self, body: bytes | None) -> dict[str, Any]:
+        request = Request(self.address, data=body, headers=_HEADERS)  # noqa: S310
+        with urlopen(request, timeout=_SECONDS) as answer:  # noqa: S310 - of the command line
+            text = answer.read(_MOST_BYTES + 1)
+        if len(text) > _MOST_BYTES:
+            raise ValueError("its answer is larger than 1 MiB")
+        return dict(json.loads(text))
+
+    def _candidate(self, row: dict[str, Any]) -> Candidate:
+        kinds = [kind["name"] if isinstance(kind, dict) else kind for kind in row.get("type") or ()]
+        about = [", ".join(map(str, kinds[:3])), str(row.get("description") or "")]
+        return {
+            "entity": self._entity(str(row["id"])),
+            "name": str(row["name"]),
+            "about": " · ".join(filter(None, about)),
+        }
+
+    def _entity(self, id: str) -> str:
+        """The id as the edition would read it from ``@ref``: ``gnd:118540238``."""
+        space = self._space or ""
+        if "://" in id or not space:
+            reference = id
+        else:
+            reference = f"{space}{'/' if space[-1].isalnum() else ''}{id}"
+        own = with_space(reference, self.edition)
+        if not own.startswith(f"{self.edition.name}:"):
+            return own
+        known = read_id(reference)
+        return with_space((address_of(known) if known else None) or reference, self.edition)
+
+
+def find_all(sources: Sequence[Source], words: str, *, label: str, of: str) -> dict[str, Any]:
+    """Ask one source, by its number; what it cannot say is an error beside no candidates."""
+    if not of.isdecimal() or int(of) >= len(sources):
+        return {"entries": []}
+    try:
+        return {"entries": sources[int(of)].find(words, label=label)}
+    except CorpusError as error:
+        return {"entries": [], "error": str(error)}
+
+
+def about(sources: Sequence[Source], entity: str) -> Candidate | None:
+    """What the first source says that knows an entity."""
+    return next(filter(None, (one.about(entity) for one in sources)), None) if entity else None
