@@ -1,7 +1,7 @@
 // The page: what is shown, the keys, and every decision, which is shown once it is on the disk.
 
 import { connect } from "./backend.js";
-import { helpDialog, othersDialog, overviewDialog, savedDialog, searchDialog, trainDialog } from "./dialogs.js";
+import { helpDialog, isUndecided, othersDialog, overviewDialog, savedDialog, searchDialog, trainDialog } from "./dialogs.js";
 import { make } from "./elements.js";
 import { showInspector } from "./inspector.js";
 import { fill, nameOf, placeIn, prepared, rangeOf, showDocument } from "./reading.js";
@@ -305,7 +305,7 @@ class App {
     const form = this.formOf(item);
     const found = await this.attempt(() => this.backend.occurrences(form));
     if (!found || this.item()?.id !== item.id || this.linking) return;
-    const others = found.found.filter((hit) => hit.status === "open" && !(hit.letter === this.letter.n && hit.start === item.start));
+    const others = found.found.filter((hit) => isUndecided(hit, item) && !(hit.letter === this.letter.n && hit.start === item.start));
     if (this.others !== others.length) {
       this.others = others.length;
       showInspector(this);

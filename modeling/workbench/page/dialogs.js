@@ -63,13 +63,16 @@ export function searchDialog(app) {
   input.focus();
 }
 
+// Places that a decision is offered for: open ones, and accepted ones that say less of whom they mean.
+export const isUndecided = (hit, item) => hit.status === "open" || (hit.status === "accepted" && item.status === "accepted" && item.entity && !hit.item.entity && hit.item.label === item.label);
+
 export async function othersDialog(app, item) {
   const form = app.formOf(item);
   const found = await app.attempt(() => app.backend.occurrences(form));
   if (!found) return;
   const here = (hit) => hit.letter === app.letter.n && hit.document === app.current.d && hit.start === item.start;
-  const hits = found.found.filter((hit) => !here(hit) && (hit.status === "open" || hit.status === "none"));
-  const boxes = hits.map((hit) => make("input", { type: "checkbox", checked: hit.status === "open" }));
+  const hits = found.found.filter((hit) => !here(hit) && (hit.status === "none" || isUndecided(hit, item)));
+  const boxes = hits.map((hit) => make("input", { type: "checkbox", checked: isUndecided(hit, item) }));
   const decide = make("button", { class: "strong", id: "decide-others" });
   const chosen = () => hits.filter((_, index) => boxes[index].checked);
   const count = () => {

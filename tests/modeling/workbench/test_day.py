@@ -128,7 +128,7 @@ def link_ten(editor, sample):
             continue
         editor.press("e")
         editor.page.wait_for_selector("#link-input")
-        editor.page.keyboard.type("Ahlensteg")
+        editor.page.keyboard.insert_text("Ahlensteg")
         editor.page.wait_for_function(
             "() => document.querySelector('#options')?.innerText.includes('Konrad')"
         )
