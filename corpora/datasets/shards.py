@@ -343,16 +343,25 @@ def open_dataset(path: Path | str, schema: str | None = None) -> Dataset:
         raise ShardSchemaError(f"{path}: holds {name!r}, not {schema!r}.")
     known = SCHEMAS.get(str(name))
     if known is None or not known.opens(description["version"]):
-        here = f"version {known.version}" if known else "no such schema"
-        again = f"Run again: {known.made_by}." if known else "Update Onoma."
-        raise ShardSchemaError(
-            f"{path}: {name} version {description['version']}, but this code has {here}. {again}"
-        )
+        raise ShardSchemaError(f"{path}: {_other_version(description, known)}")
     try:
         shards = tuple(Shard(**shard) for shard in description["shards"])
     except (TypeError, ValueError) as error:
         raise DamagedDatasetError(f"{path / 'dataset.json'}: damaged shards ({error}).") from error
     return Dataset(path, known, shards, description)
+
+
+def _other_version(description: Mapping[str, Any], known: Schema | None) -> str:
+    """Say what a dataset is that this code cannot open, and what to run."""
+    name, version = description["schema"], description["version"]
+    plan = description["plan"]
+    made_by = (plan.get("pipeline") if isinstance(plan, dict) else "") or ""
+    if known is None:
+        again = f"Run {made_by} again, or update Onoma." if made_by else "Update Onoma."
+        return f"{name} version {version}, but this code has no such schema. {again}"
+    is_later = isinstance(version, int) and version > known.version
+    again = "Update Onoma" if is_later else f"Run again: {made_by or known.made_by}"
+    return f"{name} version {version}, but this code has version {known.version}. {again}."
 
 
 def _no_dataset(path: Path) -> str:

@@ -1,7 +1,6 @@
 """What was built survives kills, full disks, damage, and two runs at once."""
 
 import fcntl
-import json
 import os
 import random
 import resource
@@ -231,14 +230,3 @@ def test_shards_open_in_polars_and_in_hugging_face_datasets(tmp_path):
     assert loaded["text"][:] == [d.text for d in expected]
     first = [(m["start"], m["label"]) for m in loaded[0]["mentions"]]
     assert first == [(m.start, m.label) for m in expected[0].mentions]
-
-
-def test_data_of_another_version_says_which_command_to_run(tmp_path, capsys):
-    assert run(tmp_path / "out") == 0
-    file = tmp_path / "out" / "ner" / "dataset.json"
-    file.write_text(json.dumps(json.loads(file.read_text()) | {"version": 99}))
-
-    assert shards(["show", str(tmp_path / "out" / "ner")]) == 1
-    assert "ner version 99, but this code has version 2. Run again: tei_to_ner" in (
-        capsys.readouterr().err
-    )
