@@ -12,6 +12,7 @@ from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
 
 import onoma
 from corpora.system.command_names import as_typed, name_commands
@@ -19,6 +20,9 @@ from corpora.system.command_names import as_typed, name_commands
 ROOT = Path(__file__).resolve().parent.parent
 GROUPS: Mapping[str, Sequence[str]] = {
     "Start": ("index", "overview", "commands", "projects", "library"),
+    "Tutorials": tuple(
+        f"tutorials/{name}" for name in ("edition", "wikipedia", "novel", "news", "model")
+    ),
     "Editions": ("editions", "enriching", "registers", "concordance", "workbench", "ner"),
     "Corpora": (
         *("wikipedia", "news", "text", "chinese", "entities", "lexicon", "datasets", "sharing"),
@@ -27,7 +31,7 @@ GROUPS: Mapping[str, Sequence[str]] = {
         *("tokenizers", "examples", "pretraining", "tagging", "linking", "serving", "spacy"),
         *("exporting", "results", "runs"),
     ),
-    "Operations": ("refresh", "airflow", "scale", "security", "security-policy"),
+    "Operations": ("refresh", "forgetting", "airflow", "scale", "security", "security-policy"),
     "Reference": ("reference-commands", "reference-library"),
     "Developers": ("pipelines", "contributing", "benchmarks", "roadmap", "changelog"),
 }
@@ -43,7 +47,7 @@ _LINK = re.compile(r"\]\((?!https?:|mailto:|#)([^)#\s]+)(#[^)\s]*)?\)")
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Group the pages."""
-    pages = {file.stem for file in (ROOT / "docs").glob("*.md")}
+    pages = {_name_of(file) for file in (ROOT / "docs").rglob("*.md")}
     pages |= {Path(name).stem for name in TOP.values()}
     pages |= {"reference-commands", "reference-library"}
     left = sorted(pages - {name for names in GROUPS.values() for name in names})
@@ -57,8 +61,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages outside of docs/, those that are made, and files that pages name."""
-    made = {page: (ROOT / name).read_text("utf-8") for name, page in TOP.items()}
-    made = {page: _moved(text, folder=ROOT) for page, text in made.items()}
+    made = {page: _moved((ROOT / name).read_text("utf-8"), name) for name, page in TOP.items()}
     made["reference-commands.md"] = "".join(f"{line}\n" for line in command_reference())
     made["reference-library.md"] = "".join(f"{line}\n" for line in library_reference())
     for page, text in made.items():
@@ -68,13 +71,19 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
-def on_page_markdown(markdown: str, **_: Any) -> str:
+def on_page_markdown(markdown: str, *, page: Page, **_: Any) -> str:
     """Let links that leave docs/ lead to what stands in the site."""
-    return _moved(markdown, folder=ROOT / "docs")
+    return _moved(markdown, f"docs/{page.file.src_uri}")
 
 
-def _moved(text: str, *, folder: Path) -> str:
-    """Change the links of a file in a folder: to pages, to copies of files, or to nothing."""
+def _name_of(page: Path) -> str:
+    return page.relative_to(ROOT / "docs").with_suffix("").as_posix()
+
+
+def _moved(text: str, name: str) -> str:
+    """Change the links of a file: to pages, to copies of files, or to nothing."""
+    folder = (ROOT / name).parent
+    up = "../" * (name.removeprefix("docs/").count("/"))
 
     def change(match: re.Match[str]) -> str:
         target = (folder / match[1]).resolve()
@@ -83,8 +92,8 @@ def _moved(text: str, *, folder: Path) -> str:
         name = target.relative_to(ROOT).as_posix()
         page = TOP.get(name, name.removeprefix("docs/") if name.startswith("docs/") else "")
         if page:
-            return f"]({page}{match[2] or ''})"
-        return f"](files/{name})" if target.is_file() else "]()"
+            return f"]({up}{page}{match[2] or ''})"
+        return f"]({up}files/{name})" if target.is_file() else "]()"
 
     text = _LINK.sub(change, text)
     return re.sub(r"\[([^\]]*)\]\(\)", r"\1", text)  # a folder
@@ -93,7 +102,7 @@ def _moved(text: str, *, folder: Path) -> str:
 def _named_files() -> Iterator[str]:
     """Files outside of docs/, and no pages, that a page leads to."""
     found = set()
-    for file in [*(ROOT / "docs").glob("*.md"), *(ROOT / name for name in TOP)]:
+    for file in [*(ROOT / "docs").rglob("*.md"), *(ROOT / name for name in TOP)]:
         for match in _LINK.finditer(file.read_text("utf-8")):
             target = (file.parent / match[1]).resolve()
             if target.is_file() and target.is_relative_to(ROOT):

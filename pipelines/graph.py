@@ -107,4 +107,5 @@ class Run:
             stage=stage,
             is_alone=self.n_units[stage] == 1,
             code=self.code,
+            forgotten=() if stage else self.parameters.get("forgotten", ()),
         )

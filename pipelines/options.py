@@ -36,6 +36,11 @@ class CommonOptions:
     exclude: tuple[str, ...] = option(
         (), metavar="PATTERN", help="inputs to leave out, by relative name"
     )
+    forgotten: Path | None = option(
+        None,
+        metavar="FILE",
+        help="leave out what is listed there: STORE/forgotten.json, which store forget writes",
+    )
     limit: int | None = option(None, help="only the first N inputs")
     workers: int = option(1, help="processes (default: 1)")
     max_reject_rate: float = option(

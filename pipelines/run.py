@@ -167,7 +167,13 @@ def _draw(pipeline: Any, options: CommonOptions) -> list[str]:
 def _plan(pipeline: Any, options: CommonOptions, remote: "BucketOutput | None") -> Any:
     plan = pipeline.plan(options)
     _check_inputs(plan, options.output, remote)
-    return plan
+    if options.forgotten is None:
+        return plan
+    from corpora.datasets.forgetting import read_hashes
+
+    # Hashes of ids in the plan, not of the file: that says when each was done, too.
+    hashes = {"forgotten": read_hashes(options.forgotten)}
+    return replace(plan, parameters={**plan.parameters, **hashes})
 
 
 def _check_inputs(plan: Any, output: Path, remote: "BucketOutput | None") -> None:

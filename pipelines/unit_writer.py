@@ -1,20 +1,23 @@
 """Where the rows of a unit go: a shard of each dataset, and at last a receipt."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from corpora.datasets.forgetting import Forgetting
 from corpora.datasets.rows import row_of
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import ShardWriter
 from corpora.document import Document, Rejected
 from corpora.runs.receipts import Accounting, Receipt, sorted_counts, write_receipt
 from corpora.runs.work_directory import WorkDirectory
-from pipelines.outcomes import Counts, Filtered, Passed, Rows, Written, Yield
+from pipelines.outcomes import Counts, Filtered, Outcome, Passed, Rows, Written, Yield
 
+FORGOTTEN = "forgotten"
+"""The reason of records that are left out because somebody asked for it."""
 MERGED = -1
 """The number of what merges the units of a stage."""
 
@@ -35,12 +38,16 @@ class UnitWriter:
         datasets: Mapping[str, str],
         stage: str = "",
         is_alone: bool = False,
+        forgotten: Sequence[str] = (),
     ) -> None:
-        """Open a shard of each of the datasets: name to name of the schema."""
+        """Open a shard of each of the datasets: name to name of the schema.
+
+        What is ``forgotten``, hashes of ids, does not get into them.
+        """
         self._work, self._number, self._stage = WorkDirectory(folder), number, stage
         self._fingerprint = fingerprint
         self._has_tables = bool(stage) and (is_alone or number == MERGED)
-        self._tally = _Tally()
+        self._tally = _Tally(Forgetting.of(forgotten) if forgotten else None)
         self._stack = ExitStack()
         try:
             self._work.make_room(datasets, stage)
@@ -91,7 +98,8 @@ class UnitWriter:
 class _Tally:
     """Counts the outcomes of a unit, and hands their rows to the shards."""
 
-    def __init__(self) -> None:
+    def __init__(self, forgetting: Forgetting | None = None) -> None:
+        self.forgetting = forgetting
         self.read = self.written = 0
         self.filtered: Counter[str] = Counter()
         self.rejected: Counter[str] = Counter()
@@ -106,14 +114,15 @@ class _Tally:
             self.read += 1
             return
         if isinstance(outcome, Rows):
-            writers[outcome.dataset].write_batch(outcome.batch)
+            writer = writers[outcome.dataset]
+            writer.write_batch(self._remembered(outcome.batch, schema=writer.schema.name))
             return
         if isinstance(outcome, Counts):
             self.correct(outcome)
             return
         self.read += 1
         if isinstance(outcome, Written) and outcome.records:
-            outcome = self._without_double(outcome)
+            outcome = self._without_double(self._without_forgotten(outcome))
         match outcome:
             case Written():
                 self._write(outcome, writers)
@@ -145,9 +154,27 @@ class _Tally:
         self.rejected[rejected.reason] += 1
         self.rows.append(asdict(rejected))
 
-    def _without_double(self, outcome: Written) -> Written | Rejected:
+    def _remembered(self, batch: Any, *, schema: str) -> Any:
+        """Take out of rows what is to be forgotten; each document was a record."""
+        if self.forgetting is None:
+            return batch
+        kept = self.forgetting.clean(batch, schema)
+        if schema == "documents" and (n := len(batch) - len(kept)):
+            self.written -= n
+            self.filtered[FORGOTTEN] += n
+        return kept
+
+    def _without_forgotten(self, outcome: Written) -> Written | Filtered:
+        if self.forgetting is None:
+            return outcome
+        found = [self.forgetting.clean_record(record) for record in outcome.records]
+        if records := [record for record in found if record is not None]:
+            return replace(outcome, records=records)
+        return Filtered(outcome.records[0].id, FORGOTTEN)
+
+    def _without_double(self, outcome: Written | Filtered) -> Outcome:
         """Reject a record one of whose rows has an id that another row has."""
-        for record in outcome.records:
+        for record in outcome.records if isinstance(outcome, Written) else ():
             key = (type(record).__name__, record.id)
             if key in self.ids:
                 first = outcome.records[0]

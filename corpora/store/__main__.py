@@ -4,6 +4,7 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 from corpora.errors import UsageError
@@ -73,6 +74,20 @@ def _prune(arguments: argparse.Namespace) -> Iterator[str]:
         yield f"{fate.version}  {what}"
 
 
+def _forget(arguments: argparse.Namespace) -> Iterator[str]:
+    from corpora.store.forgetting import forget
+
+    if isinstance(arguments.shelf, str):
+        raise UsageError(f"{arguments.shelf}: only a store on this machine can forget.")
+    yield from forget(
+        arguments.shelf,
+        documents=arguments.documents,
+        entities=arguments.entities,
+        why=arguments.why,
+        today=datetime.now(UTC).date().isoformat(),
+    )
+
+
 def _shelf(text: str) -> Path | str:
     return text.rstrip("/") if is_url(text) else Path(text)
 
@@ -118,6 +133,17 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     pruner.add_argument("--dry-run", action="store_true", help="only say what would be done")
     pruner.set_defaults(do=_prune)
+    forgetter = commands.add_parser("forget", help="take a person's data out of all versions")
+    forgetter.add_argument("shelf", type=_shelf, metavar="STORE", help="with all its names")
+    for name, metavar, what in (
+        ("documents", "ID", "whole documents"),
+        ("entities", "ENTITY", "all mentions of these, as dawiki:Title; the text stays"),
+    ):
+        forgetter.add_argument(
+            f"--{name}", nargs="+", action="extend", default=[], metavar=metavar, help=what
+        )
+    forgetter.add_argument("--why", default="", metavar="TEXT", help="for the record, as a number")
+    forgetter.set_defaults(do=_forget)
     return parser.parse_args(argv)
 
 

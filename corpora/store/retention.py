@@ -150,10 +150,11 @@ def _manifests(run: Path) -> Iterator[Path]:
 def hashes_of(version: Path) -> set[str]:
     """By which hashes others may name a version, its datasets and its files."""
     hashes = set()
-    for folder in _datasets(version):
+    for folder in datasets_in(version):
         description = read_description(folder)
         shards = description["shards"]
         hashes |= {shard["sha256"] for shard in shards if shard["rows"]}
+        hashes |= set(description.get("forgotten", {}).get("before", ()))
         hashes |= {
             sha256_of(folder / "dataset.json"),
             str(description["plan"].get("fingerprint")),
@@ -169,14 +170,15 @@ def hashes_of(version: Path) -> set[str]:
 def inputs_of(version: Path) -> set[str]:
     """The hashes that the plans of a version name: inputs, auxiliary files, vocabularies."""
     hashes: set[str] = set()
-    for folder in _datasets(version):
+    for folder in datasets_in(version):
         plan = read_description(folder)["plan"]
         own = {"fingerprint", "code", "libraries"}
         hashes |= set(_hashes_in({name: plan[name] for name in plan if name not in own}))
     return hashes
 
 
-def _datasets(version: Path) -> list[Path]:
+def datasets_in(version: Path) -> list[Path]:
+    """The datasets of a version: itself, or those inside it."""
     files = [version / "dataset.json", *sorted(version.glob("*/dataset.json"))]
     return [file.parent for file in files if file.exists()]
 

@@ -4,10 +4,12 @@
     python -m corpora.store current store/dawiki     prints store/dawiki/20261101
     python -m corpora.store switch store/dawiki 20261001
     python -m corpora.store prune store/dawiki --keep 3 --keep-for runs/daluke runs/tagger
+    python -m corpora.store forget store --documents dawiki:4711 --entities "dawiki:Ada Lem"
 
-A version never changes once it is there. ``STORE/NAME/current``, a file with one name in it, is
-replaced in one step after everything was verified: whoever reads it at any moment, and after a
-kill at any moment, finds the old version or the new one. Readers ask once, and keep the path.
+A version never changes once it is there, unless somebody's data must go (forget).
+``STORE/NAME/current``, a file with one name in it, is replaced in one step after everything was
+verified: whoever reads it at any moment, and after a kill at any moment, finds the old version or
+the new one. Readers ask once, and keep the path.
 """
 
 import fcntl
@@ -25,7 +27,7 @@ CURRENT = "current"
 HISTORY = "history.json"
 """The names of versions in the order in which they were published; one may be gone."""
 LOCK = ".lock"
-_INCOMING, _REMOVED = ".incoming-", ".removed-"
+_INCOMING, _READY, _REMOVED = ".incoming-", ".ready-", ".removed-"
 _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _MARKERS = ("run.json", "dataset.json")
 
@@ -39,10 +41,12 @@ def publish(source: Path, shelf: Path, *, version: str | None = None) -> Path:
     something is damaged or changes meanwhile, ``run.json`` and ``dataset.json`` do not agree, the
     name holds other data, or another process works on either.
     """
+    from corpora.store.forgetting import check_forgotten
     from corpora.store.inspection import verify
 
     with _held_while_read(source):
         names = files_of(source)
+        check_forgotten(source, shelf.parent)
         version = version or fingerprint_of_run(source)[:12]
         target = _target(shelf, version)
         with hold(shelf):
@@ -101,6 +105,11 @@ def version_names(shelf: Path) -> list[str]:
 def hold(shelf: Path) -> Iterator[None]:
     """Hold a shelf, and take away what a killed process left on it."""
     with locked(shelf / LOCK, busy=lambda _: _busy(shelf)):
+        for ready in shelf.glob(f"{_READY}*"):
+            if (version := shelf / ready.name.removeprefix(_READY)).exists():
+                take_away(ready)
+            else:  # killed in the middle of an exchange
+                ready.rename(version)
         for left in [*shelf.glob(f"{_INCOMING}*"), *shelf.glob(f"{_REMOVED}*")]:
             take_away(left)
         for left in filter(is_temporary, shelf.glob(".tmp-*")):
@@ -124,6 +133,29 @@ def remove(shelf: Path, version: str) -> None:
     write_json(shelf / HISTORY, [name for name in history(shelf) if name != version])
 
 
+def exchange(shelf: Path, version: str, incoming: Path) -> None:
+    """Put a verified folder in the place of a version. For who holds the shelf.
+
+    Whoever asks in between finds none; after a kill there, the next command on the shelf ends it.
+    """
+    from corpora.runs.build import sync_folder
+
+    ready, removed = shelf / f"{_READY}{version}", shelf / f"{_REMOVED}{version}"
+    for folder in {file.parent for file in incoming.rglob("*")} | {incoming}:
+        sync_folder(folder)
+    incoming.rename(ready)
+    sync_folder(shelf)
+    (shelf / version).rename(removed)
+    ready.rename(shelf / version)
+    sync_folder(shelf)
+    take_away(removed)
+
+
+def incoming_of(shelf: Path, version: str) -> Path:
+    """Where a version is made, before it is one."""
+    return shelf / f"{_INCOMING}{version}"
+
+
 @contextmanager
 def _held_while_read(source: Path) -> Iterator[None]:
     """Keep runs from changing a folder, or the one that it is a part of."""
@@ -144,7 +176,7 @@ def _bring_in(source: Path, target: Path, names: Sequence[str]) -> None:
     from corpora.runs.build import sync_folder
     from corpora.store.inspection import verify
 
-    incoming = target.with_name(f"{_INCOMING}{target.name}")
+    incoming = incoming_of(target.parent, target.name)
     try:
         for name in names:
             (incoming / name).parent.mkdir(parents=True, exist_ok=True)

@@ -41,7 +41,7 @@ TAKEN, AGAIN, DAMAGED = "taken over", "resolved again", "damaged: "
 """What ``run.json`` says under ``reused``."""
 _ANY = {"fingerprint", "inputs", "units", "units of extract"}
 """What of a plan may be another: which pages there are, and how they are cut into units."""
-_ANY_PARAMETERS = {"limit", "exclude"}
+_ANY_PARAMETERS = {"limit", "exclude", "forgotten"}
 _ANY_FILES = {"page_props"}
 """What it says is put into the rows last, taken over or not."""
 _log = logging.getLogger(__name__)

@@ -1,7 +1,7 @@
 """The last step of a graph: the rows of each unit into its shards, and then its receipt."""
 
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,8 @@ class WriteShards(beam.PTransform):
     """Whether the stage has a single unit, which may write tables."""
     code: str = ""
     """``version_of_code()`` where the run was planned; empty: not compared."""
+    forgotten: Sequence[str] = ()
+    """Hashes of what must not get into them; see ``corpora/datasets/forgetting.py``."""
 
     def expand(self, pcoll: Any) -> Any:
         """Apply it."""
@@ -57,6 +59,7 @@ class WriteShards(beam.PTransform):
             datasets=self.datasets,
             stage=self.stage,
             is_alone=self.is_alone,
+            forgotten=self.forgotten,
         )
 
 

@@ -41,10 +41,13 @@ import corpora.runs.build, corpora.store.inspection, corpora.store.retention
 import corpora.datasets.shards, corpora.store.versions
 from corpora.store.versions import current, publish, version_names
 from corpora.store.inspection import verify
+from corpora.store.forgetting import forget
+from corpora.store.versions import hold
+from corpora.datasets.shards import open_dataset
 from tests.file_operations import killed_at
 from tests.killing import in_a_child
 
-code, pristine, store, source = sys.argv[1], *map(Path, sys.argv[2:])
+code, step, pristine, store, source = sys.argv[1], int(sys.argv[2]), *map(Path, sys.argv[3:])
 shelf, counter = store / "klwiki", store.with_name("counter")
 
 def run(number):
@@ -53,12 +56,16 @@ def run(number):
         exec(code)
     return 0
 
+kind = next((word for word in ("publish", "forget") if word in code), "prune")
 number, is_killed = 0, True
 while is_killed:
-    number += 1
+    number += step
     shutil.rmtree(store, ignore_errors=True)
     shutil.copytree(pristine, store)
     is_killed = in_a_child(lambda: run(number)) == -signal.SIGKILL
+    if "forget" in code:  # between two renames there is no version: the next command ends it
+        with hold(shelf):
+            pass
     name = current(shelf).name
     verify(current(shelf))
     for version in version_names(shelf):
@@ -66,22 +73,32 @@ while is_killed:
     assert name == "v2" or (name == "v3" and "publish" in code), name
     assert in_a_child(lambda: run(1 << 60)) == 0
     left = {path.name for path in shelf.iterdir()} - {"current", "history.json", ".lock"}
-    assert left == ({"v1", "v2", "v3"} if "publish" in code else {"v2"}), left
+    assert left == {"publish": {"v1", "v2", "v3"}, "forget": {"v1", "v2"}}.get(kind, {"v2"}), left
     verify(current(shelf))
+    if "forget" in code:
+        datasets = [open_dataset(shelf / version / "documents") for version in left]
+        assert not any(row["mentions"] for dataset in datasets for row in dataset.rows())
+        assert '"done": null' not in (store / "forgotten.json").read_text()
 print(number)
 """
 
 
 @pytest.mark.parametrize(
-    "code",
-    ['publish(source, shelf, version="v3")', "corpora.store.retention.prune(shelf, keep=1)"],
-    ids=["publish", "prune"],
+    ("code", "step"),
+    [
+        ('publish(source, shelf, version="v3")', 1),
+        ("corpora.store.retention.prune(shelf, keep=1)", 1),
+        ('[*forget(store, entities=["klwiki:0"], today="2026-11-23")]', 5),
+    ],
+    ids=["publish", "prune", "forget"],
 )
-def test_killed_at_any_file_operation_there_is_always_a_whole_current_version(code, five, tmp_path):
+def test_killed_at_any_file_operation_there_is_always_a_whole_current_version(
+    code, step, five, tmp_path
+):
     pristine = tmp_path / "pristine"
     for n in (1, 2):
         publish(five / f"run{n}", pristine / "klwiki", version=f"v{n}")
-    command = [sys.executable, "-c", DRIVER, code]
+    command = [sys.executable, "-c", DRIVER, code, str(step)]
 
     done = subprocess.run(
         [*command, pristine, tmp_path / "store", five / "run3"],

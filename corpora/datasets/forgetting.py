@@ -1,0 +1,160 @@
+"""What is to be forgotten, a person's data above all, and rows without it.
+
+A list of SHA-256 of ids says it, and no id: it may lie beside data, in plans, with others.
+``python -m corpora.store forget`` writes it; pipelines read it (``--forgotten``).
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from corpora.document import Document, Sentence
+from corpora.errors import UsageError
+from corpora.system.parsing import read_json
+
+Kind = Literal["document", "entity"]
+UNREAD = "0" * 32
+"""The hash of the XML of a page that is read again in any case; see the dataset ``reuse``."""
+_MENTIONS = {"documents", "blocks"}
+_DOCUMENT = {"documents": "id", "reuse": "id"} | dict.fromkeys(
+    ("blocks", "ner", "examples"), "document_id"
+)
+"""Schema to the column that names the document of a row."""
+
+
+def hash_of(kind: Kind, name: str) -> str:
+    """Give the SHA-256 under which an id stands in the list."""
+    return hashlib.sha256(f"{kind}:{name}".encode()).hexdigest()
+
+
+def read_hashes(file: Path) -> list[str]:
+    """Read the list; raises ``UsageError`` where it is none."""
+    try:
+        return sorted({str(row["sha256"]) for row in read_json(file)["forgotten"]})
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UsageError(
+            f"{file}: not a list of what is to be forgotten ({error}). "
+            "python -m corpora.store forget writes one: forgotten.json."
+        ) from error
+
+
+@dataclass(slots=True)
+class Forgetting:
+    """Takes rows and mentions out of batches, and counts them; ``documents`` before ``reuse``."""
+
+    hashes: frozenset[str]
+    counts: Counter[str]
+    touched: set[str]
+    """Documents whose mentions were taken out."""
+
+    @classmethod
+    def of(cls, hashes: Iterable[str]) -> "Forgetting":
+        """Make one for the rows of a unit or of a version."""
+        return cls(frozenset(hashes), Counter(), set())
+
+    def holds(self, kind: Kind, name: str | None) -> bool:
+        """Whether an id is in the list."""
+        return name is not None and hash_of(kind, name) in self.hashes
+
+    def clean(self, batch: pa.RecordBatch, schema: str) -> pa.RecordBatch:
+        """Give a batch without what is to be forgotten: the same object where it holds nothing."""
+        if column := _DOCUMENT.get(schema):
+            batch = self._keep(
+                batch, schema, self._matches("document", batch.column(column)), what="documents"
+            )
+        if schema in _MENTIONS:
+            batch = self._without_mentions(batch)
+        if schema == "reuse":
+            batch = self._unread(batch)
+        if schema == "redirects":
+            batch = self._without_redirects(batch)
+        if schema == "entities":
+            batch = self._without_entities(batch)
+        return batch
+
+    def clean_record(self, record: Document | Sentence) -> Document | Sentence | None:
+        """Do the same to a document, or a sentence; None where nothing is left."""
+        id = record.id if isinstance(record, Document) else record.document_id
+        if self.holds("document", id):
+            return None
+        if isinstance(record, Sentence):
+            return record
+        kept = tuple(m for m in record.mentions if not self.holds("entity", m.entity))
+        self.counts["mentions"] += len(record.mentions) - len(kept)
+        return record if len(kept) == len(record.mentions) else replace(record, mentions=kept)
+
+    def _matches(self, kind: Kind, names: pa.Array) -> pa.BooleanArray:
+        """Which of many ids are in the list; each distinct one is hashed once."""
+        encoded = names.dictionary_encode()
+        found = [self.holds(kind, name) for name in encoded.dictionary.to_pylist()]
+        return pc.fill_null(pa.array(found, pa.bool_()).take(encoded.indices), False)  # noqa: FBT003
+
+    def _keep(
+        self, batch: pa.RecordBatch, schema: str, out: pa.BooleanArray, *, what: str
+    ) -> pa.RecordBatch:
+        if not pc.any(out).as_py():
+            return batch
+        self.counts[what if schema == "documents" else f"rows of {schema}"] += pc.sum(out).as_py()
+        return batch.filter(pc.invert(out))
+
+    def _without_mentions(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        mentions = batch.column("mentions").flatten()
+        if not pc.any(self._matches("entity", mentions.field("entity"))).as_py():
+            return batch
+        name = _DOCUMENT["documents" if "group" in batch.schema.names else "blocks"]
+        rows = []
+        for id, of in zip(
+            batch.column(name).to_pylist(), batch.column("mentions").to_pylist(), strict=True
+        ):
+            kept = [m for m in of or () if not self.holds("entity", m["entity"])]
+            if len(kept) < len(of or ()):
+                self.counts["mentions"] += len(of) - len(kept)
+                self.touched.add(id)
+            rows.append(kept if of is not None else None)
+        return _with(batch, "mentions", rows)
+
+    def _unread(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Let pages whose mentions were taken out be read again: rows no longer fit them."""
+        ids = batch.column("id").to_pylist()
+        if self.touched.isdisjoint(ids):
+            return batch
+        for name, none in (("xml", UNREAD), ("led_on", [])):
+            old = batch.column(name).to_pylist()
+            rows = [none if id in self.touched else v for id, v in zip(ids, old, strict=True)]
+            batch = _with(batch, name, rows)
+        return batch
+
+    def _without_redirects(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        wikis = [id.partition(":")[0] for id in batch.column("id").to_pylist()]
+        out = [False] * len(wikis)
+        for name in ("title", "target", "resolved"):
+            titles = batch.column(name).to_pylist()
+            for i, (wiki, title) in enumerate(zip(wikis, titles, strict=True)):
+                out[i] |= self.holds("entity", f"{wiki}:{title}")
+        return self._keep(batch, "redirects", pa.array(out, pa.bool_()), what="")
+
+    def _without_entities(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Retire entities under a name that says nothing: ids of others stay what they are."""
+        if not pc.any(self._matches("entity", batch.column("entity"))).as_py():
+            return batch
+        rows = batch.to_pylist()
+        for row in rows:
+            if self.holds("entity", row["entity"]):
+                self.counts["entities"] += 1
+                nothing: dict[str, Any] = dict.fromkeys(row, None)
+                told = {"id": row["id"], "entity": f"[forgotten {row['id']}]", "count": 0}
+                lists = {"counts": [], "aliases": [], "retired": True}
+                row.update(nothing | told | lists)
+        return pa.RecordBatch.from_pylist(rows, schema=batch.schema)
+
+
+def _with(batch: pa.RecordBatch, name: str, rows: list[Any]) -> pa.RecordBatch:
+    index = batch.schema.get_field_index(name)
+    field = batch.schema.field(index)
+    return batch.set_column(index, field, pa.array(rows, field.type))

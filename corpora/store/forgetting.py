@@ -1,0 +1,243 @@
+"""A person's data, taken out of all versions of a store: ``python -m corpora.store forget``.
+
+What is to be forgotten is noted in ``STORE/forgotten.json`` first, by hashes, so that the next
+command ends what a killed one began. Then each version that holds any of it is made again beside
+itself, verified, and put in its own place. Everything else in it stays as it is.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from corpora.datasets.forgetting import Forgetting, hash_of, read_hashes
+from corpora.datasets.shards import (
+    Dataset,
+    Shard,
+    ShardWriter,
+    link_or_copy,
+    open_dataset,
+    read_batches,
+    read_description,
+    sha256_of,
+    write_json,
+)
+from corpora.errors import CorpusError, UsageError
+from corpora.runs.journal import read_run, sealed
+from corpora.store.retention import datasets_in, hashes_of, inputs_of, named_by
+from corpora.store.versions import (
+    CURRENT,
+    HISTORY,
+    LOCK,
+    exchange,
+    files_of,
+    hold,
+    incoming_of,
+    version_names,
+)
+from corpora.system.files import locked
+from corpora.system.parsing import read_json
+
+FORGOTTEN = "forgotten.json"
+_NEED_THEIR_FILES = {"examples"}
+"""Schemas of runs whose side files are no copies of rows: tokenizer and entities."""
+_TRACES = {"entities", "examples", "lexicon", "subwords"}
+"""Schemas whose rows were counted, cut or learned from documents: they are made again."""
+
+
+def forget(
+    store: Path,
+    *,
+    documents: Sequence[str] = (),
+    entities: Sequence[str] = (),
+    why: str = "",
+    today: str,
+) -> Iterator[str]:
+    """Take documents, and all mentions of entities, out of every version of a store.
+
+    Gives a line for each version that held any of it, and for each that was made of such a one and
+    must be made again. Without ``documents`` and ``entities``, what is noted already is done.
+    """
+    shelves = _shelves(store)
+    with locked(store / LOCK, busy=lambda _: f"{store}: another process forgets. Wait for it."):
+        hashes = _note(store / FORGOTTEN, documents, entities, why=why, today=today)
+        changed = []
+        for shelf in shelves:
+            with hold(shelf):
+                for version in version_names(shelf):
+                    said = _free(shelf, version, hashes)
+                    yield from said
+                    if said or _before(shelf / version):
+                        changed.append(shelf / version)
+        if not changed:
+            yield f"{store}: no version holds any of it"
+        for version in _made_of(changed, shelves):
+            yield f"WARNING {version}: was made of it; make it again, publish it, and prune"
+        _note_done(store / FORGOTTEN, today)
+    yield f"next  give --forgotten {store / FORGOTTEN} to the pipelines that make new versions"
+
+
+def check_forgotten(source: Path, store: Path) -> None:
+    """Raise ``CorpusError`` where a run holds what a store was told to forget."""
+    if not (file := store / FORGOTTEN).exists():
+        return
+    if counts := _held(source, read_hashes(file)):
+        raise CorpusError(
+            f"{source}: holds what is to be forgotten ({_listed(counts)}). Run the pipeline again "
+            f"with --forgotten {file}."
+        )
+
+
+def _shelves(store: Path) -> list[Path]:
+    """The shelves of a store; raises ``UsageError`` where there is none."""
+    found = sorted(file.parent for file in store.glob(f"*/{CURRENT}"))
+    if not found:
+        hint = f" Name the store: {store.parent}." if (store / HISTORY).exists() else ""
+        raise UsageError(f"{store}: no store, for nothing is published in it.{hint}")
+    return found
+
+
+def _note(
+    file: Path, documents: Sequence[str], entities: Sequence[str], *, why: str, today: str
+) -> list[str]:
+    """Add to the list; gives all hashes in it."""
+    rows = read_json(file)["forgotten"] if file.exists() else []
+    known = {row["sha256"] for row in rows}
+    kinds = ("document", documents), ("entity", entities)
+    for kind, names in kinds:
+        for name in names:
+            if (sha256 := hash_of(kind, name)) not in known:  # type: ignore[arg-type]
+                row = {"kind": kind, "sha256": sha256, "why": why, "asked": today, "done": None}
+                rows.append(row)
+    if not rows:
+        raise UsageError("--documents or --entities: name what is to be forgotten.")
+    write_json(file, {"forgotten": rows})
+    return read_hashes(file)
+
+
+def _note_done(file: Path, today: str) -> None:
+    rows = read_json(file)["forgotten"]
+    write_json(file, {"forgotten": [{**row, "done": row["done"] or today} for row in rows]})
+
+
+def _held(source: Path, hashes: Sequence[str]) -> Counter[str]:
+    """What of a list a run or a dataset holds; reads all rows."""
+    forgetting = Forgetting.of(hashes)
+    for folder in datasets_in(source):
+        dataset = open_dataset(folder)
+        for batch in dataset.batches():
+            forgetting.clean(batch, dataset.schema.name)
+    return +forgetting.counts
+
+
+def _free(shelf: Path, version: str, hashes: Sequence[str]) -> list[str]:
+    """Make a version again without what is to be forgotten; gives what is to be said."""
+    from corpora.store.inspection import verify
+
+    source, target = shelf / version, incoming_of(shelf, version)
+    if not _held(source, hashes):
+        return []
+    forgetting, before = Forgetting.of(hashes), sorted(hashes_of(source))
+    made: dict[str, str] = {}
+    for folder in datasets_in(source):
+        relative = folder.relative_to(source)
+        (target / relative).mkdir(parents=True, exist_ok=True)
+        for name, sha256 in _free_dataset(folder, target / relative, forgetting, before=before):
+            made[(relative / name).as_posix()] = sha256
+    left = _seal(source, target, made)
+    verify(target)
+    exchange(shelf, version, target)
+    lines = [f"{source}: {_listed(+forgetting.counts)} taken out"]
+    if left:
+        lines.append(f"{source}: files made of the rows are gone, too: {', '.join(left)}")
+    if source.is_symlink():
+        lines.append(f"WARNING {source.resolve()}: the data as it was; remove it")
+    return lines
+
+
+def _free_dataset(
+    folder: Path, target: Path, forgetting: Forgetting, *, before: Sequence[str]
+) -> Iterator[tuple[str, str]]:
+    """Make a dataset again; gives its files, each with its hash."""
+    dataset, counted = open_dataset(folder), Counter(forgetting.counts)
+    shards = []
+    for shard in dataset.shards:
+        shards.append(_free_shard(shard, dataset, target, forgetting=forgetting))
+        yield shard.name, shards[-1].sha256
+    earlier = dataset.description.get("forgotten", {}).get("rows", {})
+    rows = Counter(earlier) + (forgetting.counts - counted)
+    link_or_copy(folder / "rejected.jsonl", target / "rejected.jsonl")
+    note = {"rows": dict(rows), "before": list(before)}
+    told = {"shards": [asdict(shard) for shard in shards], "forgotten": note}
+    write_json(target / "dataset.json", {**dataset.description, **told})
+    yield "dataset.json", sha256_of(target / "dataset.json")
+
+
+def _free_shard(shard: Shard, dataset: Dataset, target: Path, *, forgetting: Forgetting) -> Shard:
+    """Write a shard again where it holds something; link it where it does not."""
+    path, schema = dataset.path / shard.name, dataset.schema
+    probe = Forgetting(forgetting.hashes, Counter(), forgetting.touched)
+    if all(probe.clean(batch, schema.name) is batch for batch in read_batches(path, schema)):
+        link_or_copy(path, target / shard.name)
+        return shard
+    with ShardWriter(target / shard.name, schema) as writer:
+        for batch in read_batches(path, schema):
+            writer.write_batch(forgetting.clean(batch, schema.name))
+    return writer.shard or shard
+
+
+def _seal(source: Path, target: Path, made: Mapping[str, str]) -> list[str]:
+    """Write ``run.json`` for what is there now; gives the files that are left out."""
+    run = read_run(source)
+    if not run:
+        return []
+    schemas = {open_dataset(folder).schema.name for folder in datasets_in(source)}
+    files: dict[str, Any] = {}
+    left = []
+    for name in files_of(source):
+        if name in made:
+            files[name] = made[name]
+        elif name == "run.json":
+            continue
+        elif name.endswith("rejected.jsonl") or schemas & _NEED_THEIR_FILES:
+            files[name] = run["files"][name]
+            if not (target / name).exists():
+                link_or_copy(source / name, target / name)
+        else:
+            left.append(name)
+    write_json(target / "run.json", sealed({**run, "files": files}))
+    return left
+
+
+def _before(version: Path) -> set[str]:
+    """By which hashes others named a version before something was taken out of it."""
+    return {
+        hash
+        for folder in datasets_in(version)
+        for hash in read_description(folder).get("forgotten", {}).get("before", ())
+    }
+
+
+def _made_of(changed: Sequence[Path], shelves: Sequence[Path]) -> list[Path]:
+    """Versions that were made of those that changed, directly or not, and hold traces of it."""
+    hashes = {hash for version in changed for hash in _before(version)}
+    versions = [shelf / name for shelf in shelves for name in version_names(shelf)]
+    pending = {version: _inputs_of(version) for version in versions}
+    found: list[Path] = []
+    while some := [version for version, named in pending.items() if named & hashes]:
+        for version in some:
+            hashes |= hashes_of(version)
+            del pending[version]
+            schemas = {open_dataset(folder).schema.name for folder in datasets_in(version)}
+            found += [version] if schemas & _TRACES or not schemas else []
+    return sorted(found)
+
+
+def _inputs_of(version: Path) -> set[str]:
+    """The hashes of what a version was made from; of a model, all that it names."""
+    return inputs_of(version) if datasets_in(version) else named_by(version)
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {n:,}" for name, n in sorted(counts.items()))

@@ -1,0 +1,156 @@
+"""A person's data, taken out of all versions of a store."""
+
+import json
+
+import pyarrow as pa
+import pytest
+
+from corpora.datasets.forgetting import UNREAD, Forgetting, hash_of
+from corpora.datasets.rows import document_to_row
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import open_dataset, sha256_of
+from corpora.errors import CorpusError, UsageError
+from corpora.runs.plan import fingerprint_of
+from corpora.store.forgetting import FORGOTTEN, forget
+from corpora.store.inspection import verify
+from corpora.store.retention import needed_by
+from corpora.store.versions import publish
+from tests.corpora.diff.two_versions import document, write_rows
+from tests.corpora.store.stored_runs import make, text_of
+
+TODAY = "2026-11-23"
+
+
+@pytest.fixture
+def store(tmp_path):
+    """Two versions of a wiki, each of two documents in two shards, and a vocabulary of them."""
+    documents = [document(n, links=2) for n in (1, 2)]
+    for version in ("v1", "v2"):
+        rows = [document_to_row(one) for one in documents]
+        folder = write_rows(tmp_path / version, "documents", rows)
+        _complete(folder)
+        publish(folder, tmp_path / "store" / "wiki", version=version)
+    shards = {"sha256": open_dataset(folder).shards[0].sha256}
+    entity = {"entity": "klwiki:0", "title": "0", "count": 2, "retired": False}
+    rows = [{"id": id, **entity, "counts": [], "aliases": []} for id in (0, 1)]
+    rows[1]["entity"] = "klwiki:1"
+    folder = write_rows(tmp_path / "vocab", "entities", rows)
+    _complete(folder, inputs=[shards])
+    publish(folder, tmp_path / "store" / "vocab", version="1")
+    return tmp_path / "store"
+
+
+def _complete(folder, **plan):
+    """What ``verify`` asks of a dataset beyond its shards."""
+    (folder / "rejected.jsonl").write_text("")
+    said = json.loads((folder / "dataset.json").read_text())
+    plan = {"parameters": {"name": folder.name}, **plan}
+    said["plan"] = {**plan, "fingerprint": fingerprint_of(plan)}
+    (folder / "dataset.json").write_text(json.dumps(said))
+
+
+def ids_in(version):
+    return [row["id"] for row in open_dataset(version).rows()]
+
+
+def test_a_document_is_gone_from_every_version_and_the_rest_stays(store):
+    kept = [sha256_of(store / "wiki" / v / "shard-00000.arrow") for v in ("v1", "v2")]
+
+    list(forget(store, documents=["klwiki:2"], why="case 7", today=TODAY))
+
+    for version, sha256 in zip(("v1", "v2"), kept, strict=True):
+        assert ids_in(store / "wiki" / version) == ["klwiki:1"]
+        assert sha256_of(store / "wiki" / version / "shard-00000.arrow") == sha256
+        verify(store / "wiki" / version)
+    [noted] = json.loads((store / FORGOTTEN).read_text())["forgotten"]
+    assert (noted["why"], noted["asked"], noted["done"]) == ("case 7", TODAY, TODAY)
+    assert "klwiki" not in (store / FORGOTTEN).read_text()
+
+
+def test_an_entity_has_no_mention_left_and_no_name_in_the_vocabulary(store):
+    list(forget(store, entities=["klwiki:0"], today=TODAY))
+
+    for row in open_dataset(store / "wiki" / "v1").rows():
+        assert [mention["entity"] for mention in row["mentions"]] == ["klwiki:1"]
+        assert row["text"] == "Ein Text."
+    first, second = open_dataset(store / "vocab" / "1").rows()
+    assert (first["id"], first["entity"], first["retired"]) == (0, "[forgotten 0]", True)
+    assert second["entity"] == "klwiki:1"
+    verify(store / "vocab" / "1", rows=True)
+
+
+def test_it_says_what_was_made_of_it_and_must_be_made_again(store):
+    said = "\n".join(forget(store, documents=["klwiki:1"], today=TODAY))
+
+    assert f"WARNING {store / 'vocab' / '1'}: was made of it" in said
+    assert "wiki/v1: documents 1 taken out" in said
+
+
+def test_a_version_is_still_found_by_the_hashes_that_it_had(store, tmp_path):
+    run = tmp_path / "model"
+    run.mkdir()
+    told = open_dataset(store / "wiki" / "v1").description["shards"][1]["sha256"]
+    (run / "settings.json").write_text(json.dumps({"data": told}))
+
+    list(forget(store, documents=["klwiki:2"], today=TODAY))
+
+    assert (store / "wiki" / "v2").resolve() in needed_by([run], store)
+
+
+def test_what_was_forgotten_is_not_published_again(store, tmp_path):
+    list(forget(store, documents=["klwiki:2"], today=TODAY))
+
+    with pytest.raises(CorpusError, match=r"documents 1.*--forgotten"):
+        publish(tmp_path / "v1", store / "wiki", version="v3")
+
+
+def test_side_files_of_rows_that_changed_go(tmp_path):
+    shelf = tmp_path / "store" / "klwiki"
+    publish(make(tmp_path / "run", "Ada Lem."), shelf, version="v1")
+
+    said = list(forget(tmp_path / "store", entities=["klwiki:0"], today=TODAY))
+
+    assert not (shelf / "v1" / "report.md").exists()
+    assert any("report.md" in line for line in said)
+    assert text_of(shelf / "v1") == "Ada Lem."
+    verify(shelf / "v1")
+
+
+def test_a_folder_that_is_no_store_is_refused(store):
+    with pytest.raises(UsageError, match="Name the store"):
+        list(forget(store / "wiki", documents=["x"], today=TODAY))
+    with pytest.raises(UsageError, match="name what"):
+        list(forget(store, today=TODAY))
+
+
+def batch_of(schema, *rows):
+    return pa.RecordBatch.from_pylist(list(rows), schema=SCHEMAS[schema].columns)
+
+
+def test_pages_whose_mentions_went_are_read_again_and_redirects_to_a_person_go():
+    forgetting = Forgetting.of([hash_of("entity", "klwiki:0"), hash_of("document", "klwiki:2")])
+    documents = batch_of(
+        "documents", *[document_to_row(document(n, links=n - 1)) for n in (1, 2, 3)]
+    )
+    notes = {"xml": "1" * 32, "characters": 9, "counters": []}
+    reuse = batch_of("reuse", *[{"id": f"klwiki:{n}", **notes} for n in (1, 2, 3)])
+    redirects = batch_of(
+        "redirects",
+        {"id": "klwiki:8", "title": "Null", "target": "0", "resolved": "0"},
+        {"id": "klwiki:9", "title": "Eins", "target": "1", "resolved": "1"},
+    )
+
+    assert forgetting.clean(documents, "documents").column("id").to_pylist() == [
+        "klwiki:1",
+        "klwiki:3",
+    ]
+    left = forgetting.clean(reuse, "reuse")
+    assert left.column("xml").to_pylist() == ["1" * 32, UNREAD]
+    assert forgetting.clean(redirects, "redirects").column("id").to_pylist() == ["klwiki:9"]
+
+
+def test_a_batch_that_holds_nothing_of_it_stays_the_same_object():
+    forgetting = Forgetting.of([hash_of("entity", "klwiki:7")])
+    documents = batch_of("documents", document_to_row(document(1)))
+
+    assert forgetting.clean(documents, "documents") is documents
