@@ -174,7 +174,9 @@ class _Tally:
 
     def _without_double(self, outcome: Written | Filtered) -> Outcome:
         """Reject a record one of whose rows has an id that another row has."""
-        for record in outcome.records if isinstance(outcome, Written) else ():
+        if isinstance(outcome, Filtered):
+            return outcome
+        for record in outcome.records:
             key = (type(record).__name__, record.id)
             if key in self.ids:
                 first = outcome.records[0]

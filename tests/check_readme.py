@@ -1,40 +1,62 @@
-"""The commands of the front page, as printed there: `make readme-test`. It trains models."""
+"""The commands of the front page and of the tutorials, as printed there. Some train models.
+
+`make readme-test` runs all of them, `make tutorials` the tutorials alone.
+"""
 
 import os
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+PAGES = {"front": ROOT / "README.md"}
+PAGES |= {page.stem: page for page in sorted((ROOT / "docs" / "tutorials").glob("*.md"))}
 BLOCK = re.compile(r"^```\n(.*?)^```", re.MULTILINE | re.DOTALL)
+COMMANDS = re.compile(r"(onoma|cat|head|echo) ")
+SECONDS = re.compile(r"\d+\.\d s\)")
 
 
-def blocks():
+def steps(page):
     """Pairs of a section's commands and the block that follows: what comes out, in part."""
-    text = (ROOT / "README.md").read_text("utf-8")
-    found = [match[1] for match in BLOCK.finditer(text)]
+    found = [match[1] for match in BLOCK.finditer(page.read_text("utf-8"))]
     for commands, after in zip(found, [*found[1:], ""], strict=True):
-        if commands.startswith("onoma "):
-            yield commands, "" if after.startswith("onoma ") else after
+        if COMMANDS.match(commands):
+            yield commands, "" if COMMANDS.match(after) else after
+
+
+def comparable(line):
+    """A line without what differs: seconds, spaces, and all that follows an ellipsis."""
+    return " ".join(SECONDS.sub("s)", line.partition("…")[0]).split())
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory):
-    """A folder with the samples, and the command in PATH."""
-    folder = tmp_path_factory.mktemp("readme")
-    (folder / "tests").symlink_to(ROOT / "tests")
-    (folder / "bin").mkdir()
-    script = folder / "bin" / "onoma"
-    script.write_text(f'#!/bin/sh\nexec {sys.executable} {ROOT / "onoma.py"} "$@"\n')
-    script.chmod(0o755)
-    return folder
+def place_of(tmp_path_factory):
+    """Give the folder of a page: with the samples, and the command in PATH."""
+
+    @cache
+    def make(name):
+        folder = tmp_path_factory.mktemp(name)
+        (folder / "tests").symlink_to(ROOT / "tests")
+        (folder / "bin").mkdir()
+        script = folder / "bin" / "onoma"
+        script.write_text(f'#!/bin/sh\nexec {sys.executable} {ROOT / "onoma.py"} "$@"\n')
+        script.chmod(0o755)
+        return folder
+
+    return make
 
 
-@pytest.mark.parametrize(("commands", "shown"), [*blocks()])
-def test_commands_of_the_front_page_do_what_it_says(place, commands, shown):
+@pytest.mark.parametrize(
+    ("name", "commands", "shown"),
+    [(name, *step) for name, page in PAGES.items() for step in steps(page)],
+    ids=lambda value: value.split("\n")[0][:40],
+)
+def test_commands_of_a_page_do_what_it_says(place_of, name, commands, shown):
+    place = place_of(name)
     path = f"{place / 'bin'}{os.pathsep}{os.environ['PATH']}"
 
     done = subprocess.run(
@@ -47,13 +69,12 @@ def test_commands_of_the_front_page_do_what_it_says(place, commands, shown):
     )
 
     assert done.returncode == 0, done.stdout + done.stderr
-    for line in shown.splitlines():
-        expected = line.partition("…")[0].strip()
-        if expected and not re.search(r"\d+\.\d s", expected):  # seconds differ
-            assert expected in done.stdout
+    said = "\n".join(map(comparable, (done.stdout + done.stderr).splitlines()))
+    missing = [line for line in map(comparable, shown.splitlines()) if line not in said]
+    assert not missing, done.stdout + done.stderr
 
 
-def test_names_are_taken_out_again_to_the_same_bytes(place):
-    original = place / "build" / "original" / "09.xml"
+def test_front_page_takes_names_out_again_to_the_same_bytes(place_of):
+    original = place_of("front") / "build" / "original" / "09.xml"
 
     assert original.read_bytes() == (ROOT / "tests" / "data" / "enrich" / "09.xml").read_bytes()

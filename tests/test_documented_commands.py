@@ -10,7 +10,7 @@ import pytest
 import onoma
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 COMMANDS = {command.name: command for command in onoma.commands()}
 MODULES = {" ".join([c.module, *c.first]): c for c in onoma.commands()}
 BLOCK = re.compile(r"^```(?:sh|bash)?\n(.*?)^```", re.MULTILINE | re.DOTALL)

@@ -7,7 +7,7 @@ import pytest
 from pymdownx.slugs import slugify
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "dags").glob("*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "dags").glob("*.md")])
 LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)\s]*))?\)")
 CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 slug = slugify(case="lower")
@@ -40,4 +40,4 @@ def test_every_page_of_docs_can_be_reached_from_the_front_page():
             found = LINK.findall(page.read_text("utf-8"))
             pending += [(page.parent / name).resolve() for name, _ in found if name]
 
-    assert {*(ROOT / "docs").glob("*.md")} <= reached
+    assert {*(ROOT / "docs").rglob("*.md")} <= reached

@@ -72,8 +72,8 @@ def forget(
                         changed.append(shelf / version)
         if not changed:
             yield f"{store}: no version holds any of it"
-        for version in _made_of(changed, shelves):
-            yield f"WARNING {version}: was made of it; make it again, publish it, and prune"
+        for made in _made_of(changed, shelves):
+            yield f"WARNING {made}: was made of it; make it again, publish it, and prune"
         _note_done(store / FORGOTTEN, today)
     yield f"next  give --forgotten {store / FORGOTTEN} to the pipelines that make new versions"
 
