@@ -109,6 +109,17 @@ class FinetuningConfig(Config):
     """Training sentences that are used, chosen by hash; 0: all."""
     freeze_encoder: bool = False
     """Train the head alone."""
+    freeze_embeddings: bool = False
+    """Leave the encoder's embeddings as they are."""
+    frozen_layers: int = 0
+    """So many of the encoder's layers, from below, and its embeddings stay as they are."""
+    layer_decay: float = 1.0
+    """Each layer has this share of the rate of the one above it; the head has all of it."""
+    lora_rank: int = 0
+    """Width of LoRA's matrices, which learn in place of the encoder's weights, and are added to
+    them in the end (peft); 0: none. They want a higher rate, 2e-4 to 1e-3."""
+    lora_alpha: float = 16.0
+    """What they learn is multiplied by this, and divided by their rank."""
 
 
 @dataclass(frozen=True, kw_only=True)

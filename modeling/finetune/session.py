@@ -18,6 +18,7 @@ from corpora.datasets.shards import write_json
 from modeling.config import EncoderConfig
 from modeling.data.predictions import Tagged
 from modeling.finetune.data import NerData, TrialData, check_sentences, looked_up
+from modeling.finetune.learning import add_lora, frozen, merge_lora, rates
 from modeling.finetune.trials import Trial, write_summary
 from modeling.huggingface.transfer import encoder_for, save_with_all_subwords, take_encoder
 from modeling.models.tagging import TaggingModel
@@ -143,12 +144,13 @@ class _Session(Core):
             return
         checkpoint = newest(self.folder.checkpoints)
         take_encoder(self.model, self.base.folder, subwords=self.data.subwords)
+        add_lora(self.model, self.config)
         self.model.to(self.world.device)
-        frozen = [n for n, _ in self.model.named_parameters() if n.startswith("encoder.")]
         self.optimizer = Optimizer(
             self.model,
             self.config.optimizer,
-            frozen=frozen if self.config.training.freeze_encoder else (),
+            frozen=frozen(self.model, self.config),
+            rates=rates(self.model, self.config),
         )
         if checkpoint is not None:
             self._resume(checkpoint)
@@ -232,6 +234,7 @@ class _Session(Core):
             self.take_best()
         elif self.optimizer.average is not None:
             load_weights(self.model, self.copy_weights() | self.optimizer.average)
+        merge_lora(self.model)
         scores: dict[str, Any] = {
             "epoch": self.progress.best_epoch if is_best else self.progress.epoch,
             "too_long": self.data.too_long(),

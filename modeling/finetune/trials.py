@@ -23,6 +23,8 @@ _LEAST: Final = {
     "training.evaluate_batch_size": 1,
     "training.patience": 0,
     "training.train_size": 0,
+    "training.frozen_layers": 0,
+    "training.lora_rank": 0,
     "data.max_length": 0,
     "data.overlap": 0,
     "data.max_context": 0,
@@ -99,6 +101,7 @@ def plan_trials(
         raise ConfigError("The same settings, sizes or seeds are asked for twice.")
     for trial in trials:
         _check_numbers(trial.config)
+        _check_learning(trial.config)
     return trials
 
 
@@ -164,6 +167,26 @@ def _check_numbers(config: FinetuneConfig) -> None:
             raise ConfigError(f"{name}={value}: must be {least} or more.")
     if not config.head.dropout < 1:
         raise ConfigError(f"head.dropout={config.head.dropout}: must be less than 1.")
+
+
+def _check_learning(config: FinetuneConfig) -> None:
+    """Raise ``ConfigError`` for settings that cannot be, or contradict each other."""
+    training = config.training
+    if not 0 < training.layer_decay <= 1:
+        raise ConfigError(f"training.layer_decay={training.layer_decay}: must be in (0, 1].")
+    if not training.freeze_encoder:
+        return
+    others = {
+        "frozen_layers": training.frozen_layers,
+        "freeze_embeddings": training.freeze_embeddings,
+        "lora_rank": training.lora_rank,
+        "layer_decay": training.layer_decay < 1,
+    }
+    if given := [f"training.{name}" for name, value in others.items() if value]:
+        raise ConfigError(
+            f"training.freeze_encoder: nothing of the encoder learns, so that {', '.join(given)} "
+            "would do nothing. Leave out one or the other."
+        )
 
 
 def write_summary(output: Path, trials: Sequence[Trial]) -> tuple[Path, list[str]]:

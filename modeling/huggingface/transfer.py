@@ -37,7 +37,8 @@ _ENCODER: Final = "encoder."
 _OF_ENTITIES: Final = "entity_embeddings."
 _ENTITY_TABLE: Final = "entity_embeddings.entities.weight"
 _OF_ENTITY_QUERIES = (".query_to_entities.", ".entity_query_to_words.", ".entity_query.")
-_OF_SUBWORD_ENTITIES = (_ENTITY_TABLE, ".entity_key.", ".entity_value.", "embeddings.entities.")
+OF_SUBWORD_ENTITIES = (_ENTITY_TABLE, ".entity_key.", ".entity_value.", "embeddings.entities.")
+"""Parts of the names of what subwords that know entities have."""
 _ENTITY_WIDTH: Final = 64  # of a table that begins here (E-M2)
 _TABLE: Final = "embeddings.subwords.weight"
 _MATRIX: Final = "heads.subwords.matrix.weight"
@@ -245,7 +246,7 @@ def _with_new_entities(
     new: Mapping[str, Tensor], weights: Mapping[str, Tensor]
 ) -> dict[str, Tensor]:
     """Weights of an encoder, with new rows after those of its entity table, or a new one."""
-    added = {n: w for n, w in new.items() if any(part in n for part in _OF_SUBWORD_ENTITIES)}
+    added = {n: w for n, w in new.items() if any(part in n for part in OF_SUBWORD_ENTITIES)}
     made = {**added, **weights}
     if _ENTITY_TABLE in weights:
         table = weights[_ENTITY_TABLE]
@@ -260,7 +261,7 @@ def encoder_weights(weights: Mapping[str, Tensor], config: EncoderConfig) -> dic
         table = taken[_ENTITY_TABLE]
         return taken | {_ENTITY_TABLE: table[: config.n_entities].clone()}
     are_left_out = config.entities != "subwords"
-    left_out = (*_OF_ENTITY_QUERIES, *(_OF_SUBWORD_ENTITIES if are_left_out else ()))
+    left_out = (*_OF_ENTITY_QUERIES, *(OF_SUBWORD_ENTITIES if are_left_out else ()))
     return {
         name: tensor
         for name, tensor in taken.items()

@@ -6,7 +6,7 @@ biases, norms and other vectors do not.
 """
 
 import math
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -45,25 +45,27 @@ class Optimizer:
     """AdamW, clipping, freezing and an average of the weights."""
 
     def __init__(
-        self, model: nn.Module, config: OptimizerConfig, *, frozen: Collection[str] = ()
+        self,
+        model: nn.Module,
+        config: OptimizerConfig,
+        *,
+        frozen: Collection[str] = (),
+        rates: Mapping[str, float] | None = None,
     ) -> None:
-        """Take all parameters of the model; those named ``frozen`` stay until ``unlock``."""
+        """Take all parameters of the model; those named ``frozen`` stay until ``unlock``.
+
+        ``rates`` are shares of the learning rate, by name, of those that do not have all of it.
+        """
         self.config = config
         self.names = dict(model.named_parameters())  # a shared parameter has one name
-        unknown = set(frozen) - self.names.keys()
+        self._rates = dict(rates or {})
+        unknown = {*frozen, *self._rates} - self.names.keys()
         if unknown:
             raise ValueError(f"No such parameters: {', '.join(sorted(unknown))}.")
         for name, parameter in self.names.items():
             parameter.requires_grad_(name not in frozen)
             parameter.grad = None
-        decayed = decaying(model)
-        groups: list[dict[str, Any]] = [
-            {"params": [p for n, p in self.names.items() if n in decayed]},
-            {
-                "params": [p for n, p in self.names.items() if n not in decayed],
-                "weight_decay": 0.0,
-            },
-        ]
+        groups = self._groups(decaying(model))
         self.adam = torch.optim.AdamW(
             groups,
             lr=config.lr,
@@ -74,6 +76,19 @@ class Optimizer:
         )
         self.gradients = Gradients(p for p in self.names.values() if p.requires_grad)
         self.average = self._copies() if config.ema is not None else None
+
+    def _groups(self, decayed: Collection[str]) -> list[dict[str, Any]]:
+        """Parameters that decay and others, first those that have all of the rate."""
+        groups: list[dict[str, Any]] = []
+        for rate in sorted({1.0, *self._rates.values()}, reverse=True):
+            own = {n: p for n, p in self.names.items() if self._rates.get(n, 1.0) == rate}
+            decay = [p for n, p in own.items() if n in decayed]
+            others = [p for n, p in own.items() if n not in decayed]
+            groups += [
+                {"params": decay, "rate": rate},
+                {"params": others, "rate": rate, "weight_decay": 0.0},
+            ]
+        return groups
 
     def _copies(self) -> dict[str, Tensor]:
         return {name: p.detach().clone() for name, p in self.names.items()}
@@ -91,7 +106,7 @@ class Optimizer:
         if self.config.clip is not None:
             self.gradients.clip(norm, self.config.clip)
         for group in self.adam.param_groups:
-            group["lr"] = lr
+            group["lr"] = lr * group["rate"]
         if not self.config.bias_correction:
             self._skip_correction()
         self.adam.step()
@@ -117,7 +132,7 @@ class Optimizer:
     def settings(self) -> dict[str, Any]:
         """Give the settings of AdamW, for people who read a checkpoint."""
         groups = [{k: v for k, v in g.items() if k != "params"} for g in self.adam.param_groups]
-        decayed, others = groups
+        decayed, others = groups[:2]  # what has all of the rate
         correction = {"bias_correction": self.config.bias_correction}
         return {"decayed": decayed | correction, "others": others | correction}
 

@@ -1,0 +1,115 @@
+"""What of an encoder learns, and how fast: frozen layers, rates by depth, LoRA.
+
+The depth of a parameter is 0 for embeddings, n for the n-th layer from below, and one more for all
+that stands above: the head.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from torch import nn
+
+from corpora.errors import UsageError
+from modeling.config import ConfigError
+from modeling.huggingface.transfer import OF_SUBWORD_ENTITIES
+from modeling.models.tagging import TaggingModel
+from modeling.tagging_config import FinetuneConfig
+
+_ENCODER: Final = "encoder."
+_LAYER: Final = re.compile(r"\.layers?\.(\d+)\.")
+_LORA: Final = ".lora_"
+
+
+def frozen(model: TaggingModel, config: FinetuneConfig) -> set[str]:
+    """Name the parameters that stay as they are.
+
+    With LoRA these are all of the encoder but its own. Entities that words know begin anew, and
+    learn in any case. Raises ``ConfigError`` where there are not as many layers.
+    """
+    training = config.training
+    deepest = training.frozen_layers or -1
+    if training.freeze_embeddings:
+        deepest = max(deepest, 0)
+    n_layers = model.config.encoder.n_layers
+    if deepest > n_layers:
+        raise ConfigError(f"training.frozen_layers={deepest}: the encoder has only {n_layers}.")
+    depths = _depths(model) if deepest >= 0 else {}
+    stay = set()
+    for name, _ in model.named_parameters():
+        is_all = training.freeze_encoder or (training.lora_rank and _LORA not in name)
+        is_low = depths.get(name, deepest + 1) <= deepest
+        if name.startswith(_ENCODER) and (is_all or is_low) and not _is_new(name, config):
+            stay.add(name)
+    return stay
+
+
+def rates(model: TaggingModel, config: FinetuneConfig) -> dict[str, float]:
+    """Name the share of the rate that each parameter has, where it is not all of it."""
+    decay = config.training.layer_decay
+    if decay == 1:
+        return {}
+    top = model.config.encoder.n_layers + 1
+    return {name: decay ** (top - depth) for name, depth in _depths(model).items() if depth < top}
+
+
+def _is_new(name: str, config: FinetuneConfig) -> bool:
+    return bool(config.data.entities) and any(part in name for part in OF_SUBWORD_ENTITIES)
+
+
+def _depths(model: TaggingModel) -> dict[str, int]:
+    """The depth of each parameter; ``ConfigError`` where layers cannot be told apart."""
+    n_layers, depths = model.config.encoder.n_layers, {}
+    for name, _ in model.named_parameters():
+        depths[name] = n_layers + 1
+        if name.startswith(_ENCODER) and (found := _LAYER.search(name)):
+            depths[name] = int(found[1]) + 1
+        elif name.startswith(_ENCODER) and "embeddings" in name:
+            depths[name] = 0
+    if len(set(depths.values())) < n_layers + 2:
+        raise ConfigError(
+            "training.frozen_layers, training.freeze_embeddings, training.layer_decay: the layers "
+            "of this encoder share their weights, or are unknown here. Leave these settings out."
+        )
+    return depths
+
+
+# --- LoRA
+
+
+def add_lora(model: TaggingModel, config: FinetuneConfig) -> None:
+    """Put two narrow matrices beside each linear map of the encoder's layers (Hu et al. 2021).
+
+    Nothing happens where ``training.lora_rank`` is 0. Raises ``UsageError`` without peft.
+    """
+    rank = config.training.lora_rank
+    if not rank:
+        return
+    try:
+        from peft import LoraConfig, inject_adapter_in_model  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        raise UsageError(
+            f"training.lora_rank={rank} needs peft. Install it: pip install 'onoma[lora]'."
+        ) from error
+    targets = [
+        name
+        for name, module in model.named_modules()
+        if isinstance(module, nn.Linear) and _LAYER.search(f"{name}.")
+        if name.startswith(_ENCODER) and not _is_new(f"{name}.", config)
+    ]
+    settings = LoraConfig(r=rank, lora_alpha=config.training.lora_alpha, target_modules=targets)
+    inject_adapter_in_model(settings, model)
+
+
+def merge_lora(model: nn.Module) -> None:
+    """Add what LoRA has learned to the weights, and take it away: an ordinary model is left."""
+    for parent, name, layer in list(_lora_layers(model)):
+        layer.merge(safe_merge=False)
+        setattr(parent, name, layer.get_base_layer())
+
+
+def _lora_layers(model: nn.Module) -> Iterator[tuple[nn.Module, str, nn.Module]]:
+    for parent in model.modules():
+        for name, child in parent.named_children():
+            if hasattr(child, "lora_A"):
+                yield parent, name, child
