@@ -118,7 +118,7 @@ class FinetuningConfig(Config):
     lora_rank: int = 0
     """Width of LoRA's matrices, which learn in place of the encoder's weights, and are added to
     them in the end (peft); 0: none. They want a higher rate, 2e-4 to 1e-3."""
-    lora_alpha: float = 16.0
+    lora_alpha: int = 16
     """What they learn is multiplied by this, and divided by their rank."""
 
 

@@ -6,7 +6,7 @@ that stands above: the head.
 
 import re
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 from torch import nn
 
@@ -103,8 +103,9 @@ def add_lora(model: TaggingModel, config: FinetuneConfig) -> None:
 
 def merge_lora(model: nn.Module) -> None:
     """Add what LoRA has learned to the weights, and take it away: an ordinary model is left."""
-    for parent, name, layer in list(_lora_layers(model)):
-        layer.merge(safe_merge=False)
+    for parent, name, child in list(_lora_layers(model)):
+        layer: Any = child  # peft's, which need not be there
+        layer.merge()
         setattr(parent, name, layer.get_base_layer())
 
 
