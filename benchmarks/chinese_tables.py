@@ -26,7 +26,7 @@ def table(output: Path, name: str) -> Iterator[str]:
     scores = scores_of(output, name, BASELINE) / "evaluation.json"
     if scores.is_file():
         [run, *_] = json.loads(scores.read_text("utf-8"))["runs"].values()
-        yield f"\nA list of the training names: {percent(run['floor']['score']['f1'])}."
+        yield f"\nA list of the training names: {percent(run['baseline']['score']['f1'])}."
 
 
 def cells(output: Path, name: str, variant: str) -> Iterator[str]:

@@ -321,7 +321,8 @@ def main() -> None:
 
 def check_encoder(records: Mapping[str, Record], args: argparse.Namespace) -> None:
     """One table is of one encoder."""
-    encoders = {record["encoder"] for record in records.values()} - {args.model and args.model.name}
+    own = {args.model.resolve().name, args.model.resolve().parent.name} if args.model else set()
+    encoders = {record["encoder"] for record in records.values()} - own
     if args.model and encoders:
         sys.exit(
             f"{args.records} holds records of {', '.join(encoders)}, --model is another. Name a "
