@@ -17,6 +17,9 @@ hypothesis.settings.register_profile("onoma", deadline=None)
 hypothesis.settings.load_profile("onoma")
 # Virtual machines may announce AMX and refuse it: an illegal instruction ends the tests.
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")
+# No power is cut here, and tests would wait for the disk more than compute; the descriptor is
+# looked at nevertheless. Commands that tests start wait for it.
+os.fsync = os.fstat
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared" / "data"
 GOLDEN = ROOT / "tests" / "data" / "golden"

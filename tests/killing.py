@@ -94,6 +94,7 @@ def wikipedia(folder: Path) -> Scenario:
 
 def news(_: Path) -> Scenario:
     """Saved pages, which are read in a process of their own."""
+    import_module("corpora.news.filters").identify("Er kam.", None)  # else each copy loads a model
     pages = DATA / "news"
     options = ["--html", f"{pages}/*.html*", "--urls", str(pages / "urls.tsv")]
     return Scenario(Run("pipelines.news_to_documents", options))
@@ -306,9 +307,11 @@ def killer(name: str, *, workers: int = 1) -> Iterator[Killer]:
             "corpora.store.inspection",
             "corpora.runs.build",
             "corpora.datasets.repeated_ids",
+            "pipelines.in_memory",  # Beam: each copy would load it for more than a second
         ):
             import_module(module)
-        import_module("corpora.runs.code").code_hash()
+        os.fsync = os.fstat  # what was written outlives a process that is killed
+        import_module("corpora.runs.code").code_hash(scenario.run.pipeline.rpartition(".")[2])
         gc.freeze()  # or each copy would copy what it only looks through
         yield Killer(folder, scenario, workers=workers)
 

@@ -1,7 +1,6 @@
 """Refreshes of a small wiki, beside full rebuilds; what may be edited in it."""
 
 import json
-import os
 from dataclasses import replace
 
 from corpora.datasets.schemas import SCHEMAS
@@ -19,7 +18,6 @@ def cut_small(patch, *, range_bytes=5000, batch=1500):
     """Cut a small dump into several units, and these into several batches."""
     patch.setattr(wikipedia_to_documents, "RANGE_BYTES", (range_bytes, range_bytes))
     patch.setattr(transforms, "BATCH_CHARACTERS", batch)
-    patch.setattr(os, "fsync", lambda _: None)  # no power cut is tested here
 
 
 def run(wiki, output, *options, month=11):
