@@ -1,8 +1,9 @@
-"""A story that several tests of lexicons read."""
+"""Runs without a runner, and a story that several tests of lexicons read."""
 
 import pytest
 
-from pipelines import text_to_documents
+from pipelines import in_memory, text_to_documents
+from tests.pipelines.graph_runs import run_plainly
 from tests.pipelines.made_lexicons import STORY
 
 
@@ -13,3 +14,14 @@ def story(tmp_path_factory):
     arguments = ["--input", str(STORY), "--lang", "zh", "--split-pattern", "^第.{1,3}回"]
     assert text_to_documents.main([*arguments, "--output", str(folder)]) == 0
     return folder
+
+
+@pytest.fixture(scope="module")
+def without_runner():
+    """Runs in this process call their steps one after the other, without a runner of Beam.
+
+    They start in no time then. ``test_chain_on_bucket`` compares the bytes of each pipeline.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(in_memory, "run_graph", run_plainly)
+        yield

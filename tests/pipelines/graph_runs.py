@@ -6,8 +6,9 @@ from pipelines import in_memory
 from pipelines.engine import describe, jobs_of
 
 
-def do_jobs(build, pipeline, options, *, reverse=False, run_graph=in_memory.run_graph):
+def do_jobs(build, pipeline, options, *, reverse=False, run_graph=None):
     """Do what is still to be done; the units of each phase in the other order if ``reverse``."""
+    run_graph = run_graph or in_memory.run_graph
     run = describe(build, code="")
     for graph, units in jobs_of(pipeline.PHASES, build):
         ordered = list(reversed(units)) if reverse else units
@@ -37,7 +38,9 @@ class _Plain:
 
 def _do(fn, values):
     fn.setup()
-    for value in values:
-        yield from fn.process(value)
-    fn.finish_bundle()
-    fn.teardown()
+    try:
+        for value in values:
+            yield from fn.process(value)
+        fn.finish_bundle()
+    finally:
+        fn.teardown()

@@ -11,6 +11,7 @@ from corpora.datasets.shards import ShardWriter, open_dataset, write_json
 from corpora.document import Document, Mention
 from pipelines.augment_mentions import main
 
+pytestmark = pytest.mark.usefixtures("without_runner")
 TEXTS = (
     "İn Jena 😀 traf Schiller Goethe; Goethes Jena.",
     "",

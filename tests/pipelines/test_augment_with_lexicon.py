@@ -11,6 +11,7 @@ from corpora.matching.surface_forms import SurfaceMatcher
 from pipelines import augment_mentions, documents_to_lexicon
 from tests.pipelines.document_dataset import write_dataset
 
+pytestmark = pytest.mark.usefixtures("without_runner")
 TEXTS = {
     "甲传": "玄德入城。云长出城，玄德笑，云长怒。玄德玄德，云长云长。玄德去，云长来，玄德。",
     "乙传": "玄德者，玉名也。玄德生光，玄德有声。子龙见玄德，子龙取玄德。子龙，子龙，子龙去。",

@@ -13,6 +13,7 @@ from corpora.ner.health import examine
 from corpora.store.inspection import main as shards
 from pipelines.benchmark_to_ner import main
 
+pytestmark = pytest.mark.usefixtures("without_runner")
 DATA = Path(__file__).resolve().parents[1] / "data" / "ner"
 SAMPLES = (
     "wikiann-de-train",

@@ -21,6 +21,7 @@ from pipelines.documents_to_examples import main
 from tests.corpora.entity_ids import id_of
 from tests.pipelines.interrupting import broken_after
 
+pytestmark = pytest.mark.usefixtures("without_runner")
 ENTITIES = {"x:Jena": 7, "x:Schiller": 3, "x:Goethe": 1}
 TEXT = "Schiller traf Goethe. Goethes Jena! Im Mai"
 

@@ -20,6 +20,7 @@ from tests.pipelines.naive_lexicon import (
     word_segments,
 )
 
+pytestmark = pytest.mark.usefixtures("without_runner")
 HAN = "天地玄黄宇宙"
 TEXTS = st.lists(
     st.tuples(st.sampled_from("ab"), st.text(HAN + "。a7\n", max_size=40)), min_size=1, max_size=6

@@ -26,6 +26,7 @@ from tests.pipelines.document_dataset import write_dataset
 from tests.pipelines.graph_runs import do_jobs
 from tests.pipelines.test_tei_to_ner import files_of
 
+pytestmark = pytest.mark.usefixtures("without_runner")
 TEXTS = [
     "Über allen Gipfeln ist Ruh, in allen Wipfeln spürest du kaum einen Hauch.",
     "Der Zauberlehrling: Hat der alte Hexenmeister sich doch einmal wegbegeben!",

@@ -10,6 +10,8 @@ from corpora.runs.plan import fingerprint_of
 from corpora.store.inspection import main as shards
 from tests.pipelines.test_tei_to_ner import files_of, run
 
+pytestmark = pytest.mark.usefixtures("without_runner")
+
 
 @pytest.fixture
 def mine(tmp_path):

@@ -8,6 +8,8 @@ from tests.pipelines.document_dataset import write_dataset
 from tests.pipelines.made_lexicons import documents
 from tests.pipelines.test_tei_to_ner import files_of
 
+pytestmark = pytest.mark.usefixtures("without_runner")
+
 
 def test_the_command_makes_a_dataset_that_verifies_and_is_mended(story, tmp_path, capsys):
     arguments = ["--input", str(story), "--output", str(tmp_path / "out"), "--known", "none"]

@@ -11,6 +11,7 @@ from tests.pipelines.document_dataset import write_dataset
 from tests.pipelines.made_lexicons import STORY, build, documents, rows_of
 from tests.pipelines.naive_lexicon import character_segments
 
+pytestmark = pytest.mark.usefixtures("without_runner")
 # --- scores, flags and ranks
 
 

@@ -13,6 +13,7 @@ from pipelines import documents_to_entity_vocab, documents_to_examples, document
 from pipelines import wikipedia_to_documents as wikipedia
 from tests.corpora.wikipedia.small_wiki import SmallWiki
 
+pytestmark = pytest.mark.usefixtures("without_runner")
 KINDS = (
     "documents", "redirects", "reuse", "entities", "lexicon", "subwords", "examples", "ner",
 )  # fmt: skip

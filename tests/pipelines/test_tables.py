@@ -9,6 +9,8 @@ from tests.pipelines.test_documents_to_examples import run as make_examples
 from tests.pipelines.test_wikipedia_to_documents import run as read_wiki
 from tests.pipelines.text_runs import published
 
+pytestmark = pytest.mark.usefixtures("without_runner")
+
 
 def change_a_byte(path):
     written = bytearray(path.read_bytes() or b"x")

@@ -19,6 +19,8 @@ from tests.pipelines.text_runs import (
     run,
 )
 
+pytestmark = pytest.mark.usefixtures("without_runner")
+
 
 @pytest.fixture
 def small_parts(monkeypatch):

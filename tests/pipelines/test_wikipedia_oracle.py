@@ -23,7 +23,7 @@ from lxml import etree
 from corpora.datasets.shards import open_dataset
 from pipelines import documents_to_entity_vocab, wikipedia_to_documents
 
-pytestmark = pytest.mark.realdata
+pytestmark = [pytest.mark.realdata, pytest.mark.usefixtures("without_runner")]
 
 # The English names of namespaces are valid in every wiki; a dump lists only the local ones.
 ENGLISH = {

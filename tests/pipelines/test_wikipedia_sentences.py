@@ -10,6 +10,7 @@ from tests.corpora.segmentation.test_abbreviations import TEXT
 from tests.corpora.wikipedia.small_wiki import Page, SmallWiki
 from tests.pipelines.reuse.small_refreshes import cut_small
 
+pytestmark = pytest.mark.usefixtures("without_runner")
 HEAD = '<mediawiki version="0.11" xml:lang="de">'
 
 

@@ -30,6 +30,8 @@ from tests.pipelines.reuse.small_refreshes import (
     run,
 )
 
+pytestmark = pytest.mark.usefixtures("without_runner")
+
 
 @pytest.mark.parametrize("name", EDITS)
 def test_refresh_after_an_edit_is_a_full_rebuild(name, earlier, tmp_path):

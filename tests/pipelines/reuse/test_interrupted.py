@@ -20,6 +20,8 @@ from tests.pipelines.reuse.small_refreshes import (
     texts_of,
 )
 
+pytestmark = pytest.mark.usefixtures("without_runner")
+
 
 def interrupt(stage, n_units, *, wiki, output, options):
     with broken_after(n_units, stage=stage):

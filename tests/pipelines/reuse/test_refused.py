@@ -10,6 +10,8 @@ import corpora.runs.plan
 from corpora.datasets.shards import open_dataset
 from tests.pipelines.reuse.small_refreshes import N_DOCUMENTS, WIKI, refresh, run
 
+pytestmark = pytest.mark.usefixtures("without_runner")
+
 
 def check_nothing_is_taken(wiki, old, folder, *options):
     assert refresh(wiki, old, folder, *options) == {}
