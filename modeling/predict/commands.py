@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -77,6 +78,10 @@ def predict_text(options: "Options") -> None:
 
 def _read_text(name: str) -> str:
     """Read a file, packed or not, or standard input, in any of the usual encodings."""
+    if name != "-" and not os.path.exists(name):  # noqa: PTH110 - a sentence is too long a name
+        raise CorpusError(
+            f"--text {name[:60]}: no such file. Text itself is given by --text - (standard input)."
+        )
     counters = Counter[str]()
     given = [sys.stdin.buffer.read()] if name == "-" else []
 

@@ -35,6 +35,12 @@ def test_standard_input_is_read(tagger_run, monkeypatch, capsys):
     assert (found["start"], found["end"], found["text"]) == (3, 6, "Ulm")
 
 
+def test_a_sentence_in_the_place_of_a_file_is_explained(capsys):
+    assert predict("run", "--text", "Ich war in Ulm. " * 99) == 1
+
+    assert "no such file. Text itself is given by --text -" in capsys.readouterr().err
+
+
 def test_conll_comes_back_with_other_tags_alone(tagger_run, ner, tmp_path):
     sentences = NerData.open(ner).split("test")
     write_conll(sentences, tmp_path / "in.conll")
