@@ -106,6 +106,7 @@ class Learner:
         """End what is being done."""
         if self._job is not None and self._job.status is None:
             self._job.stop()
+            self._job = None
         return self.state()
 
     def use(self) -> dict[str, Any]:

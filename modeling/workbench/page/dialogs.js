@@ -154,11 +154,15 @@ export async function trainDialog(app) {
     if (!state || !dialog.open || !body.isConnected) return;
     const enough = state.done >= state.least;
     const parts = [make("p", {}, word("trainDone", state.done, state.heldOut)), enough ? null : make("p", { class: "hint" }, word("trainMore", state.least - state.done))];
-    if (state.isRunning) parts.push(make("progress", { "aria-label": word("training") }), button("stop", () => act("stop")));
+    const steps = /step ([\d,]+)\/([\d,]+)/.exec(state.said)?.slice(1).map((each) => Number(each.replaceAll(",", "")));
+    if (state.isRunning) parts.push(make("progress", { "aria-label": word("training"), ...(steps ? { value: steps[0], max: steps[1] } : {}) }), button("stop", () => act("stop")));
     else if (enough) parts.push(button("trainStart", () => act("start"), state.scores ? "" : "strong"));
-    if (state.said && (state.isRunning || state.hasFailed)) parts.push(make("p", { class: state.hasFailed ? "alarm" : "hint", role: "status" }, state.said));
+    if (state.isRunning || state.hasFailed) parts.push(make("p", { class: state.hasFailed ? "alarm" : "hint", role: "status" }, state.said || word("training")));
     if (state.scores) parts.push(...scoreParts(state.scores), state.isTaken ? make("p", { role: "status" }, word("taken")) : button("take", async () => { await act("use"); await app.suggestAgain(); }, "strong"));
+    const focused = body.contains(document.activeElement) ? document.activeElement.textContent : null;
     body.replaceChildren(...parts.filter(Boolean));
+    const buttons = [...body.querySelectorAll("button")];
+    if (focused !== null) (buttons.find((each) => each.textContent === focused) || buttons[0] || dialog.querySelector(".shut")).focus();
     clearTimeout(timer);
     if (state.isRunning) timer = setTimeout(() => act(""), 1500);
   };
