@@ -66,7 +66,7 @@ class Learner:
             held_out = _deal(done, self._split())["held_out"]
         job = self._job
         lines = job.log().split("\n") if job else []
-        said = [line for line in lines if line.strip()]
+        said = [line for line in lines if line.strip() and not line.startswith("next ")]
         has_ended = job is not None and job.status == 0
         return {
             "done": len(done),
