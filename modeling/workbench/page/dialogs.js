@@ -147,7 +147,12 @@ async function concordanceDialog(app, form) {
 export async function trainDialog(app) {
   const body = make("div", { id: "training" });
   const dialog = openDialog(word("train"), body);
-  const act = async (what) => show(await app.attempt(() => app.backend.training(what)));
+  const act = async (what) => {
+    if (what) body.setAttribute("aria-busy", "true"); // the first tagger of a session takes seconds to load
+    const state = await app.attempt(() => app.backend.training(what));
+    body.removeAttribute("aria-busy");
+    show(state);
+  };
   const button = (name, action, kind) => make("button", { class: kind || "", onclick: action }, word(name));
   let timer = 0;
   const show = (state) => {
