@@ -16,14 +16,15 @@ from corpora.datasets.shards import read_batches
 from corpora.lexicon.counting import Flags, Floats
 from corpora.lexicon.known import function_words
 from corpora.lexicon.scores import Ratios, information_at_cuts
-from corpora.lexicon.streams import Ints, is_unspaced
+from corpora.lexicon.streams import DOTS, Ints, is_unspaced
 from corpora.lexicon.tables import CHUNK, Strings, Vocabulary
 
 FLAGS = ("known", "inner", "compound", "function", "low", "name")
 """What a candidate may be marked with; the bit of each is its place here.
 
 - ``known``: a known word.
-- ``inner``: always with the same symbol before it, or after it: a piece of one longer string.
+- ``inner``: always with the same symbol before it, or after it, or with a dot at an end: a piece of
+  one longer string.
 - ``function``: begins or ends with a function word.
 - ``compound``: can be cut in two so that each part is a function word, known, a compound, or a
   candidate with a higher score; or a single symbol that is hardly tied to such a part. Two known
@@ -69,7 +70,7 @@ class Forms:
         """Of each symbol: at its begin, and at its end."""
         symbols = ["", *self.vocabulary.symbols]
         edges = np.array([[symbol[:1] or "x", symbol[-1:] or "x"] for symbol in symbols])
-        needs = ~is_unspaced(edges.view(np.uint32).reshape(edges.shape))
+        needs = ~is_unspaced(edges.view(np.uint32).reshape(edges.shape)) & ~np.isin(edges, [*DOTS])
         return needs[:, 0], needs[:, 1]
 
     def spell(self, rows: Ints, *, length: int) -> pa.Array:
@@ -95,6 +96,7 @@ def mark(
     least = np.append(np.asarray(known.column("share")), np.inf)
     is_function = _symbols_among(vocabulary, function_words())
     suffixes = _symbols_among(vocabulary, pa.array(SUFFIXES))
+    is_dot = _symbols_among(vocabulary, pa.array([*DOTS]))
     ratios = Ratios.of_totals(strings, vocabulary.totals)
     counters = dict.fromkeys(MARKS, 0)
     for length, rows in strings.chunks():
@@ -106,9 +108,11 @@ def mark(
         shares = strings["counts"][rows] / vocabulary.totals[strings.scopes(rows, length=length), 0]
         is_marked = {
             "known": places >= 0,
-            "inner": np.asarray(strings["inner"][rows]),
+            "inner": strings["inner"][rows] | is_dot[symbols[0]] | is_dot[symbols[-1]],
             "function": is_function[symbols[0]] | (is_function[symbols[-1]] & ~is_named),
-            "compound": _are_compounds(ratios, rows, symbols, is_function=is_function),
+            "compound": _are_compounds(
+                ratios, rows, symbols, is_function=is_function, is_dot=is_dot
+            ),
         }
         is_marked = {name: flag & ~is_listed for name, flag in is_marked.items()}
         is_marked["name"] = is_listed | (shares >= least[places])
@@ -134,8 +138,13 @@ def _end_in_their_suffix(strings: Strings, rows: Ints, symbols: Ints, *, suffixe
     return np.asarray(suffixes[symbols[-1]] & is_bound & (len(symbols) > 2))
 
 
-def _are_compounds(ratios: Ratios, rows: Ints, symbols: Ints, *, is_function: Flags) -> Flags:
-    """Tell which strings are compounds; those that are shorter are marked already."""
+def _are_compounds(
+    ratios: Ratios, rows: Ints, symbols: Ints, *, is_function: Flags, is_dot: Flags
+) -> Flags:
+    """Tell which strings are compounds; those that are shorter are marked already.
+
+    None is cut at a dot.
+    """
     length, strings = len(symbols), ratios.strings
     information = information_at_cuts(ratios, rows, length=length)
     scores = np.asarray(strings["score"][rows])
@@ -151,7 +160,7 @@ def _are_compounds(ratios: Ratios, rows: Ints, symbols: Ints, *, is_function: Fl
         elif 1 < cut < length - 1:
             are_known = _are_known(strings, heads[cut]) & _are_known(strings, tails[length - cut])
             is_found &= ~(are_known & (information[cut - 1] >= FIRM))
-        found |= is_found
+        found |= is_found & ~(is_dot[symbols[cut - 1]] | is_dot[symbols[cut]])
     return found
 
 

@@ -4,8 +4,9 @@ A symbol is a character of a script that is written without spaces (``characters
 that belong to it (an extended grapheme cluster, Unicode Standard Annex 29), or a word of the text
 (``words``). What no candidate may span is a boundary: punctuation, line ends, in streams
 of words the end of a sentence, and whatever else stands between two words than what stands there
-in a form (``ranking.Forms``). In streams of characters, a run of other letters and digits is no
-part of a candidate either, but a neighbour like any other: what always follows a number is no word.
+in a form (``ranking.Forms``). In streams of characters, a run of other letters, with digits or
+without, is one symbol (阿Q, 5G手机), and so is a dot between letters (约翰·史密斯). A number is no
+part of a candidate, but a neighbour like any other: what always follows a number is no word.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,7 +31,11 @@ Kind = Literal["characters", "words"]
 BOUNDARY = 0
 """The symbol that stands between segments."""
 OTHER = 1
-"""The symbol for a run of other letters and digits; those of which words are made follow."""
+"""The symbol for a number, and for long runs; those of which words are made follow."""
+DOTS = "·•‧・"
+"""Between letters, a symbol of their own."""
+_LONGEST_RUN = 16
+"""Letters and digits of a run that is a symbol; longer ones are addresses and codes."""
 _LOOKED_AT = 10_000
 """Characters of a text by which its kind is told."""
 _UNKNOWN, _MARK, _LETTER, _SYMBOL = range(4)
@@ -118,16 +123,50 @@ def character_stream(texts: Sequence[Text]) -> Stream:
     codes = np.frombuffer(joined.encode("utf-32-le"), np.uint32)
     if (_joins_of(codes) != _ALONE).any():  # never so in usual Chinese
         return _cluster_stream(joined, codes, scopes, ends_in_text=ends_in_text)
-    classes = _classes_of(codes)
+    classes = _with_dots(codes, _classes_of(codes))
     kept = (classes == _SYMBOL) | (classes != np.append(_MARK, classes[:-1]))  # one of other runs
+    runs = _runs(joined, kept, classes)
     ends = np.searchsorted(np.flatnonzero(kept), ends_in_text)
     codes, classes = codes[kept], classes[kept]
     found = np.flatnonzero(np.bincount(codes[classes == _SYMBOL]))
     numbers = np.zeros(0x110000, np.uint32)
     numbers[found] = np.arange(OTHER + 1, OTHER + 1 + len(found))
-    ids = numbers[codes]  # 0, a boundary, for what is no symbol
-    ids[classes == _LETTER] = OTHER
-    return Stream(ids, ["", *map(chr, found.tolist())], scopes, ends)
+    ids = np.where(classes == _SYMBOL, numbers[codes], np.uint32(BOUNDARY))
+    symbols = ["", *map(chr, found.tolist())]
+    ids[classes == _LETTER] = _numbers_of(runs, symbols)
+    return Stream(ids, symbols, scopes, ends)
+
+
+def _with_dots(codes: Ids, classes: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """Return the classes, with dots between letters as symbols."""
+    places = np.flatnonzero(np.isin(codes[:-1], list(map(ord, DOTS))))
+    places = places[places > 0]
+    is_inside = (classes[places - 1] > _MARK) & (classes[places + 1] > _MARK)
+    classes[places[is_inside]] = _SYMBOL
+    return classes
+
+
+def _runs(
+    pieces: Sequence[str], kept: npt.NDArray[np.bool_], classes: npt.NDArray[np.uint8]
+) -> list[str]:
+    """Return the runs of other letters and digits; ``kept`` says where runs and symbols begin."""
+    begins = np.flatnonzero(kept)
+    is_run = classes[begins] == _LETTER
+    edges = zip(begins[is_run], np.append(begins[1:], len(kept))[is_run], strict=True)
+    return ["".join(pieces[begin:end]) for begin, end in edges]
+
+
+def _numbers_of(runs: Sequence[str], symbols: list[str]) -> list[int]:
+    """Number the runs that may be part of a word, and put them behind the symbols."""
+    numbers: dict[str, int] = {}
+    for run in set(runs):
+        letters = (character for character in run if character.isalpha())
+        if len(run) > _LONGEST_RUN or all(_class_of(letter) == _SYMBOL for letter in letters):
+            numbers[run] = OTHER
+    named = sorted(set(runs) - numbers.keys())
+    numbers |= {run: number for number, run in enumerate(named, len(symbols) + OTHER)}
+    symbols += named
+    return [numbers[run] for run in runs]
 
 
 def _joins_of(codes: Ids) -> npt.NDArray[np.uint8]:
@@ -160,15 +199,17 @@ def _cluster_stream(joined: str, codes: Ids, scopes: list[str], *, ends_in_text:
     distinct = encoded.dictionary.to_pylist()
     numbers = np.asarray(encoded.indices)
     classes[_joins_of(codes[starts]) == _AFTER] = _MARK
+    classes = _with_dots(codes[starts], classes)
     kept = (classes == _SYMBOL) | (classes != np.append(_MARK, classes[:-1]))
+    runs = _runs(cut, kept, classes)
     ends = np.searchsorted(starts[kept], ends_in_text)
     classes, numbers = classes[kept], numbers[kept]
     used = np.unique(numbers[classes == _SYMBOL])
     of_distinct = np.zeros(len(distinct), np.uint32)
     of_distinct[used] = np.arange(OTHER + 1, OTHER + 1 + len(used))
     ids = np.where(classes == _SYMBOL, of_distinct[numbers], np.uint32(BOUNDARY))
-    ids[classes == _LETTER] = OTHER
     symbols = ["", *(distinct[number] for number in used.tolist())]
+    ids[classes == _LETTER] = _numbers_of(runs, symbols)
     return Stream(ids.astype(np.uint32), symbols, scopes, ends)
 
 

@@ -6,18 +6,23 @@ from collections import Counter, defaultdict
 from itertools import pairwise
 
 from corpora.document import Span
+from corpora.lexicon.streams import DOTS
 from corpora.segmentation.sentences import segmenter
+
+HAN = "々〆〇ぁ-ゖァ-ヺー㐀-鿿"
 
 
 def character_segments(text):
-    """Runs of Han characters, each with its neighbours; None is a boundary."""
+    """Han characters, runs of other letters and dots between letters; None is a boundary."""
     symbols = [None]
-    for character in text + "\n":
-        if re.match("[々〆〇ぁ-ゖァ-ヺー㐀-鿿]", character):
-            symbols.append(character)
-        elif character.isalnum():
-            if symbols[-1] != "other":
-                symbols.append("other")
+    for found in re.finditer(rf"[{HAN}]|(?:(?![{HAN}])[^\W_])+|.", text + "\n", re.DOTALL):
+        piece = found[0]
+        around = text[found.start() - 1 : found.start()], text[found.end() : found.end() + 1]
+        if re.match(f"[{HAN}]", piece) or (piece in DOTS and all(map(str.isalnum, around))):
+            symbols.append(piece)
+        elif piece.isalnum():
+            is_word = any(map(str.isalpha, piece)) and len(piece) <= 16
+            symbols.append(piece if is_word else "other")
         elif symbols[-1] is not None:
             symbols.append(None)
     return symbols

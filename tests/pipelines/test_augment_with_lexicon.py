@@ -70,6 +70,21 @@ def test_each_document_has_the_words_of_its_group(made, tmp_path):
     }
 
 
+def test_names_with_dots_and_letters_are_found_where_they_stand_alone(tmp_path):
+    text = "见约翰·史密斯，阿Q来，约翰·史密斯去。阿Q说约翰·史密斯，阿Q与约翰·史密斯；阿Q。" * 2
+    made = [Document(id="a", group="a", source="t", text=f"{text}阿QQ。", lang="zh")]
+    write_dataset(tmp_path / "documents", made)
+    arguments = ["--input", str(tmp_path / "documents"), "--output", str(tmp_path / "lexicon")]
+    options = ["--known", "none", "--top", "1", "--max-length", "6"]
+    assert documents_to_lexicon.main([*arguments, *options]) == 0
+
+    assert run(tmp_path, tmp_path / "out", "lexicon") == 0
+
+    [document] = open_dataset(tmp_path / "out", "documents").records()
+    found_in = [document.text[m.start : m.end] for m in document.mentions]
+    assert (found_in.count("约翰·史密斯"), found_in.count("阿Q")) == (8, 8)
+
+
 def test_lexicons_of_documents_belong_to_documents(made, tmp_path):
     assert run(made, tmp_path / "out", "document") == 0
 

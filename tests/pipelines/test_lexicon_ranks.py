@@ -233,6 +233,17 @@ def test_a_name_that_hardly_stands_without_its_last_syllable_has_no_suffix(tmp_p
     assert "function" in flags["小花儿"]
 
 
+def test_names_with_dots_letters_and_eight_characters_are_words(tmp_path):
+    names = ("约翰·史密斯", "约翰·史密斯德里安", "阿Q", "5G手机", "布宜诺斯艾利斯市")
+    text = "".join(varied(name, 30) for name in names)
+
+    flags = flags_of(tmp_path, text, max_length=8, top=1.0)
+
+    assert [flags[name] for name in names if name in flags] == [[]] * 4
+    assert "inner" in flags["约翰·"]
+    assert "inner" in flags["·史密斯"]
+
+
 # --- names that are known words
 
 
