@@ -22,10 +22,13 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 from benchmarks.attacks.bounded import ATTACKS, Attack, Try, outlived, prepare  # noqa: E402
 
-PARTS = ("records", "folders", "damage", "slow", "stopping", "values", "airflow")
+PARTS = (
+    *("records", "folders", "damage", "slow", "stopping", "values", "airflow"),
+    *("requests", "exchanged"),
+)
 MODULES = (
     "corpora.store.inspection",
-    "corpora.store",
+    "corpora.store.__main__",
     "corpora.runs.plan",
     "pipelines.tei_to_ner",
     "pipelines.text_to_documents",

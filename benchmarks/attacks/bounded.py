@@ -57,9 +57,9 @@ class Try:
         self.seconds = 0.0
 
     def command(self, module: str, *argv: object, **bounds: int) -> Outcome:
-        """Run the ``main`` of a module with arguments."""
+        """Run the ``main`` of a module, or of a package, with arguments."""
         words = [str(word) for word in argv]
-        return self.call(lambda: import_module(module).main(words), **bounds)
+        return self.call(lambda: _main(module)(words), **bounds)
 
     def call(
         self, do: Callable[[], object], *, megabytes: int = MEGABYTES, seconds: int = SECONDS
@@ -101,6 +101,14 @@ def attack(about: str, name: str, *, tries: int) -> Callable[[Callable[[Try], st
         ATTACKS.append(Attack(about, name, tries, do))
 
     return add
+
+
+def _main(module: str) -> Callable[[Sequence[str]], object]:
+    found = import_module(module)
+    main: Callable[[Sequence[str]], object] = (
+        found.main if hasattr(found, "main") else import_module(f"{module}.__main__").main
+    )
+    return main
 
 
 def prepare(modules: Sequence[str]) -> None:

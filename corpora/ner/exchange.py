@@ -7,20 +7,25 @@ points; each form has its own (UIMA counts UTF-16 units). A name without a label
 
 import json
 import re
+import zlib
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
 from corpora.document import Document, Mention, Span
 from corpora.errors import CorpusError, UsageError
+from corpora.system.parsing import parse_json
 
 _SEGMENT = "de.tudarmstadt.ukp.dkpro.core.api.segmentation.type"
 _NAME = "de.tudarmstadt.ukp.dkpro.core.api.ner.type.NamedEntity"
 _META = "de.tudarmstadt.ukp.dkpro.core.api.metadata.type.DocumentMetaData"
 _TOKENS = re.compile(r"\w+|[^\w\s]")
 _CONTEXT = 32
+_MAX_BYTES = 200_000_000
+"""Of a file of a tool, unpacked."""
 SPANS = "names"
 """The group of spans in a ``Doc`` of spaCy: all names, those in each other, too."""
 
@@ -47,7 +52,7 @@ def tokens_of(document: Document) -> list[Span]:
     cuts = sorted({place for span in spans for place in (span.start, span.end)})
     found: list[Span] = []
     for match in _TOKENS.finditer(document.text):
-        inside = [cut for cut in cuts if match.start() < cut < match.end()]
+        inside = cuts[bisect_right(cuts, match.start()) : bisect_left(cuts, match.end())]
         found += [Span(a, b) for a, b in pairwise([match.start(), *inside, match.end()])]
     return found
 
@@ -106,19 +111,36 @@ def _read_xmi(path: Path) -> Annotated:
     import cassis
 
     beside = path.with_name("TypeSystem.xml")
-    types = _types()
-    if beside.is_file():
-        with beside.open("rb") as file:
-            types = cassis.load_typesystem(file)
+    types = cassis.load_typesystem(_xml(beside)) if beside.is_file() else _types()
+    return _of_cas(cassis.load_cas_from_xmi(_xml(path), typesystem=types, lenient=True), path)
+
+
+def _xml(path: Path) -> str:
+    """Read XML of UIMA, which has no DTD: the parser would read what entities name."""
+    text = _read_text(path)
+    if "<!DOCTYPE" in text:
+        raise ValueError(f"{path.name} has a DOCTYPE")
+    return re.sub(r"\A\ufeff?<\?xml[^>]*\?>", "", text)  # the parser takes no encoding with text
+
+
+def _read_text(path: Path) -> str:
+    return _read_bytes(path).decode("utf-8")
+
+
+def _read_bytes(path: Path) -> bytes:
     with path.open("rb") as file:
-        return _of_cas(cassis.load_cas_from_xmi(file, typesystem=types, lenient=True), path)
+        data = file.read(_MAX_BYTES + 1)
+    if len(data) > _MAX_BYTES:
+        raise ValueError(f"has more than {_MAX_BYTES:,} bytes")
+    return data
 
 
 def _read_cas_json(path: Path) -> Annotated:
     import cassis
 
-    with path.open("rb") as file:
-        return _of_cas(cassis.load_cas_from_json(file), path)
+    text = _read_text(path)
+    parse_json(text)  # raises where it is nested too deep for recursion
+    return _of_cas(cassis.load_cas_from_json(text), path)
 
 
 def _of_cas(cas: Any, path: Path) -> Annotated:
@@ -159,14 +181,14 @@ def _one_id(entity: str) -> str:
 
 
 def _read_brat(path: Path) -> Annotated:
-    text = path.with_suffix(".txt").read_bytes().decode()
+    text = _read_text(path.with_suffix(".txt"))
     names: dict[str, tuple[int, int, str]] = {}
     ids: dict[str, str] = {}
-    for line in path.read_bytes().decode().split("\n"):
+    for line in _read_text(path).split("\n"):
         columns = line.split("\t")
         if line.startswith("T") and len(columns) > 1:
             label, _, places = columns[1].partition(" ")
-            numbers = [int(number) for number in re.findall(r"\d+", places)]
+            numbers = [int(number) for number in re.findall(r"[0-9]+", places)]
             names[columns[0]] = (min(numbers), max(numbers), label)
         elif line.startswith("N") and len(columns) > 1:
             _, target, id = columns[1].split(" ", 2)
@@ -219,9 +241,10 @@ def _write_w3c(document: Document, path: Path) -> None:
 
 def _read_w3c(path: Path) -> Annotated:
     beside = path.with_suffix(".txt")
-    text = beside.read_bytes().decode() if beside.is_file() else None
+    text = _read_text(beside) if beside.is_file() else None
+    units = _units(text or "")
     name, mentions = path.stem, []
-    for one in json.loads(path.read_text(encoding="utf-8")):
+    for one in parse_json(_read_text(path)):
         bodies = one.get("body") or []
         bodies = bodies if isinstance(bodies, list) else [bodies]
         labels = [b.get("value") for b in bodies if b.get("purpose") == "tagging"]
@@ -233,19 +256,18 @@ def _read_w3c(path: Path) -> Annotated:
         selectors = selectors if isinstance(selectors, list) else [selectors]
         kinds = {selector["type"]: selector for selector in selectors}
         position, quote = kinds["TextPositionSelector"], kinds.get("TextQuoteSelector", {})
-        place = _code_points(text, (position["start"], position["end"]), quote.get("exact"))
+        place = position["start"], position["end"]
+        exact = quote.get("exact")
+        if text is not None and exact is not None and text[place[0] : place[1]] != exact:
+            first = bisect_left(units, place[0])  # tools in a browser count UTF-16 units
+            place = first, first + len(exact)
         mentions.append(_mention(place, *(labels[:1] or [None]), *(ids[:1] or [None])))
     return Annotated(name, text, tuple(mentions))
 
 
-def _code_points(text: str | None, place: tuple[int, int], exact: str | None) -> tuple[int, int]:
-    """Return a position in code points; tools in a browser count UTF-16 units."""
-    start, end = place
-    if text is None or exact is None or text[start:end] == exact:
-        return start, end
-    units = text.encode("utf-16-le")
-    first = len(units[: 2 * start].decode("utf-16-le", errors="ignore"))
-    return first, first + len(exact)
+def _units(text: str) -> list[int]:
+    """Count for each character the UTF-16 units before it."""
+    return list(accumulate((1 + (ord(each) > 0xFFFF) for each in text), initial=0))
 
 
 def _write_spacy(document: Document, path: Path) -> None:
@@ -272,7 +294,11 @@ def _read_spacy(path: Path) -> Annotated:
     import spacy
     from spacy.tokens import DocBin
 
-    [doc] = DocBin().from_disk(path).get_docs(spacy.blank("xx").vocab)
+    data = _read_bytes(path)
+    unpacker = zlib.decompressobj()
+    if len(unpacker.decompress(data, _MAX_BYTES)) == _MAX_BYTES:
+        raise ValueError(f"has more than {_MAX_BYTES:,} bytes, unpacked")
+    [doc] = DocBin().from_bytes(data).get_docs(spacy.blank("xx").vocab)
     spans = doc.spans.get(SPANS, doc.ents)
     mentions = tuple(_mention((s.start_char, s.end_char), s.label_, s.kb_id_) for s in spans)
     return Annotated(doc.user_data.get("id") or path.stem, doc.text, mentions)
@@ -295,16 +321,19 @@ def _unescape(value: str) -> str:
 def _write_webanno(document: Document, path: Path) -> None:
     """Write WebAnno TSV 3.3: a line a token, the names in two columns, numbered."""
     text = document.text
-    units = _Units(text)
+    units = _units(text)
     tokens, names = tokens_of(document), named(document)
+    starts = [token.start for token in tokens]
+    owners = _owners(names, starts)
     sentences = document.sentences or ((Span(0, len(text)),) if text else ())
     lines = ["#FORMAT=WebAnno TSV 3.3\n", f"{_COLUMNS}\n", "\n"]
     for number, sentence in enumerate(sentences, 1):
         shown = _escape(text[sentence.start : sentence.end])
         lines.append(f"\n#Text={shown}\n")
-        inside = [t for t in tokens if sentence.start <= t.start < sentence.end]
-        for place, token in enumerate(inside, 1):
-            own = [(i, m) for i, m in enumerate(names, 1) if m.start <= token.start < m.end]
+        first, last = bisect_left(starts, sentence.start), bisect_left(starts, sentence.end)
+        for place, index in enumerate(range(first, last), 1):
+            token = tokens[index]
+            own = [(i + 1, names[i]) for i in owners[index]]
             cells = [
                 "|".join(f"{_escape(value) or '*'}[{i}]" for i, value in values) or "_"
                 for values in (
@@ -312,20 +341,19 @@ def _write_webanno(document: Document, path: Path) -> None:
                     [(i, m.label or "") for i, m in own],
                 )
             ]
-            at = f"{units.of(token.start)}-{units.of(token.end)}"
+            at = f"{units[token.start]}-{units[token.end]}"
             form = _escape(text[token.start : token.end])
             lines.append(f"{number}-{place}\t{at}\t{form}\t{cells[0]}\t{cells[1]}\t\n")
     path.write_bytes("".join(lines).encode())
 
 
-class _Units:
-    """Offsets in UTF-16 units for those in code points."""
-
-    def __init__(self, text: str) -> None:
-        self._wide = [i for i, character in enumerate(text) if ord(character) > 0xFFFF]
-
-    def of(self, offset: int) -> int:
-        return offset + sum(1 for place in self._wide if place < offset)
+def _owners(names: Sequence[Mention], starts: Sequence[int]) -> list[list[int]]:
+    """Find for each token, by where it starts, the indexes of the names that it is in."""
+    found: list[list[int]] = [[] for _ in starts]
+    for index, name in enumerate(names):
+        for token in range(bisect_left(starts, name.start), bisect_left(starts, name.end)):
+            found[token].append(index)
+    return found
 
 
 def _read_webanno(path: Path) -> Annotated:
@@ -333,7 +361,7 @@ def _read_webanno(path: Path) -> Annotated:
     names: dict[str, tuple[int, int, str, str]] = {}
     layers: list[str] = []
     wide = 0
-    for line in path.read_bytes().decode().split("\n"):
+    for line in _read_text(path).split("\n"):
         if line.startswith("#T_SP="):
             layers += [f"{line[6:].split('|')[0]}|{f}" for f in line.split("|")[1:]]
         cells = line.rstrip("\r").split("\t")
@@ -404,10 +432,29 @@ def read_annotated(path: Path) -> Annotated:
         raise UsageError(f"{path}: of what form is it? Known are files that end in {known}.")
     try:
         found = form.read(path)
-    except (ValueError, LookupError, OSError, AttributeError, TypeError, SyntaxError) as error:
+    except UsageError:
+        raise
+    except Exception as error:  # whatever a library raises that reads a file of another program
         raise CorpusError(f"{path}: cannot be read as {form.about} ({error}).") from error
+    for one in found.mentions:
+        _check(one, path, length=None if found.text is None else len(found.text))
     stem = path.name.removesuffix(form.suffix)
     return Annotated(stem if found.name == path.stem else found.name, found.text, found.mentions)
+
+
+def _check(mention: Mention, path: Path, *, length: int | None) -> None:
+    """Raise ``CorpusError`` for what is no name in a text of this length."""
+    places, texts = (mention.start, mention.end), (mention.label, mention.entity)
+    is_place = all(type(place) is int for place in places)
+    if (
+        not is_place
+        or not all(text is None or isinstance(text, str) for text in texts)
+        or (length is not None and mention.end > length)
+    ):
+        raise CorpusError(
+            f"{path}: {mention.label!r} from {places[0]!r} to {places[1]!r} is no name in its "
+            "text. Export the file again."
+        )
 
 
 def files_of(paths: Sequence[Path]) -> list[Path]:

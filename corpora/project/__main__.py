@@ -22,6 +22,7 @@ from corpora.errors import CorpusError, UsageError
 from corpora.project.recipe import FILE, Step, check_order, read_steps, sources_of, state_of
 from corpora.system.arguments import ArgumentParser, execute
 from corpora.system.files import locked
+from corpora.system.parsing import parse_json
 
 KINDS = ("tei", "wikipedia", "news", "chinese")
 DONE = ".onoma-project.json"
@@ -126,10 +127,10 @@ def _steps(folder: Path) -> list[Step]:
 
 def _done(folder: Path) -> dict[str, str]:
     try:
-        return dict(json.loads((folder / DONE).read_text("utf-8")))
+        return dict(parse_json((folder / DONE).read_text("utf-8")))
     except FileNotFoundError:
         return {}
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
         raise CorpusError(f"{folder / DONE}: damaged ({error}). Remove it.") from error
 
 

@@ -13,7 +13,6 @@ import hashlib
 import json
 import os
 import shlex
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -23,6 +22,7 @@ from typing import Any
 from corpora.errors import UsageError
 from corpora.runs.code import code_hash
 from corpora.system.arguments import parser_of
+from corpora.system.parsing import parse_toml
 
 FILE = "onoma.toml"
 MANIFESTS = ("run.json", "dataset.json", "summary.json", "evaluation.json")
@@ -52,8 +52,8 @@ class Step:
 def read_steps(file: Path) -> list[Step]:
     """Read the steps, in their order; raises ``UsageError`` for what is no step of ours."""
     try:
-        tables = tomllib.loads(file.read_text("utf-8")).get("step", [])
-    except (OSError, ValueError) as error:
+        tables = parse_toml(file.read_text("utf-8"), where=file).get("step", [])
+    except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{file}: cannot be read ({error}). See onoma project new.") from error
     if not isinstance(tables, list) or not tables or not all(isinstance(t, dict) for t in tables):
         raise UsageError(f"{file}: has no [[step]]. See onoma project new.")
@@ -69,7 +69,11 @@ def read_steps(file: Path) -> list[Step]:
 def _step(table: Mapping[str, Any], *, where: str) -> Step:
     commands = {command.name: command for command in import_module("onoma").commands()}
     options = dict(table)
-    name, words = options.pop("name", None), str(options.pop("onoma", "")).split()
+    name, words = options.pop("name", ""), str(options.pop("onoma", "")).split()
+    if not isinstance(name, str):
+        raise UsageError(f"{where}: name = {name!r}: a text is expected.")
+    if any("\0" in word for value in options.values() for word in _words(value)):
+        raise UsageError(f"{where}: a value has a NUL character.")
     if not words or words[0] not in commands or words[0] == "project":
         known = ", ".join(commands)
         raise UsageError(f'{where}: onoma = "{" ".join(words)}": no command. There are: {known}.')

@@ -27,6 +27,7 @@ from typing import Any, Literal, get_args
 from corpora.document import Mention, Span
 from corpora.errors import CorpusError, InvalidDocumentError
 from corpora.system.files import open_own
+from corpora.system.parsing import parse_json
 
 Verdict = Literal["accepted", "corrected", "rejected", "added", "withdrawn"]
 """``corrected``: another label, entity or boundary than in ``was``; ``added``: a name that no model
@@ -50,8 +51,14 @@ class DecidedName:
     entity: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse offsets that are no place of this form."""
-        if not 0 <= self.start < self.end or self.end - self.start != len(self.form):
+        """Refuse offsets that are no place of this form, and what is no text."""
+        texts = (self.form, self.before, self.after, self.label or "", self.entity or "")
+        if (
+            not all(isinstance(text, str) for text in texts)
+            or not all(type(place) is int for place in (self.start, self.end))
+            or not 0 <= self.start < self.end
+            or self.end - self.start != len(self.form)
+        ):
             raise InvalidDocumentError(
                 f"{self.start}:{self.end} is no place of {self.form!r} in a text"
             )
@@ -125,10 +132,15 @@ class Decision:
     share; ``undo ID`` and ``redo ID`` take that back, and do it again."""
 
     def __post_init__(self) -> None:
-        """Refuse an unknown verdict."""
+        """Refuse an unknown verdict, and what is no text."""
         if self.verdict not in get_args(Verdict):
             known = ", ".join(get_args(Verdict))
             raise InvalidDocumentError(f"verdict {self.verdict!r}: there are {known}")
+        texts = (self.reviewer, self.file, self.document, self.model, self.time, self.action)
+        if not all(isinstance(text, str) for text in texts):
+            raise InvalidDocumentError(f"reviewer, file, document …: {texts!r} are no texts")
+        if not (self.probability is None or isinstance(self.probability, int | float)):
+            raise InvalidDocumentError(f"probability {self.probability!r} is no number")
 
     def is_on(self, file: str, document: str) -> bool:
         """Tell whether it is on a document; part of the file's path may be missing on either side.
@@ -147,7 +159,7 @@ class Decision:
     @classmethod
     def of(cls, line: str) -> "Decision":
         """Read a line; raises ``ValueError``, ``TypeError`` or ``CorpusError`` for what is none."""
-        values = json.loads(line)
+        values = parse_json(line)
         was = values.pop("was", None)
         own = {name: values[name] for name in cls.__dataclass_fields__ if name in values}
         own["name"] = _name_of(own["name"])

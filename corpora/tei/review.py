@@ -13,6 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 
 from corpora.document import Document, Mention, reading_order
@@ -151,7 +152,7 @@ def read_candidates(path: Path) -> list[Candidate]:
                 "line with the names of the columns back."
             )
         return [
-            _candidate(dict(zip(header, row, strict=False)), f"{path}:{rows.line_num}")
+            _candidate(dict(zip_longest(header, row, fillvalue="")), f"{path}:{rows.line_num}")
             for row in rows
             if any(cell.strip() for cell in row)
         ]
@@ -203,7 +204,7 @@ def _place(cells: Mapping[str, str], where: str) -> tuple[int, int] | None:
         return None
     try:
         start, end = (int(float(_number(one))) for one in given)
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise UsageError(f"{where}: start or end cannot be read ({error}).") from error
     if not 0 <= start < end:
         raise UsageError(f"{where}: start {start} and end {end} are no place; put them back.")

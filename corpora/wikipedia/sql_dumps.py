@@ -43,7 +43,7 @@ def read_rows(path: Path, *, table: str, containing: bytes = b"") -> Iterator[Ro
     reader = _Reader(path.name, table, containing)
     for chunk in read_chunks(path, name=path.name, max_bytes=MAX_BYTES):
         yield from reader.feed(chunk)
-    reader.finish()
+    yield from reader.finish()
 
 
 def read_columns(path: Path, *, table: str) -> tuple[str, ...]:
@@ -69,14 +69,21 @@ class _Reader:
     def __init__(self, name: str, table: str, containing: bytes) -> None:
         self.name, self.table, self.containing = name, table, containing
         self.insert = re.compile(_INSERT % re.escape(table.encode()))
-        self.rest = b""
+        self.rest = bytearray()
+        self.enough = 0
+        """Bytes of ``rest`` before which no more is read: twice those of a row without its end."""
         self.in_statement = False
         self.n_bytes = 0
         self.found = False
 
     def feed(self, chunk: bytes) -> Iterator[Row]:
-        """Yield the rows that are complete now."""
-        data = self.rest + chunk
+        """Yield the rows that are complete now, or soon."""
+        self.rest += chunk
+        if len(self.rest) >= self.enough:
+            yield from self._read()
+
+    def _read(self) -> Iterator[Row]:
+        data = bytes(self.rest)
         position = 0
         while True:
             if not self.in_statement:
@@ -100,7 +107,8 @@ class _Reader:
             elif data[position : position + 1] != b"(":
                 raise self._damaged(position, "no row")
         self._check(data, position)
-        self.rest = data[position:]
+        self.rest = bytearray(data[position:])
+        self.enough = 2 * len(self.rest) if self.in_statement else 0
         self.n_bytes += position
 
     def _check(self, data: bytes, position: int) -> None:
@@ -108,8 +116,9 @@ class _Reader:
         if self.in_statement and len(data) - position > MAX_ROW:
             raise self._damaged(position, f"a row of more than {MAX_ROW >> 20} MB")
 
-    def finish(self) -> None:
-        """Raise where the file ends too early, or has no such table."""
+    def finish(self) -> Iterator[Row]:
+        """Yield the last rows; raises where the file ends too early, or has no such table."""
+        yield from self._read()
         if self.in_statement:
             raise self._damaged(0, "the file ends in a statement")
         if not self.found:

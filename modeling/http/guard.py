@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, MutableMa
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
 from typing import Any, Final
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -24,6 +24,8 @@ Headers = list[tuple[bytes, bytes]]
 
 LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 ANY: Final = "*"
+_MAX_PATH: Final = 2000
+_MAX_DIGITS: Final = 20
 _RETRY_AFTER: Final = 1  # seconds
 _CLOSE: Final = (b"connection", b"close")
 _PREFLIGHT_AGE: Final = "600"  # seconds that a browser remembers what is allowed
@@ -120,6 +122,8 @@ class Guard:
         headers = dict(scope["headers"])
         host = headers.get(b"host", b"").decode("latin-1")
         self._check_host(host)
+        if len(scope["path"]) > _MAX_PATH:
+            raise Refused(414, f"The path is longer than {_MAX_PATH:,} characters.")
         origin = headers.get(b"origin", b"").decode("latin-1")
         answer.headers = self._check_origin(origin, host=host)
         if scope["method"] == "OPTIONS" and b"access-control-request-method" in headers:
@@ -168,10 +172,10 @@ class Guard:
         """Headers that let the page read the answer; none where it is of this server."""
         if not origin:
             return []
-        parts = urlsplit(origin)
-        if parts.scheme in {"http", "https"} and parts.netloc == host:
+        scheme, _, netloc = origin.partition("://")
+        if scheme in {"http", "https"} and netloc == host:
             return []
-        is_local = self.rules.allow_loopback_origins and parts.hostname in LOOPBACK
+        is_local = self.rules.allow_loopback_origins and host_name(netloc) in LOOPBACK
         if not (is_local or origin in self.rules.origins or ANY in self.rules.origins):
             raise Refused(403, f"Origin {origin!r}: not allowed to ask (--allow-origin adds one).")
         allowed = (b"access-control-allow-origin", origin.encode("latin-1"))
@@ -188,9 +192,9 @@ class Guard:
         if _is_equal(asked, token) and scope["method"] == "GET":
             rest = urlencode([pair for pair in query if pair[0] != "token"])
             cookie = f"{name}={token}; HttpOnly; SameSite=Strict; Path=/"
-            place = scope["path"] + (f"?{rest}" if rest else "")
+            place = quote(scope["path"]) + (f"?{rest}" if rest else "")
             if not place.startswith("//"):  # another server
-                found = [(b"set-cookie", cookie.encode()), (b"location", place.encode("utf-8"))]
+                found = [(b"set-cookie", cookie.encode()), (b"location", place.encode())]
                 raise Refused(303, "", headers=found)
         given = (bearer, asked, _cookie(headers, name))
         if not any(_is_equal(one, token) for one in given):
@@ -203,7 +207,7 @@ class Guard:
         if headers.get(b"content-encoding", b"identity") != b"identity":
             raise Refused(415, "Packed bodies are not read: leave Content-Encoding out.")
         too_large = Refused(413, f"The body is larger than {rules.max_body:,} bytes.")
-        if not length.isdigit() or int(length) > rules.max_body:
+        if not length.isdigit() or len(length) > _MAX_DIGITS or int(length) > rules.max_body:
             raise too_large
         parts: list[bytes] = []
         try:

@@ -82,22 +82,27 @@ def _answer_errors(app: FastAPI) -> None:
     @app.exception_handler(Refused)
     async def refused(_: Request, error: Refused) -> JSONResponse:
         headers = {name.decode(): value.decode() for name, value in error.headers}
-        return JSONResponse({"detail": error.detail}, error.status, headers=headers)
+        return JSONResponse({"detail": _plain(error.detail)}, error.status, headers=headers)
 
     @app.exception_handler(CorpusError)
     async def unreadable(_: Request, error: CorpusError) -> JSONResponse:
-        return JSONResponse({"detail": str(error)}, 422)
+        return JSONResponse({"detail": _plain(str(error))}, 422)
 
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:
         found = error.errors()[:3]
         said = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in found)
-        return JSONResponse({"detail": said}, 422)
+        return JSONResponse({"detail": _plain(said)}, 422)
 
     @app.exception_handler(Exception)
     async def failed(_: Request, error: Exception) -> JSONResponse:
         detail = f"The service failed ({type(error).__name__}); its log says where."
         return JSONResponse({"detail": detail}, 500)
+
+
+def _plain(said: str) -> str:
+    """Replace halves of characters, which JSON can bring and no answer can have."""
+    return said.encode("utf-8", "replace").decode("utf-8")
 
 
 def guarded(

@@ -8,7 +8,7 @@ characters.
 
 import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, ValidationError
@@ -25,6 +25,7 @@ from modeling.taggers.tagger import sentences_of
 if TYPE_CHECKING:
     from cassis import Cas
 
+T = TypeVar("T")
 _SEGMENT: Final = "de.tudarmstadt.ukp.dkpro.core.api.segmentation.type"
 _PREDICTED: Final = "inception_internal_predicted"
 _FORBIDDEN: Final = re.compile(
@@ -105,12 +106,21 @@ def routes(service: Service) -> APIRouter:
         body = await request.body()
         asked = await service.prepare(lambda: _read(body))
         cas = await service.prepare(lambda: read_cas(asked.document.xmi, asked.typeSystem))
-        sentences = await service.prepare(lambda: _sentences(service, cas, asked))
+        sentences = await service.prepare(lambda: _sound(_sentences, service, cas, asked))
         model = service.models.of_project(asked.metadata.projectId)
         found = await service.tag(sentences, model=model, threshold=None)
-        return await service.prepare(lambda: _answer(cas, asked, found))
+        return await service.prepare(lambda: _sound(_answer, cas, asked, found))
 
     return router
+
+
+def _sound(work: Callable[..., T], *given: object) -> T:
+    """Do something with a document; ``Refused`` where what it says of itself cannot be so."""
+    try:
+        return work(*given)
+    except (AttributeError, TypeError, ValueError, LookupError) as error:
+        detail = f"The CAS cannot be read ({type(error).__name__}: {error})."
+        raise Refused(422, detail) from error
 
 
 def _read(body: bytes) -> PredictRequest:
@@ -163,8 +173,12 @@ def words_of(cas: "Cas") -> list[Sentence]:
     types = {name: f"{_SEGMENT}.{name}" for name in ("Sentence", "Token")}
     if not all(cas.typesystem.contains_type(name) for name in types.values()):
         return []
-    text, sentences = cas.sofa_string, []
+    text, sentences = cas.sofa_string, list[Sentence]()
+    last = 0
     for number, sentence in enumerate(cas.select(types["Sentence"])):
+        if sentence.begin < last:
+            continue  # in another: its words are there
+        last = sentence.end
         words = cas.select_covered(types["Token"], sentence)
         places = [(w.begin, w.end) for w in words if text[w.begin : w.end].strip()]
         if places:

@@ -20,6 +20,8 @@ _MOST: Final = 20_000
 """Patterns at once."""
 _SECONDS: Final = 8.0
 """For all of them: the client gives up after 10."""
+_WORDS: Final = 100
+"""Of a pattern."""
 _LENGTH: Final = 500
 """Characters of a regular expression."""
 _COSTLY: Final = regex.compile(r"(?<!\\[pP])\{|\(\?(?!:)")
@@ -118,7 +120,7 @@ def find(
         for start, token in enumerate(sentence.tokens):
             for pattern in first.get(token, ()):
                 vocabulary.check_time()
-                if end := _longest(pattern, sentence.tokens, start):
+                if end := _longest(pattern, sentence.tokens, start, vocabulary=vocabulary):
                     found.append((start - end, start, end, pattern.label))
         taken: set[int] = set()
         for _, start, end, label in sorted(found):
@@ -143,6 +145,8 @@ def _read(number: int, pattern: Mapping[str, Any]) -> tuple[str, list[_Word]]:
         given = [{name: word} for word in text.split()]
     if not isinstance(label, str) or not isinstance(given, list) or not given:
         raise Refused(422, f"{where}: needs a label, and a pattern: a phrase or a list of words.")
+    if len(given) > _WORDS:
+        raise Refused(422, f"{where}: {len(given):,} words; at most {_WORDS} are read.")
     return label, [_read_word(where, one) for one in given]
 
 
@@ -178,11 +182,17 @@ def _first(pattern: _Pattern) -> set[str]:
     return found
 
 
-def _longest(pattern: _Pattern, tokens: Sequence[str], start: int) -> int:
-    """The end of the longest match that begins there; 0 for none. Its time is linear."""
+def _longest(
+    pattern: _Pattern, tokens: Sequence[str], start: int, *, vocabulary: _Vocabulary
+) -> int:
+    """The end of the longest match that begins there; 0 for none. Its time is linear.
+
+    Raises ``Refused`` when the time is over.
+    """
     n, best = len(pattern.fitting), 0
     states = _closed({0}, pattern)
     for place in range(start, len(tokens)):
+        vocabulary.check_time()
         following: set[int] = set()
         for state in states:
             if state < n and tokens[place] in pattern.fitting[state]:
@@ -203,5 +213,7 @@ def _closed(states: set[int], pattern: _Pattern) -> set[int]:
         following = state
         while following < len(pattern.fitting) and pattern.may_lack[following]:
             following += 1
+            if following in states:
+                break  # from there it was, or will be, done
             states.add(following)
     return states

@@ -30,6 +30,7 @@ from modeling.serve.reconciliation_messages import (
     Kind,
     Manifest,
     PropertyFilter,
+    PropertyValue,
     ProposedProperties,
     Query,
     QueryBatch,
@@ -48,13 +49,18 @@ _BATCH: Final = 100
 _LIMIT, _MOST = 10, 100
 """Candidates of a query that says no number, and of one that does."""
 _SUGGESTED: Final = 10
-_IDS: Final = 2000
-"""Entities whose properties are asked for at once."""
+_IDS, _PROPERTIES = 2000, 100
+"""Entities whose properties are asked for at once, and how many of these."""
+_VALUES: Final = 1000
+"""Values of properties in all queries of a batch: each is compared with those of entries."""
+_LONG: Final = 1000
+"""Characters of a name or value that is compared."""
 _MATCH: Final = 95.0
 _APART: Final = 5.0
 """The best candidate is sure from this percentage on, if the next one is so far behind."""
 _OF_PROPERTIES: Final = 0.4
 """Their part in a score, beside the name."""
+_COUNT: Final = re.compile(r"[0-9]{1,9}")
 _YEAR: Final = re.compile(r"-?\d{4}")
 _PREVIEW_SIZE: Final = (400, 160)
 _CSP: Final = "default-src 'none'; style-src 'unsafe-inline'"
@@ -197,15 +203,18 @@ def reconcile(entries: Entries, batch: QueryBatch) -> ResultBatch:
     """Find the candidates of each query, by itself."""
     if len(batch.root) > _BATCH:
         raise Refused(413, f"{len(batch.root):,} queries: at most {_BATCH} at once.")
+    n_values = sum(len(_given(one)) for q in batch.root.values() for one in q.properties or ())
+    if n_values > _VALUES:
+        raise Refused(413, f"{n_values:,} values of properties: at most {_VALUES:,} at once.")
     return ResultBatch({name: _candidates(entries, query) for name, query in batch.root.items()})
 
 
 def _candidates(entries: Entries, query: Query) -> Result:
-    limit = _LIMIT if query.limit is None else min(int(query.limit), _MOST)
+    limit = _LIMIT if query.limit is None else int(min(query.limit, _MOST))
     if limit < 1:
         return Result(result=[])
     kinds = [query.type] if isinstance(query.type, str) else query.type or []
-    filters, name = query.properties or [], query.query or ""
+    filters, name = query.properties or [], (query.query or "")[:_LONG]
     if name.strip():
         n = _MOST if filters else max(limit, 2)  # whether the best is sure depends on the next
         found = entries.search(name, limit=n, kinds=kinds)
@@ -228,7 +237,7 @@ def _by_properties(
 ) -> list[tuple[Found, float]]:
     """Those that fit what is known of them, without a name: found by an id, or among all."""
     for one in filters:
-        for value in one.v if isinstance(one.v, list) else [one.v]:
+        for value in _given(one):
             if found := entries.entry(f"{one.pid}:{_written(value)}"):
                 return [(found, 100.0)]
     wanted = set(kinds) & set(entries.source.kinds)
@@ -252,13 +261,16 @@ def _judge(
 
 def _fit(found: Found, asked: PropertyFilter) -> float:
     """How well a property fits, from 0 to 1: the best of all values."""
-    given = asked.v if isinstance(asked.v, list) else [asked.v]
-    own = found.properties.get(asked.pid, ())
+    own, given = found.properties.get(asked.pid, ()), _given(asked)
     return max((_alike(value, _written(one)) for value in own for one in given), default=0.0)
 
 
-def _written(value: Any) -> str:
-    return str(getattr(value, "id", value))
+def _given(asked: PropertyFilter) -> list[PropertyValue]:
+    return asked.v if isinstance(asked.v, list) else [asked.v]
+
+
+def _written(value: PropertyValue) -> str:
+    return str(getattr(value, "id", value))[:_LONG]
 
 
 def _alike(value: Value, given: str) -> float:
@@ -289,7 +301,7 @@ def _candidate(
 
 def suggest(entries: Entries, prefix: str, *, skip: int) -> SuggestedEntities:
     """The entities whose names begin so."""
-    start = max(skip, 0)
+    start = min(max(skip, 0), len(entries))
     found = islice(entries.beginning(prefix), start, start + _SUGGESTED)
     return SuggestedEntities.model_validate(
         {
@@ -310,6 +322,9 @@ def extend(entries: Entries, query: ExtendQuery) -> ExtendAnswer:
     """The values of properties of entities; of an unknown entity or property there are none."""
     if len(query.ids) > _IDS:
         raise Refused(413, f"{len(query.ids):,} entities: at most {_IDS:,} at once.")
+    if len(query.properties) > _PROPERTIES:
+        n = len(query.properties)
+        raise Refused(413, f"{n:,} properties: at most {_PROPERTIES} at once.")
     rows: dict[str, dict[str, list[dict[str, str]]]] = {}
     for id in query.ids:
         found = entries.entry(id)
@@ -326,7 +341,7 @@ def extend(entries: Entries, query: ExtendQuery) -> ExtendAnswer:
 
 def _cells(values: Sequence[Value], asked: ExtendedProperty) -> list[dict[str, str]]:
     given = str((asked.settings or {}).get("limit", 0))
-    limit = int(given) if given.isascii() and given.isdigit() else 0
+    limit = int(given) if _COUNT.fullmatch(given) else 0
     chosen = values[:limit] if limit else values
     return [{"id": v.id, "name": v.text} if v.id is not None else {"str": v.text} for v in chosen]
 

@@ -11,6 +11,7 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    FiniteFloat,
     RootModel,
     StringConstraints,
     model_validator,
@@ -211,7 +212,7 @@ class Query(_Closed):
 
     query: str | None = None
     type: str | list[str] | None = None
-    limit: int | float | None = None
+    limit: int | FiniteFloat | None = None
     properties: list[PropertyFilter] | None = None
     type_strict: Literal["any", "should", "all"] | None = None
 

@@ -1,6 +1,7 @@
 """A dataset, or the errors of an evaluation, to read in the page: rows by filters."""
 
 import json
+import re
 import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -19,6 +20,7 @@ from modeling.workbench.names import RefusedError
 from modeling.workbench.view import plain_view
 
 _SHOWN = 1_000
+_LENGTH = re.compile(r"[<>][0-9]{1,9}")
 _TITLE = 70  # characters of a row that has no title
 _OF_MENTIONS: Mapping[str, Callable[[Document, Mention], str]] = {
     "label": lambda _, mention: mention.label or "",
@@ -56,7 +58,7 @@ class Filter:
             if colon and name in _OF_MENTIONS:
                 mentions[name] = value
             elif colon and name == "length":
-                if not value[1:].isdigit() or value[0] not in "<>":
+                if not _LENGTH.fullmatch(value):
                     raise RefusedError("Write length:>500 or length:<500, in characters.")
                 longer = int(value[1:]) if value[0] == ">" else longer
                 shorter = int(value[1:]) if value[0] == "<" else shorter

@@ -264,9 +264,11 @@ class Desk:
         if document >= len(letter.names):
             raise RefusedError(f"{letter.name}: has no document {document}.")
         names = letter.names[document]
-        id = asked.get("id", "")
+        id, was = asked.get("id", ""), asked.get("was", {})
+        if not isinstance(id, str) or not isinstance(was, dict):
+            raise RefusedError("A name has an id, and is what the page knew of it.")
         old = names.get(id) if id else None
-        if id and (old is None or not _is_as_known(old, asked.get("was", {}))):
+        if id and (old is None or not _is_as_known(old, was)):
             raise ConflictError("Another page has decided on this name meanwhile. Look again.")
         new = self._new(names, old, asked)
         if new is not None:
@@ -276,6 +278,8 @@ class Desk:
     def _new(self, names: DocumentNames, old: Item | None, asked: Mapping[str, Any]) -> Item | None:
         """What an item is to become; None: it is taken away."""
         status = asked.get("status", "accepted")
+        if not isinstance(status, str):
+            raise RefusedError(f"There is no status {status!r}.")
         if old is not None and status in {"open", "rejected"}:
             again = open_item(old)
             return replace(again, status=status) if again else None

@@ -1,6 +1,7 @@
 """Where forms, words and entities stand in the letters that were read."""
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 from modeling.workbench.candidates import find_all
@@ -16,10 +17,10 @@ _MAX_FOUND = 500
 def occurrences(desk: Desk, form: str) -> dict[str, Any]:
     """Places where a form stands in all letters that were read, and what is there."""
     with desk.lock:
-        found = list(_places(desk, form))
+        places = _places(desk, form)
         return {
-            "found": found[:_MAX_FOUND],
-            "more": max(0, len(found) - _MAX_FOUND),
+            "found": list(islice(places, _MAX_FOUND)),
+            "more": sum(1 for _ in places),
             "unread": sum(not (each.sha256 or each.error) for each in desk.letters.all),
         }
 
@@ -59,13 +60,15 @@ def search(desk: Desk, words: str) -> dict[str, Any]:
     """Find words in the texts of all letters that were read, whatever their case."""
     wanted = words.casefold().strip()
     with desk.lock:
-        found: list[dict[str, Any]] = []
-        for letter in desk.letters.all if wanted else ():
-            for number in range(len(letter.names)):
-                found += _search(letter, number, wanted)
+        places = (
+            place
+            for letter in (desk.letters.all if wanted else ())
+            for number in range(len(letter.names))
+            for place in _search(letter, number, wanted)
+        )
         return {
-            "found": found[:_MAX_FOUND],
-            "more": max(0, len(found) - _MAX_FOUND),
+            "found": list(islice(places, _MAX_FOUND)),
+            "more": sum(1 for _ in places),
             "unread": sum(not (each.sha256 or each.error) for each in desk.letters.all),
         }
 

@@ -137,14 +137,19 @@ def _saved(desk: Desk, name: str) -> set[str]:
     """Hashes of all that was ever saved under a name."""
     if not _saved_path(desk).exists():
         return set()
-    lines = _saved_path(desk).read_text(encoding="utf-8").splitlines()
-    return {line.partition("\t")[0] for line in lines if line.partition("\t")[2] == name}
+    lines = _saved_path(desk).read_bytes().decode("utf-8", "replace").split("\n")
+    found = (line.partition("\t") for line in lines)
+    return {digest for digest, _, saved in found if saved == _in_line(name)}
+
+
+def _in_line(name: str) -> str:
+    return name.replace("\n", " ")
 
 
 def _note_saved(desk: Desk, name: str, digest: str) -> None:
     _saved_path(desk).parent.mkdir(parents=True, exist_ok=True)
-    with _saved_path(desk).open("a", encoding="utf-8") as file:
-        file.write(f"{digest}\t{name}\n")
+    with _saved_path(desk).open("a", encoding="utf-8", newline="\n") as file:
+        file.write(f"{digest}\t{_in_line(name)}\n")
         file.flush()
         os.fsync(file.fileno())
 

@@ -17,6 +17,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from corpora.errors import CorpusError
+from corpora.system.parsing import parse_json
 from modeling.workbench import finding, saving
 from modeling.workbench.datasets import Reader
 from modeling.workbench.desk import ConflictError, Desk
@@ -156,8 +157,9 @@ def _writing(work: Callable[[Any], Any]) -> _Answer:
         if request.headers.get("origin") is None:  # no page: a browser names it for each POST
             return _json({"detail": "Only the page may decide: no Origin."}, status=403)
         try:
-            body = json.loads(await request.body() or b"null")
-        except (ValueError, RecursionError):
+            body = parse_json(await request.body() or b"null")
+            json.dumps(body, ensure_ascii=False).encode()  # no halves of characters
+        except ValueError:
             return _json({"detail": "No JSON."}, status=400)
         return await run_in_threadpool(_result, lambda: work(body))
 

@@ -34,6 +34,7 @@ _RENDERED = (
 """What ``@rend``, ``@style`` and ``@rendition`` say, in the words that editions use."""
 _WEB = re.compile(r"https?://[^\s\"'<>]+")
 _NO_PART = -1
+_NOWHERE = np.empty(0, np.int64)
 
 
 def plain_view(document: Document) -> dict[str, Any]:
@@ -127,18 +128,29 @@ class _Tei:
 
     def _at(self, offset: int, part: int) -> int | None:
         """The first character at or after an offset of the stream that is in the same part."""
-        offsets, indexes = self._written
-        position = int(np.searchsorted(offsets, offset))
-        while position < len(offsets):
-            index = int(indexes[position])
-            found = self._part_at(index)
-            if found == part:
-                return index
-            if found < 0:  # the note has ended
-                return None
-            beyond = max(self.source.nodes[found].last, int(offsets[position]) + 1)
-            position = int(np.searchsorted(offsets, beyond))
-        return None
+        n_before = int(np.searchsorted(self._written[0], offset))
+        position = self._next(n_before, part)
+        if position is None or (part >= 0 and _is_before(self._next(n_before, _NO_PART), position)):
+            return None  # the note has ended
+        return int(self._written[1][position])
+
+    def _next(self, position: int, part: int) -> int | None:
+        positions = self._positions.get(part, _NOWHERE)
+        index = int(np.searchsorted(positions, position))
+        return int(positions[index]) if index < len(positions) else None
+
+    @cached_property
+    def _positions(self) -> "dict[int, np.ndarray[Any, Any]]":
+        """Which of the written characters are in each part, without the parts in that."""
+        offsets = self._written[0]
+        part_at = np.full(len(offsets), _NO_PART)
+        for node in self.source.nodes:
+            if self._part_of[node.number] == node.number:
+                first, last = np.searchsorted(offsets, (node.first, node.last))
+                part_at[first:last] = node.number
+        order = np.argsort(part_at, kind="stable")
+        parts, starts = np.unique(part_at[order], return_index=True)
+        return dict(zip(parts.tolist(), np.split(order, starts[1:]), strict=True))
 
     def _marks(self) -> Iterator[dict[str, Any]]:
         """Where lines, columns and pages begin."""
@@ -160,16 +172,26 @@ class _Tei:
 
     def _notes(self, blocks: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         """Notes that have blocks, and the character that each stands behind."""
-        offsets, indexes = self._written
+        indexes = self._written[1]
         for part in sorted({block["part"] for block in blocks if "part" in block}):
             node = self.source.nodes[part]
-            around = self._part_of[node.parent.number] if node.parent else _NO_PART
-            position = int(np.searchsorted(offsets, node.first)) - 1
-            while position >= 0 and self._part_at(int(indexes[position])) != around:
-                position -= 1
+            position = self._before(part)
             at = int(indexes[position]) + 1 if position >= 0 else 0
             mark = node.attributes.get("n", "")
             yield {"part": part, "at": at, "n": mark, "place": node.attributes.get("place", "")}
+
+    def _before(self, part: int) -> int:
+        """The last written character before a note that is in what the note is in; -1: none."""
+        node = self.source.nodes[part]
+        around = self._part_of[node.parent.number] if node.parent else _NO_PART
+        positions = self._positions.get(around, _NOWHERE)
+        n_before = int(np.searchsorted(self._written[0], node.first))
+        index = int(np.searchsorted(positions, n_before)) - 1
+        return int(positions[index]) if index >= 0 else -1
+
+
+def _is_before(position: int | None, other: int) -> bool:
+    return position is not None and position < other
 
 
 def _mark(node: Node, at: int) -> dict[str, Any]:

@@ -5,6 +5,7 @@ import os
 
 import pytest
 
+from corpora.errors import UsageError
 from corpora.project.__main__ import KINDS, main
 from corpora.project.recipe import check_order, read_steps, sources_of
 
@@ -114,3 +115,14 @@ def test_step_that_reads_what_a_later_one_makes_is_named(folder, capsys):
     assert main(["show", str(folder)]) == 2
 
     assert "a reads texts, which a later step makes" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    ["name = [1]\nonoma = 'tei'", "onoma = 'tei'\ninput = 'a\\u0000b'", f"x = {'[' * 5000}"],
+)
+def test_a_recipe_that_is_absurd_is_said(tmp_path, recipe):
+    (tmp_path / "onoma.toml").write_text(f"[[step]]\n{recipe.replace(chr(39), chr(34))}\n")
+
+    with pytest.raises(UsageError, match=r"onoma\.toml"):
+        read_steps(tmp_path / "onoma.toml")

@@ -1,6 +1,7 @@
 """Documents with names in the forms of annotation tools, and back."""
 
 import json
+import zlib
 
 import pytest
 from cassis import load_cas_from_xmi, load_typesystem
@@ -86,3 +87,45 @@ def test_what_is_none_of_the_forms_is_named(tmp_path):
         read_annotated(tmp_path / "a.docx")
     with pytest.raises(CorpusError, match=r"a\.xmi: cannot be read as UIMA CAS"):
         read_annotated(tmp_path / "a.xmi")
+
+
+def test_a_cas_with_a_dtd_is_refused(tmp_path):
+    [path] = write_documents([DOCUMENT], "xmi", tmp_path)
+    (tmp_path / "secret.txt").write_text("SECRET")
+    declared = f'<!DOCTYPE x [<!ENTITY a SYSTEM "file://{tmp_path}/secret.txt">]>'
+    for file in (path, path.with_name("TypeSystem.xml")):
+        whole = file.read_text("utf-8")
+        file.write_text(whole.replace("?>", f"?>{declared}", 1), "utf-8")
+        with pytest.raises(CorpusError, match="DOCTYPE"):
+            read_annotated(path)
+        file.write_text(whole, "utf-8")
+    assert read_annotated(path).text == TEXT
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.json", "[" * 100_000),
+        ("a.cas.json", "[" * 100_000),
+        (
+            "a.json",
+            '[{"target": {"selector": {"type": "TextPositionSelector", "start": 0.5, "end": 1}}}]',
+        ),
+        ("a.ann", "T1\tperson 2 99\tx"),
+        ("a.spacy", "x"),
+    ],
+)
+def test_what_cannot_be_in_a_text_is_said(tmp_path, name, content):
+    (tmp_path / name).write_text(content)
+    (tmp_path / "a.txt").write_text("Ida")
+
+    with pytest.raises(CorpusError, match=name):
+        read_annotated(tmp_path / name)
+
+
+def test_a_packed_file_that_is_a_bomb_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("corpora.ner.exchange._MAX_BYTES", 1000)
+    (tmp_path / "a.spacy").write_bytes(zlib.compress(bytes(100_000)))
+
+    with pytest.raises(CorpusError, match="unpacked"):
+        read_annotated(tmp_path / "a.spacy")

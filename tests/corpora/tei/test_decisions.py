@@ -1,6 +1,7 @@
 """What people decided: kept in the order it was made, found again, never torn apart."""
 
 import errno
+import json
 import os
 import subprocess
 import sys
@@ -161,3 +162,24 @@ def test_decisions_stand_beside_the_edition_or_the_files(tmp_path):
     assert decisions_path(own, files, is_shipped=False) == tmp_path / "mine.decisions.jsonl"
     shipped = decisions_path(own, files, is_shipped=True)
     assert shipped == tmp_path / "tei" / "mine.decisions.jsonl"
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("file", 3), ("action", []), ("probability", "x"), ("name", {"start": 17.0}), ("was", [1])],
+)
+def test_a_line_whose_values_are_of_another_kind_is_reported(tmp_path, field, value):
+    path = tmp_path / "a.jsonl"
+    row = json.loads(decide("accepted", 17, 21).to_line())
+    row[field] = row["name"] | value if isinstance(value, dict) else value
+    deep = "[" * 100_000
+    path.write_text(f"{json.dumps(row)}\n{deep}\n{decide('accepted', 27, 31).to_line()}")
+
+    found = read_decisions(path)
+
+    assert [one.name.start for one in found.entries] == [27]
+    assert [line.rpartition(":")[0] for line in map(_place_of, found.unreadable)] == [str(path)] * 2
+
+
+def _place_of(line):
+    return line.partition(": no decision")[0]

@@ -275,3 +275,16 @@ def test_every_text_survives_the_list(tmp_path_factory, text, at, length, entity
 
     assert mentions_in(candidates, document) == [mention]
     assert candidates[0].file == "a\\n.xml"
+
+
+def test_a_line_that_a_program_cut_short_or_filled_with_infinity_is_said(tmp_path):
+    path = tmp_path / "c.tsv"
+    head = "\t".join(COLUMNS)
+    whole = dict.fromkeys(COLUMNS, "") | {"file": "a.xml", "name": "Ida", "label": "person"}
+    path.write_text(f"{head}\n" + "\t".join(whole.values()).rstrip("\t") + "\n", "utf-8")
+    assert [one.label for one in read_candidates(path)] == ["person"]
+    path.write_text(
+        f"{head}\n" + "\t".join((whole | {"start": "1e999", "end": "2"}).values()), "utf-8"
+    )
+    with pytest.raises(UsageError, match=":2: start or end"):
+        read_candidates(path)

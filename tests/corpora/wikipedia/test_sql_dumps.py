@@ -111,3 +111,16 @@ def test_a_row_without_end_is_refused_before_it_fills_the_memory(tmp_path, monke
         with pytest.raises(SqlDumpError):
             list(read_rows(path, table="page_props"))
     assert time.process_time() - start < 30
+
+
+def test_a_long_row_is_not_read_again_with_each_chunk(monkeypatch):
+    reads = []
+    read = sql_dumps._Reader._read
+    monkeypatch.setattr(sql_dumps._Reader, "_read", lambda own: reads.append(1) or read(own))
+    reader, value = sql_dumps._Reader("t.sql", "page_props", b""), b"x" * 64_000
+    data = insert(b"(1," + quoted(value) + b")", b"(2,'a')")
+
+    rows = [row for n in range(0, len(data), 100) for row in reader.feed(data[n : n + 100])]
+
+    assert [*rows, *reader.finish()] == [(b"1", value), (b"2", b"a")]
+    assert len(reads) < 20

@@ -183,3 +183,23 @@ def test_more_requests_than_are_answered_at_once_are_put_off():
             return [(await one).status_code for one in (first, watching)], second.status_code
 
     assert asyncio.run(both()) == ([200, 200], 503)
+
+
+def test_an_origin_that_is_no_address_is_not_allowed():
+    rules = Rules(allow_loopback_origins=True)
+
+    for origin in ("http://[", "http://[::1", "://", "http://127.0.0.1:x@evil.example"):
+        assert ask("GET", "/", rules=rules, headers={"Origin": origin}).status_code == 403
+
+
+def test_a_path_that_no_address_has_is_refused():
+    assert ask("GET", f"/{'9' * 2000}").status_code == 414
+    assert ask("POST", "/", headers={"Content-Length": "9" * 5000}).status_code == 413
+
+
+def test_the_way_to_a_page_without_its_token_is_of_this_server():
+    rules = Rules(token=TOKEN)
+
+    for path in ("/%5Cevil.example", "/a%0D%0Ax%3A%20y", "/%C3%A9"):
+        answer = ask("GET", f"{path}?token={TOKEN}", rules=rules)
+        assert (answer.status_code, answer.headers["location"]) == (303, path)

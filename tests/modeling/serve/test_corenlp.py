@@ -51,3 +51,9 @@ def test_what_is_not_offered_is_said(ask, properties):
 
 def test_properties_that_are_no_json_are_said(ask):
     assert ask("POST", "/?properties=%7B", content=b"in Ulm").status_code == 400
+
+
+def test_halves_of_characters_are_refused(ask):
+    answer = ask("POST", "/", params={"properties": '{"annotators": "\\ud800"}'}, content=b"Ida")
+
+    assert answer.status_code == 400

@@ -1,7 +1,11 @@
 """INCEpTION's external recommender, asked as ``inception-imls-external`` (55ba8ba) asks it."""
 
+import re
+
 import pytest
 from cassis import Cas, TypeSystem, load_cas_from_xmi
+
+from modeling.serve.inception import words_of
 
 LAYER, FEATURE = "de.tudarmstadt.ukp.dkpro.core.api.ner.type.NamedEntity", "value"
 SEGMENT = "de.tudarmstadt.ukp.dkpro.core.api.segmentation.type"
@@ -110,3 +114,21 @@ def test_what_is_no_cas_is_said(ask, change):
 
     assert answer.status_code == 422, answer.text
     assert answer.json()["detail"]
+
+
+def test_sentences_in_each_other_are_read_once():
+    cas = Cas(type_system())
+    cas.sofa_string = "Ida Berg"
+    for name, places in (("Sentence", [(0, 8)] * 3 + [(2, 8)]), ("Token", [(0, 3), (4, 8)])):
+        for begin, end in places:
+            cas.add(cas.typesystem.get_type(f"{SEGMENT}.{name}")(begin=begin, end=end))
+
+    assert [one.tokens for one in words_of(cas)] == [("Ida", "Berg")]
+
+
+def test_a_document_that_says_nothing_of_where_its_words_are_is_refused(ask):
+    asked = request()
+    xmi = asked["document"]["xmi"]
+    asked["document"]["xmi"] = re.sub(r"(<\w+:Token [^>]*)begin=", r"\1x=", xmi)
+
+    assert ask("POST", "/predict", json=asked).status_code == 422

@@ -79,3 +79,9 @@ def test_patterns_that_are_not_read_are_said(ask):
         [{"op": "!", "lower": "a"}],
     ):
         assert by_patterns(ask, "a b", pattern)["detail"]
+
+
+def test_a_pattern_of_many_words_is_refused(ask):
+    starred = [{"lower": "a", "op": "*"}] * 101
+
+    assert "101 words" in by_patterns(ask, "a b", starred)["detail"]

@@ -337,3 +337,18 @@ def test_messages_are_judged_as_by_the_schemas_of_the_specification(kind, value,
     else:
         with pytest.raises(ValidationError):
             judge(text)
+
+
+def test_what_would_take_hours_or_is_absurd_is_answered(service):
+    def ask(**fields):
+        data = {name: json.dumps(value) for name, value in fields.items()}
+        return service("POST", "/reconcile", data=data).status_code
+
+    many = {"query": "Marc", "properties": [{"pid": "name", "v": ["Marc"] * 1001}]}
+    limit = {"id": "name", "settings": {"limit": "9" * 5000}}
+    assert ask(queries={"a": many}) == 413
+    assert ask(queries={"a": {"query": "Marc", "limit": float("inf")}}) == 400
+    assert ask(queries={"a": {"query": "Marc", "limit": float("nan")}}) == 400
+    assert ask(extend={"ids": ["P.1"], "properties": [{"id": "name"}] * 101}) == 413
+    assert ask(extend={"ids": ["P.1"], "properties": [limit]}) == 200
+    assert service("GET", f"/reconcile/suggest/entity?cursor={10**19}").status_code == 200

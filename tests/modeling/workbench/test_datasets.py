@@ -112,3 +112,9 @@ def test_errors_of_an_evaluation_are_read_in_their_context(tmp_path):
     assert reader.listing("error:missing")["letters"] == []
     with pytest.raises(UsageError, match=r"modeling\.evaluate wrote"):
         EvaluationReader(tmp_path / "nowhere")
+
+
+def test_lengths_that_are_no_numbers_are_refused(reader):
+    for said in ("length:>²", f"length:>{'9' * 5000}", "length:", "length:5"):
+        with pytest.raises(RefusedError, match="length"):
+            reader.listing(said)

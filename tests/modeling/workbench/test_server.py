@@ -92,3 +92,18 @@ def test_answers_hold_text_as_data(ask, desk):
     [document] = letter["documents"]
     assert document["text"] == desk.letters.all[0].documents[0].text
     assert {mark["kind"] for mark in document["marks"]} == {"line", "page"}
+
+
+def test_what_no_page_sends_is_refused_and_nothing_is_decided(ask, desk):
+    own, item = {"Origin": OWN}, {"letter": 0, "document": 0, "start": 0, "end": 1}
+    for hostile in (
+        {"id": []},
+        {"id": {}},
+        {"id": "0-1", "was": []},
+        {"status": []},
+        {"entity": "\ud800", "label": "person"},
+    ):
+        content = json.dumps([item | hostile]).encode()
+        answer = ask("POST", "/api/decide", headers=own, content=content)
+        assert answer.status_code in {400, 409, 422}, hostile
+    assert not desk.journal.entries

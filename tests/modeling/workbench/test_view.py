@@ -77,3 +77,15 @@ def test_the_element_of_a_block_holds_all_of_it():
             found = places.source.text[node.start : node.end]
             assert node.name not in {"hi", "persname", "placename"}
             assert words[0][:3] in found or "<" in found
+
+
+def test_notes_one_after_the_other_stand_at_the_same_place():
+    view, document, _ = tei(
+        "<p>Eins<note>A.</note><note>B.<note>C.</note><note>D.</note></note> zwei</p>"
+    )
+
+    at = {note["part"]: note["at"] for note in view["notes"]}
+    text = {b["part"]: document.text[b["start"] : b["end"]] for b in view["blocks"] if "part" in b}
+    found = {text[part]: document.text[:place].split()[-1] for part, place in at.items()}
+    assert (found["A."], found["B."]) == ("Eins", "Eins")
+    assert found["C."] == found["D."] == "B."
