@@ -183,3 +183,15 @@ def test_a_line_whose_values_are_of_another_kind_is_reported(tmp_path, field, va
 
 def _place_of(line):
     return line.partition(": no decision")[0]
+
+
+def test_a_decision_is_on_the_disk_when_it_is_said_to_be(tmp_path, monkeypatch):
+    path, synced = tmp_path / "a.jsonl", []
+    fsync = os.fsync
+    monkeypatch.setattr(
+        module.os, "fsync", lambda file: synced.append(os.fstat(file).st_ino) or fsync(file)
+    )
+
+    append_decisions(path, [decide("accepted", 17, 21)])
+
+    assert synced == [path.stat().st_ino, tmp_path.stat().st_ino]
