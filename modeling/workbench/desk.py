@@ -278,7 +278,7 @@ class Desk:
     def _new(self, names: DocumentNames, old: Item | None, asked: Mapping[str, Any]) -> Item | None:
         """What an item is to become; None: it is taken away."""
         status = asked.get("status", "accepted")
-        if not isinstance(status, str):
+        if isinstance(status, list | dict):
             raise RefusedError(f"There is no status {status!r}.")
         if old is not None and status in {"open", "rejected"}:
             again = open_item(old)
