@@ -22,6 +22,7 @@ from tests.pipelines.interrupting import broken_after
 DATA = Path(__file__).resolve().parents[1] / "data" / "wikipedia"
 SAMPLE = DATA / "kleinwiki-20261101-pages-articles.xml"
 COUNTS = tomllib.loads((DATA / "kleinwiki-expected.toml").read_text("utf-8"))["counts"]
+pytestmark = pytest.mark.usefixtures("without_runner")
 
 
 @pytest.fixture

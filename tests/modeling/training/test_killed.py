@@ -30,6 +30,7 @@ def command(output, examples, *settings):
 COMMAND = """
 import multiprocessing, os
 os.environ.update(environment)
+os.fsync = os.fstat  # what was written outlives a process that is killed
 multiprocessing.set_start_method(workers, force=True)  # else that of this process's own maker
 from modeling.pretrain.__main__ import main
 raise SystemExit(main(argv))
@@ -115,13 +116,13 @@ def test_no_worker_outlives_the_trainer(start, examples, tmp_path, number, worke
 def test_sigterm_to_all_its_processes_writes_a_checkpoint_from_which_a_run_resumes(
     start, examples, tmp_path
 ):
-    settings = ["training.max_steps=120", "training.checkpoint_every=1000", "training.log_every=7"]
-    settings += ["training.evaluate_every=40"]
+    settings = ["training.max_steps=60", "training.checkpoint_every=1000", "training.log_every=7"]
+    settings += ["training.evaluate_every=20"]
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
     unbroken = start(command(whole, examples, *settings))
 
     statuses = []
-    for step in (14, 56):
+    for step in (14, 35):
         process = start(command(stopped, examples, *settings))
         wait_for_step(process, stopped, step)
         for pid in (*descendants(process.pid), process.pid):
