@@ -88,7 +88,7 @@ print(number)
     [
         ('publish(source, shelf, version="v3")', 1),
         ("corpora.store.retention.prune(shelf, keep=1)", 1),
-        ('[*forget(store, entities=["klwiki:0"], today="2026-11-23")]', 5),
+        ('[*forget(store, entities=["klwiki:0"], today="2026-11-23")]', 16),
     ],
     ids=["publish", "prune", "forget"],
 )
