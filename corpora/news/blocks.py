@@ -40,6 +40,10 @@ _UNSEEN = frozenset(
     {"head", "iframe", "noscript", "script", "style", "svg", "template", "textarea"}
 )
 _BREAKS = frozenset({"lb", "br", "graphic", "img"})
+_LINE_BREAKS = frozenset({"lb", "br"})
+_PARAGRAPH_BREAKS = 2
+_UNBROKEN = frozenset({"cell", "code", "head", "item"})
+"""Kinds of blocks that hold several lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +90,8 @@ class _Writer:
     length: int = 0
     space: bool = False
     """Whether white space is due before the next character."""
+    n_breaks: int = 0
+    """Line breaks since the last character: two of them end a paragraph."""
     open: list[tuple[int, str]] = field(default_factory=list)
     links: list[Link] = field(default_factory=list)
 
@@ -97,12 +103,20 @@ class _Writer:
         if not words:
             self.space = True
             return
+        self.n_breaks = 0
         joined = " ".join(words)
         if self.length and (self.space or text[0].isspace()):
             joined = f" {joined}"
         self.parts.append(joined)
         self.length += len(joined)
         self.space = text[-1].isspace()
+
+    def break_line(self) -> None:
+        """Note a line break; what a second one ends is a paragraph."""
+        self.add(" ")
+        self.n_breaks += 1
+        if self.n_breaks == _PARAGRAPH_BREAKS and self.kinds[-1] not in _UNBROKEN:
+            self.close()
 
     def begin_link(self, target: str) -> None:
         """Note where a link begins."""
@@ -156,6 +170,8 @@ def _walk(element: Any, kinds: Mapping[str, str], writer: _Writer) -> None:
     target = element.get(_LINKS[tag]) if tag in _LINKS else None
     if target:
         writer.begin_link(target)
+    if tag in _LINE_BREAKS:
+        writer.break_line()
     writer.add(" " if tag in _BREAKS else element.text)
     for child in element:
         _walk(child, kinds, writer)

@@ -15,10 +15,13 @@ from typing import Any
 from corpora.errors import CorpusError
 from corpora.hashing.shingles import words_of
 from corpora.news.blocks import EXTRACTED, PAGE, Block, Link, key_of, read_blocks, with_places
+from corpora.news.bylines import find_authors
 from corpora.news.page_metadata import PageMetadata, absolute_url, read_metadata
 from corpora.news.tidying import tidy
 
 BLOCK_END = "\n"
+_TITLES = "//head/title/text() | //head/meta[@property='og:title']/@content"
+_MAX_TITLES = 10
 _MIN_LEAD = 40
 """Letters of a description from which on the block that repeats it is the lead."""
 _CONTROL = re.compile(
@@ -66,7 +69,9 @@ def extract(html: str, *, url: str | None, extractor: str) -> Article:
     counters: Counter[str] = Counter()
     metadata = read_metadata(tree, url)
     base = next(iter(tree.xpath("//base/@href")), None)
+    counters["articles.further"] += drop_further_articles(tree)
     page = read_blocks(tree, PAGE)
+    metadata = _with_authors(metadata, tree, page)
     blocks, n_unplaced = with_places(EXTRACTORS[extractor](html, tree, url), page)
     counters["blocks.without_place"] += n_unplaced
     linked = _link_ratio(blocks)
@@ -105,6 +110,39 @@ def parse(html: str) -> Any:
                 reason, f"the parser stops at line {entry.line} ({entry.message[:60]} …)."
             )
     return tree
+
+
+def _with_authors(metadata: PageMetadata, tree: Any, page: list[Block]) -> PageMetadata:
+    """Metadata with the authors that are seen, where none are marked; not the site itself."""
+    if metadata.authors:
+        return metadata
+    site = key_of(metadata.site or "")
+    seen = [n for n in find_authors(tree, page, metadata.titles) if key_of(n) != site]
+    return replace(metadata, authors=tuple(seen), bylines=(*metadata.bylines, *seen))
+
+
+def drop_further_articles(tree: Any) -> int:
+    """Take out of a page what it holds of other articles; returns how many there are.
+
+    If the heading (``h1``) of one ``article`` is in the title of the page, those beside it that
+    have headings, too, are others.
+    """
+    outermost = [e for e in tree.iter("article") if next(e.iterancestors("article"), None) is None]
+    headed = [(e, keys) for e in outermost if (keys := _heading_keys(e))]
+    if len(headed) < 2:
+        return 0
+    told = [key_of(title) for title in tree.xpath(_TITLES)[:_MAX_TITLES]]
+    own = [e for e, keys in headed if any(key in title for key in keys for title in told)]
+    if len(own) != 1:
+        return 0
+    others = [e for e, _ in headed if e is not own[0]]
+    for element in others:
+        element.drop_tree()
+    return len(others)
+
+
+def _heading_keys(article: Any) -> list[str]:
+    return list(filter(None, (key_of("".join(h.itertext())) for h in article.iter("h1"))))
 
 
 def _with_trafilatura(_: str, tree: Any, __: str | None) -> list[Block]:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from corpora.news.blocks import Block, key_of
+from corpora.news.bylines import names_of
 
 _TITLE_WITHIN = 5
 """Blocks from the first, among which the title stands again."""
@@ -27,6 +28,15 @@ _MIN_SENTENCE = 60
 _SENTENCE_END = re.compile(r"[.!?…。！？।۔።][\"'”’»›“‘」』)）\]]*\Z")
 _LISTED = frozenset({"cell", "code", "item"})
 """Kinds of blocks that may say the same as another."""
+_MIN_TITLE = 20
+"""Letters of a title from which on a block that ends with it has a kicker before it."""
+_MAX_DATELINE = 25
+"""Letters beside the digits of a line that says when."""
+_MOMENT = re.compile(r"(?:19|20)\d\d|\d:\d\d")
+_MAX_INTRODUCTION = 40
+"""Letters of a line that says what links are, before or above them: ``Read also:``."""
+_MIN_HEADLINE = 25
+"""Characters of a link that may be the headline of another article."""
 _COPYRIGHT = ("©", "(c)", "(C)", "Copyright")
 
 
@@ -46,14 +56,18 @@ def tidy(
     """
     told = {key_of(title) for title in titles}
     names = sorted({key_of(author) for author in authors} - {""}, key=len, reverse=True)
+    long_titles = tuple(key for key in told if len(key) >= _MIN_TITLE)
     all_links = _all_links(blocks)
+    all_links |= _introductions(blocks, all_links)
     kept, heads = [], []
     for index, block in enumerate(blocks):
         near_end = min(index, len(blocks) - 1 - index) < _BYLINE_WITHIN
         may_be_title = index < _TITLE_WITHIN or block.kind == "head"
-        if may_be_title and block.key in told:
+        if may_be_title and (block.key in told or _has_kicker(block, long_titles)):
             counters["blocks.title"] += 1
             heads.append(block.key)
+        elif index < _TITLE_WITHIN and _is_dateline(block):
+            counters["blocks.date"] += 1
         elif near_end and _is_byline(block, names):
             counters["blocks.byline"] += 1
         elif index in all_links:
@@ -75,21 +89,52 @@ def tidy(
 
 
 def _is_byline(block: Block, names: Sequence[str]) -> bool:
-    """Say whether a block names an author, and says hardly more."""
+    """Say whether a block names an author, and says hardly more; or says that it is by somebody."""
+    if block.kind != "item" and names_of(block.text):
+        return True
     rest = block.key
     for name in names:
         rest = rest.replace(name, "")
     return len(rest) < len(block.key) and len(rest) <= _MAX_BYLINE
 
 
+def _has_kicker(block: Block, titles: tuple[str, ...]) -> bool:
+    """Say whether a block is the title, after some words."""
+    return block.key.endswith(titles) and len(block.key) <= 2 * max(map(len, titles))
+
+
+def _is_dateline(block: Block) -> bool:
+    """Say whether a block says when, and hardly more."""
+    letters = sum(map(str.isalpha, block.text))
+    return letters <= _MAX_DATELINE and _MOMENT.search(block.text) is not None
+
+
 def _all_links(blocks: Sequence[Block]) -> set[int]:
-    """Indices of blocks of nothing but links; a linked sentence by itself is of the text."""
+    """Indices of blocks of nothing but links, maybe behind a word that says what they are.
+
+    A linked sentence or cell by itself is of the text.
+    """
     found = {index for index, block in enumerate(blocks) if _is_all_links(block)}
     return {
         index
         for index in found
-        if not _is_sentence(blocks[index]) or {index - 1, index + 1} & found
+        if not (blocks[index].kind == "cell" or _is_sentence(blocks[index]))
+        or {index - 1, index + 1} & found
     }
+
+
+def _introductions(blocks: Sequence[Block], all_links: set[int]) -> set[int]:
+    """Indices of short lines, no sentences, right before blocks of nothing but links."""
+    return {
+        index - 1
+        for index in all_links - {0}
+        if index - 1 not in all_links and _is_introduction(blocks[index - 1])
+    }
+
+
+def _is_introduction(block: Block) -> bool:
+    is_short = len(block.key) <= _MAX_INTRODUCTION and block.kind == "p"
+    return is_short and _SENTENCE_END.search(block.text) is None
 
 
 def _is_sentence(block: Block) -> bool:
@@ -99,14 +144,19 @@ def _is_sentence(block: Block) -> bool:
 
 
 def _is_all_links(block: Block) -> bool:
-    """Say whether no letter or digit of a block stands outside of links."""
-    end = 0
+    """Say whether no letter or digit of a block stands outside of links, but some with a colon."""
+    if not block.links:
+        return False
+    before = block.text[: block.links[0].start].rstrip()
+    is_long = len(block.text) - len(before) >= _MIN_HEADLINE
+    has_introduction = is_long and before.endswith(":") and len(key_of(before)) <= _MAX_INTRODUCTION
+    end = len(before) if has_introduction else 0
     for link in block.links:
         if link.end > end:
             if key_of(block.text[end : link.start]):
                 return False
             end = link.end
-    return bool(block.links) and not key_of(block.text[end:])
+    return not key_of(block.text[end:])
 
 
 def _repeated(blocks: Sequence[Block], heads: Sequence[str]) -> set[int]:

@@ -67,6 +67,16 @@ def test_what_no_reader_sees_is_no_text():
     assert block.text == "Da ist es"
 
 
+def test_two_line_breaks_end_a_paragraph_and_one_does_not():
+    tree = document_fromstring(
+        "<p>Eins<br>eins<br> <br/>Zwei<br><br><br>Drei</p><h2>A<br><br>B</h2>"
+    )
+
+    blocks = read_blocks(tree, PAGE)
+
+    assert [block.text for block in blocks] == ["Eins eins", "Zwei", "Drei", "A B"]
+
+
 def test_a_link_around_blocks_is_a_link_in_each():
     tree = fragment_fromstring('<div><a href="/x"><p>Eins</p><p>Zwei</p></a>Drei</div>')
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from corpora.news.blocks import Block, Link
+from corpora.news.bylines import names_of
 from corpora.news.extraction import ExtractionError, extract
 from corpora.news.page_metadata import absolute_url, moment
 from corpora.news.tidying import tidy
@@ -395,3 +396,78 @@ def test_paragraphs_of_real_pages_are_found(realdata):
 
     assert score.right >= 0.98 * score.expected
     assert score.right >= 0.85 * score.found
+
+
+def test_links_behind_a_word_that_says_what_they_are_and_that_word_before_them_go():
+    headline = "Warum die Brücke erst in zwei Jahren fertig wird"
+    start = len("Lesen Sie auch: ")
+    text = f"Lesen Sie auch: {headline}"
+    behind = Block(text, "p", (Link(start, len(text), "/a"),))
+    handle = Block("Konto: @rat", "p", (Link(7, 11, "/rat"),))
+
+    assert tidied("Text.", behind, handle)[0] == ["Text.", "Konto: @rat"]
+    assert tidied("Text.", "Auch interessant", linked(headline))[0] == ["Text."]
+
+
+def test_a_linked_cell_by_itself_is_text():
+    cells = [Block("300 g", "cell"), Block("Mandarinen", "cell", (Link(0, 10, "/m"),))]
+
+    assert tidied(*cells)[0] == ["300 g", "Mandarinen"]
+
+
+def test_a_title_with_a_kicker_and_a_line_that_says_when_are_no_text():
+    title = "Die neue Brücke wird teurer als gedacht"
+    when = ["22.04.2024, 06:00 Uhr", "17:41 JST, October 13, 2024"]
+    told = "Im Jahr 2024 begann der Rat der Stadt mit dem Bau der Brücke."
+
+    assert tidied(f"Bau am Fluss: {title}", *when, told, titles=[title])[0] == [told]
+
+
+def test_a_line_that_is_by_somebody_is_no_text_whoever_it_is():
+    assert tidied("Von Anna Sleegers, Frankfurt", "Der Rat tagt.")[0] == ["Der Rat tagt."]
+    assert tidied("Von Anna ist nichts bekannt.")[0] == ["Von Anna ist nichts bekannt."]
+
+
+def test_another_article_on_the_page_is_no_part_of_it():
+    own, other = (f"<article><h1>{h}</h1>{PARAGRAPHS}</article>" for h in ("Der Bau", "Das Fest"))
+    form = "<html><head><title>{}</title></head><body>{}</body></html>"
+
+    article = article_of(form.format("Der Bau - Bote", own + other.replace("Absatz", "Satz")))
+    both = article_of(form.format("Bote", own + other))
+
+    assert "Satz" not in article.text
+    assert article.counters["articles.further"] == 1
+    assert both.counters["articles.further"] == 0  # which is the page's, it does not say
+
+
+@pytest.mark.parametrize(
+    ("line", "names"),
+    [
+        ("By Jane Doe and John A. Smith | May 3, 2024", ("Jane Doe", "John A. Smith")),
+        ("Von Nina van der Magoley", ("Nina van der Magoley",)),
+        ("Par : Élise Dupont-Roche, à Paris", ("Élise Dupont-Roche",)),
+        ("By the river", ()),
+        ("Von Montag an", ()),
+        ("Jane Doe", ()),
+    ],
+)
+def test_names_stand_behind_the_word_of_a_byline(line, names):
+    assert names_of(line) == names
+
+
+@pytest.mark.parametrize(
+    ("line", "authors"),
+    [
+        ("<p>Von Nina Magoley</p>", ("Nina Magoley",)),
+        ('<div class="article-byline">Nina Magoley - 3. Mai</div>', ("Nina Magoley",)),
+        ('<div class="author-box">Mehr Texte Von Hier</div>', ()),
+        ('<div class="byline">Der Stadtbote</div>', ()),
+    ],
+)
+def test_an_author_is_seen_where_none_is_marked(line, authors):
+    head = "<title>Der Bau</title>" + meta("og:site_name", "Der Stadtbote")
+
+    article = article_of(page(head, f"<h1>Der Bau</h1>{line}{PARAGRAPHS}"))
+
+    assert article.metadata.authors == authors
+    assert "Magoley" not in article.text

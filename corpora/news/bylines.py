@@ -1,0 +1,88 @@
+"""Authors that are seen, but not marked: ``By Jane Doe and John Smith``, ``class="byline"``."""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from corpora.news.blocks import Block, key_of
+
+_BY = re.compile(
+    r"(?:written by|reported by|story by|text von|text|texte|texto|testo|tekst|autorin|autore?|"
+    r"auteure?|author|skrevet av|skrevet af|von|by|par|por|di|af|av|door|przez)(?:\s*:\s*|\s+)",
+    re.IGNORECASE,
+)
+"""Words that begin a byline, in languages that write names with capitals."""
+_BETWEEN = re.compile(r"\s*(?:[,;|/•·–—(]|\s-\s|\s(?:and|und|et|y|e|og|och|en|i|in|for)\s)\s*")
+"""What stands between the names, and before a place or a date."""
+_PARTICLES = frozenset(
+    {"al", "bin", "da", "de", "del", "della", "den", "der", "di", "do", "dos"}
+    | {"du", "el", "la", "le", "ten", "ter", "van", "von", "zu"}
+)
+_CLASS = re.compile(
+    r"(?:^|[\s_-])(?:byline|author|autor|auteur|autore)s?(?:[_-]{1,2}names?)?(?:$|\s)",
+    re.IGNORECASE,
+)
+"""Names of classes whose elements hold authors; those of their boxes end otherwise."""
+_NO_NAMES = frozenset({"author", "authors", "autor", "autore", "auteur", "by", "written"})
+_MAX_BYLINE = 100
+"""Characters of a line."""
+_NEAR = 8
+"""Blocks behind the title, or before it, in which a byline is looked for."""
+_MAX_NAME_WORDS = 4
+
+
+def find_authors(tree: Any, page: Sequence[Block], titles: Iterable[str]) -> tuple[str, ...]:
+    """Find the names in the byline of a page; empty where there is none.
+
+    First the lines near the title are read that begin with a word like ``by`` and go on with a
+    name, then the first element whose class says that it is a byline and that holds a name.
+    """
+    return _after_title(page, titles) or _by_class(tree)
+
+
+def _by_class(tree: Any) -> tuple[str, ...]:
+    for element in tree.iter():
+        if _CLASS.search(element.get("class") or ""):
+            line = " ".join("".join(element.itertext()).split())
+            if names := names_of(line) or _names_in(line):
+                return names
+    return ()
+
+
+def _after_title(page: Sequence[Block], titles: Iterable[str]) -> tuple[str, ...]:
+    told = {key_of(title) for title in titles}
+    places = [index for index, block in enumerate(page) if block.key in told]
+    for place in places:
+        near = [*page[place + 1 : place + 1 + _NEAR], *page[max(0, place - 2) : place]]
+        for block in near:
+            if names := names_of(block.text):
+                return names
+    return ()
+
+
+def names_of(line: str) -> tuple[str, ...]:
+    """The names in a byline; empty for any other line."""
+    found = _BY.match(line) if len(line) <= _MAX_BYLINE else None
+    return _names_in(line[found.end() :]) if found else ()
+
+
+def _names_in(line: str) -> tuple[str, ...]:
+    """The names in a line that begins with one; empty for any other."""
+    parts = _BETWEEN.split(line.strip()) if len(line) <= _MAX_BYLINE else [""]
+    return tuple(dict.fromkeys(filter(_is_name, parts))) if _is_name(parts[0]) else ()
+
+
+def _is_name(text: str) -> bool:
+    """Say whether two to four words begin with capitals, particles left out."""
+    words = text.split()
+    capital = [w for w in words if w.lower() not in _PARTICLES]
+    return (
+        len(capital) >= 2
+        and not {word.lower() for word in words} & _NO_NAMES
+        and len(words) <= _MAX_NAME_WORDS
+        and all(word[0].isupper() and _is_word(word) for word in capital)
+    )
+
+
+def _is_word(word: str) -> bool:
+    return word.replace(".", "").replace("-", "").replace("'", "").replace("’", "").isalpha()
