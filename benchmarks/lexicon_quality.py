@@ -93,12 +93,12 @@ def entities(data: Path) -> Counter[str]:
 def ranked(
     documents: Path, output: Path, options: Sequence[str]
 ) -> tuple[list[str], dict[str, int]]:
-    """The ranked words of a lexicon, the best first, and how often each is there."""
+    """The ranked new words of a lexicon, the best first, and how often each is there."""
     pipeline("documents_to_lexicon", "--input", str(documents), "--output", str(output), *options)
     words, counts = [], {}
     for row in open_dataset(output).rows():
         counts[row["form"]] = row["count"]
-        if row["rank"] is not None:
+        if row["rank"] is not None and "known" not in row["flags"]:
             words.append(row["form"])
     return words, counts
 
