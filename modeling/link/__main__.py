@@ -5,6 +5,7 @@ Examples:
   python -m modeling.link train build/sturm/documents --register 'register/*.xml' --output linker
   python -m modeling.link apply linker --documents build/new --output build/linked
   python -m modeling.link apply linker --ner build/sturm/ner --output linked.jsonl
+  python -m modeling.link index build/vocab --output build/forms
   python -m modeling.link score --gold build/sturm/documents --predicted build/linked
 
 ``evaluate`` trains on four fifths of the documents and links the fifth, five times; its report
@@ -31,6 +32,9 @@ class _Learning:
     )
     register: tuple[str, ...] = option(
         (), metavar="FILE", help="registers in TEI, or patterns in quotes"
+    )
+    vocabulary: Path | None = option(
+        None, metavar="DIR", help="forms of an entity vocabulary, as index wrote them"
     )
     space: str | None = option(
         None,
@@ -78,6 +82,16 @@ class ApplyOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
+class IndexOptions:
+    """Options of ``index``."""
+
+    vocabulary: Path = option(
+        positional=True, metavar="VOCABULARY", help="a dataset of documents_to_entity_vocab"
+    )
+    output: Path = option(metavar="DIR", help="where the files are written")
+
+
+@dataclass(frozen=True, kw_only=True)
 class ScoreOptions:
     """Options of ``score``."""
 
@@ -94,6 +108,7 @@ _COMMANDS: Final[dict[str, tuple[type[Any], str]]] = {
     "train": (TrainOptions, "make a linker from documents whose names are linked"),
     "evaluate": (EvaluateOptions, "say how good the links of documents not trained on are"),
     "apply": (ApplyOptions, "link the names of other documents"),
+    "index": (IndexOptions, "write the forms of an entity vocabulary as files that are mapped"),
     "score": (ScoreOptions, "compare the links of documents with right ones"),
 }
 

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from corpora.entities.lookup import EntityLookup
 from modeling.link.counts import Counts
 from modeling.link.forms import KINDS, Forms, Hit
 from modeling.link.records import Case, Record, normalise
@@ -21,6 +22,7 @@ MAX_CANDIDATES: Final = 30
 _PLAIN: Final = (
     *(f"found {kind}" for kind in KINDS),
     *("similarity", "of all names", "of the form", "of the form as written"),
+    *("of the form in the vocabulary", "is not in the vocabulary"),
     *("is known by the form", "class", "class is unknown"),
     *("sender writes of", "receiver is told of", "place is written from"),
     *("form by the sender", "form to the receiver", "form from the place"),
@@ -32,6 +34,8 @@ FEATURES: Final = (*_PLAIN, *_DOCUMENT)
 """Names of the columns."""
 N_PLAIN: Final = len(_PLAIN)
 """Columns that say nothing of the other names of a document."""
+_OF_VOCABULARY: Final = Hit(-1, 0, 1.0)
+_MIN_PRIOR: Final = 1e-4
 _ROLES: Final = ("sent_by", "received_by", "sent_place")
 
 
@@ -63,10 +67,11 @@ class Candidates(NamedTuple):
 
 @dataclass(slots=True)
 class Knowledge:
-    """What is known of entities: from training documents, and from a register."""
+    """What is known of entities: from training documents, a register, an entity vocabulary."""
 
     records: Sequence[Record]
     register: Mapping[str, Known] = field(default_factory=dict)
+    vocabulary: EntityLookup | None = None
     counts: Counts = field(init=False)
     forms: Forms = field(init=False)
     _registered: set[int | None] = field(init=False)
@@ -88,7 +93,9 @@ class Knowledge:
 
     def holds(self, entity: str, *, without: str | None) -> bool:
         """Say whether an entity is known, a training document left out."""
-        return entity in self.register or self.counts.n_documents(entity, without=without) > 0
+        if entity in self.register or self.counts.n_documents(entity, without=without) > 0:
+            return True
+        return self.vocabulary is not None and entity in self.vocabulary
 
     def kind_labels(self, kind: str) -> Counter[str]:
         """Count the labels that mentions of entities of a class have in training documents."""
@@ -99,7 +106,15 @@ class Knowledge:
         best: dict[str, Hit] = {}
         for hit in self.forms.look_up(name, hidden=hidden):
             best.setdefault(self.forms.entities[hit.form], hit)
+        for entity in self.priors(name):
+            best.setdefault(entity, _OF_VOCABULARY)
         return best
+
+    def priors(self, name: str) -> Mapping[str, float]:
+        """The entities that a form has in the vocabulary, with the prior of each."""
+        if self.vocabulary is None:
+            return {}
+        return dict(self.vocabulary.look_up(name, limit=MAX_CANDIDATES))
 
     def only_in(self, record: Record) -> frozenset[int]:
         """Forms that are known from one document alone."""
@@ -141,16 +156,20 @@ class _View:
         hits = self.knowledge.hits(case.form, hidden=self.hidden)
         normal = normalise(case.form)
         counted = self.counts.distribution(("normal", normal), without=self.without)
+        priors = self.knowledge.priors(case.form)
         order = sorted(
-            hits, key=lambda e: (-counted.get(e, 0), hits[e].kind, -hits[e].similarity, e)
-        )
+            hits,
+            key=lambda e: (
+                -counted.get(e, 0), hits[e].kind, -priors.get(e, 0.0), -hits[e].similarity, e,
+            ),
+        )  # fmt: skip
         entities = tuple(order[:MAX_CANDIDATES])
         features = np.zeros((len(entities), len(FEATURES)))
         around = self._around(case) if len(entities) > 1 else []
         for row, entity in enumerate(entities):
             n = self.counts.count((), entity, without=self.without)
             features[row, :N_PLAIN] = [
-                *self._of_name(case, entity, hits[entity]),
+                *self._of_name(case, entity, hits[entity], prior=priors.get(entity)),
                 *self._of_letter(normal, entity),
                 _fit_of_words(around, entity, n),
                 *self._days(entity),
@@ -165,7 +184,7 @@ class _View:
         log = self.counts.log_ratio(key, entity, of_all, without=self.without)
         return of_all, math.exp(log)
 
-    def _of_name(self, case: Case, entity: str, hit: Hit) -> list[float]:
+    def _of_name(self, case: Case, entity: str, hit: Hit, *, prior: float | None) -> list[float]:
         """Columns of the form and the class."""
         of_all, of_normal = self._ratios(normalise(case.form), entity)
         key = ("form", case.form)
@@ -173,7 +192,9 @@ class _View:
         is_known = self.counts.count(key, entity, without=self.without) > 0
         found = [float(kind == hit.kind) for kind in range(len(KINDS))]
         logs = (math.log(of_all), math.log(of_normal), of_form)
-        return [*found, hit.similarity, *logs, float(is_known), *self._label(case.label, entity)]
+        of_vocabulary = (math.log(max(prior or 0.0, _MIN_PRIOR)), float(prior is None))
+        known = (*of_vocabulary, float(is_known), *self._label(case.label, entity))
+        return [*found, hit.similarity, *logs, *known]
 
     def _of_letter(self, normal: str, entity: str) -> list[float]:
         """Columns of who writes to whom, and where."""

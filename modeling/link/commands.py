@@ -12,6 +12,7 @@ from corpora.datasets.rows import document_from_row
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import open_dataset, read_batches, read_tagged, write_text
 from corpora.document import Document
+from corpora.entities.lookup import EntityLookup, pairs_of, write_lookup
 from corpora.errors import UsageError
 from corpora.registers.register import open_registers
 from corpora.runs.dataset_inputs import find_shards
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from modeling.link.__main__ import (
         ApplyOptions,
         EvaluateOptions,
+        IndexOptions,
         ScoreOptions,
         TrainOptions,
     )
@@ -38,7 +40,15 @@ def train(options: "TrainOptions") -> Iterator[str]:
     register = read_register(options.register, records, space=options.space)
     settings = {"documents": hashes, "register": len(register), "max_wrong": options.max_wrong}
     settings["seed"] = options.seed
-    training = Training(records, register, max_wrong=options.max_wrong, seed=options.seed)
+    if options.vocabulary is not None:
+        settings["vocabulary"] = str(options.vocabulary.resolve())
+    training = Training(
+        records,
+        register,
+        _open_vocabulary(options.vocabulary),
+        max_wrong=options.max_wrong,
+        seed=options.seed,
+    )
     linker = training.train(settings=settings)
     linker.save(options.output)
     n = sum(case.entity is not None for record in records for case in record.cases)
@@ -60,6 +70,7 @@ def evaluate(options: "EvaluateOptions") -> Iterator[str]:
     outcomes = cross_validate(
         records,
         register,
+        vocabulary=_open_vocabulary(options.vocabulary),
         folds=options.folds,
         seed=options.seed,
         max_wrong=options.max_wrong,
@@ -97,6 +108,17 @@ def apply(options: "ApplyOptions") -> Iterator[str]:
     yield f"made  {options.output}"
     if options.ner is None:
         yield f"next  python -m corpora.shards show {options.output} --limit 1"
+
+
+def index(options: "IndexOptions") -> Iterator[str]:
+    """Write the forms of an entity vocabulary as files that are mapped."""
+    n = write_lookup(options.output, pairs_of(options.vocabulary))
+    yield f"made  {options.output} ({n:,} entities)"
+    yield f"next  python -m modeling.link train DOCUMENTS --vocabulary {options.output} --output …"
+
+
+def _open_vocabulary(folder: Path | None) -> EntityLookup | None:
+    return EntityLookup(folder) if folder else None
 
 
 def score(options: "ScoreOptions") -> Iterator[str]:

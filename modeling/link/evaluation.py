@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from corpora.entities.lookup import EntityLookup
 from corpora.errors import UsageError
 from corpora.hashing.sampling import ratio
 from modeling.bootstrap import Interval, Units, percentiles, resample
@@ -56,6 +57,7 @@ def cross_validate(
     records: Sequence[Record],
     register: Mapping[str, Known],
     *,
+    vocabulary: EntityLookup | None = None,
     folds: int = 5,
     seed: int = 1,
     max_wrong: float = MAX_WRONG,
@@ -69,7 +71,7 @@ def cross_validate(
     for fold in sorted(set(of_fold)):
         train = [record for record, f in zip(records, of_fold, strict=True) if f != fold]
         test = [record for record, f in zip(records, of_fold, strict=True) if f == fold]
-        training = Training(train, register, max_wrong=max_wrong, seed=seed)
+        training = Training(train, register, vocabulary, max_wrong=max_wrong, seed=seed)
         prior = training.train(uses=PRIOR)
         outcomes += judge(test, training.train(), prior=prior)
         log(f"fold {fold + 1} of {folds}: {len(train):,} documents to {len(test):,}")

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corpora.datasets.shards import write_json, write_text
+from corpora.entities.lookup import EntityLookup
 from corpora.errors import CorpusError
 from corpora.hashing.sampling import ratio
 from corpora.system.parsing import parse_json, read_json
@@ -44,7 +45,10 @@ N_PARTS: Final = 5
 MAX_WRONG: Final = 0.02
 """Ratio of the ids that are written that may be wrong."""
 _VERSION: Final = 1
-_PRIOR: Final = ("similarity", "of all names", "of the form", "of the form as written")
+_PRIOR: Final = (
+    *("similarity", "of all names", "of the form", "of the form as written"),
+    *("of the form in the vocabulary", "is not in the vocabulary"),
+)
 _FILES: Final = ("linker.json", "records.jsonl", "register.jsonl")
 
 
@@ -136,9 +140,11 @@ class Linker:
             if about["version"] != _VERSION or tuple(about["features"]) != FEATURES:
                 raise CorpusError(f"{path}: made by another version of Onoma. Train it again.")
             first, final, sure = (linear_from_json(about[n]) for n in ("first", "final", "sure"))
+            vocabulary = about.get("settings", {}).get("vocabulary")
             knowledge = Knowledge(
                 [record_from_json(row) for row in _read_lines(folder / "records.jsonl")],
                 {row["entity"]: _known(row) for row in _read_lines(folder / "register.jsonl")},
+                EntityLookup(Path(vocabulary)) if vocabulary else None,
             )
             labels, threshold = frozenset(about["labels"]), float(about["threshold"])
         except (KeyError, TypeError, ValueError) as error:
@@ -167,6 +173,7 @@ class Training:
 
     records: Sequence[Record]
     register: Mapping[str, Known]
+    vocabulary: EntityLookup | None = None
     max_wrong: float = MAX_WRONG
     seed: int = 1
 
@@ -186,7 +193,7 @@ class Training:
     @cached_property
     def knowledge(self) -> Knowledge:
         """What is known of entities."""
-        return Knowledge(self.records, self.register)
+        return Knowledge(self.records, self.register, self.vocabulary)
 
     @cached_property
     def _found(self) -> list[_Found]:

@@ -1,8 +1,11 @@
 from collections import Counter
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 import onoma
+from corpora.entities.lookup import EntityLookup, Pairs, write_lookup
 from corpora.errors import CorpusError
 from modeling.link.candidates import FEATURES, Knowledge
 from modeling.link.datasets import PROBABILITY, link_document
@@ -143,3 +146,18 @@ def test_library_gives_names_the_entities_that_the_linker_ranks_first(linker, tm
     linked = onoma.link(document, onoma.load_linker(tmp_path))
 
     assert linked == link_document(document, linker, Counter())
+
+
+def test_a_vocabulary_brings_candidates_with_their_priors(tmp_path):
+    entities, forms = pa.array(["w:Ulm", "w:Ulm (Texas)"]), pa.array(["Ulm", "Ulm"])
+    priors = np.array([0.9, 0.1], np.float32)
+    write_lookup(tmp_path, [Pairs(entities, forms, np.arange(2), priors)])
+    knowledge = Knowledge(records(), REGISTER, EntityLookup(tmp_path))
+    record = record_of(letter("new", "Aus Ulm.", ("Ulm", None)))
+
+    [found] = knowledge.candidates(record, record.cases)
+
+    assert found.entities == ("w:Ulm", "w:Ulm (Texas)")
+    column = found.features[:, FEATURES.index("of the form in the vocabulary")]
+    np.testing.assert_allclose(np.exp(column), priors, rtol=1e-6)
+    assert knowledge.holds("w:Ulm", without=None)

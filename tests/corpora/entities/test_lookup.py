@@ -1,0 +1,45 @@
+"""What a form may mean, by the files of a vocabulary."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from corpora.entities.lookup import EntityLookup, Pairs, write_lookup
+from corpora.errors import CorpusError
+
+
+def pairs(entities, *forms):
+    texts, of, priors = zip(*forms, strict=True)
+    priors = np.array(priors, np.float32)
+    return Pairs(pa.array(entities), pa.array(texts), np.array(of), priors)
+
+
+@pytest.fixture
+def lookup(tmp_path):
+    first = pairs(["x:Berlin", "x:Бérgen"], ("Berlin", 0, 0.25), ("Bergen", 1, 1.0))
+    second = pairs(["x:Berlin (Texas)"], ("Berlin", 0, 0.75), ("US-Berlin", 0, 1.0))
+    assert write_lookup(tmp_path, [first, second]) == 3
+    return EntityLookup(tmp_path)
+
+
+def test_a_form_means_the_entities_that_have_it_the_likeliest_first(lookup):
+    assert lookup.look_up("Berlin") == [("x:Berlin (Texas)", 0.75), ("x:Berlin", 0.25)]
+    assert lookup.look_up("Berlin", limit=1) == [("x:Berlin (Texas)", 0.75)]
+    assert lookup.look_up("Bergen") == [("x:Бérgen", 1.0)]
+    assert lookup.look_up("Ulm") == []
+
+
+def test_case_is_folded_only_where_no_form_is_written_so(lookup):
+    assert [entity for entity, _ in lookup.look_up("BERLIN")] == ["x:Berlin (Texas)", "x:Berlin"]
+    assert lookup.look_up("us-berlin") == [("x:Berlin (Texas)", 1.0)]
+
+
+def test_an_entity_is_known_by_its_name(lookup):
+    assert "x:Berlin" in lookup
+    assert "x:Ulm" not in lookup
+    assert len(lookup) == 3
+
+
+def test_a_folder_without_the_files_is_an_error_that_says_how_to_make_them(tmp_path):
+    with pytest.raises(CorpusError, match=r"modeling\.link index"):
+        EntityLookup(tmp_path / "none")
