@@ -7,11 +7,12 @@ several entries is never taken.
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 from corpora.document import Document, Mention, reading_order
 from corpora.errors import UsageError
 from corpora.matching.surface_forms import SurfaceMatcher
-from corpora.registers.entry import FormKind
+from corpora.registers.entry import Entry, FormKind
 from corpora.registers.identify import kind_of_label
 from corpora.registers.references import Referrer
 from corpora.registers.register import Register
@@ -63,7 +64,10 @@ class RegisterDictionary:
         self._matcher = SurfaceMatcher(self._forms, lang=lang, ignore_case=False)
 
     def _possible(self) -> dict[str, set[str]]:
-        """Collect forms that begin with no small letter, and all entries that each may mean."""
+        """Collect forms that begin with no small letter, and all entries that each may mean.
+
+        Those of the register, and initials with the surname (*F. Marc*).
+        """
         meant: defaultdict[str, set[str]] = defaultdict(set)
         taken: set[str] = set()
         for entry in self._register.entries.values():
@@ -74,6 +78,9 @@ class RegisterDictionary:
                     continue  # *Marc, Franz* stands in lists, and where Marc is followed by Franz
                 if is_name and form.kind in _TAKEN and entry.kind in self.labels:
                     taken.add(form.text)
+            for text in initials_of(entry) if entry.kind in self.labels else ():
+                meant[text].add(entry.id)
+                taken.add(text)
         return {form: meant[form] for form in sorted(taken)}
 
     def _choose(
@@ -147,6 +154,18 @@ class RegisterDictionary:
                     mention = self._referrer.refer(mention, entry)  # noqa: PLW2901
             mentions.append(mention)
         return replace(document, mentions=tuple(mentions))
+
+
+def initials_of(entry: Entry) -> Iterator[str]:
+    """Yield the surname of a person after the first letters of the forenames (*F. Marc*)."""
+    by_kind: defaultdict[str, list[str]] = defaultdict(list)
+    for form in entry.forms:
+        by_kind[form.kind].append(form.text)
+    for surname, forename in product(by_kind["surname"], by_kind["forename"]):
+        if entry.kind == "person" and f"{forename} {surname}" in entry.texts():
+            letters = [f"{name[0]}." for name in forename.split() if name[0].isupper()]
+            if letters:
+                yield f"{' '.join(letters)} {surname}"
 
 
 def labels_of(edition: Edition) -> dict[str, str]:

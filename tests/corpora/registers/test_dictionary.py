@@ -143,3 +143,16 @@ def test_labels_of_shipped_editions_name_kinds():
     assert labels_of(load_edition(edition_path("sturm"))) == {"person": "pers", "place": "place"}
     schnitzler = labels_of(load_edition(edition_path("schnitzler")))
     assert schnitzler["work"] == "work"
+
+
+def test_initials_with_a_surname_are_a_form_unless_several_have_them():
+    two = REGISTER.replace(b"Maria</f", b"Fritz</f")
+    tei = load_edition(edition_path("tei"))
+
+    of_one = RegisterDictionary(register(), tei, Referrer(tei), documents=[])
+    of_two = RegisterDictionary(read_registers([("r.xml", two)]), tei, Referrer(tei), documents=[])
+
+    document = Document(id="a", group="a", source="a", text="Gestern kam F. Marc zu uns.")
+    [found] = of_one.annotate(document).mentions
+    assert (found.start, found.end, found.label) == (12, 19, "person")
+    assert of_two.annotate(document).mentions == ()
