@@ -185,7 +185,8 @@ def test_records_that_are_no_pages_have_reasons(tmp_path):
         | {"status": 1, "content_type": 1, "revisit": 3}
     )
     counters = describe(tmp_path / "out")["counters"]
-    assert (counters["status/404"], counters["content_type/image-png"]) == (1, 1)
+    named = json.loads((tmp_path / "out" / "counters.json").read_text("utf-8"))
+    assert (named["status/404"], named["content_type/image-png"]) == (1, 1)
     assert (counters["revisits.of_an_article"], counters["revisits.others"]) == (2, 1)
     urls = {document.id: document.url for document in documents_of(tmp_path / "out")}
     twins = [

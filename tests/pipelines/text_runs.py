@@ -24,7 +24,8 @@ def describe(folder):
 
 
 def counters_of(folder):
-    return describe(folder)["counters"]
+    named = folder / "counters.json"
+    return describe(folder)["counters"] | (json.loads(named.read_text()) if named.exists() else {})
 
 
 def rejected_of(folder):
