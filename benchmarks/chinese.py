@@ -29,7 +29,7 @@ Domains: of CLUENER its training sentences, headlines of the news that it is dra
 and web news; of Resume its training sentences; of Weibo these and web news; of People's Daily these
 and the raw text of January 1998, in which its test sentences may stand, too (without labels).
 
-Everything is done by the commands that users have: run it again, and it goes on where it was.
+Everything is done by the commands that users have: run it again, and it resumes.
 """
 
 import argparse

@@ -67,15 +67,15 @@ def half_of(name: str) -> str:
 def read_fundus(folder: Path) -> Iterator[Sample]:
     """Pages of fundus' tests; a publisher has a version of its parser for each, as a rule."""
     for meta in sorted(folder.glob("tests/resources/parser/test_data/*/meta.info")):
-        told = json.loads(meta.read_text("utf-8"))
+        known = json.loads(meta.read_text("utf-8"))
         publishers: dict[str, list[str]] = {}
-        for name in sorted(told):
+        for name in sorted(known):
             publishers.setdefault(name.partition("_")[0], []).append(name)
         for publisher, names in publishers.items():
             versions = list(json.loads((meta.parent / f"{publisher}.json").read_text()).values())
             n_known = len(names) if len(versions) == len(names) else 1  # else: the last alone
             for name, expected in zip(names[-n_known:], versions[-n_known:], strict=True):
-                url = told[name]["url"]
+                url = known[name]["url"]
                 where = meta.parent / name
                 yield Sample(name, where, url, expected_paragraphs(expected), half_of(url))
 
@@ -100,12 +100,12 @@ def read_wcxb(folder: Path) -> Iterator[Sample]:
     """Pages of WCXB, with their kinds."""
     for part in ("dev", "test"):
         for path in sorted((folder / part / "ground-truth").glob("*.json")):
-            told = json.loads(path.read_text("utf-8"))
-            kind = told["_internal"]["page_type"]
+            known = json.loads(path.read_text("utf-8"))
+            kind = known["_internal"]["page_type"]
             kind = kind["primary"] if isinstance(kind, dict) else kind
             html = folder / part / "html" / f"{path.stem}.html.gz"
-            text = told["ground_truth"].get("main_content") or ""
-            yield Sample(path.stem, html, told.get("url"), text, part, kind)
+            text = known["ground_truth"].get("main_content") or ""
+            yield Sample(path.stem, html, known.get("url"), text, part, kind)
 
 
 Counts = tuple[float, float, float]

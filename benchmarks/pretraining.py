@@ -11,7 +11,7 @@ plain attention.
 
 All models of a run are asked for the same masked subwords (and mentions) of the same held-out
 documents. The unigram predicts the most frequent subword (entity) everywhere. Each command is what
-a user would type; it is printed, and goes on where it was if this script is run again.
+a user would type; it is printed, and resumes if this script is run again.
 """
 
 import argparse

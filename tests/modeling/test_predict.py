@@ -141,6 +141,7 @@ def test_offsets_count_characters_whatever_they_are(tagger_run, tmp_path, capsys
 
     found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert {"Ulm", "Jena", "Berg"} <= {word for one in found for word in one["text"].split()}
+    assert [one["text"] for one in found].count("Ulm") == 2
     assert all(text[one["start"] : one["end"]] == one["text"] for one in found)
 
 
