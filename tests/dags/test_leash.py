@@ -2,10 +2,11 @@
 
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+
+from tests.processes import lives, wait_for
 
 LEASH = Path(__file__).resolve().parents[2] / "dags" / "onoma_refresh" / "leash.py"
 # starts a child that holds our output open, and says its number
@@ -21,18 +22,6 @@ def start(code, **options):
     return subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True, **options
     )
-
-
-def is_gone(pid, *, tries=500):
-    """Whether a process has ended within ten seconds; one that nobody has waited for has."""
-    for _ in range(tries):
-        try:
-            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
-                return True
-        except OSError:
-            return True
-        time.sleep(0.02)
-    return False
 
 
 @pytest.mark.parametrize(
@@ -63,11 +52,11 @@ def test_a_command_and_its_children_end_when_the_caller_is_killed():
     caller += "time.sleep(60)"
     with subprocess.Popen([sys.executable, "-c", caller], stdout=subprocess.PIPE) as process:
         child = int(process.stdout.readline())
-        assert not is_gone(child, tries=10)
+        assert lives(child)
 
         process.kill()
 
-        assert is_gone(child)
+        wait_for(lambda: not lives(child))
 
 
 def test_a_command_that_ignores_the_first_signal_is_killed(tmp_path):
@@ -81,7 +70,7 @@ def test_a_command_that_ignores_the_first_signal_is_killed(tmp_path):
 
         leash.stdin.close()
 
-        assert is_gone(pid)
+        wait_for(lambda: not lives(pid))
         assert leash.wait(timeout=20) == 137
 
 
@@ -90,7 +79,7 @@ def test_what_a_command_leaves_behind_ends_with_it():
         child = int(leash.stdout.readline())
 
         assert leash.wait(timeout=20) == 0
-        assert is_gone(child)
+        wait_for(lambda: not lives(child))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux gives us the orphans")
@@ -99,4 +88,4 @@ def test_what_has_a_session_of_its_own_ends_too():
         child = int(leash.stdout.readline())
 
         assert leash.wait(timeout=20) == 0
-        assert is_gone(child)
+        wait_for(lambda: not lives(child))

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import lives, wait_for
+
 DAGS = Path(__file__).resolve().parents[2] / "dags"
 FILES = sorted(DAGS.glob("*.py"))
 SHARED = sorted(DAGS.glob("onoma_refresh/*.py"))
@@ -159,16 +161,7 @@ def test_ctrl_c_ends_what_does_not_end_by_itself(tmp_path):
     for log in logs:
         child, told = log.read_text().split()
         assert told == "told"
-        while is_there(int(child)):  # until somebody has taken its exit status
-            time.sleep(0.02)
-
-
-def is_there(pid):
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
+        wait_for(lambda child=int(child): not lives(child))
 
 
 def test_a_component_that_ends_is_told_and_ends_the_others(start, tmp_path, capsys):

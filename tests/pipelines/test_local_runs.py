@@ -13,9 +13,9 @@ import pytest
 from pipelines import tei_to_ner
 from pipelines.graph import Phase
 from tests.pipelines import broken_graphs
-from tests.pipelines.sessions import end_of, wait_for, workers_of
 from tests.pipelines.test_interruptions import copies, finish, start  # noqa: F401 - a fixture
 from tests.pipelines.test_tei_to_ner import LETTERS, OPTIONS, files_of
+from tests.processes import end_of, wait_for, workers_of
 
 KILLS = 6
 

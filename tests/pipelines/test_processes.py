@@ -14,7 +14,7 @@ from pipelines import processes
 from pipelines.failures import WorkerDiedError
 from pipelines.graph import Run
 from tests.pipelines import broken_graphs
-from tests.pipelines.sessions import children_of, end_of, lives, session_of, wait_for
+from tests.processes import children_of, end_of, lives, session_of, wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
 STUCK = """import sys

@@ -7,13 +7,13 @@ import signal
 import socket
 import sys
 import time
-from pathlib import Path
 
 import pytest
 import torch
 from safetensors.torch import load_file
 
 from modeling.training.run_log import read_metrics
+from tests.processes import descendants_of, lives, wait_for
 
 SMALL = [
     *("encoder.width=16", "encoder.n_layers=1", "encoder.n_heads=2", "encoder.inner_width=32"),
@@ -99,17 +99,14 @@ def test_no_worker_outlives_the_trainer(start, examples, tmp_path, number, worke
     settings = ["training.max_steps=100000", "data.n_workers=2"]
     process = start(command(tmp_path / "run", examples, *settings), workers=workers)
     wait_for_step(process, tmp_path / "run", 3)
-    workers = descendants(process.pid)
+    workers = descendants_of(process.pid)
 
     os.kill(process.pid, number)
     process.join(60)
 
     assert len(workers) >= 2
     assert process.exitcode == {signal.SIGTERM: 143, signal.SIGINT: 130}.get(number, -number)
-    deadline = time.monotonic() + 60
-    while any(is_running(pid) for pid in workers) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert [pid for pid in workers if is_running(pid)] == []
+    wait_for(lambda: not any(map(lives, workers)), seconds=60)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
@@ -125,7 +122,7 @@ def test_sigterm_to_all_its_processes_writes_a_checkpoint_from_which_a_run_resum
     for step in (14, 35):
         process = start(command(stopped, examples, *settings))
         wait_for_step(process, stopped, step)
-        for pid in (*descendants(process.pid), process.pid):
+        for pid in (*descendants_of(process.pid), process.pid):
             os.kill(pid, signal.SIGTERM)
         process.join(60)
         statuses.append(process.exitcode)
@@ -163,24 +160,6 @@ def wait_for_step(process, folder, step):
     while process.is_alive() and last_step(folder) < step:
         time.sleep(0.005)
     assert process.is_alive()
-
-
-def descendants(pid):
-    running = [int(folder.name) for folder in Path("/proc").glob("[0-9]*")]
-    children = [child for child in running if stat(child)[1:2] == [str(pid)]]
-    return [*children, *(one for child in children for one in descendants(child))]
-
-
-def stat(pid):
-    """State, parent and more of a process, if it is there."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except (FileNotFoundError, ProcessLookupError):
-        return []
-
-
-def is_running(pid):
-    return stat(pid)[:1] not in ([], ["Z"])
 
 
 def last_step(folder):

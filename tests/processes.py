@@ -1,4 +1,8 @@
-"""Processes that were started together: who lives, and waiting until nobody does."""
+"""Processes: who lives, who started whom, and waiting until nobody does.
+
+A process that has ended and for which nobody has waited is dead here: in a container, the first
+process need not take the status of orphans.
+"""
 
 import os
 import signal
@@ -16,21 +20,28 @@ def wait_for(condition, *, seconds=20.0):
 
 
 def lives(pid):
-    with suppress(ProcessLookupError):
-        os.kill(pid, 0)
-        return True
-    return False
+    return pid in living()
+
+
+def living():
+    """The parent and the session of each process that is not dead."""
+    found = {}
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            state, parent, _, session = file.read_text().rpartition(") ")[2].split()[:4]
+            if state != "Z":
+                found[int(file.parent.name)] = int(parent), int(session)
+    return found
 
 
 def session_of(pid):
-    """The processes that began in the session of a process, and are not dead."""
-    members = []
-    for file in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):
-            state, _, _, session = file.read_text().rpartition(") ")[2].split()[:4]
-            if int(session) == pid and state != "Z":
-                members.append(int(file.parent.name))
-    return members
+    """The processes that began in the session of a process."""
+    return [member for member, (_, session) in living().items() if session == pid]
+
+
+def descendants_of(pid):
+    children = [child for child, (parent, _) in living().items() if parent == pid]
+    return [*children, *(one for child in children for one in descendants_of(child))]
 
 
 def end_of(leader, *, seconds=10.0):
