@@ -12,8 +12,9 @@ import pytest
 from corpora.system import buckets
 from tests import bucket_server
 
-# A busy machine may take a second for what takes a millisecond.
-hypothesis.settings.register_profile("onoma", deadline=None)
+# A busy machine may take a second for what takes a millisecond. Each run tries other examples.
+hypothesis.settings.register_profile("onoma", deadline=None, max_examples=30)
+hypothesis.settings.register_profile("thorough", deadline=None, max_examples=1000)
 hypothesis.settings.load_profile("onoma")
 # Virtual machines may announce AMX and refuse it: an illegal instruction ends the tests.
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")

@@ -18,8 +18,8 @@ from corpora.store.inspection import main as shards
 from tests.pipelines.test_tei_to_ner import LETTERS, OPTIONS, files_of, run
 
 ROOT = Path(__file__).resolve().parents[2]
-KILLS_BEFORE_PLAN = 2
-KILLS_AFTER_PLAN = 6
+KILLS_BEFORE_PLAN = 1
+KILLS_AFTER_PLAN = 4
 COPIES = 25
 PROGRAM = """import sys
 import corpora.runs.plan

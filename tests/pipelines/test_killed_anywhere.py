@@ -18,12 +18,12 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.mark.parametrize(
     ("scenario", "workers", "sample"),
     [
-        ("tei", 1, 7),
-        ("tei", 2, 4),
-        ("wikipedia", 1, 7),
-        ("news", 1, 3),
-        ("vocabulary", 1, 4),
-        ("lexicon", 1, 5),
+        ("tei", 1, 4),
+        ("tei", 2, 3),
+        ("wikipedia", 1, 4),
+        ("news", 1, 2),
+        ("vocabulary", 1, 3),
+        ("lexicon", 1, 3),
     ],
 )
 def test_killed_at_any_file_operation_it_ends_in_the_same_bytes_and_leaves_no_process(

@@ -15,6 +15,8 @@ from pipelines import news_to_documents
 from pipelines.news_to_documents import main
 from tests.corpora.news.archive_samples import FORMS, PAGE, by_record, plain, warc_record
 
+pytestmark = pytest.mark.usefixtures("without_runner")
+
 SAMPLES = Path(__file__).resolve().parents[1] / "data" / "news"
 KEPT = {"bruecke.html", "museum.html", "hochwasser.html", "ticker.html", "dansk.html.gz"}
 FILTERED = {
@@ -148,7 +150,7 @@ def test_an_archive_of_the_pages_gives_the_same_articles(made, tmp_path, form):
 def test_what_is_kept_depends_neither_on_order_nor_on_workers_nor_on_units(
     made, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(news_to_documents, "RANGE_BYTES", 1_500)
+    monkeypatch.setattr(news_to_documents, "RANGE_BYTES", 6_000)
     archive = tmp_path / "crawl.warc"
     archive.write_bytes(by_record(random.Random(1).sample(sample_records(), k=10)))
 

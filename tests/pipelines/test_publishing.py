@@ -21,6 +21,8 @@ from corpora.store.inspection import main as shards
 from pipelines.tei_to_ner import Options, plan
 from tests.pipelines.test_tei_to_ner import LETTERS, OPTIONS, files_of, run
 
+pytestmark = pytest.mark.usefixtures("without_runner")
+
 
 def options(tmp_path, **settings):
     values = {"input": (str(LETTERS),), "output": tmp_path / "out", "edition": OPTIONS[1]}

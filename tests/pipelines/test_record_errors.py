@@ -43,6 +43,8 @@ from pipelines.transforms import text as text_transforms
 from tests.corpora.news.archive_samples import PAGE, plain, warc_record
 from tests.pipelines.document_dataset import write_dataset
 
+pytestmark = pytest.mark.usefixtures("without_runner")
+
 BAD = "Kaputt"
 """What stands in the record that cannot be read."""
 WORDS = ("Jena", "Weimar", "Gotha", BAD)  # the last: places of the others stay

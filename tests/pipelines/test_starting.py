@@ -15,6 +15,8 @@ from corpora.errors import CorpusError
 from corpora.runs.build import hold
 from tests.pipelines.test_tei_to_ner import run
 
+pytestmark = pytest.mark.usefixtures("without_runner")
+
 ROOT = Path(__file__).resolve().parents[2]
 
 

@@ -21,6 +21,8 @@ from tests.pipelines.text_runs import (
     surfaces,
 )
 
+pytestmark = pytest.mark.usefixtures("without_runner")
+
 
 def test_a_file_becomes_a_document_with_all_its_characters(tmp_path):
     assert run(tmp_path / "out", "--lang", "de", input=SAMPLES / "brief.txt") == 0

@@ -10,6 +10,8 @@ from tests.pipelines.document_dataset import write_dataset
 from tests.pipelines.entity_vocab.made_vocabularies import ARTICLES, document
 from tests.pipelines.test_tei_to_ner import files_of
 
+pytestmark = pytest.mark.usefixtures("without_runner")
+
 
 def run(output, inputs, *options):
     return pipeline.main(["--input", str(inputs), "--output", str(output), *options])

@@ -1,5 +1,7 @@
 """Documents to an entity vocabulary: what is kept, and by which names it is known."""
 
+import pytest
+
 from corpora.datasets.shards import open_dataset
 from pipelines.documents_to_entity_vocab import main
 from tests.pipelines.document_dataset import write_dataset
@@ -11,6 +13,8 @@ from tests.pipelines.entity_vocab.made_vocabularies import (
     entities_of,
     rows_of,
 )
+
+pytestmark = pytest.mark.usefixtures("without_runner")
 
 # --- what is kept ---
 

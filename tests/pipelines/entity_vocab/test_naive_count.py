@@ -16,6 +16,8 @@ from tests.pipelines.document_dataset import write_dataset
 from tests.pipelines.entity_vocab.made_vocabularies import build, rows_of
 from tests.pipelines.entity_vocab.naive_vocabulary import ORIGINS, count_naively, many_documents
 
+pytestmark = pytest.mark.usefixtures("without_runner")
+
 
 @settings(max_examples=60)
 @given(

@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from corpora.datasets.shards import open_dataset
 from tests.pipelines.document_dataset import write_dataset
 from tests.pipelines.entity_vocab.made_vocabularies import (
@@ -12,6 +14,8 @@ from tests.pipelines.entity_vocab.made_vocabularies import (
     luke_of,
     rows_of,
 )
+
+pytestmark = pytest.mark.usefixtures("without_runner")
 
 
 def refreshed(tmp_path, *changed, before=ARTICLES, **options):
