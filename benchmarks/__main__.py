@@ -85,7 +85,7 @@ def _figures(tables: Mapping[str, Mapping[str, Any]]) -> Iterator[Figure]:
 
 def run(benchmark: Benchmark, arguments: Sequence[str]) -> str | None:
     """Run one; returns what it printed, or ``None`` if it failed."""
-    command = [sys.executable, f"benchmarks/{arguments[0]}.py", *arguments[1:]]
+    command = [sys.executable, "-m", f"benchmarks.{arguments[0]}", *arguments[1:]]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run(
         command, stdout=subprocess.PIPE, text=True, check=False, cwd=ROOT, env=environment

@@ -1,6 +1,6 @@
 """How far sentences and words of a `ner` dataset agree with a gold standard of the same texts.
 
-    python benchmarks/agreement.py --ner build/sturm/ner --gold GOLD --published sturm.conll
+    python -m benchmarks.agreement --ner build/sturm/ner --gold GOLD --published sturm.conll
 
 The folder GOLD holds ``*/ID.json``: for each document a list of sentences of ``[token, tag, …]``.
 Words and ends of sentences are compared by their place in the text, white space not counted; kinds
@@ -121,6 +121,12 @@ def compare_published(ours: Iterable[Sentence], files: list[Path]) -> str:
     return "\n".join(lines)
 
 
+def sentences_of(folder: Path) -> Iterator[Sentence]:
+    """Read the sentences of a dataset."""
+    records = open_dataset(folder, "ner").records()
+    return (record for record in records if isinstance(record, Sentence))
+
+
 def main() -> None:
     """Compare, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -130,7 +136,7 @@ def main() -> None:
     parser.add_argument("--top", type=int, default=12, help="how many differences to show")
     options = parser.parse_args()
     ours: dict[str, list[list[str]]] = defaultdict(list)
-    for sentence in open_dataset(options.ner, "ner").records():
+    for sentence in sentences_of(options.ner):
         ours[sentence.document_id].append(list(sentence.tokens))
     report = Report()
     for path in sorted(options.gold.glob("*/*.json")):
@@ -144,7 +150,7 @@ def main() -> None:
         for difference, count in apart.most_common(options.top):
             print(f"{count:5}  {difference}")
     if options.published:
-        print(compare_published(open_dataset(options.ner, "ner").records(), options.published))
+        print(compare_published(sentences_of(options.ner), options.published))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Attack Onoma: hostile records, foreign folders, damaged files, slow inputs; print what failed.
 
-    python benchmarks/attack.py
-    python benchmarks/attack.py --only slow --seed 2
-    python benchmarks/attack.py --markdown          the table of docs/security.md
+    python -m benchmarks.attack
+    python -m benchmarks.attack --only slow --seed 2
+    python -m benchmarks.attack --markdown          the table of docs/security.md
 
 Each attack is a function in ``benchmarks/attacks/`` that is tried some times, with another seed
 each time. A try runs real commands and readers in processes of their own, with bounds of memory
@@ -18,9 +18,7 @@ import time
 from importlib import import_module
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
-from benchmarks.attacks.bounded import ATTACKS, Attack, Try, outlived, prepare  # noqa: E402
+from benchmarks.attacks.bounded import ATTACKS, Attack, Try, outlived, prepare
 
 PARTS = (
     *("records", "folders", "damage", "slow", "stopping", "values", "airflow"),

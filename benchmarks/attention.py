@@ -1,6 +1,6 @@
 """What an encoder layer of each kind costs, forward and backward, as ratios of two that alternate.
 
-    python benchmarks/attention.py --threads 2 --runs 9
+    python -m benchmarks.attention --threads 2 --runs 9
 
 Layers are those of NEISS: 512 wide, 8 heads, ReLU 2,048, τ = 16, ω = 5; words have 1.5 subwords. A
 ratio is the median over the runs of time / time, both taken one after the other. "gathered" is what
@@ -116,7 +116,7 @@ def peak_bytes(layer: nn.Module, x: Tensor, rows: Rows, *, arguments: argparse.N
         activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True
     ) as profile:
         once(layer, x, rows, arguments=arguments)
-    events = profile.profiler.kineto_results.events()  # type: ignore[union-attr]
+    events = profile.profiler.kineto_results.events()
     changes = sorted((e.start_ns(), e.nbytes()) for e in events if e.name() == "[memory]")
     total = peak = 0
     for _, n_bytes in changes:

@@ -1,6 +1,6 @@
 """Which links that people set does a dictionary of surface forms find again, and how fast.
 
-    python benchmarks/augment.py --input build/enwiki/documents
+    python -m benchmarks.augment --input build/enwiki/documents
 
 Hides one link in ten (by hash), learns priors and link probabilities from the others, and matches
 the forms of all policies in the texts. ``--learn other`` learns from half of the documents (by

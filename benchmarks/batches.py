@@ -1,6 +1,6 @@
 """How many subwords a second become batches.
 
-    python benchmarks/batches.py --examples build/examples [--max-length 512] [--steps 40]
+    python -m benchmarks.batches --examples build/examples [--max-length 512] [--steps 40]
 
 Steps of 256 examples in micro-batches of 32, in one process, without a model; the median of three
 rounds of the same steps, after one that is not counted, so that the files are in memory. ``made``

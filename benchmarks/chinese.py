@@ -1,8 +1,8 @@
 """The Char-Entity Transformer against its ablations, from raw text on: Table 4 of its paper, small.
 
-    python benchmarks/chinese.py ../data --output build/chinese
-    python benchmarks/chinese.py ../data --output build/chinese --sets weibo peoples-daily
-    python benchmarks/chinese.py ../data --output build/tiny --tiny
+    python -m benchmarks.chinese ../data --output build/chinese
+    python -m benchmarks.chinese ../data --output build/chinese --sets weibo peoples-daily
+    python -m benchmarks.chinese ../data --output build/tiny --tiny
 
 DATA is a folder with the unpacked sets ``ner-zh``, ``zh-novels``, ``zh-news`` and ``wiki-text-zh``.
 Needs jieba. One encoder (4 layers of 128, no entities) is trained on Chinese Wikipedia and news,
@@ -38,9 +38,11 @@ import math
 import random
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
-from chinese_sets import (
+
+from benchmarks.chinese_sets import (
     BASELINE,
     LEXICONS,
     MAIN,
@@ -51,9 +53,8 @@ from chinese_sets import (
     tagger,
     variants_of,
 )
-from chinese_tables import write_tables
-from chinese_texts import command, make_documents, make_ner, packed, raw_text
-
+from benchmarks.chinese_tables import write_tables
+from benchmarks.chinese_texts import command, make_documents, make_ner, packed, raw_text
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import open_dataset, read_batches
 from corpora.lexicon.known import jieba_dictionary, read_known
@@ -111,7 +112,7 @@ def begin(tokenizer_folder: Path, folder: Path) -> None:
         positions = model.get_parameter("encoder.embeddings.positions.table.weight").zero_()
         angles = torch.arange(len(positions))[:, None] * rates
         positions[:, : 2 * n_rates] = 0.03 * torch.cat([angles.cos(), angles.sin()], dim=1)
-        attention = model.encoder.encoder.layers[0].attention
+        attention: Any = model.encoder.encoder.layers[0].attention
         for head, offset in enumerate(OFFSETS):
             query, key = (
                 part.weight[head * width : (head + 1) * width].zero_()

@@ -5,9 +5,8 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from chinese_sets import BASELINE, LEXICONS, scores_of, variants_of
-from chinese_texts import spent
-
+from benchmarks.chinese_sets import BASELINE, LEXICONS, scores_of, variants_of
+from benchmarks.chinese_texts import spent
 from corpora.datasets.shards import open_dataset
 from corpora.tagging import from_iob2
 

@@ -12,8 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from chinese_sets import CHAPTERS, SETS
-
+from benchmarks.chinese_sets import CHAPTERS, SETS
 from corpora.datasets.shards import open_dataset
 
 

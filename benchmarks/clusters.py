@@ -163,7 +163,7 @@ class Services:
             process = subprocess.Popen(
                 [str(shutil.which("setpriv")), "--pdeathsig", "KILL", "--", *command],
                 cwd=self.folder,
-                env=os.environ | ours | (environment or {}),
+                env={**os.environ, **ours, **(environment or {})},
                 start_new_session=True,
                 stdin=subprocess.DEVNULL,
                 stdout=file,

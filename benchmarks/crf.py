@@ -1,7 +1,7 @@
 """What a linear chain costs: this project's against that of pytorch-crf, as ratios.
 
     pip install pytorch-crf
-    python benchmarks/crf.py --threads 2 --runs 31
+    python -m benchmarks.crf --threads 2 --runs 31
 
 Both get the same potentials and the same ragged sentences, and give the same loss and the same best
 paths, which is checked. "loss" is forward and backward of the summed negative log-likelihood;

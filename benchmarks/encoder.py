@@ -1,9 +1,9 @@
 """How long a step of ours takes against transformers', and unpadded rows against padded ones.
 
-    python benchmarks/encoder.py --size 256x6 --batch 8 --threads 2
-    python benchmarks/encoder.py --size 768x12 --batch 2 --rounds 3
-    python benchmarks/encoder.py --device cuda --bf16 --size 768x12 --batch 32
-    python benchmarks/encoder.py --only padding --examples build/examples
+    python -m benchmarks.encoder --size 256x6 --batch 8 --threads 2
+    python -m benchmarks.encoder --size 768x12 --batch 2 --rounds 3
+    python -m benchmarks.encoder --device cuda --bf16 --size 768x12 --batch 32
+    python -m benchmarks.encoder --only padding --examples build/examples
 
 *transformers*: forward and backward of LUKE with entity-aware attention, masked subwords (15 %) and
 masked entities (15 %), on the same weights and the same batch of full length: our step against
@@ -84,6 +84,7 @@ def choose(ids: Tensor, generator: np.random.Generator) -> Targets:
 def as_padded(batch: Batch) -> dict[str, Tensor]:
     """The batch as transformers takes it; −100 where nothing is predicted."""
     rows, mentions = batch.rows, batch.mentions
+    assert batch.targets is not None
     inputs = {"input_ids": rows.subwords.pad(batch.subwords)}
     inputs["attention_mask"] = rows.subwords.pad(torch.ones_like(batch.subwords))
     inputs["entity_ids"] = rows.entities.pad(mentions.entities)
@@ -102,6 +103,7 @@ def as_padded(batch: Batch) -> dict[str, Tensor]:
 def build_theirs(arguments: argparse.Namespace) -> transformers.LukeForMaskedLM:
     """LUKE whose subword head equals the embedding; transformers cannot tie them here."""
     width, n_layers = arguments.size
+    settings: dict[str, Any] = {"attn_implementation": "eager"}  # has no type
     config = transformers.LukeConfig(
         vocab_size=arguments.subwords,
         entity_vocab_size=arguments.entities,
@@ -114,7 +116,7 @@ def build_theirs(arguments: argparse.Namespace) -> transformers.LukeForMaskedLM:
         pad_token_id=0,
         hidden_dropout_prob=arguments.dropout,
         attention_probs_dropout_prob=arguments.dropout,
-        attn_implementation="eager",
+        **settings,
     )
     torch.manual_seed(arguments.seed)
     model = transformers.LukeForMaskedLM(config)

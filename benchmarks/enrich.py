@@ -1,6 +1,6 @@
 """How safely and how fast names are written into TEI editions.
 
-    python benchmarks/enrich.py sturm-tei/letters sturm schnitzler-briefe-tei/letters schnitzler
+    python -m benchmarks.enrich sturm-tei/letters sturm schnitzler-briefe-tei/letters schnitzler
 
 For each pair of a folder and its edition: (1) random spans are written into every file, and each
 result is proven; (2) the edition's own names are taken out of the bytes, and predicted again: every

@@ -1,6 +1,6 @@
 """How fast documents become examples, beside the tokenizer alone: one process, one thread each.
 
-    python benchmarks/examples.py --input build/dewiki --tokenizer build/tok
+    python -m benchmarks.examples --input build/dewiki --tokenizer build/tok
 
 Both take the same sentences of the same documents, in turn, and the median of their times counts.
 

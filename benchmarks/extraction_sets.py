@@ -1,8 +1,8 @@
 """How well articles are found on the pages of four published evaluation sets.
 
-    python benchmarks/extraction_sets.py --data SETS                     # development parts
-    python benchmarks/extraction_sets.py --data SETS --part test         # for the last figure alone
-    python benchmarks/extraction_sets.py --data SETS --sets fundus --show
+    python -m benchmarks.extraction_sets --data SETS                     # development parts
+    python -m benchmarks.extraction_sets --data SETS --part test         # for the last figure alone
+    python -m benchmarks.extraction_sets --data SETS --sets fundus --show
 
 SETS is a folder with clones of scrapinghub/article-extraction-benchmark, adbar/trafilatura,
 flairNLP/fundus and Murrough-Foley/web-content-extraction-benchmark; a set that is not there is
@@ -32,13 +32,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-from benchmarks.news import expected_paragraphs, keys, raw_paragraphs  # noqa: E402
-from corpora.hashing.sampling import ratio  # noqa: E402
-from corpora.news.decoding import decode  # noqa: E402
-from corpora.news.extraction import ExtractionError, extract  # noqa: E402
+from benchmarks.news import expected_paragraphs, keys, raw_paragraphs
+from corpora.hashing.sampling import ratio
+from corpora.news.decoding import decode
+from corpora.news.extraction import ExtractionError, extract
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +230,7 @@ def main() -> None:
         {path.name for path in arguments.without.rglob("*.html.gz")} if arguments.without else ()
     )
     for name in arguments.sets:
-        [folder, *_] = [*arguments.data.glob(f"*{SETS[name].folder}"), None]
+        folder = next(arguments.data.glob(f"*{SETS[name].folder}"), None)
         if folder is None:
             print(f"{name}: not in {arguments.data}")
             continue
@@ -252,7 +249,7 @@ def main() -> None:
             ]
         for group, found in groups.items():
             for what, which in (("as trafilatura gives them", 0), ("as Onoma does", 1)):
-                p, r, f = SETS[name].sum_up([one[which] for one in found])
+                p, r, f = SETS[name].sum_up([(raw, ours)[which] for raw, ours, _ in found])
                 print(
                     f"{group}, {arguments.part}, {len(found)} pages, {what}: "
                     f"P {p:.3f}  R {r:.3f}  F1 {f:.4f}"

@@ -33,8 +33,6 @@ from typing import Any
 
 import pyarrow as pa
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
 from benchmarks.full_size_tables import tables
 from benchmarks.resources import measure, room_of
 from corpora.datasets.redirect_table import RedirectTable, build_table

@@ -1,7 +1,7 @@
 """Fuzz the wikitext extractor with atheris: coverage leads it to new paths, invariants judge.
 
     pip install atheris                    # wheels for Linux
-    PYTHONPATH=. python benchmarks/fuzz_wikitext.py -max_total_time=300 -max_len=2000
+    python -m benchmarks.fuzz_wikitext -max_total_time=300 -max_len=2000
 
 Options are libFuzzer's. An input that breaks an invariant (see ``problems`` in
 ``tests/corpora/wikipedia/test_wikitext_properties.py``), raises, or takes more than ten seconds

@@ -1,7 +1,7 @@
 """Heads and decoders on published sets, with a small encoder: what ``docs/results.md`` says.
 
 Example, the runs of the tables there:
-  python benchmarks/heads.py --model runs/small --ner build/sturm build/ddt --output runs/heads
+  python -m benchmarks.heads --model runs/small --ner build/sturm build/ddt --output runs/heads
 
 Trains every head on every set with one seed, on the first set also with the names of the training
 set as features; then the two heads that are best on dev (mean over the sets) with two more seeds;

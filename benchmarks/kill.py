@@ -1,8 +1,8 @@
 """Kill pipelines, at random moments and at every file operation: the data must end up the same.
 
-    python benchmarks/kill.py random --kills 200 --input 'letters/*.xml' --edition sturm
-    python benchmarks/kill.py every
-    python benchmarks/kill.py every tei news --workers 2 --sample 50
+    python -m benchmarks.kill random --kills 200 --input 'letters/*.xml' --edition sturm
+    python -m benchmarks.kill every
+    python -m benchmarks.kill every tei news --workers 2 --sample 50
 
 ``random``: each run is a process of its own, killed with SIGKILL after a random time; when a run
 completes, the folder is compared with that of an undisturbed run and emptied. The table says in
@@ -27,9 +27,9 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from tests.killing import SCENARIOS, files_of
+
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
-from tests.killing import SCENARIOS, files_of  # noqa: E402 - of this tree
 
 STAGES = ("before the plan", "units", "side files", "publishing", "after")
 

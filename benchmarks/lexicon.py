@@ -1,10 +1,10 @@
 """New words: speed and memory beside SmoothNLP, and what the first words are worth.
 
-    python benchmarks/lexicon.py speed ../data --size 10 100 300 --smoothnlp smooth/bin/python
-    python benchmarks/lexicon.py quality ../data --smoothnlp smooth/bin/python
-    python benchmarks/lexicon.py held-out ../data
-    python benchmarks/lexicon.py depths ../data --novels novels
-    python benchmarks/lexicon.py matching ../data --size 20
+    python -m benchmarks.lexicon speed ../data --size 10 100 300 --smoothnlp smooth/bin/python
+    python -m benchmarks.lexicon quality ../data --smoothnlp smooth/bin/python
+    python -m benchmarks.lexicon held-out ../data
+    python -m benchmarks.lexicon depths ../data --novels novels
+    python -m benchmarks.lexicon matching ../data --size 20
 
 DATA is a folder with the unpacked sets ``zh-novels`` and ``zh-news``; SMOOTHNLP the Python of a
 virtual environment in which smoothnlp is installed (left out: without it). Needs jieba.
@@ -47,10 +47,10 @@ from itertools import cycle, islice
 from pathlib import Path
 
 import pyarrow as pa
-from lexicon_engines import make_documents, pipeline, smoothnlp
-from lexicon_quality import depths, held_out, quality
-from lexicon_texts import HAN, plain, repeated
 
+from benchmarks.lexicon_engines import make_documents, pipeline, smoothnlp
+from benchmarks.lexicon_quality import depths, held_out, quality
+from benchmarks.lexicon_texts import HAN, plain, repeated
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import open_dataset, read_batches
 from corpora.lexicon.known import jieba_dictionary, read_known

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from resources import Run, measure
+from benchmarks.resources import Run, measure
 
 BATCH_LINES = 200
 SMOOTH = """

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lexicon_engines import make_documents, pipeline, smoothnlp
-from lexicon_texts import peoples_daily
-
+from benchmarks.lexicon_engines import make_documents, pipeline, smoothnlp
+from benchmarks.lexicon_texts import peoples_daily
 from corpora.datasets.shards import open_dataset
 from corpora.lexicon.known import jieba_dictionary, read_known
 from corpora.lexicon.words import TAGGER

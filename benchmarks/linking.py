@@ -1,6 +1,6 @@
 """Candidates of an entity vocabulary of millions: time, memory and disk.
 
-    python benchmarks/linking.py --entities 6000000
+    python -m benchmarks.linking --entities 6000000
 
 Entities are made by simulation: names of one to three words, drawn by Zipf's law from a list of
 made words, so that forms are shared as names are; each entity has its title, its last word, and
@@ -104,7 +104,7 @@ def main() -> None:
         print(f"{n:,} entities: {time.process_time() - start:.0f} s of the processor to make")
         print(f"(with the simulation), {most:.0f} MB of memory at most; {size:.0f} MB on disk")
         sys.stdout.flush()
-        subprocess.run([sys.executable, __file__, "--lookup", name], check=True)
+        subprocess.run([sys.executable, "-m", "benchmarks.linking", "--lookup", name], check=True)
 
 
 if __name__ == "__main__":

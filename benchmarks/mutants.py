@@ -1,7 +1,7 @@
 """Break the code that makes runs safe, one place at a time: the tests must find each fault.
 
-    python benchmarks/mutants.py
-    python benchmarks/mutants.py --only journal fsync
+    python -m benchmarks.mutants
+    python -m benchmarks.mutants --only journal fsync
 
 Each mutant is applied to a copy of the tree, and the tests named with it are run there; it is
 killed where one of them fails. The list is ``benchmarks/mutants.toml``. Exit status 1 where one

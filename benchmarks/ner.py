@@ -1,6 +1,6 @@
 """How fast CoNLL becomes a NER dataset, in how much memory, and what its card costs.
 
-    python benchmarks/ner.py --megabytes 200 --workers 2
+    python -m benchmarks.ner --megabytes 200 --workers 2
 
 Makes text with 200,000 words by Zipf's law and 300,000 names, a tenth of it dev and a tenth test,
 and runs the whole job with and without the card. Start-up is measured by a run on a small file and
@@ -16,8 +16,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.resources import measure
 

@@ -1,9 +1,9 @@
 """How well and how fast pages become articles, and how duplicates are found.
 
-    python benchmarks/news.py quality --pages ../shared/…/news-html
-    python benchmarks/news.py speed --pages FOLDER --every 4
-    python benchmarks/news.py archives --archives '../shared/…/warc/*'
-    python benchmarks/news.py duplicates --articles 100000
+    python -m benchmarks.news quality --pages ../shared/…/news-html
+    python -m benchmarks.news speed --pages FOLDER --every 4
+    python -m benchmarks.news archives --archives '../shared/…/warc/*'
+    python -m benchmarks.news duplicates --articles 100000
 
 ``quality``: paragraphs against the expected ones (summary, headlines and paragraphs of fundus; two
 paragraphs are the same if their letters and digits are), once as the extractors give them and once
@@ -29,6 +29,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import trafilatura
 
@@ -46,7 +47,7 @@ SHARD = 5_000
 """Synthetic articles in one."""
 
 
-def read_pages(folder: Path) -> Iterator[tuple[str, bytes, str, dict]]:
+def read_pages(folder: Path) -> Iterator[tuple[str, bytes, str, dict[str, Any]]]:
     """Name, bytes, URL and expectation of each page; versions stand in the order of time."""
     for meta in sorted(folder.glob("*/meta.json")):
         told = json.loads(meta.read_text("utf-8"))
@@ -60,7 +61,7 @@ def read_pages(folder: Path) -> Iterator[tuple[str, bytes, str, dict]]:
                 yield name, data, told[name]["url"], expected
 
 
-def expected_paragraphs(expected: dict) -> list[str]:
+def expected_paragraphs(expected: dict[str, Any]) -> list[str]:
     body = expected["body"]
     sections = (text for s in body["sections"] for text in s["headline"] + s["paragraphs"])
     return [*body["summary"], *sections]
@@ -106,7 +107,7 @@ def quality(arguments: argparse.Namespace) -> None:
     """Paragraphs, words and metadata, by extractor."""
     pages = list(read_pages(arguments.pages))
     for extractor in EXTRACTORS:
-        raw, ours, of_words, told = Score(), Score(), Score(), Counter()
+        raw, ours, of_words, told = Score(), Score(), Score(), Counter[str]()
         for name, data, url, expected in pages:
             html = decode(data, content_type=None, name=name).text
             wanted = expected_paragraphs(expected)
@@ -248,7 +249,16 @@ def duplicates(arguments: argparse.Namespace) -> None:
         texts, planted = write_articles(folder, arguments.articles, arguments.share)
         begin = time.perf_counter()
         process = subprocess.Popen(
-            [sys.executable, __file__, "find", "--folder", name, "--threshold", "0.8"],
+            [
+                sys.executable,
+                "-m",
+                "benchmarks.news",
+                "find",
+                "--folder",
+                name,
+                "--threshold",
+                "0.8",
+            ],
             stdout=subprocess.PIPE,
             text=True,
         )
@@ -278,7 +288,8 @@ def write_articles(folder: Path, n: int, share: float) -> tuple[list[str], dict[
     for unit, start in enumerate(range(0, n, SHARD)):
         columns, signatures = DocumentColumns(), []
         for number in range(start, min(start + SHARD, n)):
-            row = {"id": f"{number:08}", "url": None, "timestamp": None, "metadata": []}
+            row: dict[str, Any] = dict.fromkeys(("url", "timestamp"))
+            row |= {"id": f"{number:08}", "metadata": []}
             scalars = row | {"group": "x", "source": "x", "text": texts[number]}
             scalars["timestamp"] = f"2026-01-01T00:00:00.{number:06}"
             columns.add(

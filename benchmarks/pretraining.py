@@ -1,7 +1,7 @@
 """Pre-train small encoders on real text, and compare them on the same held-out masks.
 
-    python benchmarks/pretraining.py text --input 'wiki-text-de/wiki_*' --lang de --output build/de
-    python benchmarks/pretraining.py dump --input ltgwiki-latest.xml.bz2 --output build/ltg
+    python -m benchmarks.pretraining text --input 'wiki-text-de/wiki_*' --lang de --output build/de
+    python -m benchmarks.pretraining dump --input ltgwiki-latest.xml.bz2 --output build/ltg
 
 ``text`` makes documents, a tokenizer and examples of plain text, and trains ``neiss_small``
 (relative positions, whole-word masking) and ``neiss_abs_subwords_small`` (absolute positions,

@@ -1,6 +1,6 @@
 """How much time, memory and disk a table of redirects takes.
 
-    python benchmarks/redirects.py --n 10000000
+    python -m benchmarks.redirects --n 10000000
 
 Makes synthetic redirects (titles of two to four words; chains, loops and doubles among them),
 builds the table in a process of its own, and resolves titles in two others at the same time: fifty

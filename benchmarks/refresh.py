@@ -1,6 +1,6 @@
 """A refresh with --reuse, beside a full rebuild, and beside reading and decompressing alone.
 
-    python benchmarks/refresh.py ltgwiki-latest-pages-articles.xml.bz2 --size 400 --changed 0.02
+    python -m benchmarks.refresh ltgwiki-latest-pages-articles.xml.bz2 --size 400 --changed 0.02
 
 Repeats the pages of a dump, with new ids and titles, to SIZE MB of XML in a bz2 multistream (100
 pages a stream), and makes the dump of the next month: of all pages a share is edited (eight in
@@ -29,8 +29,6 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.resources import Run, measure
 from benchmarks.wikipedia import PAGE, in_hundreds, renumbered
@@ -141,7 +139,15 @@ def compare(folder: Path, workers: int, repeats: int) -> dict[str, list[Run]]:
     earlier = folder / "earlier"
     measure(pipeline(before, earlier, workers))
     commands = {
-        "read": [sys.executable, __file__, str(after), "--only-read", "--workers", str(workers)],
+        "read": [
+            sys.executable,
+            "-m",
+            "benchmarks.refresh",
+            str(after),
+            "--only-read",
+            "--workers",
+            str(workers),
+        ],
         "refresh": [*pipeline(after, folder / "refresh", workers), "--reuse", str(earlier)],
         "rebuild": pipeline(after, folder / "rebuild", workers),
     }

@@ -1,6 +1,6 @@
 """How much faster a dump is read with two workers than with one, and what two cores can give.
 
-    python benchmarks/scaling.py enwiki-2014-first-pages.xml.bz2 --size 60 --repeats 3
+    python -m benchmarks.scaling enwiki-2014-first-pages.xml.bz2 --size 60 --repeats 3
 
 Repeats the pages of a dump to SIZE MB of XML (as ``wikipedia.py`` does), and runs, in turn, pure
 computing in one process and in two, that is, the same work in halves, and then the pipeline with
@@ -21,7 +21,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from wikipedia import make_dump
+from benchmarks.wikipedia import make_dump
 
 LOOPS = 30_000_000
 BUSY = "n = 0\nfor i in range({}): n += i * i % 7"
@@ -42,7 +42,7 @@ def extraction(dump: Path, n_workers: int) -> None:
         subprocess.run(command, check=True, capture_output=True)
 
 
-def measure(work: Callable[[int], None], n: int) -> tuple[float, float]:
+def measure(work: Callable[[int], object], n: int) -> tuple[float, float]:
     """Seconds, and CPU seconds of all processes, for a work done by ``n``."""
     before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     work(n)
@@ -60,7 +60,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         dump = Path(folder) / "dump.xml.bz2"
         size = make_dump(arguments.dump, dump, arguments.size)
-        works = {"pure computing": computing, "dump to documents": partial(extraction, dump)}
+        works: dict[str, Callable[[int], object]] = {
+            "pure computing": computing,
+            "dump to documents": partial(extraction, dump),
+        }
         runs = [
             {(name, n): measure(work, n) for name, work in works.items() for n in (1, 2)}
             for _ in range(arguments.repeats)

@@ -1,7 +1,7 @@
 """Precision and recall of sentence ends, by language, on treebanks whose sentences have their text.
 
-    python benchmarks/sentences.py tests/data/sentences/*.txt
-    python benchmarks/sentences.py th_pud-ud-test.conllu --part first
+    python -m benchmarks.sentences tests/data/sentences/*.txt
+    python -m benchmarks.sentences th_pud-ud-test.conllu --part first
 
 Reads CoNLL-U files of Universal Dependencies (``# text = …``) or text (a sentence a line, an empty
 line between paragraphs); the name begins with the language, up to ``_``, ``-`` or ``.``. Sentences

@@ -1,9 +1,9 @@
 """The service under load: clients at once, a whole document at once, memory.
 
 Example:
-  python benchmarks/serve.py --minutes 2
-  python benchmarks/serve.py --minutes 10 --clients 50 --layers 12 --width 384
-  python benchmarks/serve.py --tagger runs/sturm --texts letters/*.txt
+  python -m benchmarks.serve --minutes 2
+  python -m benchmarks.serve --minutes 10 --clients 50 --layers 12 --width 384
+  python -m benchmarks.serve --tagger runs/sturm --texts letters/*.txt
 
 Starts ``python -m modeling.serve`` on this machine with a tagger of random weights (or
 ``--tagger``) and the register of the tests. Clients send one request after the other, over
@@ -199,7 +199,7 @@ class Load:
     def resident(self) -> float:
         """MB."""
         status = Path(f"/proc/{self.pid}/status").read_text("ascii")
-        return int(re.search(r"VmRSS:\s+(\d+)", status)[1]) / 1000
+        return int(status.partition("VmRSS:")[2].split()[0]) / 1000
 
     def processor_seconds(self) -> float:
         fields = Path(f"/proc/{self.pid}/stat").read_text("ascii").rpartition(")")[2].split()

@@ -1,7 +1,7 @@
 """Refresh the small wiki again and again, with kills: what is published must never differ.
 
-    python benchmarks/soak.py --refreshes 200
-    python benchmarks/soak.py --seconds 600 --kill 0.5 --seed 2
+    python -m benchmarks.soak --refreshes 200
+    python -m benchmarks.soak --seconds 600 --kill 0.5 --seed 2
 
 Each refresh is what docs/refresh.md says: a mirror on loopback has a new dump with a few pages
 changed, and sometimes breaks off; the dump is fetched, made into documents and these into a
@@ -30,6 +30,7 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -107,7 +108,7 @@ class Commands:
         self.mark = f"ONOMA_SOAK={self.folder}"
         environment = os.environ | {"TMPDIR": str(temporary), "ONOMA_SOAK": str(self.folder)}
         self.server = subprocess.Popen(
-            [sys.executable, __file__, "--serve-commands"],
+            [sys.executable, "-m", "benchmarks.soak", "--serve-commands"],
             cwd=self.folder,
             env=environment | {"PYTHONPATH": str(ROOT), "no_proxy": "127.0.0.1"},
             stdin=subprocess.PIPE,
@@ -145,7 +146,7 @@ class Commands:
                 raise ViolationError(f"{name}: exit status {status}\n{said}")
             self.kills[name] += 1
 
-    def _attempt(self, order: dict[str, object], delay: float | None) -> int:
+    def _attempt(self, order: Mapping[str, object], delay: float | None) -> int:
         self.server.stdin.write(json.dumps(order) + "\n")
         self.server.stdin.flush()
         pid = int(self._line())
@@ -309,7 +310,6 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--serve-commands", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    sys.path.insert(0, str(ROOT))
     if arguments.serve_commands:
         return serve_commands()
     chance = random.Random(arguments.seed)

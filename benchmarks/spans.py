@@ -1,8 +1,8 @@
 """How many sentences a second the span head scores, against LUKE's plain way in transformers.
 
-    python benchmarks/spans.py --sentences ../shared/data/ner-da/danplus-news-dev.tsv --threads 2
-    python benchmarks/spans.py --sentences dev.tsv --size 256x6 --number 64
-    python benchmarks/spans.py --sentences dev.tsv --tokenizer build/tokenizer --device cuda
+    python -m benchmarks.spans --sentences ../shared/data/ner-da/danplus-news-dev.tsv --threads 2
+    python -m benchmarks.spans --sentences dev.tsv --size 256x6 --number 64
+    python -m benchmarks.spans --sentences dev.tsv --tokenizer build/tokenizer --device cuda
 
 The plain way is ``LukeForEntitySpanClassification`` on all spans of at most 16 subwords, 128 at
 once, each sentence by itself, so that nothing is padded (and, with --padded, the chunks of eight
@@ -26,6 +26,7 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -87,6 +88,7 @@ def build_theirs(
 ) -> transformers.LukeForEntitySpanClassification:
     """LUKE of base size or smaller, with random weights."""
     width, n_layers = arguments.size
+    settings: dict[str, Any] = {"num_labels": 1 + len(LABELS), "attn_implementation": "eager"}
     config = transformers.LukeConfig(
         vocab_size=n_subwords,
         entity_vocab_size=MASK + 1,
@@ -97,8 +99,7 @@ def build_theirs(
         max_position_embeddings=513,
         type_vocab_size=1,
         pad_token_id=0,
-        num_labels=1 + len(LABELS),
-        attn_implementation="eager",
+        **settings,
     )
     torch.manual_seed(arguments.seed)
     return transformers.LukeForEntitySpanClassification(config).eval()
@@ -112,7 +113,7 @@ def build_same(theirs: transformers.LukeForEntitySpanClassification) -> TextEnco
 
 
 def build_head(
-    kind: str, theirs: transformers.LukeForEntitySpanClassification, **settings: float
+    kind: str, theirs: transformers.LukeForEntitySpanClassification, **settings: Any
 ) -> SpanHead:
     """Ours; where there is a second score, with their classifier."""
     classifier = theirs.classifier
@@ -174,6 +175,7 @@ def run_theirs(
 def run_ours(encoder: TextEncoder, head: SpanHead, batches: list[SentenceBatch]) -> None:
     """Score and decode."""
     for batch in batches:
+        assert batch.spans is not None
         scores = head.scores(encoder, batch)
         decode_spans(scores, batch.spans, len(batch.ids), decoder="schedule", labels=LABELS)
 

@@ -17,13 +17,10 @@ import gzip
 import json
 import os
 import re
-import sys
 from itertools import count
 from pathlib import Path
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks import ner
 from benchmarks.synthetic_words import Vocabulary

@@ -1,7 +1,7 @@
 """A dump of a wiki that never was, like a real one in what decides time, memory and room.
 
-    python benchmarks/synthetic_wiki.py --articles 50000 --output build --workers 2
-    python benchmarks/wiki_profile.py enwiki-2014-first-pages.xml.bz2 build/enwiki-20261001-*.bz2
+    python -m benchmarks.synthetic_wiki --articles 50000 --output build --workers 2
+    python -m benchmarks.wiki_profile enwiki-2014-first-pages.xml.bz2 build/enwiki-20261001-*.bz2
 
 Lengths of articles are log-normal (median 3.4 kB, mean 7 kB, as of the English Wikipedia, which has
 36 links an article). Words follow a power law that steepens, so that distinct words grow with the
@@ -20,7 +20,6 @@ every other page has the bytes that it had.
 import argparse
 import bz2
 import multiprocessing
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,8 +28,6 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.synthetic_words import CAPITAL, PERIOD, Vocabulary, transliterated
 

@@ -1,9 +1,9 @@
 """The tables of ``docs/results.md``: a real encoder, fine-tuned and scored on published sets.
 
-    python benchmarks/tables.py german --model models/multilingual-e5-small --data ../data
-    python benchmarks/tables.py german --only 'sturm-crf-*' --model MODEL --data ../data
-    python benchmarks/tables.py curves --minutes 120 --model MODEL --data ../data
-    python benchmarks/tables.py all
+    python -m benchmarks.tables german --model models/multilingual-e5-small --data ../data
+    python -m benchmarks.tables german --only 'sturm-crf-*' --model MODEL --data ../data
+    python -m benchmarks.tables curves --minutes 120 --model MODEL --data ../data
+    python -m benchmarks.tables all
 
 A cell is one fine-tuning run: a set, a head, a seed; of learning curves also a number of training
 sentences, with or without names as features. ``tables.toml`` has the sets and tables. A cell that
@@ -29,8 +29,6 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.resources import measure
 from modeling.tagging_config import DECODERS
@@ -237,7 +235,7 @@ def not_run(name: str, cells: Sequence[Cell], records: Mapping[str, Record]) -> 
     if not left:
         return
     yield f"Not run: {len(left)} of {len(cells)}. This runs those of a name or pattern:"
-    yield f"`python benchmarks/tables.py {name} --model MODEL --data DATA --only 'NAME'`.\n"
+    yield f"`python -m benchmarks.tables {name} --model MODEL --data DATA --only 'NAME'`.\n"
     for of in sets_in_order(left):
         own = [cell for cell in left if cell.set == of]
         n_all = sum(cell.set == of for cell in cells)
@@ -252,7 +250,7 @@ def sets_in_order(cells: Sequence[Cell]) -> list[str]:
 
 def columns(cell: Cell, sets: Mapping[str, NerSet], records: Sequence[Record]) -> Iterator[str]:
     """The row of a cell's seeds; interval and decoders are of the first seed that was run."""
-    main, *others = DECODERS[cell.head]  # type: ignore[index]
+    main, *others = DECODERS[cell.head]
     first, f1 = records[0], [record["f1"][main] for record in records]
     more = [f"{cell.size:,} sentences"] if cell.size else []
     more += ["with names"] if cell.has_names else []

@@ -1,7 +1,7 @@
 """Sentences a second: our tagger against transformers' token-classification pipeline, same weights.
 
 Example:
-  python benchmarks/tagging.py --ner build/ddt --tokenizer build/tokenizer --repeats 5
+  python -m benchmarks.tagging --ner build/ddt --tokenizer build/tokenizer --repeats 5
 
 Both read the sentences of a split with a BERT of 6 layers of 512 and a linear head of random
 weights, on the same threads, batches of 32. Ours gives the best valid tags with probabilities of
@@ -14,13 +14,13 @@ import statistics
 import tempfile
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 from transformers import BertConfig, BertForTokenClassification, pipeline
-from transformers import BertTokenizerFast as TheirTokenizer
+from transformers import BertTokenizerFast as TheirTokenizer  # type: ignore[attr-defined]
 
 from corpora.document import Sentence
 from corpora.tokenization.tokenizers import Tokenizer
@@ -30,7 +30,7 @@ from modeling.huggingface import read_pretrained
 from modeling.huggingface.transfer import encoder_for, encoder_weights
 from modeling.models.tagging import TaggingModel
 from modeling.taggers.tagger import Tagger
-from modeling.tagging_config import HeadConfig, SentencesConfig, TaggerConfig
+from modeling.tagging_config import DecoderName, HeadConfig, SentencesConfig, TaggerConfig
 
 
 def main() -> None:
@@ -46,7 +46,7 @@ def main() -> None:
     pipe = make_pipeline(theirs, arguments.tokenizer)
     texts = [" ".join(s.tokens) for s in sentences]
     by_length = sorted(texts, key=len)
-    runs = {
+    runs: dict[str, Callable[[], object]] = {
         "pipeline, batches of 32": lambda: list(pipe(texts, batch_size=32)),
         "pipeline, sorted, of 32": lambda: list(pipe(by_length, batch_size=32)),
         "ours": lambda: ours.tag(sentences),
@@ -55,7 +55,7 @@ def main() -> None:
     print(
         f"words with the same label: {agreement(ours, theirs, sentences, tokenizer=tokenizer):.4f}"
     )
-    times = {name: [] for name in runs}
+    times: dict[str, list[float]] = {name: [] for name in runs}
     for run in runs.values():
         run()
     for _ in range(arguments.repeats):
@@ -96,7 +96,11 @@ def make_pipeline(theirs: BertForTokenClassification, folder: Path) -> Any:
 
 
 def make_ours(
-    theirs: BertForTokenClassification, tokenizer: Tokenizer, tagset: TagSet, *, decoder: str
+    theirs: BertForTokenClassification,
+    tokenizer: Tokenizer,
+    tagset: TagSet,
+    *,
+    decoder: DecoderName,
 ) -> Tagger:
     with tempfile.TemporaryDirectory() as folder:
         theirs.save_pretrained(folder)
@@ -130,6 +134,7 @@ def agreement(
     ours.decoder, kept = "free", ours.decoder
     tags = [one.tags for one in ours.tag(some)]
     ours.decoder = kept
+    tags_of: Any = theirs.config.id2label
     same = total = 0
     for sentence, own in zip(some, tags, strict=True):
         [subwords] = tokenizer.encode([" ".join(sentence.tokens)])
@@ -138,7 +143,7 @@ def agreement(
         starts = dict(zip(reversed(subwords.starts.tolist()), reversed(best), strict=True))
         at = 0
         for token, tag in zip(sentence.tokens, own, strict=True):
-            same += theirs.config.id2label[starts[at]] == tag
+            same += tags_of[starts[at]] == tag
             total += 1
             at += len(token) + 1
     return same / total

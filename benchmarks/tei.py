@@ -1,6 +1,6 @@
 """How fast TEI becomes NER data, and in how much memory.
 
-    python benchmarks/tei.py --input 'letters/*.xml' --edition sturm --copies 20
+    python -m benchmarks.tei --input 'letters/*.xml' --edition sturm --copies 20
 
 Runs the whole job (datasets, CoNLL, JSON, card) on copies of the input with one and two workers;
 start-up is measured by a run on one file and taken off. Peak memory is that of the largest process,

@@ -1,7 +1,7 @@
 """Fine-tuning beside ``transformers.Trainer``: the same model, sentences, steps and threads.
 
-    python benchmarks/trainer.py --model models/multilingual-e5-small --ner build/sturm --steps 20
-    python benchmarks/trainer.py --model MODEL --ner build/sturm --steps 500 --seeds 1 2 3
+    python -m benchmarks.trainer --model models/multilingual-e5-small --ner build/sturm --steps 20
+    python -m benchmarks.trainer --model MODEL --ner build/sturm --steps 500 --seeds 1 2 3
 
 Every way learns from the same sentences in the same order, in a process of its own:
 
@@ -69,6 +69,7 @@ class Task:
         collate = SentenceCollator(self.encoded[part], tagset=self.tagset)
         for number in numbers.tolist():
             batch = collate([number])
+            assert batch.tags is not None
             labels = torch.full_like(batch.subwords, IGNORED)
             labels[batch.word_subwords[batch.word_offsets]] = batch.tags
             yield {"input_ids": batch.subwords.tolist(), "labels": labels.tolist()}

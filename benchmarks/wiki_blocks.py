@@ -1,6 +1,6 @@
 """Words of tables, infoboxes, references and formulas beside what mwparserfromhell finds.
 
-    python benchmarks/wiki_blocks.py build/wiki-dumps/enwiki-2014-first-pages.xml.bz2 --pages 150
+    python -m benchmarks.wiki_blocks build/wiki-dumps/enwiki-2014-first-pages.xml.bz2 --pages 150
 
 For each kind of block: the words that mwparserfromhell has in cells (outside templates), values of
 parameters, and references of the first pages, and the fraction of them that our blocks have, page
@@ -54,7 +54,9 @@ def words(text: str) -> Counter[str]:
 def shown(code: object, wiki: Wiki) -> str:
     """What mwparserfromhell shows of wikitext, without templates, files and inner blocks."""
     parsed = mw.parse(str(code))
-    dropped = [t for t in parsed.filter_tags() if str(t.tag).lower() in DROPPED]
+    dropped: list[mw.nodes.Node] = [
+        t for t in parsed.filter_tags() if str(t.tag).lower() in DROPPED
+    ]
     for link in parsed.filter_wikilinks():
         prefix, colon, _ = str(link.title).partition(":")
         if colon and wiki.namespaces.get(prefix.strip().lower()) in (FILE, CATEGORY):
@@ -121,7 +123,7 @@ def compare(path: Path, n_pages: int, scratch: Path) -> None:
     """Print the table of a dump."""
     wiki, pages = pages_of(path, scratch)
     templates, kinds = load_templates(wiki.codes), frozenset(KINDS.values())
-    all_, kept, seconds = Counter[str](), Counter[str](), Counter[str]()
+    all_, kept, seconds = Counter[str](), Counter[str](), dict.fromkeys(("without", "with"), 0.0)
     for page in islice(pages, n_pages):
         for name, wanted in (("without", frozenset[str]()), ("with", kinds)):
             start = time.process_time()

@@ -1,6 +1,6 @@
 """What a dump of a wiki looks like in numbers, beside others: pages, lengths, links, words.
 
-    python benchmarks/wiki_profile.py enwiki-2014-first-pages.xml.bz2 synthetic.xml.bz2
+    python -m benchmarks.wiki_profile enwiki-2014-first-pages.xml.bz2 synthetic.xml.bz2
 
 Reads the first MB of XML of each dump (``--megabytes``), and prints a table with a column for each.
 ``synthetic_wiki.py`` is set by the column of a real one, and a reader can see what it is not.

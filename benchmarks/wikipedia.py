@@ -1,6 +1,6 @@
 """The whole job from a dump to documents, beside wikiextractor's command.
 
-    python benchmarks/wikipedia.py enwiki-2014-first-pages.xml.bz2 --size 200 --repeats 3
+    python -m benchmarks.wikipedia enwiki-2014-first-pages.xml.bz2 --size 200 --repeats 3
 
 Repeats the pages of a dump, with new ids and titles, to SIZE MB of XML in a bz2 multistream (100
 pages a stream), as the dumps of Wikipedia are. Then runs, in turn, in this run:
@@ -26,8 +26,6 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from itertools import count
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.resources import Run, measure
 

@@ -1,6 +1,6 @@
 """How fast wikitext is read, and how much of it is kept, beside two other libraries.
 
-    python benchmarks/wikitext.py jawiki-….xml.bz2 --pages 200 [--differences 60]
+    python -m benchmarks.wikitext jawiki-….xml.bz2 --pages 200 [--differences 60]
 
 The same articles, one process, one run: onoma's ``extract``; wikiextractor's library call with
 links kept, as its command makes it and as ``--extractor wikiextractor`` does (links with colons and

@@ -1,7 +1,7 @@
 """How fast the workbench answers, in a browser, and the pictures of its documentation.
 
-    python benchmarks/workbench.py                              # 2,000 letters, and one of 200 kB
-    python benchmarks/workbench.py --pictures docs/workbench    # of the sample letters
+    python -m benchmarks.workbench                              # 2,000 letters, and one of 200 kB
+    python -m benchmarks.workbench --pictures docs/workbench    # of the sample letters
 
 Times are medians over what the page itself measures (``performance.measure``): a key from its
 event to the changed page, a letter from the request to the page that shows it.
@@ -72,7 +72,7 @@ def served(sample: Path) -> Iterator[str]:
 
 
 def open_page(browser: Browser, address: str, **settings: Any) -> Page:
-    viewport = {"width": settings.pop("width", 1280), "height": settings.pop("height", 800)}
+    viewport: Any = {"width": settings.pop("width", 1280), "height": settings.pop("height", 800)}
     context = browser.new_context(viewport=viewport, **{"locale": "en-GB", **settings})
     page = context.new_page()
     page.goto(address)

@@ -146,7 +146,7 @@ def _killed_run(one: Try) -> tuple[str, Path, Path]:
         import pipelines.wikipedia_to_documents as pipeline
 
         pipeline.RANGE_BYTES = (9000, 9000)
-        ShardWriter.__exit__ = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[method-assign, assignment]
+        ShardWriter.__exit__ = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[method-assign]
         return pipeline.main(["--input", str(dump), "--output", str(output)])
 
     assert one.call(be_killed).status == -signal.SIGKILL

@@ -13,8 +13,15 @@ from tests.corpora.wikipedia.small_wiki import BASE, SmallWiki
 _NEWS = Path(__file__).resolve().parents[2] / "tests" / "data" / "news"
 _GOOD = (_NEWS / "bruecke.html").read_bytes()
 _CODECS = sorted({*encodings.aliases.aliases.values(), "idna", "punycode", "undefined", "mbcs"})
-_NO_TEXT = ("idna", "punycode", "undefined", "unicode_escape", "raw_unicode_escape", "rot_13")
-_NO_TEXT += ("hex_codec", "base64_codec", "zlib_codec", "bz2_codec", "uu_codec", "quopri_codec")
+_NO_TEXT = (
+    "idna",
+    "punycode",
+    "undefined",
+    "unicode_escape",
+    "raw_unicode_escape",
+    "rot_13",
+    *("hex_codec", "base64_codec", "zlib_codec", "bz2_codec", "uu_codec", "quopri_codec"),
+)
 
 
 def _charset(one: Try) -> str:

@@ -101,7 +101,8 @@ def _service() -> Iterator[Any]:
     """The application of a service with a register, behind its guard."""
 
     tagger: Any = _Tagger()
-    own.model_of = lambda _: Model(id="onoma-1", name="x", version="1", sha256="0" * 64)
+    model = Model(id="onoma-1", name="x", version="1", sha256="0" * 64)
+    vars(own)["model_of"] = lambda _: model
     register = open_registers([str(Path(__file__).parents[2] / "tests/data/register/*.xml")])
     entries = Entries(_Registered(register), name="register")
     settings = Settings(edition=load_edition(edition_path("tei")))
@@ -468,8 +469,8 @@ def decisions(one: Try) -> str:
             if status != 200 or (why := json.loads(answer)["refused"]):
                 sys.stdout.write(f"not saved: {status} {why!r}\n"[:500])
                 sys.exit(4)
-            for path in (folder / "reviewed").glob("*.xml"):
-                parse_xml(path.read_bytes(), name=path.name)
+            for file in (folder / "reviewed").glob("*.xml"):
+                parse_xml(file.read_bytes(), name=file.name)
             found = read_decisions(desk.journal.path)
             if found.unreadable:
                 sys.stdout.write(f"{found.unreadable[0]}\n")

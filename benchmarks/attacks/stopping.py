@@ -14,7 +14,7 @@ from benchmarks.attacks.folders import OPTIONS, ROOT
 def started(*words: object, cwd: Path | None = None) -> "subprocess.Popen[str]":
     """A command in an interpreter of its own."""
     return subprocess.Popen(
-        [sys.executable, "-m", *map(os.fspath, map(_word, words))],
+        [sys.executable, "-m", *map(_word, words)],
         cwd=cwd or ROOT,
         env=os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
         stdin=subprocess.DEVNULL,
