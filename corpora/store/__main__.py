@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from corpora.errors import UsageError
 from corpora.store import on_bucket
 from corpora.store import versions as store
 from corpora.system.arguments import ArgumentParser, execute
@@ -55,19 +54,16 @@ def _switch(arguments: argparse.Namespace) -> Iterator[str]:
 
 
 def _prune(arguments: argparse.Namespace) -> Iterator[str]:
-    from corpora.store.retention import prune
+    from corpora.store import removal_on_bucket, retention
+    from corpora.system.staging import stage
 
-    if isinstance(arguments.shelf, str):
-        raise UsageError(
-            f"{arguments.shelf}: versions in a bucket are not pruned. Delete those that nobody "
-            "needs by the provider's own tools; never the current one."
-        )
-    fates = prune(
-        arguments.shelf,
-        keep=arguments.keep,
-        keep_for=arguments.keep_for,
-        is_dry_run=arguments.dry_run,
-    )
+    shelf, runs = arguments.shelf, arguments.keep_for
+    settings = {"keep": arguments.keep, "is_dry_run": arguments.dry_run}
+    if isinstance(shelf, str):
+        fates = removal_on_bucket.prune(shelf, keep_for=runs, **settings)
+    else:
+        runs = [stage(run) if isinstance(run, str) else run for run in runs]
+        fates = retention.prune(shelf, keep_for=runs, **settings)
     verb = "would be removed" if arguments.dry_run else "removed"
     for fate in fates:
         what = f"kept: {fate.reason}" if fate.reason else f"{verb}: {fate.n_bytes / 1e6:,.1f} MB"
@@ -75,20 +71,18 @@ def _prune(arguments: argparse.Namespace) -> Iterator[str]:
 
 
 def _forget(arguments: argparse.Namespace) -> Iterator[str]:
-    from corpora.store.forgetting import forget
+    from corpora.store import forgetting, removal_on_bucket
 
-    if isinstance(arguments.shelf, str):
-        raise UsageError(f"{arguments.shelf}: only a store on this machine can forget.")
-    yield from forget(
-        arguments.shelf,
-        documents=arguments.documents,
-        entities=arguments.entities,
-        why=arguments.why,
-        today=datetime.now(UTC).date().isoformat(),
-    )
+    shelf = arguments.shelf
+    settings = {name: getattr(arguments, name) for name in ("documents", "entities", "why")}
+    settings["today"] = datetime.now(UTC).date().isoformat()
+    if isinstance(shelf, str):
+        yield from removal_on_bucket.forget(shelf, **settings)
+    else:
+        yield from forgetting.forget(shelf, **settings)
 
 
-def _shelf(text: str) -> Path | str:
+def _place(text: str) -> Path | str:
     return text.rstrip("/") if is_url(text) else Path(text)
 
 
@@ -103,10 +97,10 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     commands = parser.add_subparsers(dest="command", required=True)
     shelf = ArgumentParser(add_help=False)
-    shelf.add_argument("shelf", type=_shelf, help="STORE/NAME")
+    shelf.add_argument("shelf", type=_place, help="STORE/NAME")
     publisher = commands.add_parser("publish", help="verify a run, and make it current")
     publisher.add_argument("source", type=Path, help="a dataset, or a folder with run.json")
-    publisher.add_argument("shelf", type=_shelf, help="STORE/NAME")
+    publisher.add_argument("shelf", type=_place, help="STORE/NAME")
     publisher.add_argument("--version", help="as 20261101 (default: from the fingerprint)")
     publisher.set_defaults(do=_publish)
     for name, do, help in (
@@ -124,7 +118,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     pruner.add_argument("--keep", type=int, default=3, metavar="N", help="the last (default: 3)")
     pruner.add_argument(
         "--keep-for",
-        type=Path,
+        type=_place,
         nargs="+",
         action="extend",
         default=[],
@@ -134,7 +128,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     pruner.add_argument("--dry-run", action="store_true", help="only say what would be done")
     pruner.set_defaults(do=_prune)
     forgetter = commands.add_parser("forget", help="take a person's data out of all versions")
-    forgetter.add_argument("shelf", type=_shelf, metavar="STORE", help="with all its names")
+    forgetter.add_argument("shelf", type=_place, metavar="STORE", help="with all its names")
     for name, metavar, what in (
         ("documents", "ID", "whole documents"),
         ("entities", "ENTITY", "all mentions of these, as dawiki:Title; the text stays"),

@@ -11,7 +11,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from corpora.datasets.forgetting import Forgetting, hash_of, read_hashes
+from corpora.datasets.forgetting import Forgetting, Kind, hash_of, read_hashes
+from corpora.datasets.rows import Row
 from corpora.datasets.shards import (
     Dataset,
     Shard,
@@ -38,6 +39,7 @@ from corpora.store.versions import (
 )
 from corpora.system.files import locked
 from corpora.system.parsing import read_json
+from corpora.system.staging import url_of
 
 FORGOTTEN = "forgotten.json"
 _NEED_THEIR_FILES = {"examples"}
@@ -61,31 +63,44 @@ def forget(
     """
     shelves = _shelves(store)
     with locked(store / LOCK, busy=lambda _: f"{store}: another process forgets. Wait for it."):
-        hashes = _note(store / FORGOTTEN, documents, entities, why=why, today=today)
-        changed = []
+        file = store / FORGOTTEN
+        rows = read_json(file)["forgotten"] if file.exists() else []
+        rows = noted(rows, documents, entities, why=why, today=today)
+        write_json(file, {"forgotten": rows})
+        hashes, changed = hashes_in(rows), []
         for shelf in shelves:
             with hold(shelf):
                 for version in version_names(shelf):
                     said = _free(shelf, version, hashes)
                     yield from said
-                    if said or _before(shelf / version):
+                    if said or earlier_hashes_of(shelf / version):
                         changed.append(shelf / version)
         if not changed:
             yield f"{store}: no version holds any of it"
-        for made in _made_of(changed, shelves):
-            yield f"WARNING {made}: was made of it; make it again, publish it, and prune"
-        _note_done(store / FORGOTTEN, today)
-    yield f"next  give --forgotten {store / FORGOTTEN} to the pipelines that make new versions"
+        for made in made_of(changed, shelves):
+            yield to_make_again(made)
+        write_json(file, {"forgotten": done(rows, hashes, today)})
+    yield what_is_next(file)
 
 
-def check_forgotten(source: Path, store: Path) -> None:
-    """Raise ``CorpusError`` where a run holds what a store was told to forget."""
-    if not (file := store / FORGOTTEN).exists():
+def to_make_again(version: object) -> str:
+    """Say that a version was made of what is forgotten."""
+    return f"WARNING {version}: was made of it; make it again, publish it, and prune"
+
+
+def what_is_next(file: object) -> str:
+    """Say who must read the list."""
+    return f"next  give --forgotten {file} to the pipelines that make new versions"
+
+
+def check_forgotten(source: Path, file: Path) -> None:
+    """Raise ``CorpusError`` where a run holds what a store was told to forget, in its list."""
+    if not file.exists():
         return
     if counts := _held(source, read_hashes(file)):
         raise CorpusError(
             f"{source}: holds what is to be forgotten ({_listed(counts)}). Run the pipeline again "
-            f"with --forgotten {file}."
+            f"with --forgotten {url_of(file) or file}."
         )
 
 
@@ -98,27 +113,33 @@ def _shelves(store: Path) -> list[Path]:
     return found
 
 
-def _note(
-    file: Path, documents: Sequence[str], entities: Sequence[str], *, why: str, today: str
-) -> list[str]:
-    """Add to the list; gives all hashes in it."""
-    rows = read_json(file)["forgotten"] if file.exists() else []
-    known = {row["sha256"] for row in rows}
+def noted(
+    rows: Sequence[Row], documents: Sequence[str], entities: Sequence[str], *, why: str, today: str
+) -> list[Row]:
+    """Add to the rows of the list; raises ``UsageError`` where nothing is to be forgotten."""
+    rows, known = list(rows), hashes_in(rows)
+    kinds: tuple[tuple[Kind, Sequence[str]], ...]
     kinds = ("document", documents), ("entity", entities)
     for kind, names in kinds:
         for name in names:
-            if (sha256 := hash_of(kind, name)) not in known:  # type: ignore[arg-type]
+            if (sha256 := hash_of(kind, name)) not in known:
                 row = {"kind": kind, "sha256": sha256, "why": why, "asked": today, "done": None}
                 rows.append(row)
     if not rows:
         raise UsageError("--documents or --entities: name what is to be forgotten.")
-    write_json(file, {"forgotten": rows})
-    return read_hashes(file)
+    return rows
 
 
-def _note_done(file: Path, today: str) -> None:
-    rows = read_json(file)["forgotten"]
-    write_json(file, {"forgotten": [{**row, "done": row["done"] or today} for row in rows]})
+def hashes_in(rows: Sequence[Row]) -> list[str]:
+    """What the rows of the list are about."""
+    return sorted({str(row["sha256"]) for row in rows})
+
+
+def done(rows: Sequence[Row], hashes: Sequence[str], today: str) -> list[Row]:
+    """Give the rows of the list with the day on which some of them were done."""
+    return [
+        {**row, "done": row["done"] or today} if row["sha256"] in hashes else row for row in rows
+    ]
 
 
 def _held(source: Path, hashes: Sequence[str]) -> Counter[str]:
@@ -132,27 +153,37 @@ def _held(source: Path, hashes: Sequence[str]) -> Counter[str]:
 
 
 def _free(shelf: Path, version: str, hashes: Sequence[str]) -> list[str]:
-    """Make a version again without what is to be forgotten; gives what is to be said."""
+    """Put a version without what is to be forgotten in its place; gives what is to be said."""
+    source, target = shelf / version, incoming_of(shelf, version)
+    lines = make_without(source, target, hashes)
+    if lines:
+        exchange(shelf, version, target)
+        if source.is_symlink():
+            lines.append(f"WARNING {source.resolve()}: the data as it was; remove it")
+    return lines
+
+
+def make_without(source: Path, target: Path, hashes: Sequence[str]) -> list[str]:
+    """Make a version again without what is to be forgotten, and verify it.
+
+    Gives what is to be said; nothing is made, nor said, where the version holds none of it.
+    """
     from corpora.store.inspection import verify
 
-    source, target = shelf / version, incoming_of(shelf, version)
     if not _held(source, hashes):
         return []
-    forgetting, before = Forgetting.of(hashes), sorted(hashes_of(source))
+    forgetting, earlier = Forgetting.of(hashes), sorted(hashes_of(source))
     made: dict[str, str] = {}
     for folder in datasets_in(source):
         relative = folder.relative_to(source)
         (target / relative).mkdir(parents=True, exist_ok=True)
-        for name, sha256 in _free_dataset(folder, target / relative, forgetting, before=before):
+        for name, sha256 in _free_dataset(folder, target / relative, forgetting, before=earlier):
             made[(relative / name).as_posix()] = sha256
     left = _seal(source, target, made)
     verify(target)
-    exchange(shelf, version, target)
     lines = [f"{source}: {_listed(+forgetting.counts)} taken out"]
     if left:
         lines.append(f"{source}: files made of the rows are gone, too: {', '.join(left)}")
-    if source.is_symlink():
-        lines.append(f"WARNING {source.resolve()}: the data as it was; remove it")
     return lines
 
 
@@ -210,7 +241,7 @@ def _seal(source: Path, target: Path, made: Mapping[str, str]) -> list[str]:
     return left
 
 
-def _before(version: Path) -> set[str]:
+def earlier_hashes_of(version: Path) -> set[str]:
     """By which hashes others named a version before something was taken out of it."""
     return {
         hash
@@ -219,9 +250,9 @@ def _before(version: Path) -> set[str]:
     }
 
 
-def _made_of(changed: Sequence[Path], shelves: Sequence[Path]) -> list[Path]:
+def made_of(changed: Sequence[Path], shelves: Sequence[Path]) -> list[Path]:
     """Versions that were made of those that changed, directly or not, and hold traces of it."""
-    hashes = {hash for version in changed for hash in _before(version)}
+    hashes = {hash for version in changed for hash in earlier_hashes_of(version)}
     versions = [shelf / name for shelf in shelves for name in version_names(shelf)]
     pending = {version: _inputs_of(version) for version in versions}
     found: list[Path] = []

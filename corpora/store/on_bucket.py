@@ -1,12 +1,14 @@
 """A shelf of published versions in a bucket: ``s3://BUCKET/STORE/NAME/VERSION/``.
 
 No lock: a version begins with an object that says of which data it is, so that others cannot put
-theirs under its name; its ``run.json`` (or ``dataset.json``) comes last. ``current`` is replaced by
-one conditional write, after everything was verified.
+theirs under its name; its ``run.json`` (or ``dataset.json``) comes last. The object ``current``
+names the current version, and below it all that were removed: one conditional write decides both,
+and a name that was removed is never used again, so that a slow process deletes no one else's data.
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from uuid import uuid4
 
@@ -14,79 +16,221 @@ from corpora.errors import CorpusError, DamagedDatasetError, UsageError
 from corpora.store.versions import CURRENT, HISTORY, check_name, files_of, fingerprint_of_run
 from corpora.system.buckets import Bucket
 from corpora.system.parsing import parse_json
+from corpora.system.staging import stage
 from corpora.system.threads import map_in_order
 
-_BEGUN = ".begun-"
-_N_TRANSFERS = 8
+N_TRANSFERS = 8
+_BEGUN, _INSTEAD = ".begun-", "instead of"
+_REMOVED = "removed "
+_MARKERS = {"run.json", "dataset.json"}
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What the object ``current`` of a shelf says."""
+
+    current: str
+    """The name of a version; empty: none was published."""
+    removed: tuple[str, ...]
+    """Versions that were removed: nobody finds them, and their objects are deleted."""
+
+
+def look(bucket: Bucket) -> State:
+    """Read the state of a shelf."""
+    there = bucket.read(CURRENT)
+    return _parse(there.data if there else b"")
+
+
+def _parse(data: bytes) -> State:
+    name, *removed = data.decode(errors="replace").splitlines() or [""]
+    return State(name.strip(), tuple(line.removeprefix(_REMOVED) for line in removed))
+
+
+def change(bucket: Bucket, to: Callable[[State], State]) -> State:
+    """Change the state of a shelf by one conditional write; ``to`` may raise, or give the same."""
+
+    def write(data: bytes) -> bytes:
+        state = to(_parse(data))
+        return "\n".join([state.current, *map(_REMOVED.__add__, state.removed), ""]).encode()
+
+    return _parse(update(bucket, CURRENT, write))
+
+
+def update(bucket: Bucket, name: str, to: Callable[[bytes], bytes]) -> bytes:
+    """Write an object by what it holds, again until nobody came in between; gives what it holds."""
+    while True:
+        there = bucket.read(name)
+        seen, old = (there.etag, there.data) if there else ("", b"")
+        data = to(old)
+        if data == old or bucket.replace(name, data, seen=seen, writer=uuid4().hex):
+            return data
 
 
 def publish(source: Path, shelf: str, *, version: str | None = None) -> str:
     """Make what a run made the current version of a shelf; see ``versions.publish``."""
-    from corpora.datasets.shards import sha256_of
     from corpora.store.inspection import verify
 
     verify(source)
-    names, bucket = files_of(source), Bucket(shelf)
+    bucket = Bucket(shelf)
     version = check_name(version or fingerprint_of_run(source)[:12])
+    list_seen = _check_forgotten(source, bucket, seen=None)
+    before = look(bucket)
+    _check_not_removed(bucket, version, before)
+    if not put_version(bucket, version, source):
+        raise CorpusError(
+            f"{bucket.url_of(version)}: holds other data than {source}, and a version never "
+            "changes. Choose another --version."
+        )
+    try:
+        _check_forgotten(source, bucket, seen=list_seen)  # whoever forgets looks at it from now on
+    except CorpusError:
+        remove(bucket, [version])
+        raise
+    _make_current(bucket, version, seen=before.current)
+    return bucket.url_of(version)
+
+
+def put_version(bucket: Bucket, version: str, source: Path, *, instead_of: str = "") -> bool:
+    """Put the files of a folder under the name of a version; false where it holds other data."""
+    from corpora.datasets.shards import sha256_of
+
+    names = files_of(source)
     marker = "run.json" if "run.json" in names else "dataset.json"
-    before, data = bucket.read(CURRENT), (source / marker).read_bytes()
-    claim = json.dumps({name: sha256_of(source / name) for name in names if name != marker})
-    begun = f"{_BEGUN}{version}"
-    if not bucket.replace(begun, claim.encode(), seen="", writer=uuid4().hex):
+    hashes = {name: sha256_of(source / name) for name in names if name != marker}
+    told = {_INSTEAD: instead_of} if instead_of else {}
+    begun, claim = f"{_BEGUN}{version}", json.dumps(told | hashes).encode()
+    if not bucket.replace(begun, claim, seen="", writer=uuid4().hex):
         there = bucket.read(begun)
-        if there is None or there.data != claim.encode():
-            raise CorpusError(
-                f"{bucket.url_of(version)}: holds other data than {source}, and a version never "
-                "changes. Choose another --version."
-            )
+        if there is None or there.data != claim:
+            return False
 
     def put(name: str) -> None:
         bucket.put(f"{version}/{name}", source / name)
 
     if bucket.read(f"{version}/{marker}") is None:
-        for _ in map_in_order(put, (n for n in names if n != marker), n_threads=_N_TRANSFERS):
+        data = (source / marker).read_bytes()
+        for _ in map_in_order(put, hashes, n_threads=N_TRANSFERS):
             pass
         bucket.put(f"{version}/{marker}", data)
-    _make_current(bucket, version, seen=before.etag if before else "")
-    return bucket.url_of(version)
+    return True
+
+
+def _check_forgotten(source: Path, shelf: Bucket, *, seen: str | None) -> str:
+    """Raise for a run that holds what its store has forgotten; gives the etag of the list."""
+    from corpora.store.forgetting import FORGOTTEN, check_forgotten
+
+    store = store_of(shelf)
+    there = store.read(FORGOTTEN)
+    if there is not None and there.etag != seen:
+        check_forgotten(source, stage(store.url_of(FORGOTTEN)))
+    return there.etag if there else ""
+
+
+def store_of(shelf: Bucket) -> Bucket:
+    """Give the store of a shelf; raises ``UsageError`` for a bucket as a whole."""
+    above = shelf.url.rpartition("/")[0]
+    if above.endswith("/"):
+        raise UsageError(f"{shelf.url}: is no shelf of a store. Name one: {shelf.url}/NAME.")
+    return Bucket(above)
 
 
 def switch(shelf: str, version: str) -> str:
     """Verify another version that is there, and make it current."""
     from corpora.store.inspection import verify
-    from corpora.system.staging import stage
 
     bucket = Bucket(shelf)
-    before = bucket.read(CURRENT)
+    before = look(bucket)
     if version not in version_names(shelf):
         known = ", ".join(version_names(shelf)) or "none"
         raise UsageError(f"{shelf}: has no version {version}. There are: {known}.")
     verify(stage(bucket.url_of(version)))
-    _make_current(bucket, version, seen=before.etag if before else "")
+    _make_current(bucket, version, seen=before.current)
     return bucket.url_of(version)
 
 
 def _make_current(bucket: Bucket, version: str, *, seen: str) -> None:
-    def add(names: list[str]) -> list[str]:
-        return [*(name for name in names if name != version), version]
+    """Make a version current, if that which was seen as the current one still is."""
 
-    _change_history(bucket, add)
-    if not bucket.replace(CURRENT, f"{version}\n".encode(), seen=seen, writer=uuid4().hex):
+    def to(state: State) -> State:
+        _check_not_removed(bucket, version, state)
+        if state.current not in {seen, version}:
+            raise CorpusError(
+                f"{bucket.url}: another process has made a version current since this one began. "
+                f"{version} is there; to make it current: python -m corpora.store switch "
+                f"{bucket.url} {version}"
+            )
+        return replace(state, current=version)
+
+    change_history(bucket, lambda names: [*(name for name in names if name != version), version])
+    change(bucket, to)
+
+
+def _check_not_removed(bucket: Bucket, version: str, state: State) -> None:
+    if version in state.removed:
+        delete_removed(bucket)  # this process may have put something there since
         raise CorpusError(
-            f"{bucket.url}: another process has made a version current since this one began. "
-            f"{version} is there; to make it current: python -m corpora.store switch "
-            f"{bucket.url} {version}"
+            f"{bucket.url_of(version)}: was removed, and a name is not used twice in a bucket. "
+            "Choose another --version."
         )
 
 
-def _change_history(bucket: Bucket, change: Callable[[list[str]], list[str]]) -> None:
-    while True:
-        there = bucket.read(HISTORY)
-        names = _history(bucket, there.data if there else b"[]")
-        data = (json.dumps(change(names), indent=1) + "\n").encode()
-        seen = there.etag if there else ""
-        if bucket.replace(HISTORY, data, seen=seen, writer=uuid4().hex):
-            return
+def remove(
+    bucket: Bucket, versions: Sequence[str], *, check: Callable[[State], None] = lambda _: None
+) -> None:
+    """Take versions away, in one step for those who look for them, and delete their objects.
+
+    ``check`` may raise when it sees what is there at that moment.
+    """
+
+    def to(state: State) -> State:
+        check(state)
+        new = tuple(name for name in versions if name not in state.removed)
+        return replace(state, removed=(*state.removed, *new))
+
+    change(bucket, to)
+    delete_removed(bucket)
+
+
+def delete_removed(bucket: Bucket) -> None:
+    """Delete the objects of all versions that were removed: what says that they are there first."""
+    removed = {*look(bucket).removed}
+    change_history(bucket, lambda names: [name for name in names if name not in removed])
+    found = [each.name for each in bucket.list() if version_of(each.name) in removed]
+    bucket.delete(sorted(found, key=_order_of_deletion))
+
+
+def remove_unfinished(bucket: Bucket) -> None:
+    """Remove what killed processes left: what is not whole, or beside what it was made instead of.
+
+    One that still works on it ends with an error.
+    """
+    there, left = {*version_names(bucket.url)}, []
+    for begun in bucket.list(_BEGUN):
+        content = bucket.read(begun.name)
+        instead_of = parse_json(content.data).get(_INSTEAD) if content else None
+        if version_of(begun.name) not in there or instead_of in there:
+            left.append(version_of(begun.name))
+    remove(bucket, left)
+
+
+def _order_of_deletion(name: str) -> tuple[int, str]:
+    last = name.rpartition("/")[2]
+    return (0 if name.count("/") == 1 and last in _MARKERS else 1 if last in _MARKERS else 2), name
+
+
+def version_of(name: str) -> str:
+    """Say of which version of a shelf an object is; empty: of none."""
+    version, slash, _ = name.removeprefix(_BEGUN).partition("/")
+    return version if slash or name.startswith(_BEGUN) else ""
+
+
+def change_history(bucket: Bucket, to: Callable[[list[str]], list[str]]) -> None:
+    """Change the names of the versions that were published, the oldest first."""
+
+    def write(data: bytes) -> bytes:
+        return (json.dumps(to(_history(bucket, data or b"[]")), indent=1) + "\n").encode()
+
+    update(bucket, HISTORY, write)
 
 
 def _history(bucket: Bucket, data: bytes) -> list[str]:
@@ -102,12 +246,12 @@ def _history(bucket: Bucket, data: bytes) -> list[str]:
 def current(shelf: str) -> str:
     """Give the address of the current version; ask once, and keep what you got."""
     bucket = Bucket(shelf)
-    there = bucket.read(CURRENT)
-    if there is None:
+    name = look(bucket).current
+    if not name:
         raise CorpusError(
             f"{shelf}: nothing is published there. Run: python -m corpora.store publish DIR {shelf}"
         )
-    return bucket.url_of(check_name(there.data.decode(errors="replace").strip()))
+    return bucket.url_of(check_name(name))
 
 
 def version_names(shelf: str) -> list[str]:
@@ -124,7 +268,8 @@ def sizes(shelf: str) -> dict[str, int]:
         version, _, name = each.name.partition("/")
         if name:
             found[version] = found.get(version, 0) + each.size
-            whole |= {version} if name in {"run.json", "dataset.json"} else set()
+            whole |= {version} if name in _MARKERS else set()
+    whole -= {*look(bucket).removed}
     there = bucket.read(HISTORY)
     known = [name for name in _history(bucket, there.data if there else b"[]") if name in whole]
     return {name: found[name] for name in [*sorted(whole - set(known)), *known]}

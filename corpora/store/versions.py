@@ -41,15 +41,15 @@ def publish(source: Path, shelf: Path, *, version: str | None = None) -> Path:
     something is damaged or changes meanwhile, ``run.json`` and ``dataset.json`` do not agree, the
     name holds other data, or another process works on either.
     """
-    from corpora.store.forgetting import check_forgotten
+    from corpora.store.forgetting import FORGOTTEN, check_forgotten
     from corpora.store.inspection import verify
 
     with _held_while_read(source):
         names = files_of(source)
-        check_forgotten(source, shelf.parent)
         version = version or fingerprint_of_run(source)[:12]
         target = _target(shelf, version)
         with hold(shelf):
+            check_forgotten(source, shelf.parent / FORGOTTEN)  # before it, one might forget
             if target.exists():
                 _check_same(source, target)
                 verify(target)

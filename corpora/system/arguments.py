@@ -27,7 +27,9 @@ from corpora.system.files import check_utf8
 
 T = TypeVar("T")
 
-_ADDRESSES = frozenset({"input", "exclude", "html", "warc", "shelf", "source", "output"})
+_ADDRESSES = frozenset(
+    {"input", "exclude", "html", "keep_for", "warc", "shelf", "source", "output"}
+)
 """Options whose patterns and addresses are read elsewhere."""
 _WRITTEN = frozenset({"archive", "html", "json", "output", "shelf"})
 """Options that name what is written."""

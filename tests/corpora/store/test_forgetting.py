@@ -23,6 +23,10 @@ TODAY = "2026-11-23"
 
 @pytest.fixture
 def store(tmp_path):
+    return made_store(tmp_path)
+
+
+def made_store(tmp_path):
     """Two versions of a wiki, each of two documents in two shards, and a vocabulary of them."""
     documents = [document(n, links=2) for n in (1, 2)]
     for version in ("v1", "v2"):

@@ -1,0 +1,291 @@
+"""Remove versions of a store in a bucket, or take a person's data out of all of them.
+
+What decides is what decides on a disk (``retention``, ``forgetting``): the manifests of a store,
+and versions one by one, are brought to this machine for it. A version in a bucket never changes:
+one without what is to be forgotten gets a new name, and one conditional write puts it in the place
+of the other.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import count
+from json import dumps
+from pathlib import Path, PurePosixPath
+from shutil import rmtree
+from tempfile import TemporaryDirectory
+
+from corpora.datasets.rows import Row
+from corpora.errors import CorpusError, UsageError
+from corpora.store.forgetting import (
+    FORGOTTEN,
+    done,
+    earlier_hashes_of,
+    hashes_in,
+    made_of,
+    make_without,
+    noted,
+    to_make_again,
+    what_is_next,
+)
+from corpora.store.on_bucket import (
+    N_TRANSFERS,
+    State,
+    change,
+    change_history,
+    delete_removed,
+    look,
+    put_version,
+    remove,
+    remove_unfinished,
+    sizes,
+    store_of,
+    update,
+    version_names,
+    version_of,
+)
+from corpora.store.retention import MANIFESTS, Fate
+from corpora.store.retention import prune as prune_folder
+from corpora.store.versions import CURRENT, HISTORY
+from corpora.store.versions import version_names as names_in_folder
+from corpora.system.buckets import Bucket
+from corpora.system.files import check_plain
+from corpora.system.parsing import parse_json
+from corpora.system.staging import cache_folder, stage
+from corpora.system.threads import map_in_order
+
+
+def prune(
+    shelf: str, *, keep: int, keep_for: Sequence[Path | str] = (), is_dry_run: bool = False
+) -> list[Fate]:
+    """Remove versions of a shelf that nobody needs; see ``retention.prune``.
+
+    Raises ``CorpusError``, with nothing removed, where another process has made a version current
+    since this one began.
+    """
+    bucket = Bucket(shelf)
+    there, name = sizes(shelf), bucket.url.rpartition("/")[2]
+    store = store_of(bucket)
+    with _copies() as copies:
+        folder = copies.place(store.url)
+        runs = [copies.of_run(run) for run in keep_for]
+        _bring_store(store, folder)
+        found = prune_folder(folder / name, keep=keep, keep_for=runs, is_dry_run=True)
+        fates = [
+            Fate(fate.version, copies.named(fate.reason), there.get(fate.version, 0))
+            for fate in found
+        ]
+    gone = [fate.version for fate in fates if not fate.reason]
+
+    def check(state: State) -> None:
+        if state.current in gone:
+            raise CorpusError(
+                f"{bucket.url_of(state.current)}: another process has made it current since this "
+                "one began. Nothing was removed; run the same command again."
+            )
+
+    if not is_dry_run:
+        remove(bucket, gone, check=check)
+    return fates
+
+
+def forget(
+    url: str,
+    *,
+    documents: Sequence[str] = (),
+    entities: Sequence[str] = (),
+    why: str = "",
+    today: str,
+) -> Iterator[str]:
+    """Take documents, and all mentions of entities, out of every version of a store.
+
+    See ``forgetting.forget``. A version that held any of it is removed; what it was without goes by
+    its name with a number: ``20261101.1``.
+    """
+    store = Bucket(url)
+    shelves = _shelves(store)
+
+    def note(data: bytes) -> bytes:
+        return _to_json(noted(_rows(data), documents, entities, why=why, today=today))
+
+    hashes = hashes_in(_rows(update(store, FORGOTTEN, note)))
+    with _copies() as copies:
+        folder = copies.place(store.url)
+        for name in shelves:
+            bucket = store / name
+            remove_unfinished(bucket)
+            for version in version_names(bucket.url):
+                lines = _free(bucket, version, hashes=hashes, folder=folder / name)
+                yield from map(copies.named, lines)
+        _bring_store(store, folder)
+        there = {folder / name: names_in_folder(folder / name) for name in shelves}
+        changed = [
+            shelf / version
+            for shelf, versions in there.items()
+            for version in versions
+            if earlier_hashes_of(shelf / version)
+        ]
+        if not changed:
+            yield f"{store.url}: no version holds any of it"
+        for made in made_of(changed, [*there]):
+            yield copies.named(to_make_again(made))
+    update(store, FORGOTTEN, lambda data: _to_json(done(_rows(data), hashes, today)))
+    yield what_is_next(store.url_of(FORGOTTEN))
+
+
+def _shelves(store: Bucket) -> list[str]:
+    """Name the shelves of a store; raises ``UsageError`` where there is none."""
+    parts = [found.name.split("/") for found in store.list()]
+    found = {name[0] for name in parts if len(name) == 2 and _is_of_shelf(name[1])}
+    if not found:
+        is_shelf = any(name == [CURRENT] for name in parts)
+        hint = f" Name the store: {store_of(store).url}." if is_shelf else ""
+        raise UsageError(f"{store.url}: no store, for nothing is published in it.{hint}")
+    return sorted(found)
+
+
+def _is_of_shelf(name: str) -> bool:
+    return name == CURRENT or bool(version_of(name))
+
+
+def _free(bucket: Bucket, version: str, *, hashes: Sequence[str], folder: Path) -> list[str]:
+    """Put a version without what is to be forgotten in its place; gives what is to be said."""
+    source, target = folder / version, folder / ".incoming"
+    try:
+        _bring_version(bucket, version, source)
+        lines = make_without(source, target, hashes)
+        if lines:
+            new = _put_under_new_name(bucket, version, target)
+            _put_in_place(bucket, version, new)
+            lines.append(f"{source}: is {folder / new} now")
+        return lines
+    finally:
+        rmtree(folder, ignore_errors=True)
+
+
+def _put_under_new_name(bucket: Bucket, version: str, target: Path) -> str:
+    """Put a folder under the first name with a number that is free."""
+    removed = {*look(bucket).removed}
+    base, _, number = version.rpartition(".")
+    base = base if number.isdigit() and base in removed else version
+    for new in (f"{base}.{n}" for n in count(1)):
+        if new not in removed and put_version(bucket, new, target, instead_of=version):
+            return new
+    raise AssertionError("unreachable")
+
+
+def _put_in_place(bucket: Bucket, old: str, new: str) -> None:
+    """Put a version in the place of another, in one step for those who look for it."""
+
+    def beside(names: list[str]) -> list[str]:
+        if new in names or old not in names:
+            return names
+        at = names.index(old)
+        return [*names[:at], new, *names[at:]]
+
+    def to(state: State) -> State:
+        if new in state.removed:
+            raise CorpusError(
+                f"{bucket.url_of(new)}: another process has removed it. Run the same command again."
+            )
+        removed = state.removed if old in state.removed else (*state.removed, old)
+        return State(new if state.current == old else state.current, removed)
+
+    change_history(bucket, beside)
+    change(bucket, to)
+    delete_removed(bucket)
+
+
+# --- what is brought to this machine
+
+
+class _Copies:
+    """Copies of what is in buckets, in a folder of this machine, and how they are called there."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._names: dict[Path, str] = {}
+
+    def place(self, url: str) -> Path:
+        """Say where the copy of a folder goes."""
+        path = self._folder / f"copy-{len(self._names):05d}"
+        self._names[path] = url
+        return path
+
+    def of_run(self, run: Path | str) -> Path:
+        """Bring what says what a run needs, unless it is inside of what has its place."""
+        if not isinstance(run, str):
+            return run
+        for path, url in self._names.items():
+            if run.startswith(f"{url}/"):
+                return path / run.removeprefix(f"{url}/")
+        if PurePosixPath(run).name in MANIFESTS:
+            path = stage(run)
+            self._names[path] = run
+        else:
+            path = self.place(run)
+            _bring_manifests(Bucket(run), path)
+        return path
+
+    def named(self, text: str) -> str:
+        """Write addresses for paths of copies."""
+        for path, name in self._names.items():
+            text = text.replace(str(path), name)
+        return text
+
+
+@contextmanager
+def _copies() -> Iterator[_Copies]:
+    """Make a folder for copies; after a kill, the cache clears it away in time."""
+    above = cache_folder() / "folders"
+    with TemporaryDirectory(dir=above, ignore_cleanup_errors=True) as name:
+        copies = _Copies(Path(name).resolve())
+        try:
+            yield copies
+        except FileNotFoundError as error:
+            raise CorpusError(
+                f"{copies.named(str(error.filename))}: is not there, or no more. Check the "
+                "address, and run the same command again."
+            ) from error
+        except CorpusError as error:
+            raise type(error)(copies.named(str(error))) from error
+
+
+def _bring_store(store: Bucket, folder: Path) -> None:
+    """Bring all that says what the versions of a store are and what they need, as a store."""
+    names = {found.name.split("/")[0] for found in store.list() if "/" in found.name}
+    for name in sorted(names):
+        shelf, bucket = folder / check_plain(name, where=Path(store.url)), store / name
+        shelf.mkdir(parents=True)
+        state, history = look(bucket), bucket.read(HISTORY)
+        if state.current:
+            (shelf / CURRENT).write_text(f"{state.current}\n", encoding="utf-8")
+        if history:
+            (shelf / HISTORY).write_bytes(history.data)
+        _bring_manifests(bucket, shelf, without=state.removed)
+
+
+def _bring_manifests(bucket: Bucket, folder: Path, *, without: Sequence[str] = ()) -> None:
+    names = [PurePosixPath(found.name) for found in bucket.list()]
+    manifests = (n for n in names if n.name in MANIFESTS and n.parts[0] not in without)
+    _bring(bucket, [name.as_posix() for name in manifests], folder)
+
+
+def _bring_version(bucket: Bucket, version: str, folder: Path) -> None:
+    inside = bucket / version
+    _bring(inside, [found.name for found in inside.list()], folder)
+
+
+def _bring(bucket: Bucket, names: Sequence[str], folder: Path) -> None:
+    def bring(name: str) -> str:
+        return bucket.download(name, folder / check_plain(name, where=Path(bucket.url)))
+
+    for _ in map_in_order(bring, names, n_threads=N_TRANSFERS):
+        pass
+
+
+def _rows(data: bytes) -> list[Row]:
+    return list(parse_json(data)["forgotten"]) if data else []
+
+
+def _to_json(rows: Sequence[Row]) -> bytes:
+    return (dumps({"forgotten": rows}, ensure_ascii=False, indent=1) + "\n").encode()
