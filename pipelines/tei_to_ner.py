@@ -84,7 +84,9 @@ class Options(CommonOptions):
         "those that the card of an earlier run offers (default: listed)",
     )
     max_file_size: float = option(
-        50.0, metavar="MB", help="a larger file is rejected (default: 50)"
+        50.0,
+        metavar="MB",
+        help="a file that is larger, with all that it includes, is rejected (default: 50)",
     )
 
     @property
@@ -215,6 +217,7 @@ def graph(units: PCollection, options: Options, run: Run) -> PCollection:
             learned=learned,
             registers=tuple(named(_REGISTER, run.auxiliary)),
             included={file.name: file for file in named(_INCLUDED, run.auxiliary)},
+            max_bytes=options.max_bytes,
         )
         | ToSentences(
             edition=edition,

@@ -2,23 +2,19 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from posixpath import normpath
 from urllib.parse import unquote
 
+from corpora.runs.plan import InputFile
 from corpora.tei.xml import MAX_DEPTH, Element, XmlError, parse_xml
 
 _NAMESPACE = "{http://www.w3.org/2001/xinclude}"
 INCLUDE = f"{_NAMESPACE}include"
 MARK = b"http://www.w3.org/2001/XInclude"
 """What a file that includes another holds."""
-MAX_BYTES = 100_000_000
-"""Of all that one file includes, what is included again by that counted each time."""
 _POINTER = re.compile(r"(?:element\()?([\w.-]+)\)?")
-
-Opener = Callable[[str], bytes | None]
-"""Gives the bytes of a file by its name relative to the folder of the inputs; None: no such one."""
 
 
 def included_names(root: Element, name: str) -> Iterator[str]:
@@ -43,12 +39,15 @@ def target_of(element: Element, name: str) -> str | None:
     return None if target == name or target.split("/")[0] in {"..", "."} else target
 
 
-def with_included(root: Element, *, name: str, open_file: Opener) -> Counter[str]:
+def with_included(
+    root: Element, included: Mapping[str, InputFile], *, name: str, room: int
+) -> Counter[str]:
     """Put what a file includes in its place; returns what was counted.
 
-    Raises ``XmlError`` where an included file is no XML that is read, or where it is too much.
+    There is ``room`` for so many bytes, each file counted as often as it is included. Raises
+    ``XmlError`` where an included file is no XML that is read, or where it is too much.
     """
-    inclusion = _Inclusion(open_file)
+    inclusion = _Inclusion(included, room)
     inclusion.walk(root, [name], depth=1)
     return inclusion.counters
 
@@ -56,10 +55,9 @@ def with_included(root: Element, *, name: str, open_file: Opener) -> Counter[str
 class _Inclusion:
     """What is included into one file."""
 
-    def __init__(self, open_file: Opener) -> None:
-        self.open_file = open_file
+    def __init__(self, included: Mapping[str, InputFile], room: int) -> None:
+        self.included, self.room = included, room
         self.counters: Counter[str] = Counter()
-        self.n_bytes = 0
 
     def walk(self, element: Element, names: list[str], *, depth: int) -> None:
         """Look for inclusions below an element; ``names`` are the files around it."""
@@ -79,13 +77,14 @@ class _Inclusion:
 
     def _included(self, element: Element, names: list[str], *, depth: int) -> list[Element | str]:
         target = target_of(element, names[-1])
-        data = None if target is None or target in names else self.open_file(target)
-        if target is None or data is None:
+        file = None if target is None or target in names else self.included.get(target)
+        if target is None or file is None:
             return self._fallback(element, names, depth=depth)
-        self.n_bytes += len(data)
-        if self.n_bytes > MAX_BYTES:
-            what = f"includes more than {MAX_BYTES / 1e6:.0f} MB"
-            raise XmlError("too_large", f"{names[0]}: {what}. Divide it.")
+        self.room -= file.size
+        if self.room < 0:
+            what = "with all that it includes larger than --max-file-size allows"
+            raise XmlError("too_large", f"{names[0]}: {what}. Divide it, or raise the bound.")
+        data = file.read()
         if element.attributes.get("parse") == "text":
             self.counters["included files"] += 1
             return [data.decode("utf-8", "replace")]

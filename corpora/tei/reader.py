@@ -4,6 +4,7 @@
 not in the text; everything else is, once. A file with a ``teiCorpus`` gives several documents.
 """
 
+import sys
 from bisect import bisect_left
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,10 +12,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from corpora.document import Document, Mention, Paragraph, Span, part_of_text, without_crossing
+from corpora.runs.plan import InputFile
 from corpora.segmentation.sentences import Segmenter
 from corpora.tei.edition import Edition, Meaning, Role
 from corpora.tei.header import base_of, read_header, read_rules
-from corpora.tei.include import INCLUDE, Opener, with_included
+from corpora.tei.include import INCLUDE, with_included
 from corpora.tei.languages import Language, Passage, Spoken, count_languages, said_language
 from corpora.tei.layout import XML_SPACE, Layout, OpenName
 from corpora.tei.pieces import merge_pieces
@@ -45,15 +47,23 @@ class TeiText:
 
 
 def read_tei(
-    data: bytes, edition: Edition, *, name: str, open_file: Opener | None = None
+    data: bytes,
+    edition: Edition,
+    *,
+    name: str,
+    included: Mapping[str, InputFile] | None = None,
+    max_bytes: int = sys.maxsize,
 ) -> list[TeiText]:
     """Read a file; raises ``XmlError`` where it is no XML that is read, or no TEI.
 
-    ``name`` is the relative file name: the id of the document, and its source. ``open_file`` gives
-    the files that it includes; without, ``xi:include`` is counted and left out.
+    ``name`` is the relative file name: the id of the document, and its source. ``included`` has
+    the files that it includes, by name; without, ``xi:include`` is counted and left out. With all
+    that it includes, it has at most ``max_bytes``.
     """
     root = parse_xml(data, name=name)
-    counters = with_included(root, name=name, open_file=open_file) if open_file else Counter()
+    counters = Counter[str]()
+    if included:
+        counters = with_included(root, included, name=name, room=max_bytes - len(data))
     first, *others = read_tree(root, edition, name=name)
     return [replace(first, counters=first.counters + counters), *others]
 

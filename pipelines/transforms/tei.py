@@ -1,6 +1,7 @@
 """TEI files to documents, and documents to the sentences that name taggers are trained on."""
 
 import json
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -46,6 +47,8 @@ class ParseTei(PerRecord[SourceFile, ParsedFile | Filtered | Rejected]):
     """Abbreviations of the edition, by language."""
     included: Mapping[str, InputFile] = field(default_factory=dict)
     """Files that others include, by name."""
+    max_bytes: int = sys.maxsize
+    """Of a file with all that it includes."""
     takes = SourceFile
 
     def read(self, record: SourceFile, unit: Unit) -> Iterator[ParsedFile | Filtered | Rejected]:  # noqa: ARG002
@@ -71,13 +74,15 @@ class ParseTei(PerRecord[SourceFile, ParsedFile | Filtered | Rejected]):
     def _texts(self, record: SourceFile) -> list[TeiText]:
         edition = _edition(self.edition, json.dumps(self.learned))
         if not self.registers:
-            open_file = self._open if self.included else None
-            return read_tei(record.data, edition, name=record.source, open_file=open_file)
+            return read_tei(
+                record.data,
+                edition,
+                name=record.source,
+                included=self.included,
+                max_bytes=self.max_bytes,
+            )
         register = _register(self.registers)
         return read_identified(record.data, edition, register, name=record.source)
-
-    def _open(self, name: str) -> bytes | None:
-        return self.included[name].read() if name in self.included else None
 
 
 @cache

@@ -1,5 +1,7 @@
 """Files that others include."""
 
+import json
+
 import pytest
 
 from corpora.datasets.shards import open_dataset
@@ -16,10 +18,21 @@ def include(href, *, more="", inside=""):
     return f'<xi:include {XI} href="{href}" {more}>{inside}</xi:include>'
 
 
-def read(files, *, name="main.xml"):
+def read(files, *, name="main.xml", **settings):
     data = {key: value.encode() for key, value in files.items()}
     edition = load_edition(edition_path("tei"))
-    return read_tei(data[name], edition, name=name, open_file=data.get)
+    included = {key: Held(value) for key, value in data.items()}
+    return read_tei(data[name], edition, name=name, included=included, **settings)
+
+
+class Held:
+    """A file in memory that is read as those of a plan are."""
+
+    def __init__(self, data):
+        self.data, self.size = data, len(data)
+
+    def read(self):
+        return self.data
 
 
 def whole(body):
@@ -80,12 +93,37 @@ def test_files_that_include_each_other_end():
     assert text.document.text == "A"
 
 
-def test_inclusions_that_multiply_are_refused(monkeypatch):
-    monkeypatch.setattr("corpora.tei.include.MAX_BYTES", 10_000)
+def test_inclusions_that_multiply_are_refused():
     files = {f"{n}.xml": f"<div>{include(f'{n + 1}.xml') * 10}</div>" for n in range(12)}
 
-    with pytest.raises(XmlError, match="includes more than"):
-        read({"main.xml": whole(include("0.xml")), **files})
+    with pytest.raises(XmlError, match=r"^main\.xml: with all that it includes larger"):
+        read({"main.xml": whole(include("0.xml")), **files}, max_bytes=10_000)
+
+
+def test_the_largest_file_that_is_read_has_room_for_what_it_includes():
+    files = {"main.xml": whole(include("a.xml")), "a.xml": "<p>" + "A" * 1000 + "</p>"}
+    size = sum(map(len, files.values()))
+
+    [text] = read(files, max_bytes=size)
+
+    assert len(text.document.text) == 1000
+    with pytest.raises(XmlError, match="--max-file-size"):
+        read(files, max_bytes=size - 1)
+
+
+def test_a_run_rejects_a_file_that_includes_more_than_max_file_size(tmp_path):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "large.xml").write_text(whole(include("part.xml")))
+    (folder / "part.xml").write_text(f"<p>{'A' * 2000}</p>")
+    (folder / "small.xml").write_text(whole("<p>Ja</p>"))
+    command = ["--input", str(folder), "--max-file-size", "0.002", "--max-reject-rate", "1"]
+
+    assert main([*command, "--output", str(tmp_path / "out")]) == 0
+
+    [rejected] = (tmp_path / "out/documents/rejected.jsonl").read_text("utf-8").splitlines()
+    assert json.loads(rejected)["source"] == "large.xml"
+    assert json.loads(rejected)["reason"] == "too_large"
 
 
 def test_a_run_reads_what_is_included_once_and_never_through_a_link_outside(tmp_path):
