@@ -16,10 +16,12 @@ _CONTEXT = 80
 
 
 @cache
-def _pattern(stops: str, unbroken: tuple[str, ...]) -> re.Pattern[str]:
+def _patterns(stops: str, unbroken: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Make the pattern of a stop with what follows it, and that of what follows alone."""
     stop, after = re.escape(stops), re.escape(_CLOSING + stops)
     first = "|".join([*map(re.escape, unbroken), f"[{stop}]"])
-    return re.compile(rf"(?:{first})(?:[{after}]|[^\S\n]+(?=[{stop}]))*+")
+    rest = rf"(?:[{after}]|[^\S\n]+(?=[{stop}]))*+"
+    return re.compile(f"(?:{first}){rest}"), re.compile(rest)
 
 
 def after_stops(text: str, stops: str, unbroken: tuple[str, ...] = ()) -> Iterator[int]:
@@ -30,14 +32,14 @@ def after_stops(text: str, stops: str, unbroken: tuple[str, ...] = ()) -> Iterat
     """
     end = 0
     quotes = _Quotes(text)
-    pattern = _pattern(stops, unbroken)
-    for found in pattern.finditer(text):
+    run, rest = _patterns(stops, unbroken)
+    for found in run.finditer(text):
         if found.start() < end or _is_decimal(text, found):
             continue
         end = found.end()
         while text[end : end + 1] == '"' and quotes.are_open(end):
-            closing = pattern.match(text, end + 1)
-            end = closing.end() if closing else end + 1
+            following = rest.match(text, end + 1)
+            end = following.end() if following else end + 1
         yield end
 
 
