@@ -27,7 +27,7 @@ def install() -> None:
     """Bring it by npm; what is not whole is not there."""
     making = FOLDER.with_name("azurite-making")
     making.mkdir(parents=True, exist_ok=True)
-    command = ["npm", "install", "--no-audit", "--no-fund", "--prefix", making]
+    command = ["npm", "install", "--no-audit", "--no-fund", "--prefer-offline", "--prefix", making]
     subprocess.run([*command, f"azurite@{VERSION}"], check=True, stdout=sys.stderr)
     making.rename(FOLDER)
 
