@@ -3,6 +3,7 @@
 Examples:
   python -m modeling.publish runs/sturm store/sturm-tagger --version 20261101
   python -m modeling.publish runs/first store/first-encoder --evaluation runs/sturm/evaluation
+  python -m modeling.publish runs/sturm s3://BUCKET/store/sturm-tagger
 
 STORE/NAME/VERSION/ then has final/ (of several taggers, that which is best on dev), evaluation/,
 and a run.json with the SHA-256 of each file; all commands that read a run read it. For the rest
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from corpora.errors import UsageError
+from corpora.system.buckets import is_url
 from modeling.command import option, start
 
 KIND = "model"
@@ -24,9 +26,11 @@ KIND = "model"
 
 
 def publish(
-    run: Path, shelf: Path, *, version: str | None = None, evaluation: Path | None = None
-) -> Path:
+    run: Path, shelf: Path | str, *, version: str | None = None, evaluation: Path | None = None
+) -> Path | str:
     """Publish the model of a run, with what it scored; returns the folder of the version.
+
+    ``shelf``: a folder ``STORE/NAME``, or its address (``str``) where it is in a bucket.
 
     Without a ``version`` it is called by the hash of all its files. ``evaluation``: what
     ``modeling.evaluate`` wrote (default: ``RUN/evaluation``, where there is one). Raises
@@ -35,7 +39,7 @@ def publish(
     from corpora.datasets.shards import link_or_copy, sha256_of, write_json  # noqa: PLC0415
     from corpora.runs.journal import sealed  # noqa: PLC0415
     from corpora.runs.plan import fingerprint_of  # noqa: PLC0415
-    from corpora.store import versions as store  # noqa: PLC0415 - for --help
+    from corpora.store import on_bucket, versions  # noqa: PLC0415 - for --help
     from corpora.system.files import take_away  # noqa: PLC0415
 
     files = _files(run, evaluation)
@@ -49,7 +53,10 @@ def publish(
             link_or_copy(path, staged / name)
         about = {"kind": KIND, "fingerprint": fingerprint, "files": hashes}
         write_json(staged / "run.json", sealed(about))
-        return store.publish(staged, shelf, version=version or fingerprint[:12])
+        version = version or fingerprint[:12]
+        if isinstance(shelf, str):
+            return on_bucket.publish(staged, shelf, version=version)
+        return versions.publish(staged, shelf, version=version)
     finally:
         shutil.rmtree(staged, ignore_errors=True)
 
@@ -82,7 +89,9 @@ class Options:
         metavar="RUN",
         help="a finished run of modeling.pretrain or .finetune",
     )
-    shelf: Path = option(positional=True, metavar="STORE/NAME", help="where versions of it lie")
+    shelf: str = option(
+        positional=True, metavar="STORE/NAME", help="where versions of it lie; in a bucket, too"
+    )
     version: str | None = option(None, help="as 20261101 (default: from the hashes of the files)")
     evaluation: Path | None = option(None, metavar="DIR", help="(default: RUN/evaluation)")
 
@@ -91,9 +100,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Read the command line and publish; 0, or 1 for an error, or 2 for a wrong command."""
 
     def work(options: Options) -> None:
-        made = publish(
-            options.run, options.shelf, version=options.version, evaluation=options.evaluation
-        )
+        shelf = options.shelf if is_url(options.shelf) else Path(options.shelf)
+        made = publish(options.run, shelf, version=options.version, evaluation=options.evaluation)
         sys.stdout.write(f"{made} is current\n")
 
     return start(Options, argv, work, name="publish", about=__doc__)

@@ -263,6 +263,10 @@ def _brought(value: Any, *, option: str) -> Any:
 
     url = f"{scheme}://{rest.lstrip('/')}"  # a Path has one slash
     if is_path and option in _WRITTEN:
-        raise UsageError(f"--{option} {url}: must be a folder of this machine.")
+        raise UsageError(
+            f"--{option} {url}: must be a folder of this machine. Name one; what is finished there "
+            "goes into a bucket by python -m modeling.publish DIR s3://BUCKET/STORE/NAME (models), "
+            "or python -m corpora.store publish (datasets)."
+        )
     path = stage(url)
     return path if is_path else str(path)

@@ -6,8 +6,10 @@ import shutil
 import pytest
 
 from corpora.errors import DamagedDatasetError
+from corpora.store import on_bucket
 from corpora.store.inspection import verify
 from corpora.store.versions import current, switch, version_names
+from corpora.system.staging import stage
 from modeling.publish import main
 from modeling.taggers.folders import find_tagger
 from modeling.taggers.tagger import Tagger
@@ -47,6 +49,21 @@ def test_a_published_encoder_is_its_final_model(bases, tmp_path):
     version = current(tmp_path / "store" / "encoder")
     files = {path.name for path in (version / "final").iterdir()}
     assert files == {path.name for path in (bases / "plain").iterdir()}
+
+
+@pytest.mark.usefixtures("bucket")
+def test_a_tagger_is_published_in_a_bucket_and_read_from_there(run):
+    shelf = "s3://onoma/store/tagger"
+
+    for _ in range(2):
+        assert publish(run, shelf, "--version", "1") == 0
+
+    assert on_bucket.version_names(shelf) == ["1"]
+    version = stage(on_bucket.current(shelf))
+    assert verify(version)
+    assert Tagger.load(version)("Anna in Ulm", lang="de") == Tagger.load(find_tagger(run).path)(
+        "Anna in Ulm", lang="de"
+    )
 
 
 def test_publishing_the_same_again_changes_nothing(run, tmp_path):
