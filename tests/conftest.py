@@ -74,14 +74,20 @@ def bucket(
 ) -> Generator[bucket_server.BucketServer]:
     """A running S3 server with a bucket, ``s3://onoma``, and the environment that leads there."""
     server = bucket_server.BucketServer(bucket_program, tmp_path / "server")
-    for name, value in server.environment.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setenv("ONOMA_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("ONOMA_BUCKET_SECONDS", "20")
-    buckets.open_store.cache_clear()
+    use_server(server, tmp_path / "cache", monkeypatch)
     yield server
     buckets.open_store.cache_clear()
     server.kill()
+
+
+def use_server(
+    server: bucket_server.BucketServer, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Let the environment lead to a server."""
+    settings = {"ONOMA_CACHE": str(cache), "ONOMA_BUCKET_SECONDS": "20"}
+    for name, value in (server.environment | settings).items():
+        monkeypatch.setenv(name, value)
+    buckets.open_store.cache_clear()
 
 
 @pytest.fixture

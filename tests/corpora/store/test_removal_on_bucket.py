@@ -12,8 +12,11 @@ from corpora.store.__main__ import main
 from corpora.store.inspection import verify
 from corpora.store.on_bucket import current, publish, switch, version_names
 from corpora.store.removal_on_bucket import forget, prune
+from corpora.system import buckets
 from corpora.system.buckets import Bucket
 from corpora.system.staging import stage
+from tests.bucket_server import BucketServer
+from tests.conftest import use_server
 from tests.corpora.store.stored_runs import make, names_that_stay
 from tests.corpora.store.test_forgetting import TODAY, ids_in, made_store
 
@@ -56,6 +59,23 @@ def before_write_of(name, do):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Bucket, "replace", later)
         yield
+
+
+@pytest.fixture(scope="module")
+def server(bucket_program, tmp_path_factory):
+    server = BucketServer(bucket_program, tmp_path_factory.mktemp("server"))
+    yield server
+    server.kill()
+
+
+@pytest.fixture
+def bucket(server, tmp_path, monkeypatch):
+    """The same server for all tests here, each with an empty bucket: they kill none."""
+    use_server(server, tmp_path / "cache", monkeypatch)
+    yield server
+    for folder in (server.folder / "onoma").iterdir():
+        shutil.rmtree(folder)
+    buckets.open_store.cache_clear()
 
 
 @pytest.fixture
