@@ -176,6 +176,18 @@ def test_help_loads_nothing_heavy(module):
     assert module.partition(".")[0] in done.stdout
 
 
+def test_opening_a_model_loads_neither_a_compiler_nor_transformers():
+    heavy = {"torch._dynamo", "transformers", "sklearn"}
+    code = "import sys, modeling.taggers.folders, modeling.models.pretraining\n"
+    code += f"print(sorted(set(sys.modules) & {heavy!r}))"
+
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout.strip() == "[]"
+
+
 def test_every_pipeline_is_listed(capsys):
     from pipelines.__main__ import main
 

@@ -8,13 +8,14 @@ Shapes: M targets, F width of the features, V classes.
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-_Function = TypeVar("_Function", bound=Callable[..., Any])
+from modeling.layers.compilation import uncompiled
+
 _CHUNK: Final = 2**25  # logits, 128 MiB; matrix products of this size keep a GPU busy
 
 
@@ -27,12 +28,7 @@ class Scores(NamedTuple):
     """(M,) int64: how many ids score higher than the label; 0 is a hit, < k one of the top k."""
 
 
-def uncompiled(function: _Function) -> _Function:
-    """Leave a function out of what is compiled: each number of chunks would be compiled anew."""
-    return torch.compiler.disable(function)  # type: ignore[no-any-return, no-untyped-call]
-
-
-@uncompiled
+@uncompiled  # each number of chunks would be compiled anew
 def summed_cross_entropy(
     features: Tensor, weight: Tensor, *, bias: Tensor, labels: Tensor
 ) -> Tensor:

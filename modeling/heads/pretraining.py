@@ -15,7 +15,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from modeling.data.batch import Choices, Layout, Targets
-from modeling.heads.cross_entropy import Scores, score, summed_cross_entropy, uncompiled
+from modeling.heads.cross_entropy import Scores, score, summed_cross_entropy
+from modeling.layers.compilation import uncompiled
 from modeling.layers.transformer import ACTIVATIONS
 
 Activation = Literal["gelu", "relu"]

@@ -10,14 +10,13 @@ which transformers takes as (B, 1, N + E, N + E): the model card shows how they 
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 import torch
 from tokenizers import Tokenizer as Backend
 from tokenizers import processors
 from torch import Tensor, nn
 from torch.nn import functional
-from transformers import PretrainedConfig
 
 from corpora.system.parsing import read_json
 from corpora.tokenization.subwords import clear_errors
@@ -31,6 +30,9 @@ from modeling.models.pretraining import PretrainingModel
 from modeling.models.spans import SecondScores, SpanHead
 from modeling.models.tagging import TaggingModel
 from modeling.models.weights import save_weights
+
+if TYPE_CHECKING:
+    from transformers import PretrainedConfig
 
 _WITHOUT_POOLER: Final = frozenset({"BertForMaskedLM", "BertForTokenClassification"})
 
@@ -65,7 +67,7 @@ def open_tokenizer(folder: Path, encoder: EncoderConfig) -> Tokenizer:
 
 
 def write_folder(
-    folder: Path, config: PretrainedConfig, tensors: Mapping[str, Tensor], *, tokenizer: Tokenizer
+    folder: Path, config: "PretrainedConfig", tensors: Mapping[str, Tensor], *, tokenizer: Tokenizer
 ) -> None:
     """Write what ``from_pretrained`` reads."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -112,7 +114,7 @@ def set_max_length(folder: Path, n_positions: int) -> None:
 
 @torch.no_grad()
 def _tensors(
-    model: PretrainingModel, config: PretrainedConfig, *, has_heads: bool
+    model: PretrainingModel, config: "PretrainedConfig", *, has_heads: bool
 ) -> dict[str, Tensor]:
     """The weights by their names."""
     state = {
@@ -131,7 +133,7 @@ def _tensors(
 
 
 def rename(
-    state: Mapping[str, Tensor], config: PretrainedConfig, *, encoder: EncoderConfig
+    state: Mapping[str, Tensor], config: "PretrainedConfig", *, encoder: EncoderConfig
 ) -> dict[str, Tensor]:
     """Weights of ours by their names, without prefix, and all that their base model has besides.
 
@@ -148,7 +150,7 @@ def rename(
 
 
 def _add_what_they_always_have(
-    tensors: dict[str, Tensor], config: PretrainedConfig, *, encoder: EncoderConfig
+    tensors: dict[str, Tensor], config: "PretrainedConfig", *, encoder: EncoderConfig
 ) -> None:
     """Positions in a table, segments (zeros), and a pooler, if the architecture has one."""
     width = encoder.width
@@ -162,7 +164,7 @@ def _add_what_they_always_have(
 
 
 def _to_shapes_of_luke(
-    tensors: dict[str, Tensor], config: PretrainedConfig, *, state: Mapping[str, Tensor]
+    tensors: dict[str, Tensor], config: "PretrainedConfig", *, state: Mapping[str, Tensor]
 ) -> None:
     """Fill up tables with zero rows; the bias of the projection (D-M2) goes into the types."""
     first = first_position(config)
@@ -178,7 +180,7 @@ def _to_shapes_of_luke(
     tensors.pop("entity_embeddings.entity_embedding_dense.bias", None)
 
 
-def _finish_heads(tensors: dict[str, Tensor], config: PretrainedConfig) -> None:
+def _finish_heads(tensors: dict[str, Tensor], config: "PretrainedConfig") -> None:
     """What they do not tie is written twice; the classes of pairs get their order."""
     head = names.subword_head(config.model_type)
     decoder = f"{head}.decoder.weight"
@@ -227,7 +229,7 @@ def classes_of(model: TaggingModel) -> tuple[str, ...]:
     return model.tagset.tags
 
 
-def _config(model: TaggingModel, architecture: str, *, pad: int) -> PretrainedConfig:
+def _config(model: TaggingModel, architecture: str, *, pad: int) -> "PretrainedConfig":
     settings = PretrainConfig(encoder=model.config.encoder)
     try:
         config = make_config(settings, pad=pad, has_heads=False)
@@ -259,7 +261,7 @@ def _classifier(model: TaggingModel) -> tuple[nn.Linear, str]:
     return head.linear, "BertForTokenClassification"
 
 
-def _widened(weight: Tensor, config: PretrainedConfig) -> Tensor:
+def _widened(weight: Tensor, config: "PretrainedConfig") -> Tensor:
     """Weights of spans read by their entity alone: zeros for the subwords."""
     n_states = 3 if config.model_type == "luke" else 1
     return functional.pad(weight, (n_states * config.hidden_size - weight.shape[1], 0))

@@ -3,11 +3,10 @@
 import pickle
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 from torch import Tensor
-from transformers import PretrainedConfig
 
 from corpora.system.files import is_one_plain_name
 from corpora.system.parsing import parse_json
@@ -17,6 +16,9 @@ from modeling.models import foreign
 from modeling.models.pretraining import PretrainingModel
 from modeling.models.text_encoder import Undrawn
 from modeling.models.weights import FILE, WeightsError, check_finite, load_weights
+
+if TYPE_CHECKING:
+    from transformers import PretrainedConfig
 
 _FILES: Final = ("model.safetensors", "pytorch_model.bin")
 
@@ -163,7 +165,7 @@ def _rename(
     expected: dict[str, Tensor],
     *,
     config: PretrainConfig,
-    theirs: PretrainedConfig,
+    theirs: "PretrainedConfig",
     where: Path,
 ) -> Pretrained:
     """Give the tensors our names and shapes, and account for each."""
@@ -209,7 +211,7 @@ def _are_equal(found: dict[str, Tensor], one: str, other: str) -> bool:
 
 
 def _to_our_shapes(
-    weights: dict[str, Tensor], *, config: PretrainConfig, theirs: PretrainedConfig
+    weights: dict[str, Tensor], *, config: PretrainConfig, theirs: "PretrainedConfig"
 ) -> dict[str, Tensor]:
     """Cut off rows that no position reaches, and put the classes of pairs into our order."""
     first, n_positions = settings.first_position(theirs), config.encoder.max_positions

@@ -1,34 +1,18 @@
 """Our settings, and transformers'."""
 
 from pathlib import Path
-from typing import Any, Final
-
-from transformers import (
-    BertConfig,
-    CamembertConfig,
-    DistilBertConfig,
-    ElectraConfig,
-    LukeConfig,
-    PretrainedConfig,
-    RobertaConfig,
-    XLMRobertaConfig,
-)
+from typing import TYPE_CHECKING, Any, Final
 
 from corpora.system.parsing import parse_json
 from modeling.config import ConfigError, EncoderConfig, HeadsConfig, PretrainConfig
 from modeling.models import foreign
 from modeling.models.weights import WeightsError
 
+if TYPE_CHECKING:
+    from transformers import PretrainedConfig
+
 FILE: Final = "config.json"
-_CONFIGS: Final[dict[str, type[PretrainedConfig]]] = {
-    "bert": BertConfig,
-    "luke": LukeConfig,
-    "roberta": RobertaConfig,
-    "xlm-roberta": XLMRobertaConfig,
-    "camembert": CamembertConfig,
-    "electra": ElectraConfig,
-    "distilbert": DistilBertConfig,
-}
+_TYPES: Final = ("bert", "camembert", "distilbert", "electra", "luke", "roberta", "xlm-roberta")
 _FROM_ZERO: Final = ("bert", "electra", "distilbert")
 _ACTIVATIONS: Final = ("gelu", "relu")
 
@@ -49,25 +33,31 @@ def is_foreign(values: dict[str, Any]) -> bool:
     if kind not in foreign.TYPES:
         return False
     activation = values.get("activation" if kind == "distilbert" else "hidden_act", "gelu")
-    width = values.get("hidden_size", ElectraConfig().hidden_size)
-    is_factored = values.get("embedding_size", ElectraConfig().embedding_size) != width
-    return (
-        kind not in _CONFIGS
-        or activation not in _ACTIVATIONS
-        or (kind == "electra" and is_factored)
-    )
+    if kind not in _TYPES or activation not in _ACTIVATIONS:
+        return True
+    return kind == "electra" and _is_factored(values)
 
 
-def to_config(values: dict[str, Any], *, where: object) -> PretrainedConfig:
+def _is_factored(values: dict[str, Any]) -> bool:
+    from transformers import ElectraConfig  # noqa: PLC0415 - slow
+
+    theirs = ElectraConfig()
+    width = values.get("hidden_size", theirs.hidden_size)
+    return bool(values.get("embedding_size", theirs.embedding_size) != width)
+
+
+def to_config(values: dict[str, Any], *, where: object) -> "PretrainedConfig":
     """Their settings, defaults filled in; ``WeightsError`` for models that are not read."""
     model_type = values.get("model_type")
-    if model_type not in _CONFIGS:
-        known = ", ".join(sorted({*_CONFIGS, *foreign.TYPES}))
+    if model_type not in _TYPES:
+        known = ", ".join(sorted({*_TYPES, *foreign.TYPES}))
         raise WeightsError(
             f"{where}: model_type is {model_type!r}; what can be read is {known}. Take one of "
             "these: xlm-roberta is for a hundred languages, modernbert and deberta-v2 for English."
         )
-    config = _CONFIGS[model_type].from_dict(values)
+    from transformers import CONFIG_MAPPING  # noqa: PLC0415 - slow
+
+    config: PretrainedConfig = CONFIG_MAPPING[model_type].from_dict(values)
     kind = values.get("position_embedding_type", "absolute")
     activation = config.activation if model_type == "distilbert" else config.hidden_act
     if kind != "absolute" or activation not in _ACTIVATIONS:
@@ -78,12 +68,12 @@ def to_config(values: dict[str, Any], *, where: object) -> PretrainedConfig:
     return config
 
 
-def first_position(config: PretrainedConfig) -> int:
+def first_position(config: "PretrainedConfig") -> int:
     """Their row of position 0: RoBERTa and its children begin after the id of [PAD]."""
     return 0 if config.model_type in _FROM_ZERO else int(config.pad_token_id or 0) + 1
 
 
-def read_encoder_config(config: PretrainedConfig) -> EncoderConfig:
+def read_encoder_config(config: "PretrainedConfig") -> EncoderConfig:
     """Our settings of an encoder of theirs."""
     is_luke = config.model_type == "luke"
     is_entity_aware = is_luke and config.use_entity_aware_attention
@@ -111,8 +101,10 @@ def read_encoder_config(config: PretrainedConfig) -> EncoderConfig:
     )
 
 
-def make_config(config: PretrainConfig, *, pad: int, has_heads: bool) -> PretrainedConfig:
+def make_config(config: PretrainConfig, *, pad: int, has_heads: bool) -> "PretrainedConfig":
     """Their settings of a model of ours; ``ConfigError`` for what they have no model for."""
+    from transformers import BertConfig, LukeConfig  # noqa: PLC0415 - slow
+
     encoder, heads = config.encoder, config.heads
     model_type = "luke" if encoder.n_entities else "bert"
     if problems := _encoder_problems(encoder):

@@ -19,6 +19,8 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
+from modeling.layers.compilation import uncompiled
+
 _BLOCK = 128
 """Queries of a block: more make a CPU's cache too small, fewer make more and smaller steps."""
 _WINDOW_BLOCK = 32
@@ -105,7 +107,7 @@ def _sums_like(table: Tensor) -> Tensor:
     return torch.zeros_like(table, dtype=exact_type(table.dtype))
 
 
-@torch.compiler.disable  # type: ignore[untyped-decorator]
+@uncompiled
 def relative_attention(
     query: Tensor,
     key: Tensor,
@@ -256,7 +258,7 @@ def _relative_gradients(saved: tuple[Tensor, ...], d_mixed: Tensor) -> tuple[Ten
     return d_query, d_key, d_value, d_keys, d_values
 
 
-@torch.compiler.disable  # type: ignore[untyped-decorator]
+@uncompiled
 def window_attention(
     query: Tensor,
     key: Tensor,

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 from torch import Tensor
-from transformers import CONFIG_MAPPING, PretrainedConfig
 
 from corpora.system.parsing import parse_json
 from modeling.config import ConfigError, EncoderConfig
@@ -20,7 +19,7 @@ from modeling.data.batch import Batch
 from modeling.models.text_encoder import Encoded, TextEncoder
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel
+    from transformers import PretrainedConfig, PreTrainedModel
 
 TYPES: Final = (
     "albert",
@@ -122,7 +121,9 @@ def encoder_config(values: dict[str, Any]) -> EncoderConfig:
     )
 
 
-def _read_settings(text: str) -> PretrainedConfig:
+def _read_settings(text: str) -> "PretrainedConfig":
+    from transformers import CONFIG_MAPPING  # noqa: PLC0415 - slow
+
     try:
         values = dict(parse_json(text))
         kind = values.get("model_type")
@@ -135,7 +136,7 @@ def _read_settings(text: str) -> PretrainedConfig:
         raise ConfigError(f"encoder.foreign: damaged ({error}). Copy the folder again.") from error
 
 
-def _sizes(theirs: PretrainedConfig) -> tuple[int, int, int, int, int]:
+def _sizes(theirs: "PretrainedConfig") -> tuple[int, int, int, int, int]:
     return (
         theirs.vocab_size,
         theirs.hidden_size,

@@ -5,7 +5,7 @@ Shapes: T subwords, E mentions, B sequences, M targets of an objective, D width.
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import torch
 from torch import Tensor, nn
@@ -20,6 +20,7 @@ from modeling.heads.pretraining import (
     Transform,
     VocabularyHead,
 )
+from modeling.layers.compilation import leave_out_uncompiled
 from modeling.models.text_encoder import (
     Encoded,
     TextEncoder,
@@ -58,6 +59,11 @@ class PretrainingModel(nn.Module):
             name: self._head(name).loss(self._read(name, batch, encoded), targets)
             for name, targets in (batch.targets or {}).items()
         }
+
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """As ``nn.Module`` does, without what depends on the number of targets."""
+        leave_out_uncompiled()
+        super().compile(*args, **kwargs)
 
     @torch.no_grad()
     def scores(self, batch: Batch) -> dict[str, Scores]:
