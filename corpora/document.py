@@ -5,10 +5,11 @@ Every offset counts Unicode code points and is half-open: ``text[start:end]`` is
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Generic, Literal, TypeVar, get_args
 
 from corpora.errors import InvalidDocumentError
 
+_T = TypeVar("_T")
 Origin = Literal[
     "link", "self_title", "title_match", "lexicon", "annotation", "prediction"
 ]  # where a mention comes from
@@ -124,6 +125,52 @@ def without_crossing(mentions: Iterable[Mention]) -> tuple[list[Mention], list[M
             kept.append(mention)
             ends.append(mention.end)
     return kept, dropped
+
+
+class SpanIndex(Generic[_T]):
+    """Things at places of a text, quick to ask which of them a place touches.
+
+    A thing is filed under each stretch of ``STRETCH`` characters that it touches, so a question
+    costs time for the things nearby alone, however they nest and cross.
+    """
+
+    STRETCH = 64
+
+    def __init__(self) -> None:
+        self._stretches: dict[int, dict[int, tuple[int, int, _T]]] = {}
+
+    def add(self, start: int, end: int, thing: _T) -> None:
+        """File a thing under a place."""
+        for number in self._numbers(start, end):
+            self._stretches.setdefault(number, {})[id(thing)] = (start, end, thing)
+
+    def remove(self, start: int, end: int, thing: _T) -> None:
+        """Take out the same object, which was filed under this place."""
+        for number in self._numbers(start, end):
+            del self._stretches[number][id(thing)]
+
+    def touching(self, start: int, end: int) -> list[_T]:
+        """Find the things that share characters with a place, in the order of their stretches.
+
+        Things that were filed in reading order are found in it.
+        """
+        found: dict[int, _T] = {}
+        for number in self._numbers(start, end):
+            for key, (first, last, thing) in self._stretches.get(number, {}).items():
+                if first < end and start < last:
+                    found[key] = thing
+        return list(found.values())
+
+    def _numbers(self, start: int, end: int) -> range:
+        return range(start // self.STRETCH, (end - 1) // self.STRETCH + 1)
+
+
+def index_of(mentions: Iterable[Mention]) -> SpanIndex[Mention]:
+    """File mentions under their places."""
+    index = SpanIndex[Mention]()
+    for mention in mentions:
+        index.add(mention.start, mention.end, mention)
+    return index
 
 
 def _check_disjoint(where: str, spans: Sequence[Span], *, length: int) -> None:

@@ -18,13 +18,14 @@ takes the place of an earlier one.
 import fcntl
 import json
 import os
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from corpora.document import Mention, Span
+from corpora.document import Mention, Span, SpanIndex
 from corpora.errors import CorpusError, InvalidDocumentError
 from corpora.system.files import open_own
 from corpora.system.parsing import parse_json
@@ -83,24 +84,36 @@ class DecidedName:
         It is where the form still stands at its offsets, between at least one of its neighbours;
         else the occurrence with the same neighbours on both sides, or on one; the nearest of such.
         """
-        agreeing = [self._agreement(text, start) for start in _occurrences(self.form, text)]
-        sides, _, start = max(agreeing, default=(0, 0, 0))
-        return Span(start, start + len(self.form)) if sides else None
+        if text.startswith(self.form, self.start) and any(self._agreeing(text, self.start)):
+            return Span(self.start, self.end)
+        for sides in ([(True, True)], [(True, False), (False, True)]):
+            if near := [start for side in sides for start in self._nearest(text, *side)]:
+                start = min(near, key=lambda start: (abs(start - self.start), -start))
+                return Span(start, start + len(self.form))
+        return None
 
-    def _agreement(self, text: str, start: int) -> tuple[int, int, int]:
-        """Rank an occurrence: sides that agree (the old place wins over both), nearness, place."""
+    def _agreeing(self, text: str, start: int) -> tuple[bool, bool]:
+        """Tell whether what stands before an occurrence is as it was, and what stands after."""
         end = start + len(self.form)
         before, after = text[max(0, start - CONTEXT) : start], text[end : end + CONTEXT]
-        n_sides = (before == self.before) + (after == self.after)
-        is_there = n_sides > 0 and start == self.start
-        return 3 if is_there else n_sides, -abs(start - self.start), start
+        return before == self.before, after == self.after
 
-
-def _occurrences(form: str, text: str) -> Iterator[int]:
-    start = text.find(form)
-    while start >= 0:
-        yield start
-        start = text.find(form, start + 1)
+    def _nearest(self, text: str, with_before: bool, with_after: bool) -> Iterator[int]:  # noqa: FBT001
+        """Yield the nearest occurrences before and after the old place, with these neighbours."""
+        before, after = self.before * with_before, self.after * with_after
+        if with_before and len(before) < CONTEXT:  # the text begins there
+            starts = [len(before)]
+        elif with_after and len(after) < CONTEXT:  # or ends
+            starts = [len(text) - len(after) - len(self.form)]
+        else:
+            whole, old = before + self.form + after, max(0, self.start - len(before))
+            found = text.rfind(whole, 0, old + len(whole)), text.find(whole, old)
+            starts = [place + len(before) for place in found if place >= 0]
+        for start in starts:
+            if start >= 0 and text.startswith(self.form, start):
+                is_before, is_after = self._agreeing(text, start)
+                if is_before >= with_before and is_after >= with_after:
+                    yield start
 
 
 def now() -> str:
@@ -191,13 +204,32 @@ class Settled:
         Where there is a name, whatever overlaps it, or stands at what was corrected; where a
         suggestion was rejected, the same characters.
         """
-        if (span.start, span.end) in {_ends(self.span), _ends(self.was)}:
+        if (span.start, span.end) in self.places():
             return True
         return self.is_name and span.start < self.span.end and self.span.start < span.end
 
+    def places(self) -> set[tuple[int, int]]:
+        """Give where it is, and where what was corrected stood."""
+        return {(span.start, span.end) for span in (self.span, self.was) if span}
 
-def _ends(span: Span | None) -> tuple[int, int] | None:
-    return (span.start, span.end) if span else None
+
+class Answers:
+    """What people decided on a document, quick to ask what was said on a suggestion."""
+
+    def __init__(self, settled: Iterable[Settled]) -> None:
+        self._by_place: defaultdict[tuple[int, int], list[Settled]] = defaultdict(list)
+        self._names = SpanIndex[Settled]()
+        for one in settled:
+            for place in one.places():
+                self._by_place[place].append(one)
+            if one.is_name:
+                self._names.add(one.span.start, one.span.end, one)
+
+    def on(self, span: Span) -> list[Settled]:
+        """Find the decisions that cover a suggestion (``Settled.covers``)."""
+        place = span.start, span.end
+        found = [*self._by_place.get(place, ()), *self._names.touching(*place)]
+        return list({id(one): one for one in found}.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,9 +242,10 @@ class Decisions:
 
     def of_document(self, file: str, document: str, text: str) -> tuple[list[Settled], int]:
         """Find what stands for a document: (decisions, how many have lost their place)."""
-        standing: list[Settled] = []
+        standing: dict[int, Settled] = {}
+        by_place: dict[tuple[int, int], int] = {}
         n_lost = 0
-        for decision in self.entries:
+        for number, decision in enumerate(self.entries):
             if not decision.is_on(file, document):
                 continue
             span = decision.name.find(text)
@@ -220,11 +253,12 @@ class Decisions:
                 n_lost += 1
                 continue
             settled = Settled(decision, span, decision.was.find(text) if decision.was else None)
-            places = {_ends(settled.span), _ends(settled.was)} - {None}
-            standing = [old for old in standing if not places & {_ends(old.span), _ends(old.was)}]
+            for place in settled.places():
+                standing.pop(by_place.get(place, number), None)
+                by_place[place] = number
             if decision.verdict != "withdrawn":
-                standing.append(settled)
-        return standing, n_lost
+                standing[number] = settled
+        return list(standing.values()), n_lost
 
 
 def read_decisions(path: Path) -> Decisions:

@@ -20,7 +20,7 @@ from corpora.document import Document, Mention, reading_order
 from corpora.errors import UsageError
 from corpora.system.parsing import parse_json
 from corpora.tei.decisions import CONTEXT as SIDE
-from corpora.tei.decisions import DecidedName, Decision, Decisions
+from corpora.tei.decisions import Answers, DecidedName, Decision, Decisions
 from corpora.tei.edition import Edition
 from corpora.tei.provenance import Model
 from corpora.tei.style import template
@@ -322,16 +322,14 @@ def _write(
     decisions: Decisions | None,
 ) -> Written:
     """Write the names of a model, and after them those that a person found."""
-    decided = {
-        document.id: [
-            one
-            for one in (decisions or Decisions()).of_document(
-                file.source.name, document.id, document.text
-            )[0]
-            if not any(one.covers(p.mention) for p in placed if p.document == document.id)
-        ]
-        for document in file.documents
-    }
+    decided = {}
+    for document in file.documents:
+        own = (file.source.name, document.id, document.text)
+        settled, _ = (decisions or Decisions()).of_document(*own)
+        answers = Answers(settled)
+        listed = [p.mention for p in placed if p.document == document.id]
+        again = {id(one) for mention in listed for one in answers.on(mention)}
+        decided[document.id] = [one for one in settled if id(one) not in again]
     accepted = [one for one in placed if one.candidate.is_accepted]
     suggested = _mentions(one for one in accepted if one.suggestion)
     written = file.write(suggested, model=model, options=options, decided=decided)

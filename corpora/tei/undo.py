@@ -99,6 +99,11 @@ class _Undo:
             for node in source.nodes
             if is_statement(node)
         }
+        self._attributes = {
+            model: {print_: one.attribute for one in reversed(lists) for print_ in one.fingerprints}
+            for model, lists in self._lists.items()
+        }
+        """For each model, what was added to the name that has a fingerprint (``Fingerprints``)."""
         self.taken: dict[int, str] = {}
         """Names that go, by number: their fingerprints."""
         self.references: dict[int, str] = {}
@@ -146,8 +151,14 @@ class _Undo:
                     self.references[node.number] = added
         self._keep_fragments(found, stay)
         self.taken = found
-        for number, reason in sorted(stay.items()):
-            self.kept.append(self._described(self.source.nodes[number], reason))
+        line, counted = 1, 0
+        for node, reason in sorted(
+            ((self.source.nodes[number], reason) for number, reason in stay.items()),
+            key=lambda one: one[0].start,
+        ):
+            line += self.source.text.count("\n", counted, node.start)
+            counted = node.start
+            self.kept.append(self._described(node, reason, line))
 
     def _written(self, node: Node, model: str) -> str | None:
         """Return the fingerprint of a name that is as it was written; else None."""
@@ -156,12 +167,11 @@ class _Undo:
             is_plain = is_canonical(self.source, node) and not self.reviewer
             return "" if is_plain else None
         own = fingerprint_of(self.source, node)
-        return own if any(own in one.fingerprints for one in lists) else None
+        return own if own in self._attributes[model] else None
 
     def _added_to(self, fingerprint: str, model: str) -> str:
         """Say which attribute a name got that was there before; nothing for a new name."""
-        lists = [one for one in self._lists.get(model, ()) if fingerprint in one.fingerprints]
-        return lists[0].attribute if lists else ""
+        return self._attributes.get(model, {}).get(fingerprint, "")
 
     def _keep_fragments(self, found: dict[int, str], stay: dict[int, str]) -> None:
         """Keep all fragments of a name of which one stays, or is not there any more."""
@@ -177,9 +187,8 @@ class _Undo:
                     del found[number]
                     changing = True
 
-    def _described(self, node: Node, reason: str) -> Kept:
+    def _described(self, node: Node, reason: str, line: int) -> Kept:
         source = self.source
-        line = source.text.count("\n", 0, node.start) + 1
         text = " ".join(source.stream[node.first : node.last].split())
         return Kept(line, source.text[node.start : node.content_start], text, reason)
 

@@ -5,18 +5,24 @@ proven before it is returned (``corpora.tei.proof``); a name that cannot be prov
 a reason.
 """
 
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import accumulate
 from pathlib import Path
 from typing import Literal, get_args
 
-from corpora.document import Document, Mention, Span, reading_order, without_crossing
+from corpora.document import (
+    Document,
+    Mention,
+    Span,
+    SpanIndex,
+    index_of,
+    reading_order,
+    without_crossing,
+)
 from corpora.errors import CorpusError, UsageError
-from corpora.tei.decisions import Settled
+from corpora.tei.decisions import Answers, Settled
 from corpora.tei.edition import Edition
 from corpora.tei.fragments import Fragment, Fragmenter, Unplaceable
 from corpora.tei.markup import Added, Failure, compose
@@ -25,7 +31,7 @@ from corpora.tei.proof import prove
 from corpora.tei.provenance import Model, Responsibility
 from corpora.tei.reader import TeiText
 from corpora.tei.schema import new_errors
-from corpora.tei.source import Source
+from corpora.tei.source import Node, Source
 from corpora.tei.standoff import Target, may_hold, pointer_to
 from corpora.tei.style import check_labels, reference, template
 from corpora.tei.undo import CHANGED, Kept, take_out_of
@@ -147,14 +153,19 @@ class TeiFile:
 
     def _confirmed(self, decided: Standing) -> set[int]:
         """Find the elements of names that a person accepted, corrected or added."""
+        names = {
+            (id, one.span.start, one.span.end)
+            for id, settled in decided.items()
+            for one in settled
+            if one.is_name
+        }
         bytes_ = {
             int(byte)
             for document in self.documents
             for mention in document.mentions
-            if any(one.is_name and one.span == mention_span(mention)
-                   for one in decided.get(document.id, ()))
+            if (document.id, mention.start, mention.end) in names
             for byte in mention.attributes.get("bytes", mention.attributes["byte"]).split()
-        }  # fmt: skip
+        }
         return {n.number for n in self.source.nodes if n.element and n.element.byte in bytes_}
 
 
@@ -212,6 +223,17 @@ class _Writer:
         counters = self._counters(written)
         return Written(self.proven, len(written), counters, self.skipped, self.kept)
 
+    @cached_property
+    def _by_byte(self) -> dict[int, Node]:
+        return {n.element.byte: n for n in reversed(self.file.source.nodes) if n.element}
+
+    @cached_property
+    def _answered(self) -> dict[str, Answers]:
+        return {id: Answers(settled) for id, settled in self.decided.items()}
+
+    def _answers(self, document: Document) -> Answers:
+        return self._answered.get(document.id) or Answers(())
+
     def _choose_header(self, placed: Sequence[Added]) -> None:
         """Leave out of the header what an edition's own schema has no place for."""
         if self._can_be_validated and placed:
@@ -240,7 +262,7 @@ class _Writer:
         """Yield a reference for a name that is there, or say why it gets none."""
         found = reference(mention, self.file.edition)
         byte = int(name.attributes["byte"])
-        node = next(n for n in self.file.source.nodes if n.element and n.element.byte == byte)
+        node = self._by_byte[byte]
         has = [a for a in ("resp", "cert", found[0] if found else "") if a in node.attributes]
         reason = ""
         if mention.score is not None and mention.score < self.options.threshold:
@@ -251,7 +273,7 @@ class _Writer:
             reason = "the name stands in several elements, or in an entity"
         elif has:
             reason = f"the name has @{has[0]}"
-        elif any(_objects(one, mention) for one in self.decided.get(document.id, ())):
+        elif any(_objects(one, mention) for one in self._answers(document).on(mention)):
             reason = "decided by a person"
         if reason:
             self._skip(document, mention, reason)
@@ -291,7 +313,7 @@ class _Writer:
 
     def _wanted(self, document: Document, mentions: Iterable[Mention]) -> list[Mention]:
         """Choose those that the options, the names that are there, and the others allow."""
-        names = _Names(document.mentions)
+        names = index_of(document.mentions)
         seen: set[tuple[int, int, str | None, str | None]] = set()
         wanted: list[Mention] = []
         for mention in sorted(mentions, key=reading_order):
@@ -307,7 +329,7 @@ class _Writer:
             self._skip(document, mention, "crosses another prediction")
         return kept
 
-    def _objection(self, document: Document, mention: Mention, names: "_Names") -> str:
+    def _objection(self, document: Document, mention: Mention, names: SpanIndex[Mention]) -> str:
         """Say why a prediction is not wanted, or nothing."""
         if mention.score is not None and mention.score < self.options.threshold:
             return "below the threshold"
@@ -317,7 +339,7 @@ class _Writer:
             return "leaves the text"
         if document.text[mention.start].isspace() or document.text[mention.end - 1].isspace():
             return "begins or ends with white space"
-        touched = names.overlapping(mention)
+        touched = names.touching(mention.start, mention.end)
         if touched and self.options.existing == "only-new":
             return "touches a name that is there"
         if any(n.label and (n.start, n.end) == (mention.start, mention.end) for n in touched):
@@ -326,7 +348,7 @@ class _Writer:
             return "crosses a name that is there"
         if any(_may_be_same(name, mention) for name in touched):
             return "in or around a name of the same label"
-        if any(one.covers(mention) for one in self.decided.get(document.id, ())):
+        if self._answers(document).on(mention):
             return "decided by a person"
         return ""
 
@@ -340,11 +362,13 @@ class _Writer:
         failure = self._try(base + more)
         if failure is None:
             return base + more
-        guilty = [added for added in more if added in failure.culprits]
-        if guilty:
-            for added in guilty:
-                self._skip(added.document, added.mention, failure.reason)
-            return self._settle(base, [added for added in more if added not in guilty])
+        culprits = {id(added) for added in failure.culprits}
+        innocent = [added for added in more if id(added) not in culprits]
+        if len(innocent) < len(more):
+            for added in more:
+                if id(added) in culprits:
+                    self._skip(added.document, added.mention, failure.reason)
+            return self._settle(base, innocent)
         if not base:
             self._check_statement()
         if len(more) == 1:
@@ -408,25 +432,6 @@ class _Writer:
         return +counters
 
 
-class _Names:
-    """The names of a document, in reading order, quick to ask which of them a span touches."""
-
-    def __init__(self, mentions: Sequence[Mention]) -> None:
-        self._mentions = mentions
-        self._starts = [mention.start for mention in mentions]
-        self._reach = list(accumulate((mention.end for mention in mentions), max))
-
-    def overlapping(self, span: Span) -> list[Mention]:
-        """Find those that share characters with the span, the last first."""
-        found = []
-        index = bisect_left(self._starts, span.end) - 1
-        while index >= 0 and self._reach[index] > span.start:
-            if self._mentions[index].end > span.start:
-                found.append(self._mentions[index])
-            index -= 1
-        return found
-
-
 _Place = tuple[int, int, str | None]
 
 
@@ -435,16 +440,9 @@ def _place_of(mention: Mention) -> _Place:
 
 
 def _objects(settled: Settled, mention: Mention) -> bool:
-    """Tell whether a person decided that a name does not mean this entity."""
-    if not settled.covers(mention):
-        return False
+    """Tell whether a decision that covers a name says that it does not mean this entity."""
     meant = settled.decision.name.entity
     return not settled.is_name or meant not in {None, mention.entity}
-
-
-def mention_span(mention: Mention) -> Span:
-    """Return the place of a mention alone."""
-    return Span(mention.start, mention.end)
 
 
 def _may_be_same(first: Mention, second: Mention) -> bool:

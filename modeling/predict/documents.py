@@ -16,7 +16,7 @@ import torch
 from corpora.datasets.rows import document_from_row, document_to_row
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import ShardWriter, read_batches
-from corpora.document import Document, Mention, without_crossing
+from corpora.document import Document, Mention, SpanIndex, index_of, without_crossing
 from corpora.runs.build import Build, hold
 from corpora.runs.dataset_inputs import find_shards
 from corpora.runs.plan import Plan, Unit, describe_file
@@ -104,7 +104,8 @@ def _together(document: Document, annotated: Document, counters: Counter[str]) -
     stay = [mention for mention in document.mentions if mention.origin != "prediction"]
     counters["mentions.before"] += len(stay)
     counters["predictions.replaced"] += len(document.mentions) - len(stay)
-    fitting = [mention for mention in annotated.mentions if not _crosses_any(mention, stay)]
+    index = index_of(stay)
+    fitting = [mention for mention in annotated.mentions if not _crosses_any(mention, index)]
     counters["predictions.crossing"] += len(annotated.mentions) - len(fitting)
     counters["predictions"] += len(fitting)
     kept, dropped = without_crossing([*stay, *fitting])
@@ -113,9 +114,9 @@ def _together(document: Document, annotated: Document, counters: Counter[str]) -
     return replace(document, mentions=tuple(kept))
 
 
-def _crosses_any(mention: Mention, others: list[Mention]) -> bool:
+def _crosses_any(mention: Mention, others: SpanIndex[Mention]) -> bool:
     return any(
         mention.start < other.start < mention.end < other.end
         or other.start < mention.start < other.end < mention.end
-        for other in others
+        for other in others.touching(mention.start, mention.end)
     )

@@ -4,11 +4,12 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
+from corpora.document import SpanIndex, index_of
 from modeling.workbench.candidates import find_all
 from modeling.workbench.desk import Desk
 from modeling.workbench.entries import examples
 from modeling.workbench.letters import Letter
-from modeling.workbench.names import spans_of
+from modeling.workbench.names import Item, spans_of
 
 _CONTEXT = 48
 _MAX_FOUND = 500
@@ -33,11 +34,13 @@ def _places(desk: Desk, form: str) -> Iterator[dict[str, Any]]:
             text = names.document.text
             if form not in text:
                 continue
-            items, there = names.items(), names.document.mentions
+            items, there = SpanIndex[Item](), index_of(names.document.mentions)
+            for item in names.items():
+                items.add(item.start, item.end, item)
             for span in spans_of(text, form):
-                touched = [i for i in items if i.start < span.end and span.start < i.end]
+                touched = items.touching(span.start, span.end)
                 same = [i for i in touched if (i.start, i.end) == (span.start, span.end)]
-                own = any(m.start < span.end and span.start < m.end for m in there)
+                own = bool(there.touching(span.start, span.end))
                 if not same and (own or any(i.status == "accepted" for i in touched)):
                     status = "there"
                 else:

@@ -4,11 +4,11 @@ A name is an ``Item``: open as it was suggested, accepted (changed or not), reje
 Every change of an item is a ``Decision``, from which the same items are made again.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
-from corpora.document import Document, Mention, Span
+from corpora.document import Document, Mention, Span, SpanIndex, index_of
 from corpora.errors import UsageError
 from corpora.tei.decisions import DecidedName, Decision, Settled, Verdict
 
@@ -106,12 +106,14 @@ class DocumentNames:
         self.changes: dict[int, Change] = {}
         """What each decision changed, by its index in the journal."""
         self._items: dict[str, Item] = {}
+        self._by_place: dict[tuple[int, int], dict[str, Item]] = {}
+        self._accepted = SpanIndex[Item]()
+        self._there = index_of(document.mentions)
         for mention in suggestions:
-            if _is_in_the_way(document.mentions, mention):
+            if _is_in_the_way(self._there, mention):
                 self.n_there += 1
             else:
-                item = _opened(mention)
-                self._items[item.id] = item
+                self._put(_opened(mention))
 
     def replay(self, index: int, decision: Decision) -> None:
         """Do what a decision of the journal says, at the place where it is in the text now."""
@@ -130,14 +132,31 @@ class DocumentNames:
 
     def _at(self, span: Span) -> Item | None:
         """Find the item that was decided for a place, or is open there."""
-        found = [i for i in self._items.values() if _place(span) in _places(i)]
+        found = self._by_place.get(_place(span), {}).values()
         return max(found, key=lambda item: item.status != "open", default=None)
+
+    def _put(self, item: Item) -> None:
+        self._take(item.id)
+        self._items[item.id] = item
+        for place in _places(item):
+            self._by_place.setdefault(place, {})[item.id] = item
+        if item.status == "accepted":
+            self._accepted.add(*_place(item), item)
+
+    def _take(self, id: str) -> None:
+        item = self._items.pop(id, None)
+        if item is None:
+            return
+        for place in _places(item):
+            del self._by_place[place][id]
+        if item.status == "accepted":
+            self._accepted.remove(*_place(item), item)
 
     def items(self) -> list[Item]:
         """List what is decided, and what is open and not answered by that, in reading order."""
         decided = [item for item in self._items.values() if item.status != "open"]
-        names = sorted((i for i in decided if i.status == "accepted"), key=_place)
-        shown = [i for i in self._items.values() if i.status == "open" and not _touches(names, i)]
+        opened = [item for item in self._items.values() if item.status == "open"]
+        shown = [item for item in opened if not self._accepted.touching(*_place(item))]
         return sorted([*decided, *shown], key=lambda item: (item.start, -item.end, item.status))
 
     def get(self, id: str) -> Item | None:
@@ -153,12 +172,12 @@ class DocumentNames:
             raise RefusedError("A name neither begins nor ends with white space.")
         if item.status != "accepted":
             return
-        if other := _is_in_the_way(self.document.mentions, item):
+        if other := _is_in_the_way(self._there, item):
             form = text[other.start : other.end]
             raise RefusedError(f"The edition has a name there: {form}.")
         own = {item.id, instead_of.id if instead_of else ""}
-        for other_item in self._items.values():
-            if other_item.status != "accepted" or other_item.id in own:
+        for other_item in self._accepted.touching(*_place(item)):
+            if other_item.id in own:
                 continue
             if _crosses(other_item, item) or _place(other_item) == _place(item):
                 form = text[other_item.start : other_item.end]
@@ -169,17 +188,17 @@ class DocumentNames:
         old, new = change.old, change.new
         self.changes[index] = change
         if old is not None:
-            self._items.pop(old.id, None)
+            self._take(old.id)
         if new is None:
             return
         if new.status != "open":
             places = _places(new)
-            for other in [i for i in self._items.values() if i.status != "open"]:
-                if places & _places(other):
-                    del self._items[other.id]
-                    if (again := open_item(other)) and other.id != new.id:
-                        self._items[again.id] = again
-        self._items[new.id] = new
+            there = {id: i for place in places for id, i in self._by_place.get(place, {}).items()}
+            for other in [item for item in there.values() if item.status != "open"]:
+                self._take(other.id)
+                if (again := open_item(other)) and other.id != new.id:
+                    self._put(again)
+        self._put(new)
 
 
 def _places(item: Item) -> set[tuple[int, int]]:
@@ -281,18 +300,12 @@ def _crosses(first: Span | Item | Mention, second: Span | Item | Mention) -> boo
     return not is_inside and not (second.start <= first.start and first.end <= second.end)
 
 
-def _is_in_the_way(names: Sequence[Mention], span: Mention | Item) -> Mention | None:
+def _is_in_the_way(names: SpanIndex[Mention], span: Mention | Item) -> Mention | None:
     """Find a name of the edition with the same characters, or that would be crossed."""
-    for name in names:
-        if name.start >= span.end:
-            return None
+    for name in names.touching(span.start, span.end):
         if _crosses(name, span) or (name.label and _place(name) == _place(span)):
             return name
     return None
-
-
-def _touches(names: Sequence[Item], item: Item) -> bool:
-    return any(name.start < item.end and item.start < name.end for name in names)
 
 
 def changed(item: Item, wanted: dict[str, Any], *, labels: Iterable[str]) -> Item:
