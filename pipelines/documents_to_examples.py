@@ -301,7 +301,7 @@ def write_side_files(build: Build) -> None:
     )
     n_documents = {split: int(counts[0]) for split, counts in summary.by_split.items()}
     _check_splits(n_documents, validation=parameters["validation"])
-    lost = [note for receipt in build.finished for note in receipt.notes]
+    lost = build.notes
     text = example_report.report(summary, build.counters, parameters, named=lost)
     write_text(build.side / "report.md", [text])
     if lost:

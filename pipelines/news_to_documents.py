@@ -399,7 +399,7 @@ def write_side_files(build: Build) -> None:
     from corpora.datasets.shards import write_text
     from corpora.news.report import duplicates_lines, to_markdown
 
-    notes = [note for receipt in build.finished for note in receipt.notes]
+    notes = build.notes
     write_text(build.side / "duplicates.tsv", duplicates_lines(notes))
     write_text(build.side / "report.md", [to_markdown(build)])
 

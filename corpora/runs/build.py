@@ -32,7 +32,7 @@ from corpora.datasets.shards import (
 from corpora.errors import CorpusError
 from corpora.runs.journal import names_of_runs, published_files, read_journal, read_run, sealed
 from corpora.runs.plan import Plan, Stage, Unit
-from corpora.runs.receipts import Accounting, Receipt, read_receipt, total_of
+from corpora.runs.receipts import Accounting, Receipt, Told, read_receipt, sorted_counts
 from corpora.runs.record_errors import INTERNAL_ERROR
 from corpora.runs.work_directory import COUNTS, WorkDirectory
 from corpora.system.files import inside, is_plain, is_temporary, locked, refuse_links, take_away
@@ -197,11 +197,6 @@ class Build:
             named = read_json(path) if path.exists() else {}
         return Accounting(**description["accounting"]), description["counters"] | named
 
-    @cached_property
-    def finished(self) -> list[Receipt]:
-        """The receipts of all units, in order; raises ``CorpusError`` where one is missing."""
-        return [self._receipt(unit) for unit in self.plan.units]
-
     def _receipt(self, unit: Unit, stage: Stage | None = None) -> Receipt:
         receipt = read_receipt(self.receipt_path(unit, stage))
         if receipt is None:
@@ -209,21 +204,23 @@ class Build:
         return receipt
 
     @cached_property
-    def all_receipts(self) -> list[Receipt]:
-        """The receipts of all stages, and of what merged them, and those of the last units.
+    def _told(self) -> Told:
+        """What all stages, their merges and the last units say.
 
-        Raises ``CorpusError`` where one is missing or damaged: its counts would be lost.
+        Raises ``CorpusError`` where a receipt is missing or damaged: its counts would be lost.
         """
-        receipts = []
+        told = Told()
         for stage in self.plan.stages:
-            receipts += [self._receipt(unit, stage) for unit in stage.units]
+            for unit in stage.units:
+                told.add(self._receipt(unit, stage))
             path = self.merge_receipt(stage)
-            merged = read_receipt(path)
-            if merged is not None:
-                receipts.append(merged)
+            if merged := read_receipt(path):
+                told.add(merged)
             elif path.exists():
                 raise CorpusError(f"{path}: damaged. Run the same command again.")
-        return receipts + self.finished
+        for unit in self.plan.units:
+            told.add(self._receipt(unit), is_last=True)
+        return told
 
     def merge_receipt(self, stage: Stage) -> Path:
         """Where the receipt lies of what merged the units of a stage."""
@@ -245,35 +242,43 @@ class Build:
             for name, sha256 in receipt.tables.items()
         )
 
-    @cached_property
+    @property
     def accounting(self) -> Accounting:
         """What became of all input records."""
-        return sum((receipt.accounting for receipt in self.all_receipts), Accounting())
+        return self._told.accounting
 
-    @cached_property
+    @property
     def rejected(self) -> list[Mapping[str, str]]:
         """The rows of ``rejected.jsonl``."""
-        return [row for receipt in self.all_receipts for row in receipt.rejected]
+        return self._told.rejected
+
+    @property
+    def notes(self) -> list[Mapping[str, str | int]]:
+        """The rows that units made for a side file of the pipeline, in order."""
+        return self._told.notes
 
     @cached_property
     def counters(self) -> dict[str, int]:
         """The counters of all units together."""
-        return total_of(receipt.counters for receipt in self.all_receipts)
+        return sorted_counts(self._told.counters)
 
     @cached_property
     def reused(self) -> dict[str, int]:
         """What all units together took over from earlier data."""
-        return total_of(receipt.reused for receipt in self.all_receipts)
+        return sorted_counts(self._told.reused)
 
     def shard_paths(self, dataset: str) -> list[Path]:
         """Find the finished shards of a dataset, in order."""
-        shards = [receipt.shards[dataset] for receipt in self.finished]
+        shards = self._shards(dataset)
         unchecked = [shard for shard in shards if (dataset, shard) not in self._right]
         found = map_in_order(partial(self._where, dataset), unchecked)
         for shard, path in zip(unchecked, found, strict=True):
             if path is None:
                 raise CorpusError(f"{self.output / dataset / shard.name}: damaged. Run again.")
         return [self._right[dataset, shard] for shard in shards]
+
+    def _shards(self, dataset: str) -> list[Shard]:
+        return [shards[dataset] for shards in self._told.shards]
 
     def check_ids(self) -> None:
         """Raise ``CorpusError`` where two shards hold the same id; keeps 16 bytes a row."""
@@ -325,9 +330,9 @@ class Build:
     def _shard_names(self) -> set[str]:
         """Name the shards that are published, relative to the output."""
         return {
-            (Path(dataset) / receipt.shards[dataset].name).as_posix()
-            for receipt in self.finished
+            (Path(dataset) / shard.name).as_posix()
             for dataset in self.plan.datasets
+            for shard in self._shards(dataset)
         }
 
     def _exchange(self, shards: Mapping[str, Sequence[Path]]) -> None:
@@ -363,9 +368,7 @@ class Build:
         write_json(folder / "dataset.json", self._describe(dataset))
         sync_folder(folder)
         prefix = f"{dataset}/" if dataset else ""
-        files = {
-            f"{prefix}{r.shards[dataset].name}": r.shards[dataset].sha256 for r in self.finished
-        }
+        files = {f"{prefix}{shard.name}": shard.sha256 for shard in self._shards(dataset)}
         for name in ("rejected.jsonl", "dataset.json"):
             files[f"{prefix}{name}"] = sha256_of(folder / name)
         return files
@@ -376,7 +379,7 @@ class Build:
             "schema": schema.name,
             "version": schema.version,
             "plan": {"fingerprint": self.plan.fingerprint, **self.plan.description},
-            "shards": [asdict(receipt.shards[dataset]) for receipt in self.finished],
+            "shards": [asdict(shard) for shard in self._shards(dataset)],
             "accounting": asdict(self.accounting),
             "counters": {name: n for name, n in self.counters.items() if "/" not in name},
         }

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -68,17 +68,34 @@ class Receipt:
     """Path in the folder of tables to SHA-256: those that it made, or that were there before."""
 
 
+class Told:
+    """What the units of a run say together; receipts of thousands of counters are not kept."""
+
+    def __init__(self) -> None:
+        self.accounting = Accounting()
+        self.counters: dict[str, int] = {}
+        self.reused: dict[str, int] = {}
+        self.rejected: list[Mapping[str, str]] = []
+        self.shards: list[Mapping[str, Shard]] = []
+        """Dataset to shard, of each of the last units."""
+        self.notes: list[Mapping[str, str | int]] = []
+        """Of the last units."""
+
+    def add(self, receipt: Receipt, *, is_last: bool = False) -> None:
+        """Add what a unit says, of the last ones or of a stage before."""
+        self.accounting += receipt.accounting
+        for total, of_unit in ((self.counters, receipt.counters), (self.reused, receipt.reused)):
+            for name, count in of_unit.items():
+                total[name] = total.get(name, 0) + count
+        self.rejected += receipt.rejected
+        if is_last:
+            self.shards.append(receipt.shards)
+            self.notes += receipt.notes
+
+
 def sorted_counts(counter: Mapping[str, int]) -> dict[str, int]:
     """Put counts into the order of their names, so that they are the same in every run."""
     return {name: counter[name] for name in sorted(counter)}
-
-
-def total_of(counters: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """Add counters up."""
-    total: Counter[str] = Counter()
-    for counter in counters:
-        total.update(counter)
-    return sorted_counts(total)
 
 
 def write_receipt(path: Path, receipt: Receipt) -> None:

@@ -150,7 +150,7 @@ def test_an_archive_of_the_pages_gives_the_same_articles(made, tmp_path, form):
 def test_what_is_kept_depends_neither_on_order_nor_on_workers_nor_on_units(
     made, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(news_to_documents, "RANGE_BYTES", 6_000)
+    monkeypatch.setattr(news_to_documents, "RANGE_BYTES", 3_500)
     archive = tmp_path / "crawl.warc"
     archive.write_bytes(by_record(random.Random(1).sample(sample_records(), k=10)))
 
