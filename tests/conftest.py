@@ -2,6 +2,7 @@
 
 import difflib
 import os
+import signal
 import subprocess
 from collections.abc import Callable, Generator
 from pathlib import Path
@@ -21,6 +22,8 @@ os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")
 # No power is cut here, and tests would wait for the disk more than compute; the descriptor is
 # looked at nevertheless. Commands that tests start wait for it.
 os.fsync = os.fstat
+# A shell's background jobs ignore Ctrl-C, and so would what tests start and interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared" / "data"
 GOLDEN = ROOT / "tests" / "data" / "golden"
