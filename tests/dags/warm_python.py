@@ -48,7 +48,10 @@ def install(folder):
     program.write_text(text, encoding="utf-8")
     program.chmod(0o755)
     process = subprocess.Popen(
-        [sys.executable, __file__, address], stdout=subprocess.PIPE, start_new_session=True
+        [sys.executable, __file__, address],
+        env=os.environ | {"OMP_NUM_THREADS": "1"},  # read once, when torch is loaded
+        stdout=subprocess.PIPE,
+        start_new_session=True,
     )
     assert process.stdout.readline() == b"ready\n"
     return process, program
