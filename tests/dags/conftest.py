@@ -11,7 +11,6 @@ from types import SimpleNamespace
 import pytest
 
 from tests.corpora.wikipedia.dump_server import serve
-from tests.dags import warm_python as warm
 from tests.dags.steps import (
     CORPUS,
     DATA,
@@ -30,9 +29,7 @@ AIRFLOW = ROOT / ".airflow" / "venv" / "bin" / "python"
 class Airflow:
     """An Airflow with a home of its own."""
 
-    def __init__(self, home, settings, *, python=sys.executable):
-        if not AIRFLOW.exists():
-            pytest.fail("no Airflow: run make test, or make .airflow/venv/installed")
+    def __init__(self, home, settings):
         self.home = home
         self.environment = os.environ | {
             "AIRFLOW_HOME": str(home),
@@ -40,7 +37,7 @@ class Airflow:
             "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
             "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home}/airflow.db",
             "ONOMA_SETTINGS": str(settings),
-            "ONOMA_PYTHON": str(python),
+            "ONOMA_PYTHON": sys.executable,
             "OMP_NUM_THREADS": "1",
         }
 
@@ -66,31 +63,35 @@ class Airflow:
 
 
 @pytest.fixture(scope="session")
-def make_airflow(tmp_path_factory):
-    def make(settings, **options):
-        return Airflow(tmp_path_factory.mktemp("airflow"), settings, **options)
+def migrated(tmp_path_factory):
+    """A database as ``airflow db migrate`` makes it; copied for each home."""
+    if not AIRFLOW.exists():
+        pytest.fail("no Airflow: run make test, or make .airflow/venv/installed")
+    airflow = Airflow(tmp_path_factory.mktemp("migrated"), "none")
+    process = airflow.start("-m", "airflow", "db", "migrate")
+    assert process.wait() == 0, (airflow.home / "output.log").read_text()[-3000:]
+    return airflow.home / "airflow.db"
+
+
+@pytest.fixture(scope="session")
+def make_airflow(migrated, tmp_path_factory):
+    def make(settings):
+        home = tmp_path_factory.mktemp("airflow")
+        shutil.copy(migrated, home)
+        return Airflow(home, settings)
 
     return make
 
 
 @pytest.fixture(scope="session")
-def warm_python(tmp_path_factory):
-    """A program that runs commands as Python does, without its start."""
-    process, program = warm.install(tmp_path_factory.mktemp("warm"))
-    yield program
-    process.kill()
-    process.communicate()
-
-
-@pytest.fixture(scope="session")
-def runs(make_airflow, warm_python, tmp_path_factory):
+def runs(make_airflow, tmp_path_factory):
     """What became of all steps of each, and their folders: at the same time, once for all tests."""
     names = ("corpus", "edition", "model")
     folders = [tmp_path_factory.mktemp(name) for name in names]
     corpus, edition, model = folders
     shutil.copytree(DATA / "letters", edition / "letters")
     write_encoder(edition / "encoder")
-    airflows = [make_airflow(folder / "settings.toml", python=warm_python) for folder in folders]
+    airflows = [make_airflow(folder / "settings.toml") for folder in folders]
     with serve() as mirror:
         for date, xml in dumps().items():
             mirror.add_run("kleinwiki", date, {part_of(date): xml.encode()})

@@ -18,7 +18,6 @@ from pathlib import Path
 from airflow import settings
 from airflow.dag_processing.dagbag import DagBag
 from airflow.models.asset import AssetEvent
-from airflow.utils.db import initdb
 from airflow.utils.session import create_session
 
 MAX_WAIT_S = 300
@@ -26,7 +25,6 @@ MAX_WAIT_S = 300
 
 def main(steps, results):
     sys.path.append(settings.DAGS_FOLDER)  # as every process of Airflow that loads a bundle
-    initdb()
     bag = DagBag()
     assert not bag.import_errors, bag.import_errors
     told = []

@@ -56,10 +56,11 @@ def answers(url):
 
 
 @pytest.fixture(scope="module")
-def started(tmp_path_factory):
+def started(migrated, tmp_path_factory):
     """An Airflow that ``start.py`` started in a home of its own; ended as with Ctrl-C."""
     home = tmp_path_factory.mktemp("home")
-    (home / "airflow.db").touch(0o644)  # as an earlier version left it: others may read it
+    (home / "airflow.db").write_bytes(migrated.read_bytes())
+    (home / "airflow.db").chmod(0o644)
     mirror, page = free_port(), free_port()
     samples = ROOT / "dags" / "samples"
     text = (samples / "settings.toml").read_text(encoding="utf-8")
