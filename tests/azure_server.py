@@ -4,16 +4,14 @@ import base64
 import hashlib
 import hmac
 import shutil
-import socket
 import subprocess
 import sys
-import time
 from email.utils import formatdate
 from http import HTTPStatus
 from http.client import HTTPConnection
 from pathlib import Path
 
-from tests.bucket_server import free_port
+from tests.bucket_server import free_port, wait_for_port
 
 VERSION = "3.35.0"
 FOLDER = Path(__file__).resolve().parents[1] / "build" / "azurite"
@@ -43,15 +41,7 @@ class AzureServer:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", self.port)).close()
-            except ConnectionRefusedError:
-                if self.process.poll() is not None:
-                    raise RuntimeError(f"{PROGRAM}: ended at once") from None
-                time.sleep(0.02)
-            else:
-                break
+        wait_for_port(self.process, self.port)
         self._make_container()
 
     @property

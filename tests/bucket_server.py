@@ -38,6 +38,19 @@ def free_port() -> int:
         return int(server.getsockname()[1])
 
 
+def wait_for_port(process: subprocess.Popen[bytes], port: int) -> None:
+    """Wait until a server listens; raise ``RuntimeError`` where it ends instead."""
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+        except ConnectionRefusedError:
+            if process.poll() is not None:
+                raise RuntimeError(f"{process.args!r}: ended at once") from None
+            time.sleep(0.02)
+        else:
+            return
+
+
 class BucketServer:
     """A server with one bucket, ``onoma``, whose objects are files below ``folder``."""
 
@@ -61,15 +74,7 @@ class BucketServer:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", self.port)).close()
-            except ConnectionRefusedError:
-                if self.process.poll() is not None:
-                    raise RuntimeError(f"{self.program}: ended at once") from None
-                time.sleep(0.02)
-            else:
-                return
+        wait_for_port(self.process, self.port)
 
     def start_again(self) -> None:
         """Start it if it was killed, by another process too."""

@@ -32,7 +32,7 @@ from corpora.datasets.shards import (
 from corpora.errors import CorpusError
 from corpora.runs.journal import names_of_runs, published_files, read_journal, read_run, sealed
 from corpora.runs.plan import Plan, Stage, Unit
-from corpora.runs.receipts import Accounting, Receipt, Told, read_receipt, sorted_counts
+from corpora.runs.receipts import Accounting, Receipt, Totals, read_receipt, sorted_counts
 from corpora.runs.record_errors import INTERNAL_ERROR
 from corpora.runs.work_directory import COUNTS, WorkDirectory
 from corpora.system.files import inside, is_plain, is_temporary, locked, refuse_links, take_away
@@ -204,23 +204,23 @@ class Build:
         return receipt
 
     @cached_property
-    def _told(self) -> Told:
+    def _totals(self) -> Totals:
         """What all stages, their merges and the last units say.
 
         Raises ``CorpusError`` where a receipt is missing or damaged: its counts would be lost.
         """
-        told = Told()
+        totals = Totals()
         for stage in self.plan.stages:
             for unit in stage.units:
-                told.add(self._receipt(unit, stage))
+                totals.add(self._receipt(unit, stage))
             path = self.merge_receipt(stage)
             if merged := read_receipt(path):
-                told.add(merged)
+                totals.add(merged)
             elif path.exists():
                 raise CorpusError(f"{path}: damaged. Run the same command again.")
         for unit in self.plan.units:
-            told.add(self._receipt(unit), is_last=True)
-        return told
+            totals.add(self._receipt(unit), is_last=True)
+        return totals
 
     def merge_receipt(self, stage: Stage) -> Path:
         """Where the receipt lies of what merged the units of a stage."""
@@ -245,27 +245,27 @@ class Build:
     @property
     def accounting(self) -> Accounting:
         """What became of all input records."""
-        return self._told.accounting
+        return self._totals.accounting
 
     @property
     def rejected(self) -> list[Mapping[str, str]]:
         """The rows of ``rejected.jsonl``."""
-        return self._told.rejected
+        return self._totals.rejected
 
     @property
     def notes(self) -> list[Mapping[str, str | int]]:
         """The rows that units made for a side file of the pipeline, in order."""
-        return self._told.notes
+        return self._totals.notes
 
     @cached_property
     def counters(self) -> dict[str, int]:
         """The counters of all units together."""
-        return sorted_counts(self._told.counters)
+        return sorted_counts(self._totals.counters)
 
     @cached_property
     def reused(self) -> dict[str, int]:
         """What all units together took over from earlier data."""
-        return sorted_counts(self._told.reused)
+        return sorted_counts(self._totals.reused)
 
     def shard_paths(self, dataset: str) -> list[Path]:
         """Find the finished shards of a dataset, in order."""
@@ -278,7 +278,7 @@ class Build:
         return [self._right[dataset, shard] for shard in shards]
 
     def _shards(self, dataset: str) -> list[Shard]:
-        return [shards[dataset] for shards in self._told.shards]
+        return [shards[dataset] for shards in self._totals.shards]
 
     def check_ids(self) -> None:
         """Raise ``CorpusError`` where two shards hold the same id; keeps 16 bytes a row."""

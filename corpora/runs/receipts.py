@@ -68,7 +68,7 @@ class Receipt:
     """Path in the folder of tables to SHA-256: those that it made, or that were there before."""
 
 
-class Told:
+class Totals:
     """What the units of a run say together; receipts of thousands of counters are not kept."""
 
     def __init__(self) -> None:

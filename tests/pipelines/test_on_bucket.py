@@ -202,14 +202,14 @@ def test_two_processes_at_once_leave_one_right_dataset(tmp_path):
 
 
 def test_kills_of_launcher_worker_and_server_leave_right_data():
-    command = [sys.executable, "-m", "tests.bucket_faults", "9"]
+    command = [sys.executable, "-m", "tests.bucket_faults", "12"]
 
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
     assert done.returncode in {0, 1}, done.stderr
     found = json.loads(done.stdout.splitlines()[-1])
     assert found["violations"] == []
-    assert min(found["hits"].values()) >= 1
+    assert min(found["hits"].values()) >= 3
 
 
 def test_answers_that_are_late_cut_or_lost_or_errors_change_no_byte(

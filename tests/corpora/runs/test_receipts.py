@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from corpora.datasets.shards import Shard
 from corpora.runs.plan import fingerprint_of
-from corpora.runs.receipts import Accounting, Receipt, Told, read_receipt, write_receipt
+from corpora.runs.receipts import Accounting, Receipt, Totals, read_receipt, write_receipt
 
 COUNTS = st.dictionaries(st.text(max_size=5), st.integers(0, 1 << 40), max_size=5)
 ROWS = st.lists(st.dictionaries(st.text(max_size=3), st.text(max_size=3), max_size=3), max_size=3)
@@ -48,30 +48,32 @@ def test_receipt_is_written_as_its_dictionary_with_a_hash_and_read_again(tmp_pat
 
 @given(st.lists(st.tuples(RECEIPTS, st.booleans()), max_size=5))
 def test_what_units_say_together_is_the_sum_of_each_counter_and_the_shards_of_the_last(receipts):
-    told = Told()
+    totals = Totals()
 
     for receipt, is_last in receipts:
-        told.add(receipt, is_last=is_last)
+        totals.add(receipt, is_last=is_last)
 
     names = {name for receipt, _ in receipts for name in receipt.counters}
-    assert told.counters == {n: sum(r.counters.get(n, 0) for r, _ in receipts) for n in names}
-    assert told.accounting == sum((r.accounting for r, _ in receipts), Accounting())
-    assert told.rejected == [row for receipt, _ in receipts for row in receipt.rejected]
-    assert told.shards == [receipt.shards for receipt, is_last in receipts if is_last]
-    assert told.notes == [row for receipt, is_last in receipts if is_last for row in receipt.notes]
+    assert totals.counters == {n: sum(r.counters.get(n, 0) for r, _ in receipts) for n in names}
+    assert totals.accounting == sum((r.accounting for r, _ in receipts), Accounting())
+    assert totals.rejected == [row for receipt, _ in receipts for row in receipt.rejected]
+    assert totals.shards == [receipt.shards for receipt, is_last in receipts if is_last]
+    assert totals.notes == [
+        row for receipt, is_last in receipts if is_last for row in receipt.notes
+    ]
 
 
 def test_receipts_of_many_counters_are_not_held(tmp_path):
     path = tmp_path / "00000.json"
     counters = {f"template/Name {number}": 1 for number in range(2000)}
     write_receipt(path, replace(RECEIPT, counters=counters))
-    told, held = Told(), []
+    totals, held = Totals(), []
     tracemalloc.start()
 
     for _ in range(20):
-        told.add(read_receipt(path), is_last=True)
+        totals.add(read_receipt(path), is_last=True)
         held.append(tracemalloc.get_traced_memory()[0])
 
     tracemalloc.stop()
-    assert told.counters == dict.fromkeys(counters, 20)
+    assert totals.counters == dict.fromkeys(counters, 20)
     assert held[-1] < 1.5 * held[0]
