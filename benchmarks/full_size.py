@@ -17,7 +17,8 @@ each size, growth (the slope of logarithms between the two largest sizes: 1 is l
 English Wikipedia would take.
 
 Processor seconds are those of all processes of a step and mean something on a busy machine;
-seconds do not. Memory is PSS every 0.2 seconds: of the largest process, and of all together.
+seconds do not. Memory is PSS, looked at every 0.2 seconds, or less often where that would take more
+than a fiftieth of a core: of the largest process, and of all together.
 """
 
 import argparse

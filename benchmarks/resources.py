@@ -11,7 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-EVERY = 0.2  # seconds between two looks at the memory
+EVERY = 0.2  # seconds between two looks at the memory, at least
+SHARE = 0.02
+"""Of a core, what looking may take: the pages of a large process are counted anew each time."""
 EVERY_DISK = 5.0
 _PR_SET_CHILD_SUBREAPER = 36
 
@@ -78,13 +80,15 @@ def _of_orphans(group: int) -> float:
 
 def _watch_memory(pid: int, run: Run, ended: threading.Event) -> None:
     """Keep the highest PSS of each process, and the highest sums of PSS and RSS of all."""
-    while not ended.wait(EVERY):
-        pss, rss = 0.0, 0.0
+    wait = EVERY
+    while not ended.wait(wait):
+        pss, rss, began = 0.0, 0.0, time.thread_time()
         for process in family(pid):
             of_process = memory(process)
             pss, rss = pss + of_process[0], rss + of_process[1]
             run.processes[process] = max(run.processes.get(process, 0.0), of_process[0])
         run.pss, run.rss = max(run.pss, pss), max(run.rss, rss)
+        wait = max(EVERY, (time.thread_time() - began) / SHARE)
 
 
 def _watch_disk(folder: Path, run: Run, ended: threading.Event) -> None:
