@@ -3,6 +3,7 @@
     python -m benchmarks.full_size --articles 5000 --folder build/full-size
     python -m benchmarks.full_size --articles 500000 --folder build/full-size
     python -m benchmarks.full_size --articles 3000000 --steps documents vocabulary tokenizer
+    python -m benchmarks.full_size --kind stubs --articles 3000000  # articles of a tenth the length
     python -m benchmarks.full_size --kind tei --size 100000        # files; warc, chinese, conll: MB
     python -m benchmarks.full_size --folder build/full-size --table > table.md
 
@@ -28,7 +29,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,8 @@ PRETRAINING = (
     "training.max_steps=100", "training.batch_size=8", "training.micro_batch_size=8",
     "training.evaluate_every=100",
 )  # fmt: skip
+STUBS, STUBS_ROOM = ("--median", "340"), 0.4
+"""Their articles have a tenth of the length; pages, titles and redirects are as many."""
 
 
 @dataclass(frozen=True)
@@ -75,11 +78,11 @@ def pipeline(name: str, *options: str) -> list[str]:
     return module(f"pipelines.{name}", *options, "--workers", str(WORKERS))
 
 
-def dump_of(month: int) -> Callable[[Path, int], list[str]]:
+def dump_of(month: int, *more: str) -> Callable[[Path, int], list[str]]:
     """What writes the dump of a month."""
 
     def command(at: Path, size: int) -> list[str]:
-        options = ["--articles", str(size), "--month", str(month), "--workers", str(WORKERS)]
+        options = ["--articles", str(size), "--month", str(month), "--workers", str(WORKERS), *more]
         return module("benchmarks.synthetic_wiki", *options, "--output", f"{at}/dump-{month}")
 
     return command
@@ -161,6 +164,14 @@ WIKIPEDIA = (
 )  # fmt: skip
 
 
+def of_stubs(step: Step) -> Step:
+    """The step for a wiki of as many articles that are short, as most wikis made by bots have."""
+    months = {"dump-1": 1, "dump-2": 2}
+    command = dump_of(months[step.makes], *STUBS) if step.makes in months else step.command
+    room, left = STUBS_ROOM * step.room, STUBS_ROOM * step.left
+    return replace(step, command=command, room=room, left=left)
+
+
 def files_of(kind: str) -> Step:
     """The step that writes the files of a kind."""
 
@@ -174,6 +185,7 @@ def files_of(kind: str) -> Step:
 
 KINDS = {
     "wikipedia": WIKIPEDIA,
+    "stubs": tuple(map(of_stubs, WIKIPEDIA)),
     "tei": (
         files_of("tei"),
         Step(

@@ -12,9 +12,9 @@ infoboxes, tables, files, headings and categories are as dense as in the English
 articles are alike.
 
 The dump is a bz2 multistream (a hundred pages a stream) with its index. Pages are made in chunks,
-each from a seed of its own: the bytes depend on ``--articles``, ``--seed`` and ``--month`` alone.
-With ``--month 2`` a share of the articles is edited (eight in ten), gone (one) or new (one), and
-every other page has the bytes that it had.
+each from a seed of its own: the bytes depend on ``--articles``, ``--median``,
+``--seed`` and ``--month`` alone. With ``--month 2`` a share of the articles is edited (eight in
+ten), gone (one) or new (one), and every other page has the bytes that it had.
 """
 
 import argparse
@@ -36,7 +36,7 @@ PAGES_IN_STREAM = 100
 IDS_IN_CHUNK = 10_000
 LEVEL = 1  # of bzip2: a fifth faster than 9, and a tenth larger
 MEDIAN, SIGMA = 3_400, 1.2
-"""Of the characters of an article."""
+"""Of the characters of an article, where ``--median`` says no other."""
 CHARACTERS_OF_WORD = 9.3
 """Of wikitext for each word of running text, with all that stands between."""
 REDIRECTS, MAX_REDIRECTS = 1.2, 60
@@ -97,6 +97,7 @@ class Wiki:
     """Of a month; numbers go on above it with those that are new in the second."""
     seed: int = 1
     changed: float = CHANGED
+    median: int = MEDIAN
 
     @property
     def n_new(self) -> int:
@@ -241,7 +242,7 @@ class Chunk:
         return pages
 
     def _article_pages(self) -> Iterator[tuple[int, str, str, str]]:
-        lengths = np.exp(self.rng.normal(np.log(MEDIAN), SIGMA, len(self.articles)))
+        lengths = np.exp(self.rng.normal(np.log(self.wiki.median), SIGMA, len(self.articles)))
         n_words = np.maximum(lengths / CHARACTERS_OF_WORD, 12).astype(np.int64)
         edges = np.concatenate([[0], np.cumsum(n_words)])
         tokens = self._running_text(int(edges[-1]), edges[1:] - 1).tolist()
@@ -523,10 +524,11 @@ def main() -> None:
     parser.add_argument("--output", type=Path, required=True, metavar="DIR")
     parser.add_argument("--month", type=int, default=1, choices=(1, 2))
     parser.add_argument("--seed", type=int, default=1, metavar="N")
+    parser.add_argument("--median", type=int, default=MEDIAN, metavar="CHARACTERS")
     parser.add_argument("--workers", type=int, default=2, metavar="N")
     arguments = parser.parse_args()
     begin = time.perf_counter()
-    wiki = Wiki(arguments.articles, arguments.seed)
+    wiki = Wiki(arguments.articles, arguments.seed, median=arguments.median)
     path, n_bytes = write_dump(
         wiki, arguments.output, month=arguments.month, workers=arguments.workers
     )
