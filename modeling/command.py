@@ -19,6 +19,7 @@ from modeling.config import ConfigError
 
 T = TypeVar("T")
 EXIT_STATUS: Final = 128 + signal.SIGTERM
+_PATIENCE: Final = b"\nA checkpoint is written after this step. Ctrl-C again ends at once.\n"
 
 
 class Terminated(KeyboardInterrupt):
@@ -26,20 +27,27 @@ class Terminated(KeyboardInterrupt):
 
 
 class Termination:
-    """Listen to SIGTERM: raise ``Terminated`` at once, or, while ``deferred``, let others do so."""
+    """Listen to SIGTERM and Ctrl-C: raise at once, or, while ``deferred``, let others do so.
+
+    A second Ctrl-C raises at once in any case.
+    """
 
     def __init__(self) -> None:
         self.is_asked = False
         self._is_deferred = False
+        self._is_interrupted = False
 
     @contextmanager
     def heard(self) -> Iterator[None]:
-        """Listen to SIGTERM; in the main thread only."""
-        earlier = signal.signal(signal.SIGTERM, self._hear)
+        """Listen; in the main thread only. Where Ctrl-C is ignored, it stays so."""
+        earlier = {signal.SIGTERM: signal.signal(signal.SIGTERM, self._hear)}
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            earlier[signal.SIGINT] = signal.signal(signal.SIGINT, self._hear)
         try:
             yield
         finally:
-            signal.signal(signal.SIGTERM, earlier)
+            for number, handler in earlier.items():
+                signal.signal(number, handler)
 
     @contextmanager
     def deferred(self) -> Iterator[None]:
@@ -50,10 +58,18 @@ class Termination:
         finally:
             self._is_deferred = False
 
-    def _hear(self, *_: object) -> None:
+    def end(self) -> KeyboardInterrupt:
+        """Make the exception that ends what was stopped."""
+        return KeyboardInterrupt() if self._is_interrupted else Terminated()
+
+    def _hear(self, number: int, _: object) -> None:
+        is_second = self._is_interrupted and number == signal.SIGINT
         self.is_asked = True
-        if not self._is_deferred:
-            raise Terminated
+        self._is_interrupted |= number == signal.SIGINT
+        if is_second or not self._is_deferred:
+            raise self.end()
+        if number == signal.SIGINT:
+            os.write(2, _PATIENCE)  # what was interrupted may be writing to sys.stderr
 
 
 def option(default: Any = dataclasses.MISSING, *, help: str, **settings: Any) -> Any:

@@ -6,7 +6,8 @@ Examples:
       --set training.micro_batch_size=60 training.precision=bfloat16 --output runs/daluke
   torchrun --nproc-per-node 4 -m modeling.pretrain neiss --examples build/examples --output runs/x
 
-The same command resumes from the last checkpoint. SIGTERM writes one first (exit status 143).
+The same command resumes from the last checkpoint. Ctrl-C writes one first (exit status 130;
+a second Ctrl-C ends at once), and so does SIGTERM (143).
 """
 
 import os
@@ -19,7 +20,7 @@ from corpora.errors import UsageError
 from modeling.command import Termination, check_given, option, start
 from modeling.config import ConfigError
 
-_RESUMES = " from the last checkpoint"
+_RESUMES = " from the last checkpoint, or, without one, at the first step"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -89,7 +89,7 @@ class Step:
 
     @property
     def is_end_asked(self) -> bool:
-        """Say whether SIGTERM had come to any process; all see it at the same step."""
+        """Say whether SIGTERM or Ctrl-C had come to any process; all see it at the same step."""
         return self._known.values[-2] > 0
 
     @property

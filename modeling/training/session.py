@@ -15,7 +15,7 @@ from torch import Tensor
 from corpora.datasets.shards import write_json
 from corpora.runs.build import sync_file
 from corpora.system.parsing import read_json
-from modeling.command import Terminated, Termination
+from modeling.command import Termination
 from modeling.config import ConfigError, PretrainConfig
 from modeling.data.batch import Batch
 from modeling.models.costs import batch_flops, count_parameters
@@ -233,8 +233,8 @@ class Session(Core):
                     if self._is_done():
                         return
                     if is_end_asked:
-                        self.display.say(f"SIGTERM: wrote a checkpoint after step {step.number:,}")
-                        raise Terminated
+                        self.display.say(f"stopped: wrote a checkpoint after step {step.number:,}")
+                        raise self.conditions.termination.end()
         except DivergedError as error:
             name = f"broken-step-{error.step:06d}-of-{self.world.rank}.json"
             write_json(self.folder.path / name, {"step": error.step, "examples": list(error.ids)})
@@ -304,7 +304,7 @@ class Session(Core):
         return progress.step >= training.max_steps or has_stalled
 
     def _is_end_asked(self, step: Step) -> bool:
-        """Say whether SIGTERM came; processes that train together end after the same step."""
+        """Say whether a signal came; processes that train together end after the same step."""
         is_alone = self.world.size == 1
         return self.conditions.termination.is_asked if is_alone else step.is_end_asked
 

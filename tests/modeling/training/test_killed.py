@@ -110,8 +110,9 @@ def test_no_worker_outlives_the_trainer(start, examples, tmp_path, number, worke
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
-def test_sigterm_to_all_its_processes_writes_a_checkpoint_from_which_a_run_resumes(
-    start, examples, tmp_path
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_signal_to_all_its_processes_writes_a_checkpoint_from_which_a_run_resumes(
+    start, examples, tmp_path, number, status
 ):
     settings = ["training.max_steps=60", "training.checkpoint_every=1000", "training.log_every=7"]
     settings += ["training.evaluate_every=20"]
@@ -123,7 +124,7 @@ def test_sigterm_to_all_its_processes_writes_a_checkpoint_from_which_a_run_resum
         process = start(command(stopped, examples, *settings))
         wait_for_step(process, stopped, step)
         for pid in (*descendants_of(process.pid), process.pid):
-            os.kill(pid, signal.SIGTERM)
+            os.kill(pid, number)
         process.join(60)
         statuses.append(process.exitcode)
         kept = sorted((stopped / "checkpoints").iterdir())
@@ -132,7 +133,7 @@ def test_sigterm_to_all_its_processes_writes_a_checkpoint_from_which_a_run_resum
     unbroken.join()
     process.join()
 
-    assert [*statuses, process.exitcode, unbroken.exitcode] == [143, 143, 0, 0]
+    assert [*statuses, process.exitcode, unbroken.exitcode] == [status, status, 0, 0]
     weights = [folder / "final" / "model.safetensors" for folder in (whole, stopped)]
     assert weights[0].read_bytes() == weights[1].read_bytes()
     assert lines(stopped) == lines(whole)

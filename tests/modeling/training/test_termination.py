@@ -24,3 +24,26 @@ def test_while_it_is_deferred_sigterm_is_only_noted():
         os.kill(os.getpid(), signal.SIGTERM)
 
     assert termination.is_asked
+
+
+def test_the_first_ctrl_c_is_noted_and_the_second_ends_at_once(capfd):
+    termination = Termination()
+
+    with termination.heard(), termination.deferred():
+        os.kill(os.getpid(), signal.SIGINT)
+        assert termination.is_asked
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    assert type(termination.end()) is KeyboardInterrupt
+    assert "Ctrl-C again ends at once" in capfd.readouterr().err
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_where_ctrl_c_is_ignored_it_stays_so():
+    earlier = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with Termination().heard():
+            assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, earlier)
