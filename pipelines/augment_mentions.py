@@ -24,6 +24,7 @@ from pipelines.run import run
 
 if TYPE_CHECKING:
     from corpora.lexicon.words import WordFilter
+    from corpora.matching.form_dictionary import Matching
 
 ABOUT = __doc__
 DATASETS = {"": "documents"}
@@ -255,33 +256,52 @@ def choose(units: PCollection, options: Options, run: Run) -> PCollection:
     )
 
 
+def index(units: PCollection, options: Options, run: Run) -> PCollection:
+    """Make what was chosen a table on disk that all workers share."""
+    from pipelines.transforms.forms import IndexChosen
+
+    step = IndexChosen(
+        folder=run.folder, matching=_matching(options, run), group_column=_group_column(run)
+    )
+    return run.merge(units, step, stage="choose")
+
+
 def augment(units: PCollection, options: Options, run: Run) -> PCollection:
     """Match what was chosen in documents, and write them with more mentions."""
-    from corpora.matching.form_dictionary import Matching
     from pipelines.transforms.documents import ReadDocuments
     from pipelines.transforms.forms import AddMentions
 
-    lexicon = run.parameters["lexicon"]
-    matching = Matching(
-        lang=run.parameters["lang"],
-        right=options.right,
-        ignore_case=not options.match_case,
-        overlap=options.overlap,
-    )
     return (
         units
         | ReadDocuments()
         | AddMentions(
             folder=run.folder,
-            matching=matching,
-            group_column=lexicon and lexicon["of"],
+            matching=_matching(options, run),
+            group_column=_group_column(run),
             origin=options.origin,
         )
         | run.write_shards()
     )
 
 
-PHASES = (Phase(choose, "choose"), Phase(augment))
+def _matching(options: Options, run: Run) -> "Matching":
+    from corpora.matching.form_dictionary import Matching
+
+    return Matching(
+        lang=run.parameters["lang"],
+        right=options.right,
+        ignore_case=not options.match_case,
+        overlap=options.overlap,
+    )
+
+
+def _group_column(run: Run) -> str | None:
+    """The column that names a document's own forms; None where all documents have the same."""
+    lexicon = run.parameters["lexicon"]
+    return lexicon["of"] if lexicon else None
+
+
+PHASES = (Phase(choose, "choose", index), Phase(augment))
 
 
 def next_steps(options: Options) -> list[str]:

@@ -124,8 +124,21 @@ def lexicon(folder: Path) -> Scenario:
     return Scenario(Run(name, options, {(name, "PART_BYTES"): 20_000}))
 
 
+def augment(folder: Path) -> Scenario:
+    """The articles of a small wiki, and a file of forms."""
+    from tests.pipelines.document_dataset import write_dataset
+    from tests.pipelines.entity_vocab.made_vocabularies import ARTICLES
+
+    in_a_child(lambda: bool(write_dataset(folder / "documents", *ARTICLES)) - 1)
+    forms = folder / "forms.tsv"
+    forms.write_text("Jena\tx:Jena\t1\t0.5\nStadt\tx:Stadt\t1\t0.01\n", "utf-8")
+    options = ["--input", str(folder / "documents"), "--forms", str(forms), "--policy", "gated"]
+    return Scenario(Run("pipelines.augment_mentions", options))
+
+
 SCENARIOS = {"tei": tei, "wikipedia": wikipedia, "news": news} | {
     "vocabulary": vocabulary,
+    "augment": augment,
     "lexicon": lexicon,
 }
 

@@ -365,7 +365,7 @@ SCHEMAS = {
             1,
             pa.schema([_FORM, ("entity", pa.string()), ("score", pa.float32())]),
             made_by="augment_mentions",
-            compression="lz4",
+            compression=None,  # all workers map it
         ),
         Schema(
             "common_forms",

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from corpora.datasets.columns import Mentions, with_mentions
 from corpora.hashing.strings import long_hashes
-from corpora.matching.form_dictionary import link_probabilities
+from corpora.matching.form_dictionary import link_probabilities, parts_of
 from corpora.matching.surface_forms import fold
 
 Hashes = npt.NDArray[np.uint64]
@@ -28,9 +28,11 @@ _ENDS = frozenset("\n.!?…:;。！？।։؟۔።:")
 
 def common_forms(meanings: pa.Table, *, below: float, lang: str | None) -> Hashes:
     """Hash the forms, whatever their case, that are links less often: sorted, 8 bytes each."""
-    keys, probability = link_probabilities(meanings, lang=lang)
-    common = keys.filter(pa.array(probability < np.float32(below)))
-    return np.sort(long_hashes(common))
+    found = []
+    for part in parts_of(meanings, ignore_case=True, lang=lang):
+        keys, probability = link_probabilities(part, lang=lang)
+        found.append(long_hashes(keys.filter(pa.array(probability < np.float32(below)))))
+    return np.sort(np.concatenate(found))
 
 
 def without_common(

@@ -6,12 +6,12 @@ score prior × link probability: how likely a text as those that were counted wo
 to this entity; where no link probability is known, the prior; else none.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import pairwise
+from functools import lru_cache, partial
+from itertools import islice, pairwise
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -23,10 +23,14 @@ from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import read_batches
 from corpora.document import Origin
 from corpora.errors import CorpusError
+from corpora.hashing.strings import long_hashes
+from corpora.matching.form_table import FormTable, build_form_table
 from corpora.matching.surface_forms import Overlap, Right, SurfaceMatcher, fold
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
+Find = Callable[[str, npt.NDArray[Any], npt.NDArray[Any]], tuple[Indices, Indices, Indices]]
+"""Text, and starts and ends of what is occupied, to starts, ends and numbers of forms."""
 
 CHOSEN = SCHEMAS["chosen_forms"].columns
 MEANINGS = pa.schema(
@@ -40,6 +44,7 @@ MEANINGS = pa.schema(
 )
 """A form and one entity that it may mean; ``count`` is a weight, of the same kind in all rows."""
 _ROWS = 1 << 16  # of names that are taken at once
+_PART_ROWS = 1 << 20  # of meanings, each 200 bytes while forms are chosen among them
 _KEPT = 4
 """Dictionaries of groups; the documents of a group stand together."""
 
@@ -62,6 +67,11 @@ class Matching:
     ignore_case: bool = True
     overlap: Overlap = "leftmost_longest"
 
+    @property
+    def can_use_table(self) -> bool:
+        """Whether a ``FormTable`` finds the same as a ``SurfaceMatcher``."""
+        return self.right == "word" and self.overlap == "leftmost_longest"
+
 
 def read_meanings(vocab: Iterable[Path]) -> pa.Table:
     """Read the aliases of shards of an ``entities`` dataset; retired entities are left out."""
@@ -83,16 +93,22 @@ def read_meanings_file(path: Path) -> pa.Table:
 
     An empty entity is none, an empty number is unknown; a line without a form is left out.
     """
-    rows = []
+    tables = [MEANINGS.empty_table()]
     with path.open(encoding="utf-8") as file:
         try:
-            for number, line in enumerate(file, start=1):
-                fields = [field.strip() for field in line.rstrip("\n").split("\t")]
-                if fields[0]:
-                    rows.append(_meaning(fields, where=f"{path}:{number}"))
+            rows = _meanings_of(file, path)
+            while some := list(islice(rows, _ROWS)):
+                tables.append(pa.Table.from_pylist(some, schema=MEANINGS))
         except UnicodeDecodeError as error:
             raise CorpusError(f"{path}: not UTF-8 ({error}). Convert it.") from error
-    return pa.Table.from_pylist(rows, schema=MEANINGS)
+    return pa.concat_tables(tables)
+
+
+def _meanings_of(lines: Iterable[str], path: Path) -> Iterator[dict[str, str | float | None]]:
+    for number, line in enumerate(lines, start=1):
+        fields = [field.strip() for field in line.rstrip("\n").split("\t")]
+        if fields[0]:
+            yield _meaning(fields, where=f"{path}:{number}")
 
 
 def _meaning(fields: Sequence[str], *, where: str) -> dict[str, str | float | None]:
@@ -128,19 +144,44 @@ def choose_forms(
 
     A form means the entity with the highest prior, of equals the first by name. With
     ``ignore_case``, spellings that differ in nothing else are one form: their mentions, and the
-    places where they stand, are added up.
+    places where they stand, are added up. Beyond a million rows they are chosen in parts, and the
+    order is that of the parts.
     """
-    forms = meanings.column("form").dictionary_encode().combine_chunks()
-    spelled = [str(form) for form in forms.dictionary.to_pylist()]
-    keys = pa.array([fold(form, lang=lang) for form in spelled] if ignore_case else spelled)
-    keys = pa.array(keys, pa.string()).dictionary_encode()
-    key_of_form = np.asarray(keys.indices).astype(np.int64)  # is multiplied in ``_best``
-    linked, places = _totals(meanings, np.asarray(forms.indices), n_forms=len(spelled))
-    linked, places = (
-        _sums(column, key_of_form, len(keys.dictionary)) for column in (linked, places)
-    )
-    key_of_row = key_of_form[np.asarray(forms.indices)]
-    names, best, counts = _best(meanings, key_of_row, n_keys=len(keys.dictionary))
+    tables = [CHOSEN.empty_table()]
+    n_forms = 0
+    for part in parts_of(meanings, ignore_case=ignore_case, lang=lang):
+        chosen, n = _choose(part, gate=gate, ignore_case=ignore_case, lang=lang)
+        tables.append(chosen)
+        n_forms += n
+    chosen = pa.concat_tables(tables)
+    return chosen, {"forms.kept": len(chosen), "forms.gated_out": n_forms - len(chosen)}
+
+
+def parts_of(meanings: pa.Table, *, ignore_case: bool, lang: str | None) -> Iterator[pa.Table]:
+    """Cut rows into parts of about a million: all rows of a form, and of its spellings, are in one.
+
+    What takes memory is done with a part at a time.
+    """
+    n_parts = 1 + len(meanings) // _PART_ROWS
+    if n_parts == 1:
+        yield meanings
+        return
+    numbers = []
+    for batch in meanings.select(["form"]).to_batches(max_chunksize=_ROWS):
+        forms = batch.column("form")
+        forms = fold_strings(forms, lang=lang) if ignore_case else forms
+        numbers.append((long_hashes(forms) % np.uint64(n_parts)).astype(np.uint32))
+    of_row = np.concatenate(numbers)
+    for number in range(n_parts):
+        yield meanings.filter(pa.array(of_row == number))
+
+
+def _choose(
+    meanings: pa.Table, *, gate: Gate | None, ignore_case: bool, lang: str | None
+) -> tuple[pa.Table, int]:
+    """Choose among all rows of some forms: those that pass, and how many there are."""
+    keys, key_of_row, linked, places = _keys(meanings, ignore_case=ignore_case, lang=lang)
+    names, best, counts = _best(meanings, key_of_row)
     # As exact as what they were made from, so that what equals a threshold passes.
     prior, probability = (counts / linked).astype(np.float32), (linked / places).astype(np.float32)
     score = np.where(np.isnan(probability), prior, prior * probability)
@@ -150,23 +191,41 @@ def choose_forms(
         passes &= prior >= np.float32(gate.min_prior)
     kept = np.flatnonzero(passes)
     columns = [
-        keys.dictionary.take(pa.array(kept)),
+        _take(keys, kept),
         _take(names, best[kept]),
         pa.array(np.minimum(score[kept], 1), from_pandas=True),
     ]
-    chosen = pa.table(columns, schema=CHOSEN)
-    return chosen, {"forms.kept": len(kept), "forms.gated_out": len(passes) - len(kept)}
+    return pa.table(columns, schema=CHOSEN), len(passes)
 
 
 def link_probabilities(meanings: pa.Table, *, lang: str | None) -> tuple[pa.StringArray, Floats]:
     """All forms, folded, and how often each is linked where it stands; NaN where unknown."""
+    keys, _, linked, places = _keys(meanings, ignore_case=True, lang=lang)
+    return keys, (linked / places).astype(np.float32)
+
+
+def _keys(
+    meanings: pa.Table, *, ignore_case: bool, lang: str | None
+) -> tuple[pa.StringArray, Indices, Floats, Floats]:
+    """All forms, folded where case is ignored, which of them each row has, and their totals."""
     forms = meanings.column("form").dictionary_encode().combine_chunks()
-    spelled = [str(form) for form in forms.dictionary.to_pylist()]
-    keys = pa.array([fold(form, lang=lang) for form in spelled], pa.string()).dictionary_encode()
-    numbers = np.asarray(keys.indices).astype(np.int64)
-    totals = _totals(meanings, np.asarray(forms.indices), n_forms=len(spelled))
-    linked, places = (_sums(column, numbers, len(keys.dictionary)) for column in totals)
-    return keys.dictionary, (linked / places).astype(np.float32)
+    of_row = np.asarray(forms.indices)
+    linked, places = _totals(meanings, of_row, n_forms=len(forms.dictionary))
+    if not ignore_case:
+        return forms.dictionary, of_row, linked, places
+    keys = fold_strings(forms.dictionary, lang=lang).dictionary_encode()
+    of_form, n_keys = np.asarray(keys.indices), len(keys.dictionary)
+    sums = [_sums(column, of_form, n_keys) for column in (linked, places)]
+    return keys.dictionary, of_form[of_row], sums[0], sums[1]
+
+
+def fold_strings(strings: pa.StringArray, *, lang: str | None) -> pa.StringArray:
+    """Fold the case of strings, some at a time."""
+    parts = [pa.array([], pa.string())]
+    for start in range(0, len(strings), _ROWS):
+        some = strings.slice(start, _ROWS).to_pylist()
+        parts.append(pa.array([fold(string, lang=lang) for string in some], pa.string()))
+    return pa.concat_arrays(parts)
 
 
 def _take(names: pa.StringArray, rows: Indices) -> pa.ChunkedArray:
@@ -180,33 +239,47 @@ def _totals(meanings: pa.Table, form_of_row: Indices, *, n_forms: int) -> tuple[
 
     Both follow from any of its rows: its count is ``prior`` of the former.
     """
-    prior, probability, count = (
-        meanings.column(name).to_numpy() for name in ("prior", "link_probability", "count")
-    )
     linked, places = np.full(n_forms, np.nan), np.full(n_forms, np.nan)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        all_of_form = np.rint(count / prior)
-        np.fmax.at(linked, form_of_row, all_of_form)
-        np.fmax.at(places, form_of_row, all_of_form / probability)
+    start = 0
+    for batch in meanings.to_batches(max_chunksize=_ROWS):
+        prior, probability, count = (
+            batch.column(name).to_numpy(zero_copy_only=False)
+            for name in ("prior", "link_probability", "count")
+        )
+        forms = form_of_row[start : start + len(batch)]
+        start += len(batch)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            all_of_form = np.rint(count / prior)
+            np.fmax.at(linked, forms, all_of_form)
+            np.fmax.at(places, forms, all_of_form / probability)
     return linked, places
 
 
-def _best(
-    meanings: pa.Table, key_of_row: Indices, *, n_keys: int
-) -> tuple[pa.StringArray, Indices, Floats]:
+def _best(meanings: pa.Table, key_of_row: Indices) -> tuple[pa.StringArray, Indices, Floats]:
     """All names; for each key that of the entity that is meant most, and how often it is."""
     # All rows together may hold more than the 2 GiB that an array can; distinct names do not.
     entities = meanings.column("entity").dictionary_encode().combine_chunks()
     names = pa.concat_arrays([entities.dictionary, pa.nulls(1, pa.string())])
-    numbers = np.asarray(entities.indices.fill_null(len(names) - 1)).astype(np.int64)
-    pairs, pair_of_row = np.unique(key_of_row * len(names) + numbers, return_inverse=True)
-    counts = _sums(meanings.column("count").to_numpy(), pair_of_row, len(pairs))
-    keys, numbers = np.divmod(pairs, len(names))
+    by_name = np.asarray(pc.sort_indices(names)).astype(np.int64)  # the null comes last
     ranks = np.empty(len(names), np.int64)
-    ranks[np.asarray(pc.sort_indices(names))] = np.arange(len(names))
-    order = np.lexsort((ranks[numbers], -counts, keys))
-    first = order[np.searchsorted(keys[order], np.arange(n_keys))]
-    return names, numbers[first], counts[first]
+    ranks[by_name] = np.arange(len(names))
+    pairs = ranks[np.asarray(entities.indices.fill_null(len(names) - 1))]
+    pairs += key_of_row * np.int64(len(names))
+    del entities
+    order = np.argsort(pairs, kind="stable")
+    pairs = pairs[order]
+    is_new = np.append(True, pairs[1:] != pairs[:-1])[: len(pairs)]
+    counts = meanings.column("count").to_numpy()[order]
+    del order
+    counts = _sums(counts, np.cumsum(is_new) - 1, int(is_new.sum()))
+    keys, of_pair = np.divmod(pairs[is_new], len(names))
+    begins = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])[: len(keys)])
+    if not len(begins):
+        return names, begins, counts
+    most = np.maximum.reduceat(counts, begins)
+    is_most = counts == np.repeat(most, np.diff(begins, append=len(keys)))
+    best = np.minimum.reduceat(np.where(is_most, of_pair, len(names)), begins)
+    return names, by_name[best], most
 
 
 def _sums(values: Floats, group_of: Indices, n_groups: int) -> Floats:
@@ -214,7 +287,11 @@ def _sums(values: Floats, group_of: Indices, n_groups: int) -> Floats:
 
 
 class FormDictionary:
-    """Chosen forms, ready to be matched: 100,000 take 30 MB, with their entities."""
+    """Chosen forms, ready to be matched.
+
+    With a ``table`` of the forms, folded if case is ignored, it takes no memory of its own; without
+    one 0.3 kB a form, and 1 kB while it is made.
+    """
 
     def __init__(
         self,
@@ -224,14 +301,18 @@ class FormDictionary:
         ignore_case: bool,
         right: Right,
         overlap: Overlap = "leftmost_longest",
+        table: FormTable | None = None,
     ) -> None:
-        chosen = chosen.combine_chunks()
-        self._entities = chosen.column("entity").combine_chunks()
-        self._scores = chosen.column("score").combine_chunks()
-        forms = chosen.column("form").to_pylist()
-        self._matcher = SurfaceMatcher(
-            forms, lang=lang, ignore_case=ignore_case, right=right, overlap=overlap
-        )
+        self._batches = chosen.select(["entity", "score"]).to_batches()
+        self._begins = np.cumsum([0, *map(len, self._batches)])
+        self._find: Find
+        if table is not None:
+            self._find = partial(table.find, lang=lang, ignore_case=ignore_case)
+        else:
+            forms = chosen.column("form").to_pylist()
+            self._find = SurfaceMatcher(
+                forms, lang=lang, ignore_case=ignore_case, right=right, overlap=overlap
+            ).find_arrays
 
     def add_to(self, batch: pa.RecordBatch, *, origin: Origin) -> tuple[pa.RecordBatch, int]:
         """Match the texts of a batch of documents: the batch with more mentions, and how many.
@@ -244,21 +325,35 @@ class FormDictionary:
         begins = np.cumsum(lengths) - lengths
         mentions = Mentions.of(batch)
         shifts = np.repeat(begins, np.diff(mentions.ends))
-        starts, ends, forms = self._matcher.find_arrays(
+        starts, ends, forms = self._find(
             "\n".join(texts), mentions.numbers("start") + shifts, mentions.numbers("end") + shifts
         )
         if not len(forms):
             return batch, 0
         documents = np.searchsorted(begins, starts, side="right") - 1
+        chosen = self._take(forms)
         added = mention_array(
             (starts - begins[documents]).astype(np.int32),
             (ends - begins[documents]).astype(np.int32),
-            self._entities.take(pa.array(forms)),
+            chosen.column("entity"),
             origins=[origin] * len(forms),
         )
-        added = with_field(added, "score", self._scores.take(pa.array(forms)))
+        added = with_field(added, "score", chosen.column("score"))
         merged = mentions.merged(documents.astype(np.int32), added)
         return with_mentions(batch, merged), len(forms)
+
+    def _take(self, forms: Indices) -> pa.RecordBatch:
+        """Entities and scores of some forms; batches, which may be mapped, are never made one."""
+        order = np.argsort(forms, kind="stable")
+        forms = forms[order]
+        parts = []
+        bounds = np.searchsorted(forms, self._begins).tolist()
+        for batch, first, (start, end) in zip(
+            self._batches, self._begins[:-1], pairwise(bounds), strict=True
+        ):
+            if start < end:
+                parts.append(batch.take(pa.array(forms[start:end] - first)))
+        return pa.concat_batches(parts).take(pa.array(np.argsort(order)))
 
 
 class FormsByGroup:
@@ -274,24 +369,38 @@ class FormsByGroup:
         *,
         matching: Matching,
         column: str | None,
+        table: FormTable | None = None,
     ) -> None:
-        """``bounds``: the rows of each group; ``column`` of a document names it; None: all rows."""
+        """``bounds``: the rows of each group; ``column`` of a document names it; None: all rows.
+
+        A ``table`` is that of all rows.
+        """
         self._chosen, self._bounds, self._matching, self._column = chosen, bounds, matching, column
+        self._table = table
         self._dictionary = lru_cache(maxsize=_KEPT)(self._make)
 
     @classmethod
-    def open(cls, chosen: Path, groups: Path, *, matching: Matching, column: str | None) -> Self:
-        """Read shards of ``chosen_forms`` and ``chosen_groups``."""
+    def open(
+        cls,
+        chosen: Path,
+        groups: Path,
+        *,
+        matching: Matching,
+        column: str | None,
+        table: Path | None = None,
+    ) -> Self:
+        """Open shards of ``chosen_forms`` and ``chosen_groups``, and a table of the forms."""
         batches = read_batches(chosen, SCHEMAS["chosen_forms"])
-        rows = [
+        ends = [
             row
             for batch in read_batches(groups, SCHEMAS["chosen_groups"])
             for row in batch.to_pylist()
         ]
-        spans = pairwise([0, *(row["end"] for row in rows)])
-        bounds = {row["group"]: span for row, span in zip(rows, spans, strict=True)}
-        table = pa.Table.from_batches(batches, schema=CHOSEN)
-        return cls(table, bounds, matching=matching, column=column)
+        spans = pairwise([0, *(row["end"] for row in ends)])
+        bounds = {row["group"]: span for row, span in zip(ends, spans, strict=True)}
+        rows = pa.Table.from_batches(batches, schema=CHOSEN)
+        mapped = None if table is None else FormTable(table)
+        return cls(rows, bounds, matching=matching, column=column, table=mapped)
 
     def dictionaries_for(
         self, batch: pa.RecordBatch
@@ -313,5 +422,19 @@ class FormsByGroup:
             chosen = chosen.slice(begin, end - begin)
         of = self._matching
         return FormDictionary(
-            chosen, lang=of.lang, ignore_case=of.ignore_case, right=of.right, overlap=of.overlap
+            chosen,
+            lang=of.lang,
+            ignore_case=of.ignore_case,
+            right=of.right,
+            overlap=of.overlap,
+            table=self._table,
         )
+
+
+def build_table(folder: Path, chosen: Path, *, matching: Matching) -> None:
+    """Build a table of all forms of a shard of ``chosen_forms``, to be matched like that."""
+    batches = read_batches(chosen, SCHEMAS["chosen_forms"], columns=("form",))
+    columns = (batch.column("form") for batch in batches)
+    if matching.ignore_case:
+        columns = (fold_strings(forms, lang=matching.lang) for forms in columns)
+    build_form_table(folder, (forms.to_pylist() for forms in columns))

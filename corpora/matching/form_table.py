@@ -1,39 +1,45 @@
-"""The forms of a vocabulary as a table on disk: searched in text by all processes of a run.
+"""Forms as a table on disk: searched in text by all processes of a run.
 
 A dictionary of ten million forms fits into no process as an automaton (600 bytes a form while it is
 made, 200 after that). Here the folder of a table holds, for each form and for each beginning of one
 that ends where a word may end,
 
-- ``keys.npy``: its 64-bit hash, sorted;
+- ``keys.npy``: its 64-bit hash, sorted, and after all the largest that there is;
 - ``values.npy``: twice the number of the form, from 1 on (0: only a beginning), and 1 more if a
-  longer form begins so.
+  longer form begins so;
+- ``firsts.npy``: of the hashes cut into as many ranges as there are keys, where each range begins
+  among the keys. So a hash is found in the first or second place that is looked at.
 
 A search starts wherever a word may begin and goes from one possible end to the next, for all starts
 of a text at once, as long as something is found. Hashes are not compared with the forms: of 10^10
 places that are looked at in text, among 10^7 forms, one is taken for a form that it is not with a
 probability of 1 : 100.
 
-Bytes a form, of names of two words: 35 on disk (12 for each word end), mapped and shared by all
-processes; about 100 while the table is built, by one process.
+Bytes a form, of names of two words: 47 on disk (16 for each word end), mapped and shared by all
+processes; about 100 while the table is built, by one process. In scripts without spaces, where a
+word may end after each character, each beginning takes 16.
 """
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from corpora.hashing.tokens import Runs, mix
-from corpora.matching.surface_forms import boundaries, can_be_found, marks_replaced, windows
+from corpora.matching.surface_forms import boundaries, can_be_found, fold, marks_replaced, windows
 from corpora.segmentation.language_tags import primary_language
 
-KEYS, VALUES = "keys.npy", "values.npy"
-WINDOW = 1 << 18
+KEYS, VALUES, FIRSTS = "keys.npy", "values.npy", "firsts.npy"
+WINDOW = 1 << 16
 """Characters that are searched at once; longer lines are not cut."""
 _FORMS_AT_ONCE = 1 << 16
 _NEWLINE = ord("\n")
+_LAST = np.uint64(0xFFFFFFFFFFFFFFFF)  # a key that ends every search
 
 Numbers = npt.NDArray[np.int64]
+_NONE: Numbers = np.zeros(0, np.int64)
 _Keys = npt.NDArray[np.uint64]
 
 
@@ -55,8 +61,26 @@ def build_form_table(folder: Path, forms: Iterable[Sequence[str]]) -> None:
     del order
     begins = np.flatnonzero(np.append(True, every[1:] != every[:-1])[: len(every)])
     folder.mkdir(parents=True, exist_ok=True)
-    np.save(folder / KEYS, every[begins])
-    np.save(folder / VALUES, _merged(of_every, begins))
+    np.save(folder / VALUES, np.append(_merged(of_every, begins), np.uint32(0)))
+    every = np.append(every[begins], _LAST)
+    np.save(folder / KEYS, every)
+    np.save(folder / FIRSTS, _firsts(every))
+
+
+def _firsts(keys: _Keys) -> npt.NDArray[np.uint32]:
+    """Of as many ranges as there are keys, which are sorted: the first key that is not before."""
+    n = np.uint64(len(keys))
+    firsts = np.empty(len(keys), np.uint32)
+    for start in range(0, len(keys), _FORMS_AT_ONCE):
+        ranges = np.arange(start, min(start + _FORMS_AT_ONCE, len(keys)), dtype=np.uint64)
+        least = ((ranges << np.uint64(32)) + n - np.uint64(1)) // n << np.uint64(32)
+        firsts[start : start + len(least)] = np.searchsorted(keys, least)
+    return firsts
+
+
+def _ranges(keys: _Keys, n: int) -> _Keys:
+    """In which of ``n`` ranges of the same size each key lies."""
+    return (keys >> np.uint64(32)) * np.uint64(n) >> np.uint64(32)
 
 
 def _entries(forms: Sequence[str], *, first: int) -> tuple[_Keys, npt.NDArray[np.uint32]]:
@@ -93,69 +117,92 @@ class FormTable:
     """A finished table, mapped: open it in any number of processes."""
 
     def __init__(self, folder: Path) -> None:
-        self._keys = np.load(folder / KEYS, mmap_mode="r")
-        self._values = np.load(folder / VALUES, mmap_mode="r")
+        names = (KEYS, VALUES, FIRSTS)
+        mapped = [np.asarray(np.load(folder / name, mmap_mode="r")) for name in names]
+        self._keys, self._values, self._firsts = mapped
 
-    def find(self, text: str, *, lang: str | None) -> tuple[Numbers, Numbers, Numbers]:
+    def find(
+        self,
+        text: str,
+        starts: npt.NDArray[Any] = _NONE,
+        ends: npt.NDArray[Any] = _NONE,
+        *,
+        lang: str | None,
+        ignore_case: bool = False,
+    ) -> tuple[Numbers, Numbers, Numbers]:
         """Starts, ends and numbers of the forms in a text: disjoint, the leftmost, the longest.
 
-        They are those that a ``SurfaceMatcher`` finds that does not ignore case.
+        They are those that a ``SurfaceMatcher`` finds, with the same ``starts`` and ``ends`` of
+        what is occupied; where case is ignored, forms must be folded already.
         """
+        text = fold(text, lang=lang) if ignore_case else text
         is_korean = primary_language(lang) == "ko"
-        none = np.zeros(0, np.int64)
-        found = [(none, none, none)]
+        found = [(_NONE, _NONE, _NONE)]
         for begin, end in windows(text, WINDOW):
-            starts, ends, numbers = self._find(text[begin:end], is_korean=is_korean)
-            found.append((starts + begin, ends + begin, numbers))
-        starts, ends, numbers = (np.concatenate(column) for column in zip(*found, strict=True))
-        return starts, ends, numbers
+            inside = (starts < end) & (ends > begin)
+            spans = zip(
+                *((column[inside] - begin).tolist() for column in (starts, ends)), strict=True
+            )
+            matches = self._find(text[begin:end], spans, is_korean=is_korean)
+            found.append((matches[0] + begin, matches[1] + begin, matches[2]))
+        columns = [np.concatenate(column) for column in zip(*found, strict=True)]
+        return columns[0], columns[1], columns[2]
 
-    def _find(self, text: str, *, is_korean: bool) -> tuple[Numbers, Numbers, Numbers]:
+    def _find(
+        self, text: str, occupied: Iterable[tuple[int, int]], *, is_korean: bool
+    ) -> tuple[Numbers, Numbers, Numbers]:
         codes = _codes(text)
         may_start, may_end, _ = boundaries(codes, is_korean=is_korean)
+        for begin, end in occupied:
+            codes[max(begin, 0) : end] = _NEWLINE  # which no form has
         starts, stops = np.flatnonzero(may_start), np.flatnonzero(may_end)
         runs = _runs(codes)
         ends, numbers = np.zeros_like(starts), np.full_like(starts, -1)
-        active, next_stop = np.arange(len(starts)), np.searchsorted(stops, starts, side="right")
+        active, next_stop = np.arange(len(starts)), np.cumsum(may_end, dtype=np.int64)[starts]
         while True:
-            is_inside = next_stop < len(stops)
-            active, next_stop = active[is_inside], next_stop[is_inside]
+            n_inside = np.searchsorted(next_stop, len(stops))  # they ascend, as starts do
+            active, next_stop = active[:n_inside], next_stop[:n_inside]
             if not len(active):
                 break
             at = stops[next_stop]
             values = self._look_up(runs.hash(starts[active], at))
-            is_form = values > 1
-            ends[active[is_form]] = at[is_form]
-            numbers[active[is_form]] = (values[is_form] >> 1) - 1
-            goes_on = (values & 1).astype(np.bool_)
+            found, goes_on = np.flatnonzero(values > 1), np.flatnonzero(values & 1)
+            places = active[found]
+            ends[places], numbers[places] = at[found], (values[found] >> 1) - 1
             active, next_stop = active[goes_on], next_stop[goes_on] + 1
-        kept = _leftmost(starts, ends, np.flatnonzero(numbers >= 0))
+        kept = _leftmost(starts, ends)
         return starts[kept], ends[kept], numbers[kept]
 
     def _look_up(self, hashes: _Keys) -> Numbers:
         """The value of each hash; 0 where the table has none."""
-        asked, which = np.unique(hashes, return_inverse=True)  # sorted, for the sake of the cache
-        places = np.searchsorted(self._keys, asked)
-        values = np.zeros(len(asked), np.int64)
-        inside = np.flatnonzero(places < len(self._keys))
-        known = inside[self._keys[places[inside]] == asked[inside]]
-        values[known] = self._values[places[known]]
-        return values[which]
+        at = self._firsts[_ranges(hashes, len(self._firsts))].astype(np.int64)
+        keys = self._keys[at]
+        later = np.flatnonzero(keys < hashes)
+        while len(later):
+            at[later] += 1
+            keys[later] = self._keys[at[later]]
+            later = later[keys[later] < hashes[later]]
+        values = np.zeros(len(at), np.int64)
+        known = np.flatnonzero(keys == hashes)
+        values[known] = self._values[at[known]]
+        return values
 
 
-def _leftmost(starts: Numbers, ends: Numbers, found: Numbers) -> Numbers:
-    """Of places that overlap, the first."""
-    kept, last = [], 0
-    columns = (found.tolist(), starts[found].tolist(), ends[found].tolist())
-    for place, start, end in zip(*columns, strict=True):
-        if start >= last:
-            kept.append(place)
-            last = end
-    return np.array(kept, np.int64)
+def _leftmost(starts: Numbers, ends: Numbers) -> Numbers:
+    """Of places that overlap, the first; what has no end is none."""
+    found = np.flatnonzero(ends)
+    nexts: list[int] = np.searchsorted(starts[found], ends[found]).tolist()
+    kept = []
+    at, n_found = 0, len(nexts)
+    while at < n_found:
+        kept.append(at)
+        at = nexts[at]
+    return found[np.array(kept, np.int64)]
 
 
 def _codes(text: str) -> npt.NDArray[np.uint32]:
-    return np.frombuffer(marks_replaced(text).encode("utf-32-le", "surrogatepass"), np.uint32)
+    encoded = marks_replaced(text).encode("utf-32-le", "surrogatepass")
+    return np.frombuffer(bytearray(encoded), np.uint32)
 
 
 def _runs(codes: npt.NDArray[np.uint32]) -> Runs:

@@ -1,6 +1,6 @@
 """Surface forms: read, chosen, and matched in documents."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
@@ -20,6 +20,7 @@ from corpora.matching.form_dictionary import (
     FormsByGroup,
     Gate,
     Matching,
+    build_table,
     choose_forms,
     read_meanings,
     read_meanings_file,
@@ -28,9 +29,10 @@ from corpora.runs.plan import InputFile, Unit
 from corpora.runs.record_errors import read_rows
 from corpora.runs.work_directory import WorkDirectory
 from pipelines.outcomes import Counts, Rows, Yield
-from pipelines.transforms.elements import PerUnit, ReadUnits
+from pipelines.transforms.elements import Merge, PerUnit, ReadUnits
 
 BATCH_ROWS = 1 << 16
+FORMS = "forms"
 
 
 @dataclass(kw_only=True, eq=False)
@@ -143,6 +145,27 @@ def _chosen_rows(chosen: pa.Table) -> Iterator[Rows]:
 
 
 @dataclass(kw_only=True, eq=False)
+class IndexChosen(Merge[Counts]):
+    """Make chosen forms a table on disk, which all workers map into memory.
+
+    ``PCollection[InUnit]`` -> ``PCollection[InUnit[Counts]]``. There is none where groups of
+    documents have forms of their own, or where a table would find something else.
+    """
+
+    folder: str
+    matching: Matching
+    group_column: str | None = None
+    """As ``AddMentions`` has it."""
+
+    def merge(self) -> Iterable[Counts]:
+        """Build it."""
+        work = WorkDirectory(self.folder)
+        if _has_table(self.matching, self.group_column):
+            build_table(work.tables / FORMS, work.shard("chosen", 0), matching=self.matching)
+        return ()
+
+
+@dataclass(kw_only=True, eq=False)
 class AddMentions(PerUnit[pa.RecordBatch, Yield]):
     """Match chosen forms in documents, and add a mention where none is yet.
 
@@ -153,7 +176,8 @@ class AddMentions(PerUnit[pa.RecordBatch, Yield]):
     """
 
     folder: str
-    """Of the run, with the forms that ``ChooseForms`` or ``ChooseWords`` chose."""
+    """Of the run, with the forms that ``ChooseForms`` or ``ChooseWords`` chose, and the table of
+    ``IndexChosen``."""
     matching: Matching
     group_column: str | None = None
     """The column of a document's group, where each group has forms of its own."""
@@ -208,4 +232,9 @@ def _common_of(folder: str) -> npt.NDArray[np.uint64]:
 def _forms_of(folder: str, matching: Matching, group_column: str | None) -> FormsByGroup:
     scratch = WorkDirectory(folder)
     chosen, groups = (scratch.shard(name, 0) for name in ("chosen", "groups"))
-    return FormsByGroup.open(chosen, groups, matching=matching, column=group_column)
+    table = scratch.tables / FORMS if _has_table(matching, group_column) else None
+    return FormsByGroup.open(chosen, groups, matching=matching, column=group_column, table=table)
+
+
+def _has_table(matching: Matching, group_column: str | None) -> bool:
+    return group_column is None and matching.can_use_table

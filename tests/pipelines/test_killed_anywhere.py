@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
         ("wikipedia", 1, 4),
         ("news", 1, 2),
         ("vocabulary", 1, 3),
+        ("augment", 1, 2),
         ("lexicon", 1, 3),
     ],
 )

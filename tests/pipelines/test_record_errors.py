@@ -183,11 +183,11 @@ def run_ner(folder, output, words, *options):
     return benchmark_to_ner.main([*command, "--output", str(output)])
 
 
-def run_augment(folder, output, words):
+def run_augment(folder, output, words, *options):
     made = documents_of(folder, words)
     (folder / "forms.tsv").write_text("Ort\tx:Ort\nalt\tx:alt\n", "utf-8")
     command = ["--input", str(made), "--forms", str(folder / "forms.tsv")]
-    return augment_mentions.main([*command, "--output", str(output)])
+    return augment_mentions.main([*command, "--output", str(output), *options])
 
 
 def run_on_documents(pipeline, *options, folder, output, words):
@@ -249,7 +249,13 @@ CASES = {
         beyond_head,
     ),
     "ner, the rows": (run_ner, sentence_rows, "cut_long", lambda a: repr(a[0].tokens)),
-    "augmented": (run_augment, SurfaceMatcher, "find_arrays", repr),
+    "augmented": (run_augment, FormTable, "find", repr),
+    "augmented, forms that begin words": (
+        lambda *args: run_augment(*args, "--right", "prefix"),
+        SurfaceMatcher,
+        "find_arrays",
+        repr,
+    ),
     "examples": (run_examples, examples, "encode", lambda a: repr(a[0].texts)),
     "vocabulary, mentions": (
         on_documents(documents_to_entity_vocab, "--link-probability", "off"),

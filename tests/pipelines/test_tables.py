@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipelines import documents_to_lexicon, wikipedia_to_documents
+from pipelines import augment_mentions, documents_to_lexicon, wikipedia_to_documents
 from tests.pipelines.interrupting import broken_after
 from tests.pipelines.test_documents_to_examples import inputs  # noqa: F401 - a fixture
 from tests.pipelines.test_documents_to_examples import run as make_examples
@@ -34,6 +34,14 @@ def examples(inputs):  # noqa: F811
 
 
 @pytest.fixture
+def augmented(story, tmp_path):
+    forms = tmp_path / "forms.tsv"
+    forms.write_text("玄德\tx:Liu Bei\n", "utf-8")
+    command = ["--input", str(story), "--forms", str(forms)]
+    return lambda output: augment_mentions.main([*command, "--output", str(output)])
+
+
+@pytest.fixture
 def lexicon(story):
     """Its tables are written by the only units of their stages, not by merges."""
     command = ["--input", str(story), "--known", "none"]
@@ -41,7 +49,7 @@ def lexicon(story):
 
 
 @pytest.mark.parametrize("damage", [change_a_byte, remove])
-@pytest.mark.parametrize("pipeline", ["wiki", "examples", "lexicon"])
+@pytest.mark.parametrize("pipeline", ["wiki", "examples", "augmented", "lexicon"])
 def test_tables_damaged_between_kill_and_resume_are_made_again(pipeline, damage, request, tmp_path):
     run = request.getfixturevalue(pipeline)
     assert run(tmp_path / "undisturbed") == 0

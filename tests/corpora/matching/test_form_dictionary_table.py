@@ -1,0 +1,135 @@
+"""A dictionary with a table of forms adds what one with an automaton adds."""
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from corpora.datasets.rows import document_to_row
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import ShardWriter
+from corpora.document import Document, Mention, without_crossing
+from corpora.matching import form_dictionary, form_table
+from corpora.matching.common_words import common_forms
+from corpora.matching.form_dictionary import (
+    CHOSEN,
+    MEANINGS,
+    FormDictionary,
+    FormsByGroup,
+    Gate,
+    Matching,
+    build_table,
+    choose_forms,
+)
+
+# Latin, Greek and Turkish cases; Chinese, Korean, Thai with its vowels; combining marks; what looks
+# like the marks of the automaton.
+LETTERS = "aAbBéÉßİıΣσς1 .-\n漢字한글กำ\u0301\u200d\x02"
+COLUMNS = SCHEMAS["documents"].columns
+
+
+@st.composite
+def documents(draw, forms):
+    parts = [st.text(LETTERS, max_size=8), *([st.sampled_from(forms)] if forms else [])]
+    text = "".join(draw(st.lists(st.one_of(parts), max_size=8)))
+    spans = st.lists(st.tuples(st.integers(0, 40), st.integers(1, 6)), max_size=5)
+    mentions = [Mention(s, s + n, entity="e") for s, n in draw(spans) if s + n <= len(text)]
+    return Document(
+        id=draw(st.uuids()).hex,
+        group="g",
+        source="s",
+        text=text,
+        mentions=tuple(without_crossing(mentions)[0]),
+    )
+
+
+def shard_of(path, rows, *, size=2):
+    """A shard of ``chosen_forms``, with a few rows in each batch."""
+    table = pa.Table.from_pylist(rows, schema=CHOSEN)
+    with ShardWriter(path, SCHEMAS["chosen_forms"], is_lasting=False) as writer:
+        for batch in table.to_batches(max_chunksize=size):
+            writer.write_batch(batch)
+    return table
+
+
+def augmented(forms, batch):
+    [(dictionary, part)] = forms.dictionaries_for(batch)
+    return dictionary.add_to(part, origin="lexicon")
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.data(),
+    st.lists(st.text(LETTERS, max_size=6), max_size=10, unique=True),
+    st.sampled_from(["de", "tr", "ko", "th", None]),
+    st.booleans(),
+)
+def test_both_ways_make_the_same_documents(tmp_path_factory, data, forms, lang, ignore_case):
+    folder = tmp_path_factory.getbasetemp() / "both"
+    folder.mkdir(exist_ok=True)
+    rows = [{"form": f, "entity": f"e:{f}", "score": n / 10} for n, f in enumerate(forms)]
+    chosen = shard_of(folder / "chosen.arrow", rows)
+    matching = Matching(lang=lang, ignore_case=ignore_case)
+    build_table(folder / "table", folder / "chosen.arrow", matching=matching)
+    given_documents = data.draw(st.lists(documents(forms), max_size=4))
+    batch = pa.RecordBatch.from_pylist(
+        [document_to_row(document) for document in given_documents], schema=COLUMNS
+    )
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(form_table, "WINDOW", data.draw(st.sampled_from([4, 1 << 16])))
+        made = augmented(opened(folder, matching), batch)
+
+    automaton = FormDictionary(chosen, lang=lang, ignore_case=ignore_case, right="word")
+    assert made == automaton.add_to(batch, origin="lexicon")
+
+
+def opened(folder, matching):
+    with ShardWriter(folder / "groups.arrow", SCHEMAS["chosen_groups"], is_lasting=False):
+        pass
+    files = (folder / name for name in ("chosen.arrow", "groups.arrow"))
+    return FormsByGroup.open(*files, matching=matching, column=None, table=folder / "table")
+
+
+MEANT = st.tuples(
+    st.text("aAbBéÉİ漢", min_size=1, max_size=3),
+    st.sampled_from(["X", "Y", None]),
+    st.integers(1, 9),
+    st.sampled_from([None, 0.25, 0.5]),
+)
+
+
+@settings(deadline=None)
+@given(st.lists(MEANT, max_size=20, unique_by=lambda row: row[:2]), st.booleans(), st.booleans())
+def test_forms_that_are_chosen_in_parts_are_those_that_are_chosen_at_once(
+    rows, ignore_case, is_gated
+):
+    linked = {form: sum(n for other, _, n, _ in rows if other == form) for form, *_ in rows}
+    share = {form: p for form, _, _, p in rows}
+    table = pa.Table.from_pylist(
+        [
+            {
+                "form": form,
+                "entity": entity,
+                "count": n,
+                "prior": n / linked[form],
+                "link_probability": share[form],
+            }
+            for form, entity, n, _ in rows
+        ],
+        schema=MEANINGS,
+    )
+    gate = Gate(min_link_probability=0.5, min_prior=0.5) if is_gated else None
+    options = {"gate": gate, "ignore_case": ignore_case, "lang": None}
+    chosen, counters = choose_forms(table, **options)
+    common = common_forms(table, below=0.5, lang=None)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(form_dictionary, "_PART_ROWS", 3)
+        patch.setattr(form_dictionary, "_ROWS", 2)
+        in_parts, counters_of_parts = choose_forms(table, **options)
+        common_in_parts = common_forms(table, below=0.5, lang=None)
+
+    assert in_parts.sort_by("form") == chosen.sort_by("form")
+    assert counters_of_parts == counters
+    assert common_in_parts.tolist() == common.tolist()
