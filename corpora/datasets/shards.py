@@ -368,6 +368,8 @@ def _no_dataset(path: Path) -> str:
     inside = sorted(file.parent.name for file in path.glob("*/dataset.json"))
     if inside:
         return f"{path}: holds datasets, but is none. Name one: {', '.join(inside)}."
+    if not path.exists():
+        return f"{path}: no dataset (dataset.json is missing): there is no such folder."
     return (
         f"{path}: no dataset (dataset.json is missing). "
         "Run the pipeline again: it goes on where it stopped."

@@ -16,7 +16,7 @@ from modeling.data.predictions import Tagged
 from modeling.data.tagger_inputs import name_too_long
 from modeling.decoding import check_decoder
 from modeling.evaluate.compare import compare
-from modeling.evaluate.evaluation import evaluate
+from modeling.evaluate.evaluation import Evaluation, evaluate
 from modeling.evaluate.relabelling import relabel, relabel_sentence
 from modeling.evaluate.report import write_report
 from modeling.finetune.data import NerData, chosen_for_training
@@ -124,7 +124,8 @@ class _Scorer:
         )
         mean = fmean(one.strict_f1 for one in evaluations.values())
         what = " ".join(part for part in (taggers[0].setting, decoder or "") if part)
-        yield f"{what + ': ' if what else ''}strict F1 {mean:.4f} ({len(evaluations)} scored)"
+        yield f"{what + ': ' if what else ''}strict F1 {mean:.4f} ({_scored(evaluations)})"
+        yield from _beside_baseline(mean, list(evaluations.values()))
         yield f"made  {folder} (report.md, report.html, errors.tsv, predictions.jsonl)"
 
     def _tag(self, found: TaggerFolder, decoder: str | None) -> _Found:
@@ -236,6 +237,24 @@ class _Scorer:
             return found
         others = [t for t in taggers[1:] if t.setting == taggers[0].setting]
         return next(iter(_joined([found, *(self._tag(t, None) for t in others)]).values()))
+
+
+def _scored(evaluations: Mapping[str, Evaluation]) -> str:
+    """How many taggers were scored; of a single one its interval."""
+    said = f"{len(evaluations)} scored"
+    intervals = [one.strict.micro.interval for one in evaluations.values()]
+    if len(intervals) == 1 and intervals[0]:
+        said += f"; 95 %: {intervals[0].low:.4f} to {intervals[0].high:.4f}"
+    return said
+
+
+def _beside_baseline(mean: float, evaluations: Sequence[Evaluation]) -> Iterator[str]:
+    """Say what the names of train score by themselves, and whether that is as good."""
+    if known := [one.baseline.score.f1 for one in evaluations if one.baseline]:
+        baseline = fmean(known)
+        is_better = mean > baseline
+        warning = "" if is_better else ": no worse than the tagger, which has learned too little"
+        yield f"      the names of train, looked up: {baseline:.4f}{warning}"
 
 
 def _joined(folds: Sequence[_Found]) -> dict[str, _Found]:

@@ -29,7 +29,11 @@ def test_the_report_has_the_score_of_the_tagger(tagger_run, ner, tmp_path, capsy
 
     found = numbers(tmp_path / "out")
     assert found["runs"]["seed-1"]["scores"]["strict_f1"] == expected
-    assert f"strict F1 {expected:.4f}" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert f"strict F1 {expected:.4f} (1 scored; 95 %: " in said
+    baseline = found["runs"]["seed-1"]["baseline"]["score"]["f1"]
+    assert f"the names of train, looked up: {baseline:.4f}" in said
+    assert ("has learned too little" in said) == (expected <= baseline)
     assert {path.name for path in (tmp_path / "out").iterdir()} == {
         "evaluation.json",
         "report.md",
