@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from benchmarks.full_size import Step, read_results, run_steps
+from benchmarks.full_size import KINDS, STUBS, Step, read_results, run_steps
 from benchmarks.full_size_tables import tables
 from benchmarks.resources import measure
 
@@ -73,3 +73,12 @@ def test_growth_is_the_slope_between_the_two_largest_sizes():
 
     assert row.startswith("| documents | 1,000 to 10,000 | 1.00 | ")
     assert row.endswith("| 19.4 | 7.1 | 0.0 |")
+
+
+def test_stubs_are_the_steps_of_a_wiki_whose_dumps_have_short_articles(tmp_path):
+    for short, long in zip(KINDS["stubs"], KINDS["wikipedia"], strict=True):
+        options, usual = short.command(tmp_path, 9), long.command(tmp_path, 9)
+
+        assert short.name == long.name
+        assert [option for option in options if option not in STUBS] == usual
+        assert (options != usual) == ("dump" in short.name)

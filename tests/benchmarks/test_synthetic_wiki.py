@@ -72,3 +72,17 @@ def test_the_next_month_changes_the_share_that_it_says(dumps):
     assert edited
     assert after.keys() - before.keys()
     assert 0.01 < changed / N_ARTICLES < 0.04
+
+
+def test_a_shorter_median_makes_shorter_articles_of_the_same_titles(tmp_path):
+    articles = []
+    for median in (340, 3_400):
+        wiki = Wiki(100, median=median)
+        dump, _ = write_dump(wiki, tmp_path / f"{median}", month=1, workers=1)
+        pages = [p for p in pages_of(dump) if p.namespace == 0 and p.redirect is None]
+        articles.append({page.title: len(page.text) for page in pages})
+    short, long = articles
+
+    assert short.keys() == long.keys()
+    assert len(short) == 100
+    assert 3 * sum(short.values()) < sum(long.values())
