@@ -57,8 +57,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _MAX_REJECTED = 10
 _MAX_NAMED = 10
-_THRESHOLD = PRECISION
-"""Of a tagger that has none: if its probabilities are right, nine names in ten are at least."""
 _DATE = re.compile(rb'<change when="(\d{4}-\d\d-\d\d)" resp="#onoma-')
 _MAX_REJECT_SHARE = 0.01
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -168,12 +166,10 @@ class _Work:
             return self.options.threshold or 0.0
         if self.options.threshold is not None:
             return self.options.threshold
-        assert tagger.folder is not None  # noqa: S101 - it was loaded from one
-        chosen = read_manifest(tagger.folder).get("dev", {}).get("threshold")
         about = f"at which {PRECISION:.0%} of the names on dev were right"
-        if chosen is None:
+        if tagger.threshold_of_dev is None:
             about = "for this tagger has none that was chosen on dev"
-        threshold = _THRESHOLD if chosen is None else float(chosen)
+        threshold = tagger.threshold_of_editions
         self.notes.append(
             f"threshold: {threshold:.3f}, {about}; --threshold P for another, --candidates to "
             "review all"

@@ -50,8 +50,12 @@ class Options:
         None, metavar="NAME|FILE", help="a map of labels: what the tagger finds under other names"
     )
     lang: str | None = option(None, metavar="TAG", help="of texts that do not say, as de")
-    threshold: float = option(
-        0.0, type=float, metavar="P", help="least probability of a name, where a request says none"
+    threshold: float | None = option(
+        None,
+        type=float,
+        metavar="P",
+        help="least probability of a name, where a request says none (default: into TEI, what the "
+        "tagger chose on dev, or 0.9; else 0)",
     )
     decoder: str | None = option(None, metavar="NAME", help="another than the tagger's own")
     threads: int = option(0, type=count, metavar="N", help="of torch, on a CPU")
@@ -94,7 +98,7 @@ class Options:
         """Raise ``UsageError`` for what is out of bounds."""
         if bool(self.allow_training) != bool(self.encoder):
             raise UsageError("--allow-training DIR and --encoder MODEL are given together")
-        if not 0 <= self.threshold <= 1:
+        if self.threshold is not None and not 0 <= self.threshold <= 1:
             raise UsageError(f"--threshold {self.threshold}: must be from 0 to 1")
         if self.port > 65535:
             raise UsageError(f"--port {self.port}: must be at most 65535")

@@ -178,9 +178,11 @@ def routes(service: Service, entries: "Entries | None" = None) -> APIRouter:
         """
         body, kind = await request.body(), media_type(request)
         if kind in _XML:
-            options = WriteOptions(existing=existing, crossing=crossing, threshold=threshold or 0.0)
-            wants_names = _JSON in request.headers.get("accept", "")
-            return await _tag_tei(service, body, options, wants_names=wants_names)
+            if _JSON in request.headers.get("accept", ""):
+                return await _names_of_tei(service, body, threshold)
+            least = await service.threshold_of_tei(threshold)
+            options = WriteOptions(existing=existing, crossing=crossing, threshold=least)
+            return await _tag_tei(service, body, options)
         asked = _read(body, kind)
         asked.threshold = asked.threshold if threshold is None else threshold
         asked.lang = asked.lang or lang
@@ -363,21 +365,31 @@ async def _tagged(service: Service, text: Text, asked: TagRequest, *, id: str) -
             await asyncio.sleep(_PAUSE)
 
 
-async def _tag_tei(
-    service: Service, body: bytes, options: WriteOptions, *, wants_names: bool
-) -> Response:
+async def _read_tei(service: Service, body: bytes) -> TeiFile:
     edition = service.settings.edition
     if edition is None:
         raise Refused(501, "TEI is not read here: start the service with --edition.")
-    file = await service.prepare(lambda: TeiFile.read(body, edition, name="the body"))
-    documents = await service.annotate(file.documents, threshold=options.threshold or None)
-    if wants_names:
-        texts = [_tagged_text(document.id, document) for document in documents]
-        return _json(TagAnswer(model=service.models.name, texts=texts))
+    return await service.prepare(lambda: TeiFile.read(body, edition, name="the body"))
+
+
+async def _names_of_tei(service: Service, body: bytes, threshold: float | None) -> Response:
+    file = await _read_tei(service, body)
+    documents = await service.annotate(file.documents, threshold=threshold)
+    texts = [_tagged_text(document.id, document) for document in documents]
+    return _json(TagAnswer(model=service.models.name, texts=texts))
+
+
+async def _tag_tei(service: Service, body: bytes, options: WriteOptions) -> Response:
+    """Write names into TEI; the writer leaves out and counts those that are not sure enough."""
+    file = await _read_tei(service, body)
+    documents = await service.annotate(file.documents, threshold=0.0)
     batcher = await service.models.get()
     written = await service.prepare(
         lambda: file.write(mentions_of(documents), model=model_of(batcher.tagger), options=options)
     )
     counts = "; ".join(f"{name}={n}" for name, n in sorted(written.counters.items()) if n)
-    headers = {"x-onoma-counts": counts.encode("ascii", "replace").decode()}
+    headers = {
+        "x-onoma-counts": counts.encode("ascii", "replace").decode(),
+        "x-onoma-threshold": f"{options.threshold:.3f}",
+    }
     return Response(written.data, media_type=TEI, headers=headers)

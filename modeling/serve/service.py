@@ -36,8 +36,9 @@ class Settings:
     lang: str | None = None
     """Of texts that do not say."""
     labels: LabelMap | None = None
-    threshold: float = 0.0
-    """Least probability of a name, where a request says none."""
+    threshold: float | None = None
+    """Least probability of a name, where a request says none; None: that of the tagger for names
+    that are written into TEI, 0 for those that come as a list with their probabilities."""
     max_waiting: int = 20_000
     """Sentences that wait, of all requests."""
 
@@ -127,8 +128,15 @@ class Service:
         """Find the names of sentences, in their order."""
         batcher = await self.models.get(model)
         found = await batcher.tag(sentences)
-        least = self.settings.threshold if threshold is None else threshold
+        least = (self.settings.threshold or 0.0) if threshold is None else threshold
         return [_certain(one, least) for one in found] if least > 0 else found
+
+    async def threshold_of_tei(self, asked: float | None) -> float:
+        """The least probability of names that are written into TEI."""
+        given = self.settings.threshold if asked is None else asked
+        if given is not None:
+            return given
+        return (await self.models.get()).tagger.threshold_of_editions
 
     async def mentions(
         self, document: Document, *, model: str | None = None, threshold: float | None = None

@@ -38,12 +38,14 @@ def serve(options: "Options", log: TextIO) -> None:
     try:
         settings, tagger = _settings(options), _load(options)
         name, entries = options.name or _name_of(options), _entries(options)
+        least = tagger.threshold_of_editions if options.threshold is None else options.threshold
         with Service.opened(name, tagger, settings) as service:
 
             def ready(address: str) -> None:
                 log.write(f"serve {name} on {address} (labels: {', '.join(tagger.labels)})\n")
                 if entries is not None:
                     log.write(f"ids   {address}/reconcile ({len(entries):,} entries)\n")
+                log.write(f"tei   names of probability {least:.3f} or more are written\n")
                 log.write(f"next  curl {address}/health\n")
                 log.flush()
 

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -22,7 +23,8 @@ from modeling.data.sentences import SentenceSet
 from modeling.data.tagger_inputs import ENTITIES, GAZETTEER, features_of, sentence_encoder
 from modeling.models.tagging import TaggingModel
 from modeling.taggers.archive import opened
-from modeling.taggers.folders import find_tagger
+from modeling.taggers.counts import PRECISION
+from modeling.taggers.folders import find_tagger, read_manifest
 from modeling.training.loop import Conditions
 
 _AT_ONCE: Final = 2048  # sentences that are ordered by length together
@@ -80,6 +82,24 @@ class Tagger:
     def decoder_used(self) -> str:
         """``decoder``, or the model's own."""
         return self.decoder or self.model.decoder
+
+    @cached_property
+    def threshold_of_dev(self) -> float | None:
+        """The least probability at which ``PRECISION`` of the names on dev were right.
+
+        None where none was chosen, or the tagger was not read from a folder.
+        """
+        manifest = read_manifest(self.folder) if self.folder else {}
+        chosen = manifest.get("dev", {}).get("threshold")
+        return None if chosen is None else float(chosen)
+
+    @property
+    def threshold_of_editions(self) -> float:
+        """The least probability of names that are written into an edition, if nobody says another.
+
+        Without one of dev, ``PRECISION``: if probabilities are right, so many names are at least.
+        """
+        return PRECISION if self.threshold_of_dev is None else self.threshold_of_dev
 
     def __call__(self, text: str, *, lang: str | None = None) -> list[Mention]:
         """The names in a text, with character offsets, label and probability (``score``).

@@ -82,6 +82,32 @@ def test_a_tei_file_comes_back_with_names_and_nothing_else_changed(ask):
     assert ("Ulm", "place") in named(names.json()["texts"][0])
 
 
+@pytest.mark.parametrize(
+    ("of_dev", "of_service", "asked", "used"),
+    [
+        (1.0, None, "", "1.000"),
+        (None, None, "", "0.900"),
+        (1.0, 0.5, "", "0.500"),
+        (1.0, 0.5, "?threshold=0", "0.000"),
+    ],
+)
+def test_names_go_into_tei_from_the_taggers_own_threshold_on_unless_another_is_said(
+    ask, tagger, monkeypatch, of_dev, of_service, asked, used
+):
+    monkeypatch.setitem(vars(tagger), "threshold_of_dev", of_dev)
+    ask.settings = {"threshold": of_service}
+    request = {"content": TEI.encode(), "headers": {"Content-Type": "application/tei+xml"}}
+
+    answer = ask("POST", f"/v1/tag{asked}", **request)
+
+    assert answer.headers["x-onoma-threshold"] == used
+    assert ("</placeName>" in answer.text) == (used != "1.000")
+    assert ("below the threshold" in answer.headers["x-onoma-counts"]) == (used == "1.000")
+    request["headers"]["Accept"] = "application/json"
+    names = ask("POST", "/v1/tag", **request).json()["texts"][0]
+    assert ("Ulm", "place") in named(names)
+
+
 def test_many_at_once_get_what_each_would_get_alone(ask, tagger):
     texts = [f"{'gestern ' * (n % 7)}sah ich bei Ida Berg und in Ulm." for n in range(40)]
     long = "\n".join(texts * 3)
