@@ -75,8 +75,7 @@ def read_tree(
     if root.name not in ROOTS:
         raise XmlError(
             "not_tei",
-            f"{name}: is no TEI (the root element is {root.written_name!r}). "
-            "Leave it out with --exclude.",
+            f"{name}: is no TEI (the root element is {root.written_name!r}). Leave it out.",
         )
     roots = list(_single_texts(root, edition))
     ids = _ids(roots, name)

@@ -232,7 +232,7 @@ _ENTITY = re.compile(r"&([\w:.-]+);")
 _TAG_WITH_ATTRIBUTES = re.compile(r"<[\w:.-]++\s[^<>]*+>")
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _CODES = expat.errors.codes
-_REPAIR = "Repair the file, or leave it out with --exclude."
+_REPAIR = "Repair the file, or leave it out."
 _SAVE_UTF8 = "Save the file as UTF-8."
 
 
@@ -267,7 +267,7 @@ def parse_xml(data: bytes, *, name: str) -> Element:
 def check_is_xml(data: bytes, *, name: str) -> None:
     """Raise ``XmlError`` for an empty file and for archives."""
     if not data.strip():
-        raise XmlError("empty_file", f"{name}: is empty. Leave it out with --exclude.")
+        raise XmlError("empty_file", f"{name}: is empty. Leave it out.")
     for magic, kind in _ARCHIVES.items():
         if data.startswith(magic):
             raise XmlError("not_xml", f"{name}: is a {kind} archive. Unpack it first.")

@@ -14,7 +14,7 @@ _PACKED = 1 << 14  # bytes that are unpacked at once: at the end of a stream, wh
 MAX_RATIO = 200
 """How many times its size an archive may unpack to, beyond ``FREE_BYTES``; text is below 20."""
 FREE_BYTES = 64 << 20
-_AGAIN = "Fetch or pack it again, or leave it out with --exclude."
+_AGAIN = "Fetch or pack it again, or leave it out."
 
 
 class TextError(CorpusError):

@@ -5,7 +5,7 @@ import logging
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
@@ -15,7 +15,7 @@ import torch
 
 from corpora.datasets.rows import sentence_from_row
 from corpora.document import Document, Mention, Rejected, Sentence, TokenSpan
-from corpora.errors import CorpusError
+from corpora.errors import CorpusError, UsageError
 from corpora.ner.conll import format_conll
 from corpora.ner.detection import Overrides
 from corpora.ner.exchange import FORMS
@@ -42,6 +42,7 @@ log = logging.getLogger(__name__)
 _MAX_TEXT: Final = 100_000_000  # bytes of a text that is tagged at once
 _ENCODING: Final = {"not_text", "invalid_bytes", "unknown_encoding"}  # reasons of ``TextError``
 _BLANKS: Final = " \t"
+_WORDS_ALONE: Final = "Give words alone: one a line, and an empty line between sentences."
 
 
 def _load(options: "Options") -> Tagger:
@@ -88,16 +89,24 @@ def _read_text(name: str) -> str:
     def read() -> Iterable[bytes]:
         return given or read_chunks(Path(name), name=name, max_bytes=_MAX_TEXT)
 
-    try:
-        text = "".join(decode(read(), detect(read, name=name), counters))
-    except TextError as error:
-        if error.reason not in _ENCODING:
-            raise
-        said = str(error).rpartition(". ")[0]  # the last sentence names options of a pipeline
-        raise CorpusError(f"{said}. Save it as UTF-8.") from error
+    text = _decoded(read, name, counters)
     if n := counters["bytes.invalid"]:
         log.warning("%s: %d bytes are no text; U+FFFD stands for them", name, n)
     return text
+
+
+def _decoded(read: Callable[[], Iterable[bytes]], name: str, counters: Counter[str]) -> str:
+    try:
+        return "".join(decode(read(), detect(read, name=name), counters))
+    except TextError as error:
+        if error.reason not in _ENCODING:
+            raise
+        raise CorpusError(f"{_without_remedy(error)} Save it as UTF-8.") from error
+
+
+def _without_remedy(error: CorpusError) -> str:
+    """What is said without its last sentence, which names options of a pipeline."""
+    return f"{str(error).rpartition('. ')[0]}."
 
 
 def predict_conll(options: "Options") -> None:
@@ -207,7 +216,12 @@ def _read_sentences(path: Path) -> Iterator[Sentence]:
     if _has_words_alone(path):
         yield from _read_words(path)
         return
-    layout = describe(path, name=path.name, said=Overrides(None, None, None, None))
+    try:
+        layout = describe(path, name=path.name, said=Overrides(None, None, None, None))
+    except UsageError as error:
+        if "--" not in str(error):
+            raise
+        raise UsageError(f"{_without_remedy(error)} {_WORDS_ALONE}") from error
     maker = RowMaker(split="test")
     for found, origin in read_file(path, layout, name=path.name, part=Part()):
         if isinstance(found, Rejected):
@@ -223,7 +237,7 @@ def _lines(path: Path) -> Iterator[str]:
     def read() -> Iterator[bytes]:
         return read_chunks(path, name=path.name, max_bytes=MAX_BYTES)
 
-    text = "".join(decode(read(), detect(read, name=path.name), Counter()))
+    text = _decoded(read, path.name, Counter())
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return (line.strip(_BLANKS) for line in lines)
 

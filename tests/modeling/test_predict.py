@@ -122,14 +122,38 @@ def test_empty_input_has_no_names(tagger_run, monkeypatch, capsys):
     assert json.loads(capsys.readouterr().out) == []
 
 
-def test_what_is_no_text_is_said_without_options_that_there_are_not(tagger_run, tmp_path, capsys):
-    (tmp_path / "a.bin").write_bytes(bytes(range(256)) * 20)
+@pytest.mark.parametrize(
+    ("option", "data", "advice"),
+    [
+        ("--text", bytes(range(256)) * 20, "Save it as UTF-8."),
+        ("--conll", bytes(range(256)) * 20, "Save it as UTF-8."),
+        ("--text", b"\x1f\x8b\x08damaged", "leave it out."),
+    ],
+)
+def test_what_is_not_read_is_said_without_options_that_there_are_not(
+    tagger_run, tmp_path, capsys, option, data, advice
+):
+    (tmp_path / "a.bin").write_bytes(data)
 
-    assert predict(tagger_run, "--text", tmp_path / "a.bin") == 1
+    assert predict(tagger_run, option, tmp_path / "a.bin") == 1
 
     message = capsys.readouterr().err
-    assert "Save it as UTF-8" in message
-    assert "--encoding" not in message
+    assert advice in message
+    assert "--" not in message
+
+
+def test_words_in_an_unknown_layout_are_said_without_options_that_there_are_not(
+    tagger_run, tmp_path, capsys
+):
+    (tmp_path / "words").write_text("a b c\nd e\n")
+
+    with pytest.raises(SystemExit) as stopped:
+        predict(tagger_run, "--conll", tmp_path / "words")
+
+    assert stopped.value.code == 2
+    message = capsys.readouterr().err.splitlines()[-1]
+    assert "Give words alone" in message
+    assert "--" not in message
 
 
 def test_offsets_count_characters_whatever_they_are(tagger_run, tmp_path, capsys):

@@ -212,7 +212,9 @@ def test_files_that_cannot_be_read_are_named(tagger_run, letter, labels, tmp_pat
 
     assert "b.xml" in capsys.readouterr().err
     [row] = (out / "rejected.jsonl").read_text().splitlines()
-    assert json.loads(row)["source"] == "b.xml"
+    rejected = json.loads(row)
+    assert rejected["source"] == "b.xml"
+    assert rejected["message"].endswith("Repair the file, or leave it out.")
     assert (out / "a.xml").exists()
 
 
