@@ -5,7 +5,6 @@ writer can edit the bytes and leave all others as they are. Positions count the 
 decoded file, without a byte order mark; ``splice`` turns them into bytes.
 """
 
-import codecs
 import re
 from array import array
 from bisect import bisect_left, bisect_right
@@ -13,9 +12,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from corpora.tei.xml import Element, TreeParser, XmlError, check_is_xml, parse_xml
+from corpora.tei.xml import Element, TreeParser, XmlError, check_is_xml, encoding_of, parse_xml
 
-_DECLARED = re.compile(rb"<\?xml[^>]*?\sencoding\s*=\s*[\"']([\w.:-]+)[\"']")
 _TAG = re.compile(r"<[^\"'>]*(?:(?:\"[^\"]*\"|'[^']*')[^\"'>]*)*>")
 _CDATA, _CDATA_END = "<![CDATA[", "]]>"
 _VARIABLE_WIDTH = {"utf-8", "utf-16-le", "utf-16-be"}
@@ -92,7 +90,7 @@ class Source:
         check_is_xml(data, name=name)
         self.data, self.name = data, name
         try:
-            self.encoding, self.n_mark = _encoding(data)
+            self.encoding, self.n_mark = encoding_of(data)
             self.text = data[self.n_mark :].decode(self.encoding)
         except (LookupError, UnicodeError) as error:
             parse_xml(data, name=name)  # says it better
@@ -258,19 +256,3 @@ class _PlacingParser(TreeParser):
 
     def _reference_end(self, here: int) -> int:
         return self.text.index(";", here) + 1
-
-
-def _encoding(data: bytes) -> tuple[str, int]:
-    """Tell the encoding that expat reads the file in, and the length of its byte order mark."""
-    for mark, encoding in (
-        (codecs.BOM_UTF8, "utf-8"),
-        (codecs.BOM_UTF16_LE, "utf-16-le"),
-        (codecs.BOM_UTF16_BE, "utf-16-be"),
-    ):
-        if data.startswith(mark):
-            return encoding, len(mark)
-    if data[:2] in {b"<\0", b"\0<"}:
-        return ("utf-16-le" if data[0] else "utf-16-be"), 0
-    declared = _DECLARED.match(data)
-    name = declared[1].decode("ascii") if declared else "utf-8"
-    return codecs.lookup(name).name, 0

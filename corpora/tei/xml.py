@@ -6,8 +6,11 @@ expanded under a bound, and size and depth are bounded.
 
 import codecs
 import re
+import sys
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import lru_cache
+from graphlib import CycleError, TopologicalSorter
 from xml.parsers import expat
 
 from corpora.errors import CorpusError
@@ -144,8 +147,22 @@ class TreeParser:
         if self.n_characters > self.max_characters:
             raise self._too_much()
 
-    def _doctype(self, _: str, system: str | None, __: str | None, ___: int) -> None:
+    def _doctype(self, _: str, system: str | None, __: str | None, has_declarations: int) -> None:
         self.has_outer_declarations = system is not None
+        if not has_declarations:
+            return
+        try:
+            n_expanded = _expansion(self._text(), most=self.max_characters)
+        except CycleError as error:
+            what = "one of its entities is declared by itself"
+            raise self._error("malformed_xml", what, _REPAIR) from error
+        if n_expanded > self.max_characters:
+            raise self._too_much()
+
+    def _text(self) -> str:
+        """Decode the file as expat does."""
+        encoding, n_mark = encoding_of(self.data)
+        return self.data[n_mark:].decode(encoding, "replace")
 
     def _namespace(self, _: str | None, uri: str | None) -> None:
         if uri and len(uri) > MAX_NAMESPACE:
@@ -164,11 +181,9 @@ class TreeParser:
 
         In text they are refused when they are met; without such a DTD all are.
         """
-        text = self.data.decode("utf-16" if self.data[:2] in _UTF16 else "latin-1", "replace")
-        for tag in _TAG_WITH_ATTRIBUTES.finditer(text):
-            for name in _ENTITY.findall(tag[0]):
-                if name not in self.declared:
-                    raise self._undeclared(f"&{name};")
+        for name in _in_tags(self._text()):
+            if name not in self.declared:
+                raise self._undeclared(f"&{name};")
 
     def _end(self, _: str) -> None:
         self.stack.pop()
@@ -228,9 +243,15 @@ class TreeParser:
         )
 
 
-_ENTITY = re.compile(r"&([\w:.-]+);")
-_TAG_WITH_ATTRIBUTES = re.compile(r"<[\w:.-]++\s[^<>]*+>")
-_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_NAME = r"[^\s&;#%<>\"'][^\s&;%<>\"']*"
+_REFERENCE = re.compile(f"&({_NAME});")
+_TAG = re.compile(
+    r"""<(?:!ATTLIST\s|[^\s!/?<>"'])[^<>"']*+(?:"[^<"]*+"?[^<>"']*+|'[^<']*+'?[^<>"']*+)*+"""
+)
+"""A start tag, or default values; also what does not end: none has another ``<`` in it."""
+_DECLARED = re.compile(rf"""(?=<!ENTITY\s+({_NAME})\s+("[^"]*"|'[^']*'))""")
+_NUMBERED = re.compile(r"&#(?:x([0-9a-fA-F]{1,6})|([0-9]{1,7}));")
+_ENCODING = re.compile(rb"<\?xml[^>]*?\sencoding\s*=\s*[\"']([\w.:-]+)[\"']")
 _CODES = expat.errors.codes
 _REPAIR = "Repair the file, or leave it out."
 _SAVE_UTF8 = "Save the file as UTF-8."
@@ -251,6 +272,54 @@ def _attribute_name(key: str) -> str:
     if not separator:
         return key
     return f"xml:{name}" if namespace == _XML_NAMESPACE else name
+
+
+def _expansion(text: str, *, most: int) -> int:
+    """Count the characters that entities in attributes expand to; one entity, at most ``most`` + 1.
+
+    Expat expands all entities of a tag before any handler is called. What is in comments counts as
+    well, and tags in entities twice. Raises ``CycleError``.
+    """
+    used = Counter(_in_tags(text))
+    sizes: defaultdict[str, int] = defaultdict(int)
+    inner: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for found in _DECLARED.finditer(text):
+        name, value = found[1], _NUMBERED.sub(_numbered, found[2][1:-1])
+        sizes[name] = max(sizes[name], len(value))
+        for one, n in Counter(_REFERENCE.findall(value)).items():
+            inner[name][one] = max(inner[name][one], n)
+        used.update(_in_tags(value))
+    for name in TopologicalSorter(inner).static_order():
+        n_inside = sum(n * sizes[one] for one, n in inner.get(name, {}).items())
+        sizes[name] = min(sizes[name] + n_inside, most + 1)
+    return sum(n * sizes[name] for name, n in used.items())
+
+
+def _in_tags(text: str) -> Iterator[str]:
+    """Yield the entities that attributes and their default values refer to."""
+    for tag in _TAG.finditer(text):
+        yield from _REFERENCE.findall(tag[0])
+
+
+def _numbered(found: re.Match[str]) -> str:
+    number = int(found[1], 16) if found[1] else int(found[2])
+    return chr(number) if number <= sys.maxunicode else found[0]
+
+
+def encoding_of(data: bytes) -> tuple[str, int]:
+    """Tell the encoding that expat reads a file in, and the length of its byte order mark."""
+    for mark, encoding in (
+        (codecs.BOM_UTF8, "utf-8"),
+        (codecs.BOM_UTF16_LE, "utf-16-le"),
+        (codecs.BOM_UTF16_BE, "utf-16-be"),
+    ):
+        if data.startswith(mark):
+            return encoding, len(mark)
+    if 0 in data[:2]:
+        return ("utf-16-le" if data[0] else "utf-16-be"), 0
+    declared = _ENCODING.match(data)
+    name = declared[1].decode("ascii") if declared else "utf-8"
+    return codecs.lookup(name).name, 0
 
 
 def _entity_at(data: bytes, index: int) -> str:

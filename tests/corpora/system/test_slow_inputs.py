@@ -211,6 +211,11 @@ REPEATED: dict[str, dict[str, tuple[bytes, bytes, bytes]]] = {
         "deletions": (P[0], b"a<delSpan spanTo='#z'/>", b"<anchor xml:id='z'/>" + P[1]),
         "full stops": (P[0], b".", P[1]),
         "comments": (P[0], b"<!-- a -->", P[1]),
+        "quotes in default values": (
+            b"<!DOCTYPE TEI [<!ATTLIST a b CDATA '",
+            b"'<!ATTLIST \"",
+            b"]><TEI/>",
+        ),
         "texts": (b"<teiCorpus>", P[0] + b"a" + P[1], b"</teiCorpus>"),
     },
     "edition": {
@@ -402,6 +407,18 @@ MADE: dict[str, dict[str, Callable[[int], bytes]]] = {
         ),
         "languages": lambda n: numbered(
             n, b"<hi xml:lang='q%d'>A a.</hi> <hi xml:lang='de'>A.</hi> ", start=P[0], end=P[1]
+        ),
+        "declarations": lambda n: numbered(
+            n,
+            b"<!ENTITY a%d '&b;<a>'><!ENTITY b '<!ENTITY b \"'>",
+            start=b"<!DOCTYPE TEI [",
+            end=b"]><TEI/>",
+        ),
+        "one entity declared again": lambda n: numbered(
+            n,
+            b"&b%d;",
+            start=b"<!DOCTYPE TEI [<!ENTITY a '",
+            end=b"'>" + b"<!ENTITY a ''>" * n + b"]><TEI/>",
         ),
         "namespace": lambda n: b"<TEI><text xmlns='" + b"a" * (9 * n) + b"'>" + b"<b/>" * n,
         "namespace of attributes": lambda n: (

@@ -2,6 +2,7 @@
 
 import re
 import time
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
@@ -292,9 +293,63 @@ def test_attribute_values_from_entities_are_bounded(tei):
         read_text("<p>a</p>" * 5_000, tei, head=head)
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-16-le", "latin-1"])
+@pytest.mark.parametrize(
+    "xml",
+    [
+        '<!DOCTYPE p [<!ENTITY ä "{long}">]><p n="{references}"/>',
+        '<!DOCTYPE p [<!ENTITY ä "{long}">]><p n="{references}',
+        '<!DOCTYPE p [<!ENTITY ä "{long}">]><p m=">" n=\'{references}\'/>',
+        '<!DOCTYPE p [<!ENTITY ä "{long}"><!ATTLIST p n CDATA "{references}">]><p/>',
+        '<!DOCTYPE p [<!ENTITY ä "{long}"><!ATTLIST p n CDATA "{references}<">]><p/>',
+        '<!DOCTYPE p [<!ENTITY b "<p n=\'{references}\'/>"><!ENTITY ä "{long}">]><p>&b;</p>',
+        '<!DOCTYPE p [<!ENTITY b "&#60;p n=\'{references}\'/>"><!ENTITY ä "{long}">]><p>&b;</p>',
+        '<!DOCTYPE p [<!ENTITY b "&#38;ä;&#x26;&#228;;"><!ENTITY ä "{long}">]><p n="{outer}"/>',
+        '<!DOCTYPE p [<!-- <!ENTITY ä "--><!ENTITY ä "{long}">]><p n="{references}"/>',
+    ],
+)
+def test_entities_of_one_attribute_are_counted_before_they_are_expanded(xml, encoding):
+    whole = f"<?xml version='1.0' encoding='{encoding[:6]}'?>" + xml.format(
+        long="x" * 1000, references="&ä;" * 20_000, outer="&b;" * 20_000
+    )
+    data = whole.encode(encoding)
+
+    tracemalloc.start()
+    with pytest.raises(XmlError, match="expand to more"):
+        parse_xml(data, name="a.xml")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert peak < 10 * len(data)  # it was a hundred times, which is where expat stops
+
+
+def test_entity_that_is_declared_by_itself_is_refused():
+    xml = b'<!DOCTYPE p [<!ENTITY a "&b;"><!ENTITY b "&a;">]><p n="&a;"/>'
+
+    with pytest.raises(XmlError, match="declared by itself"):
+        parse_xml(xml, name="a.xml")
+
+
+def test_many_short_entities_of_an_attribute_are_read():
+    xml = '<!DOCTYPE p [<!ENTITY a "Ulm"><!ENTITY b "&a; &a;">]><p n="%s">&b;</p>' % ("&b;" * 9000)
+
+    element = parse_xml(xml.encode(), name="a.xml")
+
+    assert element.attributes["n"] == "Ulm Ulm" * 9000
+    assert element.text() == "Ulm Ulm"
+
+
+def test_entities_named_in_comments_need_no_declaration(tei):
+    head = '<!DOCTYPE TEI SYSTEM "tei.dtd"><!-- "it\'s &uuml; -->'
+
+    document = read_text("<p>a<!-- 'b &auml; --></p>", tei, head=head)
+
+    assert document.text == "a"
+
+
 def test_undeclared_entity_in_an_attribute_is_refused(tei):
     with pytest.raises(XmlError, match=r"&uuml;.*Declare it"):
-        read_text('<p key="M&uuml;ller">a</p>', tei, head='<!DOCTYPE TEI SYSTEM "tei.dtd">')
+        read_text('<p n=">" key="M&uuml;ller">a</p>', tei, head='<!DOCTYPE TEI SYSTEM "tei.dtd">')
 
 
 def test_byte_order_mark_outweighs_a_wrong_declaration(tei):
