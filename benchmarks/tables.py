@@ -6,14 +6,17 @@
     python -m benchmarks.tables all
 
 A cell is one fine-tuning run: a set, a head, a seed; of learning curves also a number of training
-sentences, with or without names as features. ``tables.toml`` has the sets and tables. A cell that
-is finished is a line of ``benchmarks/records/TABLE.jsonl``, which is kept in the repository: a cell
-whose line is there is not run again, one that was interrupted resumes after its last epoch. From
-these lines alone the tables are written, between the marks in ``docs/results.md``; cells that were
-not run are listed with the command that runs them. Without ``--model`` nothing is run.
+sentences, with or without names as features. Each tagger is also scored on noisy text, on the
+other sets of its table, and timed (``conditions.py``). ``tables.toml`` has the sets and tables. A
+cell that is finished is a line of ``benchmarks/records/TABLE.jsonl``, which is kept in the
+repository: a cell whose line is there is not run again, one that was interrupted resumes after its
+last epoch. From these lines alone the tables are written, between the marks in ``docs/results.md``;
+cells that were not run are listed with the command that runs them. Without ``--model`` nothing is
+run.
 
 First come CRF and spans with one seed on every set, then their other seeds, then the other heads.
 DATA is a folder with the unpacked sets ``neiss-ner``, ``ner-de``, ``ner-da`` and ``ner-zh``.
+``--tiny`` tries a cell out with any encoder: a step or two, records and page in the output folder.
 """
 
 import argparse
@@ -37,6 +40,8 @@ ROOT = Path(__file__).resolve().parent.parent
 HEADS = ("crf", "span", "softmax", "cse", "crf_ner")
 SEEDS = (1, 2, 3)
 RATE = "1e-4"
+SETTINGS = {"span": ["head.span_features=words"]}
+"""Of heads: the encoders of these tables read no entities."""
 SAMPLES, SAMPLED_EPOCHS = 1600, 4
 """Of a learning curve: as many steps for each size."""
 NEW = "form not in train"
@@ -58,6 +63,8 @@ class NerSet:
     """Sentences that stay on one side, of a set without documents."""
     source: str = ""
     published: Mapping[str, float] | None = None
+    is_nested: bool = False
+    """Names inside others: not scored on other sets, whose names are outer ones."""
 
 
 @dataclass(frozen=True)
@@ -108,15 +115,21 @@ def plan(
 # --- runs
 
 
-def run(cell: Cell, of: NerSet, args: argparse.Namespace) -> Record:
+def run(
+    cell: Cell, of: NerSet, args: argparse.Namespace, *, others: Sequence[NerSet] = ()
+) -> Record:
     """Train, score, and say what came of it; goes on with what an earlier run left."""
     made = args.output / "runs" / cell.name
     made.mkdir(parents=True, exist_ok=True)
     ner = make_ner(of, args)
     settings = [f"optimizer.lr={RATE}", f"training.epochs={of.epochs}"]
-    if cell.size:
+    if args.tiny:
+        settings[1:] = ["training.epochs=1", "training.samples=32"]
+    elif cell.size:
         settings[1:] = [f"training.epochs={SAMPLED_EPOCHS}", f"training.samples={SAMPLES}"]
+    if cell.size:
         settings += [f"training.train_size={cell.size}"]
+    settings += SETTINGS.get(cell.head, [])
     names = ["--augment-lexicon", "train"] if cell.has_names else []
     where = ["--ner", ner, "--model", args.model, "--output", made, "--seeds", cell.seed]
     if not (made / "summary.json").is_file():
@@ -129,6 +142,11 @@ def run(cell: Cell, of: NerSet, args: argparse.Namespace) -> Record:
         for path in sorted((made / "evaluation").rglob("evaluation.json"))
     }
     record = describe(cell, scores, minutes=spent(made), settings=[cell.head, *names, *settings])
+    if not cell.size:
+        folders = [make_ner(other, args) for other in others]
+        where = ["--ner", ner, "--others", *folders, "--output", made / "conditions.json"]
+        command(made, "benchmarks.conditions", made, *where, "--threads", args.threads)
+        record |= json.loads((made / "conditions.json").read_text("utf-8"))
     shutil.rmtree(made / f"seed-{cell.seed}")  # the tagger, half a gigabyte
     return record
 
@@ -219,12 +237,9 @@ def render(
         encoders = {record["encoder"] for some in done.values() for record in some}
         yield f"Encoder: {', '.join(sorted(encoders))}.\n"
         titles = ("", "F1", "95 %", "other decoders", "new names", "a list", "ECE", "CPU minutes")
-        yield f"| {' | '.join([*titles, 'published'])} |"
-        yield f"| --- |{' ---: |' * len(titles)}"
-        for row, some in done.items():
-            if some:
-                yield f"| {' | '.join(columns(rows[row][0], sets, some))} |"
-        yield ""
+        lines = [list(columns(rows[row][0], sets, some)) for row, some in done.items() if some]
+        yield from table_lines([*titles, "published"], lines)
+        yield from conditions(rows, done)
         yield from notes({own[0].set for row, own in rows.items() if done[row]}, sets)
     yield from not_run(name, cells, records)
 
@@ -252,9 +267,7 @@ def columns(cell: Cell, sets: Mapping[str, NerSet], records: Sequence[Record]) -
     """The row of a cell's seeds; interval and decoders are of the first seed that was run."""
     main, *others = DECODERS[cell.head]
     first, f1 = records[0], [record["f1"][main] for record in records]
-    more = [f"{cell.size:,} sentences"] if cell.size else []
-    more += ["with names"] if cell.has_names else []
-    yield ", ".join([f"{cell.set}: `{cell.head}`", *more])
+    yield head_of(cell)
     spread = f" ± {statistics.stdev(f1):.1f}" if len(f1) > 1 else ""
     yield f"**{statistics.fmean(f1):.1f}**{spread} ({len(f1)})"
     yield "–".join(f"{value:.1f}" for value in first["interval"])
@@ -265,6 +278,13 @@ def columns(cell: Cell, sets: Mapping[str, NerSet], records: Sequence[Record]) -
     yield f"{sum(record['minutes'] for record in records):.0f}"
     published = (sets[cell.set].published or {}) if not cell.size else {}
     yield f"{published[cell.head]:.1f}" if cell.head in published else ""
+
+
+def head_of(cell: Cell) -> str:
+    """The first column of its row."""
+    more = [f"{cell.size:,} sentences"] if cell.size else []
+    more += ["with names"] if cell.has_names else []
+    return ", ".join([f"{cell.set}: `{cell.head}`", *more])
 
 
 def notes(shown: set[str], sets: Mapping[str, NerSet]) -> Iterator[str]:
@@ -292,6 +312,58 @@ def read_records(path: Path) -> dict[str, Record]:
     return {record["cell"]: record for record in map(json.loads, lines)}
 
 
+def conditions(
+    rows: Mapping[str, Sequence[Cell]], done: Mapping[str, Sequence[Record]]
+) -> Iterator[str]:
+    """Tables of noise, speed and other sets: of the first seed of a row that has them."""
+    found = {
+        head_of(rows[row][0]): one
+        for row, some in done.items()
+        for one in [record for record in some if "noise" in record][:1]
+    }
+    if not found:
+        return
+    noise = list(dict.fromkeys(percent for one in found.values() for percent in one["noise"]))
+    titles = [f"{percent} % noise" for percent in noise]
+    titles += ["without `deriv`, `part`", "sentences a second"]
+    yield from table_lines(
+        ["", *titles],
+        [
+            [
+                name,
+                *(scored(one["noise"][percent]) for percent in noise),
+                scored(one["without"]) if "without" in one else "",
+                f"{one['speed']:.0f}",
+            ]
+            for name, one in found.items()
+        ],
+    )
+    others = {name: one["others"] for name, one in found.items() if "others" in one}
+    names = list(dict.fromkeys(other for own in others.values() for other in own))
+    if names:
+        yield from table_lines(
+            ["trained on; tested, persons, places and organizations alone, on", *names],
+            [
+                [name, *(scored(own[other]) if other in own else "" for other in names)]
+                for name, own in others.items()
+            ],
+        )
+
+
+def table_lines(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(titles)} |"
+    yield f"| --- |{' ---: |' * (len(titles) - 1)}"
+    for row in rows:
+        yield f"| {' | '.join(row)} |"
+    yield ""
+
+
+def scored(one: Mapping[str, Any]) -> str:
+    """F1, its interval, and what a list scores."""
+    low, high = one["interval"]
+    return f"**{one['f1']:.1f}** ({low:.1f}–{high:.1f}; {one['list']:.1f})"
+
+
 # --- the command
 
 
@@ -307,7 +379,8 @@ def main() -> None:
         for cell in tables[name] if args.model else ():
             is_asked = cell.name not in records and fnmatch(cell.name, args.only)
             if is_asked and minutes < args.minutes:
-                records[cell.name] = record = run(cell, sets[cell.set], args)
+                others = others_of(cell, sets, tables[name])
+                records[cell.name] = record = run(cell, sets[cell.set], args, others=others)
                 minutes += record["minutes"]
                 with path.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(record, ensure_ascii=False) + "\n")
@@ -315,6 +388,15 @@ def main() -> None:
         args.results.write_text(
             write_results(args.results.read_text("utf-8"), name, lines), encoding="utf-8"
         )
+
+
+def others_of(cell: Cell, sets: Mapping[str, NerSet], cells: Sequence[Cell]) -> list[NerSet]:
+    """The sets on which a cell's tagger is scored, too: those of its table."""
+    if sets[cell.set].is_nested:
+        return []
+    return [
+        sets[name] for name in sets_in_order(cells) if name != cell.set and not sets[name].is_nested
+    ]
 
 
 def check_encoder(records: Mapping[str, Record], args: argparse.Namespace) -> None:
@@ -339,9 +421,14 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--records", type=Path, default=ROOT / "benchmarks" / "records")
     parser.add_argument("--results", type=Path, default=ROOT / "docs" / "results.md")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--tiny", action="store_true", help="a step or two of a cell, to try it")
     args = parser.parse_args()
     if args.model and not args.data:
         parser.error("--model needs --data")
+    if args.tiny:
+        args.records = args.output / "records"
+        args.records.mkdir(parents=True, exist_ok=True)
+        args.results = Path(shutil.copy(args.results, args.output / "results.md"))
     return args
 
 

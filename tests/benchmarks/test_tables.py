@@ -50,13 +50,39 @@ def test_a_row_has_the_mean_of_its_seeds_and_what_was_not_run_is_named():
     assert "- `t-*`: all 1" in text
 
 
+def test_noise_speed_and_other_sets_stand_below_for_rows_that_have_them():
+    cells = [Cell("s", "crf", 1), Cell("t", "crf", 1)]
+    sets = {name: NerSet(name, "f", (), 4, "the dev part") for name in ("s", "t")}
+    one = {"f1": 61.23, "interval": [55.0, 67.0], "list": 40.0, "names": 9}
+    more = {"speed": 31.4, "noise": {"5": one, "10": one}, "others": {"s": one, "t": one}}
+    records = {
+        "s-crf-seed1": record("s-crf-seed1", 80, **more),
+        "t-crf-seed1": record("t-crf-seed1", 80),
+    }
+
+    text = "\n".join(tables.render("x", cells, sets=sets, records=records))
+
+    shown = "**61.2** (55.0–67.0; 40.0)"
+    assert f"| s: `crf` | {shown} | {shown} |  | 31 |" in text
+    assert f"on | s | t |\n| --- | ---: | ---: |\n| s: `crf` | {shown} | {shown} |\n" in text
+    assert text.count("t: `crf`") == 1
+
+
+def test_names_inside_others_are_not_scored_on_other_sets():
+    danish = TABLES["danish"]
+
+    assert [of.name for of in tables.others_of(danish[0], SETS, danish)] == ["danplus"]
+    nested = next(cell for cell in danish if cell.set == "nested-danplus")
+    assert tables.others_of(nested, SETS, danish) == []
+
+
 def test_a_cell_that_has_a_record_is_not_run_again(tmp_path, monkeypatch):
     page, ran = tmp_path / "results.md", []
     page.write_text("a\n<!-- table curves -->\nold\n<!-- end of table curves -->\nz\n", "utf-8")
     command = ["tables", "curves", "--only", "sturm-crf-50-seed*", "--model", "e5", "--data", "d"]
     command += ["--records", str(tmp_path), "--results", str(page)]
 
-    def run(cell, *_):
+    def run(cell, *_, **__):
         ran.append(cell.name)
         return record(cell.name, 50 + cell.seed)
 
