@@ -2,9 +2,10 @@
 
 import re
 from dataclasses import dataclass
+from ipaddress import IPv6Address
 from urllib.parse import quote, urlsplit
 
-from corpora.crawl.addresses import literal
+from corpora.crawl.addresses import Address, literal
 from corpora.errors import CorpusError
 
 _PORTS = {"http": 80, "https": 443}
@@ -116,12 +117,20 @@ def _without_dots(path: str) -> str:
     return "/" + "/".join(kept) + ("/" if ends_open else "")
 
 
+def _written(address: Address) -> str:
+    """Write an address in one form: since 3.13, Python writes the IPv4 in one of IPv6 with dots."""
+    if isinstance(address, IPv6Address) and (wrapped := address.ipv4_mapped) is not None:
+        high, low = divmod(int(wrapped), 1 << 16)
+        return f"::ffff:{high:x}:{low:x}"
+    return str(address)
+
+
 def _host(host: str) -> str:
     address = literal(host)
     if address is not None:
         if "%" in host:
             raise BadUrlError("has an address of one network card")
-        return str(address)
+        return _written(address)
     try:
         name = host.lower() if host.isascii() else host.encode("idna").decode("ascii")
     except UnicodeError as error:
