@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import tomllib
 from ast import literal_eval
 from dataclasses import asdict
@@ -93,6 +94,27 @@ def test_other_libraries_open_every_kind(folder, form, tmp_path):
     card = (target / "README.md").read_text("utf-8")
     assert '\nlicense: "cc0-1.0"\nlanguage: ["da"]\n' in card
     assert "Of 3 inputs, 3 were written, 0 filtered, 0 rejected." in card
+
+
+@pytest.mark.parametrize("form", ["arrow", "parquet"])
+@pytest.mark.parametrize("name", KINDS)
+def test_a_folder_with_one_dataset_is_opened_by_its_path_alone(folder, name, form, tmp_path):
+    source = tmp_path / name
+    shutil.copytree(folder / name, source)
+    target = source if form == "arrow" else tmp_path / "hub"
+    options = ["--parquet", str(target)] if form == "parquet" else []
+    assert main([str(source), *options, "--license", "CC0-1.0"]) == 0
+
+    rows = load_dataset(str(target), split="train", cache_dir=str(tmp_path / "cache"))
+    described = mlcroissant.Dataset(jsonld=str(target / "croissant.json"))
+
+    assert {*rows.column_names} == {*SCHEMAS[name].columns.names}
+    assert len(rows) == 3
+    assert not described.metadata.issues.errors
+    [records] = described.metadata.record_sets
+    assert {field.name for field in records.fields} == {*SCHEMAS[name].columns.names}
+    if form == "parquet":
+        assert len([*described.records(name)]) == 3
 
 
 def test_the_hashes_of_the_files_are_those_of_the_dataset(folder):
