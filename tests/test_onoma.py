@@ -15,13 +15,21 @@ import onoma
 from corpora.system import command_names
 from corpora.system.arguments import paint
 from corpora.system.extras import EXTRAS, missing_extra
-from corpora.system.licenses import kind_of
+from corpora.system.licenses import kind_of, needed_by
 
 ROOT = Path(__file__).resolve().parent.parent
 LETTERS = ROOT / "tests" / "data" / "letters"
 COMMANDS = {command.name: command for command in onoma.commands()}
 NO_COMMANDS = {"corpora.system.sandbox", "corpora.tei.census", "pipelines"}
 """With a `main`, but for processes, or called by another command."""
+
+
+def licences_said():
+    """Of each extra, the libraries that the documentation says are not permissive."""
+    text = (ROOT / "docs" / "commands.md").read_text("utf-8").partition("## Licences")[2]
+    rows = re.findall(r"^\| (`.*?) \| (.*) \|$", text, re.MULTILINE)
+    names = re.compile("`(.+?)`")
+    return {one: {*names.findall(what)} for some, what in rows for one in names.findall(some)}
 
 
 def run(*command, folder=ROOT, **environment):
@@ -174,6 +182,37 @@ def test_every_extra_brings_the_library_that_is_said_to_need_it():
 )
 def test_licence_is_of_a_kind(license, kind):
     assert kind_of(license) == kind
+
+
+def test_what_is_not_permissive_is_named_with_its_extra():
+    said = licences_said()
+    core = {one.name: one.kind for one in needed_by("onoma", ())}
+
+    assert {*core.values()} == {"permissive"}
+    for extra, named in said.items():
+        kinds = {one.name: one.kind for one in needed_by("onoma", [extra])}
+        found = {name for name, kind in kinds.items() if kind not in {"permissive", "proprietary"}}
+        assert found <= named, extra  # a CPU build of torch brings less
+    assert [extra for extra, named in said.items() if "wikiextractor" in named] == ["wikiextractor"]
+
+
+def test_extras_that_a_library_asks_for_count(tmp_path, monkeypatch):
+    for name, lines in {
+        "a": ["B-b[one, two]>=1", "never; extra == 'c'"],
+        "b.b": [
+            "d; extra == 'one'",
+            "e; extra == 'other'",
+            "f (>2); python_version > '3' and extra=='two'",
+        ],
+        **dict.fromkeys(("d", "e", "f", "never"), ()),
+    }.items():
+        about = tmp_path / f"{name}-1.dist-info"
+        about.mkdir()
+        needs = "".join(f"Requires-Dist: {line}\n" for line in lines)
+        (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n{needs}")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    assert [one.name for one in needed_by("a", ())] == ["b-b", "d", "f"]
 
 
 def test_completion_offers_commands_options_and_choices(tmp_path, monkeypatch, capsys):

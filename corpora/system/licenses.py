@@ -7,7 +7,7 @@ Examples:
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import Distribution, PackageNotFoundError, distributions, requires
 from pathlib import Path
@@ -17,15 +17,14 @@ from corpora.errors import CorpusError, UsageError
 from corpora.system.arguments import execute, option, parse
 
 Kind = Literal["permissive", "weak copyleft", "copyleft", "proprietary", "unknown"]
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_REQUIREMENT = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[([^]]*)\])?")
+_EXTRA = re.compile(r"""\bextra\s*==\s*['"]([^'"]*)""")
 _KINDS: tuple[tuple[Kind, str], ...] = (
     ("proprietary", r"proprietary|nvidia"),
     ("weak copyleft", r"\bLGPL|lesser general public|\bMPL|mozilla public"),
     ("copyleft", r"\bA?GPL|general public license"),
-    (
-        "permissive",
-        r"\bMIT|\bBSD|\bApache|\bISC\b|\bPSF|python software|unlicense|zlib|HPND|CC0|ZPL|0BSD",
-    ),
+    ("permissive", r"\bMIT|\bBSD|\bApache|\bISC\b|\bPSF|python software|zlib|HPND|ZPL|0BSD"),
+    ("permissive", r"unlicense|CC0|public domain"),
 )
 """The first that fits names the kind; of a choice (``OR``), the freest counts."""
 
@@ -64,23 +63,43 @@ def license_of(distribution: Distribution) -> str:
     return "; ".join(named) or next(filter(None, texts), "not said")
 
 
-def needed_by(name: str) -> list[License]:
-    """The libraries that a distribution needs, directly or not, as far as they are installed."""
+def needed_by(name: str, extras: Collection[str] | None = None) -> list[License]:
+    """The libraries that a distribution needs, directly or not, as far as they are installed.
+
+    ``extras`` are those of the distribution that count: all, if they are not named. Of the others,
+    those count that are asked for (``cuda-toolkit[cublas]``).
+    """
     installed = {_canonical(found.name): found for found in distributions() if found.name}
-    pending, found = [_canonical(name)], dict[str, License]()
+    own = _canonical(name)
+    pending = [(own, extra) for extra in ("", *(_extras_of(installed.get(own), extras)))]
+    seen, found = set[tuple[str, str]](), dict[str, License]()
     while pending:
-        one = pending.pop()
-        if one in found or one not in installed:
+        one, extra = asked = pending.pop()
+        if asked in seen or one not in installed:
             continue
+        seen.add(asked)
         distribution = installed[one]
         license = license_of(distribution)
         found[one] = License(one, distribution.version, license, kind_of(license))
-        lines = distribution.requires or ()
-        if found.keys() != {one}:  # of Onoma all extras count, of the others none
-            lines = [line for line in lines if "extra ==" not in line]
-        pending += [_canonical(match[0]) for line in lines if (match := _NAME.match(line))]
-    found.pop(_canonical(name), None)
+        for line in distribution.requires or ():
+            of = _EXTRA.search(line)
+            if of is None or _canonical(of[1]) == extra:
+                pending += _asked(line)
+    found.pop(own, None)
     return [found[one] for one in sorted(found)]
+
+
+def _extras_of(distribution: Distribution | None, wanted: Collection[str] | None) -> Iterable[str]:
+    if wanted is None and distribution is not None:
+        wanted = distribution.metadata.get_all("Provides-Extra")
+    return map(_canonical, wanted or ())
+
+
+def _asked(line: str) -> Iterator[tuple[str, str]]:
+    """What a line of requirements asks for: a name, alone and with each of its extras."""
+    if match := _REQUIREMENT.match(line):
+        for extra in ("", *filter(None, (match[2] or "").split(","))):
+            yield _canonical(match[1]), _canonical(extra.strip())
 
 
 def _canonical(name: str) -> str:
