@@ -3,6 +3,7 @@
 import runpy
 import shutil
 import sys
+import tempfile
 from collections import Counter
 from pathlib import Path
 
@@ -161,8 +162,13 @@ def test_pipeline_of_a_stranger_runs_as_the_docs_have_it(tmp_path, monkeypatch):
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
-def test_pictures_of_the_docs_are_what_the_command_prints(pipeline, input, tmp_path, capsys):
+def test_pictures_of_the_docs_are_what_the_command_prints(
+    pipeline, input, tmp_path, capsys, monkeypatch
+):
     input = input or documents_of(tmp_path / "in", WORDS)
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     command = ["--input", str(input), "--output", str(tmp_path / "out"), "--show-graph"]
 
     assert pipeline.main(command) == 0
@@ -170,3 +176,4 @@ def test_pictures_of_the_docs_are_what_the_command_prints(pipeline, input, tmp_p
     name = pipeline.__name__.rpartition(".")[2]
     assert f"### {name}\n\n```mermaid\n{capsys.readouterr().out}```\n" in PAGES
     assert not (tmp_path / "out").exists()
+    assert list(temporary.iterdir()) == []
