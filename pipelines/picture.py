@@ -5,11 +5,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import apache_beam as beam
-from apache_beam.options.pipeline_options import PipelineOptions
 
 from corpora.runs.plan import Plan, Unit
 from pipelines.graph import Graph, Phase, Run, needed
-from pipelines.in_memory import make_pipeline
+from pipelines.in_memory import InMemoryOptions, make_pipeline
 from pipelines.options import CommonOptions
 
 
@@ -41,7 +40,7 @@ def _graphs(phases: Sequence[Phase]) -> Iterator[tuple[str, Graph]]:
 def _steps(graph: Graph, options: CommonOptions, run: Run) -> list[str]:
     """The names of the steps of a graph, in order."""
     with tempfile.TemporaryDirectory() as folder:
-        p = make_pipeline(PipelineOptions(["--runner=FnApiRunner"]), folder=Path(folder))
+        p = make_pipeline(InMemoryOptions(), folder=Path(folder))
     units = p | "units" >> beam.Create([Unit(0)], reshuffle=False)
     graph(units, options, run)
     [root] = p.transforms_stack
