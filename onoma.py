@@ -230,6 +230,7 @@ COMMANDS: Mapping[str, tuple[Command, ...]] = {
         Command("news", "pipelines.news_to_documents", "web archives and saved pages"),
         Command("text", "pipelines.text_to_documents", "plain text, JSON Lines"),
         Command("benchmark", "pipelines.benchmark_to_ner", "published NER sets"),
+        Command("linked", "corpora.ner.linked", "published sets of linked names"),
         Command("download", "corpora.wikipedia.download", "fetch a dump, checked and whole"),
         Command("crawl", "corpora.crawl", "fetch news sites politely into web archives"),
         Command("schema", "corpora.tei.schema", "fetch the TEI's schema, for validation"),

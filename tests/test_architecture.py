@@ -136,6 +136,7 @@ def test_beam_is_loaded_only_where_graphs_are_made_and_run():
         "pipelines.text_to_documents",
         "pipelines.benchmark_to_ner",
         "corpora.ner.convert",
+        "corpora.ner.linked",
         "modeling.pretrain",
         "modeling.finetune",
         "modeling.evaluate",

@@ -2,15 +2,16 @@
 
 Examples:
   python -m modeling.link evaluate build/sturm/documents --register 'register/*.xml'
+  python -m modeling.link evaluate build/hipe-train --test build/hipe-dev --output build/links
   python -m modeling.link train build/sturm/documents --register 'register/*.xml' --output linker
   python -m modeling.link apply linker --documents build/new --output build/linked
   python -m modeling.link apply linker --ner build/sturm/ner --output linked.jsonl
   python -m modeling.link index build/vocab --output build/forms
   python -m modeling.link score --gold build/sturm/documents --predicted build/linked
 
-``evaluate`` trains on four fifths of the documents and links the fifth, five times; its report
-stands beside the baseline. A link is written if it is sure enough: at most 2 % of those that are
-written should be wrong (--max-wrong).
+``evaluate`` trains on four fifths of the documents and links the fifth, five times, or links those
+of --test; its report stands beside the baseline. A link is written if it is sure enough: at most
+2 % of those that are written should be wrong (--max-wrong).
 """
 
 import sys
@@ -59,6 +60,12 @@ class EvaluateOptions(_Learning):
     """Options of ``evaluate``."""
 
     output: Path = option(metavar="DIR", help="where the report is written")
+    test: tuple[Path, ...] = option(
+        (), metavar="DIR", help="documents that are linked; those before teach (default: folds)"
+    )
+    nil: bool = option(
+        default=False, help="also score NIL as an answer, for names of all classes, as HIPE-2022"
+    )
     folds: int = option(5, at_least=2, help="parts of the documents (default: 5)")
     replicates: int = option(1000, at_least=0, help="of the bootstrap (default: 1000)")
 

@@ -18,8 +18,8 @@ from corpora.registers.register import open_registers
 from corpora.runs.dataset_inputs import find_shards
 from modeling.link.candidates import Known
 from modeling.link.datasets import link_dataset, link_sentences
-from modeling.link.evaluation import cross_validate
-from modeling.link.linker import Linker, Training
+from modeling.link.evaluation import cross_validate, judge
+from modeling.link.linker import PRIOR, Linker, Training
 from modeling.link.records import Record, record_of
 from modeling.link.report import write_report
 from modeling.link.scores import compare, describe
@@ -67,24 +67,39 @@ def evaluate(options: "EvaluateOptions") -> Iterator[str]:
     """Cross-validate, and write the report."""
     records, _ = _read(options.documents)
     register = read_register(options.register, records, space=options.space)
-    outcomes = cross_validate(
-        records,
-        register,
-        vocabulary=_open_vocabulary(options.vocabulary),
-        folds=options.folds,
-        seed=options.seed,
-        max_wrong=options.max_wrong,
-        log=lambda line: sys.stderr.write(f"  {line}\n"),
-    )
-    names = ", ".join(path.parent.name or str(path) for path in options.documents)
+    vocabulary = _open_vocabulary(options.vocabulary)
+    learning: dict[str, Any] = {"seed": options.seed, "max_wrong": options.max_wrong}
+    if options.test:
+        training = Training(records, register, vocabulary, **learning)
+        test, _ = _read(options.test)
+        linker, prior = training.train(), training.train(uses=PRIOR)
+        outcomes = judge(test, linker, prior=prior, nil=options.nil)
+    else:
+        outcomes = cross_validate(
+            records,
+            register,
+            vocabulary=vocabulary,
+            folds=options.folds,
+            nil=options.nil,
+            log=lambda line: sys.stderr.write(f"  {line}\n"),
+            **learning,
+        )
+    names = ", ".join(_name_of(path) for path in options.test or options.documents)
     yield write_report(
         outcomes,
         options.output,
         title=f"Links: {names}",
         replicates=options.replicates,
         seed=options.seed,
+        nil=options.nil,
     ).rstrip()
     yield f"made  {options.output}: report.md, report.json, names.tsv (each name)"
+
+
+def _name_of(folder: Path) -> str:
+    """The name of a dataset; where it is called documents, of the folder around it."""
+    path = folder.resolve()
+    return path.parent.name if path.name == "documents" else path.name
 
 
 def apply(options: "ApplyOptions") -> Iterator[str]:

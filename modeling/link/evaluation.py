@@ -22,6 +22,7 @@ from modeling.link.records import Case, Record
 
 RANKS: Final = (1, 10, 30)
 _SEVERAL: Final = 5
+_NOTHING: Final = Ranked((), (), 0.0, ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,7 @@ def cross_validate(
     folds: int = 5,
     seed: int = 1,
     max_wrong: float = MAX_WRONG,
+    nil: bool = False,
     log: Callable[[str], object] = lambda _: None,
 ) -> list[Outcome]:
     """Link each document by what all but its fold teach; folds follow from ids of documents."""
@@ -73,22 +75,23 @@ def cross_validate(
         test = [record for record, f in zip(records, of_fold, strict=True) if f == fold]
         training = Training(train, register, vocabulary, max_wrong=max_wrong, seed=seed)
         prior = training.train(uses=PRIOR)
-        outcomes += judge(test, training.train(), prior=prior)
+        outcomes += judge(test, training.train(), prior=prior, nil=nil)
         log(f"fold {fold + 1} of {folds}: {len(train):,} documents to {len(test):,}")
     return outcomes
 
 
 def judge(
-    records: Sequence[Record], linker: Linker, *, prior: Linker | None = None
+    records: Sequence[Record], linker: Linker, *, prior: Linker | None = None, nil: bool = False
 ) -> list[Outcome]:
-    """Link documents whose links are known."""
+    """Link documents whose links are known; with ``nil``, of classes that are not linked, too."""
     outcomes = []
     for record in records:
         by_prior = prior.rank(record) if prior else [None] * len(record.cases)
         for case, ranked, simple in zip(record.cases, linker.rank(record), by_prior, strict=True):
-            if ranked is not None:
+            answer = _NOTHING if ranked is None and nil else ranked
+            if answer is not None:
                 first = simple.entities[0] if simple and simple.entities else None
-                outcomes.append(_outcome(record, case, ranked, linker=linker, prior=first))
+                outcomes.append(_outcome(record, case, answer, linker=linker, prior=first))
     return outcomes
 
 

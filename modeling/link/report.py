@@ -1,7 +1,7 @@
 """The report on links: tables in Markdown, the numbers as JSON, each name in a table of its own."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -17,9 +17,13 @@ _COLUMNS: Final = ("document", "form", "label", "gold", "chosen", "probability",
 
 
 def measure(
-    outcomes: Sequence[Outcome], *, replicates: int = 1000, seed: int = 1
+    outcomes: Sequence[Outcome], *, replicates: int = 1000, seed: int = 1, nil: bool = False
 ) -> dict[str, Any]:
-    """All numbers of the report, each a ``Share`` or an ``F1``, by name."""
+    """All numbers of the report, each a ``Share`` or an ``F1``, by name.
+
+    With ``nil``, names that have no entity count as links to NIL, as in HIPE-2022: as spans are
+    given, its precision, recall and F1 are the share of names with the right answer.
+    """
     of = Shares(outcomes, replicates=replicates, seed=seed)
     ways = {"baseline": _by_baseline, "prior alone": _by_prior, "all features": _by_all}
     found: dict[str, Any] = {
@@ -43,7 +47,21 @@ def measure(
         lambda o: not o.is_written,
         lambda o: not o.is_known,
     )
+    if nil:
+        answers: dict[str, Callable[[Outcome], str | None]] = {
+            "baseline": lambda o: o.baseline,
+            "prior alone": lambda o: o.prior,
+            "all features": lambda o: o.chosen,
+            "links that are written": lambda o: o.chosen if o.is_written else None,
+        }
+        for name, answer in answers.items():
+            is_right = partial(_answers, answer)
+            found[f"NIL is an answer: {name}"] = of.share(is_right, lambda _: True)
     return found
+
+
+def _answers(answer: Callable[[Outcome], str | None], one: Outcome) -> bool:
+    return answer(one) == one.gold
 
 
 def _is_within(rank: int, one: Outcome) -> bool:
@@ -67,10 +85,16 @@ def _by_all(one: Outcome) -> bool:
 
 
 def write_report(
-    outcomes: Sequence[Outcome], folder: Path, *, title: str, replicates: int = 1000, seed: int = 1
+    outcomes: Sequence[Outcome],
+    folder: Path,
+    *,
+    title: str,
+    replicates: int = 1000,
+    seed: int = 1,
+    nil: bool = False,
 ) -> str:
     """Write ``report.md``, ``report.json`` and ``names.tsv``; returns the Markdown."""
-    found = measure(outcomes, replicates=replicates, seed=seed)
+    found = measure(outcomes, replicates=replicates, seed=seed, nil=nil)
     text = to_markdown(list(_describe(outcomes, found, title=title)))
     folder.mkdir(parents=True, exist_ok=True)
     write_text(folder / "names.tsv", _rows(outcomes))

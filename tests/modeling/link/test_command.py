@@ -2,13 +2,14 @@
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
 from corpora.datasets.rows import sentence_to_row
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import ShardWriter
-from corpora.document import Sentence
+from corpora.document import Mention, Sentence
 from modeling.link.__main__ import main
 from modeling.link.commands import read_documents
 from modeling.predict.__main__ import main as predict
@@ -102,6 +103,22 @@ def test_evaluate_writes_a_report(made, tmp_path):
     found = json.loads((tmp_path / "report.json").read_text())
     assert found["accuracy, all features"]["value"] == 1
     assert found["accuracy, baseline"]["value"] < 1
+
+
+def test_other_documents_are_linked_by_what_these_teach_and_nil_is_an_answer(made, tmp_path):
+    seen = letter("new", "Klee sah Marc und Otto.", ("Klee", PAUL), ("Marc", FRANZ), ("Otto", None))
+    unseen = Mention(18, 22, label="date")  # "Otto", of a class that is not linked
+    other = replace(letter("other", seen.text), mentions=(unseen,))
+    write_documents(tmp_path / "new", [seen, other])
+    arguments = [str(made / "letters"), "--test", str(tmp_path / "new"), "--nil"]
+
+    assert main(["evaluate", *arguments, "--replicates", "0", "--output", str(tmp_path)]) == 0
+
+    found = json.loads((tmp_path / "report.json").read_text())
+    assert found["accuracy, baseline"]["whole"] == 2
+    baseline = found["NIL is an answer: baseline"]
+    assert (baseline["part"], baseline["whole"]) == (4, 4)  # names that are not known are NIL
+    assert found["NIL is an answer: all features"]["whole"] == 4
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,339 @@
+"""Sets of linked names as documents: HIPE-2022's tables, AIDA-CoNLL, and TAC-KBP with its texts.
+
+    python -m corpora.ner.linked HIPE-2022-v2.1-ajmc-train-de.tsv --output build/ajmc
+    python -m corpora.ner.linked AIDA-YAGO2-dataset.tsv --ids '[0-9]+testb ' --output build/testb
+    python -m corpora.ner.linked mentions.tab --texts source --output build/tac
+
+Every document has its names with their entity (``wikidata:Q64``, ``enwiki:Berlin``, ``tac:E0001``),
+or without one where the set says NIL. What nobody was asked to link, HIPE's names with ``_``, is
+left out and counted. ``modeling.link`` trains on these documents, and is scored on them.
+"""
+
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple
+from urllib.parse import unquote
+
+from corpora.datasets.rows import document_to_row
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import ShardWriter
+from corpora.document import Document, Mention, Span, without_crossing
+from corpora.errors import CorpusError, UsageError
+from corpora.runs.build import Build, hold
+from corpora.runs.plan import Plan, Unit, describe_file, find_inputs
+from corpora.runs.receipts import Accounting, Receipt, sorted_counts, write_receipt
+from corpora.system.arguments import execute, option, parse
+from corpora.tagging import IOB2_TAG, from_iob2
+
+_DOCUMENTS: Final = SCHEMAS["documents"]
+_HIPE, _AIDA = "TOKEN\t", "-DOCSTART-"
+_SENSES: Final = {"literal": "LIT", "metonymic": "METO"}
+_FACT: Final = re.compile(r"#\s*(\w+):(\w+)\s*=\s*(.*?)\s*")
+_PLACE: Final = re.compile(r"(.+):(\d+)-(\d+)")
+_UNKNOWN: Final = {"NIL", "--NME--"}
+_NO_CLASS: Final = "name"  # in tags alone: AIDA has none
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Options of the command."""
+
+    input: tuple[str, ...] = option(
+        positional=True, metavar="FILE", nargs="+", help="files of a set, or patterns in quotes"
+    )
+    output: Path = option(metavar="DIR", help="where the dataset of documents is written")
+    sense: Literal["literal", "metonymic"] = option(
+        "literal", help="of HIPE: names and links of the columns LIT or METO (default: literal)"
+    )
+    ids: str | None = option(
+        None, metavar="REGEX", help="documents whose id begins so; the others are left out"
+    )
+    texts: Path | None = option(
+        None, metavar="DIR", help="of TAC-KBP: the folder of texts, named as documents are"
+    )
+
+
+class Token(NamedTuple):
+    """A line of a table."""
+
+    text: str
+    tag: str = "O"
+    """IOB2."""
+    link: str = "_"
+    """What the set says of it: an id, NIL, or ``_`` for nothing."""
+    has_blank: bool = True
+    """Whether a blank comes after it."""
+    ends_sentence: bool = False
+
+
+@dataclass
+class Table:
+    """A document of a table, while its lines are read."""
+
+    id: str = ""
+    tokens: list[Token] = field(default_factory=list)
+    facts: dict[str, str] = field(default_factory=dict)
+
+    def document(self, source: str, counters: Counter[str]) -> Document:
+        """Join the tokens; sentences do not end inside a name."""
+        starts, parts = [0], []
+        for token in self.tokens:
+            parts.append(token.text + " " * token.has_blank)
+            starts.append(starts[-1] + len(parts[-1]))
+        ends = [start + len(t.text) for start, t in zip(starts, self.tokens, strict=False)]
+        mentions = []
+        for span in from_iob2([token.tag for token in self.tokens], strict=False):
+            link = self.tokens[span.start].link
+            label = None if span.label == _NO_CLASS else span.label
+            start, end = starts[span.start], ends[span.end - 1]
+            if mention := _named(start, end, label=label, link=link, counters=counters):
+                mentions.append(mention)
+        return Document(
+            id=self.id,
+            group=self.facts.get("dataset", Path(source).stem),
+            source=source,
+            text="".join(parts),
+            lang=self.facts.get("language"),
+            license=self.facts.get("license") or self.facts.get("original_license"),
+            sentences=tuple(self._sentences(starts, ends)),
+            mentions=tuple(mentions),
+            metadata=self.facts,
+        )
+
+    def _sentences(self, starts: Sequence[int], ends: Sequence[int]) -> Iterator[Span]:
+        begin = 0
+        for number, token in enumerate(self.tokens):
+            rest = self.tokens[number + 1 :][:1]
+            if not rest or (token.ends_sentence and rest[0].tag[0] != "I"):
+                yield Span(starts[begin], ends[number])
+                begin = number + 1
+
+
+def _named(
+    start: int, end: int, *, label: str | None, link: str, counters: Counter[str]
+) -> Mention | None:
+    """A name with what the set says of it; None where nobody was asked."""
+    if link == "_":
+        counters["names.nobody was asked to link"] += 1
+        return None
+    counters["names.NIL" if link in _UNKNOWN else "names.with an entity"] += 1
+    return Mention(start, end, entity=None if link in _UNKNOWN else link, label=label)
+
+
+def read_hipe(
+    lines: Iterable[str], source: str, counters: Counter[str], *, sense: str = "literal"
+) -> Iterator[Document]:
+    """Read a table of HIPE-2022; ``#`` lines are of the document that follows them."""
+    columns: list[str] = []
+    table = Table()
+    for number, line in enumerate(lines, 1):
+        cells = line.split("\t")
+        if cells[0] == "TOKEN":
+            columns = cells
+            missing = {f"NE-COARSE-{_SENSES[sense]}", f"NEL-{_SENSES[sense]}", "MISC"} - {*cells}
+            if missing:
+                raise CorpusError(f"{source}:{number}: there is no column {', '.join(missing)}.")
+        elif len(cells) == 1 and (not line or line[0] == "#"):
+            if table.tokens:
+                yield table.document(source, counters)
+                table = Table()
+            if fact := _FACT.fullmatch(line):
+                table.facts[fact[2]] = fact[3]
+            table.id = table.facts.get("document_id", f"{source}:{number}")
+        elif len(cells) != len(columns):
+            raise CorpusError(
+                f"{source}:{number}: {len(cells)} columns, not {len(columns)}. Write one tab "
+                "between two columns."
+            )
+        else:
+            row = dict(zip(columns, cells, strict=True))
+            table.tokens.append(_token_of_hipe(row, sense, where=f"{source}:{number}"))
+    if table.tokens:
+        yield table.document(source, counters)
+
+
+def _token_of_hipe(row: Mapping[str, str], sense: str, *, where: str) -> Token:
+    kind, misc = _SENSES[sense], row["MISC"].split("|")
+    tag, link = row[f"NE-COARSE-{kind}"], row[f"NEL-{kind}"]
+    tag = "O" if tag in {"_", ""} else tag
+    if not IOB2_TAG.fullmatch(tag):
+        raise CorpusError(f"{where}: {tag!r} is no IOB2 tag. Use O, B-label or I-label.")
+    return Token(
+        text=row["TOKEN"],
+        tag=tag,
+        link=link if link in {"_", *_UNKNOWN} else f"wikidata:{link}",
+        has_blank="NoSpaceAfter" not in misc or "EndOfLine" in misc,
+        ends_sentence="EndOfSentence" in misc,
+    )
+
+
+def read_aida(lines: Iterable[str], source: str, counters: Counter[str]) -> Iterator[Document]:
+    """Read AIDA-CoNLL: ``-DOCSTART- (ID)``, and token, B or I, name, entity, URL, … in columns.
+
+    A name without a page has ``--NME--``; entities are titles of the English Wikipedia.
+    """
+    table = Table()
+    for number, line in enumerate(lines, 1):
+        cells = line.split("\t")
+        if line.startswith(_AIDA):
+            if table.tokens:
+                yield table.document(source, counters)
+            name = line.removeprefix(_AIDA).strip().removeprefix("(").removesuffix(")")
+            table = Table(id=name or f"{source}:{number}")
+        elif not line:
+            table.tokens[-1:] = [token._replace(ends_sentence=True) for token in table.tokens[-1:]]
+        elif len(cells) == 1:
+            table.tokens.append(Token(line))
+        elif len(cells) < 4 or cells[1] not in {"B", "I"}:
+            raise CorpusError(f"{source}:{number}: expected token, B or I, name, and entity.")
+        else:
+            title = cells[4] if len(cells) > 4 else cells[3]
+            title = unquote(title.rpartition("/wiki/")[2]).replace("_", " ")
+            link = cells[3] if cells[3] in _UNKNOWN else f"enwiki:{title}"
+            table.tokens.append(Token(cells[0], f"{cells[1]}-{_NO_CLASS}", link))
+    if table.tokens:
+        yield table.document(source, counters)
+
+
+def read_tac(
+    lines: Iterable[str], source: str, counters: Counter[str], *, texts: Path | None
+) -> Iterator[Document]:
+    """Read names of TAC-KBP: run, id, name, ``DOCUMENT:FIRST-LAST``, E… or NIL…, class, ….
+
+    Places are characters of the document's file, which is taken as it is, markup included.
+    """
+    if texts is None:
+        raise UsageError(f"{source}: its texts are in other files: name their folder with --texts.")
+    rows: dict[str, list[tuple[int, list[str], int, int]]] = {}
+    for number, line in enumerate(lines, 1):
+        cells = line.split("\t")
+        place = _PLACE.fullmatch(cells[3]) if len(cells) > 5 else None
+        if place:
+            one = (number, cells, int(place[2]), int(place[3]) + 1)
+            rows.setdefault(place[1], []).append(one)
+        elif line:
+            raise CorpusError(f"{source}:{number}: no DOCUMENT:FIRST-LAST in the fourth column.")
+    for id, own in rows.items():
+        text, mentions = _text_of(id, texts), []
+        for number, cells, start, end in own:
+            if text[start:end].split() != cells[2].split():
+                raise CorpusError(
+                    f"{source}:{number}: {cells[2]!r}, but {id} has {text[start:end]!r} there."
+                )
+            link = "NIL" if cells[4].startswith("NIL") else f"tac:{cells[4]}"
+            mention = _named(start, end, label=cells[5], link=link, counters=counters)
+            mentions += [mention] if mention else []
+        kept, crossing = without_crossing(mentions)
+        counters["names.crossing another"] += len(crossing)
+        group = Path(source).stem
+        yield Document(id=id, group=group, source=source, text=text, mentions=tuple(kept))
+
+
+def _text_of(id: str, folder: Path) -> str:
+    for path in (folder / id, *sorted(folder.glob(f"{id}.*"))):
+        if path.is_file():
+            with path.open(encoding="utf-8", newline="") as file:
+                return file.read()
+    raise CorpusError(f"{folder}: has no file {id}, nor {id}.*, which a name stands in.")
+
+
+def read_linked(
+    path: Path,
+    source: str,
+    counters: Counter[str],
+    *,
+    sense: str = "literal",
+    texts: Path | None = None,
+) -> Iterator[Document]:
+    """Read a file in the format that its beginning shows; raises ``CorpusError``."""
+    try:
+        lines = path.read_text("utf-8-sig").split("\n")
+    except UnicodeDecodeError as error:
+        raise CorpusError(f"{path}: not UTF-8 ({error.reason}). Convert it.") from error
+    first = next(filter(None, lines), "")
+    if first.startswith(_HIPE):
+        return read_hipe(lines, source, counters, sense=sense)
+    if first.startswith(_AIDA):
+        return read_aida(lines, source, counters)
+    if len(cells := first.split("\t")) > 5 and _PLACE.fullmatch(cells[3]):
+        return read_tac(lines, source, counters, texts=texts)
+    raise UsageError(
+        f"{path}: no table of HIPE-2022 (TOKEN …), no AIDA-CoNLL (-DOCSTART- …), and no names of "
+        "TAC-KBP (DOCUMENT:FIRST-LAST in the fourth column)."
+    )
+
+
+# --- the command
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Write the dataset; 0, or 1 for an error, 2 for a wrong command."""
+    options = parse(Options, argv, name="corpora.ner.linked", about=__doc__ or "")
+    return execute(lambda: _run(options), path=options.output)
+
+
+def _run(options: Options) -> Iterator[str]:
+    files = find_inputs(options.input)
+    texts = sorted(p for p in options.texts.rglob("*") if p.is_file()) if options.texts else []
+    settings: dict[str, Any] = {"sense": options.sense, "ids": options.ids}
+    plan = Plan(
+        pipeline="linked",
+        datasets={"": "documents"},
+        parameters=settings,
+        units=tuple(
+            Unit(number, (describe_file(name, path),), {}, settings)
+            for number, (name, path) in enumerate(files.items())
+        ),
+        auxiliary={path.name: describe_file(path.name, path) for path in texts},
+    )
+    with hold(options.output, plan) as build:
+        if not build.is_published():
+            for unit in build.pending():
+                _do(unit, build, options)
+            build.publish()
+        account, counters = build.published_account()
+    left = f", {account.n_filtered:,} left out by --ids" if options.ids else ""
+    yield f"read  {account.read:,} documents, {account.written:,} written{left}"
+    yield from (f"  {name}: {n:,}" for name, n in sorted(counters.items()))
+    yield f"made  {options.output}"
+    yield f"next  python -m modeling.link evaluate {options.output} --output …"
+
+
+def _do(unit: Unit, build: Build, options: Options) -> None:
+    """Write the shard of a file, and its completion marker."""
+    counters: Counter[str] = Counter()
+    counted: Counter[str] = Counter()  # of one document
+    file = unit.inputs[0]
+    is_asked = re.compile(options.ids or "").match
+    left_out = 0
+    with ShardWriter(build.staging("") / unit.shard_name, _DOCUMENTS) as writer:
+        documents = read_linked(
+            file.check(), file.name, counted, sense=options.sense, texts=options.texts
+        )
+        for document in documents:
+            if is_asked(document.id):
+                writer.write(document_to_row(document))
+                counters += counted
+            else:
+                left_out += 1
+            counted.clear()
+    assert writer.shard is not None  # noqa: S101 - there is one when it is closed
+    n = writer.shard.rows
+    filtered = {"other_id": left_out} if left_out else {}
+    receipt = Receipt(
+        fingerprint=build.plan.fingerprint,
+        unit=unit.number,
+        shards={"": writer.shard},
+        accounting=Accounting(read=n + left_out, written=n, filtered=filtered),
+        counters=sorted_counts(counters),
+        rejected=[],
+    )
+    write_receipt(build.receipt_path(unit), receipt)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
