@@ -11,7 +11,7 @@ from corpora.document import Sentence
 from corpora.errors import CorpusError, UsageError
 from corpora.ner.card import Health, list_findings, to_json, to_markdown
 from corpora.ner.conll import read_conll
-from corpora.system.arguments import ArgumentParser
+from corpora.system.arguments import ArgumentParser, fail
 
 SUFFIXES = (".conll", ".txt", ".json")
 
@@ -30,9 +30,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         health = examine(sources)
         _write_card(health, options.output, title=options.title or options.train.stem)
-    except (CorpusError, UsageError) as error:
-        sys.stderr.write(f"{error}\n")
-        return 2 if isinstance(error, UsageError) else 1
+    except CorpusError as error:
+        return fail(str(error), status=error.exit_status)
     read = ", ".join(f"{row.sentences:,} of {split}" for split, row in health.splits.items())
     sys.stdout.write(f"Read sentences: {read}. Rejected: none.\n")
     sys.stdout.writelines(f"- {finding}\n" for finding in list_findings(health)[:3])

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar, get_args
 
 from corpora.errors import CorpusError, UsageError
-from corpora.system.arguments import ArgumentParser
-from corpora.system.command_names import as_typed
+from corpora.system.arguments import ArgumentParser, fail, message_of
 from corpora.system.extras import missing_extra
 from modeling.config import ConfigError
 
@@ -106,14 +105,13 @@ def start(
     try:
         return work(kind(**given)) or 0
     except UsageError as error:
-        parser.error(str(error))
+        sys.exit(fail(str(error), status=error.exit_status))
     except ImportError as error:
         if (missing := missing_extra(error)) is None:
             raise
-        parser.error(str(missing))
+        sys.exit(fail(str(missing), status=missing.exit_status))
     except expected as error:
-        sys.stderr.write(as_typed(f"{type(error).__name__}: {error}\n"))
-        return 1
+        return fail(message_of(error), status=1)
     except KeyboardInterrupt as end:
         is_asked = isinstance(end, Terminated)
         by = " by SIGTERM" if is_asked else ""

@@ -9,13 +9,14 @@ import logging
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
 from corpora.document import ORIGINS
 from corpora.errors import UsageError
-from corpora.system.arguments import add_options, make_parser, option, values_of
+from corpora.system.arguments import add_options, fail, make_parser, option, values_of
 from corpora.system.buckets import is_url
 
 __all__ = ["CommonOptions", "option", "origins_of", "parse_options", "values_in"]
@@ -75,7 +76,7 @@ class CommonOptions:
 
 def parse_options(kind: type[T], argv: Sequence[str] | None, *, name: str, about: str) -> T:
     """Read the command line into ``kind``; ends the process with status 2 where it is wrong."""
-    parser = make_parser(name, about)
+    parser = make_parser(name, about, is_passed_on=_is_of_beam)
     add_options(parser, kind)
     values, unknown = parser.parse_known_args(sys.argv[1:] if argv is None else argv)
     try:
@@ -90,7 +91,7 @@ def parse_options(kind: type[T], argv: Sequence[str] | None, *, name: str, about
         _check_runner(options)
         return options
     except UsageError as error:
-        parser.error(str(error))
+        sys.exit(fail(str(error), status=error.exit_status))
 
 
 def values_in(options: CommonOptions, *names: str) -> dict[str, Any]:
@@ -121,10 +122,25 @@ def _check_runner(options: CommonOptions) -> None:
         )
 
 
-def _beam_options(unknown: Sequence[str]) -> tuple[str, ...]:
+def _beam_options(left_over: Sequence[str]) -> tuple[str, ...]:
     """Check that what is left over are Beam's options; raises ``UsageError`` otherwise."""
-    if not unknown:
+    if not left_over:
         return ()
+    _, wrong = _beam_parser().parse_known_args(list(left_over))
+    if wrong:
+        raise UsageError(f"{' '.join(wrong)}: belongs to no option. See --help for all.")
+    return tuple(left_over)
+
+
+def _is_of_beam(option: str) -> bool:
+    """Say whether Beam knows an option; without Beam, which is said later, none is refused."""
+    if not find_spec("apache_beam"):
+        return True
+    return option in _beam_parser()._option_string_actions  # noqa: SLF001 - there is no public way
+
+
+@cache
+def _beam_parser() -> argparse.ArgumentParser:
     logging.disable()  # Beam warns of what it does not need
     from apache_beam.options.pipeline_options import PipelineOptions
 
@@ -132,7 +148,4 @@ def _beam_options(unknown: Sequence[str]) -> tuple[str, ...]:
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     for kind in PipelineOptions.__subclasses__():
         kind._add_argparse_args(parser)  # noqa: SLF001 - Beam has no public way to ask
-    _, wrong = parser.parse_known_args(list(unknown))
-    if wrong:
-        raise UsageError(f"unknown: {' '.join(wrong)} (see --help for the options)")
-    return tuple(unknown)
+    return parser

@@ -18,11 +18,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from corpora.errors import CorpusError, UsageError
+from corpora.errors import CorpusError
 from corpora.hashing.splits import SPLITS
 from corpora.ner import exchange
-from corpora.system.arguments import ArgumentParser
-from corpora.system.extras import missing_extra
+from corpora.system.arguments import ArgumentParser, execute
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -114,16 +113,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     source = Path(options.input)
     output = options.output or source.with_name(f"{source.resolve().name}-{options.to}")
-    try:
-        lines = convert(source, options.to, output)
-    except ImportError as error:
-        sys.stderr.write(f"error: {missing_extra(error) or error}\n")
-        return 2
-    except (CorpusError, OSError) as error:
-        sys.stderr.write(f"error: {error}\n")
-        return 2 if isinstance(error, UsageError) else 1
-    sys.stdout.writelines(f"{line}\n" for line in lines)
-    return 0
+    return execute(lambda: convert(source, options.to, output), path=source)
 
 
 if __name__ == "__main__":

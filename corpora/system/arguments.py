@@ -12,9 +12,12 @@ import argparse
 import dataclasses
 import io
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
+from difflib import get_close_matches
+from itertools import takewhile
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, NoReturn, TextIO, TypeVar, get_args, get_origin, get_type_hints
@@ -31,6 +34,7 @@ _ADDRESSES = frozenset(
     {"input", "exclude", "html", "keep_for", "warc", "shelf", "source", "output"}
 )
 """Options whose patterns and addresses are read elsewhere."""
+_OPTION = re.compile(r"--?[A-Za-z][\w-]*")
 _WRITTEN = frozenset({"archive", "html", "json", "output", "shelf"})
 """Options that name what is written."""
 
@@ -58,14 +62,23 @@ def parser_of(main: Callable[[Sequence[str]], int]) -> argparse.ArgumentParser:
 
 
 class ArgumentParser(argparse.ArgumentParser):
-    """A parser that refuses paths that are no UTF-8, with exit status 2.
+    """A parser that names an unknown option before all else, and refuses paths that are no UTF-8.
 
-    Paths of buckets (``s3://…``) that are to be read are brought to this machine. What it says
-    names commands as the user types them.
+    What is wrong is an ``error:`` line, as of all commands, with exit status 2. Paths of buckets
+    (``s3://…``) that are to be read are brought to this machine. What it says names commands as the
+    user types them.
     """
 
-    def __init__(self, *, prog: str | None = None, **settings: Any) -> None:
+    def __init__(
+        self,
+        *,
+        prog: str | None = None,
+        is_passed_on: Callable[[str], bool] = lambda _: False,
+        **settings: Any,
+    ) -> None:
         super().__init__(prog=prog and as_typed(prog), **settings)
+        self._is_passed_on = is_passed_on
+        """Whether an option that is not ours is of a library that what is left over goes to."""
 
     def format_help(self) -> str:
         """Write the help."""
@@ -79,20 +92,40 @@ class ArgumentParser(argparse.ArgumentParser):
         """End the process after a message."""
         super().exit(status, message and as_typed(message))
 
+    def error(self, message: str) -> NoReturn:
+        """End the process with what is wrong, and who knows better."""
+        said = message.removeprefix("argument ").removesuffix(".")
+        self.exit(fail(f"{said}. See {self.prog} --help.", status=2))
+
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse, and look at all arguments and the current folder."""
         if _is_looked_at.get():
             raise _Made(self)
-        found = super().parse_known_args(args, namespace)
+        given = sys.argv[1:] if args is None else list(args)
+        self._refuse_unknown(given)
+        found = super().parse_known_args(given, namespace)
         try:
-            check_utf8(sys.argv[1:] if args is None else args)
+            check_utf8(given)
             for name, value in vars(found[0]).items():
                 setattr(found[0], name, _brought(value, option=name))
-        except UsageError as error:
-            self.error(str(error))
         except CorpusError as error:
-            self.exit(1, f"error: {error}\n")
+            self.exit(fail(str(error), status=error.exit_status))
         return found
+
+    def _refuse_unknown(self, given: Sequence[str]) -> None:
+        """End the process where there is an option that nobody knows."""
+        known = list(self._option_string_actions)
+        words = [word.partition("=")[0] for word in takewhile(lambda word: word != "--", given)]
+        if self._subparsers or {"-h", "--help"} & set(words):  # each has options of its own
+            return
+        wrong = [w for w in words if _OPTION.fullmatch(w) and w not in known]
+        if wrong := [word for word in wrong if not self._is_passed_on(word)]:
+            self.error("; ".join(_no_such_option(word, known) for word in wrong))
+
+
+def _no_such_option(word: str, known: Sequence[str]) -> str:
+    near = get_close_matches(word, known, n=1)
+    return f"{word}: no such option" + (f" (did you mean {near[0]}?)" if near else "")
 
 
 class _Renamed(argparse.Action):
@@ -126,7 +159,7 @@ def option(
     return dataclasses.field(default=default, metadata=of | {"settings": {"help": help} | settings})
 
 
-def make_parser(name: str, about: str) -> ArgumentParser:
+def make_parser(name: str, about: str, **settings: Any) -> ArgumentParser:
     """Make the parser of ``python -m NAME``; what follows the first paragraph stands at the end."""
     description, _, epilog = about.partition("\n\n")
     return ArgumentParser(
@@ -135,6 +168,7 @@ def make_parser(name: str, about: str) -> ArgumentParser:
         epilog=epilog,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
+        **settings,
     )
 
 
@@ -230,10 +264,18 @@ def execute(
             raise
         return fail(str(missing), status=missing.exit_status)
     except OSError as error:
-        return fail(f"{error.filename or path}: {error.strerror or error}.", status=1)
+        return fail(message_of(error, path=path), status=1)
     except KeyboardInterrupt:
         return fail(interrupted, status=130)
     return 0
+
+
+def message_of(error: Exception, *, path: Path | None = None) -> str:
+    """What an error says to users; of the disk: of which file, or else of ``path``."""
+    where = isinstance(error, OSError) and (error.filename or path)
+    if isinstance(error, OSError) and where:
+        return f"{where}: {error.strerror or error}."
+    return str(error)
 
 
 def fail(message: str, *, status: int) -> int:

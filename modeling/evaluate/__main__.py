@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from corpora.system.arguments import fail
 from modeling.command import count, option, positive, start
 
 WORSE = 3
@@ -91,8 +92,7 @@ def _evaluate(options: Options) -> int:
         for line in run(options):
             sys.stdout.write(f"{line}\n")
     except WorseError as error:
-        sys.stderr.write(f"error: {error}\n")
-        return WORSE
+        return fail(str(error), status=WORSE)
     return 0
 
 

@@ -17,7 +17,6 @@ from pathlib import Path
 
 from corpora.errors import UsageError
 from modeling.command import count, option, positive, start
-from modeling.config import ConfigError
 
 _WHO, _MUCH, _TRAIN = "who may ask", "how much", "training by clients"
 
@@ -106,7 +105,7 @@ class Options:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Read the command line and serve; 0, or 1 for an error, or 2 for a wrong command."""
-    return start(Options, argv, _serve, name="serve", about=__doc__, errors=(ConfigError,))
+    return start(Options, argv, _serve, name="serve", about=__doc__)
 
 
 def _serve(options: Options) -> None:

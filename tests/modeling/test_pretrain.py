@@ -39,7 +39,7 @@ def test_list_names_each_recipe_with_a_line(capsys):
         (["neiss"], "--examples is needed"),
         (["nice", "--examples", "x", "--output", "y"], "neiss_small"),
         (["neiss", "--examples", "x", "--output", "y", "--set", "optimizer.rate=1"], "unlocked_lr"),
-        (["neiss", "--examples", "x", "--output", "y", "--sett", "a=1"], "unrecognized"),
+        (["neiss", "--examples", "x", "--output", "y", "--sett", "a=1"], "did you mean --set?"),
     ],
 )
 def test_a_wrong_command_says_what_would_be_right(arguments, message, capsys):

@@ -310,7 +310,7 @@ def test_a_second_run_does_nothing_and_a_damaged_shard_is_made_again(tmp_path, c
         (["--html", str(SAMPLES), "--max-page-size", "nan"], "--max-page-size: must be above 0"),
         (["--html", str(SAMPLES), "--lang", "xx"], "--lang xx: not identified"),
         (["--html", str(SAMPLES), "--previous", "none"], "--previous none: matches nothing"),
-        (["--input", str(SAMPLES)], "unknown: --input"),
+        (["--input", str(SAMPLES)], "--input: no such option"),
     ],
 )
 def test_wrong_options_are_errors_of_usage(tmp_path, capsys, options, message):

@@ -230,7 +230,8 @@ def test_too_many_rejects_end_the_run_and_publish_nothing(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--edditon", "sturm"], "unknown: --edditon sturm"),
+        (["--edditon", "sturm"], "--edditon: no such option (did you mean --edition?)"),
+        (["letters.xml"], "letters.xml: belongs to no option"),
         (["--edition", "strum"], "neither a file nor one of"),
         (["--ratios", "80/20"], "three weights"),
         (["--split-file", "none.tsv"], "none.tsv"),

@@ -44,7 +44,28 @@ def test_earlier_name_of_an_option_is_answered_with_the_new_one(capsys):
     with pytest.raises(SystemExit, match="2"):
         read("--number", "3", "--this", "t")
 
-    assert "--number: renamed to --n\n" in capsys.readouterr().err
+    assert "--number: renamed to --n. See" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (
+            ["--nmaes", "p", "--zzz"],
+            "--nmaes: no such option (did you mean --names?); --zzz: no su",
+        ),
+        (["--n", "x", "--this", "t"], "--n: invalid int value: 'x'. See python -m corpora.example"),
+        ([], "one of the arguments --this --that is required. See python -m corpora.example --h"),
+    ],
+)
+def test_what_is_wrong_is_one_line_and_an_unknown_option_comes_before_a_missing_one(
+    capsys, argv, said
+):
+    with pytest.raises(SystemExit, match="2"):
+        read(*argv)
+
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"error: {said}")
 
 
 def test_number_below_its_bound_is_refused():
