@@ -19,7 +19,15 @@ from typing import Any
 
 from corpora.datasets.shards import write_json, write_text
 from corpora.errors import CorpusError, UsageError
-from corpora.project.recipe import FILE, Step, check_order, read_steps, sources_of, state_of
+from corpora.project.recipe import (
+    FILE,
+    Step,
+    check_order,
+    missing_inputs,
+    read_steps,
+    sources_of,
+    state_of,
+)
 from corpora.system.arguments import ArgumentParser, execute
 from corpora.system.files import locked
 from corpora.system.parsing import parse_json
@@ -46,7 +54,7 @@ def new(arguments: argparse.Namespace) -> Iterator[str]:
     write_text(folder / "README.md", _readme(folder))
     yield f"made  {folder / FILE}, {folder / 'README.md'}"
     yield f"read  {folder / FILE}: put in what the comments ask for"
-    yield f"next  onoma project run {folder}"
+    yield f"next  python -m corpora.project run {folder}"
 
 
 def _readme(folder: Path) -> Iterator[str]:
@@ -77,6 +85,8 @@ def show(arguments: argparse.Namespace) -> Iterator[str]:
         after = f"  ← {', '.join(row['reads'])}" if row["reads"] else ""
         yield f"{sign} {row['step']:<{width}}{after}".rstrip()
         yield f"    {row['command']}"
+    for each in missing_inputs(steps, folder):
+        yield f"missing  {each}"
 
 
 def run(arguments: argparse.Namespace) -> Iterator[str]:
@@ -88,6 +98,9 @@ def run(arguments: argparse.Namespace) -> Iterator[str]:
         names = ", ".join(step.name for step in steps)
         raise UsageError(f"--only {', '.join(sorted(unknown))}: there are {names}.")
     with locked(folder / ".onoma-project.lock", busy=partial(_busy, folder)):
+        done = {} if arguments.force else _done(folder)
+        asked = [step for step in steps if step.name in only]
+        _check_inputs([step for step in asked if not _is_done(step, folder, done)], folder)
         for number, step in enumerate(steps, 1):
             if step.name not in only:
                 continue
@@ -95,10 +108,18 @@ def run(arguments: argparse.Namespace) -> Iterator[str]:
             if not arguments.force and _is_done(step, folder, _done(folder)):
                 yield f"{head}: up to date"
                 continue
-            yield f"{head}: {step.line}"
+            yield f"{head}: {step.line_from(folder)}"
             sys.stdout.flush()
             _do(step, folder)
     yield f"{folder}: all steps are done"
+
+
+def _check_inputs(steps: list[Step], folder: Path) -> None:
+    """Raise ``UsageError`` that names all that is not there, before anything runs."""
+    if missing := missing_inputs(steps, folder):
+        raise UsageError(
+            f"{folder / FILE}: there is no {', no '.join(missing)}. Put it there, or name another."
+        )
 
 
 def _busy(folder: Path, process: str) -> str:
@@ -106,11 +127,11 @@ def _busy(folder: Path, process: str) -> str:
 
 
 def _do(step: Step, folder: Path) -> None:
-    """Run a command in the folder of the project, and note what it was done with."""
+    """Run a command where the user stands, and note what it was done with."""
     before = state_of(step, folder)
     onoma = str(import_module("onoma").__file__)
-    command = [sys.executable, onoma, *step.words, *step.arguments]
-    status = subprocess.run(command, cwd=folder, check=False).returncode
+    command = [sys.executable, onoma, *step.command_from(folder)]
+    status = subprocess.run(command, check=False).returncode
     if status:
         raise StepFailedError(
             f"{step.name}: exit status {status}. Repair what it says, and run the same command: "

@@ -28,6 +28,29 @@ FILE = "onoma.toml"
 MANIFESTS = ("run.json", "dataset.json", "summary.json", "evaluation.json")
 """Of what commands make: they name all else by hashes, or come last."""
 _OUTPUTS = ("output", "archive", "shelf", "parquet")
+_WRITTEN = frozenset({*_OUTPUTS, "json", "candidates", "decisions"})
+"""Options whose paths need not be there."""
+_METAVARS = frozenset({"DIR", "FILE", "PATTERN", "STORE", "STORE/NAME"})
+"""Of options whose values are texts for a parser, and paths for us."""
+_NOT_OURS = frozenset({"exclude"})
+"""Options whose patterns are of names inside other paths."""
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word of a command line."""
+
+    text: str
+    option: str = ""
+    """What it is a value of."""
+    before: str = ""
+    """What stands before it in the same word: ``gazetteer.path=``."""
+    is_path: bool = False
+
+    def seen_from(self, folder: Path) -> str:
+        """The word as where ``folder``, that of the project, is a path."""
+        is_moved = self.is_path and "://" not in self.text
+        return f"{self.before}{folder / self.text if is_moved else self.text}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +60,7 @@ class Step:
     name: str
     words: tuple[str, ...]
     """Of the command: ``tei``; ``store publish``."""
-    arguments: tuple[str, ...]
+    arguments: tuple[Word, ...]
     output: str
     """What it makes, relative to the folder; empty where it only looks."""
     values: tuple[str, ...]
@@ -45,8 +68,16 @@ class Step:
 
     @property
     def line(self) -> str:
-        """The command as it would be typed."""
-        return shlex.join(["onoma", *self.words, *self.arguments])
+        """The command as it would be typed in the folder."""
+        return self.line_from(Path())
+
+    def line_from(self, folder: Path) -> str:
+        """The command as it would be typed where the folder of the project is ``folder``."""
+        return shlex.join(["onoma", *self.command_from(folder)])
+
+    def command_from(self, folder: Path) -> list[str]:
+        """The words after ``onoma``, as for ``line_from``."""
+        return [*self.words, *(word.seen_from(folder) for word in self.arguments)]
 
 
 def read_steps(file: Path) -> list[Step]:
@@ -59,14 +90,14 @@ def read_steps(file: Path) -> list[Step]:
         raise UsageError(f"{file}: has no [[step]]. See onoma project new.")
     steps: list[Step] = []
     for number, table in enumerate(tables, 1):
-        step = _step(table, where=f"{file}: step {number}")
+        step = _step(table, where=f"{file}: step {number}", folder=file.parent)
         if step.name in {other.name for other in steps}:
             raise UsageError(f"{file}: two steps are {step.name!r}. Give one another name = …")
         steps.append(step)
     return steps
 
 
-def _step(table: Mapping[str, Any], *, where: str) -> Step:
+def _step(table: Mapping[str, Any], *, where: str, folder: Path) -> Step:
     commands = {command.name: command for command in import_module("onoma").commands()}
     options = dict(table)
     name, words = options.pop("name", ""), str(options.pop("onoma", "")).split()
@@ -88,18 +119,20 @@ def _step(table: Mapping[str, Any], *, where: str) -> Step:
     return Step(
         name=name or Path(output).name or words[0],
         words=tuple(words),
-        arguments=tuple(_arguments(parser, options, where=f"{where} ({' '.join(words)})")),
+        arguments=tuple(
+            _arguments(parser, options, where=f"{where} ({' '.join(words)})", folder=folder)
+        ),
         output=output,
         values=tuple(word for value in options.values() for word in _words(value)),
     )
 
 
 def _arguments(
-    parser: argparse.ArgumentParser, options: Mapping[str, Any], *, where: str
-) -> Iterator[str]:
+    parser: argparse.ArgumentParser, options: Mapping[str, Any], *, where: str, folder: Path
+) -> Iterator[Word]:
     """Write options as a command line: those with a name first, what stands alone after ``--``."""
     named = {flag: a for a in parser._actions for flag in a.option_strings}  # noqa: SLF001
-    alone = [a.dest for a in parser._actions if not a.option_strings]  # noqa: SLF001
+    alone = {a.dest: a for a in parser._actions if not a.option_strings}  # noqa: SLF001
     for key, value in options.items():
         flag = f"--{key.replace('_', '-')}"
         if key in alone:
@@ -107,12 +140,33 @@ def _arguments(
         if flag not in named:
             known = ", ".join(sorted(f.removeprefix("--") for f in named if f.startswith("--")))
             raise UsageError(f"{where}: {key}: no option of this command. There are: {known}.")
-        if value is True:
-            yield flag
-        elif value is not False:
-            yield from (flag, *_words(value))
-    if found := [word for key in alone if key in options for word in _words(options[key])]:
-        yield from ("--", *found)
+        if value is not False:
+            yield Word(flag)
+            yield from _values(named[flag], value, folder)
+    if found := [
+        w for key in alone if key in options for w in _values(alone[key], options[key], folder)
+    ]:
+        yield from (Word("--"), *found)
+
+
+def _values(action: argparse.Action, value: Any, folder: Path) -> Iterator[Word]:
+    """The values of an option, of which we know whether they are paths."""
+    for word in _words(value):
+        key, is_setting, text = word.partition("=")
+        if isinstance(value, dict) and is_setting and key.endswith(".path"):
+            yield Word(text, action.dest, f"{key}=", is_path=True)
+        else:
+            yield Word(word, action.dest, is_path=_is_path(action, word, folder))
+
+
+def _is_path(action: argparse.Action, text: str, folder: Path) -> bool:
+    if action.type is Path:
+        return True
+    kinds = str(action.metavar).split("|")
+    if action.dest in _NOT_OURS or not _METAVARS & set(kinds):
+        return False
+    # the name of something shipped may stand there, too
+    return len(kinds) == 1 or "/" in text or bool(Path(text).suffix) or (folder / text).exists()
 
 
 def _words(value: Any) -> list[str]:
@@ -147,6 +201,20 @@ def check_order(steps: Sequence[Step], *, file: Path) -> None:
             raise UsageError(f"{file}: {step.name} reads {other.output}, which a later step makes.")
 
 
+def missing_inputs(steps: Sequence[Step], folder: Path) -> list[str]:
+    """What steps would read, and nobody has put there, nor another of them makes."""
+    return [
+        f"{word.seen_from(folder)} ({word.option} of {step.name})"
+        for step in steps
+        for word in step.arguments
+        if word.is_path
+        and word.option not in _WRITTEN
+        and "://" not in word.text
+        and not any(s.output and _is_inside(word.text, s.output) for s in steps)
+        and not any(path.exists() for path in _matching(word.text, folder))
+    ]
+
+
 def state_of(step: Step, folder: Path) -> str:
     """A hash of all that a step depends on: its command, its inputs, and the code of Onoma.
 
@@ -163,13 +231,17 @@ def state_of(step: Step, folder: Path) -> str:
 def _input_lines(value: str, folder: Path) -> Iterator[str]:
     if "\0" in value or len(value) > 1000 or "://" in value:
         return
+    for path in _matching(value, folder):
+        yield from _described(path)
+
+
+def _matching(value: str, folder: Path) -> list[Path]:
+    """The files of a pattern; of a path, that path, whether it is there or not."""
     path = Path(value)
-    found = [folder / path]
-    if any(sign in value for sign in "*?["):
-        root = Path(path.anchor) if path.anchor else folder
-        found = sorted(root.glob(str(path.relative_to(path.anchor))))
-    for one in found:
-        yield from _described(one)
+    if not any(sign in value for sign in "*?["):
+        return [folder / path]
+    root = Path(path.anchor) if path.anchor else folder
+    return sorted(root.glob(str(path.relative_to(path.anchor))))
 
 
 def _described(path: Path) -> Iterator[str]:

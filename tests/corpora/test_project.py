@@ -62,7 +62,7 @@ def test_chain_from_a_dump_to_an_encoder(tmp_path):
     }
     assert steps[-1].line == (
         "onoma pretrain --examples build/examples --output build/encoder "
-        "--set training.max_steps=20000 -- daluke_small"
+        "--set training.max_steps=100 training.evaluate_every=50 -- daluke_small"
     )
 
 
@@ -73,7 +73,7 @@ def test_run_does_what_is_not_up_to_date(folder, capfd):
 
     first, second = said(), said()
     text = folder / "texts" / "a.txt"
-    text.unlink()
+    text.write_bytes(bytes(range(256)) * 20)
     failed = said()
     text.write_text("Ulm.\n")
     os.utime(text, (1, 1))
@@ -86,10 +86,62 @@ def test_run_does_what_is_not_up_to_date(folder, capfd):
         f"[1/2] texts: up to date\n[2/2] check: up to date\n{folder}: all steps are done\n"
     )
     assert failed[0] == 1
-    assert "error: texts: exit status 2. Repair what it says" in failed[1].err
+    assert "error: texts: exit status 1. Repair what it says" in failed[1].err
     assert again[1].out.startswith("[2/2] check: up to date\n")
     main(["show", str(folder), "--json"])
     assert [row["done"] for row in json.loads(capfd.readouterr().out)] == [False, True]
+
+
+def test_all_inputs_that_are_missing_are_named_before_anything_runs(tmp_path, capfd):
+    main(["new", "tei", str(tmp_path / "mine")])
+    capfd.readouterr()
+
+    assert main(["run", str(tmp_path / "mine")]) == 2
+
+    said = capfd.readouterr()
+    letters, encoder = tmp_path / "mine/letters/*.xml", tmp_path / "mine/models/encoder"
+    assert f"no {letters} (input of ner), no {encoder} (model of tagger)." in said.err
+    assert said.out == ""
+    main(["show", str(tmp_path / "mine")])
+    assert capfd.readouterr().out.count("\nmissing  ") == 2
+
+
+def test_commands_are_said_with_paths_as_the_user_stands(folder, monkeypatch, capfd):
+    monkeypatch.chdir(folder.parent)
+
+    assert main(["run", folder.name]) == 0
+
+    said = capfd.readouterr().out
+    assert (
+        f"onoma text --input '{folder.name}/texts/*.txt' --lang de --output {folder.name}/b" in said
+    )
+    assert f"onoma show {folder.name}/build/texts" in said
+    assert f"onoma verify --json -- {folder.name}/build/texts" in said
+
+
+def test_settings_and_files_that_may_be_names_are_paths_where_they_look_like_one(tmp_path):
+    (tmp_path / "onoma.toml").write_text(
+        '[[step]]\nonoma = "tei"\ninput = ["a/*.xml", "s3://b/c"]\nedition = "tei"\n'
+        'exclude = ["a/1.xml"]\noutput = "o"\n'
+        '[[step]]\nonoma = "tei"\ninput = ["a"]\nedition = "mine.toml"\noutput = "/p"\n'
+        '[[step]]\nonoma = "finetune"\nrecipe = "crf"\nner = "o/ner"\nmodel = "m"\noutput = "t"\n'
+        'set = { "gazetteer.path" = "g", "training.epochs" = 1 }\n'
+    )
+
+    lines = [step.line_from(tmp_path) for step in read_steps(tmp_path / "onoma.toml")]
+
+    at = tmp_path
+    assert lines == [
+        (
+            f"onoma tei --input '{at}/a/*.xml' s3://b/c --edition tei --exclude a/1.xml "
+            f"--output {at}/o"
+        ),
+        f"onoma tei --input {at}/a --edition {at}/mine.toml --output /p",
+        (
+            f"onoma finetune --ner {at}/o/ner --model {at}/m --output {at}/t "
+            f"--set gazetteer.path={at}/g training.epochs=1 -- crf"
+        ),
+    ]
 
 
 @pytest.mark.parametrize(
