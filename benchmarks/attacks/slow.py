@@ -11,6 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from benchmarks.attacks.bounded import Try, attack
+from tests.corpora.system.test_slow_inputs import CASES
+from tests.corpora.system.test_slow_inputs import READERS as READERS_OF_CASES
 
 SMALLEST, LARGEST = 16 << 10, 2 << 20
 """Bytes of the shortest and the longest input."""
@@ -157,7 +159,13 @@ def pattern(rng: random.Random, pieces: Pieces) -> Callable[[int], bytes]:
     return make
 
 
-def measured(one: Try, read: Callable[[bytes], object], make: Callable[[int], bytes]) -> str:
+def measured(
+    one: Try,
+    read: Callable[[bytes], object],
+    make: Callable[[int], bytes],
+    *,
+    seconds: int = SECONDS,
+) -> str:
     """Read longer and longer inputs; say where time grows faster than they do."""
 
     def grow() -> None:
@@ -166,24 +174,24 @@ def measured(one: Try, read: Callable[[bytes], object], make: Callable[[int], by
             data = make(size)
             sys.stdout.write(f"{size:,} bytes of {make(64)[:80]!r}")
             sys.stdout.flush()
-            seconds = taken(data)
-            sys.stdout.write(f": {before:.1f} s, then {seconds:.1f} s\n")
-            if seconds > ENOUGH and before > ENOUGH / 4 and seconds > MOST * before:
+            now = taken(data)
+            sys.stdout.write(f": {before:.1f} s, then {now:.1f} s\n")
+            if now > ENOUGH and before > ENOUGH / 4 and now > MOST * before:
                 shorter = make(size // 2)  # others may have had the processor's caches: once more
-                before, seconds = taken(shorter), min(seconds, taken(data))
-                sys.stdout.write(f"{size:,} bytes again: {before:.1f} s, then {seconds:.1f} s\n")
-                if seconds > MOST * before:
+                before, now = taken(shorter), min(now, taken(data))
+                sys.stdout.write(f"{size:,} bytes again: {before:.1f} s, then {now:.1f} s\n")
+                if now > MOST * before:
                     sys.exit(1)
             if before > ENOUGH:
                 return
-            before, size = seconds, size * (2 if seconds > ENOUGH / 8 else 4)
+            before, size = now, size * (2 if now > ENOUGH / 8 else 4)
 
     def taken(data: bytes) -> float:
         begin = time.process_time()
         read(data)
         return time.process_time() - begin
 
-    outcome = one.call(grow, seconds=SECONDS)
+    outcome = one.call(grow, seconds=seconds)
     fault = outcome.fault(0)
     last = (outcome.said.strip().splitlines() or [""])[-1]
     return f"{last} ({fault})" if fault else ""
@@ -328,6 +336,24 @@ def _known() -> Iterator[tuple[str, Callable[[Try, bytes], None], Callable[[int]
 
 
 KNOWN = list(_known())
+_TEI_WRITING = ("model undone", "names written", "candidate found")
+WRITING = {name: case for name, case in CASES.items() if case[0] in _TEI_WRITING}
+
+
+@attack(
+    "slow", "names written into TEI, taken out again, found by what is around", tries=len(WRITING)
+)
+def writing(one: Try) -> str:
+    """Twice the bytes take much more than twice the time; 60 s for 2 MB are not enough."""
+    name = list(WRITING)[one.number % len(WRITING)]
+    reader, make = WRITING[name]
+    read, piece = READERS_OF_CASES[reader], len(make(2)) - len(make(1))
+
+    def from_file(data: bytes) -> None:
+        read(_file(one, data, "x.xml"))
+
+    failure = measured(one, from_file, lambda size: make(size // piece), seconds=60)
+    return f"{name}: {failure}" if failure else ""
 
 
 @attack("slow", "what was slow once: DOCTYPE, Content-Length, block marks, tiny streams", tries=9)

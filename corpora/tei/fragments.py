@@ -61,7 +61,6 @@ class Fragmenter:
 
     def __init__(self, source: Source, places: Places, edition: Edition) -> None:
         self.source, self.places, self.edition = source, places, edition
-        self._node_starts = [node.start for node in source.nodes]
         self._meanings: dict[int, Meaning] = {}
 
     def fragments(self, span: Span, text: str) -> list[Fragment]:
@@ -199,8 +198,8 @@ class Fragmenter:
 
     def _blocks(self, around: Node, start: int, end: int) -> list[Node]:
         """Find the blocks between two positions of an element, but those of notes and the like."""
-        first = bisect_left(self._node_starts, start)
-        last = bisect_left(self._node_starts, end)
+        first = bisect_left(self.source.node_starts, start)
+        last = bisect_left(self.source.node_starts, end)
         return [
             node
             for node in self.source.nodes[first:last]

@@ -120,8 +120,8 @@ def fingerprint_of(source: Source, node: Node, more: Iterable[tuple[str, str]] =
     name = node.element.written_name if node.element else ""
     attributes = [*node.attributes.items(), *more]
     if node.name == "span":
-        for inner in source.nodes:
-            if node.start < inner.start < node.end and inner.element:
+        for inner in source.inside(node):
+            if inner.element:
                 name += f" {inner.element.written_name}"
                 attributes += inner.attributes.items()
     return fingerprint(name, attributes, source.stream[node.first : node.last])

@@ -472,18 +472,24 @@ def _shared(first: _Place, second: _Place) -> int:
     return min(first[1], second[1]) - max(first[0], second[0])
 
 
+def _words(text: str) -> re.Pattern[str]:
+    """Make a pattern of words with any white space before and between them."""
+    return re.compile(r"\s*" + r"\s+".join(map(re.escape, text.split())))
+
+
 def _found_by_name(candidate: Candidate, texts: Mapping[str, str]) -> Placed | str:
     """Find the only place of a name, between what the line says of its neighbours."""
-    pattern = r"\s+".join(map(re.escape, candidate.name.split()))
-    before, after = " ".join(candidate.before.split()), " ".join(candidate.after.split())
-    found = [
-        (document, match.span())
-        for document, text in texts.items()
-        if candidate.document in {"", document}
-        for match in re.finditer(pattern, text)
-        if " ".join(text[: match.start()].split()).endswith(before)
-        and " ".join(text[match.end() :].split()).startswith(after)
-    ]
+    name = re.compile(r"\s+".join(map(re.escape, candidate.name.split())))
+    after, before = _words(candidate.after), _words(candidate.before[::-1])
+    found = []
+    for document, text in texts.items():
+        if candidate.document not in {"", document}:
+            continue
+        backwards = text[::-1]
+        for match in name.finditer(text):
+            is_after = before.match(backwards, len(text) - match.start())
+            if is_after and after.match(text, match.end()):
+                found.append((document, match.span()))
     if len(found) != 1:
         return AMBIGUOUS if found else NOT_FOUND
     [(document, (start, end))] = found

@@ -8,8 +8,10 @@ decoded file, without a byte order mark; ``splice`` turns them into bytes.
 import re
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from corpora.tei.xml import Element, TreeParser, XmlError, check_is_xml, encoding_of, parse_xml
@@ -107,6 +109,42 @@ class Source:
         self.starts, self.ends = parser.starts, parser.ends
         """Where each character of the stream is written; several may come from one reference."""
         self._runs, self._run_nodes = parser.runs, parser.run_nodes
+
+    def inside(self, node: Node) -> Iterator[Node]:
+        """Yield the elements that begin in another, the nearest to its start first."""
+        for number in range(node.number + 1, len(self.nodes)):
+            found = self.nodes[number]
+            if found.start >= node.end:
+                return
+            yield found
+
+    @cached_property
+    def children(self) -> Mapping[int, Sequence[Node]]:
+        """The elements in each element, by its number; the root for -1."""
+        found: defaultdict[int, list[Node]] = defaultdict(list)
+        for node in self.nodes:
+            found[node.parent.number if node.parent else -1].append(node)
+        return found
+
+    @cached_property
+    def named(self) -> Mapping[tuple[int, str], Sequence[Node]]:
+        """The elements of one name in each element."""
+        found: defaultdict[tuple[int, str], list[Node]] = defaultdict(list)
+        for node in self.nodes:
+            written = node.element.written_name if node.element else ""
+            found[node.parent.number if node.parent else -1, written].append(node)
+        return found
+
+    @cached_property
+    def by_id(self) -> dict[str, Node]:
+        """The first element with each ``xml:id``."""
+        nodes = reversed(self.nodes)
+        return {node.attributes["xml:id"]: node for node in nodes if "xml:id" in node.attributes}
+
+    @cached_property
+    def node_starts(self) -> list[int]:
+        """Where the elements begin."""
+        return [node.start for node in self.nodes]
 
     def node_of(self, offset: int) -> Node:
         """Find the innermost node around a character of the stream whose tags are in the file."""

@@ -7,9 +7,12 @@ added to the text itself, and tags that are put there later do not change the co
 
 import re
 import tomllib
+from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.resources import files
+from operator import attrgetter
 from typing import NamedTuple
 
 from corpora.document import Span
@@ -73,18 +76,10 @@ def _name(source: Source, node: Node) -> str:
     path = ""
     for one in node.chain():
         written = one.element.written_name if one.element else ""
-        index = _named(source, written, one.parent).index(one)
+        siblings = source.named[one.parent.number if one.parent else -1, written]
+        index = bisect_left(siblings, one.number, key=attrgetter("number"))
         path = f"/*[local-name()='{written}'][{index + 1}]{path}"
     return path
-
-
-def _named(source: Source, written: str, parent: Node | None) -> list[Node]:
-    """Find the children of an element that have a name; the root for None."""
-    return [
-        node
-        for node in source.nodes
-        if node.parent is parent and node.element and node.element.written_name == written
-    ]
 
 
 def _runs(offsets: Sequence[int], source: Source) -> Iterator[tuple[int, int]]:
@@ -104,18 +99,18 @@ def resolve(source: Source, pointer: str) -> str:
     node = _find(source, found[1]) if found else None
     if found is None or node is None:
         return ""
-    text = source.stream[node.first : node.last]
     numbers = [int(number) for number in found[2].split(",")[1:]]
     pairs = zip(numbers[::2], numbers[1::2], strict=True)
-    return "".join(text[start : start + length] for start, length in pairs)
+    places = ((node.first + start, node.first + start + length) for start, length in pairs)
+    return "".join(source.stream[start : min(end, node.last)] for start, end in places)
 
 
 def _find(source: Source, name: str) -> Node | None:
     if not name.startswith("/"):
-        return next((n for n in source.nodes if n.attributes.get("xml:id") == name), None)
+        return source.by_id.get(name)
     node: Node | None = None
     for written, number in _STEP.findall(name):
-        inside = _named(source, written, node)
+        inside = source.named.get((node.number if node else -1, written), ())
         if len(inside) < int(number):
             return None
         node = inside[int(number) - 1]
@@ -126,10 +121,13 @@ def stand_off_edits(
     source: Source, spans: Sequence[tuple[Node, str]], *, by: Responsibility
 ) -> Iterator[Edit]:
     """Put the spans of each ``TEI`` element into a ``standOff`` of their own, after its text."""
-    for tei in dict.fromkeys(tei for tei, _ in spans):
+    by_tei: defaultdict[int, list[str]] = defaultdict(list)
+    for tei, markup in spans:
+        by_tei[tei.number].append(markup)
+    for number, written in by_tei.items():
+        tei = source.nodes[number]
         prefix = source.prefix(tei)
         resp = [("resp", f"#{by.model.id}")]
-        end = [n for n in source.nodes if n.parent is tei and n.name not in ROOTS][-1].end
-        inside = "".join(markup for node, markup in spans if node is tei)
+        end = next(n for n in reversed(source.children[number]) if n.name not in ROOTS).end
         opening = f"{tag(prefix + 'standOff', resp)}{tag(prefix + 'spanGrp', resp)}"
-        yield Edit(end, end, f"{opening}{inside}</{prefix}spanGrp></{prefix}standOff>")
+        yield Edit(end, end, f"{opening}{''.join(written)}</{prefix}spanGrp></{prefix}standOff>")

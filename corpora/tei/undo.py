@@ -87,11 +87,9 @@ class _Undo:
         self, source: Source, resp: str | None, *, reviewer: str, keep: Collection[int]
     ) -> None:
         self.source, self.resp, self.reviewer, self.keep = source, resp, reviewer, keep
-        self._children: defaultdict[int, list[Node]] = defaultdict(list)
         self._in_apparatus: set[int] = set()
         for node in source.nodes:
             parent = node.parent.number if node.parent else -1
-            self._children[parent].append(node)
             if node.name in _APPARATUS or parent in self._in_apparatus:
                 self._in_apparatus.add(node.number)
         self._lists = {
@@ -109,6 +107,7 @@ class _Undo:
         self.references: dict[int, str] = {}
         """Those of them of which only a reference goes, with ``@cert`` and ``@resp``."""
         self.kept: list[Kept] = []
+        self._heirs: dict[int, str] = {}
         self._choose()
         self._still_needed = {
             pointer
@@ -176,16 +175,21 @@ class _Undo:
     def _keep_fragments(self, found: dict[int, str], stay: dict[int, str]) -> None:
         """Keep all fragments of a name of which one stays, or is not there any more."""
         by_id = {n.attributes.get("xml:id"): n.number for n in self.source.nodes}
-        changing = True
-        while changing:
-            changing = False
-            for number in found.keys() - self.references.keys():
-                node = self.source.nodes[number]
-                links = [node.attributes.get(name, "")[1:] for name in ("prev", "next")]
-                if any(link and by_id.get(link) not in found for link in links):
-                    stay[number] = CHANGED
-                    del found[number]
-                    changing = True
+        pointing: defaultdict[int | None, list[int]] = defaultdict(list)
+        broken: list[int] = []
+        for number in found.keys() - self.references.keys():
+            attributes = self.source.nodes[number].attributes
+            links = filter(None, (attributes.get(name, "")[1:] for name in ("prev", "next")))
+            for target in map(by_id.get, links):
+                pointing[target].append(number)
+                if target not in found:
+                    broken.append(number)
+        while broken:
+            number = broken.pop()
+            if number in found:
+                stay[number] = CHANGED
+                del found[number]
+                broken += pointing[number]
 
     def _described(self, node: Node, reason: str, line: int) -> Kept:
         source = self.source
@@ -217,7 +221,9 @@ class _Undo:
             if (end := emptied(self.source, node)) is not None:
                 yield Edit(self._mark(node)[0], node.end, end)
             else:  # with the white space that was put before it
-                start = len(self.source.text[: node.start].rstrip(XML_SPACE))
+                start = node.start
+                while start and self.source.text[start - 1] in XML_SPACE:
+                    start -= 1
                 yield Edit(start, node.end, "")
             return
         if attribute := self.references.get(node.number):
@@ -230,7 +236,7 @@ class _Undo:
                 yield Edit(node.content_end, node.end, "")
         elif node.name in _HOLDERS and self._is_apparatus_of_ours(node):
             yield self._unmark(node, node)
-        for child in self._children[node.number]:
+        for child in self.source.children.get(node.number, ()):
             yield from self.edits(child)
 
     def _mark(self, node: Node) -> tuple[int, int]:
@@ -244,8 +250,10 @@ class _Undo:
 
         Where another model has something in ``around``, the mark becomes that model's.
         """
-        inside = (n for n in self.source.nodes if around.start < n.start < around.end)
-        heir = next(filter(None, map(self._heir, inside)), "")
+        if around.number not in self._heirs:
+            heirs = filter(None, map(self._heir, self.source.inside(around)))
+            self._heirs[around.number] = next(heirs, "")
+        heir = self._heirs[around.number]
         return Edit(*self._mark(node), heir and f' resp="#{heir}"')
 
     def _heir(self, node: Node) -> str:
@@ -283,7 +291,7 @@ class _Undo:
         rest, position = "", node.content_start
         if (end := emptied(self.source, node)) is not None:
             position += len(f"<?onoma-empty {end[:-1]}?>")
-        for child in self._children[node.number]:
+        for child in self.source.children.get(node.number, ()):
             if not self._goes_whole(child):
                 return False
             rest += self.source.text[position : child.start]

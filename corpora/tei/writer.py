@@ -228,6 +228,11 @@ class _Writer:
         return {n.element.byte: n for n in reversed(self.file.source.nodes) if n.element}
 
     @cached_property
+    def _known_targets(self) -> set[str | None]:
+        nodes = self.file.source.nodes
+        return {node.attributes.get("target") for node in nodes if node.name == "span"}
+
+    @cached_property
     def _answered(self) -> dict[str, Answers]:
         return {id: Answers(settled) for id, settled in self.decided.items()}
 
@@ -284,11 +289,6 @@ class _Writer:
         self, document: Document, fragmenter: Fragmenter, mentions: Iterable[Mention]
     ) -> Iterator[Added]:
         """Yield those that are wanted and have a place."""
-        known_targets = {
-            node.element.attributes.get("target")
-            for node in self.file.source.nodes
-            if node.element and node.name == "span"
-        }
         for mention in self._wanted(document, mentions):
             found = reference(mention, self.file.edition)
             fragments: list[Fragment] = []
@@ -304,7 +304,7 @@ class _Writer:
                 if target is not None and not may_hold(target, element.name):
                     target, reason = None, reason and "cannot stand in standOff"
                 if target is not None:
-                    is_known = target.pointer in known_targets
+                    is_known = target.pointer in self._known_targets
                     reason = "a name is there already" if is_known else ""
             if reason:
                 self._skip(document, mention, reason)

@@ -9,6 +9,7 @@ import gc
 import gzip
 import json
 import lzma
+import re
 import time
 import zlib
 from collections import Counter
@@ -23,6 +24,7 @@ from corpora.crawl.listings import read_links, read_listing
 from corpora.crawl.reservations import parse_tdmrep
 from corpora.crawl.robots import parse_robots
 from corpora.crawl.sites import read_sites
+from corpora.document import Mention
 from corpora.errors import CorpusError
 from corpora.ner.conll import read_conll
 from corpora.ner.detection import Overrides
@@ -35,7 +37,11 @@ from corpora.news.page_metadata import read_metadata
 from corpora.news.tidying import tidy
 from corpora.news.url_table import read_url_table
 from corpora.tei.edition import Edition, edition_path, load_edition
+from corpora.tei.provenance import Model
 from corpora.tei.reader import read_tei
+from corpora.tei.review import Candidate, located
+from corpora.tei.undo import undo
+from corpora.tei.writer import TeiFile, WriteOptions
 from corpora.text.documents import DocumentMaker
 from corpora.text.reader import Settings, read_records
 from corpora.text.records import Record
@@ -61,6 +67,43 @@ def edition() -> Edition:
 
 def tei(path: Path) -> None:
     read_tei(path.read_bytes(), edition(), name="a.xml")
+
+
+def model_undone(path: Path) -> None:
+    undo(path.read_bytes(), name="a.xml")
+
+
+def names_written(path: Path) -> None:
+    """Write a name wherever ``Ulm`` is, also beside the text."""
+    file = TeiFile.read(path.read_bytes(), edition(), name="a.xml")
+    mentions = {
+        document.id: [
+            Mention(found.start(), found.end(), label="place")
+            for found in re.finditer(r"U\s*lm", document.text)
+        ]
+        for document in file.documents
+    }
+    model = Model(id="onoma-a", name="a", version="1", sha256="aa")
+    file.write(mentions, model=model, options=WriteOptions(crossing="standOff"))
+
+
+def candidate_found(path: Path) -> None:
+    """Find a name that a list gives without a place, by what stands around it."""
+    candidate = Candidate(
+        file="a.xml",
+        document="",
+        name="a",
+        before="b a b",
+        after="b c",
+        label="person",
+        entity=None,
+        score=None,
+        is_accepted=True,
+        place=None,
+        suggested=None,
+        where="line 2",
+    )
+    located(candidate, {"a": path.read_text("utf-8")})
 
 
 def archive(path: Path) -> None:
@@ -156,6 +199,9 @@ def chapters(path: Path) -> None:
 
 READERS: dict[str, Callable[[Path], object]] = {
     "tei": tei,
+    "model undone": model_undone,
+    "names written": names_written,
+    "candidate found": candidate_found,
     "edition": load_edition,
     "sites": read_sites,
     "archive": archive,
@@ -182,6 +228,8 @@ MARK, END = bytes.fromhex("314159265359"), bytes.fromhex("177245385090")  # of b
 TINY = bz2.compress(b"a")
 DTD = b"<!DOCTYPE TEI SYSTEM 'tei.dtd' [<!-- "
 P = (b"<TEI><text><body><p>", b"</p></body></text></TEI>")
+OURS = b" resp='#onoma-a'"
+STAND_OFF = (b"<standOff%b><spanGrp%b>" % (OURS, OURS), b"</spanGrp></standOff>")
 HTML = (b"<html><head><title>A</title></head><body>", b"")
 RSS = (b"<rss><channel>", b"</channel></rss>")
 LABELS = (b"[labels]\na = ['", b"b']")
@@ -217,6 +265,42 @@ REPEATED: dict[str, dict[str, tuple[bytes, bytes, bytes]]] = {
             b"]><TEI/>",
         ),
         "texts": (b"<teiCorpus>", P[0] + b"a" + P[1], b"</teiCorpus>"),
+    },
+    "model undone": {
+        "names": (P[0], b'<persName resp="#onoma-a">a</persName>', P[1]),
+        "names beside the text": (
+            b"<TEI><text><p>a</p></text>" + STAND_OFF[0],
+            b"<span%b><persName>a</persName></span> " % OURS,
+            STAND_OFF[1] + b"</TEI>",
+        ),
+        "listed names beside the text": (
+            b"<TEI><teiHeader><respStmt xml:id='onoma-a'><?onoma 123456?></respStmt></teiHeader>"
+            b"<text><p>a</p></text>" + STAND_OFF[0],
+            b"<span%b><persName>a</persName></span> " % OURS,
+            STAND_OFF[1] + b"</TEI>",
+        ),
+        "groups in which something stays": (
+            b"<TEI><text><p>a</p></text>",
+            STAND_OFF[0] + b"<span resp='#me'/>" + STAND_OFF[1],
+            b"</TEI>",
+        ),
+        "changes": (b"<TEI><teiHeader>", b"<change%b/> " % OURS, b"</teiHeader></TEI>"),
+        "blanks": (b"<TEI><teiHeader>", b"<title%b>a</title> " % OURS, b"</teiHeader></TEI>"),
+        "lists": (
+            b"<TEI><teiHeader>",
+            b"<respStmt xml:id='onoma-a'><?onoma 123456?></respStmt>",
+            b"</teiHeader>" + P[0] + b"<p resp='#onoma-a'/>" + P[1] + b"</TEI>",
+        ),
+    },
+    "names written": {
+        "names": (P[0], b"Ulm ", P[1]),
+        "names beside the text": (P[0], b"<hi>U</hi>lm ", P[1]),
+        "names beside the text, in paragraphs": (P[0], b"<p><hi>U</hi>lm</p> ", P[1]),
+        "texts": (b"<teiCorpus>", P[0] + b"<hi>U</hi>lm" + P[1], b"</teiCorpus>"),
+    },
+    "candidate found": {
+        "in words": (b"b", b"a b ", b""),
+        "in white space": (b"b", b"a" + b" " * 50, b""),
     },
     "edition": {
         "dots in a key": (b"", b"a.", b"a = 1"),
@@ -436,6 +520,32 @@ MADE: dict[str, dict[str, Callable[[int], bytes]]] = {
             end=b"</teiCorpus>",
         ),
     },
+    "model undone": {
+        "chain of names of which the last is not there": lambda n: (
+            P[0]
+            + b"".join(
+                b'<persName resp="#onoma-a" xml:id="onoma-a.%d" next="#onoma-a.%d">a</persName>'
+                % (i, i + 1)
+                for i in range(n)
+            )
+            + P[1]
+        ),
+        "chain of names of which the first is not there": lambda n: (
+            P[0]
+            + b"".join(
+                b'<persName resp="#onoma-a" xml:id="onoma-a.%d" prev="#onoma-a.%d">a</persName>'
+                % (i, i - 1)
+                for i in range(n)
+            )
+            + P[1]
+        ),
+        "models": lambda n: numbered(
+            n,
+            b"<respStmt xml:id='onoma-a%d'><?onoma 123456?></respStmt>",
+            start=b"<TEI><teiHeader>",
+            end=b"</teiHeader></TEI>",
+        ),
+    },
     "edition": {"keys": lambda n: numbered(n, b"a%d = ['b']\n", start=b"[labels]\n")},
     "archive": {
         "members in members": nested_members,
@@ -487,6 +597,12 @@ LARGE = {
     "archive: huge lengths": 4_000,
     "bzip2: false marks": 1_000,
     "tei: entities in a comment": 8_000,
+    "model undone: names beside the text": 1_000,
+    "model undone: listed names beside the text": 1_000,
+    "model undone: groups in which something stays": 500,
+    "model undone: changes": 2_000,
+    "names written: names beside the text": 300,
+    "names written: names beside the text, in paragraphs": 300,
     "text: empty streams of bzip2": 10_000,
     "text: empty streams of gzip": 8_000,
 }
