@@ -1,6 +1,7 @@
 """Whether the XML parser that comes with Python has known faults."""
 
 import logging
+from functools import cache
 from xml.parsers import expat
 
 log = logging.getLogger(__name__)
@@ -9,8 +10,9 @@ SAFE = (2, 7, 4)
 """Bundled since Python 3.11.15 and 3.12.13; SECURITY.md says what it fixes."""
 
 
+@cache
 def warn_of_old_expat(version: tuple[int, int, int] = expat.version_info) -> None:
-    """Warn where files of strangers are about to be read by a parser with known faults."""
+    """Warn, once, where XML of strangers is about to be read by a parser with known faults."""
     if version < SAFE:
         log.warning(
             "expat %s, the XML parser of this Python, has known faults. Take Python 3.11.15, "

@@ -8,6 +8,7 @@ import torch
 
 from corpora.errors import UsageError
 from corpora.ner.labels import label_map_path, load_label_map
+from corpora.system.expat_version import warn_of_old_expat
 from corpora.tei.edition import edition_path, load_edition
 from modeling.decoding import check_decoder
 from modeling.finetune.process import TrainSettings
@@ -48,6 +49,7 @@ def serve(options: "Options", log: TextIO) -> None:
                 log.write(f"tei   names of probability {least:.3f} or more are written\n")
                 log.write(f"next  curl {address}/health\n")
                 log.flush()
+                warn_of_old_expat()
 
             space = options.identifier_space or f"urn:onoma:{entries.name if entries else ''}"
             trainer = _trainer(options, service)

@@ -6,8 +6,11 @@ from corpora.system.expat_version import SAFE, warn_of_old_expat
 
 
 @pytest.mark.parametrize(("version", "warns"), [((2, 5, 0), 1), ((2, 7, 3), 1), (SAFE, 0)])
-def test_an_expat_with_known_faults_is_told(caplog, version, warns):
+def test_an_expat_with_known_faults_is_told_once(caplog, version, warns):
+    warn_of_old_expat.cache_clear()
+
     with caplog.at_level(logging.WARNING):
+        warn_of_old_expat(version)
         warn_of_old_expat(version)
 
     assert len(caplog.records) == warns
