@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from corpora.reports import markdown_table
+from corpora.segmentation.language_tags import primary_language
 from corpora.segmentation.sentences import table_name
 from corpora.tei.abbreviations import Learned
 
@@ -33,10 +34,15 @@ def warnings_of(counters: Counts, patterns: Sequence[str]) -> Iterator[str]:
 
 
 def languages_of(counters: Counts) -> Counter[str]:
-    """Characters of each language, by its tag; empty where none is said."""
-    return Counter(
-        {name[len(_LANGUAGE) :]: n for name, n in counters.items() if name.startswith(_LANGUAGE)}
-    )
+    """Characters of each language, by its shortest code; empty where none is said.
+
+    ``deu``, ``ger`` and ``de-AT`` are ``de``, as for sentences and words; documents keep theirs.
+    """
+    found = Counter[str]()
+    for name, n in counters.items():
+        if name.startswith(_LANGUAGE):
+            found[primary_language(name.removeprefix(_LANGUAGE))] += n
+    return found
 
 
 def plain_counters(counters: Counts) -> dict[str, int]:

@@ -21,6 +21,7 @@ from corpora.errors import UsageError
 from corpora.reports import html_page, html_table
 from corpora.runs.plan import find_inputs
 from corpora.segmentation.abbreviations import MAX_CHARACTERS, Abbreviation
+from corpora.segmentation.language_tags import primary_language
 from corpora.segmentation.sentences import table_name
 from corpora.system.arguments import execute, option, parse
 from corpora.tei.abbreviations import last_words, learn_abbreviations
@@ -151,7 +152,7 @@ class Census:
         if in_text:
             lost_in = self._count(element, above, data, lost_in=lost_in)
             if said := said_language(element):
-                self.passages[self.edition.tag_of(said) or ""] += 1
+                self.passages[primary_language(self.edition.tag_of(said))] += 1
         chosen = self._chosen(element, above) if in_text else None
         for child in element.elements():
             inside = lost_in

@@ -68,6 +68,13 @@ def test_words_before_sentence_ends_languages_and_ids_are_counted():
     assert (census.passages["la"], census.languages["de"] > 0) == (1, True)
 
 
+def test_codes_and_regions_of_a_language_are_counted_as_one():
+    census = census_of('<p xml:lang="deu">Und</p><p xml:lang="de-AT">Servus</p>', "<p>sagt er</p>")
+
+    assert list(census.languages) == ["de"]
+    assert census.passages == {"de": 2}
+
+
 def test_every_pattern_of_the_edition_languages_and_abbreviations_are_told(tmp_path):
     edition = tmp_path / "mine.toml"
     edition.write_text('[text]\nleave_out = ["...", "foo", "note"]\n[characters]\n"c[@n]" = "-"\n')
