@@ -290,7 +290,8 @@ def apply_candidates(
         placed.append(found)
         if not candidate.is_accepted:
             shown = found.suggestion or found.mention
-            skipped.append(Skipped(found.document, shown, NOT_ACCEPTED))
+            text = texts[found.document]
+            skipped.append(Skipped.of(found.document, shown, text, reason=NOT_ACCEPTED))
         else:
             _check_label(candidate, edition)
     written = _write(file, placed, model=model, options=options, decisions=decisions)

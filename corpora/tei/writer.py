@@ -89,6 +89,13 @@ class Skipped:
     mention: Mention
     reason: str
     """A short name that is counted."""
+    text: str
+    """What it names, as in the document."""
+
+    @classmethod
+    def of(cls, document: str, mention: Mention, text: str, *, reason: str) -> "Skipped":
+        """Make one of the id and the text of the document."""
+        return cls(document, mention, reason, text[mention.start : mention.end])
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,7 +360,7 @@ class _Writer:
         return ""
 
     def _skip(self, document: Document, mention: Mention, reason: str) -> None:
-        self.skipped.append(Skipped(document.id, mention, reason))
+        self.skipped.append(Skipped.of(document.id, mention, document.text, reason=reason))
 
     def _settle(self, base: list[Added], more: list[Added]) -> list[Added]:
         """Add as many as can be proven together; halve until those that fail are alone."""

@@ -344,17 +344,18 @@ def by_sentence(tagged: Sequence[Tagged], rows: Numbers, known: Known) -> list[P
 
 
 def by_length(tagged: Sequence[Tagged], rows: Numbers, *, n_buckets: int = N_BUCKETS) -> list[Part]:
-    """Sentences by their words, in equal parts (N-E4); equal lengths stay in their order.
+    """Sentences by their words, in parts as equal as can be (N-E4) with each length in one part.
 
-    Parts differ by one sentence at most; where there are fewer sentences than parts, each is one.
+    A length is in the part that the middle of its sentences is in, were all parts equal.
     """
     lengths = np.array([len(one.sentence.tokens) for one in tagged], np.int64)
-    order = np.argsort(lengths, kind="stable")
+    values, inverse, counts = np.unique(lengths, return_inverse=True, return_counts=True)
+    middles = np.cumsum(counts) - counts / 2
+    buckets = (middles * n_buckets // max(1, len(lengths))).astype(np.int64)
     parts = []
-    for bucket in np.array_split(order, min(n_buckets, len(order))):
-        chosen = np.zeros(len(order), np.bool_)
-        chosen[bucket] = True
-        low, high = lengths[bucket[0]], lengths[bucket[-1]]
+    for bucket in np.unique(buckets):
+        chosen = (buckets == bucket)[inverse]
+        [low, *_], [*_, high] = values[buckets == bucket], values[buckets == bucket]
         span = f"{low}" if low == high else f"{low} to {high}"
         name = "1 word" if high == 1 else f"{span} words"
         parts.append(_choose("lengths", name, rows=rows, chosen=chosen))

@@ -312,12 +312,13 @@ def write_whole(path: Path, data: bytes) -> None:
 
 
 def _skipped_lines(skipped: Sequence[tuple[str, Skipped]]) -> Iterator[str]:
-    yield "file\tdocument\tstart\tend\tlabel\tprobability\treason\n"
+    yield "file\tdocument\tstart\tend\tlabel\tprobability\treason\ttext\n"
     for name, one in skipped:
         mention = one.mention
         score = "" if mention.score is None else f"{mention.score:.4f}"
-        cells = (name, one.document, mention.start, mention.end, mention.label, score, one.reason)
-        yield "\t".join(map(str, cells)) + "\n"
+        place = (name, one.document, mention.start, mention.end, mention.label, score)
+        text = " ".join(one.text.split())  # no tab, no line end
+        yield "\t".join(map(str, (*place, one.reason, text))) + "\n"
 
 
 def _kept_lines(kept: Sequence[tuple[str, Kept]]) -> Iterator[str]:

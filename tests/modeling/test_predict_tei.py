@@ -192,6 +192,8 @@ def test_what_is_written_is_as_sure_as_was_chosen_on_dev(
 
     assert f"threshold: {said}" in capsys.readouterr().err
     assert ("</placeName>" in (tmp_path / "out" / "a.xml").read_text()) == bool(n)
+    skipped = (tmp_path / "out" / "skipped.tsv").read_text()
+    assert ("\tbelow the threshold\tUlm\n" in skipped) == (not n)
 
 
 def test_files_are_never_overwritten(tagger_run, letter, labels, capsys):

@@ -4,6 +4,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from corpora.ner.conll import read_conll
 from corpora.ner.health import examine
@@ -70,17 +71,26 @@ def test_sentences_in_train_and_the_rest_are_all(tagged, train):
 
 
 @given(tagged_sentences(max_sentences=30))
-def test_lengths_cut_the_sentences_in_equal_parts_by_their_words(tagged):
+def test_lengths_cut_the_sentences_in_parts_that_share_no_length(tagged):
     rows = np.eye(3, dtype=np.int64)[[len(one.tags) % 3 for one in tagged]]
 
     parts = by_length(tagged, rows)
 
     assert np.array_equal(sum(part.rows for part in parts), rows)
-    sizes = [part.sentences for part in parts]
-    assert max(sizes) - min(sizes) <= 1
-    assert len(sizes) == min(7, len(tagged))
+    assert len(parts) <= 7
     lengths = [[len(o.tags) for o, r in zip(tagged, p.rows, strict=True) if r.any()] for p in parts]
-    assert all(max(shorter) <= min(longer) for shorter, longer in pairwise(lengths))
+    assert all(max(shorter) < min(longer) for shorter, longer in pairwise(lengths))
+
+
+@given(st.permutations(range(1, 31)))
+def test_parts_of_different_lengths_are_equal_but_for_one(lengths):
+    tagged = [make_tagged(["O"] * n, ["O"] * n) for n in lengths]
+
+    parts = by_length(tagged, count_strict(tagged).micro())
+
+    sizes = [part.sentences for part in parts]
+    assert len(sizes) == 7
+    assert max(sizes) - min(sizes) <= 1
 
 
 def test_parts_by_length_say_their_lengths():
