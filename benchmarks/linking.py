@@ -1,27 +1,42 @@
-"""Candidates of an entity vocabulary of millions: time, memory and disk.
+"""Linking: a vocabulary of millions, references written into an edition, ambiguous links.
 
     python -m benchmarks.linking --entities 6000000
+    python -m benchmarks.linking --letters 'letters/*.xml' --edition sturm --register 'reg/*.xml'
+    python -m benchmarks.linking --ambiguous build/links-ltgwiki
 
-Entities are made by simulation: names of one to three words, drawn by Zipf's law from a list of
-made words, so that forms are shared as names are; each entity has its title, its last word, and
-its first letter with its last word as forms. Printed are seconds of the processor, bytes on disk,
-and memory of a second process that looks up 100,000 forms (a tenth of them unknown): what is its
-own, and what is mapped and shared.
+``--letters`` takes the references of persons and places out of a fifth of the files, chosen by
+hash, has a linker of the others write them again (``modeling.predict --link``), says how many of
+those that are written are the editors' own, and undoes it. ``--ambiguous`` says how the forms that
+mean two entities or more were linked in a folder of ``modeling.link evaluate``.
+
+The entities of ``--entities`` are made by simulation: names of one to three words, drawn by Zipf's
+law from a list of made words, so that forms are shared as names are; each entity has its title, its
+last word, and its first letter with its last word as forms. Printed are seconds of the processor,
+bytes on disk, and memory of a second process that looks up 100,000 forms (a tenth of them unknown):
+what is its own, and what is mapped and shared.
 """
 
 import argparse
+import json
+import re
 import resource
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+from glob import glob
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from corpora.entities.lookup import EntityLookup, Pairs, write_lookup
+from corpora.hashing.sampling import ratio
+from modeling.link.evaluation import Outcome, Share
+from modeling.link.report import measure
 
 N_WORDS, N_AT_ONCE, N_LOOKED_UP = 400_000, 100_000, 100_000
 
@@ -85,15 +100,134 @@ def _memory() -> dict[str, int]:
     return {kind: int(values[kind].split()[0]) for kind in ("RssAnon", "RssFile")}
 
 
+# --- references of an edition
+
+HELD_OUT = 0.2
+NAME = re.compile(r"<(?:persName|placeName)\b[^<>]*>")
+REFERENCE = re.compile(r"""\s+(?:key|ref)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
+
+
+def references(text: str) -> list[str]:
+    """What each person's and place's tag in the text refers to; empty: nothing."""
+    found = map(REFERENCE.search, NAME.findall(text, _begin(text)))
+    return [one[1] or one[2] or "" if one else "" for one in found]
+
+
+def without_references(text: str) -> str:
+    """The same file; the header keeps its own."""
+    begin = _begin(text)
+    return text[:begin] + NAME.sub(lambda tag: REFERENCE.sub("", tag[0]), text[begin:])
+
+
+def _begin(text: str) -> int:
+    """Where the header has ended."""
+    return text.index("</teiHeader>")
+
+
+def measure_references(given: argparse.Namespace, folder: Path) -> None:
+    """Take references out, have them written again, compare, and undo."""
+    letters = [Path(path) for path in sorted(glob(given.letters))]
+    bare = folder / "bare"
+    bare.mkdir()
+    held_out = [path for path in letters if ratio(path.name) < HELD_OUT]
+    for path in held_out:
+        (bare / path.name).write_text(without_references(_read(path)), "utf-8", newline="")
+    others = [path for path in letters if path not in held_out]
+    edition = ["--edition", given.edition]
+    made = [folder / name for name in ("documents", "linker", "linked", "undone")]
+    call("pipelines.tei_to_ner", *edition, "--input", *others, "--output", made[0])
+    register = ["--register", given.register] if given.register else []
+    call("modeling.link", "train", made[0] / "documents", *register, "--output", made[1])
+    tei = ["--tei", f"{bare}/*.xml"]
+    call("modeling.predict", "--link", made[1], *tei, *edition, "--output", made[2])
+    call("modeling.predict", "--tei", f"{made[2]}/*.xml", "--undo", "--output", made[3])
+    taken = written = right = same = 0
+    for path in held_out:
+        gold, ours = references(_read(path)), references(_read(made[2] / path.name))
+        taken += sum(map(bool, gold))
+        written += sum(map(bool, ours))
+        right += sum(bool(a) and a == b for a, b in zip(ours, gold, strict=True))
+        same += (made[3] / path.name).read_bytes() == (bare / path.name).read_bytes()
+    print(
+        f"{len(held_out)} of {len(letters)} files; {taken} references taken out, {written} written"
+    )
+    print(f"{right} of those are the editors' own; undone to the same bytes: {same} files")
+
+
+def call(module: str, *arguments: object) -> None:
+    """Run a command of ours; what it says is not shown."""
+    line = [sys.executable, "-m", module, *map(str, arguments)]
+    subprocess.run(line, check=True, stdout=subprocess.DEVNULL)
+
+
+def _read(path: Path) -> str:
+    with path.open(encoding="utf-8", newline="") as file:
+        return file.read()
+
+
+# --- ambiguous links
+
+
+def read_outcomes(path: Path) -> list[Outcome]:
+    """Read ``names.tsv`` of an evaluation."""
+    head, *lines = path.read_text("utf-8").splitlines()
+    types = {field.name: field.type for field in fields(Outcome)}
+    return [
+        Outcome(
+            **{name: _value(cell, types[name]) for name, cell in zip(names, cells, strict=True)}
+        )
+        for names, cells in ((head.split("\t"), line.split("\t")) for line in lines)
+    ]
+
+
+def _value(cell: str, kind: Any) -> Any:
+    if kind is bool:
+        return cell == "True"
+    if not cell and kind is not str:
+        return None
+    return {int: int, int | None: int, float: float}.get(kind, _text)(cell)
+
+
+def _text(cell: str) -> str:
+    return str(json.loads(f'"{cell}"'))
+
+
+def describe_ambiguous(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """A row of a table: names, those whose entity is known, and how these are linked."""
+    found = measure([one for one in outcomes if one.n_senses > 1 and one.gold])
+    ways = ("baseline", "prior alone", "all features")
+    known = {f"{way}, known": found[f"accuracy of known entities, {way}"] for way in ways}
+    shares: dict[str, Share] = {"known": found["coverage"], **known}
+    shares |= {name: found[name] for name in ("written", "wrong among written")}
+    for name, share in shares.items():
+        low, high = (share.interval.low, share.interval.high) if share.interval else (0, 1)
+        value = share.value or 0
+        yield f"{name}: {value:.3f} ({low:.3f} to {high:.3f}), {share.part} of {share.whole}"
+
+
 def main() -> None:
-    """Make, measure, and look up in a process of its own."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Measure what is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--entities", type=int, default=1_000_000)
     parser.add_argument("--lookup", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--letters", metavar="PATTERN", help="TEI files of an edition")
+    parser.add_argument("--edition", default="tei", help="of --letters")
+    parser.add_argument("--register", metavar="PATTERN", help="of --letters")
+    parser.add_argument("--ambiguous", type=Path, metavar="DIR", help="of modeling.link evaluate")
     given = parser.parse_args()
     if given.lookup:
         look_up(given.lookup)
-        return
+    elif given.ambiguous:
+        print("\n".join(describe_ambiguous(read_outcomes(given.ambiguous / "names.tsv"))))
+    elif given.letters:
+        with tempfile.TemporaryDirectory() as name:
+            measure_references(given, Path(name))
+    else:
+        measure_vocabulary(given)
+
+
+def measure_vocabulary(given: argparse.Namespace) -> None:
+    """Make, measure, and look up in a process of its own."""
     with tempfile.TemporaryDirectory() as name:
         folder, known, start = Path(name), words(), time.process_time()
         some = simulate(given.entities, known, seed=1)
