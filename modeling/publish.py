@@ -87,7 +87,7 @@ class Options:
     run: Path = option(
         positional=True,
         metavar="RUN",
-        help="a finished run of modeling.pretrain or .finetune",
+        help="a finished run of modeling.pretrain or modeling.finetune",
     )
     shelf: str = option(
         positional=True, metavar="STORE/NAME", help="where versions of it lie; in a bucket, too"

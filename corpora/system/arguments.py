@@ -24,7 +24,7 @@ from typing import Any, Literal, NoReturn, TextIO, TypeVar, get_args, get_origin
 
 from corpora.errors import CorpusError, UsageError
 from corpora.system.buckets import SCHEMES
-from corpora.system.command_names import as_typed
+from corpora.system.command_names import as_typed, said_as_typed
 from corpora.system.extras import missing_extra
 from corpora.system.files import check_utf8
 
@@ -82,15 +82,15 @@ class ArgumentParser(argparse.ArgumentParser):
 
     def format_help(self) -> str:
         """Write the help."""
-        return as_typed(super().format_help())
+        return said_as_typed(super().format_help())
 
     def format_usage(self) -> str:
         """Write the usage."""
-        return as_typed(super().format_usage())
+        return said_as_typed(super().format_usage())
 
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
         """End the process after a message."""
-        super().exit(status, message and as_typed(message))
+        super().exit(status, message and said_as_typed(message))
 
     def error(self, message: str) -> NoReturn:
         """End the process with what is wrong, and who knows better."""
@@ -280,7 +280,7 @@ def message_of(error: Exception, *, path: Path | None = None) -> str:
 
 def fail(message: str, *, status: int) -> int:
     """Write a message of an error; returns the exit status."""
-    sys.stderr.write(f"{paint('error:', '1;31', sys.stderr)} {as_typed(message)}\n")
+    sys.stderr.write(f"{paint('error:', '1;31', sys.stderr)} {said_as_typed(message)}\n")
     return status
 
 

@@ -6,7 +6,10 @@ calls them.
 
 import re
 from collections.abc import Mapping
+from typing import Final
 
+_PIPELINES: Final = "pipelines."
+_END: Final = r"(?![\w/-]|\.\w)"
 _typed: dict[str, str] = {}
 
 
@@ -20,6 +23,25 @@ def as_typed(text: str) -> str:
     """Put the names that the user types into a text; none where modules are typed."""
     if not _typed or "python -m " not in text:
         return text
-    longest_first = "|".join(map(re.escape, sorted(_typed, key=len, reverse=True)))
-    pattern = rf"python -m ({longest_first})(?![\w.])"
-    return re.sub(pattern, lambda match: _typed[match[1]], text)
+    return re.sub(rf"python -m ({_any_of(_typed)}){_END}", lambda match: _typed[match[1]], text)
+
+
+def said_as_typed(text: str) -> str:
+    """The same in what we say ourselves, where modules and pipelines stand alone, too.
+
+    ``modeling.finetune`` and ``tei_to_ner`` are ``onoma finetune`` and ``onoma tei``.
+    """
+    if not _typed:
+        return text
+    alone = _typed | {
+        module.removeprefix(_PIPELINES): name
+        for module, name in _typed.items()
+        if module.startswith(_PIPELINES)
+    }
+    pattern = rf"(?<![\w./-])({_any_of(alone)}){_END}"
+    return re.sub(pattern, lambda match: alone[match[1]], as_typed(text))
+
+
+def _any_of(names: Mapping[str, str]) -> str:
+    longest_first = sorted(names, key=len, reverse=True)
+    return "|".join(map(re.escape, longest_first))
