@@ -223,3 +223,13 @@ def test_what_is_no_block_costs_little_more_than_blocks(piece, path):
     times = [(seconds(path, hostile), seconds(path, usual)) for _ in range(3)]
 
     assert min(slow for slow, _ in times) < 100 * min(fast for _, fast in times)
+
+
+def test_empty_streams_before_a_false_mark_cost_little_more_than_a_block(path):
+    usual = bz2.compress(random.Random(0).randbytes(100_000))
+    empty = bz2.compress(b"")
+    hostile = bz2.compress(b"a") + empty * (100_000 // len(empty)) + BLOCK.to_bytes(6) + empty
+
+    times = [(seconds(path, hostile), seconds(path, usual)) for _ in range(3)]
+
+    assert min(slow for slow, _ in times) < 20 * min(fast for _, fast in times)  # it was 100
