@@ -32,7 +32,7 @@ RUN --mount=type=bind,from=wheel,source=/wheels,target=/wheels \
     && pip install --no-cache-dir --constraint /tmp/constraints.txt \
         "${wheel}[${EXTRAS}]" "apache-beam==${BEAM}" \
     && pip check \
-    && python -m compileall -q /usr/local/lib
+    && python -m compileall -q -x site-packages /usr/local/lib/python3.*
 COPY --from=beam /opt/apache/beam /opt/apache/beam
 WORKDIR /tmp
 ENTRYPOINT ["/opt/apache/beam/boot"]

@@ -3,7 +3,8 @@
 # make check   ruff, mypy and the tests
 # make docs    build/site: the documentation as a site; looks at it in Chromium, where there is one
 # make tutorials  run the commands of docs/tutorials, and compare with what the pages show; readme-test: the front page, too
-# make wheel   build/dist: sdist and wheel; make wheel-test installs it as a stranger would, with each light extra
+# make wheel   build/dist: sdist and wheel; make wheel-test installs it as a stranger would, with each extra alone
+# make image-test  the steps of the Dockerfile in clean roots, and what comes out: root, debootstrap and Go, no Docker
 # make lock    find versions of all that make installs, and write them down
 # make flink   run pipelines on a Flink cluster of this machine, and compare (docs/scale.md)
 # make spark   the same on Spark
@@ -19,7 +20,7 @@ LOCK := build/lock/bin
 COMPILE := --universal --python-version 3.11 --fork-strategy fewest --no-annotate --no-header --quiet
 DUMP := tests/data/wikipedia/kleinwiki-20261101-pages-articles.xml
 
-.PHONY: demo airflow flink flink-smoke spark test docs wheel wheel-test readme-test tutorials check install install-dev lock format lint types clean help
+.PHONY: demo airflow flink flink-smoke spark test docs wheel wheel-test image-test readme-test tutorials check install install-dev lock format lint types clean help
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -141,6 +142,9 @@ tutorials: install-dev
 
 wheel-test: install-dev
 	$(BIN)/python -m pytest tests/check_wheel.py
+
+image-test: install-dev
+	$(BIN)/python -m pytest tests/check_image.py
 
 lint: install-dev
 	$(BIN)/ruff format --check .
