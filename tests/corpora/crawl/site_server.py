@@ -265,8 +265,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("ETag", tag)
         for name, value in headers.items():
             self.send_header(name, value)
-        self.end_headers()
         self.server.portal.n_active -= 1  # before: whoever has the answer may ask again
+        self.end_headers()
         self.wfile.write(body)
 
     def _drip(self) -> None:
