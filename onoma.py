@@ -267,6 +267,7 @@ COMMANDS: Mapping[str, tuple[Command, ...]] = {
     ),
     "Onoma": (
         Command("project", "corpora.project", "one file that says the whole chain, and runs it"),
+        Command("sample", "corpora.samples", "files to try the commands on"),
         Command("completion", "corpora.system.completion", "completion for bash, zsh and fish"),
         Command("licenses", "corpora.system.licenses", "licences of what is installed"),
     ),

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-DATA = ROOT / "tests" / "data"
 PACKAGES = ("corpora", "pipelines", "modeling")
 PYTHON = os.environ.get("WHEEL_PYTHON", sys.executable)
 """Of the environments that it is installed into: another one may be named."""
@@ -138,10 +137,10 @@ def test_light_extra_is_enough_for_its_library(with_extra, place, extra):
 
 def test_pipelines_run_beside_packages_of_the_user(with_extra, place):
     onoma = (with_extra("pipelines"), "-m", "onoma")
-    letters = DATA / "letters"
-    options = ["--edition", letters / "edition.toml", "--workers", "2", "--output", "out"]
+    options = ["--edition", "letters/edition.toml", "--workers", "2", "--output", "out"]
 
-    said = call(*onoma, "tei", "--input", letters / "*.xml", *options, folder=place)
+    assert "next  onoma tei " in call(*onoma, "sample", "tei", "letters", folder=place)
+    said = call(*onoma, "tei", "--input", "letters/*.xml", *options, folder=place)
 
     assert "read 8 " in said
     assert "rejected 0" in said

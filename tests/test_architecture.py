@@ -55,7 +55,7 @@ ROOMS = (
         "ner",
         "news",
     ),
-    *("crawl", "lexicon", "tokenization", "examples", "project"),
+    *("crawl", "lexicon", "tokenization", "examples", "project", "samples"),
 )
 """Rooms of ``corpora``: each imports only from those before it."""
 COMMANDS = {"health", "shards"}  # two lines each: what they start lies in a room

@@ -1,0 +1,1 @@
+"""Files to try the commands on, which come with every installation."""

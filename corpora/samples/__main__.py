@@ -1,0 +1,83 @@
+"""Write files to try: an edition, a small wiki, saved pages of news, or a Chinese story.
+
+Examples:
+  onoma sample tei letters
+  onoma sample wikipedia dumps
+
+All are invented, and those of this documentation.
+"""
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Literal, NamedTuple
+from zipfile import ZipFile
+
+from corpora.errors import UsageError
+from corpora.system.arguments import execute, option, parse
+
+
+class Sample(NamedTuple):
+    """What an archive beside this file holds."""
+
+    about: str
+    next: str
+    """The command that reads it, with ``{at}`` for its folder."""
+
+
+SAMPLES = {
+    "tei": Sample(
+        "eight letters, how they are read (edition.toml), their register, a letter without names",
+        "python -m pipelines.tei_to_ner --input '{at}/*.xml' --edition '{at}/edition.toml' "
+        "--output build/letters",
+    ),
+    "wikipedia": Sample(
+        "the dump of a wiki of 33 pages",
+        "python -m pipelines.wikipedia_to_documents --input '{at}/*pages-articles*' "
+        "--output build/wiki",
+    ),
+    "news": Sample(
+        "ten saved pages and their addresses (urls.tsv)",
+        "python -m pipelines.news_to_documents --html '{at}/*.html*' --urls '{at}/urls.tsv' "
+        "--output build/news",
+    ),
+    "chinese": Sample(
+        "a story of three chapters",
+        "python -m pipelines.text_to_documents --input '{at}/*/*.txt' --lang zh "
+        "--split-pattern '^第.{{1,9}}回' --output build/novel",
+    ),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Options of the command."""
+
+    kind: Literal["tei", "wikipedia", "news", "chinese"] = option(
+        positional=True, help="of what kind"
+    )
+    folder: Path = option(positional=True, metavar="DIR", help="where they are written")
+
+
+def write(options: Options) -> Iterator[str]:
+    """Write the files of a sample; ``UsageError`` where one is there already."""
+    sample, folder = SAMPLES[options.kind], options.folder
+    with (files("corpora.samples") / f"{options.kind}.zip").open("rb") as file, ZipFile(file) as z:
+        for name in z.namelist():
+            if (folder / name).exists():
+                raise UsageError(f"{folder / name}: is there already. Name another folder.")
+        z.extractall(folder)
+    yield f"made  {folder}: {sample.about}"
+    yield f"next  {sample.next.format(at=folder)}"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; returns the exit status."""
+    options = parse(Options, argv, name="corpora.samples", about=__doc__ or "")
+    return execute(lambda: write(options), path=options.folder)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

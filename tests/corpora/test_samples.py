@@ -1,0 +1,70 @@
+"""Samples that come with every installation are those of the tests, and the commands read them."""
+
+import io
+import os
+import re
+import shlex
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import onoma
+from corpora import samples
+from corpora.samples.__main__ import SAMPLES, main
+
+ROOT = Path(__file__).resolve().parents[2]
+DATA = ROOT / "tests" / "data"
+FILES = {
+    "tei": [
+        *((path.name, path) for path in sorted((DATA / "letters").iterdir())),
+        *((f"register/{path.name}", path) for path in sorted((DATA / "register").iterdir())),
+        ("enrich/09.xml", DATA / "enrich" / "09.xml"),
+    ],
+    "wikipedia": [(path.name, path) for path in (DATA / "wikipedia").glob("*pages-articles.xml")],
+    "news": [(path.name, path) for path in sorted((DATA / "news").iterdir())],
+    "chinese": [("wulingzhen/wulingzhen.txt", DATA / "text" / "wulingzhen.txt")],
+}
+
+
+def packed(kind):
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for name, path in FILES[kind]:
+            archive.writestr(zipfile.ZipInfo(name), path.read_bytes(), zipfile.ZIP_DEFLATED)
+    return made.getvalue()
+
+
+@pytest.mark.parametrize("kind", SAMPLES)
+def test_a_sample_is_written_and_the_next_command_reads_it(request, kind, tmp_path, capsys):
+    archive = Path(samples.__file__).parent / f"{kind}.zip"
+    if request.config.getoption("--update-golden"):
+        archive.write_bytes(packed(kind))
+
+    assert main([kind, str(tmp_path / "my files")]) == 0
+
+    found = {name: (tmp_path / "my files" / name).read_bytes() for name, _ in FILES[kind]}
+    assert found == {name: path.read_bytes() for name, path in FILES[kind]}
+    assert zipfile.ZipFile(archive).namelist() == [*found]
+    line = re.search("^next  python -m (.*)$", capsys.readouterr().out, re.MULTILINE)[1]
+    done = subprocess.run(
+        [sys.executable, "-m", *shlex.split(line)],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "rejected 0" in done.stdout
+
+
+def test_files_that_are_there_are_not_overwritten(tmp_path, capsys):
+    (tmp_path / "edition.toml").write_text("mine")
+
+    assert onoma.main(["sample", "tei", str(tmp_path)]) == 2
+
+    assert "edition.toml: is there already" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["edition.toml"]
