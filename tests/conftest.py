@@ -1,6 +1,7 @@
 """Fixtures that more than one test needs: real data, and golden files."""
 
 import difflib
+import gc
 import os
 import signal
 import subprocess
@@ -33,6 +34,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden", action="store_true", help="write golden files; then read the diff"
     )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Keep what was imported for all tests out of each search for garbage."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)

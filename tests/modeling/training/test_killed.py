@@ -27,6 +27,8 @@ def command(output, examples, *settings):
     return ["daluke_small", *inputs, "--set", *SMALL, *settings]
 
 
+# torch's optimizers load its compiler, and pyarrow pandas: each process would do so by itself.
+LOADED = ["modeling.training.session", "modeling.pretrain.__main__", "torch._dynamo", "pandas"]
 COMMAND = """
 import multiprocessing, os
 os.environ.update(environment)
@@ -41,7 +43,7 @@ raise SystemExit(main(argv))
 def start():
     """Start a command in a process that has loaded everything already."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["modeling.training.session", "modeling.pretrain.__main__"])
+    context.set_forkserver_preload(LOADED)
     os.environ["OMP_NUM_THREADS"] = "1"
 
     def process(argv, *, workers="fork", **environment):
