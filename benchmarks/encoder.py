@@ -37,7 +37,7 @@ from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import open_dataset, read_batches
 from modeling.config import EncoderConfig, HeadsConfig, PretrainConfig
 from modeling.data.batch import Batch, Layout, Mentions, Rows, Targets
-from modeling.huggingface import read_pretrained
+from modeling.huggingface.importing import read_pretrained
 from modeling.models.costs import Lengths, batch_flops
 from modeling.models.pretraining import PretrainingModel
 

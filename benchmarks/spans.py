@@ -41,7 +41,7 @@ from modeling.data.batch import SentenceBatch
 from modeling.data.sentence_batches import SentenceCollator, batches_by_length
 from modeling.data.sentences import SentenceEncoder
 from modeling.decoding.spans import decode_spans
-from modeling.huggingface import read_pretrained
+from modeling.huggingface.importing import read_pretrained
 from modeling.models.spans import CHUNK, SpanHead
 from modeling.models.text_encoder import TextEncoder
 

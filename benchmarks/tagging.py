@@ -26,7 +26,7 @@ from corpora.document import Sentence
 from corpora.tokenization.tokenizers import Tokenizer
 from modeling.data.tagset import TagSet
 from modeling.finetune.data import NerData
-from modeling.huggingface import read_pretrained
+from modeling.huggingface.importing import read_pretrained
 from modeling.huggingface.transfer import encoder_for, encoder_weights
 from modeling.models.tagging import TaggingModel
 from modeling.taggers.tagger import Tagger

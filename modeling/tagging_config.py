@@ -5,6 +5,8 @@ from typing import Final, Literal
 
 from modeling.config import Config, EncoderConfig, OptimizerConfig, ScheduleConfig
 
+TAGGER_FILE: Final = "tagger.json"
+"""Its settings, in the folder of a tagger."""
 HeadKind = Literal["softmax", "cse", "crf", "crf_ner", "span"]
 DecoderName = Literal["free", "fix", "viterbi", "cse", "greedy", "schedule"]
 DECODERS: Final[dict[str, tuple[DecoderName, ...]]] = {

@@ -15,8 +15,8 @@ from modeling.export import usage
 from modeling.export.card import FILE, MANIFEST, Model, read_evaluations, read_manifest, write_card
 from modeling.export.onnx_model import Scorer, decoder_settings, export_onnx, scorer_of
 from modeling.export.trimming import with_subwords_of
-from modeling.huggingface import export, read_pretrained
-from modeling.huggingface.exporting import depends_on_spaces, export_tagger, save_tokenizer
+from modeling.huggingface.exporting import depends_on_spaces, export, export_tagger, save_tokenizer
+from modeling.huggingface.importing import read_pretrained
 from modeling.models.tagging import TaggingModel
 from modeling.taggers.archive import files_in, pack
 from modeling.taggers.folders import CONFIG, find_model, find_tagger, has_tagger

@@ -15,7 +15,7 @@ from corpora.datasets.shards import open_dataset, read_batches, read_tagged
 from corpora.tokenization.tokenizers import Tokenizer
 from corpora.tokenization.trimming import trim
 from modeling.config import ConfigError
-from modeling.huggingface import Pretrained
+from modeling.huggingface.importing import Pretrained
 
 _ROWS: Final = (
     "encoder.embeddings.subwords.weight",

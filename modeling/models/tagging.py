@@ -22,9 +22,8 @@ from modeling.layers.embeddings import pool_words
 from modeling.models.spans import SpanHead, SpanScores, spans_of
 from modeling.models.text_encoder import TextEncoder, Undrawn, build_encoder, evaluating
 from modeling.models.weights import FILE, check_size, load_strictly, load_weights, save_weights
-from modeling.tagging_config import DECODERS, TaggerConfig
+from modeling.tagging_config import DECODERS, TAGGER_FILE, TaggerConfig
 
-TAGGER_FILE: Final = "tagger.json"
 _MAX_SIZE: Final = 1 << 16  # of features, and of spans; more is damage
 
 

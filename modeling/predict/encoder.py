@@ -39,7 +39,7 @@ from modeling.data.sentence_batches import (
 )
 from modeling.data.sentences import SentenceSet
 from modeling.data.tagger_inputs import sentence_encoder, window_settings
-from modeling.huggingface import read_pretrained
+from modeling.huggingface.importing import read_pretrained
 from modeling.layers.embeddings import EntityEmbeddings, Pooling, pool_words
 from modeling.models.spans import SpanStates, read_alone, read_jointly, remember
 from modeling.models.text_encoder import Encoded, TextEncoder, Undrawn, build_encoder

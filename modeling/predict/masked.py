@@ -20,7 +20,7 @@ from corpora.tokenization.tokenizers import Tokenizer
 from modeling.data.batch import Batch, Layout, Mentions, Rows, SubwordEntities, Words
 from modeling.data.gazetteer import EntityLookup
 from modeling.data.sentence_batches import whole_text
-from modeling.huggingface import read_pretrained
+from modeling.huggingface.importing import read_pretrained
 from modeling.models.pretraining import PretrainingModel
 from modeling.taggers.entities import known_entities
 from modeling.taggers.folders import find_model

@@ -8,10 +8,8 @@ from corpora.errors import CorpusError
 from corpora.system.parsing import parse_json
 from corpora.tokenization.tokenizers import Tokenizer
 from modeling.config import ConfigError, EncoderConfig
-from modeling.huggingface import read_encoder_config
 from modeling.huggingface.hub import local_folder, origin
-from modeling.models.tagging import TAGGER_FILE
-from modeling.tagging_config import TaggerConfig
+from modeling.tagging_config import TAGGER_FILE, TaggerConfig
 from modeling.training.run_folder import identify
 
 CONFIG: Final = "config.json"
@@ -35,6 +33,8 @@ class Base:
 
         Raises ``CorpusError`` or ``WeightsError`` where there is none that can be read.
         """
+        from modeling.huggingface.importing import read_encoder_config  # noqa: PLC0415 - torch
+
         folder = find_model(path)
         identity = identify(folder, _name_of(folder)) | origin(folder)
         tokenizer = Tokenizer.open(folder)

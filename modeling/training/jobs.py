@@ -12,8 +12,8 @@ from torch import Tensor
 from corpora.errors import CorpusError
 from corpora.tokenization.tokenizers import Tokenizer
 from modeling.config import ConfigError, OptimizerConfig, PretrainConfig
-from modeling.huggingface import init_from
 from modeling.huggingface.hub import origin
+from modeling.huggingface.transfer import init_from
 from modeling.models.pretraining import PretrainingModel
 from modeling.training.run_folder import identify, versions
 from modeling.training.sources import ENTITIES, Sources, read_entities

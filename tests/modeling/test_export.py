@@ -11,7 +11,7 @@ from corpora.tokenization.tokenizers import Tokenizer
 from modeling.config import EncoderConfig, HeadsConfig, PretrainConfig
 from modeling.export.__main__ import main
 from modeling.finetune.data import NerData
-from modeling.huggingface import read_pretrained
+from modeling.huggingface.importing import read_pretrained
 from modeling.models.pretraining import PretrainingModel
 from modeling.predict.encoder import Encoder
 

@@ -14,7 +14,7 @@ from corpora.tokenization.tokenizers import Tokenizer
 from modeling.config import EncoderConfig, HeadsConfig, PretrainConfig
 from modeling.finetune.data import NerData
 from modeling.finetune.session import _Session
-from modeling.huggingface import read_pretrained
+from modeling.huggingface.importing import read_pretrained
 from modeling.models.pretraining import PretrainingModel
 from modeling.models.tagging import TaggingModel
 from modeling.taggers.counts import strict_f1

@@ -9,7 +9,7 @@ from corpora.tokenization.tokenizers import Tokenizer
 from modeling.data.sentences import SentenceEncoder
 from modeling.data.used_subwords import UsedSubwords
 from modeling.finetune.data import NerData
-from modeling.huggingface import read_pretrained
+from modeling.huggingface.importing import read_pretrained
 from modeling.models.pretraining import PretrainingModel
 from modeling.models.tagging import TaggingModel
 from modeling.taggers.folders import find_tagger

@@ -8,7 +8,7 @@ from transformers import BertConfig, BertModel
 
 from modeling.config import ConfigError, EncoderConfig, HeadsConfig, PretrainConfig
 from modeling.data.batch import SubwordEntities
-from modeling.huggingface import init_from
+from modeling.huggingface.transfer import init_from
 from modeling.models.pretraining import PretrainingModel
 from modeling.models.text_encoder import build_encoder
 

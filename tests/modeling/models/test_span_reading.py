@@ -10,7 +10,7 @@ import transformers
 from corpora.entities.vocabulary import MASK
 from modeling.config import EncoderConfig
 from modeling.data.batch import Batch, Layout, Mentions, Rows, SpanBatch
-from modeling.huggingface import read_pretrained
+from modeling.huggingface.importing import read_pretrained
 from modeling.models import spans as reading
 from modeling.models.spans import read_alone, read_jointly, remember
 from modeling.models.text_encoder import build_encoder

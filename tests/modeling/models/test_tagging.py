@@ -138,7 +138,7 @@ def test_the_states_of_a_bert_of_transformers_are_kept(tmp_path):
 
 
 def _encoder_of(folder):
-    from modeling.huggingface import read_pretrained
+    from modeling.huggingface.importing import read_pretrained
 
     return read_pretrained(folder).config.encoder
 

@@ -6,7 +6,8 @@ import pytest
 from safetensors.torch import load_file, save_file
 
 from modeling.config import ConfigError, HeadsConfig, PretrainConfig
-from modeling.huggingface import init_from, read_pretrained
+from modeling.huggingface.importing import read_pretrained
+from modeling.huggingface.transfer import init_from
 from tests.modeling.models.huggingface.small_models import (
     BERT,
     LUKE_ENCODER,

@@ -9,7 +9,8 @@ import transformers
 
 from corpora.tokenization.tokenizers import Tokenizer
 from modeling.config import ConfigError, HeadsConfig, PretrainConfig
-from modeling.huggingface import export, read_pretrained
+from modeling.huggingface.exporting import export
+from modeling.huggingface.importing import read_pretrained
 from tests.modeling.models.huggingface.small_models import (
     BERT,
     CLOSE,

@@ -10,7 +10,7 @@ from safetensors.torch import load_file, save_file
 
 from corpora.errors import CorpusError
 from modeling.config import ConfigError
-from modeling.huggingface import read_pretrained
+from modeling.huggingface.importing import read_pretrained
 from modeling.huggingface.transfer import take_encoder
 from modeling.models.foreign import ForeignEncoder
 from modeling.models.tagging import TaggingModel

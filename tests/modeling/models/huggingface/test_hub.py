@@ -10,8 +10,8 @@ import pytest
 from huggingface_hub import constants
 
 from corpora.errors import CorpusError
-from modeling.huggingface import read_pretrained
 from modeling.huggingface.hub import local_folder, origin
+from modeling.huggingface.importing import read_pretrained
 from modeling.taggers.folders import find_model
 from tests.modeling.models.huggingface.small_models import make_theirs
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from modeling.huggingface import read_pretrained
+from modeling.huggingface.importing import read_pretrained
 from modeling.models.weights import WeightsError
 from tests.modeling.models.huggingface.small_models import THEIRS, assert_same_outputs, make_theirs
 
