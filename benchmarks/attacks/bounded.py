@@ -148,15 +148,22 @@ def _peak() -> float:
     return pages * resource.getpagesize() / (1 << 20)
 
 
+def _delay(pid: int) -> float:
+    """How many seconds a process was ready and got no processor: others had it."""
+    with suppress(OSError):
+        return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
+    return 0.0
+
+
 def _wait(pid: int, seconds: float) -> tuple[int, resource.struct_rusage]:
     """Wait for the end of a process, and kill it after a while on the clock."""
-    end = time.monotonic() + seconds
+    begin = time.monotonic()
     pause = 0.001
     while True:
         found, status, usage = os.wait4(pid, os.WNOHANG)
         if found:
             return status, usage
-        if time.monotonic() > end:
+        if time.monotonic() - begin - _delay(pid) > seconds:
             os.kill(pid, signal.SIGKILL)
             _, status, usage = os.wait4(pid, 0)
             return status, usage

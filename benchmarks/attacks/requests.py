@@ -444,6 +444,7 @@ def decisions(one: Try) -> str:
 
     def decide() -> None:
 
+        headers = {"Origin": "http://127.0.0.1:8001"}
         with _desk(one) as (app, desk, folder):
             for _ in range(12):
                 letter = one.rng.choice(desk.letters.all)
@@ -458,16 +459,15 @@ def decisions(one: Try) -> str:
                     hostile |= {one.rng.choice(list(good)): one.rng.choice(VALUES)}
                 body = _json(one.rng.choice([[hostile], [good, hostile], hostile]))
                 sys.stdout.write(f"{body[:600]!r}\n")
-                headers = {"Origin": "http://127.0.0.1:8001"}
                 paths = ("/api/decide", "/api/decide", "/api/undo", "/api/redo", "/api/save")
                 path = one.rng.choice(paths)
                 status, answer = _ask(app, "POST", path, content=body, headers=headers)
                 if status >= 500:
                     sys.stdout.write(f"{status} {path}: {answer[:300]!r}\n")
                     sys.exit(3)
-            status, answer = _ask(app, "POST", "/api/save", headers={"Origin": "x"})
-            if status != 200 or (why := json.loads(answer)["refused"]):
-                sys.stdout.write(f"not saved: {status} {why!r}\n"[:500])
+            status, answer = _ask(app, "POST", "/api/save", headers=headers)
+            if status != 200 or json.loads(answer)["refused"]:
+                sys.stdout.write(f"not saved: {status} {answer!r}\n"[:500])
                 sys.exit(4)
             for file in (folder / "reviewed").glob("*.xml"):
                 parse_xml(file.read_bytes(), name=file.name)

@@ -7,6 +7,7 @@ points; each form has its own (UIMA counts UTF-16 units). A name without a label
 
 import json
 import re
+import warnings
 import zlib
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -107,9 +108,15 @@ def _write_cas_json(document: Document, path: Path) -> None:
     _cas_of(document).to_json(path, pretty_print=True)
 
 
+def refuse_wild_places() -> None:
+    """Let cassis raise at a place outside the text: it warns, and lists the text for each."""
+    warnings.filterwarnings("error", "Not mapping (external|internal) offset", UserWarning)
+
+
 def _read_xmi(path: Path) -> Annotated:
     import cassis
 
+    refuse_wild_places()
     beside = path.with_name("TypeSystem.xml")
     types = cassis.load_typesystem(_xml(beside)) if beside.is_file() else _types()
     return _of_cas(cassis.load_cas_from_xmi(_xml(path), typesystem=types, lenient=True), path)
@@ -138,6 +145,7 @@ def _read_bytes(path: Path) -> bytes:
 def _read_cas_json(path: Path) -> Annotated:
     import cassis
 
+    refuse_wild_places()
     text = _read_text(path)
     parse_json(text)  # raises where it is nested too deep for recursion
     return _of_cas(cassis.load_cas_from_json(text), path)

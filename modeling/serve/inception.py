@@ -14,6 +14,7 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, ValidationError
 
 from corpora.document import Sentence
+from corpora.ner.exchange import refuse_wild_places
 from corpora.system.extras import missing_extra
 from modeling.data.predictions import Tagged
 from modeling.http.guard import Refused
@@ -138,6 +139,7 @@ def read_cas(xmi: str, type_system: str) -> "Cas":
         if (missing := missing_extra(error)) is None:
             raise
         raise Refused(501, str(missing)) from error
+    refuse_wild_places()
     for name, text in (("typeSystem", type_system), ("xmi", xmi)):
         if _FORBIDDEN.search(text):
             raise Refused(422, f"{name}: is XML with a DOCTYPE, or not in UTF-8.")
@@ -179,8 +181,11 @@ def words_of(cas: "Cas") -> list[Sentence]:
         if sentence.begin < last:
             continue  # in another: its words are there
         last = sentence.end
-        words = cas.select_covered(types["Token"], sentence)
-        places = [(w.begin, w.end) for w in words if text[w.begin : w.end].strip()]
+        places: list[tuple[int, int]] = []
+        for word in cas.select_covered(types["Token"], sentence):
+            is_inside = bool(places) and word.begin < places[-1][1]  # in another
+            if not is_inside and text[word.begin : word.end].strip():
+                places.append((word.begin, word.end))
         if places:
             sentences.append(
                 Sentence(

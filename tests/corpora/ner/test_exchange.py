@@ -1,6 +1,7 @@
 """Documents with names in the forms of annotation tools, and back."""
 
 import json
+import re
 import zlib
 
 import pytest
@@ -87,6 +88,18 @@ def test_what_is_none_of_the_forms_is_named(tmp_path):
         read_annotated(tmp_path / "a.docx")
     with pytest.raises(CorpusError, match=r"a\.xmi: cannot be read as UIMA CAS"):
         read_annotated(tmp_path / "a.xmi")
+
+
+@pytest.mark.filterwarnings("default")  # as outside of tests
+@pytest.mark.parametrize("form", ["xmi", "cas-json"])
+def test_a_cas_with_a_place_outside_its_text_is_refused_at_once(form, tmp_path):
+    [path] = write_documents([DOCUMENT], form, tmp_path)
+    path.write_text(
+        re.sub(r"(\bend\W+)\d+", r"\g<1>999", path.read_text("utf-8"), count=1), "utf-8"
+    )
+
+    with pytest.raises(CorpusError, match=r"offset \[999\]"):
+        read_annotated(path)
 
 
 def test_a_cas_with_a_dtd_is_refused(tmp_path):

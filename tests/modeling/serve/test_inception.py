@@ -126,6 +126,28 @@ def test_sentences_in_each_other_are_read_once():
     assert [one.tokens for one in words_of(cas)] == [("Ida", "Berg")]
 
 
+def test_words_in_each_other_are_read_once():
+    cas = Cas(type_system())
+    cas.sofa_string = "Ida Berg"
+    places = [("Sentence", 0, 8), ("Token", 0, 8), ("Token", 0, 3), ("Token", 4, 8)]
+    for name, begin, end in places:
+        cas.add(cas.typesystem.get_type(f"{SEGMENT}.{name}")(begin=begin, end=end))
+
+    assert [one.tokens for one in words_of(cas)] == [("Ida", "Berg")]
+
+
+@pytest.mark.filterwarnings("default")  # as outside of tests
+def test_a_place_outside_the_text_is_refused(ask):
+    asked = request()
+    xmi = asked["document"]["xmi"]
+    asked["document"]["xmi"] = re.sub(r"(<\w+:Token [^>]*end=)\"\d+", r'\1"999', xmi, count=1)
+
+    answer = ask("POST", "/predict", json=asked)
+
+    assert answer.status_code == 422
+    assert "offset [999]" in answer.json()["detail"]
+
+
 def test_a_document_that_says_nothing_of_where_its_words_are_is_refused(ask):
     asked = request()
     xmi = asked["document"]["xmi"]
