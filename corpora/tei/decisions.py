@@ -145,7 +145,7 @@ class Decision:
     share; ``undo ID`` and ``redo ID`` take that back, and do it again."""
 
     def __post_init__(self) -> None:
-        """Refuse an unknown verdict, and what is no text."""
+        """Refuse an unknown verdict, what is no text, and what is no probability."""
         if self.verdict not in get_args(Verdict):
             known = ", ".join(get_args(Verdict))
             raise InvalidDocumentError(f"verdict {self.verdict!r}: there are {known}")
@@ -154,6 +154,8 @@ class Decision:
             raise InvalidDocumentError(f"reviewer, file, document …: {texts!r} are no texts")
         if not (self.probability is None or isinstance(self.probability, int | float)):
             raise InvalidDocumentError(f"probability {self.probability!r} is no number")
+        if self.probability is not None and not 0 <= self.probability <= 1:
+            raise InvalidDocumentError(f"probability {self.probability!r} is none, from 0 to 1")
 
     def is_on(self, file: str, document: str) -> bool:
         """Tell whether it is on a document; part of the file's path may be missing on either side.

@@ -166,7 +166,15 @@ def test_decisions_stand_beside_the_edition_or_the_files(tmp_path):
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("file", 3), ("action", []), ("probability", "x"), ("name", {"start": 17.0}), ("was", [1])],
+    [
+        ("file", 3),
+        ("action", []),
+        ("probability", "x"),
+        ("probability", -1),
+        ("probability", float("nan")),
+        ("name", {"start": 17.0}),
+        ("was", [1]),
+    ],
 )
 def test_a_line_whose_values_are_of_another_kind_is_reported(tmp_path, field, value):
     path = tmp_path / "a.jsonl"
