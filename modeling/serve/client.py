@@ -104,5 +104,5 @@ class Client:
 def _detail(body: bytes) -> str:
     try:
         return str(json.loads(body)["detail"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return body[:200].decode("utf-8", "replace")

@@ -10,6 +10,7 @@ from urllib.request import Request, urlopen
 
 from corpora.errors import CorpusError, UsageError
 from corpora.registers.identifiers import address_of, read_id
+from corpora.system.parsing import parse_json
 from corpora.tei.edition import Edition
 from corpora.tei.reader import with_space
 from modeling.serve.entries import Entries as Index
@@ -113,7 +114,7 @@ class Reconciled:
             text = answer.read(_MOST_BYTES + 1)
         if len(text) > _MOST_BYTES:
             raise ValueError("its answer is larger than 1 MiB")
-        return dict(json.loads(text))
+        return dict(parse_json(text))
 
     def _candidate(self, row: dict[str, Any]) -> Candidate:
         kinds = [kind["name"] if isinstance(kind, dict) else kind for kind in row.get("type") or ()]

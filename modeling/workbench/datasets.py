@@ -1,6 +1,5 @@
 """A dataset, or the errors of an evaluation, to read in the page: rows by filters."""
 
-import json
 import re
 import shlex
 from abc import ABC, abstractmethod
@@ -13,6 +12,7 @@ from typing import Any
 from corpora.datasets.shards import open_dataset
 from corpora.document import Document, Mention, Paragraph, Sentence, without_crossing
 from corpora.errors import UsageError
+from corpora.system.parsing import parse_json
 from corpora.tagging import from_iob2
 from modeling.data.predictions import PredictedSpan, Tagged
 from modeling.evaluate.errors import Finding, find_errors
@@ -177,7 +177,7 @@ class EvaluationReader(Reader):
             lines = (path / "predictions.jsonl").read_text(encoding="utf-8").splitlines()
             runs: dict[str, list[Tagged]] = {}
             for line in lines:
-                row = json.loads(line)
+                row = parse_json(line)
                 runs.setdefault(row["run"], []).append(_tagged(row))
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise UsageError(

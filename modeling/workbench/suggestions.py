@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from corpora.document import Mention
 from corpora.errors import CorpusError
 from corpora.ner.labels import label_map_path, load_label_map
+from corpora.system.parsing import parse_json
 from corpora.tei.edition import Edition
 from corpora.tei.provenance import Model
 from corpora.tei.review import REVIEW, Candidate, by_file, mentions_in
@@ -59,7 +60,7 @@ class TaggedSuggestions:
         self._found: dict[str, dict[str, list[Mention]]] = {}
         for line in self._lines():
             try:
-                row = json.loads(line)
+                row = parse_json(line)
                 found = {
                     id: [_mention(cells) for cells in rows] for id, rows in row["found"].items()
                 }

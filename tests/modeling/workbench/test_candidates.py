@@ -80,7 +80,11 @@ def test_a_service_that_is_away_leaves_the_others_be(desk, edition, monkeypatch)
     assert finding.entries(desk, "", form="x", label="", source="../2") == {"entries": []}
 
 
-@pytest.mark.parametrize("answer", [b"<html>", b"[]", b'{"q": {"result": [{"name": 1}]}}', b"{}"])
+@pytest.mark.parametrize(
+    "answer",
+    [b"<html>", b"[]", b'{"q": {"result": [{"name": 1}]}}', b"{}", b"[" * 100_000, b"9" * 5000],
+    ids=["page", "list", "no id", "nothing", "deep", "digits"],
+)
 def test_what_is_no_reconciliation_service_is_told(answer, edition, monkeypatch):
     monkeypatch.setattr(candidates, "urlopen", lambda *_, **__: io.BytesIO(answer))
 

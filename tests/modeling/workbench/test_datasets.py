@@ -114,6 +114,14 @@ def test_errors_of_an_evaluation_are_read_in_their_context(tmp_path):
         EvaluationReader(tmp_path / "nowhere")
 
 
+@pytest.mark.parametrize("line", ["[" * 100_000, "9" * 5000, "{}"])
+def test_an_evaluation_that_is_none_is_told(tmp_path, line):
+    (tmp_path / "predictions.jsonl").write_text(line)
+
+    with pytest.raises(UsageError, match=r"modeling\.evaluate wrote"):
+        EvaluationReader(tmp_path)
+
+
 def test_lengths_that_are_no_numbers_are_refused(reader):
     for said in ("length:>²", f"length:>{'9' * 5000}", "length:", "length:5"):
         with pytest.raises(RefusedError, match="length"):
