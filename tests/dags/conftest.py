@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -48,18 +49,21 @@ class Airflow:
                 [AIRFLOW, *arguments], env=self.environment, stdout=output, stderr=output
             )
 
-    def begin(self, steps):
-        """Run DAGs, see ``run_dags.py``; ``results`` waits for them."""
-        (self.home / "steps.json").write_text(json.dumps(steps), encoding="utf-8")
-        script = Path(__file__).with_name("run_dags.py")
-        return self.start(script, self.home / "steps.json", self.home / "results.json")
+    def run(self, steps):
+        """Run DAGs, see ``run_dags.py``; returns what became of them, and the log.
 
-    def results(self, process):
-        """What became of the runs; a run that failed says so, Airflow must not fail."""
-        status = process.wait()
-        output = (self.home / "output.log").read_text(encoding="utf-8")
-        assert status == 0, output[-5000:]
-        return json.loads((self.home / "results.json").read_text(encoding="utf-8")), output
+        A run that failed says so, Airflow must not fail.
+        """
+        files = [self.home / name for name in ("steps.json", "results.json")]
+        files[0].write_text(json.dumps(list(steps)), encoding="utf-8")
+        process = self.start(Path(__file__).with_name("run_dags.py"), *files)
+        try:
+            status = process.wait()
+        finally:
+            process.kill()
+        log = (self.home / "output.log").read_text(encoding="utf-8")
+        assert status == 0, log[-5000:]
+        return json.loads(files[1].read_text(encoding="utf-8")), log
 
 
 @pytest.fixture(scope="session")
@@ -85,13 +89,13 @@ def make_airflow(migrated, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def runs(make_airflow, tmp_path_factory):
-    """What became of all steps of each, and their folders: at the same time, once for all tests."""
+    """What became of all steps of each, their folders, and the log: once for all tests."""
     names = ("corpus", "edition", "model")
     folders = [tmp_path_factory.mktemp(name) for name in names]
     corpus, edition, model = folders
     shutil.copytree(DATA / "letters", edition / "letters")
     write_encoder(edition / "encoder")
-    airflows = [make_airflow(folder / "settings.toml") for folder in folders]
+    airflow = make_airflow("none")
     with serve() as mirror:
         for date, xml in dumps().items():
             mirror.add_run("kleinwiki", date, {part_of(date): xml.encode()})
@@ -102,16 +106,15 @@ def runs(make_airflow, tmp_path_factory):
             edition_steps(edition),
             model_steps(model, corpus=corpus, edition=edition),
         ]
-        begun = [airflow.begin(own) for airflow, own in zip(airflows, steps, strict=True)]
-        try:
-            done = [airflow.results(one) for airflow, one in zip(airflows, begun, strict=True)]
-        finally:
-            for process in begun:
-                process.kill()
-                process.wait()
+        told, log = airflow.run(
+            step | {"settings": str(folder / "settings.toml")}
+            for folder, own in zip(folders, steps, strict=True)
+            for step in own
+        )
+    done = iter(told)
     return SimpleNamespace(
         **{
-            name: SimpleNamespace(folder=folder, steps=told, log=log)
-            for name, folder, (told, log) in zip(names, folders, done, strict=True)
+            name: SimpleNamespace(folder=folder, steps=list(islice(done, len(own))), log=log)
+            for name, folder, own in zip(names, folders, steps, strict=True)
         }
     )

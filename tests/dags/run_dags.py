@@ -1,8 +1,8 @@
 """In the interpreter of Airflow: run DAGs one after the other, as ``STEPS`` says, into ``RESULTS``.
 
-A step is {"dag", "date", "conf", "write": {file: text}, "bring": [[folder, pattern, shelf]],
-"kill": [module, folder, pattern]}: what is written before; which versions, as soon as another store
-has them, are published here, too; and which command gets SIGKILL when such a file is in the folder.
+A step is {"dag", "date", "conf", "settings", "write": {file: text}, "bring": [[folder, pattern,
+shelf]], "kill": [module, folder, pattern]}: what is written before; which versions of another store
+are published here, too; and which command gets SIGKILL when such a file is in the folder.
 """
 
 import json
@@ -20,8 +20,6 @@ from airflow.dag_processing.dagbag import DagBag
 from airflow.models.asset import AssetEvent
 from airflow.utils.session import create_session
 
-MAX_WAIT_S = 300
-
 
 def main(steps, results):
     sys.path.append(settings.DAGS_FOLDER)  # as every process of Airflow that loads a bundle
@@ -34,6 +32,7 @@ def main(steps, results):
 
 
 def run(dag, step):
+    os.environ["ONOMA_SETTINGS"] = step["settings"]
     for task in dag.tasks:
         task.retry_delay = timedelta(seconds=0.1)
         task.retry_exponential_backoff = 0
@@ -60,13 +59,8 @@ def run(dag, step):
 
 
 def bring(folder, pattern, shelf):
-    """Publish a version of another store under its name, when it is there."""
-    end = time.monotonic() + MAX_WAIT_S
-    while not (found := list(Path(folder).glob(pattern))):
-        if time.monotonic() > end:
-            raise TimeoutError(f"{folder}/{pattern}: nobody has published it.")
-        time.sleep(0.05)
-    [version] = found
+    """Publish a version of another store under its name."""
+    [version] = Path(folder).glob(pattern)
     command = [
         os.environ["ONOMA_PYTHON"],
         "-m",
