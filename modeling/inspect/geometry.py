@@ -80,12 +80,14 @@ def embed(
 def _tsne(points: Numbers, *, seed: int, perplexity: float) -> Numbers:
     try:
         from sklearn.manifold import TSNE  # noqa: PLC0415 - slow, and optional
+        from threadpoolctl import threadpool_limits  # noqa: PLC0415 - comes with it
     except ImportError as error:
         raise CorpusError(
             "t-SNE needs scikit-learn: pip install 'onoma[plots]', or 'scikit-learn'."
         ) from error
     model = TSNE(perplexity=perplexity, init="pca", random_state=seed, n_jobs=1)
-    return np.asarray(model.fit_transform(points), np.float64)
+    with threadpool_limits(1):  # its threads wait for each other beside those of torch
+        return np.asarray(model.fit_transform(points), np.float64)
 
 
 def _umap(points: Numbers, *, seed: int, neighbours: int) -> Numbers:
