@@ -93,7 +93,7 @@ def entities_of(counters, level="entities"):
 
 @pytest.mark.realdata
 @pytest.mark.parametrize(("folder", "name"), FILES)
-def test_file_is_detected_and_has_the_documented_counts(realdata, folder, name):
+def test_file_is_detected_and_has_the_documented_counts_and_rows(realdata, folder, name):
     sentences, tokens, entities = documented(realdata(folder))[name]
 
     layout, made = make(realdata(folder) / name)
@@ -108,17 +108,9 @@ def test_file_is_detected_and_has_the_documented_counts(realdata, folder, name):
     assert counters["tokens"] - counters["tokens.with # first"] == tokens
     assert found == entities
 
-
-@pytest.mark.realdata
-@pytest.mark.parametrize(("folder", "name"), FILES)
-def test_rows_have_what_was_counted_and_what_was_repaired(realdata, folder, name):
-    _, made = make(realdata(folder) / name)
-
     rows = [row for batch in made.batches for row in batch.to_pylist()]
-
     levels = [row[level] or () for row in rows for level in ("tags", "inner_tags")]
     opened = sum(tag.startswith("B-") for tags in levels for tag in tags)
-    counters = made.counters
     repaired = counters["entities by repair"] + counters["inner entities by repair"]
     assert repaired == REPAIRED.get(name, 0)
     assert opened == counters["entities"] + counters["inner entities"] + repaired
