@@ -8,6 +8,7 @@ import socket
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -80,6 +81,7 @@ class _Tagger:
     labels = ("person", "place")
     label_map = None
     folder = None
+    threshold_of_editions = 0.5
 
     def tag_by_batch(self, sentences: Sequence[Sentence]) -> Iterator[list[tuple[int, Any]]]:
         """Give the sentences by 32, as a tagger does."""
@@ -150,6 +152,13 @@ def _type_system() -> Any:
     return types
 
 
+def _xmi(cas: Any) -> str:
+    """Write a document, also one whose annotations stand outside its text."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return str(cas.to_xmi())
+
+
 def _predict(annotations: Sequence[tuple[str, int, int]], text: str) -> dict[str, Any]:
 
     types = _type_system()
@@ -160,7 +169,7 @@ def _predict(annotations: Sequence[tuple[str, int, int]], text: str) -> dict[str
         cas.add(types.get_type(f"{segment}.{name}")(begin=begin, end=end))
     return {
         "metadata": {"layer": "custom.Name", "feature": "value", "projectId": 1},
-        "document": {"xmi": cas.to_xmi(), "documentId": 1},
+        "document": {"xmi": _xmi(cas), "documentId": 1},
         "typeSystem": types.to_xml(),
         "tagsets": [{"tags": [{"tag": "PER"}], "targets": []}],
     }
