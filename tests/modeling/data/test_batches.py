@@ -154,9 +154,10 @@ def test_an_error_in_a_worker_names_the_example(samples, subwords, tmp_path):
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @pytest.mark.skipif(not hasattr(signal, "sigwaitinfo"), reason="who sent a signal is not known")
 def test_workers_end_at_a_sigterm_of_their_trainer_alone(samples, subwords, train):
+    before = {*multiprocessing.active_children()}  # of earlier tests
     steps = Batches(samples.config(data={"n_workers": 1}), [train], subwords).steps(0, 1000)
     first = next(steps)
-    [worker] = multiprocessing.active_children()
+    [worker] = {*multiprocessing.active_children()} - before
 
     subprocess.run(["/bin/kill", "-TERM", str(worker.pid)], check=True)  # from another process
     others = list(islice(steps, 20))
