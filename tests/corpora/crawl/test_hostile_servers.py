@@ -79,16 +79,16 @@ def endless_headers(handler):
 
 
 def silent(_):
-    time.sleep(1)
+    time.sleep(5)
 
 
 @pytest.mark.parametrize("trick", [endless, endless_headers, silent])
 def test_a_page_that_never_ends_is_ended_once_and_for_all(tmp_path, trick):
     with serving({"/a": trick, "/b": PAGE}) as server:
-        with crawling(tmp_path, server, page_seconds=0.3, clock=Clock()) as crawl:
+        with crawling(tmp_path, server, page_seconds=1, clock=Clock()) as crawl:
             begin = time.monotonic()
             answer = crawl.get("/a")
-            assert time.monotonic() - begin < 2
+            assert time.monotonic() - begin < 5  # all tricks go on longer
             assert answer.reason in {"timeout", "bad_answer"}
             assert crawl.get("/b").status == 200
         with crawling(tmp_path, server) as crawl:
