@@ -1,6 +1,6 @@
 # make demo    set up, and run the main jobs on the samples
 # make test    set up, and run the tests
-# make check   ruff, mypy and the tests
+# make check   ruff, mypy, the tests, the site, the tutorials as they are printed, and the wheel
 # make docs    build/site: the documentation as a site; looks at it in Chromium, where there is one
 # make tutorials  run the commands of docs/tutorials, and compare with what the pages show; readme-test: the front page, too
 # make wheel   build/dist: sdist and wheel; make wheel-test installs it as a stranger would, with each extra alone
@@ -153,7 +153,7 @@ lint: install-dev
 types: install-dev
 	$(BIN)/mypy
 
-check: lint types test
+check: lint types test docs tutorials wheel-test
 
 format: install-dev
 	$(BIN)/ruff format .

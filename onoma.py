@@ -280,6 +280,11 @@ def commands() -> Iterator[Command]:
         yield from some
 
 
+def names_of_modules() -> dict[str, str]:
+    """What is typed for a module: ``onoma show`` for ``corpora.shards show``."""
+    return {" ".join([c.module, *c.first]): f"onoma {c.name}" for c in commands()}
+
+
 def _help() -> str:
     from corpora.system.arguments import paint
 
@@ -293,7 +298,7 @@ def _help() -> str:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit status (docs/commands.md has the table)."""
     from corpora.system.arguments import fail
-    from corpora.system.command_names import name_commands
+    from corpora.system.command_names import commands_named
     from corpora.system.extras import missing_extra
 
     given = list(sys.argv[1:] if argv is None else argv)
@@ -311,9 +316,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         near = get_close_matches(name, found, n=1)
         hint = f"Did you mean {near[0]}?" if near else "onoma --help lists them."
         return fail(f"{name}: no such command. {hint}", status=2)
-    name_commands({" ".join([c.module, *c.first]): f"onoma {c.name}" for c in commands()})
     try:
-        return found[name].main(rest)
+        with commands_named(names_of_modules()):
+            return found[name].main(rest)
     except ModuleNotFoundError as error:
         if (missing := missing_extra(error)) is None:
             raise

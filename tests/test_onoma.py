@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import onoma
-from corpora.system import command_names
 from corpora.system.arguments import fail, paint
+from corpora.system.command_names import commands_named
 from corpora.system.extras import EXTRAS, missing_extra
 from corpora.system.licenses import kind_of, needed_by
 
@@ -66,8 +66,7 @@ def test_summary_is_json_for_programs_and_packages_of_the_user_are_left_alone(le
     assert not summary["was_complete"]
 
 
-def test_datasets_and_versions_are_listed_as_json(letters, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(command_names, "_typed", {})
+def test_datasets_and_versions_are_listed_as_json(letters, tmp_path, capsys):
     output, _ = letters
     shelf = tmp_path / "store" / "letters"
 
@@ -119,9 +118,7 @@ def test_import_loads_nothing_but_what_finds_packages():
     assert done.stdout == "[]\n"
 
 
-def test_help_of_a_command_calls_commands_as_they_were_typed(capsys, monkeypatch):
-    monkeypatch.setattr(command_names, "_typed", {})
-
+def test_help_of_a_command_calls_commands_as_they_were_typed(capsys):
     with pytest.raises(SystemExit, match="0"):
         onoma.main(["tei", "--help"])
 
@@ -143,14 +140,12 @@ def test_help_of_a_command_calls_commands_as_they_were_typed(capsys, monkeypatch
         ("build/tei_to_ner: modeling.finetune.md, x-modeling.finetune", None),
     ],
 )
-def test_messages_call_commands_as_they_were_typed(capsys, monkeypatch, said, typed):
-    monkeypatch.setattr(command_names, "_typed", {})
-    fail(said, status=1)
-    onoma.main(["licenses", "--json"])
-    capsys.readouterr()
+def test_messages_call_commands_as_they_were_typed(capsys, said, typed):
+    with commands_named(onoma.names_of_modules()):
+        fail(said, status=1)
     fail(said, status=1)
 
-    assert capsys.readouterr().err == f"error: {typed or said}\n"
+    assert capsys.readouterr().err == f"error: {typed or said}\nerror: {said}\n"
 
 
 def test_version_and_unknown_commands(capsys):
@@ -237,8 +232,7 @@ def test_extras_that_a_library_asks_for_count(tmp_path, monkeypatch):
     assert [one.name for one in needed_by("a", ())] == ["b-b", "d", "f"]
 
 
-def test_completion_offers_commands_options_and_choices(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(command_names, "_typed", {})
+def test_completion_offers_commands_options_and_choices(tmp_path, capsys):
     scripts = {}
     for shell in ("bash", "zsh", "fish"):
         assert onoma.main(["completion", shell]) == 0

@@ -5,7 +5,8 @@ calls them.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Final
 
 _PIPELINES: Final = "pipelines."
@@ -13,10 +14,14 @@ _END: Final = r"(?![\w/-]|\.\w)"
 _typed: dict[str, str] = {}
 
 
-def name_commands(names: Mapping[str, str]) -> None:
-    """From now on, call commands by these names: ``corpora.shards show`` to ``onoma show``."""
-    _typed.clear()
+@contextmanager
+def commands_named(names: Mapping[str, str]) -> Iterator[None]:
+    """While it lasts, call commands by these names: ``corpora.shards show`` to ``onoma show``."""
     _typed.update(names)
+    try:
+        yield
+    finally:
+        _typed.clear()
 
 
 def as_typed(text: str) -> str:
