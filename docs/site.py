@@ -15,7 +15,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 import onoma
-from corpora.system.command_names import as_typed, name_commands
+from corpora.system.command_names import as_typed, commands_named
 
 ROOT = Path(__file__).resolve().parent.parent
 GROUPS: Mapping[str, Sequence[str]] = {
@@ -112,19 +112,23 @@ def _named_files() -> Iterator[str]:
 
 def command_reference() -> Iterator[str]:
     """Write the help of each command."""
-    name_commands({" ".join([c.module, *c.first]): f"onoma {c.name}" for c in onoma.commands()})
     yield from ("# Commands and options", "", "What `onoma COMMAND --help` says.", "")
     for title, commands in onoma.COMMANDS.items():
         yield from (f"## {title}", "")
         for command in commands:
-            parsers: list[Any] = command.parsers()
-            for group in [one._subparsers for one in parsers if one._subparsers]:  # noqa: SLF001
-                parsers += group._group_actions[0].choices.values()  # noqa: SLF001
             about = f"{command.about[:1].upper()}{command.about[1:]}."
             yield from (f"### onoma {command.name}", "", about, "")
-            for one in parsers:
-                yield from ("```text", as_typed(one.format_help()).rstrip(), "```", "")
-    name_commands({})
+            for text in _helps(command):
+                yield from ("```text", text, "```", "")
+
+
+def _helps(command: onoma.Command) -> list[str]:
+    """The help of a command, and of those inside it."""
+    with commands_named(onoma.names_of_modules()):
+        parsers: list[Any] = command.parsers()
+        for group in [one._subparsers for one in parsers if one._subparsers]:  # noqa: SLF001
+            parsers += group._group_actions[0].choices.values()  # noqa: SLF001
+        return [as_typed(one.format_help()).rstrip() for one in parsers]
 
 
 def library_reference() -> Iterator[str]:
