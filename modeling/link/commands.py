@@ -72,6 +72,7 @@ def evaluate(options: "EvaluateOptions") -> Iterator[str]:
     if options.test:
         training = Training(records, register, vocabulary, **learning)
         test, _ = _read(options.test)
+        _check_others(records, test)
         linker, prior = training.train(), training.train(uses=PRIOR)
         outcomes = judge(test, linker, prior=prior, nil=options.nil)
     else:
@@ -94,6 +95,16 @@ def evaluate(options: "EvaluateOptions") -> Iterator[str]:
         nil=options.nil,
     ).rstrip()
     yield f"made  {options.output}: report.md, report.json, names.tsv (each name)"
+
+
+def _check_others(train: Iterable[Record], test: Iterable[Record]) -> None:
+    """Raise ``UsageError`` where documents that teach are linked, too: their links are known."""
+    known = {record for record in train if record.cases}
+    if both := [record.id for record in test if record in known]:
+        raise UsageError(
+            f"--test: {len(both):,} of its documents are among those that teach ({both[0]} …). "
+            "Name others, or leave --test out: each part is then linked by what the others teach."
+        )
 
 
 def _name_of(folder: Path) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import apache_beam as beam
 import pytest
+from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions, TypeOptions
 from apache_beam.pvalue import PCollection
 
 from corpora.datasets.shards import open_dataset
@@ -24,7 +25,7 @@ from pipelines import (
 )
 from pipelines.engine import describe
 from pipelines.failures import UnitFailedError
-from pipelines.in_memory import run_graph
+from pipelines.in_memory import InMemoryOptions, run_graph
 from pipelines.outcomes import Filtered
 from pipelines.transforms.elements import EndOfUnit, InUnit
 from tests.pipelines.test_news_to_documents import SAMPLES
@@ -148,6 +149,18 @@ def test_pipeline_of_a_stranger_runs_as_the_docs_have_it(tmp_path, monkeypatch):
     assert all(each.text == ours[each.id].text and each.url is None for each in theirs)
     assert {"link", "title_match"} <= {m.origin for each in theirs for m in each.mentions}
     assert shards(["verify", "build/mine"]) == 0
+
+
+def test_options_are_parsed_once_and_all_their_kinds_share_their_values():
+    options = InMemoryOptions()
+    types = options.view_as(TypeOptions)
+
+    types.pipeline_type_check = False
+
+    assert options.view_as(TypeOptions) is types
+    assert options.view_as(PipelineOptions).get_all_options()["pipeline_type_check"] is False
+    assert options.view_as(StandardOptions).runner == "FnApiRunner"
+    assert InMemoryOptions().view_as(TypeOptions).pipeline_type_check
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
 """A dictionary with a table of forms adds what one with an automaton adds."""
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,6 +22,7 @@ from corpora.matching.form_dictionary import (
     Matching,
     build_table,
     choose_forms,
+    parts_of,
 )
 
 # Latin, Greek and Turkish cases; Chinese, Korean, Thai with its vowels; combining marks; what looks
@@ -133,3 +136,28 @@ def test_forms_that_are_chosen_in_parts_are_those_that_are_chosen_at_once(
     assert in_parts.sort_by("form") == chosen.sort_by("form")
     assert counters_of_parts == counters
     assert common_in_parts.tolist() == common.tolist()
+
+
+def test_beyond_a_million_rows_forms_are_chosen_in_parts():
+    n_rows = (1 << 20) + 5
+    numbers = np.arange(n_rows)
+    forms = pc.binary_join_element_wise("f", pa.array(numbers // 4).cast(pa.string()), "")
+    columns = {
+        "form": forms,
+        "entity": pc.binary_join_element_wise("e", pa.array(numbers % 4).cast(pa.string()), ""),
+        "count": pa.array(1 + numbers % 4, MEANINGS.field("count").type),
+        "prior": pa.array((1 + numbers % 4) / 10, MEANINGS.field("prior").type),
+        "link_probability": pa.nulls(n_rows, MEANINGS.field("link_probability").type),
+    }
+    table = pa.table(columns, schema=MEANINGS)
+    parts = [len(part) for part in parts_of(table, ignore_case=False, lang=None)]
+
+    chosen, counters = choose_forms(table, gate=None, ignore_case=False, lang=None)
+
+    assert len(parts) == 2
+    assert sum(parts) == n_rows
+    assert counters == {"forms.kept": -(-n_rows // 4), "forms.gated_out": 0}
+    means = dict(zip(chosen["form"].to_pylist(), chosen["entity"].to_pylist(), strict=True))
+    n_whole = n_rows // 4
+    assert all(means[f"f{number}"] == "e3" for number in range(n_whole))  # most often meant
+    assert means[f"f{n_whole}"] == "e0"  # the last has one row

@@ -121,6 +121,15 @@ def test_other_documents_are_linked_by_what_these_teach_and_nil_is_an_answer(mad
     assert found["NIL is an answer: all features"]["whole"] == 4
 
 
+def test_documents_that_teach_are_not_linked_as_others(made, tmp_path, capsys):
+    letters = str(made / "letters")
+
+    assert main(["evaluate", letters, "--test", letters, "--output", str(tmp_path / "out")]) == 2
+
+    assert "are among those that teach" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
