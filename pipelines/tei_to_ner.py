@@ -33,6 +33,7 @@ from corpora.runs.plan import (
     make_units,
     named,
 )
+from corpora.system.expat_version import warn_of_old_expat
 from corpora.tei.abbreviations import as_tables, last_words, learn_abbreviations
 from corpora.tei.card import languages_of, passed_over, plain_counters, sections_of, warnings_of
 from corpora.tei.edition import Edition, edition_path, load_edition
@@ -96,6 +97,7 @@ class Options(CommonOptions):
 
 def plan(options: Options) -> Plan:
     """Find the files, choose the split of each, and pack them into units."""
+    warn_of_old_expat()
     if not 0 < options.max_file_size < float("inf"):
         raise UsageError(f"--max-file-size {options.max_file_size:g}: must be above 0.")
     if options.max_file_size > MAX_FILE_MB:

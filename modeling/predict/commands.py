@@ -23,6 +23,7 @@ from corpora.ner.files import MAX_BYTES, Part, describe, read_file
 from corpora.ner.labels import label_map_path, load_label_map
 from corpora.ner.sentence_rows import RowMaker
 from corpora.system.command_names import as_typed
+from corpora.system.expat_version import warn_of_old_expat
 from corpora.tagging import to_iob2
 from corpora.tei.edition import edition_path, load_edition
 from corpora.text.detection import detect
@@ -133,6 +134,7 @@ def predict_documents(options: "Options") -> None:
 
 def predict_tei(options: "Options") -> None:
     """Write names into TEI files, take them out again, or list them for review."""
+    warn_of_old_expat()
     if options.undo:
         report = tei.undo_all(options)
     elif options.apply:
