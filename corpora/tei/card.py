@@ -8,6 +8,7 @@ from corpora.reports import markdown_table
 from corpora.segmentation.language_tags import primary_language
 from corpora.segmentation.sentences import table_name
 from corpora.tei.abbreviations import Learned
+from corpora.tei.edition import CHARACTERS
 
 Counts = Mapping[str, int]
 _PASSED_OVER = re.compile(r"((?:left out|not chosen|not read): .+?)(?: \((characters|names)\))?")
@@ -21,6 +22,11 @@ def warnings_of(counters: Counts, patterns: Sequence[str]) -> Iterator[str]:
         yield f"patterns of the edition that match nothing: {', '.join(unmatched)}"
     if not any(name.startswith("mentions: ") for name in counters):
         yield "no name was found: see what the markup holds with --inspect"
+    if n := sum(counters.get(f"not read: empty {name}", 0) for name in CHARACTERS):
+        yield (
+            f"{n:,} empty <c> or <g> are not in the text: say for which characters they stand, in "
+            "[characters] (--inspect --output lists them)"
+        )
     languages = languages_of(counters)
     without = {lang: n for lang, n in languages.items() if not table_name(lang)}
     if n := sum(without.values()):

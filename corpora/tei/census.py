@@ -26,7 +26,7 @@ from corpora.segmentation.sentences import table_name
 from corpora.system.arguments import execute, option, parse
 from corpora.tei.abbreviations import last_words, learn_abbreviations
 from corpora.tei.card import languages_of, warnings_of
-from corpora.tei.edition import Edition, Role, edition_path, load_edition
+from corpora.tei.edition import CHARACTERS, SIGNS, Edition, Role, edition_path, load_edition
 from corpora.tei.languages import said_language
 from corpora.tei.patterns import Pattern
 from corpora.tei.reader import ROOTS, read_tree
@@ -45,6 +45,10 @@ _NAMES = {
     "title": "work",
 }  # fmt: skip
 _TYPED = ("rs", "name")
+_NO_LANGUAGE = (
+    '# lang = "de"  # no file says it: set yours, and inspect again with --edition and this file: '
+    "then abbreviations are those that the table of the language lacks"
+)
 _LABELS = {
     "person": "person", "pers": "person", "per": "person", "place": "place", "geo": "place",
     "org": "organization", "organisation": "organization", "organization": "organization",
@@ -73,6 +77,10 @@ class Kind:
     meanings: Counter[str] = field(default_factory=Counter)
     """What the edition makes of them."""
     attributes: dict[str, Counter[str]] = field(default_factory=dict)
+    suggested: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Labels with patterns of those that are read."""
+    signs: Counter[str] = field(default_factory=Counter)
+    """Patterns of empty ones that stand for a character which the edition does not say."""
     example: str = ""
 
 
@@ -188,7 +196,12 @@ class Census:
         else:
             said = f"name: {label or 'no label'}" if is_name else ""
             said = said or (role.value.replace("_", " ") if role else "text")
+            if said == "text" and _is_unsaid_sign(element, above, edition):
+                said = "empty"
+                kind.signs[_pattern(element)] += 1
             kind.meanings[said] += 1
+            if is_name or element.name not in {"date", "title"}:
+                kind.suggested.update(_suggestions(element, above))
         return lost_in
 
     def _match(self, element: Element, above: Sequence[Element]) -> None:
@@ -225,9 +238,15 @@ def _is_content(element: Element, edition: Edition) -> bool:
     return element.name in edition.content
 
 
+def _is_unsaid_sign(element: Element, above: Sequence[Element], edition: Edition) -> bool:
+    """Tell whether an element is empty where a character is read of which the edition has none."""
+    is_empty = element.name in SIGNS and not element.children
+    return is_empty and not edition.character(element, above)
+
+
 def _scheme(value: str) -> str:
     """How an id begins: ``https://d-nb.info/gnd/``, ``gnd:``, ``#p``; names are ``text``."""
-    if " " in value:
+    if " " in value or not re.search(r"[\d:/#]", value):
         return "text"
     if "://" in value:
         return value[: value.rstrip("/").rfind("/") + 1]
@@ -260,7 +279,7 @@ def _tables(census: Census) -> Iterator[tuple[str, Sequence[str], list[Sequence[
         "Attributes",
         ("attribute", "number", "values", "the most frequent"),
         [
-            (f"{kind.name}/@{attribute}", values.total(), len(values), _most(values))
+            (f"{kind.name}/@{attribute}", values.total(), len(values), _values(values))
             for kind in by_number
             for attribute, values in kind.attributes.items()
         ],
@@ -323,6 +342,13 @@ def _most(counts: Counter[str]) -> str:
     return ", ".join(shown + ["…"] * (len(counts) > N_VALUES))
 
 
+def _values(counts: Counter[str]) -> str:
+    """The most frequent values; ids, of which no two are equal, are not listed."""
+    once = [value for value, n in counts.items() if n == 1]
+    is_each_once = len(counts) > 1 and len(once) == len(counts) - ("other" in counts)
+    return f"each once, as {once[0]}" if is_each_once else _most(counts)
+
+
 def to_words(census: Census) -> Iterator[str]:
     """Give the lines for a terminal."""
     yield f"{census.n_files:,} files, {census.n_characters:,} characters of text"
@@ -365,17 +391,18 @@ def draft_edition(census: Census, *, name: str) -> str:
     """Write an edition file to start from: labels that the markup suggests, spaces of ids."""
     labels: dict[str, list[str]] = {}
     for kind in _by_number(census):
-        for label, pattern, n in _suggestions(kind):
+        for (label, pattern), n in kind.suggested.most_common():
             labels.setdefault(label, []).append(f"  {_quoted(pattern)},  # {n:,}")
     lang = next((lang for lang, _ in census.languages.most_common(1) if lang), None)
     lines = [
         "# A first draft: look at each line, and take out what is wrong (docs/editions.md).",
         f"name = {_quoted(name)}  # the group of the documents, and the space of their entities",
-        f"lang = {_quoted(lang)}" if lang else "# lang = \"de\"  # for files that do not say",
+        f"lang = {_quoted(lang)}" if lang else _NO_LANGUAGE,
         "", "[labels]",
         *(line for label, items in labels.items() for line in (f"{label} = [", *items, "]")),
         "", "[text]", 'leave_out = ["..."]  # also left out now, with names in it:',
         *(f"# {of}: {label} {n:,}" for (of, label), n in census.lost_names.most_common()),
+        *_drafted_choice(census), *_drafted_signs(census),
         "", "[sentences]", "abbreviations = [",
         *(f"  {_quoted(each.written[0])},  # {each.n:,}" for each in census.abbreviations),
         "]", "", "[entities.spaces]",
@@ -387,16 +414,45 @@ def draft_edition(census: Census, *, name: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _suggestions(kind: Kind) -> Iterator[tuple[str, str, int]]:
-    written, name = kind.name, kind.name.lower()
+def _drafted_choice(census: Census) -> Iterator[str]:
+    """Say what is not read of a choice, and how the text is read as written."""
+    lost = {of: n for of, n in census.lost_characters.items() if of.startswith("choice/")}
+    if lost:
+        yield from ("", "[choose]")
+        yield from (f"# not read now: {of}, {n:,} characters" for of, n in lost.items())
+        yield '# choice = ["abbr", "orig", "sic", "*"]  # the text as written'
+
+
+def _drafted_signs(census: Census) -> Iterator[str]:
+    """List the empty elements for which a character is to be said."""
+    found = Counter[str]()
+    for name in sorted(CHARACTERS & census.kinds.keys()):
+        found += census.kinds[name].signs
+    if found:
+        yield from ("", "[characters]  # empty elements, which are not read unless you say as what")
+        for pattern, n in found.most_common():
+            yield f'# {_quoted(pattern)} = "?"  # {n:,}'
+
+
+def _pattern(element: Element) -> str:
+    """Give the pattern that fits an element with these attributes."""
+    said = (
+        f"[@{name}='{value}']"
+        for name, value in element.attributes.items()
+        if name != "xml:id" and "'" not in value
+    )
+    return element.written_name + "".join(said)
+
+
+def _suggestions(element: Element, above: Sequence[Element]) -> Iterator[tuple[str, str]]:
+    """Give the label that an element suggests and its pattern, unless it is a part of a name."""
+    written, name = element.written_name, element.name
     if label := _NAMES.get(name):
-        if name not in {"date", "title"} or any(m.startswith("name:") for m in kind.meanings):
-            yield label, written, kind.n
-    elif name in _TYPED:
-        for value, n in kind.attributes.get("type", Counter()).most_common():
-            if "'" not in value:
-                label = re.sub(r"\W+", "_", _LABELS.get(value.lower(), value)).strip("_")
-                yield label or "other", f"{written}[@type='{value}']", n
+        if not any(_NAMES.get(outer.name) == label and outer.name != name for outer in above):
+            yield label, written
+    elif name in _TYPED and (value := element.attributes.get("type")) and "'" not in value:
+        label = re.sub(r"\W+", "_", _LABELS.get(value.lower(), value)).strip("_")
+        yield label or "other", f"{written}[@type='{value}']"
 
 
 def _uris(schemes: Mapping[tuple[str, str], int]) -> Counter[str]:

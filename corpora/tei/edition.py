@@ -48,6 +48,12 @@ class Role(Enum):
 Patterns = tuple[Pattern, ...]
 
 
+CHARACTERS = frozenset({"c", "g"})
+"""Elements that stand for a character."""
+SIGNS = CHARACTERS | {"ref"}
+"""Elements that stand for something to be read where they are empty."""
+
+
 class Meaning(NamedTuple):
     """What an element means."""
 
@@ -190,6 +196,11 @@ class Edition:
             made = make_segmenter(code, declared=self.abbreviations, learned=learned)
             self._segmenters[code] = made
         return self._segmenters[code]
+
+    def character(self, element: Node, ancestors: Sequence[Node]) -> str:
+        """Give the characters that an empty element stands for, if any."""
+        fits = (text for p, text in self.characters if p.matches(element, ancestors))
+        return next(fits, "")
 
     def may_name(self, name: str) -> bool:
         """Tell whether elements of a name may be names, or fit a pattern of the edition's file."""

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from corpora.document import Document, Mention, Paragraph, Span, part_of_text, without_crossing
 from corpora.runs.plan import InputFile
 from corpora.segmentation.sentences import Segmenter
-from corpora.tei.edition import Edition, Meaning, Role
+from corpora.tei.edition import SIGNS, Edition, Meaning, Role
 from corpora.tei.header import base_of, read_header, read_rules
 from corpora.tei.include import INCLUDE, with_included
 from corpora.tei.languages import Language, Passage, Spoken, count_languages, said_language
@@ -508,9 +508,8 @@ class _Reader:
             mark = self._open_mark(element, meaning)
         if element.children:
             self._children(element)
-        elif not self.skipped_to and (character := self._character(element)):
-            self.layout.append_sign(character, element)
-            self.counters["characters written for empty elements"] += len(character)
+        elif not self.skipped_to:
+            self._empty(element, meaning)
         if mark is not None:
             self.layout.close_name(mark.place)
         if abbreviation is not None:
@@ -553,11 +552,13 @@ class _Reader:
             self.marks[id] = self.marks[id] or mark
         return mark
 
-    def _character(self, element: Element) -> str:
-        for pattern, character in self.edition.characters:
-            if pattern.matches(element, self.ancestors):
-                return character
-        return ""
+    def _empty(self, element: Element, meaning: Meaning) -> None:
+        """Write the characters for which an empty element stands, or count that none are said."""
+        if character := self.edition.character(element, self.ancestors):
+            self.layout.append_sign(character, element)
+            self.counters["characters written for empty elements"] += len(character)
+        elif element.name in SIGNS and not meaning.role and not meaning.is_name:
+            self.counters[f"not read: empty {element.written_name}"] += 1
 
     def _mentions(self, text: str) -> list[Mention]:
         """Make mentions of the names that have text; link and merge the pieces of split ones."""

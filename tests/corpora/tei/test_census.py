@@ -125,6 +125,58 @@ def test_the_draft_is_an_edition_that_finds_the_names(tmp_path):
     assert {mention.label for mention in first.document.mentions} >= {"person", "place", "work"}
 
 
+def test_the_draft_suggests_only_labels_of_names_that_are_read():
+    names = "<persName><forename>Ida</forename> <surname>Orff</surname></persName>"
+    register = f"</body><back><listPerson><person>{names}</person></listPerson></back><body>"
+
+    draft = draft_edition(
+        census_of(f"<p><rs type='person'>Ida</rs></p>{register}<p/>"), name="letters"
+    )
+
+    labels = draft.partition("[labels]")[2].partition("[text]")[0]
+    assert labels.split() == ["person", "=", "[", "\"rs[@type='person']\",", "#", "1", "]"]
+    draft = draft_edition(census_of(f"<p>{names}</p>"), name="letters")
+    assert ("persName" in draft, "forename" in draft, "surname" in draft) == (True, False, False)
+
+
+def test_empty_elements_that_stand_for_characters_are_told_and_drafted(tmp_path):
+    body = "<p>So<c rendition='#dots' n='2'/> ja<g ref='#and'/> (<ref target='a'/>) <c>x</c></p>"
+    edition = tmp_path / "mine.toml"
+    edition.write_text("[characters]\n\"c[@rendition='#dots']\" = '..'\n")
+
+    census, said = census_of(body), census_of(body, edition=edition)
+
+    assert dict(census.kinds["c"].meanings) == {"empty": 1, "text": 1}
+    assert dict(census.kinds["ref"].meanings) == {"empty": 1}
+    draft = draft_edition(census, name="mine").partition("[characters]")[2]
+    assert "# \"c[@rendition='#dots'][@n='2']\" = \"?\"  # 1\n" in draft
+    assert '# "g[@ref=\'#and\']" = "?"  # 1\n' in draft
+    assert "ref[@target" not in draft
+    assert any("2 empty <c> or <g> are not in the text" in line for line in to_words(census))
+    assert dict(said.kinds["c"].meanings) == {"text": 2}
+    assert any("1 empty <c> or <g> are not in the text" in line for line in to_words(said))
+
+
+def test_the_draft_says_what_is_not_read_of_a_choice():
+    census = census_of("<p><choice><abbr>Hr.</abbr><expan>Herr</expan></choice></p>")
+
+    draft = draft_edition(census, name="mine")
+
+    assert '# not read now: choice/abbr, 3 characters\n# choice = ["abbr", ' in draft
+    assert "[choose]" not in draft_edition(census_of("<p>Herr</p>"), name="mine")
+
+
+def test_ids_and_names_are_not_listed_one_by_one():
+    body = "".join(f"<p xml:id='i{n}'><name key='Ulm' n='7'>U</name></p>" for n in range(3))
+
+    census = census_of(body)
+
+    shown = [line.split() for line in to_words(census)]
+    assert ["p/@xml:id", "3", "3", "each", "once,", "as", "i0"] in shown
+    assert ["name/@key", "3", "1", "Ulm", "3"] in shown
+    assert census.schemes == {("key", "text"): 3}
+
+
 def test_the_page_shows_markup_as_text():
     page = to_html(census_of("<p>A &lt;b&gt; <persName key='&quot;&lt;i>'>Ida</persName></p>"))
 
