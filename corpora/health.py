@@ -11,7 +11,7 @@ from corpora.document import Sentence
 from corpora.errors import CorpusError, UsageError
 from corpora.ner.card import Health, list_findings, to_json, to_markdown
 from corpora.ner.conll import read_conll
-from corpora.system.arguments import ArgumentParser, fail
+from corpora.system.arguments import SUMMARY, ArgumentParser, Summary, fail
 
 SUFFIXES = (".conll", ".txt", ".json")
 
@@ -32,6 +32,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _write_card(health, options.output, title=options.title or options.train.stem)
     except CorpusError as error:
         return fail(str(error), status=error.exit_status)
+    if options.json:
+        Summary({"output": str(options.output), **to_json(health)}).write()
+        return 0
     read = ", ".join(f"{row.sentences:,} of {split}" for split, row in health.splits.items())
     sys.stdout.write(f"Read sentences: {read}. Rejected: none.\n")
     sys.stdout.writelines(f"- {finding}\n" for finding in list_findings(health)[:3])
@@ -58,6 +61,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="for the card")
     parser.add_argument("--title", help="heading of the card; otherwise the name of --train")
     parser.add_argument("--limit", type=int, metavar="N", help="only the first N sentences each")
+    parser.add_argument("--json", action="store_true", help=SUMMARY)
     return parser.parse_args(arguments)
 
 

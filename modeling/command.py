@@ -6,13 +6,13 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from pathlib import Path
 from typing import Any, Final, TypeVar, get_args
 
 from corpora.errors import CorpusError, UsageError
-from corpora.system.arguments import ArgumentParser, fail, message_of
+from corpora.system.arguments import SUMMARY, ArgumentParser, Summary, fail, message_of
 from corpora.system.extras import missing_extra
 from modeling.config import ConfigError
 
@@ -79,10 +79,26 @@ def option(default: Any = dataclasses.MISSING, *, help: str, **settings: Any) ->
     return dataclasses.field(default=default, metadata={"help": help, **settings})
 
 
+def as_json() -> Any:
+    """Declare the field ``json`` of a command whose work gives a ``Summary``."""
+    return option(default=False, help=SUMMARY)
+
+
+def show(lines: Iterable[str | Summary]) -> Summary | None:
+    """Write lines to standard output; returns the summary that stands among them."""
+    summary = None
+    for line in lines:
+        if isinstance(line, Summary):
+            summary = line
+        else:
+            sys.stdout.write(f"{line}\n")
+    return summary
+
+
 def start(
     kind: type[T],
     argv: Sequence[str] | None,
-    work: Callable[[T], int | None],
+    work: Callable[[T], Summary | None],
     *,
     name: str,
     about: str,
@@ -91,9 +107,12 @@ def start(
 ) -> int:
     """Read the command line into ``kind``, a frozen dataclass, and do the ``work``.
 
-    Returns its status, or 0; 1 for an error, 130 for Ctrl-C, 143 for SIGTERM. Ends the process
-    with status 2 where the command is wrong. ``resumes`` says where a stopped run resumes;
-    ``errors`` are expected besides those of all commands.
+    Where ``kind`` has a field ``json`` (``as_json``) and it is given, the summary alone is written
+    to standard output, and to standard error what would stand there.
+
+    Returns the status of the summary, or 0; 1 for an error, 130 for Ctrl-C, 143 for SIGTERM. Ends
+    the process with status 2 where the command is wrong. ``resumes`` says where a stopped run
+    resumes; ``errors`` are expected besides those of all commands.
     """
     parser = _make_parser(kind, name=name, about=about)
     values = vars(parser.parse_args(argv)).items()
@@ -103,7 +122,13 @@ def start(
     logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
     expected: tuple[type[Exception], ...] = (CorpusError, ConfigError, OSError, *errors)
     try:
-        return work(kind(**given)) or 0
+        options = kind(**given)
+        is_json = bool(getattr(options, "json", False))
+        with redirect_stdout(sys.stderr) if is_json else nullcontext():
+            summary = work(options)
+        if is_json and summary:
+            summary.write()
+        return summary.status if summary else 0
     except UsageError as error:
         sys.exit(fail(str(error), status=error.exit_status))
     except ImportError as error:

@@ -18,8 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from corpora.errors import UsageError
+from corpora.system.arguments import Summary
 from corpora.system.buckets import is_url
-from modeling.command import option, start
+from modeling.command import as_json, option, start
 
 KIND = "model"
 """Of ``run.json``: a run without datasets."""
@@ -94,15 +95,17 @@ class Options:
     )
     version: str | None = option(None, help="as 20261101 (default: from the hashes of the files)")
     evaluation: Path | None = option(None, metavar="DIR", help="(default: RUN/evaluation)")
+    json: bool = as_json()
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Read the command line and publish; 0, or 1 for an error, or 2 for a wrong command."""
 
-    def work(options: Options) -> None:
+    def work(options: Options) -> Summary:
         shelf = options.shelf if is_url(options.shelf) else Path(options.shelf)
         made = publish(options.run, shelf, version=options.version, evaluation=options.evaluation)
         sys.stdout.write(f"{made} is current\n")
+        return Summary({"output": str(made), "version": str(made).rpartition("/")[2]})
 
     return start(Options, argv, work, name="publish", about=__doc__)
 

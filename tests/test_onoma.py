@@ -66,6 +66,49 @@ def test_summary_is_json_for_programs_and_packages_of_the_user_are_left_alone(le
     assert not summary["was_complete"]
 
 
+def test_every_command_that_comes_to_an_end_has_a_summary_for_programs():
+    endless = {"serve", "workbench"}
+    scripts = {"completion"}
+
+    without = set()
+    for command in COMMANDS.values():
+        parsers = command.parsers()
+        inside = parsers[-1]._subparsers
+        parsers += inside._group_actions[0].choices.values() if inside else []
+        if not any("--json" in one._option_string_actions for one in parsers):
+            without.add(command.name)
+
+    assert without == endless | scripts
+
+
+def test_data_commands_print_one_object_and_all_else_beside_it(letters, tmp_path, capsys):
+    output, _ = letters
+
+    def summary(*command):
+        assert onoma.main([*map(str, command), "--json"]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    assert "01.xml" in summary("sample", "tei", tmp_path / "sample")["files"]
+    found = summary("concordance", output, "--output", tmp_path / "pages")
+    assert found["mentions"]
+    assert {*found["pages"]} <= {path.name for path in (tmp_path / "pages").iterdir()}
+    found = summary("convert", output, "--to", "conll", "--output", tmp_path / "conll")
+    train = tmp_path / "conll" / "train.conll"
+    assert train.name in found["files"]
+    found = summary("health", "--train", train, "--output", tmp_path / "card")
+    card = json.loads((tmp_path / "card" / "card.json").read_text())
+    assert found == {"output": str(tmp_path / "card"), **card}
+    found = summary("card", output, "--parquet", tmp_path / "hub")
+    assert {*found["datasets"]} == {"documents", "ner"}
+    (tmp_path / "links.tsv").write_text(
+        "TOKEN\tNE-COARSE-LIT\tNE-COARSE-METO\tNE-FINE-LIT\tNE-FINE-METO\tNE-FINE-COMP\t"
+        "NE-NESTED\tNEL-LIT\tNEL-METO\tMISC\n# hipe2022:document_id = a\n"
+        "Ulm\tB-loc\tO\tB-loc\tO\tO\tO\tQ3012\t_\t_\n"
+    )
+    found = summary("linked", tmp_path / "links.tsv", "--output", tmp_path / "linked")
+    assert (found["read"], found["written"]) == (1, 1)
+
+
 def test_datasets_and_versions_are_listed_as_json(letters, tmp_path, capsys):
     output, _ = letters
     shelf = tmp_path / "store" / "letters"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from corpora.errors import UsageError
-from corpora.system.arguments import check, execute, option, parse
+from corpora.system.arguments import SUMMARY, Summary, check, execute, option, parse
 
 MANIFEST = "concordance.json"
 
@@ -34,9 +34,10 @@ class Options:
     min_ratio: float = option(
         0.1, metavar="RATIO", help="a form that is tagged less often is a word (default: 0.1)"
     )
+    json: bool = option(default=False, help=SUMMARY)
 
 
-def write(options: Options) -> Iterator[str]:
+def write(options: Options) -> Iterator[str | Summary]:
     """Write the pages; yields what to read."""
     from corpora.concordance.collect import collect
     from corpora.concordance.folder import open_documents, prepare, titles_of
@@ -66,12 +67,14 @@ def write(options: Options) -> Iterator[str]:
     n = sum(len(subject.mentions) for subject in mentioned)
     yield f"wrote {len(names):,} pages: {len(mentioned):,} entities, {n:,} mentions"
     yield f"read  {output}/index.html in a browser"
+    about = {"output": str(output), "pages": names, "entities": len(mentioned), "mentions": n}
+    yield Summary(about)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command."""
     options = parse(Options, argv, name="corpora.concordance", about=__doc__ or "")
-    return execute(lambda: write(options), path=options.run)
+    return execute(lambda: write(options), path=options.run, as_json=options.json)
 
 
 if __name__ == "__main__":

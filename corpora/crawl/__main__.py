@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from corpora.system.arguments import execute, option, parse
+from corpora.system.arguments import SUMMARY, Summary, execute, option, parse
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +25,7 @@ class Options:
         default=False,
         help="also addresses of private networks and of this machine, for all sites",
     )
+    json: bool = option(default=False, help=SUMMARY)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -32,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parse(Options, argv, name="corpora.crawl", about=__doc__ or "")
     archive, without_pages = options.archive, 0
 
-    def crawl_sites() -> Iterator[str]:
+    def crawl_sites() -> Iterator[str | Summary]:
         from corpora.crawl.session import crawl
         from corpora.crawl.sites import read_sites
 
@@ -44,9 +45,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         about = f"crawl-{report.session}.report.md"
         yield f"made  {archive} (WARC files); {about} says what became of all"
         yield f"next  python -m pipelines.news_to_documents --warc '{archive}/*.warc.gz' --output …"
+        yield Summary({"archive": str(archive), **report.to_json()})
 
     interrupted = "interrupted. The same command resumes."
-    return execute(crawl_sites, path=archive, interrupted=interrupted) or min(without_pages, 1)
+    status = execute(crawl_sites, path=archive, interrupted=interrupted, as_json=options.json)
+    return status or min(without_pages, 1)
 
 
 if __name__ == "__main__":

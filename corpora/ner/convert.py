@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from corpora.errors import CorpusError
 from corpora.hashing.splits import SPLITS
 from corpora.ner import exchange
-from corpora.system.arguments import ArgumentParser, execute
+from corpora.system.arguments import SUMMARY, ArgumentParser, Summary, execute
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -110,10 +110,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--output", type=Path, metavar="DIR", help="default: the input's name and the form"
     )
+    parser.add_argument("--json", action="store_true", help=SUMMARY)
     options = parser.parse_args(arguments)
     source = Path(options.input)
     output = options.output or source.with_name(f"{source.resolve().name}-{options.to}")
-    return execute(lambda: convert(source, options.to, output), path=source)
+
+    def lines() -> Iterator[str | Summary]:
+        yield from convert(source, options.to, output)
+        files = sorted(path.name for path in output.iterdir())
+        yield Summary({"output": str(output), "to": options.to, "files": files})
+
+    return execute(lines, path=source, as_json=options.json)
 
 
 if __name__ == "__main__":

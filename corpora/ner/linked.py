@@ -26,7 +26,7 @@ from corpora.errors import CorpusError, UsageError
 from corpora.runs.build import Build, hold
 from corpora.runs.plan import Plan, Unit, describe_file, find_inputs
 from corpora.runs.receipts import Accounting, Receipt, sorted_counts, write_receipt
-from corpora.system.arguments import execute, option, parse
+from corpora.system.arguments import SUMMARY, Summary, execute, option, parse
 from corpora.tagging import IOB2_TAG, from_iob2
 
 _DOCUMENTS: Final = SCHEMAS["documents"]
@@ -55,6 +55,7 @@ class Options:
     texts: Path | None = option(
         None, metavar="DIR", help="of TAC-KBP: the folder of texts, named as documents are"
     )
+    json: bool = option(default=False, help=SUMMARY)
 
 
 class Token(NamedTuple):
@@ -273,10 +274,10 @@ def read_linked(
 def main(argv: Sequence[str] | None = None) -> int:
     """Write the dataset; 0, or 1 for an error, 2 for a wrong command."""
     options = parse(Options, argv, name="corpora.ner.linked", about=__doc__ or "")
-    return execute(lambda: _run(options), path=options.output)
+    return execute(lambda: _run(options), path=options.output, as_json=options.json)
 
 
-def _run(options: Options) -> Iterator[str]:
+def _run(options: Options) -> Iterator[str | Summary]:
     files = find_inputs(options.input)
     texts = sorted(p for p in options.texts.rglob("*") if p.is_file()) if options.texts else []
     settings: dict[str, Any] = {"sense": options.sense, "ids": options.ids}
@@ -301,6 +302,8 @@ def _run(options: Options) -> Iterator[str]:
     yield from (f"  {name}: {n:,}" for name, n in sorted(counters.items()))
     yield f"made  {options.output}"
     yield f"next  python -m modeling.link evaluate {options.output} --output …"
+    about = {"output": str(options.output), "read": account.read, "written": account.written}
+    yield Summary(about | {"filtered": dict(account.filtered), "counters": dict(counters)})
 
 
 def _do(unit: Unit, build: Build, options: Options) -> None:

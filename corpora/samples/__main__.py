@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 from zipfile import ZipFile
 
 from corpora.errors import UsageError
-from corpora.system.arguments import execute, option, parse
+from corpora.system.arguments import SUMMARY, Summary, execute, option, parse
 
 
 class Sample(NamedTuple):
@@ -59,24 +59,27 @@ class Options:
         positional=True, help="of what kind"
     )
     folder: Path = option(positional=True, metavar="DIR", help="where they are written")
+    json: bool = option(default=False, help=SUMMARY)
 
 
-def write(options: Options) -> Iterator[str]:
+def write(options: Options) -> Iterator[str | Summary]:
     """Write the files of a sample; ``UsageError`` where one is there already."""
     sample, folder = SAMPLES[options.kind], options.folder
     with (files("corpora.samples") / f"{options.kind}.zip").open("rb") as file, ZipFile(file) as z:
-        for name in z.namelist():
+        names = z.namelist()
+        for name in names:
             if (folder / name).exists():
                 raise UsageError(f"{folder / name}: is there already. Name another folder.")
         z.extractall(folder)
     yield f"made  {folder}: {sample.about}"
     yield f"next  {sample.next.format(at=folder)}"
+    yield Summary({"output": str(folder), "files": names})
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit status."""
     options = parse(Options, argv, name="corpora.samples", about=__doc__ or "")
-    return execute(lambda: write(options), path=options.folder)
+    return execute(lambda: write(options), path=options.folder, as_json=options.json)
 
 
 if __name__ == "__main__":

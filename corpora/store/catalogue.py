@@ -27,7 +27,7 @@ import pyarrow.compute
 from corpora.datasets.shards import Dataset, open_dataset, sha256_of, write_json, write_text
 from corpora.errors import CorpusError, UsageError
 from corpora.segmentation.language_tags import primary_language
-from corpora.system.arguments import execute, option, parse
+from corpora.system.arguments import SUMMARY, Summary, execute, option, parse
 
 CROISSANT, CARD = "croissant.json", "README.md"
 ARROW, PARQUET = "application/vnd.apache.arrow.file", "application/x-parquet"
@@ -50,6 +50,7 @@ class Options:
     url: str = option("", help="a page about the data")
     published: str = option("", metavar="DATE", help="as 2026-11-22")
     cite: str = option("", metavar="TEXT", help="how it is to be cited")
+    json: bool = option(default=False, help=SUMMARY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ class Part:
         return _texts().get(self.dataset.schema.name, {})
 
 
-def describe(options: Options) -> Iterator[str]:
+def describe(options: Options) -> Iterator[str | Summary]:
     """Write the card and the Croissant file of a folder; gives what is to be said."""
     found = datasets_in(options.path)
     folder = options.parquet or options.path
@@ -95,6 +96,8 @@ def describe(options: Options) -> Iterator[str]:
     if license is None:
         yield "WARNING no licence: name it with --license, or nobody may use the data"
     yield f"next  hf upload USER/NAME {folder} . --repo-type dataset"
+    files = [str(folder / name) for name in (CARD, CROISSANT)]
+    yield Summary({"files": files, "datasets": [part.name for part in parts], "license": license})
 
 
 def datasets_in(folder: Path) -> dict[str, Dataset]:
@@ -372,7 +375,7 @@ _CONTEXT: Mapping[str, Any] = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Describe datasets; returns the exit status."""
     options = parse(Options, argv, name="corpora.store.catalogue", about=__doc__)
-    return execute(lambda: describe(options), path=options.path)
+    return execute(lambda: describe(options), path=options.path, as_json=options.json)
 
 
 if __name__ == "__main__":

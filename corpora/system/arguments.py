@@ -11,6 +11,7 @@ options = parse(Options, argv, name="corpora.example", about=__doc__)
 import argparse
 import dataclasses
 import io
+import json
 import os
 import re
 import sys
@@ -29,6 +30,8 @@ from corpora.system.extras import missing_extra
 from corpora.system.files import check_utf8
 
 T = TypeVar("T")
+SUMMARY = "print the summary as one JSON object, and all else on standard error"
+"""The help of ``--json``."""
 
 _ADDRESSES = frozenset(
     {"input", "exclude", "html", "keep_for", "warc", "shelf", "source", "output"}
@@ -241,19 +244,41 @@ def check(options: Any) -> None:
             raise UsageError(f"--{name} {value}: must be at least {least}.")
 
 
+@dataclasses.dataclass(frozen=True)
+class Summary:
+    """What a command did: for ``--json``."""
+
+    values: Mapping[str, Any]
+    status: int = 0
+    """The exit status."""
+
+    def write(self) -> None:
+        """Write it to standard output, in a line."""
+        sys.stdout.write(f"{json.dumps(self.values, ensure_ascii=False)}\n")
+
+
 def execute(
-    command: Callable[[], Iterable[str]], *, path: Path, interrupted: str = "interrupted."
+    command: Callable[[], Iterable[str | Summary]],
+    *,
+    path: Path,
+    interrupted: str = "interrupted.",
+    as_json: bool = False,
 ) -> int:
     """Do a command and write its lines; returns the exit status, after the message of an error.
 
-    That of a ``CorpusError``; 1 for ``OSError`` (of ``path``, if it names no file), 130 for Ctrl-C.
+    A ``Summary`` among the lines is for programs: with ``as_json``, it alone is written to standard
+    output, and the lines to standard error. The status of an error is that of a ``CorpusError``; 1
+    for ``OSError`` (of ``path``, if it names no file), 130 for Ctrl-C.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
     try:
         for line in command():
-            sys.stdout.write(f"{as_typed(line)}\n")
+            if isinstance(line, str):
+                (sys.stderr if as_json else sys.stdout).write(f"{as_typed(line)}\n")
+            elif as_json:
+                line.write()
         sys.stdout.flush()
     except BrokenPipeError:  # whoever reads has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

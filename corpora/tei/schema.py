@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from corpora.errors import CorpusError, UsageError
-from corpora.system.arguments import execute, option, parse
+from corpora.system.arguments import SUMMARY, Summary, execute, option, parse
 from corpora.tei.xml import XmlError
 
 VERSION = "4.12.0"
@@ -39,6 +39,7 @@ class Options:
     url: str = option("", metavar="URL", help="another address than the TEI's archive")
     sha256: str = option("", metavar="HEX", help="what the file must have")
     output: Path | None = option(None, metavar="FILE", help="where to")
+    json: bool = option(default=False, help=SUMMARY)
 
 
 def default_schema() -> Path:
@@ -47,7 +48,7 @@ def default_schema() -> Path:
     return Path(data) / "onoma" / "tei_all.rng"
 
 
-def fetch(options: Options) -> Iterator[str]:
+def fetch(options: Options) -> Iterator[str | Summary]:
     """Download the schema, and verify that it is the one; yields what is to be said.
 
     Raises ``CorpusError`` where it cannot be fetched, or is another file than was asked for.
@@ -73,6 +74,8 @@ def fetch(options: Options) -> Iterator[str]:
     finally:
         temporary.unlink(missing_ok=True)
     yield f"{path}: TEI P5 {options.version}, {len(data):,} bytes, SHA-256 {digest}"
+    about = {"output": str(path), "version": options.version, "bytes": len(data)}
+    yield Summary(about | {"sha256": digest})
 
 
 def _verified(data: bytes, options: Options, url: str) -> str:
@@ -144,7 +147,8 @@ def _load(schema: Path) -> tuple[Any, Any]:
 def main(argv: Sequence[str] | None = None) -> int:
     """Fetch the schema; returns the exit status."""
     options = parse(Options, argv, name="corpora.tei.schema", about=__doc__)
-    return execute(partial(fetch, options), path=options.output or default_schema())
+    path = options.output or default_schema()
+    return execute(partial(fetch, options), path=path, as_json=options.json)
 
 
 if __name__ == "__main__":

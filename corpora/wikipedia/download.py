@@ -21,7 +21,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from corpora.errors import CorpusError, UsageError
-from corpora.system.arguments import execute, fail, option, parse
+from corpora.system.arguments import SUMMARY, Summary, execute, fail, option, parse
 from corpora.system.files import is_temporary, locked
 from corpora.warc.contact import check_contact
 from corpora.wikipedia.dump_status import (
@@ -67,6 +67,7 @@ class Order:
         help=f"files of these jobs that are not wanted (default: {' '.join(EXCLUDE)})",
     )
     connections: int = option(MAX_CONNECTIONS, help="1 or 2 (default)")
+    json: bool = option(default=False, help=SUMMARY)
 
     def __post_init__(self) -> None:
         """Check the values."""
@@ -238,7 +239,7 @@ def _say(line: str) -> None:
     sys.stderr.write(f"{line}\n")
 
 
-def _fetch_ordered(order: Order) -> Iterator[str]:
+def _fetch_ordered(order: Order) -> Iterator[str | Summary]:
     from corpora.wikipedia.fetching import Client  # after --help was answered
 
     lock, run = download(order, Client(order.contact, _say))
@@ -249,6 +250,8 @@ def _fetch_ordered(order: Order) -> Iterator[str]:
         f"next  python -m pipelines.wikipedia_to_documents --input '{order.output / name}' "
         f"--output build/{run.wiki}-{run.date}"
     )
+    files = {part.name: part.size for part in run.parts}
+    yield Summary({"lock": str(lock), "wiki": run.wiki, "date": run.date, "files": files})
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -261,6 +264,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         lambda: _fetch_ordered(order),
         path=order.output,
         interrupted="interrupted. The same command goes on from here.",
+        as_json=order.json,
     )
 
 

@@ -18,11 +18,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from corpora.system.arguments import fail
-from modeling.command import count, option, positive, start
-
-WORSE = 3
-"""Exit status of --fail-if-worse."""
+from corpora.system.arguments import Summary
+from modeling.command import as_json, count, option, positive, show, start
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +70,7 @@ class Options:
     replicates: int = option(1000, type=count, metavar="N", help="of it (default: 1000)")
     batch_size: int = option(32, type=positive, metavar="N", help="sentences at once")
     threads: int = option(0, type=count, metavar="N", help="of torch, on a CPU")
+    json: bool = as_json()
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -80,20 +78,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     return start(Options, argv, _evaluate, name="evaluate", about=__doc__)
 
 
-def _evaluate(options: Options) -> int:
+def _evaluate(options: Options) -> Summary | None:
     # torch takes seconds to load: after the options are known to be right
     import torch  # noqa: PLC0415
 
-    from modeling.evaluate.runs import WorseError, run  # noqa: PLC0415
+    from modeling.evaluate.runs import run  # noqa: PLC0415
 
     if options.threads:
         torch.set_num_threads(options.threads)
-    try:
-        for line in run(options):
-            sys.stdout.write(f"{line}\n")
-    except WorseError as error:
-        return fail(str(error), status=WORSE)
-    return 0
+    return show(run(options))
 
 
 if __name__ == "__main__":

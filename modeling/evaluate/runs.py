@@ -12,10 +12,12 @@ from corpora.datasets.shards import sha256_of, write_json, write_text
 from corpora.document import Sentence
 from corpora.errors import CorpusError, UsageError
 from corpora.ner.labels import LabelMap, label_map_path, load_label_map
+from corpora.system.arguments import Summary, fail
+from corpora.system.parsing import read_json
 from modeling.data.predictions import Tagged
 from modeling.data.tagger_inputs import name_too_long
 from modeling.decoding import check_decoder
-from modeling.evaluate.compare import compare
+from modeling.evaluate.compare import Comparison, compare
 from modeling.evaluate.evaluation import Evaluation, evaluate
 from modeling.evaluate.relabelling import relabel, relabel_sentence
 from modeling.evaluate.report import write_report
@@ -36,15 +38,12 @@ if TYPE_CHECKING:
     from modeling.evaluate.__main__ import Options
 
 
-class WorseError(CorpusError):
-    """A run is worse than another, by more than its interval."""
+WORSE = 3
+"""Exit status of --fail-if-worse."""
 
 
-def run(options: "Options") -> Iterator[str]:
-    """Score, write, and say what came of it in lines.
-
-    Raises ``WorseError`` where that is asked for, when all is written.
-    """
+def run(options: "Options") -> Iterator[str | Summary]:
+    """Score, write, and say what came of it in lines; the summary comes last."""
     if options.fail_if_worse and options.against is None:
         raise UsageError("--fail-if-worse needs --against: worse than which run?")
     data = NerData.open(options.ner)
@@ -56,13 +55,23 @@ def run(options: "Options") -> Iterator[str]:
     for tagger, decoder in product(taggers, filter(None, decoders)):
         check_decoder(read_settings(tagger.path).head.kind, decoder)
     output = options.output or options.run / "evaluation" / f"{data.name}-{options.split}"
+    reports: list[dict[str, Any]] = []
     for setting in dict.fromkeys(tagger.setting for tagger in taggers):
         own = [tagger for tagger in taggers if tagger.setting == setting]
         for decoder in decoders:
             folder = output / (setting if options.every_setting else "") / decoder
             yield from scorer.report(own, folder, decoder=decoder or None)
+            reports.append({"folder": str(folder), **read_json(folder / "evaluation.json")})
+    summary: dict[str, Any] = {"output": str(output), "reports": reports}
+    status = 0
     if options.against is not None:
-        yield from scorer.compare(taggers, best_taggers(options.against), output)
+        folder, comparison = scorer.compare(taggers, best_taggers(options.against), output)
+        summary["comparison"] = read_json(folder / "comparison.json")
+        yield f"made  {folder} (comparison.md, comparison.json)"
+        if options.fail_if_worse and comparison.is_worse:
+            fall = comparison.describe_fall(_told_apart(options.run, options.against)[1])
+            status = fail(f"{options.run}: {fall}", status=WORSE)
+    yield Summary(summary, status)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -215,8 +224,11 @@ class _Scorer:
 
     def compare(
         self, first: Sequence[TaggerFolder], second: Sequence[TaggerFolder], output: Path
-    ) -> Iterator[str]:
-        """Compare two runs, the first seed of each, on the same sentences; of folds all."""
+    ) -> tuple[Path, Comparison]:
+        """Compare two runs, the first seed of each, on the same sentences; of folds all.
+
+        Returns the folder that it is written into, and the comparison.
+        """
         assert self.options.against is not None  # noqa: S101 - or nobody asks
         ours, theirs = (self._first_of(taggers).tagged for taggers in (first, second))
         comparison = compare(
@@ -227,9 +239,7 @@ class _Scorer:
         folder.mkdir(parents=True, exist_ok=True)
         write_text(folder / "comparison.md", [comparison.to_markdown(names=names)])
         write_json(folder / "comparison.json", comparison.to_json())
-        yield f"made  {folder} (comparison.md, comparison.json)"
-        if self.options.fail_if_worse and comparison.is_worse:
-            raise WorseError(f"{self.options.run}: {comparison.describe_fall(names[1])}")
+        return folder, comparison
 
     def _first_of(self, taggers: Sequence[TaggerFolder]) -> _Found:
         found = self._tag(taggers[0], None)

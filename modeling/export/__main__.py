@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Literal
 
 from corpora.errors import UsageError
-from modeling.command import option, start
+from corpora.system.arguments import Summary
+from modeling.command import as_json, option, show, start
 
 _CARD, _WHERE = "for the card", "where"
 
@@ -56,6 +57,7 @@ class Options:
     licence: str = option("", metavar="ID", group=_CARD, help="of the model, as CC-BY-4.0")
     data_licence: str = option("", metavar="ID", group=_CARD, help="of what it learned from")
     language: str = option("", metavar="TAG,TAG", group=_CARD, help="as de")
+    json: bool = as_json()
 
     def __post_init__(self) -> None:
         """Raise ``UsageError`` where there is no model, or something where it is to be written."""
@@ -81,12 +83,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     return start(Options, argv, _export, name="export", about=__doc__)
 
 
-def _export(options: Options) -> None:
+def _export(options: Options) -> Summary | None:
     # torch and transformers take seconds to load: after the options are known to be right
     from modeling.export.exporting import run  # noqa: PLC0415
 
-    for line in run(options):
-        sys.stdout.write(f"{line}\n")
+    return show(run(options))
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from torch import nn
 
 from corpora.datasets.shards import write_json
 from corpora.entities.exports import tokenizer_vocabulary
+from corpora.system.arguments import Summary
 from corpora.tokenization.tokenizers import Tokenizer
 from modeling.config import ConfigError
 from modeling.export import usage
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
 _PARENTS = 3  # folders above a tagger in which its run may be
 
 
-def run(options: "Options") -> Iterator[str]:
-    """Write the folder or the file, and say what came of it in lines.
+def run(options: "Options") -> Iterator[str | Summary]:
+    """Write the folder or the file, and say what came of it in lines; the summary comes last.
 
     Raises ``ConfigError`` for options that do not go together.
     """
@@ -45,11 +46,14 @@ def run(options: "Options") -> Iterator[str]:
     write = _export_tagger if has_tagger(options.model) else _export_pretrained
     if options.archive is not None:
         yield from _write_archive(options)
+        yield Summary({"archive": str(options.archive), "bytes": options.archive.stat().st_size})
     elif options.output is not None:
         with appearing(options.output) as folder:
             lines = write(options, folder, options.output)
         yield f"made {options.output}"
         yield from lines
+        files = {name: path.stat().st_size for name, path in files_in(options.output).items()}
+        yield Summary({"output": str(options.output), "for": options.to, "files": files})
 
 
 def _export_tagger(options: "Options", folder: Path, output: Path) -> list[str]:

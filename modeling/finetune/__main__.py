@@ -19,7 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from corpora.errors import UsageError
-from modeling.command import Termination, check_given, count, counts, option, start
+from corpora.system.arguments import Summary
+from corpora.system.parsing import read_json
+from modeling.command import Termination, as_json, check_given, count, counts, option, start
 from modeling.config import ConfigError
 
 
@@ -70,6 +72,7 @@ class Options:
         default=False, help="begin again in --output where settings, data or model are others"
     )
     list: bool = option(default=False, help="list the recipes")
+    json: bool = as_json()
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -79,13 +82,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
 
 
-def _finetune(options: Options) -> None:
+def _finetune(options: Options) -> Summary:
     from modeling.finetune.trials import plan_trials  # noqa: PLC0415 - for --help
     from modeling.recipes.tagging import RECIPES, about, recipe  # noqa: PLC0415
 
     if options.list:
         sys.stdout.writelines(f"{name:<12} {about(name)}\n" for name in RECIPES)
-        return
+        return Summary({"recipes": {name: about(name) for name in RECIPES}})
     check_given(options, "recipe", "ner", "model", "output")
     try:
         config = recipe(options.recipe).override(_lexicon(options.augment_lexicon))
@@ -106,7 +109,8 @@ def _finetune(options: Options) -> None:
     if options.threads:
         torch.set_num_threads(options.threads)
     with Termination().heard():
-        finetune(options, trials, sys.stderr)
+        path = finetune(options, trials, sys.stderr)
+    return Summary({"output": str(options.output), **read_json(path)})
 
 
 def _lexicon(given: str | None) -> list[str]:

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Literal
 
 from corpora.errors import CorpusError, UsageError
-from modeling.command import counts, option, start
+from corpora.system.arguments import Summary
+from modeling.command import as_json, counts, option, show, start
 
 _SPANS, _ATTENTION = "vectors of spans", "attention"
 
@@ -86,6 +87,7 @@ class Options:
     lang: str | None = option(
         None, metavar="TAG", group=_ATTENTION, help="whose rules for words apply"
     )
+    json: bool = as_json()
 
     def __post_init__(self) -> None:
         """Raise ``UsageError`` for a command that asks for nothing, or not for enough."""
@@ -102,12 +104,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     return start(Options, argv, _inspect, name="inspect", about=__doc__, errors=(ValueError,))
 
 
-def _inspect(options: Options) -> None:
+def _inspect(options: Options) -> Summary | None:
     # torch takes seconds to load: after the options are known to be right
     from modeling.inspect.page import run  # noqa: PLC0415
 
-    for line in run(options):
-        sys.stdout.write(f"{line}\n")
+    return show(run(options))
 
 
 if __name__ == "__main__":

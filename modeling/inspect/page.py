@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 from corpora.datasets.shards import write_json, write_text
 from corpora.document import Span
 from corpora.errors import UsageError
+from corpora.system.arguments import Summary
+from corpora.system.parsing import read_json
 from modeling.data.sentences import SentenceSet
 from modeling.inspect import pictures
 from modeling.inspect.attention import attention_maps
@@ -25,8 +27,8 @@ _LISTED: Final = 10
 """Components in the table."""
 
 
-def run(options: "Options") -> Iterator[str]:
-    """Write the pictures and the page, and say what came of it in lines."""
+def run(options: "Options") -> Iterator[str | Summary]:
+    """Write the pictures and the page, and say what came of it in lines; the summary is last."""
     encoder = Encoder.load(options.run, device=best_device())
     options.output.mkdir(parents=True, exist_ok=True)
     blocks: list[Block] = [Heading(f"Inside {options.run.name}", 1)]
@@ -37,6 +39,8 @@ def run(options: "Options") -> Iterator[str]:
     write_text(options.output / "inspection.html", [to_html(blocks)])
     n = sum(isinstance(block, Picture) for block in blocks)
     yield f"made {options.output} (inspection.html, {n} pictures)"
+    spans = read_json(options.output / "spans.json") if options.plot else None
+    yield Summary({"output": str(options.output), "pictures": n, "spans": spans})
 
 
 def _show_spans(options: "Options", encoder: Encoder) -> Iterator[Block]:

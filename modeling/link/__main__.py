@@ -21,7 +21,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from corpora.errors import UsageError
-from corpora.system.arguments import add_options, check, execute, make_parser, option, values_of
+from corpora.system.arguments import (
+    SUMMARY,
+    Summary,
+    add_options,
+    check,
+    execute,
+    make_parser,
+    option,
+    values_of,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +62,7 @@ class TrainOptions(_Learning):
     """Options of ``train``."""
 
     output: Path = option(metavar="DIR", help="where the linker is written")
+    json: bool = option(default=False, help=SUMMARY)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +78,7 @@ class EvaluateOptions(_Learning):
     )
     folds: int = option(5, at_least=2, help="parts of the documents (default: 5)")
     replicates: int = option(1000, at_least=0, help="of the bootstrap (default: 1000)")
+    json: bool = option(default=False, help=SUMMARY)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +97,7 @@ class ApplyOptions:
     candidates: int = option(
         0, at_least=0, metavar="K", help="with --ner: list the K likeliest of each name"
     )
+    json: bool = option(default=False, help=SUMMARY)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,6 +108,7 @@ class IndexOptions:
         positional=True, metavar="VOCABULARY", help="a dataset of documents_to_entity_vocab"
     )
     output: Path = option(metavar="DIR", help="where the files are written")
+    json: bool = option(default=False, help=SUMMARY)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,6 +122,7 @@ class ScoreOptions:
     )
     replicates: int = option(1000, at_least=0, help="of the bootstrap (default: 1000)")
     seed: int = option(1, help="of the bootstrap (default: 1)")
+    json: bool = option(default=False, help=SUMMARY)
 
 
 _COMMANDS: Final[dict[str, tuple[type[Any], str]]] = {
@@ -130,10 +144,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     name = str(values.pop("command"))
     options = _COMMANDS[name][0](**values)
     where = options.gold if isinstance(options, ScoreOptions) else options.output
-    return execute(lambda: _do(name, options), path=where)
+    return execute(lambda: _do(name, options), path=where, as_json=options.json)
 
 
-def _do(name: str, options: Any) -> Iterator[str]:
+def _do(name: str, options: Any) -> Iterator[str | Summary]:
     check(options)
     for field in fields(options):
         if field.name in {"max_wrong", "threshold"}:

@@ -16,13 +16,15 @@ from corpora.entities.lookup import EntityLookup, pairs_of, write_lookup
 from corpora.errors import UsageError
 from corpora.registers.register import open_registers
 from corpora.runs.dataset_inputs import find_shards
+from corpora.system.arguments import Summary
+from corpora.system.parsing import read_json
 from modeling.link.candidates import Known
 from modeling.link.datasets import link_dataset, link_sentences
 from modeling.link.evaluation import cross_validate, judge
 from modeling.link.linker import PRIOR, Linker, Training
 from modeling.link.records import Record, record_of
 from modeling.link.report import write_report
-from modeling.link.scores import compare, describe
+from modeling.link.scores import compare, describe, measure
 
 if TYPE_CHECKING:
     from modeling.link.__main__ import (
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     )
 
 
-def train(options: "TrainOptions") -> Iterator[str]:
+def train(options: "TrainOptions") -> Iterator[str | Summary]:
     """Make a linker, and say what it learned from."""
     records, hashes = _read(options.documents)
     register = read_register(options.register, records, space=options.space)
@@ -61,9 +63,12 @@ def train(options: "TrainOptions") -> Iterator[str]:
     else:
         yield f"made  {options.output}: links are written from {linker.threshold:.3f} on"
     yield f"next  python -m modeling.link apply {options.output} --documents … --output …"
+    about = {"output": str(options.output), "documents": len(records), "names": n}
+    about["entities"] = len(linker.knowledge.counts.documents)
+    yield Summary(about | {"register": len(register), "threshold": linker.threshold})
 
 
-def evaluate(options: "EvaluateOptions") -> Iterator[str]:
+def evaluate(options: "EvaluateOptions") -> Iterator[str | Summary]:
     """Cross-validate, and write the report."""
     records, _ = _read(options.documents)
     register = read_register(options.register, records, space=options.space)
@@ -95,6 +100,8 @@ def evaluate(options: "EvaluateOptions") -> Iterator[str]:
         nil=options.nil,
     ).rstrip()
     yield f"made  {options.output}: report.md, report.json, names.tsv (each name)"
+    scores = read_json(options.output / "report.json")
+    yield Summary({"output": str(options.output), "names": len(outcomes), "scores": scores})
 
 
 def _check_others(train: Iterable[Record], test: Iterable[Record]) -> None:
@@ -113,7 +120,7 @@ def _name_of(folder: Path) -> str:
     return path.parent.name if path.name == "documents" else path.name
 
 
-def apply(options: "ApplyOptions") -> Iterator[str]:
+def apply(options: "ApplyOptions") -> Iterator[str | Summary]:
     """Link the names of a dataset."""
     linker = Linker.load(options.linker)
     if options.threshold is not None:
@@ -134,24 +141,28 @@ def apply(options: "ApplyOptions") -> Iterator[str]:
     yield f"made  {options.output}"
     if options.ner is None:
         yield f"next  python -m corpora.shards show {options.output} --limit 1"
+    yield Summary({"output": str(options.output), "counters": dict(found)})
 
 
-def index(options: "IndexOptions") -> Iterator[str]:
+def index(options: "IndexOptions") -> Iterator[str | Summary]:
     """Write the forms of an entity vocabulary as files that are mapped."""
     n = write_lookup(options.output, pairs_of(options.vocabulary))
     yield f"made  {options.output} ({n:,} entities)"
     yield f"next  python -m modeling.link train DOCUMENTS --vocabulary {options.output} --output …"
+    yield Summary({"output": str(options.output), "entities": n})
 
 
 def _open_vocabulary(folder: Path | None) -> EntityLookup | None:
     return EntityLookup(folder) if folder else None
 
 
-def score(options: "ScoreOptions") -> Iterator[str]:
+def score(options: "ScoreOptions") -> Iterator[str | Summary]:
     """Compare two datasets of the same documents."""
     gold, predicted = (list(read_documents(path)) for path in (options.gold, options.predicted))
     compared = compare(gold, predicted, nil=options.nil)
-    yield from describe(compared, replicates=options.replicates, seed=options.seed)
+    scores = measure(compared, replicates=options.replicates, seed=options.seed)
+    yield from describe(scores)
+    yield Summary(scores)
 
 
 def read_documents(folder: Path) -> Iterator[Document]:

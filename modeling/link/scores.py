@@ -8,7 +8,7 @@ links. (CLEF-HIPE 2022, "Evaluation"; its published scorer, scenarios I to VI.)
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,21 +89,38 @@ def count_right(gold: Iterable[Link], predicted: Iterable[Link], *, fuzzy: bool)
     return right
 
 
-def describe(compared: Compared, *, replicates: int = 1000, seed: int = 1) -> Iterator[str]:
-    """Yield a table of precision, recall and F1, with the interval over documents."""
+def measure(
+    compared: Compared, *, replicates: int = 1000, seed: int = 1
+) -> dict[str, dict[str, Any]]:
+    """Of each way: precision, recall, F1, with its interval over documents, and counts."""
     units = Units.choose(compared.ids)
-    rows = []
+    found: dict[str, dict[str, Any]] = {}
     for way, counts in compared.counts.items():
         correct, predicted, gold = (int(n) for n in counts.sum(axis=0))
         drawn = resample(counts, units, replicates=replicates, seed=seed)
         both = drawn[:, PREDICTED] + drawn[:, GOLD]
         f1 = np.where(both > 0, 2 * drawn[:, CORRECT] / np.where(both > 0, both, 1), np.nan)
         interval = percentiles(f1)
-        between = f"{interval.low:.3f} to {interval.high:.3f}" if interval else ""
-        value = 2 * correct / (predicted + gold) if predicted + gold else 0.0
-        precision = f"{correct / predicted:.3f}" if predicted else ""
-        recall = f"{correct / gold:.3f}" if gold else ""
-        cells = (f"{value:.3f}", between, precision, recall, correct, predicted, gold)
-        rows.append([way, *cells])
+        found[way] = {
+            "f1": 2 * correct / (predicted + gold) if predicted + gold else 0.0,
+            "interval": [interval.low, interval.high] if interval else None,
+            "precision": correct / predicted if predicted else None,
+            "recall": correct / gold if gold else None,
+            "right": correct,
+            "predicted": predicted,
+            "gold": gold,
+        }
+    return found
+
+
+def describe(scores: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """Yield a table of what was measured."""
+    rows = []
+    for way, one in scores.items():
+        between = " to ".join(f"{bound:.3f}" for bound in one["interval"] or ())
+        ratios = [one[name] for name in ("precision", "recall")]
+        shown = ["" if ratio is None else f"{ratio:.3f}" for ratio in ratios]
+        counts = [one[name] for name in ("right", "predicted", "gold")]
+        rows.append([way, f"{one['f1']:.3f}", between, *shown, *counts])
     head = ["links", "F1", "95 %", "precision", "recall", "right", "predicted", "gold"]
     yield from markdown_table(head, rows)

@@ -29,7 +29,8 @@ from pathlib import Path
 from typing import Literal
 
 from corpora.errors import UsageError
-from modeling.command import count, option, positive, start
+from corpora.system.arguments import Summary
+from modeling.command import as_json, count, option, positive, start
 
 _TEI, _INPUT = "TEI", "input"
 _INPUTS = ("text", "conll", "documents", "tei", "masked")
@@ -109,6 +110,7 @@ class Options:
     )
     batch_size: int = option(32, type=positive, metavar="N", help="sentences at once")
     threads: int = option(0, type=count, metavar="N", help="of torch, on a CPU")
+    json: bool = as_json()
     edition: str | None = option(
         None,
         metavar="NAME",
@@ -264,6 +266,8 @@ class Options:
             return "--tei needs --output, a folder for the files (or --candidates)"
         if self.documents and not self.output:
             return "--documents needs --output, the dataset to write"
+        if self.json and not (self.output or self.candidates):
+            return "--json needs --output, a file for what is found (or take --format jsonl)"
         if self.threshold is not None and not 0 <= self.threshold <= 1:
             return f"--threshold {self.threshold}: a probability, from 0 to 1"
         return ""
@@ -272,10 +276,11 @@ class Options:
 def main(argv: Sequence[str] | None = None) -> int:
     """Read the command line and predict; 0, or 1 for an error, or 2 for a wrong command."""
 
-    def predict(options: Options) -> None:
+    def predict(options: Options) -> Summary:
         from modeling.predict import commands  # noqa: PLC0415 - for --help
 
-        getattr(commands, f"predict_{options.input}")(options)
+        done: Summary = getattr(commands, f"predict_{options.input}")(options)
+        return done
 
     return start(
         Options,

@@ -22,6 +22,7 @@ from corpora.ner.exchange import FORMS
 from corpora.ner.files import MAX_BYTES, Part, describe, read_file
 from corpora.ner.labels import label_map_path, load_label_map
 from corpora.ner.sentence_rows import RowMaker
+from corpora.system.arguments import Summary
 from corpora.system.command_names import as_typed
 from corpora.system.expat_version import warn_of_old_expat
 from corpora.tagging import to_iob2
@@ -58,23 +59,32 @@ def _load(options: "Options") -> Tagger:
     return tagger
 
 
-def predict_text(options: "Options") -> None:
+def predict_text(options: "Options") -> Summary:
     """Tag a text, or standard input."""
     document = document_of(_read_text(options.text), lang=options.lang)
     tagger, form, threshold = _load(options), options.format, options.threshold or 0.0
+    lines: Iterable[str]
     if form == "tei":
         edition = load_edition(edition_path(options.edition or "tei"))
-        text = tei.text_with_names(document, tagger, edition, threshold=threshold)
-        lines: Iterable[str] = [text]
-    elif form in FORMS:
-        assert options.output is not None  # noqa: S101 - the command line asks for it
-        FORMS[form].write(tagger.annotate(document, threshold=threshold), options.output)
-        return
+        written = tei.text_with_names(document, tagger, edition, threshold=threshold)
+        n, lines = written.written, [written.data.decode()]
     elif form in {"conll", "json"}:
-        lines = format_tagged(tagger.tag_document(document, threshold=threshold), form)
+        tagged = tagger.tag_document(document, threshold=threshold)
+        n, lines = _count(tagged), format_tagged(tagged, form)
     else:
-        lines = format_mentions(tagger.annotate(document, threshold=threshold), form)
+        found = tagger.annotate(document, threshold=threshold)
+        n = len(found.mentions)
+        if form in FORMS:
+            assert options.output is not None  # noqa: S101 - the command line asks for it
+            FORMS[form].write(found, options.output)
+            return Summary({"output": str(options.output), "names": n})
+        lines = format_mentions(found, form)
     _write(lines, options.output)
+    return Summary({"output": str(options.output), "names": n})
+
+
+def _count(tagged: Iterable[Tagged]) -> int:
+    return sum(len(one.spans) for one in tagged)
 
 
 def _read_text(name: str) -> str:
@@ -109,15 +119,17 @@ def _without_remedy(error: CorpusError) -> str:
     return f"{str(error).rpartition('. ')[0]}."
 
 
-def predict_conll(options: "Options") -> None:
+def predict_conll(options: "Options") -> Summary:
     """Tag the words of a file; its own tags are not looked at."""
     sentences = list(_read_sentences(options.conll))
     tagged = _load(options).tag(sentences, threshold=options.threshold or 0.0)
     form = "conll" if options.format == "tsv" else options.format
     _write(format_tagged(tagged, form), options.output)
+    about = {"output": str(options.output), "sentences": len(tagged), "names": _count(tagged)}
+    return Summary(about)
 
 
-def predict_documents(options: "Options") -> None:
+def predict_documents(options: "Options") -> Summary:
     """Tag a dataset of documents, and write another."""
     from modeling.predict.documents import annotate_dataset  # noqa: PLC0415
 
@@ -130,9 +142,10 @@ def predict_documents(options: "Options") -> None:
     sys.stderr.writelines(f"  {name}: {count:,}\n" for name, count in counters.items())
     sys.stderr.write(f"made  {options.output} ({n:,} documents)\n")
     sys.stderr.write(as_typed(f"next  python -m corpora.shards show {options.output} --limit 1\n"))
+    return Summary({"output": str(options.output), "written": n, "counters": dict(counters)})
 
 
-def predict_tei(options: "Options") -> None:
+def predict_tei(options: "Options") -> Summary:
     """Write names into TEI files, take them out again, or list them for review."""
     warn_of_old_expat()
     if options.undo:
@@ -145,16 +158,18 @@ def predict_tei(options: "Options") -> None:
         report = tei.list_candidates(options, _load(options) if options.model else None)
     else:
         report = tei.enrich(options, _load(options) if options.model else None)
-    sys.stderr.write(report)
+    sys.stderr.write(report.text)
+    return Summary(report.values)
 
 
-def predict_masked(options: "Options") -> None:
+def predict_masked(options: "Options") -> Summary:
     """Say what most likely stands behind each [MASK]."""
     from modeling.predict.masked import Guesser, parse_spans  # noqa: PLC0415
 
     assert options.model is not None  # noqa: S101 - the command line asks for it
     guesser, spans = Guesser.load(options.model), parse_spans(options.entities)
     _write(guesser.describe(options.masked, spans, top=options.top), options.output)
+    return Summary({"output": str(options.output)})
 
 
 def _write(lines: Iterable[str], output: Path | None) -> None:

@@ -11,7 +11,7 @@ from functools import cached_property, partial
 from importlib.util import find_spec
 from itertools import islice, tee
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from xml.sax.saxutils import escape, quoteattr
 
 from corpora.datasets.shards import sha256_of, write_json, write_text
@@ -72,6 +72,14 @@ _HEADER = """\
     </fileDesc>
   </teiHeader>
 """
+
+
+class Report(NamedTuple):
+    """What became of the files."""
+
+    text: str
+    values: Mapping[str, Any]
+    """The same for programs."""
 
 
 @dataclass
@@ -261,7 +269,7 @@ class _Work:
         self.skipped += [(name, skipped) for skipped in written.skipped]
         self.kept += [(name, kept) for kept in written.kept]
 
-    def finish(self, *, made: str) -> str:
+    def finish(self, *, made: str) -> Report:
         """Write what was skipped and rejected, and say it; ``CorpusError`` if it is too much."""
         if (output := self.options.output) is not None:
             rows = [asdict(rejected) for rejected in self.rejected]
@@ -280,7 +288,15 @@ class _Work:
         limit = max(_MAX_REJECTED, _MAX_REJECT_SHARE * len(self.files))
         if len(self.rejected) > limit or (self.rejected and not self.n_written):
             raise CorpusError("".join(said) + "Too many files were rejected.")
-        return "".join([*said, f"made  {made}\n"])
+        values = {
+            "output": str(output or self.options.candidates),
+            "read": len(self.files),
+            "written": self.n_written,
+            "rejected": dict(Counter(one.reason for one in self.rejected)),
+            "counters": {name: n for name, n in sorted(self.counters.items()) if n},
+            "notes": self.notes,
+        }
+        return Report("".join([*said, f"made  {made}\n"]), values)
 
     def _about_kept(self) -> Iterator[str]:
         """Name predicted names that stay, for somebody changed them."""
@@ -345,7 +361,7 @@ def model_of(tagger: Tagger) -> Model:
     )
 
 
-def enrich(options: "Options", tagger: Tagger | None) -> str:
+def enrich(options: "Options", tagger: Tagger | None) -> Report:
     """Write what the tagger, the register and the linker find into copies of the files."""
     work, model = _Work.of(options), model_of(tagger) if tagger else None
     if tagger:
@@ -415,7 +431,7 @@ def check_tagger_labels(tagger: Tagger, edition: Edition) -> None:
             ) from error
 
 
-def list_candidates(options: "Options", tagger: Tagger | None) -> str:
+def list_candidates(options: "Options", tagger: Tagger | None) -> Report:
     """Write what the tagger, the register, or the linker alone finds into a list."""
     work, path = _Work.of(options), options.candidates
     assert path is not None  # noqa: S101 - or nobody asks
@@ -456,7 +472,7 @@ def list_candidates(options: "Options", tagger: Tagger | None) -> str:
     return work.finish(made=f"{path} ({n:,} names); next: edit it, and --apply {path}")
 
 
-def apply_list(options: "Options") -> str:
+def apply_list(options: "Options") -> Report:
     """Write the names of a reviewed list into copies of the files."""
     work, path = _Work.of(options), options.apply
     assert path is not None  # noqa: S101 - or nobody asks
@@ -485,7 +501,7 @@ def apply_list(options: "Options") -> str:
     return work.finish(made=str(options.output))
 
 
-def take_corrected(options: "Options") -> str:
+def take_corrected(options: "Options") -> Report:
     """Write what people corrected in another tool into copies of the files.
 
     A file of the tool belongs to the document with the same text; one that does not hold the text,
@@ -514,7 +530,7 @@ def take_corrected(options: "Options") -> str:
     return work.finish(made=str(options.output))
 
 
-def undo_all(options: "Options") -> str:
+def undo_all(options: "Options") -> Report:
     """Take out of the files what models added."""
     work = _Work.of(options)
 
@@ -532,7 +548,7 @@ def undo_all(options: "Options") -> str:
 
 def text_with_names(
     document: Document, tagger: Tagger, edition: Edition, *, threshold: float
-) -> str:
+) -> Written:
     """Make a TEI file of a text, with what the tagger finds in the elements of an edition.
 
     Raises ``UsageError`` for a label that the edition cannot write, ``CorpusError`` for a character
@@ -542,7 +558,7 @@ def text_with_names(
     file = TeiFile.read(_to_tei(document), edition, name="text")
     found = list(tagger.annotate_all(file.documents))
     options = WriteOptions(threshold=threshold)
-    return file.write(mentions_of(found), model=model_of(tagger), options=options).data.decode()
+    return file.write(mentions_of(found), model=model_of(tagger), options=options)
 
 
 def _to_tei(document: Document) -> bytes:

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from corpora.errors import UsageError
-from modeling.command import Termination, check_given, option, start
+from corpora.system.arguments import Summary
+from modeling.command import Termination, as_json, check_given, option, start
 from modeling.config import ConfigError
 
 _RESUMES = " from the last checkpoint, or, without one, at the first step"
@@ -54,6 +55,7 @@ class Options:
         default=False, help="resume in --output though settings, examples or processes are others"
     )
     list: bool = option(default=False, help="list the recipes")
+    json: bool = as_json()
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -68,12 +70,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
 
 
-def _pretrain(options: Options) -> None:
+def _pretrain(options: Options) -> Summary | None:
     from modeling.recipes.pretraining import RECIPES, about, recipe  # noqa: PLC0415 - for --help
 
     if options.list:
         sys.stdout.writelines(f"{name:<22} {about(name)}\n" for name in RECIPES)
-        return
+        return Summary({"recipes": {name: about(name) for name in RECIPES}})
     check_given(options, "recipe", "examples", "output")
     try:
         config = recipe(options.recipe).override(options.set)
@@ -83,7 +85,7 @@ def _pretrain(options: Options) -> None:
     # torch takes seconds to load: after the options are known to be right
     from modeling.huggingface.hub import local_folder  # noqa: PLC0415
     from modeling.training.jobs import Job  # noqa: PLC0415
-    from modeling.training.run_log import Display  # noqa: PLC0415
+    from modeling.training.run_log import Display, read_metrics  # noqa: PLC0415
     from modeling.training.session import pretrain  # noqa: PLC0415
     from modeling.training.world import join_world  # noqa: PLC0415
 
@@ -99,8 +101,12 @@ def _pretrain(options: Options) -> None:
     with termination.heard(), join_world() as world:
         display = Display(sys.stderr, max_steps=config.training.max_steps)
         display.is_silent = not world.is_first
-        pretrain(job, world, display, termination=termination)
+        final = pretrain(job, world, display, termination=termination)
         display.say(f"next python -m modeling.report {job.output}")
+        if not world.is_first:
+            return None
+    measured = {str(line["kind"]): line for line in read_metrics(job.output / "metrics.jsonl")}
+    return Summary({"output": str(job.output), "model": str(final), "last": measured})
 
 
 if __name__ == "__main__":

@@ -18,7 +18,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from modeling.command import option, start
+from corpora.system.arguments import Summary
+from modeling.command import as_json, option, start
 
 _TABLES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "heads": (("head.kind", "gazetteer.source"), ("dataset", "decoder")),
@@ -55,19 +56,21 @@ class Options:
         group=_GROUP,
         help="a cell is the mean over its values, as dataset",
     )
+    json: bool = as_json()
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Write the page or the table; 1 where a run cannot be read, 2 for a wrong command."""
 
-    def report(options: Options) -> None:
+    def report(options: Options) -> Summary:
         if options.table or options.rows:
-            _write_table(options)
-            return
+            return _write_table(options)
         from modeling.report.page import make_page, read_run  # noqa: PLC0415 - for --help
 
         page = make_page([read_run(folder) for folder in options.runs])
-        _write(page, options.output or options.runs[0] / "report.html")
+        output = options.output or options.runs[0] / "report.html"
+        _write(page, output)
+        return Summary({"output": str(output), "runs": [str(run) for run in options.runs]})
 
     return start(Options, argv, report, name="report", about=__doc__)
 
@@ -78,7 +81,7 @@ def _write(text: str, output: Path) -> None:
     sys.stderr.write(f"made {output}\n")
 
 
-def _write_table(options: Options) -> None:
+def _write_table(options: Options) -> Summary:
     """Write to standard output as Markdown, or to a file: ``.tsv`` with all digits, else Markdown.
 
     Names on standard error the folders without evaluations, as those of pre-training.
@@ -100,6 +103,8 @@ def _write_table(options: Options) -> None:
     else:
         is_tsv = options.output.suffix == ".tsv"
         _write(made.to_tsv() if is_tsv else made.to_markdown(), options.output)
+    without = [str(folder) for folder in empty]
+    return Summary({**made.to_json(), "without_evaluations": without})
 
 
 if __name__ == "__main__":

@@ -126,6 +126,22 @@ class ResultTable:
         n = f"{cell.n} of {cell.expected}" if cell.n < cell.expected else f"{cell.n}"
         return f"{cell.spread} ({n})"
 
+    def to_json(self) -> dict[str, Any]:
+        """Its title and notes, and each cell with all values."""
+        cells = [
+            {
+                "row": row,
+                "column": column,
+                "mean": cell.spread.mean,
+                "deviation": cell.spread.deviation,
+                "n": cell.n,
+                "values": list(cell.spread.values),
+            }
+            for row, column in product(self.rows, self.columns)
+            if (cell := self.cells.get((row, column)))
+        ]
+        return {"title": self.title, "cells": cells, "notes": list(self.notes)}
+
     def to_tsv(self) -> str:
         """A line for each cell: row, column, mean, deviation, n, all values."""
         lines = ["row\tcolumn\tmean\tdeviation\tn\tvalues"]

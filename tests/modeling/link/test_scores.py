@@ -3,7 +3,7 @@
 import pytest
 
 from corpora.errors import CorpusError
-from modeling.link.scores import Link, compare, count_right, describe
+from modeling.link.scores import Link, compare, count_right, describe, measure
 from tests.modeling.link.samples import letter
 
 GOLD = [Link(0, 2, "Q1"), Link(5, 6, "Q2"), Link(8, 11, "NIL")]
@@ -41,7 +41,7 @@ def test_precision_and_recall_are_over_all_documents():
 
     assert compared.counts["strict"].sum(axis=0).tolist() == [1, 2, 2]
     assert with_nil.counts["strict"].sum(axis=0).tolist() == [1, 3, 3]
-    table = list(describe(compared, replicates=10))
+    table = list(describe(measure(compared, replicates=10)))
     assert table[2].startswith("| strict | 0.500 |")
     assert table[2].endswith("| 0.500 | 0.500 | 1 | 2 | 2 |")
 
