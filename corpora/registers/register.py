@@ -4,7 +4,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from corpora.errors import CorpusError, UsageError
@@ -13,6 +13,8 @@ from corpora.registers.identifiers import read_id
 from corpora.registers.reader import read_register
 from corpora.runs.plan import find_inputs
 from corpora.system.parsing import parse_json
+from corpora.tei.edition import Edition
+from corpora.tei.reader import with_space
 
 MAX_BYTES = 500_000_000
 """Of a file of a register."""
@@ -43,6 +45,14 @@ class Register:
         if elsewhere is not None:
             return self.entries[elsewhere]
         return self.entries.get(_BEFORE_ID.sub("", reference.rstrip("/")))
+
+    def read_by(self, edition: Edition) -> "Register":
+        """Give the register whose entries are also found by what the edition reads for ``#ID``.
+
+        With the space ``"#pmb" = "pmb"``, ``pmb:50`` is the entry with the id ``pmb50``.
+        """
+        read = {with_space(f"#{id}", edition): id for id in self.entries}
+        return replace(self, _by_other_id={**self._by_other_id, **read})
 
 
 def make_register(entries: Iterable[Entry], counters: Counter[str] | None = None) -> Register:

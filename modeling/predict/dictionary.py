@@ -67,8 +67,9 @@ def open_register(
     data = {name: path.read_bytes() for name, path in _register_files(patterns).items()}
     documents = list(documents_of(files, edition))
     style = parse_style(reference, edition) if reference else None
+    register = read_registers(data.items()).read_by(edition)
     dictionary = RegisterDictionary(
-        read_registers(data.items()), edition, Referrer(edition, given=style), documents=documents
+        register, edition, Referrer(edition, given=style), documents=documents
     )
     sha256 = hashlib.sha256(b"".join(hashlib.sha256(one).digest() for one in data.values()))
     model = Model(

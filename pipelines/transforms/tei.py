@@ -81,7 +81,7 @@ class ParseTei(PerRecord[SourceFile, ParsedFile | Filtered | Rejected]):
                 included=self.included,
                 max_bytes=self.max_bytes,
             )
-        register = _register(self.registers)
+        register = _register(self.registers).read_by(edition)
         return read_identified(record.data, edition, register, name=record.source)
 
 

@@ -9,6 +9,7 @@ from corpora.registers.entry import AuthorityId, Date, Form, from_json, to_json
 from corpora.registers.identifiers import read_id
 from corpora.registers.reader import read_register
 from corpora.registers.register import make_register, read_registers
+from corpora.tei.edition import load_edition
 from corpora.tei.xml import XmlError
 
 PERSONS = """<TEI xmlns="http://www.tei-c.org/ns/1.0"><text><body><listPerson>
@@ -170,3 +171,15 @@ def test_what_is_no_register_is_refused_with_what_to_do():
     hostile = b'<!DOCTYPE TEI [<!ENTITY x SYSTEM "file:///etc/passwd">]><TEI>&x;</TEI>'
     with pytest.raises(XmlError, match="another file"):
         read_register(hostile, name="a.xml")
+
+
+def test_an_entry_is_found_by_what_the_edition_reads_for_its_id(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text('name = "mine"\n[entities.spaces]\n"#P." = "sturm-p"\n')
+    register = read_registers([("p.xml", PERSONS.encode())])
+
+    read = register.read_by(load_edition(path))
+
+    assert register.find("sturm-p:2") is None
+    assert read.find("sturm-p:2") is read.entries["P.2"]
+    assert read.find("gnd:118609807") is read.find("mine:P.2") is read.entries["P.2"]
