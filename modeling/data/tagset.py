@@ -32,6 +32,10 @@ class TagSet:
         """The labels that stand in some tags, in the order of the alphabet."""
         return cls(tuple(sorted({tag[2:] for row in tags for tag in row if tag != "O"})))
 
+    def with_labels(self, labels: Iterable[str]) -> "TagSet":
+        """The same, and more labels."""
+        return TagSet(tuple(sorted({*self.labels, *labels})))
+
     @cached_property
     def tags(self) -> tuple[str, ...]:
         """(C,) the tags in the order of their ids."""

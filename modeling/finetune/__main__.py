@@ -7,6 +7,7 @@ Examples:
   python -m modeling.finetune crf --ner build/ddt --model runs/first --output runs/grid
       --set optimizer.lr=2e-5,5e-5 training.batch_size=8,16
   python -m modeling.finetune span --ner build/ddt --model runs/daluke --folds 5 --output runs/cv
+  python -m modeling.finetune crf --ner build/new --tagger runs/sturm --output runs/more
 
 Settings with several values are tried in each combination, and chosen by strict F1 on dev alone.
 The same command resumes where it was stopped.
@@ -17,12 +18,17 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from corpora.errors import UsageError
+from corpora.ner.labels import label_map_path, load_label_map
 from corpora.system.arguments import Summary
 from corpora.system.parsing import read_json
 from modeling.command import Termination, as_json, check_given, count, counts, option, start
 from modeling.config import ConfigError
+
+if TYPE_CHECKING:
+    from modeling.finetune.continuing import Begun
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +45,14 @@ class Options:
         help="the encoder: a run of modeling.pretrain, final/ or a checkpoint of one, a folder of "
         "transformers (BERT, RoBERTa, ELECTRA, DeBERTa, ModernBERT, LUKE ...), or "
         "hub:NAME[@REVISION]",
+    )
+    tagger: Path | None = option(
+        None,
+        metavar="RUN",
+        help="go on from this tagger instead: its encoder, its head and how it reads sentences",
+    )
+    labels: str = option(
+        "", metavar="NAME|FILE", help="a map of labels: what those of --tagger are called here"
     )
     output: Path = option(None, metavar="DIR", help="the folder of the run")
     seeds: tuple[int, ...] = option((), type=counts, metavar="N,N", help="a model for each")
@@ -89,9 +103,13 @@ def _finetune(options: Options) -> Summary:
     if options.list:
         sys.stdout.writelines(f"{name:<12} {about(name)}\n" for name in RECIPES)
         return Summary({"recipes": {name: about(name) for name in RECIPES}})
-    check_given(options, "recipe", "ner", "model", "output")
+    check_given(options, "recipe", "ner", *([] if options.tagger else ["model"]), "output")
+    begun = _begun(options)
     try:
-        config = recipe(options.recipe).override(_lexicon(options.augment_lexicon))
+        config = recipe(options.recipe)
+        config = (begun.settings(config) if begun else config).override(
+            _lexicon(options.augment_lexicon)
+        )
         trials = plan_trials(
             config,
             options.set,
@@ -99,6 +117,8 @@ def _finetune(options: Options) -> Summary:
             train_sizes=options.train_sizes,
             n_folds=options.folds,
         )
+        if begun:
+            begun.check(trials)
     except ConfigError as error:
         raise UsageError(str(error)) from error
     # torch takes seconds to load: after the options are known to be right
@@ -109,8 +129,22 @@ def _finetune(options: Options) -> Summary:
     if options.threads:
         torch.set_num_threads(options.threads)
     with Termination().heard():
-        path = finetune(options, trials, sys.stderr)
+        path = finetune(options, trials, sys.stderr, begun=begun)
     return Summary({"output": str(options.output), **read_json(path)})
+
+
+def _begun(options: Options) -> "Begun | None":
+    """The tagger that is gone on from; None: an encoder is begun with."""
+    if options.tagger and options.model:
+        raise UsageError("--tagger and --model: name one of them.")
+    if options.labels and not options.tagger:
+        raise UsageError("--labels is for --tagger.")
+    if not options.tagger:
+        return None
+    from modeling.finetune.continuing import Begun  # noqa: PLC0415 - loads torch
+
+    labels = load_label_map(label_map_path(options.labels)) if options.labels else None
+    return Begun.open(options.tagger, labels)
 
 
 def _lexicon(given: str | None) -> list[str]:

@@ -4,7 +4,7 @@ Shapes: L labels.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -176,10 +176,14 @@ class TrialData:
         *,
         trial: Trial,
         entities: WordEntities | None = None,
+        labels: Iterable[str] = (),
     ) -> "TrialData":
-        """Choose the sentences, which ``check_sentences`` has looked at."""
+        """Choose the sentences, which ``check_sentences`` has looked at.
+
+        ``labels`` are found besides those of train.
+        """
         train, dev = _divide(data, trial)
-        tagset = TagSet.of(sentence.tags for sentence in train)
+        tagset = TagSet.of(sentence.tags for sentence in train).with_labels(labels)
         config = trial.config
         return cls(
             config=config,

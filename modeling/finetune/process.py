@@ -22,6 +22,8 @@ from corpora.document import Document, Sentence
 from corpora.errors import CorpusError
 from corpora.hashing.sampling import choose
 from corpora.ner.alignment import to_sentences
+from modeling.taggers.archive import opened
+from modeling.taggers.folders import find_tagger, read_manifest
 
 Command = Sequence[object]
 """A module of ours and its options, as ``("modeling.finetune", "crf", "--ner", folder)``."""
@@ -37,15 +39,36 @@ class TrainSettings:
     """What is trained, and where it is put."""
 
     folder: Path
-    encoder: Path
-    recipe: str = "crf"
+    encoder: Path | None = None
+    """None: a tagger is gone on from."""
+    recipe: str = ""
+    """Empty: that of the tagger, or else ``crf``."""
 
-    def command(self, folder: Path) -> Command:
-        """Train on the sentences of a folder, into a run in it."""
+    def command(
+        self,
+        folder: Path,
+        sentences: Iterable[Sentence],
+        *,
+        tagger: Path | None = None,
+        labels: Path | None = None,
+    ) -> Command:
+        """Train on the sentences of a folder, into a run in it: on from a tagger, or anew.
+
+        ``labels`` is a map of the tagger's. Where no name is in ``dev``, the last epoch is taken.
+        """
+        has_dev = _has_names(one for one in sentences if one.split == "dev")
+        begun = ("--tagger", tagger) if self.encoder is None else ("--model", self.encoder)
+        renamed = ("--labels", labels) if labels and self.encoder is None else ()
+        recipe = self.recipe or (_recipe_of(tagger) if tagger else "crf")
         return (
-            *("modeling.finetune", self.recipe, "--ner", folder / "ner", "--model", self.encoder),
+            *("modeling.finetune", recipe, "--ner", folder / "ner", *begun, *renamed),
             *("--output", folder / "run", "--threads", "1"),
+            *(() if has_dev else ("--set", "training.choose=last")),
         )
+
+
+def _recipe_of(tagger: Path) -> str:
+    return str(read_manifest(find_tagger(opened(tagger)).path).get("recipe", "crf"))
 
 
 class Job:

@@ -17,6 +17,7 @@ import torch
 from corpora.datasets.shards import write_json
 from modeling.config import EncoderConfig
 from modeling.data.predictions import Tagged
+from modeling.finetune.continuing import Begun
 from modeling.finetune.data import NerData, TrialData, check_sentences, looked_up
 from modeling.finetune.learning import add_lora, frozen, merge_lora, rates
 from modeling.finetune.trials import Trial, write_summary
@@ -44,13 +45,19 @@ log = logging.getLogger(__name__)
 _WEIGHTS = {"tags": 1.0}
 
 
-def finetune(options: "Options", trials: Sequence[Trial], stream: TextIO) -> Path:
+def finetune(
+    options: "Options", trials: Sequence[Trial], stream: TextIO, *, begun: Begun | None = None
+) -> Path:
     """Train every trial that is not finished; returns the file that sums them up.
+
+    ``begun`` is a tagger that is gone on from, instead of an encoder.
 
     Raises ``CorpusError``, ``ConfigError`` or ``WeightsError`` for what does not fit, and
     ``DivergedError``.
     """
-    data, base = NerData.open(options.ner), Base.open(options.model)
+    data = NerData.open(options.ner)
+    assert begun or options.model  # noqa: S101 - the command asks for one of them
+    base = begun.base if begun else Base.open(options.model)
     check_sentences(data, trials)
     for number, trial in enumerate(trials, 1):
         folder = RunFolder(options.output / trial.name)
@@ -60,7 +67,8 @@ def finetune(options: "Options", trials: Sequence[Trial], stream: TextIO) -> Pat
                 display.say(f"{trial.name} ({number} of {len(trials)})")
             settings = _settings(options.recipe, trial, data=data, base=base)
             folder.claim(settings, is_forced=options.force, restarts=True)
-            _Session(trial, data, base, folder=folder, display=display).run()
+            session = _Session(trial, data, base, folder=folder, display=display, begun=begun)
+            session.run()
     path, lines = write_summary(options.output, trials)
     for line in lines:
         display.say(line)
@@ -110,19 +118,27 @@ class _Session(Core):
     model: TaggingModel
 
     def __init__(
-        self, trial: Trial, data: NerData, base: Base, *, folder: RunFolder, display: Display
+        self,
+        trial: Trial,
+        data: NerData,
+        base: Base,
+        *,
+        folder: RunFolder,
+        display: Display,
+        begun: Begun | None,
     ) -> None:
         training = trial.config.training
         conditions = Conditions(World(device=best_device()), training.seed, training.precision)
         super().__init__(folder, conditions, display)
-        self.config, self.base = trial.config, base
+        self.config, self.base, self.begun = trial.config, base, begun
         entities = open_entities(self.config.data.entities, base)
         encoder = encoder_for(
             base.config,
             reads_entities=_reads_entities(self.config, base.config),
             n_word_entities=entities.n_rows if entities else 0,
         )
-        self.data = TrialData.of(data, base, encoder, trial=trial, entities=entities)
+        labels = begun.labels if begun else ()
+        self.data = TrialData.of(data, base, encoder, trial=trial, entities=entities, labels=labels)
         subwords = self.data.subwords
         torch.manual_seed(training.seed)
         tagger = TaggerConfig(
@@ -144,6 +160,9 @@ class _Session(Core):
             return
         checkpoint = newest(self.folder.checkpoints)
         take_encoder(self.model, self.base.folder, subwords=self.data.subwords)
+        if self.begun:
+            lookup = self.data.lookup
+            self.begun.take_head(self.model, lookup.gazetteer.classes if lookup else None)
         add_lora(self.model, self.config)
         self.model.to(self.world.device)
         self.optimizer = Optimizer(

@@ -16,7 +16,14 @@ from modeling.huggingface import names
 from modeling.huggingface.importing import Pretrained, read_pretrained
 from modeling.models.pretraining import PretrainingModel
 from modeling.models.tagging import TaggingModel, save_tagger
-from modeling.models.weights import WeightsError, check_weights, load_strictly
+from modeling.models.weights import (
+    FILE,
+    WeightsError,
+    check_weights,
+    load_strictly,
+    load_weights,
+)
+from modeling.tagging_config import TAGGER_FILE
 
 log = logging.getLogger(__name__)
 _SAME: Final = (
@@ -214,13 +221,13 @@ def encoder_for(
 def take_encoder(
     model: TaggingModel, folder: Path, *, subwords: UsedSubwords | None = None
 ) -> None:
-    """Begin with the encoder of a folder (``read_pretrained``), whatever heads it has.
+    """Begin with the encoder of a folder (``read_pretrained``) or tagger, whatever heads it has.
 
     ``subwords``: the model has rows for these alone. Where words know entities, those that the
     folder has not begin as they are. Raises ``WeightsError`` where the weights are not those of the
     model's encoder.
     """
-    weights = encoder_weights(read_pretrained(folder).weights, model.config.encoder)
+    weights = encoder_weights(_weights_of(folder), model.config.encoder)
     if subwords is not None:
         weights[_TABLE] = subwords.take(weights[_TABLE])
     if model.config.encoder.entities == "subwords":
@@ -235,11 +242,18 @@ def save_with_all_subwords(
 
     ``base`` is the folder that ``take_encoder`` began with.
     """
-    table, state = read_pretrained(base).weights[_EMBEDDING], model.state_dict()
+    table, state = _weights_of(base)[_EMBEDDING], model.state_dict()
     subwords.put(state[_EMBEDDING], table)
     state[_EMBEDDING] = table
     encoder = replace(model.config.encoder, n_subwords=len(table))
     save_tagger(replace(model.config, encoder=encoder), state, folder)
+
+
+def _weights_of(folder: Path) -> dict[str, Tensor]:
+    """All weights of a pre-trained model, or of a tagger."""
+    if (folder / TAGGER_FILE).is_file():
+        return load_weights(folder / FILE)
+    return read_pretrained(folder).weights
 
 
 def _with_new_entities(

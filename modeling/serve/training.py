@@ -94,7 +94,7 @@ class Trainer:
             sentences = await service.prepare(lambda: _sentences(documents))
             folder = new_folder(self.settings.folder / name)
             await service.prepare(lambda: write_sentences(folder / "ner", sentences))
-            job = Job(folder, [self.settings.command(folder)])
+            job = Job(folder, [self.settings.command(folder, sentences)])
         finally:
             self._is_starting = False
         self.jobs.append((name, job))

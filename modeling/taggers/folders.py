@@ -9,6 +9,7 @@ from corpora.system.parsing import parse_json
 from corpora.tokenization.tokenizers import Tokenizer
 from modeling.config import ConfigError, EncoderConfig
 from modeling.huggingface.hub import local_folder, origin
+from modeling.taggers.archive import opened
 from modeling.tagging_config import TAGGER_FILE, TaggerConfig
 from modeling.training.run_folder import identify
 
@@ -45,6 +46,16 @@ class Base:
                 f"{config.n_subwords}: they are not of one model."
             )
         return cls(folder, config, tokenizer, identity)
+
+    @classmethod
+    def of_tagger(cls, path: Path) -> "Base":
+        """Open a run of ``modeling.finetune``, a tagger, or an archive of one, as an encoder.
+
+        Raises ``CorpusError`` where there is none.
+        """
+        folder = find_tagger(opened(path)).path
+        config, tokenizer = read_settings(folder).encoder, Tokenizer.open(folder)
+        return cls(folder, config, tokenizer, identify(folder, _name_of(path)))
 
 
 def _name_of(folder: Path) -> str:

@@ -68,9 +68,15 @@ class Options:
         None, metavar="FILE", help="the journal of decisions (default: beside the edition file)"
     )
     encoder: Path | None = option(
-        None, metavar="MODEL", help="offer to train a tagger on what was decided, from this encoder"
+        None,
+        metavar="MODEL",
+        help="train on what was decided from this encoder, not on from --tagger",
     )
-    recipe: str = option("crf", metavar="NAME", help="how it is trained (modeling.finetune --list)")
+    recipe: str = option(
+        "",
+        metavar="NAME",
+        help="how it is trained (modeling.finetune --list; default: as --tagger, or crf)",
+    )
     ner: Path | None = option(
         None, metavar="DIR", help="tagged sentences to train on, too: those that --tagger learned"
     )
@@ -96,8 +102,8 @@ class Options:
             raise UsageError("--labels and --threshold are for --tagger.")
         if self.page and (self.encoder or self.entities or self.reconcile):
             raise UsageError("--encoder, --entities, --reconcile need the program, with --output.")
-        if self.ner and not self.encoder:
-            raise UsageError("--ner is for --encoder.")
+        if self.ner and not (self.encoder or self.tagger):
+            raise UsageError("--ner is for --tagger and --encoder.")
         if not 0 <= self.threshold <= 1:
             raise UsageError(f"--threshold {self.threshold}: a probability, from 0 to 1")
 

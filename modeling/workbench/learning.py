@@ -1,4 +1,4 @@
-"""A tagger learns what was decided: in another process, scored beside the one that suggests.
+"""The tagger that suggests learns what was decided: in another process, scored before and after.
 
 OUTPUT/.workbench/training/split.json   the letters that are learned from, and those held out
 OUTPUT/.workbench/training/1/           the first training: sentences, run, log, scores
@@ -6,18 +6,20 @@ OUTPUT/.workbench/training/taken        the number of the one that suggests
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
-from corpora.datasets.shards import open_dataset, read_tagged, write_json, write_text
+from corpora.datasets.shards import write_json, write_text
 from corpora.document import Document, Sentence, without_crossing
 from corpora.hashing.sampling import ratio
 from corpora.ner.alignment import to_sentences
 from corpora.ner.labels import label_map_path, load_label_map
 from corpora.system.parsing import parse_json
 from modeling.evaluate.relabelling import relabel_sentence
+from modeling.finetune.data import NerData
 from modeling.finetune.process import (
     Command,
     Job,
@@ -26,6 +28,8 @@ from modeling.finetune.process import (
     sentences_to_learn,
     write_sentences,
 )
+from modeling.taggers.archive import opened
+from modeling.taggers.folders import find_tagger, read_manifest
 from modeling.workbench.desk import Desk
 from modeling.workbench.letters import Letter
 from modeling.workbench.names import RefusedError
@@ -48,7 +52,16 @@ class Teaching:
     """A map of its labels, and of those of ``ner``, to those of the edition; empty: none."""
     threshold: float = 0.0
     ner: Path | None = None
-    """Tagged sentences that are learned from, too."""
+    """Tagged sentences that are learned from, too: those that ``tagger`` has learned."""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether ``ner`` is what the tagger has learned: its letters are not held out then."""
+        if self.tagger is None:
+            return True
+        examples = read_manifest(find_tagger(opened(self.tagger)).path)["examples"]
+        learned = [each["dataset"] for each in examples if "dataset" in each]
+        return self.ner is not None and NerData.open(self.ner).identity["dataset"] in learned
 
 
 class Learner:
@@ -59,11 +72,28 @@ class Learner:
         self.folder = teaching.settings.folder
         self._job: Job | None = None
 
+    @cached_property
+    def _is_known(self) -> bool:
+        return self.teaching.is_known
+
+    @cached_property
+    def _learned_names(self) -> set[str]:
+        """Names of the documents of ``ner``, which the first tagger has learned."""
+        return {_name_of(sentence.document_id) for sentence in self._sentences()}
+
+    def _was_learned(self, letter: Letter) -> bool:
+        return any(_name_of(one.id) in self._learned_names for one in letter.documents)
+
+    def _deal(self, done: Iterable[Letter]) -> dict[str, list[str]]:
+        """Say which letters are learned from and which held out, these and earlier ones."""
+        learned = {letter.name: self._was_learned(letter) for letter in done}
+        return _deal(learned, self._split())
+
     def state(self) -> dict[str, Any]:
         """What is there to learn from, what is being done, and what the last training scored."""
         with self.desk.lock:
-            done = [letter.name for letter in self.desk.letters.all if _is_done(letter)]
-            held_out = _deal(done, self._split())["held_out"]
+            done = [letter for letter in self.desk.letters.all if _is_done(letter)]
+            held_out = {*self._deal(done)["held_out"]}
         job = self._job
         lines = job.log().split("\n") if job else []
         said = [line for line in lines if line.strip() and not line.startswith("next ")]
@@ -71,7 +101,8 @@ class Learner:
         return {
             "done": len(done),
             "least": _LEAST,
-            "heldOut": len(set(held_out) & set(done)),
+            "isKnown": self._is_known,
+            "heldOut": sum(letter.name in held_out for letter in done),
             "isRunning": job is not None and job.status is None,
             "hasFailed": job is not None and bool(job.status),
             "said": said[-1][-_LINE:] if said else "",
@@ -90,16 +121,21 @@ class Learner:
                     f"{len(done)} letters are decided to the end; {_LEAST} are needed, one of "
                     "which is held out."
                 )
-            split = _deal([letter.name for letter in done], self._split())
+            split = self._deal(done)
             held_out = set(split["held_out"])
             learned = [d for each in done if each.name not in held_out for d in _decided(each)]
             tested = [d for each in done if each.name in held_out for d in _decided(each)]
+        if not tested:
+            raise RefusedError(
+                f"All {len(done)} letters that are decided are among those that the tagger has "
+                "learned (--ner), so none can be held out for the scores. Decide others, too."
+            )
         sentences = [*sentences_to_learn(learned), *_tested(tested)]
         sentences += self._more({document.id for document in (*learned, *tested)})
         folder = new_folder(self.folder)
         write_json(self.folder / "split.json", split)
         write_sentences(folder / "ner", sentences)
-        self._job = Job(folder, list(self._commands(folder)))
+        self._job = Job(folder, list(self._commands(folder, sentences)))
         return self.state()
 
     def stop(self) -> dict[str, Any]:
@@ -130,27 +166,35 @@ class Learner:
 
     def _more(self, decided: set[str]) -> Iterator[Sentence]:
         """The sentences of ``ner`` that are learned from, but for those of decided letters."""
-        if self.teaching.ner is None:
-            return
-        labels = (
-            load_label_map(label_map_path(self.teaching.labels)) if self.teaching.labels else None
-        )
-        names = {PurePosixPath(id).name for id in decided}
-        dataset = open_dataset(self.teaching.ner, "ner")
-        for shard in dataset.shards:
-            for sentence in read_tagged(dataset.path / shard.name):
-                is_known = PurePosixPath(sentence.document_id or "").name in names
-                if sentence.split != "test" and not is_known:
-                    yield relabel_sentence(sentence, labels) if labels else sentence
+        given = self.teaching.labels
+        labels = load_label_map(label_map_path(given)) if given else None
+        names = {_name_of(id) for id in decided}
+        for sentence in self._sentences():
+            if _name_of(sentence.document_id) not in names:
+                yield relabel_sentence(sentence, labels) if labels else sentence
 
-    def _commands(self, folder: Path) -> Iterator[Command]:
-        yield self.teaching.settings.command(folder)
+    def _sentences(self) -> Iterator[Sentence]:
+        """The sentences of ``ner`` that are learned from."""
+        if self.teaching.ner is not None:
+            for sentence in NerData.open(self.teaching.ner).sentences:
+                if sentence.split != "test":
+                    yield sentence
+
+    def _commands(self, folder: Path, sentences: Sequence[Sentence]) -> Iterator[Command]:
+        taken = taken_run(self.folder)
+        before = taken or self.teaching.tagger
+        labels = None
+        if self.teaching.labels:
+            labels = self._write_labels(folder / "labels.toml")
+        yield self.teaching.settings.command(
+            folder, sentences, tagger=before, labels=None if taken else labels
+        )
         score = ("modeling.evaluate", folder / "run", "--ner", folder / "ner", "--split", "test")
         options: list[object] = ["--output", folder / "scores", "--threads", "1"]
-        if before := taken_run(self.folder) or self.teaching.tagger:
+        if before:
             options += ["--against", before]
-        if self.teaching.labels:
-            options += ["--labels", self._write_labels(folder / "labels.toml")]
+        if labels:
+            options += ["--labels", labels]
         yield (*score, *options)
 
     def _write_labels(self, path: Path) -> Path:
@@ -170,14 +214,25 @@ def _is_done(letter: Letter) -> bool:
     return bool(statuses) and "open" not in statuses
 
 
-def _deal(names: Sequence[str], known: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """Hold out one in four letters; what was learned from, or held out, once stays so."""
-    dealt = {part: list(known[part]) for part in ("learned", "held_out")}
-    new = set(names) - {name for part in dealt.values() for name in part}
-    for name in sorted(new, key=ratio):
-        n = len(dealt["learned"]) + len(dealt["held_out"]) + 1
-        dealt["held_out" if _HELD_OUT * len(dealt["held_out"]) < n else "learned"].append(name)
+def _deal(learned: Mapping[str, bool], known: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """Hold out one in four letters; what was learned from, or held out, once stays so.
+
+    Those that the first tagger has ``learned`` are never held out.
+    """
+    held_out = [name for name in known["held_out"] if not learned.get(name)]
+    dealt = {"learned": list(known["learned"]), "held_out": held_out}
+    new = sorted(learned.keys() - {*dealt["learned"], *held_out}, key=ratio)
+    n = len(held_out) + sum(not learned.get(name) for name in dealt["learned"])
+    for name in new:
+        n += not learned[name]
+        is_next = not learned[name] and _HELD_OUT * len(held_out) < n
+        dealt["held_out" if is_next else "learned"].append(name)
     return dealt
+
+
+def _name_of(document: str | None) -> str:
+    """The last part of a document's id, by which letters and ``ner`` are compared."""
+    return PurePosixPath(document or "").name
 
 
 def _decided(letter: Letter) -> Iterator[Document]:

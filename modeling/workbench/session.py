@@ -141,8 +141,8 @@ def serve(options: "Options") -> None:
 
 
 def _learner(options: "Options", desk: Desk, *, on_use: Callable[[], object]) -> "Learner | None":
-    """Make what trains; None without ``--encoder``."""
-    if options.encoder is None:
+    """Make what trains; None without ``--tagger`` and ``--encoder``."""
+    if options.encoder is None and options.tagger is None:
         return None
     from modeling.finetune.process import TrainSettings  # noqa: PLC0415 - for --help
     from modeling.workbench.learning import Learner, Teaching  # noqa: PLC0415

@@ -158,7 +158,7 @@ export async function trainDialog(app) {
   const show = (state) => {
     if (!state || !dialog.open || !body.isConnected) return;
     const enough = state.done >= state.least;
-    const parts = [make("p", {}, word("trainDone", state.done, state.heldOut)), enough ? null : make("p", { class: "hint" }, word("trainMore", state.least - state.done))];
+    const parts = [make("p", {}, word("trainDone", state.done, state.heldOut)), enough ? null : make("p", { class: "hint" }, word("trainMore", state.least - state.done)), state.isKnown ? null : make("p", { class: "hint" }, word("trainUnknown"))];
     const steps = /step ([\d,]+)\/([\d,]+)/.exec(state.said)?.slice(1).map((each) => Number(each.replaceAll(",", "")));
     if (state.isRunning) parts.push(make("progress", { "aria-label": word("training"), ...(steps ? { value: steps[0], max: steps[1] } : {}) }), button("stop", () => act("stop")));
     else if (enough) parts.push(button("trainStart", () => act("start"), state.scores ? "" : "strong"));

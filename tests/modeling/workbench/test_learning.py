@@ -1,12 +1,16 @@
 """Learning from what was decided: letters held out, scores before and after, new suggestions."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from modeling.evaluate.__main__ import main as evaluate
 from modeling.finetune.__main__ import main as finetune
+from modeling.finetune.data import NerData
 from modeling.finetune.process import TrainSettings
+from modeling.taggers.folders import find_tagger, read_manifest
+from modeling.training.run_folder import identify
 from modeling.workbench import learning
 from modeling.workbench.names import RefusedError
 from modeling.workbench.session import make_desk
@@ -52,17 +56,101 @@ def accept_all(desk, numbers):
             desk.decide([asking(number, item, status="accepted")])
 
 
-def test_a_tagger_learns_is_scored_on_letters_held_out_and_suggests(
-    letters, bases, ner, monkeypatch
-):
+@pytest.fixture
+def make_learner(letters, monkeypatch):
+    """A learner on these letters, whose commands run in this process."""
     monkeypatch.setattr(learning, "Job", JobHere)
-    desk, woken = make_desk(letters), []
-    folder = letters.output / ".workbench" / "training"
-    settings = TrainSettings(folder=folder, encoder=bases / "plain", recipe="crf_small")
-    teaching = learning.Teaching(
-        settings=settings, tagger=letters.tagger, labels=letters.labels, ner=ner
+
+    def make(desk, *, encoder=None, ner=None, on_use=lambda: None):
+        folder = letters.output / ".workbench" / "training"
+        settings = TrainSettings(folder=folder, encoder=encoder)
+        teaching = learning.Teaching(
+            settings=settings, tagger=letters.tagger, labels=letters.labels, ner=ner
+        )
+        return learning.Learner(desk, teaching, on_use=on_use)
+
+    return make
+
+
+def final_of(run):
+    return find_tagger(run).path
+
+
+def run_of(learner, number):
+    return learner.folder / str(number) / "run"
+
+
+def begun_with(run):
+    return read_manifest(final_of(run))["init_from"]
+
+
+def test_the_tagger_that_suggests_learns_on_and_then_the_one_that_it_became(
+    letters, ner, make_learner
+):
+    desk = make_desk(letters)
+    learner = make_learner(desk, ner=ner)
+    accept_all(desk, range(8))
+
+    first = learner.start()
+    learner.use()
+    accept_all(desk, range(12))
+    second = learner.start()
+
+    of_first, of_second = begun_with(run_of(learner, 1)), begun_with(run_of(learner, 2))
+    weights = [identify(final_of(run))["sha256"] for run in (letters.tagger, run_of(learner, 1))]
+    assert [of_first["sha256"], of_second["sha256"]] == weights
+    assert (of_first["labels"], "labels" in of_second) == ({"pers": "person"}, False)
+    assert first["isKnown"]
+    assert second["isKnown"]
+    assert (first["heldOut"], second["heldOut"]) == (2, 3)
+    comparison = run_of(learner, 2).parent / "scores"
+    [compared] = comparison.glob("against-*/comparison.json")
+    assert second["scores"]["before"][0] == pytest.approx(
+        100 * json.loads(compared.read_text())["second"]["f1"], abs=0.05
     )
-    learner = learning.Learner(desk, teaching, on_use=lambda: woken.append(True))
+
+
+def test_letters_that_the_tagger_has_learned_are_not_held_out(
+    letters, ner, make_learner, make_ner, tmp_path
+):
+    desk = make_desk(letters)
+    sentences = [
+        replace(one, document_id=f"{n % 6:02}.xml")
+        for n, one in enumerate(NerData.open(ner).sentences)
+    ]
+    learner = make_learner(desk, ner=make_ner(tmp_path / "ner", sentences))
+    accept_all(desk, range(6))
+    with pytest.raises(RefusedError, match=r"All 6 letters .* the tagger has learned"):
+        learner.start()
+    accept_all(desk, range(6, 12))
+
+    state = learner.start()
+
+    held_out = json.loads((learner.folder / "split.json").read_text())["held_out"]
+    assert state["heldOut"] == len(held_out) == 2
+    assert min(held_out) >= "06.xml"
+    assert not state["isKnown"]  # these sentences are not those that it was trained on
+
+
+def test_without_a_dev_the_last_epoch_is_taken(letters, make_learner):
+    desk = make_desk(letters)
+    learner = make_learner(desk)
+    accept_all(desk, range(4))
+
+    state = learner.start()
+
+    assert state["scores"]["names"] == 2
+    assert not state["isKnown"]
+
+
+def test_a_tagger_learns_is_scored_on_letters_held_out_and_suggests(
+    letters, bases, ner, make_learner
+):
+    desk, woken = make_desk(letters), []
+    learner = make_learner(
+        desk, encoder=bases / "plain", ner=ner, on_use=lambda: woken.append(True)
+    )
+    folder = learner.folder
     accept_all(desk, range(3))
     with pytest.raises(RefusedError, match="3 letters are decided to the end; 4 are needed"):
         learner.start()
@@ -75,7 +163,7 @@ def test_a_tagger_learns_is_scored_on_letters_held_out_and_suggests(
     assert scores["names"] == 4
     assert all(low <= value <= high for value, low, high in (scores["before"], scores["after"]))
     held_out = set(json.loads((folder / "split.json").read_text())["held_out"])
-    learned = learning.open_dataset(folder / "1" / "ner", "ner").records()
+    learned = NerData.open(folder / "1" / "ner").sentences
     assert {one.document_id for one in learned if one.split == "test"} == held_out
 
     desk.suggest(desk.letters.all[9])
@@ -92,9 +180,20 @@ def test_a_tagger_learns_is_scored_on_letters_held_out_and_suggests(
 
 
 def test_who_was_held_out_once_stays_so():
-    first = learning._deal([f"{n}.xml" for n in range(8)], {"learned": [], "held_out": []})
-    second = learning._deal([f"{n}.xml" for n in range(40)], first)
+    nothing = {"learned": [], "held_out": []}
+    first = learning._deal(dict.fromkeys((f"{n}.xml" for n in range(8)), False), nothing)
+    second = learning._deal(dict.fromkeys((f"{n}.xml" for n in range(40)), False), first)
 
     assert (len(first["held_out"]), len(second["held_out"])) == (2, 10)
     assert set(first["held_out"]) <= set(second["held_out"])
     assert set(first["learned"]) <= set(second["learned"])
+
+
+def test_what_the_first_tagger_has_learned_is_never_held_out():
+    learned = {f"{n}.xml": n % 2 == 0 for n in range(20)}
+
+    dealt = learning._deal(learned, {"learned": ["1.xml"], "held_out": ["2.xml", "3.xml"]})
+
+    assert not [name for name in dealt["held_out"] if learned[name]]
+    assert len(dealt["held_out"]) == 3  # of ten
+    assert sorted([*dealt["learned"], *dealt["held_out"]]) == sorted(learned)

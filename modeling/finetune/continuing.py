@@ -1,0 +1,151 @@
+"""Go on from a trained tagger: its encoder, and the rows of its head for labels that both have.
+
+Rows and columns of a head's weights have names (tags, classes, what a gazetteer says); what has the
+same name in the tagger begins as it is there, and what is new begins as in any other training.
+
+Shapes: D width, G features of a gazetteer, K scores of a head.
+"""
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from corpora.ner.labels import LabelMap
+from modeling.config import ConfigError
+from modeling.data.gazetteer import THRESHOLDS, Gazetteer
+from modeling.data.tagger_inputs import GAZETTEER
+from modeling.data.tagset import TagSet
+from modeling.finetune.trials import Trial
+from modeling.models.tagging import TaggingModel
+from modeling.models.weights import FILE, load_weights
+from modeling.taggers.folders import Base, read_settings
+from modeling.tagging_config import FinetuneConfig, TaggerConfig
+
+_HEAD = "head."
+_Names = Sequence[Hashable]
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A tagger that a training goes on from."""
+
+    base: Base
+    config: TaggerConfig
+    targets: Mapping[str, str]
+    """What each of its labels is called here; empty: it is forgotten."""
+
+    @classmethod
+    def open(cls, path: Path, labels: LabelMap | None = None) -> "Begun":
+        """Open a run of ``modeling.finetune``, a tagger, or an archive of one.
+
+        Raises ``CorpusError`` where there is none, and ``ConfigError`` for one whose words know
+        entities: which these are belongs to its training.
+        """
+        base = Base.of_tagger(path)
+        config = read_settings(base.folder)
+        if config.data.entities:
+            raise ConfigError(
+                f"{path}: its words know entities (data.entities), with which no training goes "
+                "on. Begin with its encoder: --model."
+            )
+        targets = {each: labels.target(each) if labels else each for each in config.labels}
+        renamed = {old: new for old, new in targets.items() if old != new}
+        if renamed:
+            base = replace(base, identity=base.identity | {"labels": renamed})
+        return cls(base, config, targets)
+
+    def settings(self, config: FinetuneConfig) -> FinetuneConfig:
+        """The settings of a recipe, for a head of this kind that reads sentences as this one."""
+        of = self.config
+        return replace(config, head=of.head, data=of.data, gazetteer=of.gazetteer)
+
+    def check(self, trials: Iterable[Trial]) -> None:
+        """Raise ``ConfigError`` for settings of another head."""
+        for trial, name in product(trials, ("kind", "span_features")):
+            there, here = getattr(self.config.head, name), getattr(trial.config.head, name)
+            if there != here:
+                raise ConfigError(
+                    f"head.{name}={here}: the tagger has {there}, and goes on as it is. Leave the "
+                    "setting out, or begin with an encoder: --model."
+                )
+
+    @property
+    def labels(self) -> set[str]:
+        """All that it finds, by their names here."""
+        return {target for target in self.targets.values() if target}
+
+    def take_head(self, model: TaggingModel, classes: Sequence[str] | None) -> None:
+        """Copy into a head what the tagger's has; ``classes`` are those of the new gazetteer."""
+        weights, folder = load_weights(self.base.folder / FILE), self.base.folder
+        has_names = (folder / GAZETTEER).is_dir()
+        theirs = Gazetteer.load(folder / GAZETTEER).classes if has_names else None
+        state = model.head.state_dict()
+        kind, old_labels = self.config.head.kind, self._named(self.config.labels)
+        old = _Axes(kind, old_labels, self._named(theirs or ()), has_names=theirs is not None)
+        new = _Axes(kind, model.config.labels, classes or (), has_names=classes is not None)
+        for name, tensor in state.items():
+            there = weights.get(f"{_HEAD}{name}")
+            if there is not None and there.dim() == tensor.dim():
+                state[name] = _taken(
+                    tensor, there, zip(new.of(name, tensor), old.of(name, there), strict=True)
+                )
+        model.head.load_state_dict(state)
+
+    def _named(self, labels: Sequence[str]) -> list[str]:
+        """What labels are called here; of several that become one, all but one are forgotten.
+
+        That is the one that keeps its name, or else the first.
+        """
+        named = [self.targets.get(label, label) for label in labels]
+        for at, (label, target) in enumerate(zip(labels, named, strict=True)):
+            is_second = target in named[:at] or (label != target and target in labels)
+            if not target or is_second:
+                named[at] = f"\0{label}"  # which no label is called
+        return named
+
+
+class _Axes:
+    """Names of the rows and columns of a head's weights."""
+
+    def __init__(
+        self, kind: str, labels: Sequence[str], classes: Sequence[str], *, has_names: bool
+    ) -> None:
+        tags = TagSet(tuple(labels)).tags
+        self._rows: _Names = {
+            "cse": ("O", *labels, "starts", "ends"),
+            "span": ("O", *labels),
+        }.get(kind, tags)
+        levels = range(1 + len(THRESHOLDS))
+        said = [(level, tag) for level in levels for tag in TagSet(tuple(classes)).tags[1:]]
+        features: _Names = [*said, "none"] if has_names else []
+        borders = ("first", "last") if kind == "span" else ("word",)
+        self._features = [(border, feature) for border in borders for feature in features]
+
+    def of(self, name: str, tensor: Tensor) -> list[_Names]:
+        """The names along each dimension of a parameter."""
+        if tensor.dim() < 2:
+            return [self._rows] * tensor.dim()
+        if name.endswith("transitions.between"):
+            return [self._rows, self._rows]
+        features = [] if name.endswith(("begin.weight", "end.weight")) else self._features
+        n_states = tensor.shape[1] - len(features)
+        return [self._rows, [*range(n_states), *features]]
+
+
+def _taken(new: Tensor, old: Tensor, axes: Iterable[tuple[_Names, _Names]]) -> Tensor:
+    """The new parameter, with the old one's values where all names are the same."""
+    if not new.dim():
+        return old.to(new)
+    here, there = [], []
+    for names, others in axes:
+        places = {name: at for at, name in enumerate(others)}
+        both = [(at, places[name]) for at, name in enumerate(names) if name in places]
+        here.append(torch.tensor([at for at, _ in both], dtype=torch.int64))
+        there.append(torch.tensor([at for _, at in both], dtype=torch.int64))
+    made = new.clone()
+    made[torch.meshgrid(*here, indexing="ij")] = old[torch.meshgrid(*there, indexing="ij")].to(new)
+    return made
