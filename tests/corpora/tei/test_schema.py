@@ -49,6 +49,29 @@ def test_only_what_was_not_wrong_before_is_new(schema):
     assert len(new_errors(b"<p/>", before, schema)) == len(validate(before, schema)) > 0
 
 
+def test_a_name_around_text_that_was_wrong_there_is_no_new_error(schema):
+    before = b"<p><persName><b/>Ida</persName></p>"
+    after = b"<p><persName><b/><persName>Ida</persName></persName></p>"
+
+    assert new_errors(before, after, schema) == []
+    before = b"<p><persName><b>Ida</b></persName> Ulm</p>"
+    after = b"<p><persName><b>Ida</b></persName> <persName><b>Ulm</b></persName></p>"
+    assert len(new_errors(before, after, schema)) > 0
+
+
+def test_text_in_an_empty_element_may_become_a_name(tmp_path):
+    path = tmp_path / "empty.rng"
+    empty = '<element name="anchor"><empty/></element>'
+    path.write_text(SCHEMA.replace("<text/>", f"<text/>{empty}", 1))
+
+    before, after = (
+        f"<p><anchor>{text}</anchor></p>".encode() for text in ("Ulm", "<persName>Ulm</persName>")
+    )
+
+    assert validate(before, path)
+    assert new_errors(before, after, path) == []
+
+
 def test_a_malformed_file_is_no_invalid_one(schema):
     with pytest.raises(XmlError, match="not well-formed"):
         validate(b"<p>", schema)
