@@ -1,7 +1,7 @@
 """References to entries as an edition writes them: ``#P.1``, ``kbga-actors-2151``, an address."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from corpora.document import Document, Mention
@@ -105,9 +105,9 @@ class Habits:
     """
 
     def __init__(
-        self, edition: Edition, known: Collection[str], *, given: Style | None = None
+        self, edition: Edition, known: Collection[str] | None = None, *, given: Style | None = None
     ) -> None:
-        """``known`` are entities with their space, as ``letters:p1``."""
+        """``known`` are entities with their space, as ``letters:p1``; None: any."""
         self._edition, self._known, self._given = edition, known, given
         self._counts: defaultdict[tuple[str, str], Counter[Style]] = defaultdict(Counter)
 
@@ -116,28 +116,45 @@ class Habits:
         for document in documents:
             for mention in document.mentions:
                 for attribute in self._edition.entity:
-                    if value := mention.attributes.get(f"@{attribute}", "").strip():
+                    value = mention.attributes.get(f"@{attribute}", "").strip()
+                    if value and (attribute != "ref" or " " not in value):
                         self._count(mention, attribute, value)
 
     def _count(self, mention: Mention, attribute: str, value: str) -> None:
         read = (mention.entity or "").partition(":")
         for id in (read[2], value.rpartition("#")[2], value.rpartition("/")[2]):
-            if id and f"{read[0]}:{id}" in self._known and value.endswith(id):
+            is_known = self._known is None or f"{read[0]}:{id}" in self._known
+            if id and is_known and value.endswith(id):
                 style = Style(attribute, f"{value.removesuffix(id)}{_HOLE}")
                 self._counts[mention.label or "", read[0]][style] += 1
                 return
+
+    def _style(self, label: str | None, entity: str) -> Style | None:
+        usual = self._counts[label or "", entity.partition(":")[0]].most_common(1)
+        return self._given or next((style for style, _ in usual), None)
 
     def refer(self, mention: Mention) -> Mention:
         """Give a mention the reference to its entity; its entity is what is read from that.
 
         Without a habit it stays as it is.
         """
-        space, _, id = (mention.entity or "").partition(":")
-        usual = self._counts[mention.label or "", space].most_common(1)
-        styles = [self._given] if self._given else [style for style, _ in usual]
-        for style in styles:
-            value = style.value.replace(_HOLE, id)
-            entity = entity_of(Element("name", {style.attribute: value}, 0), self._edition)
-            attributes = {**mention.attributes, f"@{style.attribute}": value}
-            return replace(mention, entity=entity, attributes=attributes)
-        return mention
+        return self._refer(mention, [mention.entity or ""]) or mention
+
+    def _refer(self, mention: Mention, entities: Sequence[str]) -> Mention | None:
+        styles = [self._style(mention.label, entity) for entity in entities]
+        ids = [entity.partition(":")[2] for entity in entities]
+        values = [one.value.replace(_HOLE, id) for one, id in zip(styles, ids, strict=True) if one]
+        attributes = {one.attribute for one in styles if one}
+        if len(values) < len(entities) or len(attributes) != 1:
+            return None
+        [attribute], value = attributes, " ".join(values)
+        entity = entity_of(Element("name", {attribute: value}, 0), self._edition)
+        return replace(
+            mention, entity=entity, attributes={**mention.attributes, f"@{attribute}": value}
+        )
+
+    def refer_to_same(self, mention: Mention) -> Mention:
+        """Give a mention the reference to its entity, or to several, if these are read from it."""
+        entity = mention.entity or ""
+        tried = (self._refer(mention, entities) for entities in ([entity], entity.split(" ")))
+        return next((one for one in tried if one and one.entity == entity), mention)

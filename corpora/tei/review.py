@@ -11,7 +11,7 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
@@ -23,7 +23,7 @@ from corpora.tei.decisions import CONTEXT as SIDE
 from corpora.tei.decisions import Answers, DecidedName, Decision, Decisions
 from corpora.tei.edition import Edition
 from corpora.tei.provenance import Model
-from corpora.tei.style import template
+from corpora.tei.style import template, typed_entity
 from corpora.tei.writer import DEFAULT_OPTIONS, Skipped, TeiFile, WriteOptions, Written
 
 COLUMNS = (
@@ -49,6 +49,9 @@ _YES, _NO = (
     {"", "yes", "y", "1", "true", "x", "ja", "j", "wahr"},
     {"no", "n", "0", "false", "nein", "nej", "-", "falsch"},
 )
+
+
+Refer = Callable[[Mention], Mention]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -271,11 +274,13 @@ def apply_candidates(
     model: Model,
     options: WriteOptions = DEFAULT_OPTIONS,
     decisions: Decisions | None = None,
+    refer: Refer | None = None,
 ) -> Applied:
     """Write what was accepted for a file, where the text is still what the list says.
 
-    ``decisions`` of earlier reviews protect what they are on. Raises what ``TeiFile`` raises; a
-    label without an element with the line of the list.
+    ``decisions`` of earlier reviews protect what they are on; ``refer`` gives a mention the
+    attribute by which its entity is written. Raises what ``TeiFile`` raises; a label without an
+    element with the line of the list.
     """
     file = TeiFile.read(data, edition, name=name)
     texts = {document.id: document.text for document in file.documents}
@@ -283,7 +288,9 @@ def apply_candidates(
     skipped: list[Skipped] = []
     unplaced: list[tuple[str, str]] = []
     for candidate in candidates:
-        found = located(candidate, texts)
+        found = located(_with_entity(candidate, edition), texts)
+        if refer is not None and not isinstance(found, str):
+            found = replace(found, mention=refer(found.mention))
         if isinstance(found, str):
             unplaced.append((candidate.where, found))
             continue
@@ -305,6 +312,14 @@ def apply_candidates(
         if (one.document, one.mention) not in failed or not one.candidate.is_accepted
     ]
     return Applied(whole, made, [f"{where}: {reason}" for where, reason in unplaced])
+
+
+def _with_entity(candidate: Candidate, edition: Edition) -> Candidate:
+    """Read the entity of a line, if a person typed it."""
+    typed, suggested = candidate.entity, candidate.suggested
+    if typed is None or (suggested and suggested[1] == typed):
+        return candidate
+    return replace(candidate, entity=typed_entity(typed, edition))
 
 
 def _check_label(candidate: Candidate, edition: Edition) -> None:

@@ -95,6 +95,15 @@ def _value(entity: str, attribute: str, edition: Edition) -> str:
     return f"{beginning}{rest}" if beginning else ""
 
 
+def typed_entity(text: str, edition: Edition) -> str:
+    """Read an entity as a person types it: ``gnd:118540238``, or as files have it, ``#p1``."""
+    if text.partition(":")[0] in {edition.name, *edition.spaces.values()}:
+        return text
+    is_pointer = "ref" in edition.entity and (text.startswith("#") or "://" in text)
+    attribute = "ref" if is_pointer else edition.entity[0]
+    return entity_of(Element("name", {attribute: text}, 0), edition) or text
+
+
 def check_labels(mentions: Iterable[Mention], edition: Edition) -> None:
     """Raise ``UsageError`` for a label that the edition has no element for."""
     for label in sorted({mention.label for mention in mentions if mention.label}):

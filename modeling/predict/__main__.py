@@ -193,8 +193,8 @@ class Options:
         "",
         metavar="ATTRIBUTE=VALUE",
         group=_TEI,
-        help="how ids of --register and --link are written, {} for the id: ref=#{} (default: as "
-        "the files have it for that label; else, of --register, not at all)",
+        help="how ids of --register, --link and --apply are written, {} for the id: ref=#{} "
+        "(default: as the files have it for that label; else, of --register, not at all)",
     )
     entities: str = option(
         "",
@@ -241,8 +241,8 @@ class Options:
     def _problem_of_register(self) -> str:
         if self.dictionary and not self.register:
             return "--dictionary needs --register, files with a register"
-        if self.reference and not (self.register or self.link):
-            return "--reference needs --register, files with a register, or --link"
+        if self.reference and not (self.register or self.link or self.apply):
+            return "--reference needs --register, files with a register, --link, or --apply"
         if self.dictionary and self.model:
             return "--dictionary is for a register without a model: leave it, or the run, out"
         if self.register and (self.undo or self.apply or self.from_):

@@ -18,6 +18,7 @@ from corpora.datasets.shards import sha256_of, write_json, write_text
 from corpora.document import Document, Mention, Rejected
 from corpora.errors import CorpusError, UsageError
 from corpora.ner.exchange import files_of, read_annotated
+from corpora.registers.references import Habits, parse_style
 from corpora.runs.plan import find_inputs
 from corpora.runs.record_errors import read_record
 from corpora.system.command_names import as_typed
@@ -33,6 +34,7 @@ from corpora.tei.edition import Edition, edition_path, load_edition, shipped_edi
 from corpora.tei.provenance import Model
 from corpora.tei.review import (
     REVIEW,
+    Refer,
     apply_candidates,
     by_file,
     model_file,
@@ -200,6 +202,19 @@ class _Work:
         opened = open_register(given.register, self.files, self.edition, reference=given.reference)
         self.counters.update(opened.dictionary.counters)
         return opened
+
+    @cached_property
+    def habits(self) -> Habits:
+        """How the files refer to entities, or what ``--reference`` says."""
+        given = self.options.reference
+        style = parse_style(given, self.edition) if given else None
+        habits = Habits(self.edition, given=style)
+        habits.learn(documents_of(self.files, self.edition))
+        return habits
+
+    def refer(self, mention: Mention) -> Mention:
+        """Give a mention the reference to its entity as the files have it."""
+        return self.habits.refer_to_same(mention) if mention.entity else mention
 
     def tagged(self, tagger: Tagger | None) -> Iterator[tuple[TeiFile, list[Document]]]:
         """Read the files, and find names in the documents of each, many at once."""
@@ -371,7 +386,7 @@ def enrich(options: "Options", tagger: Tagger | None) -> Report:
     def write(file: TeiFile, found: Sequence[Document], _: bytes) -> Written:
         given = work.write_options(file.source.name, threshold=threshold)
         standing = work.standing(file)
-        ready, n_decided = with_decided(file, standing, given)
+        ready, n_decided = with_decided(file, standing, given, refer=work.refer)
         made = Written(ready.source.data, 0, Counter(), [])
         if model is not None:
             if register is not None:
@@ -389,7 +404,9 @@ def enrich(options: "Options", tagger: Tagger | None) -> Report:
     return work.finish(made=f"{options.output} (skipped.tsv says what was not written, and why)")
 
 
-def with_decided(file: TeiFile, standing: Standing, options: WriteOptions) -> tuple[TeiFile, int]:
+def with_decided(
+    file: TeiFile, standing: Standing, options: WriteOptions, *, refer: Refer
+) -> tuple[TeiFile, int]:
     """Write what people decided before, and the file does not have: (the file with it, how many).
 
     It is written as a list of candidates is: each in the name of who decided it.
@@ -402,7 +419,7 @@ def with_decided(file: TeiFile, standing: Standing, options: WriteOptions) -> tu
             if one.is_name and name.label and (span.start, span.end) not in there:
                 mention = Mention(span.start, span.end, label=name.label, entity=name.entity)
                 by_document = wanted.setdefault(one.decision.reviewer, {})
-                by_document.setdefault(document.id, []).append(mention)
+                by_document.setdefault(document.id, []).append(refer(mention))
     n = 0
     for reviewer, mentions in sorted(wanted.items()):
         own = replace(options, existing="keep", reviewer=reviewer)
@@ -489,7 +506,14 @@ def apply_list(options: "Options") -> Report:
         own, given = listed.get(name, []), work.write_options(name, threshold=0.0)
         given = replace(given, references=True)
         applied = apply_candidates(
-            data, work.edition, own, name=name, model=model, options=given, decisions=work.decisions
+            data,
+            work.edition,
+            own,
+            name=name,
+            model=model,
+            options=given,
+            decisions=work.decisions,
+            refer=work.refer,
         )
         work.notes.extend(applied.unplaced)
         made.extend(applied.decisions)

@@ -127,6 +127,25 @@ def test_a_reviewed_list_is_applied_and_what_was_decided_is_remembered(
     assert (tmp_path / "back" / "a.xml").read_bytes() == letter.read_bytes()
 
 
+def test_an_id_in_a_list_is_written_as_the_files_write_theirs(tagger_run, letter, labels, tmp_path):
+    def review(row):
+        row["entity"] = "#O.9"
+
+    other = letter.with_name("b.xml")
+    other.write_text(TEI.replace("<persName>Anna", '<placeName ref="#O.1">Anna'), "utf-8")
+    other.write_text(other.read_text().replace("Anna</persName>", "Anna</placeName>"))
+    letters, tsv = ("--tei", letter, other, "--edition", "tei"), tmp_path / "c.tsv"
+    assert predict(tagger_run, *letters, "--labels", labels, "--candidates", tsv) == 0
+    edit_list(tsv, review)
+
+    assert predict(*letters, "--apply", tsv, "--output", tmp_path / "out") == 0
+    given = ("--reference", "key={}", "--output", tmp_path / "given")
+    assert predict(*letters, "--apply", tsv, *given) == 0
+
+    assert '<placeName ref="#O.9" ' in (tmp_path / "out" / "a.xml").read_text()
+    assert '<placeName key="O.9" ' in (tmp_path / "given" / "a.xml").read_text()
+
+
 @pytest.mark.parametrize("form", ["xmi", "webanno"])
 def test_what_people_corrected_in_another_tool_comes_back(
     form, tagger_run, letter, labels, tmp_path

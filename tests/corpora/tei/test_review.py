@@ -1,6 +1,7 @@
 """The list of candidates: written, edited, applied."""
 
 import csv
+from dataclasses import replace
 
 import pytest
 from hypothesis import assume, given
@@ -288,3 +289,23 @@ def test_a_line_that_a_program_cut_short_or_filled_with_infinity_is_said(tmp_pat
     )
     with pytest.raises(UsageError, match=":2: start or end"):
         read_candidates(path)
+
+
+@pytest.mark.parametrize(
+    ("typed", "entity"),
+    [
+        ("gnd:118540238", "gnd:118540238"),
+        ("mine:p1", "mine:p1"),
+        ("#p1", "mine:p1"),
+        ("#p1 #p2", "mine:p1 mine:p2"),
+        ("https://d-nb.info/gnd/118540238", "gnd:118540238"),
+        ("Ulm (Stadt)", "mine:Ulm (Stadt)"),
+        ("psn:P.2", "mine:psn:P.2"),
+    ],
+)
+def test_an_entity_may_be_typed_as_the_files_have_it(typed, entity, listed, edition):
+    edit(listed, 2, entity=typed)
+
+    [_, decision, _] = apply(listed, replace(edition, name="mine")).decisions
+
+    assert (decision.verdict, decision.name.entity) == ("corrected", entity)

@@ -1,0 +1,61 @@
+"""References as an edition writes them."""
+
+import pytest
+
+from corpora.document import Document, Mention
+from corpora.registers.references import Habits, parse_style
+from corpora.tei.edition import edition_path, load_edition
+
+
+@pytest.fixture(scope="module")
+def edition(tmp_path_factory):
+    path = tmp_path_factory.mktemp("edition") / "mine.toml"
+    path.write_text('name = "mine"\n[entities.spaces]\n"#pmb" = "pmb"\n')
+    return load_edition(edition_path(str(path)))
+
+
+def mention(entity, label="place", **attributes):
+    own = {f"@{name}": value for name, value in attributes.items()}
+    return Mention(0, 3, label=label, entity=entity, attributes=own)
+
+
+def document(name):
+    return Document(id="a", group="mine", source="a", text="Ulm", mentions=(name,))
+
+
+SEEN = [
+    mention("mine:o1", ref="#o1"),
+    mention("mine:o2 mine:o3", ref="#o2 #o3"),
+    mention("pmb:50", ref="#pmb50"),
+    mention("mine:Lang (Ida)", "person", key="Lang (Ida)"),
+]
+
+
+@pytest.mark.parametrize(
+    ("entity", "label", "written"),
+    [
+        ("mine:o9", "place", {"@ref": "#o9"}),
+        ("mine:o9 mine:o1", "place", {"@ref": "#o9 #o1"}),
+        ("mine:o9 pmb:7", "place", {"@ref": "#o9 #pmb7"}),
+        ("pmb:7", "place", {"@ref": "#pmb7"}),
+        ("mine:Roth (Eva)", "person", {"@key": "Roth (Eva)"}),
+        ("gnd:7", "place", {}),
+        ("mine:o9", "date", {}),
+        ("mine:Ulm (Stadt)", "place", {}),
+    ],
+)
+def test_a_name_is_referred_to_as_others_of_its_label_are(entity, label, written, edition):
+    habits = Habits(edition)
+    habits.learn(map(document, SEEN))
+
+    referred = habits.refer_to_same(mention(entity, label))
+
+    assert (referred.attributes, referred.entity) == (written, entity)
+
+
+def test_a_given_style_outweighs_habits_where_it_says_the_same(edition):
+    habits = Habits(edition, given=parse_style("key={}", edition))
+    habits.learn(map(document, SEEN))
+
+    assert habits.refer_to_same(mention("mine:o9")).attributes == {"@key": "o9"}
+    assert habits.refer_to_same(mention("pmb:7")).attributes == {}
