@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from corpora.errors import UsageError
 from corpora.hashing.splits import SPLITS, parse_ratios
 from corpora.ner.layout import FORMATS, SCHEMES
-from corpora.runs.build import Build
 from corpora.runs.plan import (
     InputFile,
     Plan,
@@ -33,6 +32,7 @@ from pipelines.run import run
 
 if TYPE_CHECKING:
     from corpora.ner.layout import Layout
+    from corpora.runs.build import Build
 
 ABOUT = __doc__
 DATASETS = {"": "ner"}
@@ -196,7 +196,7 @@ def graph(units: PCollection, options: Options, run: Run) -> PCollection:
 PHASES = (Phase(graph),)
 
 
-def write_side_files(build: Build) -> None:
+def write_side_files(build: "Build") -> None:
     """Write what each file holds, the card, and the forms of the dictionaries."""
     from corpora.datasets.shards import write_json, write_text
     from corpora.ner.card import to_json, to_markdown
@@ -222,7 +222,7 @@ def write_side_files(build: Build) -> None:
     write_text(build.side / "card.md", [with_sources(card, sources)])
 
 
-def _columns_by_split(build: Build) -> dict[str, Any]:
+def _columns_by_split(build: "Build") -> dict[str, Any]:
     """Open the sentences of each split that has a file, as often as is asked."""
     from corpora.ner.columns import columns_of_split
 
@@ -234,13 +234,13 @@ def _columns_by_split(build: Build) -> dict[str, Any]:
     return {split: partial(columns_of_split, own, split) for split, own in shards.items() if own}
 
 
-def _title(build: Build) -> str:
+def _title(build: "Build") -> str:
     names = [file.name for file in build.plan.inputs]
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return f"NER data from {', '.join(names[:3])}{more}"
 
 
-def _notes(build: Build) -> dict[str, str]:
+def _notes(build: "Build") -> dict[str, str]:
     """What a reader of the card must know of the run."""
     account = build.accounting
     parameters = build.plan.parameters

@@ -12,10 +12,10 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from corpora.document import ORIGINS
 from corpora.errors import UsageError
-from corpora.runs.build import Build
 from corpora.runs.plan import (
     InputFile,
     Plan,
@@ -30,6 +30,9 @@ from corpora.system.arguments import check
 from pipelines.graph import PCollection, Phase, Run
 from pipelines.options import CommonOptions, option, origins_of, values_in
 from pipelines.run import run
+
+if TYPE_CHECKING:
+    from corpora.runs.build import Build
 
 ABOUT = __doc__
 DATASETS = {"": "entities"}
@@ -261,7 +264,7 @@ PHASES = (
 )
 
 
-def write_side_files(build: Build) -> None:
+def write_side_files(build: "Build") -> None:
     """Write the exports, the coverage and the report, from the finished shards alone."""
     from corpora.datasets.shards import write_text
     from corpora.entities import exports

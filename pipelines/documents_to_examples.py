@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 from corpora.document import ORIGINS
 from corpora.errors import CorpusError, UsageError
-from corpora.runs.build import Build
 from corpora.runs.plan import (
     InputFile,
     Plan,
@@ -27,7 +26,6 @@ from corpora.runs.plan import (
     named,
     unit_for_each,
 )
-from corpora.runs.work_directory import WorkDirectory
 from corpora.system.arguments import check
 from pipelines.graph import PCollection, Phase, Run
 from pipelines.options import CommonOptions, option, origins_of, values_in
@@ -35,6 +33,7 @@ from pipelines.run import run
 
 if TYPE_CHECKING:
     from corpora.examples.maker import Rules
+    from corpora.runs.build import Build
 
 log = logging.getLogger(__name__)
 ABOUT = __doc__
@@ -257,6 +256,8 @@ PHASES = (Phase(sample, "sample", merge), Phase(make))
 
 def _kept_tokenizer(folder: Path | str) -> Path:
     """Where a run keeps its tokenizer."""
+    from corpora.runs.work_directory import WorkDirectory
+
     return WorkDirectory(folder).tables / "tokenizer"
 
 
@@ -282,7 +283,7 @@ def _rules(options: Options) -> "Rules":
     )
 
 
-def write_side_files(build: Build) -> None:
+def write_side_files(build: "Build") -> None:
     """Write the report, and what belongs to the examples: tokenizer, entities, lost mentions.
 
     Raises ``CorpusError`` where all examples of several documents are of one split, though two

@@ -12,13 +12,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from corpora.errors import CorpusError, UsageError
-from corpora.runs.build import Build
 from corpora.runs.plan import InputFile, Plan, Stage, Unit, describe_file, units_without_input
 from pipelines.graph import PCollection, Phase, Run
 from pipelines.options import CommonOptions, option
 from pipelines.run import run
+
+if TYPE_CHECKING:
+    from corpora.runs.build import Build
 
 ABOUT = __doc__
 DATASETS = {"": "lexicon"}
@@ -322,7 +325,7 @@ PHASES = (
 )
 
 
-def write_side_files(build: Build) -> None:
+def write_side_files(build: "Build") -> None:
     """Write the words as a table, and the page."""
     from corpora.datasets.shards import write_text
     from corpora.lexicon.report import page_lines, read_page, table_lines

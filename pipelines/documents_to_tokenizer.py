@@ -14,7 +14,6 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from corpora.errors import UsageError
-from corpora.runs.build import Build
 from corpora.runs.plan import InputFile, Plan, Stage, Unit, unit_for_each, units_without_input
 from corpora.system.arguments import check
 from pipelines.graph import PCollection, Phase, Run
@@ -22,6 +21,7 @@ from pipelines.options import CommonOptions, option, values_in
 from pipelines.run import run
 
 if TYPE_CHECKING:
+    from corpora.runs.build import Build
     from corpora.tokenization.learning import Rules
 
 ABOUT = __doc__
@@ -139,7 +139,7 @@ def learn(units: PCollection, options: Options, run: Run) -> PCollection:
 PHASES = (Phase(count, "count"), Phase(merge, "merge"), Phase(learn))
 
 
-def write_side_files(build: Build) -> None:
+def write_side_files(build: "Build") -> None:
     """Write the tokenizer and the report, from the finished shard and the counters alone."""
     from corpora.datasets.schemas import SCHEMAS
     from corpora.datasets.shards import read_batches, write_text

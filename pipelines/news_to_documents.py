@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from corpora.errors import CorpusError, UsageError
-from corpora.runs.build import Build
 from corpora.runs.plan import (
     InputFile,
     Plan,
@@ -36,6 +35,7 @@ from pipelines.run import run
 
 if TYPE_CHECKING:
     from corpora.news.filters import Thresholds
+    from corpora.runs.build import Build
 
 ABOUT = __doc__
 T = TypeVar("T")
@@ -394,7 +394,7 @@ PHASES = (
 )
 
 
-def write_side_files(build: Build) -> None:
+def write_side_files(build: "Build") -> None:
     """Write the list of duplicates and the report."""
     from corpora.datasets.shards import write_text
     from corpora.news.report import duplicates_lines, to_markdown

@@ -36,7 +36,6 @@ from corpora.runs.record_errors import INTERNAL_ERROR
 from corpora.system.arguments import fail, paint
 from corpora.system.command_names import as_typed
 from corpora.system.extras import missing_extra
-from pipelines.engine import describe, do_jobs, jobs_of
 from pipelines.failures import WorkerDiedError, explain, failure_of
 from pipelines.options import CommonOptions, parse_options
 from pipelines.progress import Progress, quiet
@@ -206,6 +205,8 @@ def _build(pipeline: Any, build: Any, *, options: CommonOptions) -> list[str]:
 
 
 def _work(pipeline: Any, build: Any, *, options: CommonOptions) -> None:
+    from pipelines.engine import describe, do_jobs, jobs_of
+
     log = build.folder.absolute() / "workers.log"
     jobs = jobs_of(pipeline.PHASES, build, is_elsewhere=options.has_runner)
     n_units = sum(len(units) for _, units in jobs)

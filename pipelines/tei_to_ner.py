@@ -23,7 +23,6 @@ from corpora.errors import CorpusError, UsageError
 from corpora.hashing.sampling import choose_all
 from corpora.hashing.splits import SPLITS, parse_ratios, read_split_file
 from corpora.ner.alignment import NESTED, Nested
-from corpora.runs.build import Build
 from corpora.runs.plan import (
     InputFile,
     Plan,
@@ -47,6 +46,7 @@ from pipelines.run import run
 
 if TYPE_CHECKING:
     from corpora.ner.card import Health
+    from corpora.runs.build import Build
 
 ABOUT = __doc__
 _REGISTER = "register "  # before the names of its files
@@ -234,7 +234,7 @@ def graph(units: PCollection, options: Options, run: Run) -> PCollection:
 PHASES = (Phase(graph),)
 
 
-def write_side_files(build: Build) -> None:
+def write_side_files(build: "Build") -> None:
     """Write CoNLL, JSON, the splits and the card from the finished shards."""
     from corpora.datasets.shards import read_tagged, write_text
     from corpora.ner.columns import columns_of_split
@@ -262,7 +262,7 @@ def write_side_files(build: Build) -> None:
     )
 
 
-def _write_card(build: Build, health: "Health") -> None:
+def _write_card(build: "Build", health: "Health") -> None:
     """Write the card as Markdown and as JSON."""
     from corpora.datasets.shards import write_json, write_text
     from corpora.ner.card import to_json, to_markdown
@@ -294,7 +294,7 @@ def _write_card(build: Build, health: "Health") -> None:
     write_text(build.side / "card.md", [card, *_write_register(build)])
 
 
-def _write_register(build: Build) -> Iterator[str]:
+def _write_register(build: "Build") -> Iterator[str]:
     """Write entries, and how they fit the mentions, beside the datasets; yields what cards say."""
     files = named(_REGISTER, build.plan.auxiliary)
     if not files:
@@ -342,7 +342,7 @@ def warnings(plan: Plan, counters: Mapping[str, int]) -> Iterator[str]:
     return warnings_of(counters, plan.parameters["patterns"])
 
 
-def _notes(build: Build) -> dict[str, str]:
+def _notes(build: "Build") -> dict[str, str]:
     """What a reader of the card must know of the run: how it was split, what was counted."""
     account = build.accounting
     parameters = build.plan.parameters

@@ -17,10 +17,9 @@ from functools import partial
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from corpora.errors import CorpusError, UsageError
-from corpora.runs.build import BUILD, PIECES, Build
 from corpora.runs.plan import (
     InputFile,
     Plan,
@@ -36,6 +35,9 @@ from corpora.system.expat_version import warn_of_old_expat
 from pipelines.graph import PCollection, Phase, Run
 from pipelines.options import CommonOptions, option
 from pipelines.run import run
+
+if TYPE_CHECKING:
+    from corpora.runs.build import Build
 
 ABOUT = __doc__
 DATASETS = {"documents": "documents", "redirects": "redirects", "reuse": "reuse"}
@@ -142,6 +144,8 @@ def plan(options: Options) -> Plan:
         raise UsageError(f"--max-page-size: at most {MAX_PAGE_MB}.")
     earlier = find_earlier(options.reuse, output=options.output) if options.reuse else None
     files = describe_files(find_inputs(options.input, exclude=options.exclude))
+    from corpora.runs.build import BUILD, PIECES
+
     scratch = options.output / BUILD / PIECES
     total = sum(file.size for file in files) * 4
     range_bytes = min(max(total // UNITS, RANGE_BYTES[0]), RANGE_BYTES[1])
@@ -388,7 +392,7 @@ PHASES = (
 )
 
 
-def write_side_files(build: Build) -> None:
+def write_side_files(build: "Build") -> None:
     """Write the report."""
     from corpora.datasets.shards import write_text
     from corpora.segmentation.abbreviations import to_toml

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import IO, Any, Self
 
 import pyarrow as pa
-import pyarrow.compute
 
 from corpora.datasets.rows import FROM_ROW, Row
 from corpora.datasets.schemas import SCHEMAS, Schema
@@ -302,10 +301,12 @@ def read_batch(reader: pa.RecordBatchFileReader, number: int) -> pa.RecordBatch:
 
 def read_tagged(path: Path, *, split: str | None = None) -> Iterator[Sentence]:
     """Read the sentences of a split, or of all, from a ``ner`` shard: tokens and tags only."""
+    import pyarrow.compute as pc
+
     names = ("id", "document_id", "split", "tokens", "tags")
     for batch in read_batches(path, SCHEMAS["ner"], columns=names):
         if split is not None:
-            batch = batch.filter(pa.compute.equal(batch.column("split"), split))  # noqa: PLW2901
+            batch = batch.filter(pc.equal(batch.column("split"), split))  # noqa: PLW2901
         texts = (batch.column(name).to_pylist() for name in names[:3])
         lists = (_tuples(batch.column(name)) for name in names[3:])
         for id, document_id, of, tokens, tags in zip(*texts, *lists, strict=True):
@@ -314,10 +315,12 @@ def read_tagged(path: Path, *, split: str | None = None) -> Iterator[Sentence]:
 
 def _tuples(column: pa.ListArray) -> Iterator[tuple[str, ...]]:
     """Turn lists of strings into tuples; each distinct string is made once."""
+    import pyarrow.compute as pc
+
     encoded = column.flatten().dictionary_encode()
     distinct = encoded.dictionary.to_numpy(zero_copy_only=False)
     values = distinct[encoded.indices.to_numpy()].tolist()
-    ends = accumulate(pa.compute.list_value_length(column).to_pylist(), initial=0)
+    ends = accumulate(pc.list_value_length(column).to_pylist(), initial=0)
     return (tuple(values[start:end]) for start, end in pairwise(ends))
 
 

@@ -17,7 +17,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from corpora.datasets.shards import write_json, write_text
 from corpora.errors import CorpusError, UsageError
 from corpora.project.recipe import (
     FILE,
@@ -43,6 +42,8 @@ class StepFailedError(CorpusError):
 
 def new(arguments: argparse.Namespace) -> Iterator[str]:
     """Write a recipe and a README into a folder."""
+    from corpora.datasets.shards import write_text
+
     folder: Path = arguments.folder
     recipe = (files("corpora.project") / "recipes" / f"{arguments.kind}.toml").read_text("utf-8")
     made = {FILE: recipe, "README.md": ""}
@@ -128,6 +129,8 @@ def _busy(folder: Path, process: str) -> str:
 
 def _do(step: Step, folder: Path) -> None:
     """Run a command where the user stands, and note what it was done with."""
+    from corpora.datasets.shards import write_json
+
     before = state_of(step, folder)
     onoma = str(import_module("onoma").__file__)
     command = [sys.executable, onoma, *step.command_from(folder)]

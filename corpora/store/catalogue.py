@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute
 
 from corpora.datasets.shards import Dataset, open_dataset, sha256_of, write_json, write_text
 from corpora.errors import CorpusError, UsageError
@@ -163,11 +162,13 @@ def _spdx(license: str | None) -> str | None:
 
 def _license_of(parts: Sequence[Part]) -> str | None:
     """The licence of all documents, where all have the same one."""
+    import pyarrow.compute as pc
+
     found: set[str | None] = set()
     for part in parts:
         if "license" in part.dataset.schema.columns.names:
             for batch in part.dataset.batches():
-                named = pa.compute.unique(batch.column("license")).to_pylist()
+                named = pc.unique(batch.column("license")).to_pylist()
                 found.update(map(_spdx, named))
     return found.pop() if len(found) == 1 else None
 
@@ -325,11 +326,13 @@ def _hub_license(license: str) -> str:
 
 
 def _languages(parts: Sequence[Part]) -> list[str]:
+    import pyarrow.compute as pc
+
     found: Counter[str] = Counter()
     for part in parts:
         if "lang" in part.dataset.schema.columns.names:
             for batch in part.dataset.batches():
-                for row in pa.compute.value_counts(batch.column("lang")).to_pylist():
+                for row in pc.value_counts(batch.column("lang")).to_pylist():
                     found[primary_language(row["values"])] += row["counts"]
     return [lang for lang, _ in sorted(found.items(), key=lambda item: (-item[1], item[0])) if lang]
 

@@ -10,6 +10,7 @@ Make it again after an update of Onoma.
 
 import argparse
 import shlex
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -138,3 +139,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parse(Options, argv, name="corpora.system.completion", about=__doc__)
     writers = {"bash": to_bash, "zsh": to_zsh, "fish": to_fish}
     return execute(lambda: writers[options.shell](all_words()), path=Path())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

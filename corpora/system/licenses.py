@@ -7,6 +7,7 @@ Examples:
 
 import json
 import re
+import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import Distribution, PackageNotFoundError, distributions, requires
@@ -136,3 +137,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """List licences; returns the exit status."""
     options = parse(Options, argv, name="corpora.system.licenses", about=__doc__)
     return execute(lambda: _lines(options), path=Path())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

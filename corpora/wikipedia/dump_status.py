@@ -13,9 +13,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from corpora.datasets.shards import write_json
 from corpora.errors import CorpusError, DamagedDatasetError, UsageError
-from corpora.runs.build import sync_folder
 from corpora.system.files import is_one_plain_name
 from corpora.system.parsing import parse_json
 
@@ -135,6 +133,9 @@ def write_lock(path: Path, run: DumpRun, sha256: Mapping[str, str], *, mirror: s
     """Write down what was fetched: the same for the same run, whenever it is fetched."""
     files = [asdict(part) | {"sha256": sha256[part.name]} for part in run.parts]
     about = {"wiki": run.wiki, "date": run.date, "mirror": mirror, "jobs": dict(run.jobs)}
+    from corpora.datasets.shards import write_json
+    from corpora.runs.build import sync_folder
+
     write_json(path, about | {"files": files, "excluded": list(run.excluded)})
     sync_folder(path.parent)
 

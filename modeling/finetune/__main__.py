@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from corpora.errors import UsageError
-from corpora.ner.labels import label_map_path, load_label_map
 from corpora.system.arguments import Summary
 from corpora.system.parsing import read_json
 from modeling.command import Termination, as_json, check_given, count, counts, option, start
@@ -141,6 +140,7 @@ def _begun(options: Options) -> "Begun | None":
         raise UsageError("--labels is for --tagger.")
     if not options.tagger:
         return None
+    from corpora.ner.labels import label_map_path, load_label_map  # noqa: PLC0415 - loads pyarrow
     from modeling.finetune.continuing import Begun  # noqa: PLC0415 - loads torch
 
     labels = load_label_map(label_map_path(options.labels)) if options.labels else None
