@@ -23,7 +23,7 @@ _ELSEWHERE = {Role.PART, Role.DOCUMENT, Role.NOTE_DOCUMENT}
 """What is not read where it stands."""
 
 
-class _Content(NamedTuple):
+class Content(NamedTuple):
     """What TEI allows around and in a name: see ``content.toml``."""
 
     no_name_in: frozenset[str]
@@ -32,9 +32,10 @@ class _Content(NamedTuple):
 
 
 @cache
-def _content() -> _Content:
+def content_rules() -> Content:
+    """What TEI P5 allows around and in a name."""
     table = tomllib.loads((files("corpora.tei") / "content.toml").read_text(encoding="utf-8"))
-    return _Content(*(frozenset(table[key]) for key in _Content._fields))
+    return Content(*(frozenset(table[key]) for key in Content._fields))
 
 
 class Unplaceable(Exception):  # noqa: N818 - it is an answer, and never leaves the writer
@@ -167,7 +168,7 @@ class Fragmenter:
         """
         if self._role(node) in _ELSEWHERE or self.places.any_between(start, end):
             return False
-        if node.name in _content().one_of or self._is_name(node):
+        if node.name in content_rules().one_of or self._is_name(node):
             return True
         source = self.source
         text = source.stream[source.offset_at(start) : source.offset_at(end)]
@@ -214,7 +215,9 @@ class Fragmenter:
         )
 
     def _is_block(self, node: Node) -> bool:
-        return self._role(node) in {Role.PARAGRAPH, Role.LINE} or node.name in _content().blocks
+        return (
+            self._role(node) in {Role.PARAGRAPH, Role.LINE} or node.name in content_rules().blocks
+        )
 
     def _is_name(self, node: Node) -> bool:
         return self._meaning(node).is_name
@@ -233,7 +236,7 @@ class Fragmenter:
 
 def _allows_names(node: Node) -> bool:
     return not (
-        node.element is None or node.name.startswith("{") or node.name in _content().no_name_in
+        node.element is None or node.name.startswith("{") or node.name in content_rules().no_name_in
     )
 
 

@@ -13,14 +13,19 @@ from pathlib import Path
 from typing import Any, Final
 
 from corpora.datasets.shards import write_json
+from corpora.document import Mention
 from corpora.errors import CorpusError
 from corpora.system.files import open_own
-from corpora.tei.review import model_file
+from corpora.tei.fragments import content_rules
+from corpora.tei.review import REVIEW, model_file
+from corpora.tei.style import reference, template
 from modeling.workbench.desk import Desk
+from modeling.workbench.letters import Letter
 from modeling.workbench.server import page_files
+from modeling.workbench.view import tei_of_blocks
 
 _MODULES: Final = (
-    *("words.js", "text.js", "elements.js", "reading.js", "still.js"),
+    *("words.js", "text.js", "elements.js", "reading.js", "writing.js", "still.js"),
     *("inspector.js", "dialogs.js", "app.js"),
 )
 """Each before those that import it."""
@@ -52,7 +57,7 @@ def write_page(desk: Desk, path: Path) -> str:
 
 
 def _data(desk: Desk, *, list_name: str) -> dict[str, Any]:
-    letters = [desk.letter(letter.number) for letter in desk.letters.all]
+    letters = [_letter(desk, letter) for letter in desk.letters.all]
     digest = sha256("".join(letter["sha256"] for letter in letters).encode()).hexdigest()
     return {
         "id": f"onoma-{digest[:16]}-{list_name}",
@@ -60,6 +65,39 @@ def _data(desk: Desk, *, list_name: str) -> dict[str, Any]:
         "listing": {**desk.listing(), "letters": []},
         "letters": letters,
         "entries": desk.register.all() if desk.register else [],
+        "writing": _writing(desk),
+    }
+
+
+def _letter(desk: Desk, letter: Letter) -> dict[str, Any]:
+    """A letter, and the TEI of its blocks."""
+    shown = desk.letter(letter.number)
+    texts = [(one.document, places) for one, places in desk.letters.parsed(letter).texts]
+    teis = [tei_of_blocks(document, places) for document, places in texts if document]
+    documents = zip(shown["documents"], teis, strict=True)
+    return shown | {"documents": [one | {"tei": tei} for one, tei in documents]}
+
+
+def _writing(desk: Desk) -> dict[str, Any]:
+    """How names are written: elements, references, and who says that they are names."""
+    edition, content = desk.edition, content_rules()
+    entities = {entry["entity"] for entry in desk.register.all()} if desk.register else set()
+    for letter in desk.letters.all:
+        entities |= {item.entity for names in letter.names for item in names.items()}
+    mentions = (Mention(0, 1, entity=entity) for entity in sorted(entities) if entity)
+    references = {mention.entity: reference(mention, edition) for mention in mentions}
+    elements = {label: template(edition, label) for label in desk.labels}
+    return {
+        "elements": {
+            label: (element.name, list(element.attributes)) for label, element in elements.items()
+        },
+        "references": {entity: found for entity, found in references.items() if found},
+        "model": desk.letters.suggester.model.id,
+        "review": REVIEW.id,
+        "content": {
+            "blocks": sorted(content.blocks),
+            "noNameIn": sorted(content.no_name_in),
+        },
     }
 
 

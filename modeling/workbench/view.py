@@ -227,3 +227,45 @@ def element_of_block(document: Document, places: Places, block: int) -> Node | N
     holding = [n for n in around if n.first <= first and last < n.last]
     own = (node for node in holding if node.name == paragraph.kind.lower())
     return next(own, holding[0] if holding else None)
+
+
+def tei_of_blocks(document: Document, places: Places) -> dict[str, Any]:
+    """The TEI of each block, and where the characters of its text stand in it.
+
+    ``elements`` are those around the blocks, each once; ``blocks`` has for each its number there
+    and ``runs``, of characters that follow each other: index in the block, place in the TEI,
+    length, and the end of what a single one is written as, where that is not one character.
+    """
+    source, numbers = places.source, dict[int, int]()
+    elements: list[dict[str, str]] = []
+    blocks: list[dict[str, Any] | None] = []
+    for number, paragraph in enumerate(document.paragraphs):
+        node = element_of_block(document, places, number)
+        if node is None:
+            blocks.append(None)
+            continue
+        if node.number not in numbers:
+            numbers[node.number] = len(elements)
+            tei = source.text[node.start : node.end]
+            elements.append({"tei": tei, "prefix": source.prefix(node)})
+        runs = list(_runs(places, paragraph, node))
+        blocks.append({"element": numbers[node.number], "runs": runs})
+    return {"elements": elements, "blocks": blocks}
+
+
+def _runs(places: Places, paragraph: Paragraph, node: Node) -> Iterator[list[int]]:
+    run: list[int] = []
+    for index in range(paragraph.start, paragraph.end):
+        place = places[index]
+        if place is None or not node.start <= place.start < place.end <= node.end:
+            continue
+        at, start, end = index - paragraph.start, place.start - node.start, place.end - node.start
+        is_one = end - start == 1
+        if run and is_one and len(run) == 3 and at - run[0] == start - run[1]:
+            run[2] = at - run[0] + 1  # a space between may stand for a line end
+            continue
+        if run:
+            yield run
+        run = [at, start, 1, *([] if is_one else [end])]
+    if run:
+        yield run

@@ -3,6 +3,7 @@
 
 import { word } from "./words.js";
 import { Text } from "./text.js";
+import { written } from "./writing.js";
 
 const COLUMNS = ["file", "document", "before", "name", "after", "label", "entity", "probability", "accept", "start", "end", "suggested"];
 const AROUND = 40; // characters on each side of a name in the list
@@ -175,6 +176,16 @@ class Store {
     return { entries: ranked.sort((a, b) => b[0] - a[0]).slice(0, 12).map(([, entry]) => entry) };
   }
 
+  // The TEI of a block as it is, and with what was accepted in it.
+  markup(n, d, b) {
+    const one = this.data.letters[n].documents[d];
+    const block = one.blocks[b], known = one.tei.blocks[b];
+    if (!known) throw new Refused(word("noTei"));
+    const inside = this.shown(n, d).filter((item) => item.status === "accepted" && block.start <= item.start && item.end <= block.end);
+    const { is, will, left } = written({ ...one.tei.elements[known.element], runs: known.runs }, inside, block, this.data.writing);
+    return { is, will, skipped: left.length ? word("leftToApply", left.map((item) => this.texts[n][d].slice(item.start, item.end)).join(", ")) : "" };
+  }
+
   // The list of what was decided, as `--apply` reads it; what is open is left out.
   list() {
     const lines = [COLUMNS.join("\t")];
@@ -226,7 +237,7 @@ export function connect() {
     isStill: true,
     letters: soon(() => ({ ...data.listing, letters: data.letters.map((_, n) => store.state(n).row), journal: store.history() })),
     letter: soon((n) => ({ ...data.letters[n], ...store.state(n) })),
-    markup: soon(() => { throw new Refused(word("noMarkup")); }),
+    markup: soon((n, d, b) => store.markup(n, d, b)),
     occurrences: soon((form) => store.occurrences(form)),
     search: soon((words) => store.search(words)),
     entries: soon((query, form, label) => store.entries(query, form, label)),

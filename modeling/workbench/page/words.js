@@ -121,6 +121,8 @@ const ENGLISH = {
   noPlace: "No name can stand there.",
   inTheWay: (form) => `There is a name in the way: ${form}.`,
   nothing: "There is nothing to undo or redo.",
+  noTei: "Nothing of this block is written in the file.",
+  leftToApply: (forms) => `Written by the program alone, with --apply, as it crosses tags or has an id whose form is not known here: ${forms}`,
   noMarkup: "That needs the program, with --output.",
   keysTitle: "Keys",
   keys: [
@@ -268,6 +270,8 @@ const GERMAN = {
   noPlace: "Dort kann kein Name stehen.",
   inTheWay: (form) => `Dort ist ein Name im Weg: ${form}.`,
   nothing: "Nichts rückgängig zu machen oder zu wiederholen.",
+  noTei: "Von diesem Absatz steht nichts in der Datei.",
+  leftToApply: (forms) => `Das schreibt erst das Programm mit --apply, weil es Tags kreuzt oder die Form der Kennung hier nicht bekannt ist: ${forms}`,
   noMarkup: "Das braucht das Programm, mit --output.",
   keysTitle: "Tasten",
   keys: [

@@ -1,11 +1,41 @@
 """The page without a server: decided by keys, exported, and applied."""
 
+import re
+
 from corpora.tei.edition import load_edition
 from corpora.tei.reader import read_tei
 from corpora.tei.review import apply_candidates, model_of_list, read_candidates
 from corpora.tei.undo import undo
 from modeling.workbench.still import write_page
 from tests.modeling.workbench.test_day import Editor
+
+
+def normal(text):
+    """As the panel shows it: without the indentation of the file."""
+    return re.sub(r"\n[ \t]+", "\n", text)
+
+
+def markup_of_all_blocks(editor):
+    """The TEI of each paragraph of the letter, as it is and as it will be."""
+    editor.press("Escape", "t")
+    shown = []
+    n_blocks = editor.page.locator("#letter [data-block]").count()
+    for number in range(n_blocks):
+        editor.page.evaluate(
+            """number => {
+            const block = document.querySelectorAll("#letter [data-block]")[number];
+            const runs = [...block.querySelectorAll(".t")];
+            const text = runs.find((each) => /\\S/.test(each.textContent)).firstChild;
+            const at = text.data.search(/\\S/);
+            getSelection().setBaseAndExtent(text, at, text, at + 1);
+        }""",
+            number,
+        )
+        editor.page.wait_for_timeout(150)
+        editor.press("t", "t")
+        shown.append([one.inner_text() for one in editor.page.locator("pre.markup").all()])
+    editor.press("Escape")
+    return shown
 
 
 def test_the_page_alone_decides_keeps_and_exports_a_list_that_is_applied(desk, sample, browser):
@@ -19,6 +49,7 @@ def test_the_page_alone_decides_keeps_and_exports_a_list_that_is_applied(desk, s
     editor.press("j", "a", "x", "a", "a", "z", "y")
     editor.press("p", "Control+ArrowLeft")
     editor.press("Escape", "i", "ArrowRight", "1")
+    shown = markup_of_all_blocks(editor)
     editor.page.reload()  # what was decided is kept
     editor.open(page.as_uri())
     with editor.page.expect_download() as waiting:
@@ -36,6 +67,11 @@ def test_the_page_alone_decides_keeps_and_exports_a_list_that_is_applied(desk, s
     of = {"name": "01.xml", "model": model_of_list(exported)}
     applied = apply_candidates(original, edition, lines, **of)
     assert applied.unplaced == []
+    text = applied.written.data.decode()
+    assert len(shown) > 5
+    assert [will for _, will in shown if normal(will) not in normal(text)] == []
+    assert [was for was, _ in shown if normal(was) not in normal(original.decode())] == []
+    assert "".join(will for _, will in shown).count("onoma-") == 4
     verdicts = sorted(decision.verdict for decision in applied.decisions)
     assert verdicts == ["accepted", "accepted", "added", "corrected", "rejected"]
     [before] = read_tei(original, edition, name="01.xml")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from corpora.tei.edition import edition_path, load_edition
 from corpora.tei.writer import TeiFile
-from modeling.workbench.view import element_of_block, tei_view
+from modeling.workbench.view import element_of_block, tei_of_blocks, tei_view
 
 DATA = Path(__file__).parents[2] / "data" / "letters"
 
@@ -77,6 +77,23 @@ def test_the_element_of_a_block_holds_all_of_it():
             found = places.source.text[node.start : node.end]
             assert node.name not in {"hi", "persname", "placename"}
             assert words[0][:3] in found or "<" in found
+
+
+def test_each_character_of_a_block_has_its_place_in_the_tei_of_the_block():
+    _, document, places = tei("<p>Ein &amp; <hi>zw<lb break='no'/>ei</hi>\n  drei</p><p>vier</p>")
+
+    found = tei_of_blocks(document, places)
+
+    assert [block["element"] for block in found["blocks"]] == [0, 1]
+    of = [element["tei"] for element in found["elements"]]
+    runs = found["blocks"][0]["runs"]
+    written = [of[0][start : end[0] if end else start + n] for _, start, n, *end in runs]
+    assert "".join(written) == "Ein&amp;zweidrei"
+    assert written[1] == "&amp;"
+    assert [document.text[run[0] : run[0] + run[2]] for run in runs] == [
+        *("Ein", "&", "zw", "ei", "drei")
+    ]
+    assert (of[1], found["blocks"][1]["runs"]) == ("<p>vier</p>", [[0, 3, 4]])
 
 
 def test_notes_one_after_the_other_stand_at_the_same_place():
