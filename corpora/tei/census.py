@@ -10,7 +10,7 @@ out, languages, words before sentence ends, and schemes of ids. ``--output`` get
 import codecs
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from itertools import islice
@@ -56,6 +56,11 @@ _LABELS = {
 }  # fmt: skip
 
 
+_NO_WORD = re.compile(r"\W")
+_APART = {Role.LEAVE_OUT, Role.DOCUMENT, Role.NOTE_DOCUMENT, Role.PART}
+_Chosen = Callable[[Element, Sequence[Element]], Sequence[Element] | None]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Options:
     """What ``--inspect`` asks for."""
@@ -85,6 +90,49 @@ class Kind:
 
 
 @dataclass
+class _Touching:
+    """Finds words that touch: a small letter, a capital, and between them only tags."""
+
+    edition: Edition
+    found: Counter[str] = field(default_factory=Counter)
+    """Elements whose beginning or end stands between two."""
+    examples: dict[str, str] = field(default_factory=dict)
+    _word: str = ""
+    """That the text ends with so far."""
+    _edges: list[tuple[int, str]] = field(default_factory=list)
+    """Depth and name of the elements that began or ended since."""
+
+    def walk(self, element: Element, above: list[Element], chosen: _Chosen) -> None:
+        """Read what the edition reads of an element."""
+        role = self.edition.meaning(element, above).role
+        if role in _APART:
+            return
+        self._edge(element, role, len(above))
+        for child in element.children:
+            if isinstance(child, str):
+                self._read(child)
+            elif (only := chosen(element, above)) is None or child in only:
+                self.walk(child, [*above, element], chosen)
+        self._edge(element, role, len(above))
+
+    def _edge(self, element: Element, role: Role | None, depth: int) -> None:
+        if role is None:
+            self._edges.append((depth, element.written_name))
+        elif role is not Role.JOIN:
+            self._word = ""
+
+    def _read(self, text: str) -> None:
+        if not text:
+            return
+        if self._edges and self._word[-1:].islower() and text[0].isupper():
+            _, name = min(self._edges)
+            self.found[name] += 1
+            self.examples.setdefault(name, f"{self._word}|{_NO_WORD.split(text)[0]}")
+        self._word = _NO_WORD.split(text)[-1]
+        self._edges.clear()
+
+
+@dataclass
 class Census:
     """What was counted in all files; ``add`` takes one."""
 
@@ -110,8 +158,12 @@ class Census:
     matched: set[Pattern] = field(default_factory=set)
     counters: Counter[str] = field(default_factory=Counter)
     """What a run would count."""
+    touching: _Touching = field(init=False)
     texts: list[tuple[str | None, str]] = field(default_factory=list)
     """Language and text of the first documents, to learn abbreviations from."""
+
+    def __post_init__(self) -> None:
+        self.touching = _Touching(self.edition)
 
     def add(self, data: bytes, *, name: str) -> None:
         """Count a file; one that cannot be read is named."""
@@ -128,6 +180,7 @@ class Census:
                 self._add_document(text.document)
         self.languages = languages_of(self.counters)
         self._walk(root, [], data, lost_in="", in_text=False)
+        self.touching.walk(root, [], self._chosen)
 
     def _add_document(self, document: Document) -> None:
         if self.n_characters < MAX_CHARACTERS:
@@ -293,6 +346,14 @@ def _tables(census: Census) -> Iterator[tuple[str, Sequence[str], list[Sequence[
         [
             (name, n, lost[name], _most(_labels(census.lost_names, name)))
             for name, n in census.lost_characters.most_common()
+        ],
+    )
+    yield (
+        "Words that touch at the edge of an element ([breaks] says where one ends)",
+        ("element", "number", "example"),
+        [
+            (name, n, census.touching.examples[name])
+            for name, n in census.touching.found.most_common(N_SHOWN)
         ],
     )
     yield (

@@ -157,6 +157,19 @@ def test_empty_elements_that_stand_for_characters_are_told_and_drafted(tmp_path)
     assert any("1 empty <c> or <g> are not in the text" in line for line in to_words(said))
 
 
+def test_words_that_touch_are_told_with_the_element_between_them():
+    body = (
+        "<p><seg><hi>Deutsche Zeitung</hi></seg><seg><hi>Wien</hi></seg><seg/><seg>IX</seg>"
+        "<pb/><note>Nein</note><lb/>Ja</p><p>So<hi>fi</hi>e<del>X</del> <hi>A</hi>nna</p>"
+        "<p>Mc<choice><orig>d</orig><reg>D</reg></choice></p>"
+    )
+
+    census = census_of(body)
+
+    assert census.touching.found == {"seg": 2, "choice": 1}
+    assert any("seg Zeitung|Wien" in " ".join(line.split()[::2]) for line in to_words(census))
+
+
 def test_the_draft_says_what_is_not_read_of_a_choice():
     census = census_of("<p><choice><abbr>Hr.</abbr><expan>Herr</expan></choice></p>")
 
