@@ -195,6 +195,21 @@ def test_header_becomes_columns(tei):
     assert document.metadata["sent_date"] == "1907-05-09"
 
 
+def test_types_of_corpora_of_novels_and_parliaments_have_labels():
+    kinds = {
+        "rs": ("PERS", "LOC", "ORG", "WORK", "EVENT"),  # ELTeC
+        "name": ("PER", "LOC", "ORG"),  # ParlaMint
+    }
+    names = (f'<{tag} type="{kind}">X</{tag}>' for tag in kinds for kind in kinds[tag])
+
+    document = read_text(f"<p>{' '.join(names)}</p>", load_edition(edition_path("tei")))
+
+    assert [m.label for m in document.mentions] == [
+        *("person", "place", "organization", "work", "event"),
+        *("person", "place", "organization"),
+    ]
+
+
 def test_arendt_markup_reads_as_the_published_set():
     edition = load_edition(edition_path("arendt"))
 

@@ -34,6 +34,14 @@ def test_every_label_of_every_shipped_edition_can_be_written(name):
     assert [[m.label for m in mentions] for mentions in back] == [[x] for x in edition.labels]
 
 
+def test_the_defaults_write_events_as_all_releases_of_tei_have_them(edition):
+    data = tei("<p>am Reichstag</p>")
+
+    written = write(data, edition, find(data, edition, "Reichstag", label="event"))
+
+    assert body(written) == '<p>am <name type="event">Reichstag</name></p>'
+
+
 def test_the_edition_says_how_a_name_is_written(tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text(

@@ -75,6 +75,17 @@ PLACES = {
         "<p><w>Goethe</w> kam</p>",
         "<p><persName><w>Goethe</w></persName> kam</p>",
     ),
+    "around what holds characters alone": (
+        "<p>in <ident>Goethe</ident>, <geo>51.3 12.4</geo></p>",
+        "<p>in <persName><ident>Goethe</ident></persName>, <geo>51.3 12.4</geo></p>",
+    ),
+    "in each utterance by itself": (
+        "<p>x</p><u>Herr Goe</u><u>the kam</u>",
+        (
+            '<p>x</p><u>Herr <persName xml:id="onoma-1.1" next="#onoma-1.2">Goe</persName></u>'
+            '<u><persName xml:id="onoma-1.2" prev="#onoma-1.1">the</persName> kam</u>'
+        ),
+    ),
     "around a CDATA section": (
         "<p>x <![CDATA[Goethe]]></p>",
         "<p>x <persName><![CDATA[Goethe]]></persName></p>",
@@ -125,6 +136,7 @@ def test_a_name_is_written(case, edition):
         ("<p>Goethe</p>", 4, 9, "leaves the text"),
         ("<p>a Goethe</p>", 1, 8, "begins or ends with white space"),
         ("<p><w>Goethe</w></p>", 0, 3, "no name may stand inside w"),
+        ("<p><locus>Goethe 1r</locus></p>", 0, 6, "no name may stand inside locus"),
         ("<p><![CDATA[Goethe]]></p>", 0, 3, "no name may stand inside a CDATA section"),
         ("<p>a<c n='3'/></p>", 0, 2, "cuts what one entity reference or element stands for"),
         (
