@@ -66,6 +66,11 @@ class Options(CommonOptions):
     register: tuple[str, ...] = option(
         (), metavar="PATTERN", help="files with the registers of persons, places, … (TEI)"
     )
+    lines: bool = option(
+        default=False,
+        help="documents say in which lines of their file their text stands, for the concordance "
+        "(always so with --register)",
+    )
     split: str = option(
         "document", choices=("document", "sentence"), help="what goes whole to one side"
     )
@@ -88,6 +93,11 @@ class Options(CommonOptions):
         metavar="MB",
         help="a file that is larger, with all that it includes, is rejected (default: 50)",
     )
+
+    @property
+    def has_lines(self) -> bool:
+        """Whether documents have the lines of their text."""
+        return self.lines or bool(self.register)
 
     @property
     def max_bytes(self) -> int:
@@ -115,6 +125,7 @@ def plan(options: Options) -> Plan:
         "edition_name": edition.name,
         "nested": options.nested,
         "max_bytes": options.max_bytes,
+        "lines": options.has_lines,
         "patterns": [key for key, _ in edition.own],
         "abbreviations": _learned(files, edition, options),
     }
@@ -216,6 +227,7 @@ def graph(units: PCollection, options: Options, run: Run) -> PCollection:
             edition=edition,
             learned=learned,
             registers=tuple(named(_REGISTER, run.auxiliary)),
+            has_lines=options.has_lines,
             included={file.name: file for file in named(_INCLUDED, run.auxiliary)},
             max_bytes=options.max_bytes,
         )

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from corpora.errors import UsageError
 from corpora.system.arguments import SUMMARY, Summary, check, execute, option, parse
+from corpora.system.command_names import as_typed
 
 MANIFEST = "concordance.json"
 
@@ -66,6 +67,11 @@ def write(options: Options) -> Iterator[str | Summary]:
     mentioned = [subject for subject in concordance.subjects.values() if subject.mentions]
     n = sum(len(subject.mentions) for subject in mentioned)
     yield f"wrote {len(names):,} pages: {len(mentioned):,} entities, {n:,} mentions"
+    if not any(letter.lines for letter in concordance.letters):
+        yield as_typed(
+            "places are characters of the texts (c120): python -m pipelines.tei_to_ner --lines "
+            "makes documents that know the lines of their files"
+        )
     yield f"read  {output}/index.html in a browser"
     about = {"output": str(output), "pages": names, "entities": len(mentioned), "mentions": n}
     yield Summary(about)

@@ -5,12 +5,8 @@ from dataclasses import replace
 
 from corpora.document import Document, Mention
 from corpora.registers.entry import Entry
-from corpora.registers.lines import KEY, write_lines
 from corpora.registers.register import Register
-from corpora.tei.edition import Edition
-from corpora.tei.places import read_source
 from corpora.tei.reader import TeiText
-from corpora.tei.source import Source
 
 NAME = "name"
 """The attribute of a mention that holds the canonical name."""
@@ -52,19 +48,12 @@ def _identify(
     return replace(mention, entity=entity, attributes={**mention.attributes, NAME: names})
 
 
-def read_identified(
-    data: bytes, edition: Edition, register: Register, *, name: str
-) -> list[TeiText]:
-    """Read a TEI file as ``read_tei`` does; mentions have their entries, and text has its lines."""
-    texts: list[TeiText] = []
-    for text, places in read_source(Source(data, name=name), edition):
-        document, counters = text.document, text.counters
-        if document is not None:
-            metadata = {**document.metadata, KEY: write_lines(places)}
-            document, found = identify(replace(document, metadata=metadata), register)
-            counters = counters + found
-        texts.append(replace(text, document=document, counters=counters))
-    return texts
+def identify_text(text: TeiText, register: Register) -> TeiText:
+    """Give the mentions of what was read from a TEI file their entries."""
+    if text.document is None:
+        return text
+    document, found = identify(text.document, register)
+    return replace(text, document=document, counters=text.counters + found)
 
 
 _LABELS = {

@@ -3,8 +3,12 @@
 import re
 from bisect import bisect_right
 from collections.abc import Mapping
+from dataclasses import replace
 
-from corpora.tei.places import Places
+from corpora.tei.edition import Edition
+from corpora.tei.places import Places, read_source
+from corpora.tei.reader import TeiText
+from corpora.tei.source import Source
 
 KEY = "lines"
 _END = re.compile(r"\r\n?|\n")
@@ -26,6 +30,18 @@ def write_lines(places: Places) -> str:
     return " ".join(written)
 
 
+def read_with_lines(data: bytes, edition: Edition, *, name: str) -> list[TeiText]:
+    """Read a TEI file as ``read_tei`` does; documents have the lines of their text."""
+    texts: list[TeiText] = []
+    for text, places in read_source(Source(data, name=name), edition):
+        document = text.document
+        if document is not None:
+            metadata = {**document.metadata, KEY: write_lines(places)}
+            document = replace(document, metadata=metadata)
+        texts.append(replace(text, document=document))
+    return texts
+
+
 class Lines:
     """The lines of a document's text."""
 
@@ -34,6 +50,9 @@ class Lines:
         numbers = [(int(a), int(b)) for a, _, b in pairs if a.isdigit() and b.isdigit()]
         self._offsets = [offset for offset, _ in numbers]
         self._lines = [line for _, line in numbers]
+
+    def __bool__(self) -> bool:
+        return bool(self._offsets)
 
     def at(self, offset: int) -> int | None:
         """Return the line of a character; None where it is not known."""

@@ -10,7 +10,8 @@ from functools import cache, partial
 from corpora.document import Rejected, Sentence
 from corpora.hashing.sampling import choose
 from corpora.ner.alignment import Nested, count_untagged, to_sentences
-from corpora.registers.identify import read_identified
+from corpora.registers.identify import identify_text
+from corpora.registers.lines import read_with_lines
 from corpora.registers.register import Register, read_registers
 from corpora.runs.plan import InputFile, Unit
 from corpora.tei.edition import Edition, load_edition
@@ -42,7 +43,9 @@ class ParseTei(PerRecord[SourceFile, ParsedFile | Filtered | Rejected]):
     edition: InputFile
     """The table that says which element means what."""
     registers: tuple[InputFile, ...] = ()
-    """Whose entries mentions are given; documents then say in which lines their text stands."""
+    """Whose entries mentions are given."""
+    has_lines: bool = False
+    """Whether documents say in which lines of their file their text stands."""
     learned: Mapping[str, Abbreviations] = field(default_factory=dict)
     """Abbreviations of the edition, by language."""
     included: Mapping[str, InputFile] = field(default_factory=dict)
@@ -73,7 +76,7 @@ class ParseTei(PerRecord[SourceFile, ParsedFile | Filtered | Rejected]):
 
     def _texts(self, record: SourceFile) -> list[TeiText]:
         edition = _edition(self.edition, json.dumps(self.learned))
-        if not self.registers:
+        if not self.has_lines:
             return read_tei(
                 record.data,
                 edition,
@@ -81,8 +84,11 @@ class ParseTei(PerRecord[SourceFile, ParsedFile | Filtered | Rejected]):
                 included=self.included,
                 max_bytes=self.max_bytes,
             )
+        texts = read_with_lines(record.data, edition, name=record.source)
+        if not self.registers:
+            return texts
         register = _register(self.registers).read_by(edition)
-        return read_identified(record.data, edition, register, name=record.source)
+        return [identify_text(text, register) for text in texts]
 
 
 @cache

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from corpora.concordance.__main__ import main as concordance
 from corpora.datasets.shards import open_dataset
 from corpora.ner.conll import read_conll
 from corpora.ner.json import read_json
+from corpora.registers.lines import Lines
 from corpora.runs import plan
 from corpora.store.inspection import main as shards
 from pipelines.tei_to_ner import main
@@ -158,6 +160,23 @@ def test_a_register_names_entities_and_its_hashes_are_in_the_plan(tmp_path):
     (register / "orte.xml").write_text("<TEI><listPlace/></TEI>", "utf-8")
     (register / "personen.xml").unlink()
     assert run(tmp_path / "out", "--register", f"{register}/*.xml") == 1
+
+
+def test_lines_are_those_of_the_mentions_in_the_files(tmp_path, capsys):
+    assert run(tmp_path / "with", "--lines") == 0
+    assert run(tmp_path / "without") == 0
+
+    for document in open_dataset(tmp_path / "with/documents", "documents").records():
+        data, lines = (LETTERS / document.id).read_bytes(), Lines(document.metadata)
+        for mention in document.mentions:
+            before = data[: int(mention.attributes["byte"])]
+            assert lines.at(mention.start) >= before.count(b"\n") + 1
+            assert lines.at(mention.start) <= before.count(b"\n") + 2
+    capsys.readouterr()
+    assert concordance([str(tmp_path / "with")]) == 0
+    assert "--lines" not in capsys.readouterr().out
+    assert concordance([str(tmp_path / "without")]) == 0
+    assert "places are characters of the texts" in capsys.readouterr().out
 
 
 def test_same_bytes_with_two_workers(tmp_path, monkeypatch):

@@ -15,7 +15,8 @@ from corpora.datasets.rows import document_to_row
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import ShardWriter, write_json
 from corpora.document import Document, Mention
-from corpora.registers.identify import read_identified
+from corpora.registers.identify import identify_text
+from corpora.registers.lines import read_with_lines
 from corpora.registers.register import open_registers, write_register
 from corpora.tei.edition import load_edition
 
@@ -32,8 +33,8 @@ def run(tmp_path_factory):
     edition, register = load_edition(LETTERS / "edition.toml"), open_registers([REGISTER])
     with ShardWriter(folder / "documents/shard-00000.arrow", SCHEMAS["documents"]) as writer:
         for path in sorted(LETTERS.glob("*.xml")):
-            for text in read_identified(path.read_bytes(), edition, register, name=path.name):
-                writer.write(document_to_row(text.document))
+            for text in read_with_lines(path.read_bytes(), edition, name=path.name):
+                writer.write(document_to_row(identify_text(text, register).document))
     about = {"schema": "documents", "version": 1, "plan": {}, "accounting": {}}
     write_json(folder / "documents/dataset.json", about | {"shards": [asdict(writer.shard)]})
     (folder / "register.jsonl").write_text("".join(write_register(register)), "utf-8")
