@@ -8,6 +8,7 @@ import { fill, nameOf, placeIn, prepared, rangeOf, showDocument } from "./readin
 import { movedBoundary, wordsOf } from "./text.js";
 import { currentLanguage, word } from "./words.js";
 
+const PART = 100; // rows of the list that are laid out together, or left out of sight together
 const POLL = 1500; // milliseconds between looks at what was read meanwhile
 
 class App {
@@ -143,7 +144,12 @@ class App {
     const needle = this.listing.isReadOnly ? "" : document.getElementById("filter").value.toLowerCase();
     const onlyOpen = document.getElementById("only-open").checked;
     const rows = this.listing.letters.filter((row) => (!onlyOpen || row.open) && `${row.title} ${row.name}`.toLowerCase().includes(needle));
-    document.getElementById("letters").replaceChildren(...rows.map((row) => make("li", { "data-n": row.n }, this.rowLink(row))));
+    const parts = Array.from({ length: Math.ceil(rows.length / PART) }, (_, n) => rows.slice(n * PART, (n + 1) * PART));
+    document.getElementById("letters").replaceChildren(...parts.map((part) => {
+      const element = make("div", { class: "part", role: "presentation" }, part.map((row) => make("div", { class: "row", role: "listitem", "data-n": row.n }, this.rowLink(row))));
+      element.style.setProperty("--rows", part.length);
+      return element;
+    }));
   }
 
   rowLink(row) {
@@ -153,7 +159,7 @@ class App {
   }
 
   showRow(n) {
-    const item = document.querySelector(`#letters li[data-n="${n}"]`);
+    const item = document.querySelector(`#letters [data-n="${n}"]`);
     if (item) item.replaceChildren(this.rowLink(this.row(n)));
   }
 
@@ -186,7 +192,7 @@ class App {
     const previous = document.querySelector("#letters a[aria-current]");
     if (previous) previous.removeAttribute("aria-current");
     this.showRow(this.letter.n);
-    document.querySelector(`#letters li[data-n="${this.letter.n}"]`)?.scrollIntoView({ block: "nearest" });
+    document.querySelector(`#letters [data-n="${this.letter.n}"]`)?.scrollIntoView({ block: "nearest" });
     document.getElementById("title").textContent = this.letter.row.title;
     const main = document.getElementById("letter");
     main.replaceChildren(...this.letter.documents.map((one, d) => showDocument(one, this.letter.items[d], this.listing.labels)));
