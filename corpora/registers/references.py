@@ -11,6 +11,7 @@ from corpora.registers.identifiers import read_id
 from corpora.registers.register import Register
 from corpora.tei.edition import Edition
 from corpora.tei.reader import entity_of
+from corpora.tei.style import reference
 from corpora.tei.xml import Element
 
 MIN_RATIO = 0.5
@@ -47,8 +48,12 @@ def parse_style(text: str, edition: Edition) -> Style:
 class Referrer:
     """Refers to the entries of a register as the mentions of an edition do, by label."""
 
-    def __init__(self, edition: Edition, *, given: Style | None = None) -> None:
-        self._edition, self._given = edition, given
+    def __init__(
+        self, edition: Edition, *, given: Style | None = None, offers: bool = False
+    ) -> None:
+        """``offers``: say who is meant, though no reference shows how that is written."""
+        self._edition, self._given, self._offers = edition, given, offers
+        self.n_offered = 0
         self._counts: defaultdict[str, Counter[Style]] = defaultdict(Counter)
         self._n: Counter[str] = Counter()
 
@@ -87,9 +92,15 @@ class Referrer:
     def refer(self, mention: Mention, entry: Entry) -> Mention:
         """Give a mention the reference to an entry; without one where the style has none for it.
 
-        Its entity is what the edition reads from the reference.
+        Its entity is what the edition reads from the reference. One that is offered is an id of
+        the edition's own, if it has an attribute for these.
         """
         style = self.style(mention.label)
+        if style is None and self._offers:
+            offered = replace(mention, entity=f"{self._edition.name}:{entry.id}")
+            if reference(offered, self._edition):
+                self.n_offered += 1
+                return offered
         value = style.write(entry) if style else None
         if style is None or value is None:
             return replace(mention, entity=None)

@@ -25,6 +25,8 @@ class OpenRegister:
     dictionary: RegisterDictionary
     model: Model
     """Who found the names, for the header."""
+    referrer: Referrer
+    """How they refer to the entries."""
 
     def add_to(
         self, written: Written, file: TeiFile, *, options: WriteOptions, decided: Standing
@@ -58,19 +60,24 @@ class OpenRegister:
 
 
 def open_register(
-    patterns: Sequence[str], files: Mapping[str, Path], edition: Edition, *, reference: str
+    patterns: Sequence[str],
+    files: Mapping[str, Path],
+    edition: Edition,
+    *,
+    reference: str,
+    offers: bool = False,
 ) -> OpenRegister:
     """Read a register, and learn from the files of the edition how it is used there.
 
+    ``offers``: names have ids, for a list, also where no file shows how these are written.
     Raises ``CorpusError`` where the register cannot be read; files that cannot are left out here.
     """
     data = {name: path.read_bytes() for name, path in _register_files(patterns).items()}
     documents = list(documents_of(files, edition))
     style = parse_style(reference, edition) if reference else None
     register = read_registers(data.items()).read_by(edition)
-    dictionary = RegisterDictionary(
-        register, edition, Referrer(edition, given=style), documents=documents
-    )
+    referrer = Referrer(edition, given=style, offers=offers)
+    dictionary = RegisterDictionary(register, edition, referrer, documents=documents)
     sha256 = hashlib.sha256(b"".join(hashlib.sha256(one).digest() for one in data.values()))
     model = Model(
         id=f"onoma-{sha256.hexdigest()[:12]}",
@@ -79,7 +86,7 @@ def open_register(
         sha256=sha256.hexdigest(),
         kind="dictionary",
     )
-    return OpenRegister(dictionary, model)
+    return OpenRegister(dictionary, model, referrer)
 
 
 def documents_of(files: Mapping[str, Path], edition: Edition) -> Iterator[Document]:

@@ -199,7 +199,13 @@ class _Work:
         given = self.options
         if not given.register:
             return None
-        opened = open_register(given.register, self.files, self.edition, reference=given.reference)
+        opened = open_register(
+            given.register,
+            self.files,
+            self.edition,
+            reference=given.reference,
+            offers=given.candidates is not None,
+        )
         self.counters.update(opened.dictionary.counters)
         return opened
 
@@ -482,6 +488,11 @@ def list_candidates(options: "Options", tagger: Tagger | None) -> Report:
         for document in found:
             kept = [m for m in document.mentions if (document.id, m) not in out]
             rows.append((file.source.name, document, kept))
+    if register is not None and (n_offered := register.referrer.n_offered):
+        work.notes.append(
+            f"{n_offered:,} ids: no name of the files shows how they are written. --apply writes "
+            "them as ids of the edition's own; --reference ATTRIBUTE=VALUE says another way."
+        )
     with tempfile.TemporaryDirectory() as folder:
         n = write_candidates(Path(folder) / "list", rows)
         _write_new(path, (Path(folder) / "list").read_bytes())

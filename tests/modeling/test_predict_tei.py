@@ -12,6 +12,7 @@ from corpora.document import Document, Mention, reading_order
 from corpora.ner.exchange import write_documents
 from corpora.tei.edition import edition_path, load_edition
 from corpora.tei.reader import read_tei
+from corpora.tei.review import read_candidates
 from corpora.tei.undo import Undone
 from modeling.link.linker import Training
 from modeling.link.records import record_of
@@ -374,6 +375,25 @@ def test_a_register_writes_names_without_a_model(letter, register, tmp_path, cap
     with pytest.raises(SystemExit):
         predict("--dictionary", "--tei", letter, "--edition", "tei", "--output", tmp_path)
     assert "needs --register" in capsys.readouterr().err
+
+
+def test_a_list_has_ids_though_no_name_shows_how_they_are_written(
+    letter, register, tmp_path, capsys
+):
+    path = tmp_path / "c.tsv"
+    options = ("--register", register, "--edition", "tei", "--tei", letter)
+    assert predict("--dictionary", *options, "--candidates", path) == 0
+    assert "1 ids: no name of the files shows how they are written" in capsys.readouterr().err
+    [line] = read_candidates(path)
+    assert (line.name, line.entity) == ("Ulm", "tei:O.1")
+
+    applying = ("--apply", path, "--edition", "tei", "--tei", letter)
+    assert predict(*applying, "--output", tmp_path / "own") == 0
+    other = ("--reference", "ref=#{}", "--output", tmp_path / "other")
+    assert predict(*applying, *other) == 0
+
+    assert 'in <placeName key="O.1" resp="#onoma-' in (tmp_path / "own" / "a.xml").read_text()
+    assert 'in <placeName ref="#O.1" resp="#onoma-' in (tmp_path / "other" / "a.xml").read_text()
 
 
 def test_what_a_tagger_finds_gets_the_ids_of_a_register_and_the_rest_is_added(
