@@ -155,6 +155,7 @@ def test_help_loads_nothing_heavy(module):
     [
         ("modeling.models.pretraining", {"torch._dynamo", "transformers", "sklearn"}),
         ("modeling.taggers.folders", {"torch", "transformers"}),  # publishing only copies files
+        ("modeling.predict.commands", {"torch", "transformers"}),  # lists are applied without
     ],
 )
 def test_opening_a_model_loads_no_more_than_it_needs(module, heavy):

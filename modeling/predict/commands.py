@@ -11,8 +11,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-import torch
-
 from corpora.datasets.rows import sentence_from_row
 from corpora.document import Document, Mention, Rejected, Sentence, TokenSpan
 from corpora.errors import CorpusError, UsageError
@@ -31,13 +29,11 @@ from corpora.text.detection import detect
 from corpora.text.encodings import decode
 from corpora.text.opening import TextError, read_chunks
 from modeling.data.predictions import Tagged
-from modeling.decoding import check_decoder
 from modeling.predict import tei
-from modeling.taggers.tagger import Tagger, document_of
-from modeling.training.world import best_device
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # torch is loaded where a tagger is
     from modeling.predict.__main__ import Options
+    from modeling.taggers.tagger import Tagger
 
 log = logging.getLogger(__name__)
 _MAX_TEXT: Final = 100_000_000  # bytes of a text that is tagged at once
@@ -46,7 +42,13 @@ _BLANKS: Final = " \t"
 _WORDS_ALONE: Final = "Give words alone: one a line, and an empty line between sentences."
 
 
-def _load(options: "Options") -> Tagger:
+def _load(options: "Options") -> "Tagger":
+    import torch  # noqa: PLC0415
+
+    from modeling.decoding import check_decoder  # noqa: PLC0415
+    from modeling.taggers.tagger import Tagger  # noqa: PLC0415
+    from modeling.training.world import best_device  # noqa: PLC0415
+
     if options.threads:
         torch.set_num_threads(options.threads)
     assert options.model is not None  # noqa: S101 - the command line asks for it
@@ -61,6 +63,8 @@ def _load(options: "Options") -> Tagger:
 
 def predict_text(options: "Options") -> Summary:
     """Tag a text, or standard input."""
+    from modeling.taggers.tagger import document_of  # noqa: PLC0415
+
     document = document_of(_read_text(options.text), lang=options.lang)
     tagger, form, threshold = _load(options), options.format, options.threshold or 0.0
     lines: Iterable[str]

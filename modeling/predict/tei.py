@@ -50,11 +50,11 @@ from modeling.predict.dictionary import OpenRegister, documents_of, open_registe
 from modeling.predict.linking import OpenLinker, open_linker
 from modeling.taggers.counts import PRECISION
 from modeling.taggers.folders import read_manifest
-from modeling.taggers.tagger import Tagger
 from modeling.training.run_folder import versions
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # lists are applied and names taken out without a tagger, and torch
     from modeling.predict.__main__ import Options
+    from modeling.taggers.tagger import Tagger
 
 T = TypeVar("T")
 _MAX_REJECTED = 10
@@ -170,7 +170,7 @@ class _Work:
         if new:
             self.notes.append(f"{len(new):,} decisions added to {self.decisions_path}")
 
-    def threshold(self, tagger: Tagger | None) -> float:
+    def threshold(self, tagger: "Tagger | None") -> float:
         """The least probability that is written, which the user is told."""
         if tagger is None:
             return self.options.threshold or 0.0
@@ -222,7 +222,7 @@ class _Work:
         """Give a mention the reference to its entity as the files have it."""
         return self.habits.refer_to_same(mention) if mention.entity else mention
 
-    def tagged(self, tagger: Tagger | None) -> Iterator[tuple[TeiFile, list[Document]]]:
+    def tagged(self, tagger: "Tagger | None") -> Iterator[tuple[TeiFile, list[Document]]]:
         """Read the files, and find names in the documents of each, many at once."""
         if tagger is None:
             for file in self.read():
@@ -365,7 +365,7 @@ def _kept_lines(kept: Sequence[tuple[str, Kept]]) -> Iterator[str]:
         yield f"{name}\t{one.line}\t{markup}\t{one.text}\t{one.reason}\n"
 
 
-def model_of(tagger: Tagger) -> Model:
+def model_of(tagger: "Tagger") -> Model:
     """Say which tagger it is, for the header of an enriched file."""
     if tagger.folder is None:
         raise ValueError("Only a tagger that was loaded from a folder can be named.")
@@ -382,7 +382,7 @@ def model_of(tagger: Tagger) -> Model:
     )
 
 
-def enrich(options: "Options", tagger: Tagger | None) -> Report:
+def enrich(options: "Options", tagger: "Tagger | None") -> Report:
     """Write what the tagger, the register and the linker find into copies of the files."""
     work, model = _Work.of(options), model_of(tagger) if tagger else None
     if tagger:
@@ -440,7 +440,7 @@ def mentions_of(documents: Sequence[Document]) -> Mapping[str, Sequence[Mention]
     return {document.id: document.mentions for document in documents}
 
 
-def check_tagger_labels(tagger: Tagger, edition: Edition) -> None:
+def check_tagger_labels(tagger: "Tagger", edition: Edition) -> None:
     """Raise ``UsageError`` for a label that the edition cannot write, before any file is."""
     labels = tagger.labels
     if tagger.label_map is not None:
@@ -454,7 +454,7 @@ def check_tagger_labels(tagger: Tagger, edition: Edition) -> None:
             ) from error
 
 
-def list_candidates(options: "Options", tagger: Tagger | None) -> Report:
+def list_candidates(options: "Options", tagger: "Tagger | None") -> Report:
     """Write what the tagger, the register, or the linker alone finds into a list."""
     work, path = _Work.of(options), options.candidates
     assert path is not None  # noqa: S101 - or nobody asks
@@ -582,7 +582,7 @@ def undo_all(options: "Options") -> Report:
 
 
 def text_with_names(
-    document: Document, tagger: Tagger, edition: Edition, *, threshold: float
+    document: Document, tagger: "Tagger", edition: Edition, *, threshold: float
 ) -> Written:
     """Make a TEI file of a text, with what the tagger finds in the elements of an edition.
 
