@@ -35,7 +35,7 @@ from corpora.runs.plan import (
 from corpora.system.expat_version import warn_of_old_expat
 from corpora.tei.abbreviations import as_tables, last_words, learn_abbreviations
 from corpora.tei.card import languages_of, passed_over, plain_counters, sections_of, warnings_of
-from corpora.tei.edition import Edition, edition_path, load_edition
+from corpora.tei.edition import SUFFIXES, Edition, edition_path, load_edition
 from corpora.tei.include import MARK, included_names
 from corpora.tei.languages import Abbreviations
 from corpora.tei.reader import read_tei
@@ -116,7 +116,7 @@ def plan(options: Options) -> Plan:
         raise UsageError("--split-file names documents; leave --split sentence out.")
     edition_file = describe_file("edition", edition_path(options.edition))
     edition = load_edition(Path(edition_file.path))
-    found = find_inputs(options.input, suffix=".xml", exclude=options.exclude)
+    found = find_inputs(options.input, suffix=SUFFIXES, exclude=options.exclude)
     files = describe_files(dict(islice(found.items(), options.limit)))
     included = _included(files, options)
     # What others include is read there.
@@ -154,7 +154,7 @@ def _registers(options: Options) -> dict[str, InputFile]:
         return {}
     from corpora.registers.register import read_registers
 
-    found = describe_files(find_inputs(options.register, suffix=".xml", option="register"))
+    found = describe_files(find_inputs(options.register, suffix=SUFFIXES, option="register"))
     read_registers((file.name, file.read()) for file in found)
     return {f"{_REGISTER}{file.name}": file for file in found}
 

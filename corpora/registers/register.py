@@ -13,7 +13,7 @@ from corpora.registers.identifiers import read_id
 from corpora.registers.reader import read_register
 from corpora.runs.plan import find_inputs
 from corpora.system.parsing import parse_json
-from corpora.tei.edition import Edition
+from corpora.tei.edition import SUFFIXES, Edition
 from corpora.tei.reader import with_space
 
 MAX_BYTES = 500_000_000
@@ -100,7 +100,7 @@ def read_registers(files: Iterable[tuple[str, bytes]]) -> Register:
 
 def open_registers(patterns: Sequence[str]) -> Register:
     """Read the files of patterns (``register/*.xml``); raises ``CorpusError``."""
-    found = find_inputs(patterns, suffix=".xml", option="register")
+    found = find_inputs(patterns, suffix=SUFFIXES, option="register")
     for name, path in found.items():
         if path.stat().st_size > MAX_BYTES:
             raise UsageError(f"{name}: over the bound of {MAX_BYTES / 1e6:g} MB. Split it.")

@@ -26,6 +26,7 @@ from corpora.system.buckets import is_url
 
 UNIT_BYTES = 2 << 20
 UNIT_FILES = 200
+Suffix = str | tuple[str, ...]
 LIBRARIES = ("ahocorasick_rs", "icu4py", "pyarrow")  # whose version may change a byte of a shard
 
 
@@ -225,15 +226,16 @@ def version_of_code() -> str:
 def find_inputs(
     patterns: Sequence[str],
     *,
-    suffix: str = "",
+    suffix: Suffix = "",
     exclude: Sequence[str] = (),
     option: str = "input",
 ) -> dict[str, Path]:
     """Find the files that patterns (or folders, or file names) mean: relative name to path.
 
     Names are relative to the folder that all patterns share, and sorted; ``exclude`` holds patterns
-    over these names. Of a folder, all files that end in ``suffix`` are taken. Raises ``UsageError``
-    where a pattern matches nothing, a folder cannot be read, or a name is not fit for a table.
+    over these names. Of a folder, all files are taken that end in ``suffix``, or in one of several.
+    Raises ``UsageError`` where a pattern matches nothing, a folder cannot be read, or a name is not
+    fit for a table.
     """
     found: dict[str, Path] = {}
     bases: list[str] = []
@@ -260,7 +262,7 @@ def name_relative(found: Mapping[str, Path], bases: Sequence[str]) -> dict[str, 
     return named
 
 
-def _expand(pattern: str, *, suffix: str) -> tuple[dict[str, Path], str]:
+def _expand(pattern: str, *, suffix: Suffix) -> tuple[dict[str, Path], str]:
     """What a pattern means, address to path, and the folder that they share."""
     if is_url(pattern):
         from corpora.system.staging import find
@@ -280,7 +282,7 @@ def _expand(pattern: str, *, suffix: str) -> tuple[dict[str, Path], str]:
     return {str(file): file for file in files}, str(fixed).rstrip("/")
 
 
-def _files_below(folder: Path, *, suffix: str) -> Iterator[Path]:
+def _files_below(folder: Path, *, suffix: Suffix) -> Iterator[Path]:
     def fail(error: OSError) -> None:
         raise UsageError(f"{error.filename}: cannot be read ({error.strerror}).") from error
 

@@ -50,7 +50,7 @@ def url_of(path: str | Path) -> str:
     return _urls.get(str(path), "")
 
 
-def find(pattern: str, *, suffix: str = "") -> tuple[dict[str, Path], str]:
+def find(pattern: str, *, suffix: str | tuple[str, ...] = "") -> tuple[dict[str, Path], str]:
     """Find what a pattern of a bucket means: address to path, and the folder that they share.
 
     Nothing is brought yet: ``ensure`` does that. Of a folder, all that ends in ``suffix`` is taken,

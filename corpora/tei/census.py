@@ -26,7 +26,15 @@ from corpora.segmentation.sentences import table_name
 from corpora.system.arguments import execute, option, parse
 from corpora.tei.abbreviations import last_words, learn_abbreviations
 from corpora.tei.card import languages_of, warnings_of
-from corpora.tei.edition import CHARACTERS, SIGNS, Edition, Role, edition_path, load_edition
+from corpora.tei.edition import (
+    CHARACTERS,
+    SIGNS,
+    SUFFIXES,
+    Edition,
+    Role,
+    edition_path,
+    load_edition,
+)
 from corpora.tei.languages import said_language
 from corpora.tei.patterns import Pattern
 from corpora.tei.reader import ROOTS, read_tree
@@ -552,7 +560,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(options: Options) -> Iterator[str]:
-    found = find_inputs(options.inspect, suffix=".xml", exclude=options.exclude)
+    found = find_inputs(options.inspect, suffix=SUFFIXES, exclude=options.exclude)
     census = take_census(found.items(), load_edition(edition_path(options.edition)))
     yield from to_words(census)
     if not census.kinds:

@@ -27,6 +27,8 @@ from corpora.tei.xml import Element
 
 T = TypeVar("T")
 DEFAULT = "tei"
+SUFFIXES = (".xml", ".tei")
+"""How the names of files end that are taken of a folder."""
 _REST = "..."  # in a list: the default's patterns stand here
 _BESIDE = {"annotation", "listannotation", "span", "spangrp", "standoff"}
 _MAX_KNOWN = 1000  # values of attributes for each name of an element

@@ -10,7 +10,7 @@ from corpora.registers.dictionary import RegisterDictionary
 from corpora.registers.references import Referrer, parse_style
 from corpora.registers.register import read_registers
 from corpora.runs.plan import find_inputs
-from corpora.tei.edition import Edition
+from corpora.tei.edition import SUFFIXES, Edition
 from corpora.tei.provenance import Model
 from corpora.tei.reader import read_tei
 from corpora.tei.writer import Standing, TeiFile, WriteOptions, Written
@@ -100,4 +100,4 @@ def documents_of(files: Mapping[str, Path], edition: Edition) -> Iterator[Docume
 
 
 def _register_files(patterns: Sequence[str]) -> Mapping[str, Path]:
-    return find_inputs(patterns, suffix=".xml", option="register")
+    return find_inputs(patterns, suffix=SUFFIXES, option="register")

@@ -30,7 +30,7 @@ from corpora.tei.decisions import (
     decisions_path,
     read_decisions,
 )
-from corpora.tei.edition import Edition, edition_path, load_edition, shipped_editions
+from corpora.tei.edition import SUFFIXES, Edition, edition_path, load_edition, shipped_editions
 from corpora.tei.provenance import Model
 from corpora.tei.review import (
     REVIEW,
@@ -100,7 +100,7 @@ class _Work:
 
     @classmethod
     def of(cls, options: "Options") -> "_Work":
-        return cls(options, find_inputs(options.tei, suffix=".xml"))
+        return cls(options, find_inputs(options.tei, suffix=SUFFIXES))
 
     @cached_property
     def edition(self) -> Edition:

@@ -13,7 +13,7 @@ from corpora.errors import UsageError
 from corpora.registers.register import open_registers
 from corpora.runs.plan import find_inputs
 from corpora.tei.decisions import decisions_path
-from corpora.tei.edition import Edition, edition_path, load_edition, shipped_editions
+from corpora.tei.edition import SUFFIXES, Edition, edition_path, load_edition, shipped_editions
 from corpora.tei.review import model_of_list, read_candidates
 from modeling.workbench.candidates import Reconciled, Vocabulary
 from modeling.workbench.datasets import DatasetReader, EvaluationReader
@@ -39,7 +39,7 @@ _NO_ID = re.compile(r"[^\w.-]+")
 
 def make_desk(options: "Options") -> Desk:
     """Find the letters, the edition and where suggestions come from; reads no letter yet."""
-    files = find_inputs(options.tei or (), suffix=".xml")
+    files = find_inputs(options.tei or (), suffix=SUFFIXES)
     edition = load_edition(edition_path(options.edition))
     output = options.output or Path()
     if output.exists() and not output.is_dir():

@@ -18,7 +18,7 @@ from corpora.tei.edition import Edition, load_edition
 from corpora.tei.languages import Abbreviations
 from corpora.tei.reader import TeiText, read_tei
 from corpora.tei.xml import XmlError
-from pipelines.outcomes import Filtered, Written
+from pipelines.outcomes import Counts, Filtered, Written
 from pipelines.transforms.elements import PerRecord
 from pipelines.transforms.files import SourceFile
 
@@ -34,7 +34,7 @@ class ParsedFile:
 
 
 @dataclass(kw_only=True, eq=False)
-class ParseTei(PerRecord[SourceFile, ParsedFile | Filtered | Rejected]):
+class ParseTei(PerRecord[SourceFile, ParsedFile | Counts | Filtered | Rejected]):
     """Parse TEI files: their text, with names beside it.
 
     ``PCollection[InUnit[SourceFile]]`` -> ``PCollection[InUnit[ParsedFile | Filtered | Rejected]]``
@@ -54,7 +54,11 @@ class ParseTei(PerRecord[SourceFile, ParsedFile | Filtered | Rejected]):
     """Of a file with all that it includes."""
     takes = SourceFile
 
-    def read(self, record: SourceFile, unit: Unit) -> Iterator[ParsedFile | Filtered | Rejected]:  # noqa: ARG002
+    def read(
+        self,
+        record: SourceFile,
+        unit: Unit,  # noqa: ARG002
+    ) -> Iterator[ParsedFile | Counts | Filtered | Rejected]:
         """Parse a file."""
         try:
             texts = self._texts(record)
@@ -67,11 +71,12 @@ class ParseTei(PerRecord[SourceFile, ParsedFile | Filtered | Rejected]):
                 excerpt=error.excerpt,
             )
             return
+        counters = sum((text.counters for text in texts), Counter[str]())
         texts = [text for text in texts if text.document is not None]
         if texts:
-            counters = sum((text.counters for text in texts), Counter[str]())
             yield ParsedFile(record.source, texts, counters)
         else:
+            yield Counts(counters)
             yield Filtered(record.source, "no_text")
 
     def _texts(self, record: SourceFile) -> list[TeiText]:

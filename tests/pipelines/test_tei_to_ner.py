@@ -216,6 +216,31 @@ def test_inputs_of_several_options_are_all_read(tmp_path):
     assert open_dataset(tmp_path / "out" / "documents").n_rows == 2
 
 
+def test_a_folder_holds_xml_and_tei_files(tmp_path):
+    folder = tmp_path / "letters"
+    folder.mkdir()
+    for name, number in (("a.xml", 1), ("b.tei", 2), ("b.rng", 3)):
+        shutil.copy(LETTERS / f"0{number}.xml", folder / name)
+
+    assert run(tmp_path / "out", inputs=folder) == 0
+
+    assert open_dataset(tmp_path / "out" / "documents").n_rows == 2
+
+
+def test_what_is_not_read_of_files_without_text_is_counted(tmp_path, capsys):
+    folder = tmp_path / "pages"
+    folder.mkdir()
+    page = "<TEI><sourceDoc><line>Zueignung</line></sourceDoc></TEI>"
+    (folder / "page.xml").write_text(page)
+    shutil.copy(LETTERS / "01.xml", folder)
+
+    assert run(tmp_path / "out", inputs=folder) == 0
+
+    assert "not read: sourceDoc (characters): 9" in capsys.readouterr().out
+    account = open_dataset(tmp_path / "out" / "documents").description["accounting"]
+    assert account["filtered"] == {"no_text": 1}
+
+
 def test_bad_files_are_rejected_with_reasons_and_the_rest_is_done(tmp_path):
     folder = tmp_path / "mixed"
     shutil.copytree(DATA / "tei" / "bad", folder)
