@@ -1,6 +1,7 @@
 """The commands of the front page and of the tutorials, as printed there. Some train models.
 
-`make readme-test` runs all of them, `make tutorials` the tutorials alone.
+`make readme-test` runs all of them, `make tutorials` the tutorials alone. Both also run the recipes
+of `onoma project new` with the samples.
 """
 
 import os
@@ -11,6 +12,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+
+from corpora.project.__main__ import KINDS
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = {"front": ROOT / "README.md"}
@@ -50,28 +53,43 @@ def place_of(tmp_path_factory):
     return make
 
 
+def run(commands, place):
+    """Run commands in a shell in a folder; give what they print."""
+    done = subprocess.run(
+        ["/bin/bash", "-e", "-c", commands],
+        cwd=place,
+        env={**os.environ, "PATH": f"{place / 'bin'}{os.pathsep}{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
 @pytest.mark.parametrize(
     ("name", "commands", "shown"),
     [(name, *step) for name, page in PAGES.items() for step in steps(page)],
     ids=lambda value: value.split("\n")[0][:40],
 )
 def test_commands_of_a_page_do_what_it_says(place_of, name, commands, shown):
-    place = place_of(name)
-    path = f"{place / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    printed = run(commands, place_of(name))
 
-    done = subprocess.run(
-        ["/bin/bash", "-e", "-c", commands],
-        cwd=place,
-        env={**os.environ, "PATH": path},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-    assert done.returncode == 0, done.stdout + done.stderr
-    said = "\n".join(map(comparable, (done.stdout + done.stderr).splitlines()))
+    said = "\n".join(map(comparable, printed.splitlines()))
     missing = [line for line in map(comparable, shown.splitlines()) if line not in said]
-    assert not missing, done.stdout + done.stderr
+    assert not missing, printed
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_new_project_does_all_its_steps_with_the_sample_alone(place_of, kind):
+    place = place_of("projects")
+    run(f"onoma project new {kind} {kind}", place)
+    comment = (place / kind / "onoma.toml").read_text("utf-8").partition("\n\n")[0]
+    [sample] = re.findall(f"`(onoma sample {kind} .*?)`", comment)
+
+    said = run(f"(cd {kind} && {sample}) && onoma project run {kind}", place)
+
+    assert f"{kind}: all steps are done" in said
 
 
 def test_front_page_takes_names_out_again_to_the_same_bytes(place_of):

@@ -1,4 +1,4 @@
-"""Write files to try: an edition, a small wiki, saved pages of news, or a Chinese story.
+"""Write files to try: an edition, a small wiki, pages of news, or a Chinese story.
 
 Examples:
   onoma sample tei letters
@@ -39,7 +39,8 @@ SAMPLES = {
         "--output build/wiki",
     ),
     "news": Sample(
-        "ten saved pages and their addresses (urls.tsv)",
+        "ten saved pages and their addresses (urls.tsv); and both as a web archive "
+        "(kreisbote.warc.gz)",
         "python -m pipelines.news_to_documents --html '{at}/*.html*' --urls '{at}/urls.tsv' "
         "--output build/news",
     ),

@@ -7,7 +7,7 @@ import pytest
 
 from corpora.errors import UsageError
 from corpora.project.__main__ import KINDS, main
-from corpora.project.recipe import check_order, read_steps, sources_of
+from corpora.project.recipe import check_order, missing_inputs, read_steps, sources_of
 
 TEXT = """
 [[step]]
@@ -66,6 +66,17 @@ def test_chain_from_a_dump_to_an_encoder(tmp_path):
     )
 
 
+def test_a_tagger_of_an_edition_needs_nothing_but_its_files(tmp_path):
+    main(["new", "tei", str(tmp_path / "mine")])
+
+    steps = read_steps(tmp_path / "mine" / "onoma.toml")
+
+    assert missing_inputs(steps, tmp_path / "mine") == [
+        f"{tmp_path / 'mine' / 'letters/*.xml'} (input of ner)"
+    ]
+    assert [step.name for step in steps][-3:] == ["encoder", "tagger", "evaluate"]
+
+
 def test_run_does_what_is_not_up_to_date(folder, capfd):
     def said(*more):
         status = main(["run", str(folder), *more])
@@ -95,6 +106,8 @@ def test_run_does_what_is_not_up_to_date(folder, capfd):
 def test_all_inputs_that_are_missing_are_named_before_anything_runs(tmp_path, capfd):
     main(["new", "tei", str(tmp_path / "mine")])
     capfd.readouterr()
+    recipe = tmp_path / "mine" / "onoma.toml"
+    recipe.write_text(recipe.read_text().replace('"build/encoder"\naug', '"models/encoder"\naug'))
 
     assert main(["run", str(tmp_path / "mine")]) == 2
 

@@ -1,5 +1,7 @@
 """Samples that come with every installation are those of the tests, and the commands read them."""
 
+import csv
+import gzip
 import io
 import os
 import re
@@ -14,9 +16,25 @@ import pytest
 import onoma
 from corpora import samples
 from corpora.samples.__main__ import SAMPLES, main
+from tests.corpora.news.archive_samples import by_record, warc_record
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "tests" / "data"
+WARC = "kreisbote.warc.gz"
+
+
+def web_archive():
+    """The saved pages as a web archive."""
+    rows = csv.DictReader((DATA / "news" / "urls.tsv").read_text().splitlines(), delimiter="\t")
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"
+    records = []
+    for row in rows:
+        page = (DATA / "news" / row["file"]).read_bytes()
+        page = gzip.decompress(page) if row["file"].endswith(".gz") else page
+        records.append(warc_record("response", head + page, url=row["url"], date=row["date"]))
+    return by_record(records)
+
+
 FILES = {
     "tei": [
         *((path.name, path) for path in sorted((DATA / "letters").iterdir())),
@@ -34,6 +52,8 @@ def packed(kind):
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for name, path in FILES[kind]:
             archive.writestr(zipfile.ZipInfo(name), path.read_bytes(), zipfile.ZIP_DEFLATED)
+        if kind == "news":
+            archive.writestr(zipfile.ZipInfo(WARC), web_archive(), zipfile.ZIP_DEFLATED)
     return made.getvalue()
 
 
@@ -47,7 +67,7 @@ def test_a_sample_is_written_and_the_next_command_reads_it(request, kind, tmp_pa
 
     found = {name: (tmp_path / "my files" / name).read_bytes() for name, _ in FILES[kind]}
     assert found == {name: path.read_bytes() for name, path in FILES[kind]}
-    assert zipfile.ZipFile(archive).namelist() == [*found]
+    assert zipfile.ZipFile(archive).namelist() == [*found, *([WARC] if kind == "news" else [])]
     line = re.search("^next  python -m (.*)$", capsys.readouterr().out, re.MULTILINE)[1]
     done = subprocess.run(
         [sys.executable, "-m", *shlex.split(line)],
@@ -59,6 +79,26 @@ def test_a_sample_is_written_and_the_next_command_reads_it(request, kind, tmp_pa
     )
     assert done.returncode == 0, done.stderr
     assert "rejected 0" in done.stdout
+
+
+def test_web_archive_of_the_sample_holds_the_saved_pages(tmp_path):
+    assert main(["news", str(tmp_path)]) == 0
+
+    packed = (tmp_path / WARC).read_bytes()
+    assert gzip.decompress(packed) == gzip.decompress(web_archive())
+
+
+def test_a_new_project_of_news_reads_the_sample(tmp_path, capfd):
+    project = tmp_path / "mine"  # the others, which train: tests/check_readme.py
+
+    assert onoma.main(["project", "new", "news", str(project)]) == 0
+    assert "`onoma sample news archives`" in (project / "onoma.toml").read_text("utf-8")
+    assert main(["news", str(project / "archives")]) == 0
+    assert onoma.main(["project", "run", str(project)]) == 0
+
+    said = capfd.readouterr().out
+    assert re.search(r"^read 10 .* = written 5 \+ filtered 5 \+ rejected 0$", said, re.MULTILINE)
+    assert said.endswith(f"{project}: all steps are done\n")
 
 
 def test_files_that_are_there_are_not_overwritten(tmp_path, capsys):
