@@ -32,6 +32,21 @@ def commands_in(page):
                     yield words
 
 
+def test_pages_name_commands_as_they_are_typed():
+    told = {"commands.md", "library.md"}  # what else there is to type, and why
+    modules = "|".join(map(re.escape, sorted(onoma.names_of_modules(), key=len, reverse=True)))
+    typed = re.compile(rf"python3? -m (?:{modules})(?![\w/-]|\.\w)")
+
+    found = [
+        f"{page.name}: {match[0]}"
+        for page in PAGES
+        if page.name not in told
+        for match in typed.finditer(page.read_text("utf-8"))
+    ]
+
+    assert not found
+
+
 @cache
 def flags_of(command):
     """The options of a command, and of those inside it."""
