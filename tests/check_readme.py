@@ -83,13 +83,12 @@ def test_commands_of_a_page_do_what_it_says(place_of, name, commands, shown):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_new_project_does_all_its_steps_with_the_sample_alone(place_of, kind):
     place = place_of("projects")
-    run(f"onoma project new {kind} {kind}", place)
-    comment = (place / kind / "onoma.toml").read_text("utf-8").partition("\n\n")[0]
-    [sample] = re.findall(f"`(onoma sample {kind} .*?)`", comment)
+    said = run(f"onoma project new {kind} mine/{kind}", place)
+    [sample] = re.findall("^next .* or: (onoma sample .*)", said, re.MULTILINE)
 
-    said = run(f"(cd {kind} && {sample}) && onoma project run {kind}", place)
+    said = run(f"{sample} && onoma project run mine/{kind}", place)
 
-    assert f"{kind}: all steps are done" in said
+    assert f"mine/{kind}: all steps are done" in said
 
 
 def test_front_page_takes_names_out_again_to_the_same_bytes(place_of):

@@ -31,7 +31,8 @@ from corpora.system.arguments import ArgumentParser, execute
 from corpora.system.files import locked
 from corpora.system.parsing import parse_json
 
-KINDS = ("tei", "wikipedia", "news", "chinese")
+KINDS = {"tei": "letters", "wikipedia": "dumps", "news": "archives", "chinese": "novels"}
+"""What recipes there are, and the folder that each reads."""
 DONE = ".onoma-project.json"
 """Name of a step to the state in which it was done."""
 
@@ -54,8 +55,10 @@ def new(arguments: argparse.Namespace) -> Iterator[str]:
     write_text(folder / FILE, [recipe])
     write_text(folder / "README.md", _readme(folder))
     yield f"made  {folder / FILE}, {folder / 'README.md'}"
-    yield f"read  {folder / FILE}: put in what the comments ask for"
-    yield f"next  python -m corpora.project run {folder}"
+    yield f"read  {folder / FILE}: what it does, and what it asks for"
+    kind, sources = arguments.kind, folder / KINDS[arguments.kind]
+    yield f"next  put your files into {sources}, or: python -m corpora.samples {kind} {sources}"
+    yield f"      python -m corpora.project run {folder}"
 
 
 def _readme(folder: Path) -> Iterator[str]:
@@ -174,7 +177,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     commands = parser.add_subparsers(dest="command", required=True)
     maker = commands.add_parser("new", help="write a recipe and a README")
-    maker.add_argument("kind", choices=KINDS)
+    maker.add_argument("kind", choices=tuple(KINDS))
     maker.add_argument("folder", type=Path, metavar="DIR")
     maker.set_defaults(do=new)
     shower = commands.add_parser("show", help="list the steps, and which are done")

@@ -92,6 +92,7 @@ def test_a_new_project_of_news_reads_the_sample(tmp_path, capfd):
     project = tmp_path / "mine"  # the others, which train: tests/check_readme.py
 
     assert onoma.main(["project", "new", "news", str(project)]) == 0
+    assert f"or: onoma sample news {project}/archives\n" in capfd.readouterr().out
     assert "`onoma sample news archives`" in (project / "onoma.toml").read_text("utf-8")
     assert main(["news", str(project / "archives")]) == 0
     assert onoma.main(["project", "run", str(project)]) == 0
