@@ -22,6 +22,10 @@ MIN_RUNNING = 500
 _CONTRACTION = re.compile(r"\d+[-.]\d+")  # CoNLL-U
 _MARK = re.compile(r"-DOCSTART-|<title>|#(?:\s*$|[\s#])")
 _PREFIX = re.compile(r"[a-z]{2,3}(?:-[a-z]+)*:")
+_GLOBAL_COLUMNS = re.compile(r"#\s*global\.columns\s*=\s*(.*\S)\s*")
+_OF_NAMES = re.compile(r"(?:.*:)?(?:NER|NE)", re.IGNORECASE)  # CONLL:NER
+N_CONLLU = 10
+"""Columns of CoNLL-U; MISC is the last."""
 _CHUNKS = frozenset({
     "ADJP", "ADVP", "CONJP", "INTJ", "LST", "NC", "NP", "PC", "PP", "PRT", "SBAR", "UCP", "VC",
     "VP",
@@ -121,6 +125,11 @@ def _detect_columns(text: str, *, name: str, said: Overrides) -> Layout:
     if lines[0].startswith("TOKEN\t") and "\tNE-" in lines[0]:
         return _hipe(lines[0], name=name, said=said)
     rows = [line for line in lines[:MAX_LINES] if line.strip()]
+    header = _GLOBAL_COLUMNS.fullmatch("".join(rows[:1]))
+    if header and said.format in {None, "conllup"}:
+        return _conllup(header[1].split(), name=name, said=said)
+    if said.format in {None, "conllu"} and (key := _key_of_names(rows, said)):
+        return _conllu(key)
     table = _Table.of([line for line in rows if not _MARK.match(line)]) or _Table.of(rows)
     layout = _of_table(table, lines, said=said) if table else None
     if layout is None:
@@ -167,7 +176,7 @@ def _of_table(table: _Table, lines: Sequence[str], *, said: Overrides) -> Layout
     if any(line.startswith("<title>") for line in lines):
         layout = replace(layout, format="titles", tag=n - 1, inner=None)
     layout = _named(layout, said, n_columns=n)
-    is_header_missing = layout.format == "hipe"
+    is_header_missing = layout.format in {"hipe", "conllu", "conllup"}
     is_outside = max(layout.tag, layout.inner or 0) >= n
     return None if is_header_missing or is_outside or not table.has_tags(layout.tag) else layout
 
@@ -202,6 +211,54 @@ def _hipe(header: str, *, name: str, said: Overrides) -> Layout:
         has_comments=True,
     )
     return _named(layout, said, n_columns=len(columns), columns=columns)
+
+
+def _conllup(columns: Sequence[str], *, name: str, said: Overrides) -> Layout:
+    """Find the columns of tokens and names (universaldependencies.org/ext-format.html)."""
+    of_names = [column for column in columns if _OF_NAMES.fullmatch(column)]
+    if "FORM" not in columns or not (of_names or said.tag_column):
+        raise UsageError(
+            f"{name}: has no columns FORM and NER among {', '.join(columns)}. Name that of names "
+            "with --tag-column, or leave the file out with --exclude."
+        )
+    layout = Layout(
+        format="conllup",
+        n_columns=len(columns),
+        token=columns.index("FORM"),
+        tag=columns.index(of_names[0]) if of_names else 0,
+        is_numbered=columns[0] == "ID",
+        has_comments=True,
+    )
+    return _named(layout, said, n_columns=len(columns), columns=columns)
+
+
+def _key_of_names(rows: Sequence[str], said: Overrides) -> str:
+    """Find the key whose values in MISC of CoNLL-U are tags of names; empty: there is none."""
+    cells = [line.split("\t") for line in rows if not line.startswith("#")]
+    misc = [row[-1] for row in cells if len(row) == N_CONLLU]
+    if len(misc) < MIN_RATIO * max(len(cells), 1):
+        return ""
+    values: dict[str, Counter[str]] = {}
+    for key, _, value in (pair.partition("=") for cell in misc for pair in cell.split("|")):
+        values.setdefault(key, Counter())[value] += 1
+    if said.tag_column is not None:
+        return said.tag_column if said.tag_column in values else ""
+    of_names = [key for key, found in values.items() if all(map(READABLE.fullmatch, found))]
+    return max(
+        of_names, key=lambda key: (set(values[key]) != {"O"}, values[key].total()), default=""
+    )
+
+
+def _conllu(key: str) -> Layout:
+    return Layout(
+        format="conllu",
+        n_columns=N_CONLLU,
+        token=1,
+        tag=N_CONLLU - 1,
+        key=key,
+        is_numbered=True,
+        has_comments=True,
+    )
 
 
 def _named(

@@ -19,7 +19,8 @@ MAX_BYTES = 4_000_000_000
 _PARQUET = b"PAR1"
 _EMPTY_LINE = re.compile(rb"\n[ \t\r]*\n")
 _DOCSTART = re.compile(rb"^-DOCSTART-(?=\s)", re.MULTILINE)
-_UNCUT = {"uner", "hipe"}  # their documents are named once, above many sentences
+_UNCUT = {"uner", "conllu", "conllup", "hipe"}
+"""Their documents are named once, above many sentences."""
 
 
 @dataclass(frozen=True, slots=True)

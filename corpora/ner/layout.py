@@ -2,13 +2,18 @@
 
 from dataclasses import dataclass
 
-COLUMNS = ("conll", "germeval", "danplus", "uner", "hipe", "wikiann", "weibo", "titles")
+COLUMNS = (
+    "conll", "germeval", "danplus", "uner", "conllu", "conllup", "hipe", "wikiann", "weibo",
+    "titles",
+)  # fmt: skip
 """Formats of a token a line, with an empty line after each sentence."""
 FORMATS = {
     "conll": "two or more columns, the token first and its tag last; -DOCSTART-, # comments",
     "germeval": "number, token, outer and inner tag; # source and date before each sentence",
     "danplus": "token, outer and inner tag",
     "uner": "number, word, tag, …; # sent_id, # text, # newdoc id",
+    "conllu": "CoNLL-U with a key of MISC for names: name=B-PER; # newdoc id",
+    "conllup": "CoNLL-U Plus: # global.columns = FORM … names its columns, NER among them",
     "hipe": "a header TOKEN NE-COARSE-LIT …; EndOfSentence in MISC, an empty line after a document",
     "wikiann": "conll with a language before each token: de:Jena",
     "weibo": "conll with a digit of the segmentation after each character: 科0",
@@ -41,6 +46,8 @@ class Layout:
     """The column of the second level of tags."""
     misc: int | None = None
     """The column that may say ``EndOfSentence``."""
+    key: str = ""
+    """What stands before each tag in its column: ``name`` of ``name=B-PER|SpaceAfter=No``."""
     prefix: str = ""
     """What stands before each token."""
     has_digits: bool = False

@@ -197,8 +197,11 @@ class _Rows:
     def _tags(self, column: int) -> Tags:
         """Encode the tags of a column; ``O`` where a line has a problem."""
         cells = pc.list_element(self.cells, column)
+        if self.layout.key:
+            cells = _values(cells, self.layout.key)
         tags = Tags.of(pc.if_else(pa.array(self.problems > 0), "O", cells))
-        blank = "_" if column == self.layout.inner else ""
+        may_be_blank = column == self.layout.inner or self.layout.format == "conllup"
+        blank = "_" if may_be_blank else ""
         unreadable = [not READABLE.fullmatch(name) and name != blank for name in tags.names]
         self._flag("bad_tag", "no tag that can be read", np.array(unreadable, bool)[tags.codes])
         return tags
@@ -289,6 +292,12 @@ def _is_utf8(line: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
+
+
+def _values(cells: pa.LargeStringArray, key: str) -> pa.LargeStringArray:
+    """Take the value of a key of each cell like ``a=b|c=d``; ``O`` where it has none."""
+    found = pc.extract_regex(cells, rf"(?:^|\|){re.escape(key)}=(?P<value>[^|]*)")
+    return pc.fill_null(pc.struct_field(found, "value"), "O")
 
 
 def _numpy(flags: pa.Array) -> Flags:

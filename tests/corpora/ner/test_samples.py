@@ -48,6 +48,16 @@ EXPECTED = {
         ["Odense/B-ORG Teater/I-ORG lukker", "Den danske/B-LOCderiv vinter"],
     ),
     "da_x-ud-dev.iob2": ("uner", "iob2", ["Mads/B-PER bor i Odense/B-LOC .", "Til Mads/B-PER"]),
+    "no_x-ud-dev.conllu": (
+        "conllu",
+        "iob2",
+        ["Ola/B-PER Nordmann/I-PER bor i Bergen/B-GPE_LOC .", "# Odda/B-GPE_LOC"],
+    ),
+    "hu_devel.conllup": (
+        "conllup",
+        "iob2",
+        ["Kovács/B-PER Anna/I-PER Pécsen/B-LOC él", "# Győr/B-LOC és"],
+    ),
     "HIPE-2022-v2.1-x-train-de.tsv": (
         "hipe",
         "iob2",
@@ -138,6 +148,8 @@ def test_second_level_goes_to_inner_tags(name, inner):
         ("eng.testa", ["eng.testa:1", "eng.testa:12"]),
         ("NER-de-dev.tsv", ["http://example.org/hamburg", "blatt.de vom 1.5.2011"]),
         ("da_x-ud-dev.iob2", ["brev-1", "brev-2"]),
+        ("no_x-ud-dev.conllu", ["brev-1", "brev-2"]),
+        ("hu_devel.conllup", ["hir-1"] * 2),
         ("HIPE-2022-v2.1-x-train-de.tsv", ["blatt-1850-p1", "blatt-1850-p1", "blatt-1850-p2"]),
         ("novels.train.txt", ["山中记", "海上行"]),
         ("wikiann-de-train", ["wikiann-de-train", "wikiann-de-train"]),
@@ -147,6 +159,30 @@ def test_documents_are_named_as_the_file_names_them(name, documents):
     _, rows, _ = read(DATA / name)
 
     assert [row["document_id"] for row in rows] == documents
+
+
+@pytest.mark.parametrize(
+    ("name", "column"), [("no_x-ud-dev.conllu", "name"), ("hu_devel.conllup", "CONLL:NER")]
+)
+def test_the_column_of_names_can_be_named(name, column):
+    assert read(DATA / name, tag_column=column)[:2] == read(DATA / name)[:2]
+
+
+def test_a_file_of_conllu_without_any_name_is_read(tmp_path):
+    path = tmp_path / "a.conllu"
+    path.write_text("1\tvon\t_\tADP\t_\t_\t0\troot\t_\tname=O|SpaceAfter=No\n")
+
+    layout, [row], _ = read(path)
+
+    assert (layout.format, row["tags"]) == ("conllu", ["O"])
+
+
+def test_a_header_without_a_column_of_names_is_an_error_with_what_there_is(tmp_path):
+    path = tmp_path / "a.conllup"
+    path.write_text("# global.columns = ID FORM UPOS\n1\tJena\tPROPN\n")
+
+    with pytest.raises(UsageError, match="no columns FORM and NER among ID, FORM, UPOS"):
+        read(path)
 
 
 def test_ids_are_the_lines_of_first_tokens():
