@@ -89,7 +89,7 @@ class App {
     this.take(found, n);
     history.replaceState(null, "", `#${n}`);
     document.getElementById("letter").scrollTop = 0;
-    document.getElementById("list").classList.remove("shown");
+    this.shutList();
     performance.measure("letter", { start: began });
   }
 
@@ -565,6 +565,8 @@ class App {
     this.markup = this.markup ? null : {};
     if (this.markup) await this.lookAtMarkup();
     showInspector(this);
+    const shown = document.getElementById("markup"), panel = document.getElementById("inspector");
+    if (shown && shown.getBoundingClientRect().top > panel.getBoundingClientRect().bottom - 120) shown.scrollIntoView();
   }
 
   async lookAtMarkup() {
@@ -591,6 +593,12 @@ class App {
     this.say([report.written.length ? word("saved", report.written.length) : "", report.same ? word("savedSame", report.same) : ""].filter(Boolean).join(" · "));
   }
 
+  // The list of letters, which lies over the page where that is narrow.
+  shutList() {
+    document.getElementById("list").classList.remove("shown");
+    document.getElementById("list-button").setAttribute("aria-expanded", "false");
+  }
+
   // Another tagger suggests: all letters are looked at again.
   async suggestAgain() {
     this.current = null;
@@ -614,7 +622,18 @@ class App {
     on("overview-button", () => overviewDialog(this));
     on("search-button", () => searchDialog(this));
     on("train-button", () => trainDialog(this));
-    on("list-button", (event) => event.currentTarget.setAttribute("aria-expanded", String(document.getElementById("list").classList.toggle("shown"))));
+    const list = document.getElementById("list"), listButton = document.getElementById("list-button");
+    on("list-button", () => {
+      listButton.setAttribute("aria-expanded", String(list.classList.toggle("shown")));
+      if (list.classList.contains("shown")) document.getElementById("filter").focus();
+    });
+    list.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape" || !list.classList.contains("shown")) return;
+      event.stopPropagation();
+      this.shutList();
+      listButton.focus();
+    });
+    document.addEventListener("pointerdown", (event) => event.target.closest?.("#list, #list-button") || this.shutList());
     document.getElementById("filter").addEventListener("input", () => {
       if (!this.listing.isReadOnly) return this.showList();
       clearTimeout(this.filtering);
@@ -630,6 +649,13 @@ class App {
       this.selecting = setTimeout(() => this.letter && !this.listing.isReadOnly && !this.linking && this.noteSelection(), 60);
     });
     document.addEventListener("keydown", (event) => this.onKey(event));
+    const dialog = document.getElementById("dialog");
+    dialog.addEventListener("close", () => document.body.append(document.getElementById("say")));
+    dialog.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape" || event.target.type !== "search") return;
+      event.preventDefault(); // it would empty the field alone
+      dialog.close();
+    });
     addEventListener("hashchange", () => this.listing && this.row(Number(location.hash.slice(1))) && this.goTo(Number(location.hash.slice(1))));
   }
 

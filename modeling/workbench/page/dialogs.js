@@ -4,8 +4,9 @@ import { make, key } from "./elements.js";
 import { word, switchLanguage } from "./words.js";
 
 function openDialog(title, ...content) {
-  const dialog = document.getElementById("dialog");
-  dialog.replaceChildren(make("h2", { id: "dialog-title" }, title), ...content.flat().filter(Boolean), make("div", { class: "foot" }, make("button", { class: "shut", onclick: () => dialog.close() }, word("close"), " ", key("Esc"))));
+  const dialog = document.getElementById("dialog"), say = document.getElementById("say");
+  dialog.replaceChildren(make("h2", { id: "dialog-title" }, title), ...content.flat().filter(Boolean), make("div", { class: "foot" }, make("button", { class: "shut", onclick: () => dialog.close() }, word("close"), " ", key("Esc"))), say); // what is said stands over the dialog
+  if (!say.classList.contains("alarm")) say.textContent = "";
   if (!dialog.open) dialog.showModal();
   return dialog;
 }
@@ -72,6 +73,7 @@ export async function othersDialog(app, item) {
   if (!found) return;
   const here = (hit) => hit.letter === app.letter.n && hit.document === app.current.d && hit.start === item.start;
   const hits = found.found.filter((hit) => !here(hit) && (hit.status === "none" || isUndecided(hit, item)));
+  if (!hits.length) return app.say(word("noOthers", form));
   const boxes = hits.map((hit) => make("input", { type: "checkbox", checked: isUndecided(hit, item) }));
   const decide = make("button", { class: "strong", id: "decide-others" });
   const chosen = () => hits.filter((_, index) => boxes[index].checked);

@@ -18,7 +18,7 @@ function heading(app, item) {
   const form = app.formOf(item);
   const verdict = item.status !== "accepted" ? item.status : item.isNew ? "added" : item.isChanged ? "corrected" : "accepted";
   const sure = item.probability !== null && item.probability !== undefined && make("span", {}, `${word("probability")} ${percent(item.probability)}`);
-  const by = item.time && make("span", {}, word("by", item.reviewer, new Date(item.time).toLocaleString(currentLanguage())));
+  const by = item.time && make("span", {}, word("by", item.reviewer, new Date(item.time).toLocaleString(currentLanguage(), { dateStyle: "medium", timeStyle: "short" })));
   return make("div", { class: app.tone(item.label) }, make("h2", { lang: app.document().lang || null }, form), make("p", { class: "status" }, make("b", {}, item.label), make("span", {}, item.origin || word(verdict)), sure, by));
 }
 
@@ -52,7 +52,7 @@ function entityPanel(app, item) {
 
 function selection(app) {
   const { form } = app.selected();
-  return [make("div", {}, make("h3", {}, word("mark")), make("h2", { lang: app.document().lang || null }, form), make("p", { class: "hint" }, word("markHint", form))), labels(app, undefined, (label) => app.addName(label))];
+  return [make("div", {}, make("p", { class: "caption" }, word("mark")), make("h2", { lang: app.document().lang || null }, form), make("p", { class: "hint" }, word("markHint", form))), labels(app, undefined, (label) => app.addName(label))];
 }
 
 function summary(app) {
@@ -119,7 +119,7 @@ function linkPanel(app, item) {
   const show = () => {
     const before = options[chosen]?.entity;
     options = [...groups.flat(), ...own].filter((option, at, all) => all.findIndex((other) => other.entity === option.entity) === at);
-    list.replaceChildren(...options.map((option, number) => make("li", { role: "option", id: `option-${number}`, "aria-selected": "false", onclick: () => app.link(option.entity) }, make("span", { class: "entry-name" }, option.name), sources.length > 1 && option.source && make("span", { class: "soft" }, ` ${option.source}`), option.about && make("span", { class: "more" }, option.about), option.example && make("span", { class: "more" }, `${word("example")} „${option.example}“`))));
+    list.replaceChildren(...options.map((option, number) => make("li", { role: "option", id: `option-${number}`, "aria-selected": "false", onclick: () => app.link(option.entity) }, make("span", { class: "entry-name" }, option.name), sources.length > 1 && option.source && make("span", { class: "soft" }, ` ${option.source}`), make("span", { class: "more" }, option.about || option.entity), option.example && make("span", { class: "more" }, `${word("example")} „${option.example}“`))));
     const said = waiting ? word("asked") : word(sources.length ? "noCandidates" : "noRegister");
     if (!groups.flat().length) list.append(make("li", { role: "option", "aria-selected": "false", "aria-disabled": "true", class: "soft" }, said));
     for (const error of errors) list.append(make("li", { role: "option", "aria-selected": "false", "aria-disabled": "true", class: "alarm" }, error));

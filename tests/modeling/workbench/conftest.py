@@ -58,14 +58,10 @@ def open_desk(folder, **more):
 class Served:
     """The command in a process of its own, and the address of its page."""
 
-    def __init__(self, folder):
-        options = options_of(folder)
-        command = [sys.executable, "-m", "modeling.workbench", "--no-open"]
-        command += ["--tei", *options.tei, "--edition", options.edition, "--reviewer", "kb"]
-        command += ["--candidates", options.candidates, "--register", *options.register]
-        command += ["--encoder", folder]  # which is opened once somebody trains
+    def __init__(self, *options):
+        command = [sys.executable, "-m", "modeling.workbench", "--no-open", *options]
         self.process = subprocess.Popen(
-            [*map(str, command), "--output", str(options.output)],
+            [*map(str, command)],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
@@ -82,13 +78,23 @@ class Served:
         return status
 
 
+def options_to_serve(folder):
+    options = options_of(folder)
+    return (
+        *("--tei", *options.tei, "--edition", options.edition, "--reviewer", "kb"),
+        *("--candidates", options.candidates, "--register", *options.register),
+        *("--encoder", folder),  # which is opened once somebody trains
+        *("--output", options.output),
+    )
+
+
 @pytest.fixture
 def serve(sample):
-    """Start the command on the sample, any number of times; all are ended."""
+    """Start the command, on the sample or with other options, any number of times; all end."""
     started = []
 
-    def start():
-        started.append(Served(sample))
+    def start(*options):
+        started.append(Served(*(options or options_to_serve(sample))))
         return started[-1]
 
     yield start

@@ -5,10 +5,16 @@ import subprocess
 
 import pytest
 
+from corpora.document import Document, Mention
+from modeling.workbench.still import write_page
+from tests.modeling.test_predict_documents import write_documents
+
 AXE = "axe-core@4.10.3"
 RUN = """() => axe.run(document, {runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa",
     "best-practice"]}).then(found => found.violations.map(each =>
     `${each.id}: ${each.nodes.slice(0, 3).map(node => node.html.slice(0, 160)).join(" | ")}`))"""
+WIDER = """() => [...document.querySelectorAll("html, dialog, main, aside, nav")]
+    .filter(each => each.scrollWidth > each.clientWidth + 1).map(each => each.id)"""
 
 
 @pytest.fixture(scope="session")
@@ -30,21 +36,90 @@ def axe(tmp_path_factory):
     return (folder / "package" / "axe.min.js").read_text(encoding="utf-8")
 
 
-def test_axe_core_finds_nothing(axe, serve, browser):
-    address = serve().address
-    wide, narrow = {"width": 1280, "height": 800}, {"width": 400, "height": 800}
-    for viewport, scheme, looks in (
-        (wide, "light", (("j", "a", "t"), ("e",))),
-        (narrow, "dark", (("j", "a"), ("?",), ("Escape", "g"), ("Escape", "r"))),
-    ):
-        context = browser.new_context(bypass_csp=True, viewport=viewport, color_scheme=scheme)
+LOOKS = (  # keys, and what is there then
+    (("j", "a", "t"), "pre.markup"),
+    (("e",), "#options li"),
+    (("Escape", "Escape", "i"), ".labels button"),
+    (("Escape", "?"), ".key-list"),
+    (("Escape", "/", "J", "e", "n", "a"), ".hits button"),
+    (("Escape", "g"), "table.figures"),
+    (("Escape", "r"), "#training p"),
+    (("Escape", "j", "o"), "#decide-others, #say:not(:empty)"),
+)
+PAGES = (
+    ({"width": 1280, "height": 800}, "light", "en-GB"),
+    ({"width": 400, "height": 800}, "dark", "de-DE"),
+)
+
+
+def look_at_all(page, axe, looks=(), *, only=(0, 1)):
+    """Press keys, and let axe-core look at each view, or each second; none is too wide."""
+    page.wait_for_selector("#letter article")
+    page.evaluate(f"() => {{ {axe} }}")
+    for number, (keys, there) in enumerate([((), "#letter"), *looks]):
+        for key in keys:
+            page.keyboard.press(key)
+            page.wait_for_timeout(80)
+        page.wait_for_selector(there)
+        if number % 2 in only:
+            assert page.evaluate(RUN) == [], keys
+        assert page.evaluate(WIDER) == [], keys
+
+
+def pages_of(browser, address):
+    """The page, wide and narrow, light and dark, in both languages."""
+    for viewport, scheme, locale in PAGES:
+        settings = {"viewport": viewport, "color_scheme": scheme, "locale": locale}
+        context = browser.new_context(bypass_csp=True, **settings)
         page = context.new_page()
         page.goto(address)
-        page.wait_for_selector("#letter .item")
-        page.evaluate(f"() => {{ {axe} }}")
-        for keys in looks:
-            for key in keys:
-                page.keyboard.press(key)
-                page.wait_for_timeout(80)
-            assert page.evaluate(RUN) == []
+        yield page
         context.close()
+
+
+def test_axe_core_finds_nothing(axe, serve, browser):
+    for number, page in enumerate(pages_of(browser, serve().address)):
+        look_at_all(page, axe, LOOKS, only=(number,))
+
+
+def test_axe_core_finds_nothing_without_a_server(axe, desk, sample, browser):
+    write_page(desk, sample / "review.html")
+
+    for number, page in enumerate(pages_of(browser, (sample / "review.html").as_uri())):
+        look_at_all(page, axe, LOOKS[: 2 - number], only=(1 - number,))
+
+
+def test_axe_core_finds_nothing_where_a_dataset_is_read(axe, tmp_path, serve, browser):
+    texts = ("Anna kam nach Ulm.", "Nichts.")
+    mentions = ((Mention(0, 4, label="person"), Mention(14, 17, label="place", entity="w:Ulm")), ())
+    documents = [
+        Document(id=f"d{n}", group="g", source="s", text=text, mentions=found)
+        for n, (text, found) in enumerate(zip(texts, mentions, strict=True))
+    ]
+    write_documents(tmp_path / "documents", documents)
+    server = serve("--documents", tmp_path / "documents")
+
+    for page in pages_of(browser, server.address):
+        look_at_all(page, axe, ((("n",), ".item.current"),), only=(1,))
+        if page.viewport_size["width"] < 1000:
+            page.click("#list-button")
+        page.fill("#filter", "label:place entity:w:*")
+        page.wait_for_function("() => document.querySelectorAll('#letters [data-n]').length === 1")
+        assert page.inner_text("#letters .letter-title") == "Anna kam nach Ulm."
+
+
+def test_what_lies_over_the_page_is_shut_by_one_key(serve, browser):
+    context = browser.new_context(viewport={"width": 400, "height": 800})
+    page = context.new_page()
+    page.goto(serve().address)
+    page.wait_for_selector("#letter .item")
+
+    page.click("#list-button")
+    page.keyboard.insert_text("Jena")
+    page.keyboard.press("Escape")
+    assert page.get_attribute("#list-button", "aria-expanded") == "false"
+    assert page.evaluate("() => document.activeElement.id") == "list-button"
+    page.keyboard.press("/")
+    page.keyboard.insert_text("Jena")
+    page.keyboard.press("Escape")
+    assert page.locator("#dialog").is_hidden()
