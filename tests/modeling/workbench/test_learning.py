@@ -197,3 +197,24 @@ def test_what_the_first_tagger_has_learned_is_never_held_out():
     assert not [name for name in dealt["held_out"] if learned[name]]
     assert len(dealt["held_out"]) == 3  # of ten
     assert sorted([*dealt["learned"], *dealt["held_out"]]) == sorted(learned)
+
+
+def test_a_training_runs_in_a_process_of_its_own_and_is_stopped(letters, ner):
+    desk = make_desk(letters)
+    settings = TrainSettings(folder=letters.output / ".workbench" / "training")
+    teaching = learning.Teaching(
+        settings=settings, tagger=letters.tagger, labels=letters.labels, ner=ner
+    )
+    learner = learning.Learner(desk, teaching, on_use=lambda: None)
+    accept_all(desk, range(4))
+
+    assert learner.start()["isRunning"]
+    with pytest.raises(RefusedError, match="learning already"):
+        learner.start()
+    job = learner._job
+    state = learner.stop()
+
+    assert (state["isRunning"], state["hasFailed"], state["scores"]) == (False, False, None)
+    assert job.status not in {0, None}
+    with pytest.raises(RefusedError, match="no tagger that was trained"):
+        learner.use()
