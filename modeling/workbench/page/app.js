@@ -505,12 +505,12 @@ class App {
     this.noteSelection();
   }
 
-  // Choose a word by keys: the one behind the name that is looked at, or the first in view.
+  // Choose a word by keys: the one behind what is looked at, or chosen, or the first in view.
   chooseWord() {
-    const item = this.item();
-    const d = this.current ? this.current.d : 0;
+    const before = this.item() || this.chosen;
+    const d = (this.current || this.chosen)?.d ?? 0;
     const words = this.words(d);
-    const from = item ? item.end : this.firstInView(d);
+    const from = before ? before.end : this.firstInView(d);
     const found = words.find(([start]) => start >= from) || words[0];
     if (!found) return;
     this.select(d, ...found);
@@ -536,7 +536,8 @@ class App {
       const next = step > 0 ? words.find((each) => each[0] >= end) : words.findLast((each) => each[1] <= start);
       return next && this.select(d, ...next);
     }
-    const places = words.map((each) => each[1]);
+    const block = this.letter.documents[d].blocks.find((each) => each.start <= start && start < each.end);
+    const places = words.map((each) => each[1]).filter((place) => !block || place <= block.end); // no name leaves its paragraph
     const next = step > 0 ? places.find((place) => place > end) : places.findLast((place) => place < end && place > start);
     if (next) this.select(d, start, next);
   }

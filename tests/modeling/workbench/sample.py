@@ -2,6 +2,7 @@
 
 import json
 import random
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -21,24 +22,30 @@ MODEL = Model(
 )
 
 
-def make_sample(folder: Path) -> Path:
+def make_sample(
+    folder: Path,
+    *,
+    letters: Sequence[Path] = tuple(sorted((DATA / "letters").glob("*.xml"))),
+    register: Path = DATA / "register",
+    edition_file: Path = DATA / "letters" / "edition.toml",
+) -> Path:
     """Write letters, their edition, registers and ``list.tsv`` into a folder; returns it."""
-    letters = folder / "letters"
-    letters.mkdir(parents=True)
-    (folder / "letters.toml").write_bytes((DATA / "letters" / "edition.toml").read_bytes())
+    (folder / "letters").mkdir(parents=True)
+    (folder / "letters.toml").write_bytes(edition_file.read_bytes())
     (folder / "register").mkdir()
-    for path in (DATA / "register").glob("*.xml"):
+    for path in register.glob("*.xml"):
         (folder / "register" / path.name).write_bytes(path.read_bytes())
     edition = load_edition(folder / "letters.toml")
     rng, rows = random.Random(7), []
-    for path in sorted((DATA / "letters").glob("*.xml")):
+    for path in letters:
         data = path.read_bytes()
         [whole] = read_tei(data, edition, name=path.name)
-        taken = [name for name in whole.document.mentions if rng.random() < 0.6]
+        names = [name for name in whole.document.mentions if "bytes" not in name.attributes]
+        taken = [name for name in names if rng.random() < 0.6]
         bare = _without(data, {int(name.attributes["byte"]) for name in taken}, name=path.name)
         [read] = read_tei(bare, edition, name=path.name)
         assert read.document.text == whole.document.text
-        (letters / path.name).write_bytes(bare)
+        (folder / "letters" / path.name).write_bytes(bare)
         there = read.document.mentions
         rows.append((path.name, read.document, list(_suggestions(taken, there, rng))))
     write_candidates(folder / "list.tsv", rows)

@@ -2,10 +2,15 @@
 
 import json
 import signal
+from dataclasses import dataclass
 
-from corpora.tei.edition import load_edition
+import pytest
+
+from corpora.tei.edition import edition_path, load_edition
 from corpora.tei.reader import read_tei
 from corpora.tei.undo import undo
+from tests.modeling.workbench.conftest import options_to_serve
+from tests.modeling.workbench.sample import make_sample
 
 
 class Editor:
@@ -45,6 +50,35 @@ def lines_of(sample):
 
 
 def test_a_day_is_done_by_keyboard_alone_and_nothing_is_lost(sample, serve, browser):
+    do_a_day(sample, serve, browser, Person("Ahlensteg", "Konrad", "letters:p"))
+
+
+@pytest.mark.realdata
+def test_a_day_on_letters_of_der_sturm(tmp_path, serve, browser, realdata):
+    edition = realdata("sturm-tei")
+    letters = sorted((edition / "letters").glob("*.xml"))[:80:5]
+    shipped = edition_path("sturm")
+    sample = make_sample(
+        tmp_path / "sturm", letters=letters, register=edition / "register", edition_file=shipped
+    )
+
+    def start():
+        return serve(*options_to_serve(sample))
+
+    do_a_day(sample, start, browser, Person("Walden", "Herwarth", "sturm:P"))
+
+
+@dataclass(frozen=True)
+class Person:
+    """Somebody in the register."""
+
+    typed: str
+    shown: str
+    entity: str
+
+
+def do_a_day(sample, serve, browser, person):
+    """Decide, correct, add, link, be killed, go on, save, take back."""
     server, editor = serve(), Editor(browser)
     editor.open(server.address)
 
@@ -67,7 +101,7 @@ def test_a_day_is_done_by_keyboard_alone_and_nothing_is_lost(sample, serve, brow
 
     corrected = correct_five_boundaries(editor, sample)
     added = add_three_names(editor, sample)
-    linked = link_ten(editor, sample)
+    linked = link_ten(editor, sample, person)
     n_before = len(lines_of(sample))
     editor.press("z", "y")
     assert [line["action"].split()[0] for line in lines_of(sample)[n_before:]] == ["undo", "redo"]
@@ -107,16 +141,18 @@ def add_three_names(editor, sample):
     for _ in range(20):
         if len(done) == 3:
             break
+        n_before = len(lines_of(sample))
         editor.press("ArrowRight", "ArrowRight", "Shift+ArrowRight", "2")
-        new = lines_of(sample)[-1]
-        if new["verdict"] == "added":
+        for new in lines_of(sample)[n_before:]:  # none where a name stands in the way
+            assert new["verdict"] == "added"
+            assert "\n" not in new["name"]["form"]
             done.append((new["file"], new["name"]["start"], new["name"]["end"]))
         editor.press("i")
     assert len(set(done)) == 3
     return set(done)
 
 
-def link_ten(editor, sample):
+def link_ten(editor, sample, person):
     """Give ten names an entry of the register."""
     done = {}
     editor.press("Escape")
@@ -128,15 +164,16 @@ def link_ten(editor, sample):
             continue
         editor.press("e")
         editor.page.wait_for_selector("#link-input")
-        editor.page.keyboard.insert_text("Ahlensteg")
+        editor.page.keyboard.insert_text(person.typed)
         editor.page.wait_for_function(
-            "() => document.querySelector('#options')?.innerText.includes('Konrad')"
+            "shown => document.querySelector('#options')?.innerText.includes(shown)",
+            arg=person.shown,
         )
         n_before = len(lines_of(sample))
         editor.page.keyboard.press("Enter")
         editor.page.wait_for_selector("#link-input", state="detached")
         editor.page.wait_for_function(
-            "() => document.querySelector('#inspector').innerText.includes('letters:p')"
+            "id => document.querySelector('#inspector').innerText.includes(id)", arg=person.entity
         )
         new = lines_of(sample)[n_before:]
         if new:
