@@ -131,7 +131,8 @@ def describe(arguments: argparse.Namespace) -> None:
 
 
 async def measure(load: "Load", arguments: argparse.Namespace) -> None:
-    await whole_document(load)
+    if not arguments.only_clients:
+        await whole_document(load)
     if arguments.minutes:
         await many_clients(load, arguments)
 
@@ -255,6 +256,7 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--minutes", type=float, default=2.0, help="of load; 0: the document alone")
     parser.add_argument("--clients", type=int, default=50)
+    parser.add_argument("--only-clients", action="store_true", help="leave the document out")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--layers", type=int, default=4)
     parser.add_argument("--width", type=int, default=256)
