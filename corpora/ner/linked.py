@@ -159,7 +159,7 @@ def read_hipe(
 
 def _token_of_hipe(row: Mapping[str, str], sense: str, *, where: str) -> Token:
     kind, misc = _SENSES[sense], row["MISC"].split("|")
-    tag, link = row[f"NE-COARSE-{kind}"], row[f"NEL-{kind}"]
+    tag, link = row[f"NE-COARSE-{kind}"], row[f"NEL-{kind}"].split("|")[0]  # the best candidate
     tag = "O" if tag in {"_", ""} else tag
     if not IOB2_TAG.fullmatch(tag):
         raise CorpusError(f"{where}: {tag!r} is no IOB2 tag. Use O, B-label or I-label.")
