@@ -50,7 +50,7 @@ class Begun:
         if config.data.entities:
             raise ConfigError(
                 f"{path}: its words know entities (data.entities), with which no training goes "
-                "on. Begin with its encoder: --model."
+                "on. Begin with its encoder: --model, in the workbench --encoder."
             )
         targets = {each: labels.target(each) if labels else each for each in config.labels}
         renamed = {old: new for old, new in targets.items() if old != new}

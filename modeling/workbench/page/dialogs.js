@@ -1,7 +1,7 @@
 // What opens over the page: keys, search, other places, overview, what was saved.
 
 import { make, key } from "./elements.js";
-import { word, switchLanguage } from "./words.js";
+import { currentLanguage, word, switchLanguage } from "./words.js";
 
 function openDialog(title, ...content) {
   const dialog = document.getElementById("dialog"), say = document.getElementById("say");
@@ -177,7 +177,8 @@ export async function trainDialog(app) {
 }
 
 function scoreParts({ before, after, difference, names, unit }) {
-  const cells = (row) => [row[0].toFixed(1), row[1] === null ? "–" : `${row[1].toFixed(1)} – ${row[2].toFixed(1)}`];
+  const shown = (value) => value.toLocaleString(currentLanguage(), { minimumFractionDigits: 1, maximumFractionDigits: 1 });
+  const cells = (row) => [shown(row[0]), row[1] === null ? "–" : `${shown(row[1])} – ${shown(row[2])}`];
   const rows = [["before", before], ["after", after], ["difference", difference]].filter(([, row]) => row);
   return [make("p", { class: "hint" }, word("scoredOn", names, unit)), table(["", "F1", "95 %"], rows.map(([name, row]) => [word(name), ...cells(row)]))];
 }

@@ -13,8 +13,9 @@ AXE = "axe-core@4.10.3"
 RUN = """() => axe.run(document, {runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa",
     "best-practice"]}).then(found => found.violations.map(each =>
     `${each.id}: ${each.nodes.slice(0, 3).map(node => node.html.slice(0, 160)).join(" | ")}`))"""
-WIDER = """() => [...document.querySelectorAll("html, dialog, main, aside, nav")]
-    .filter(each => each.scrollWidth > each.clientWidth + 1).map(each => each.id)"""
+WIDER = """() => [...document.querySelectorAll("html, dialog, main, aside, nav, button")]
+    .filter(each => each.scrollWidth > each.clientWidth + 1)
+    .map(each => each.id || each.innerText)"""
 
 
 @pytest.fixture(scope="session")
@@ -47,8 +48,8 @@ LOOKS = (  # keys, and what is there then
     (("Escape", "j", "o"), "#decide-others, #say:not(:empty)"),
 )
 PAGES = (
-    ({"width": 1280, "height": 800}, "light", "en-GB"),
-    ({"width": 400, "height": 800}, "dark", "de-DE"),
+    ({"width": 1280, "height": 800}, "light", "de-DE"),
+    ({"width": 400, "height": 800}, "dark", "en-GB"),
 )
 
 
