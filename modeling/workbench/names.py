@@ -172,6 +172,10 @@ class DocumentNames:
             raise RefusedError("A name neither begins nor ends with white space.")
         if item.status != "accepted":
             return
+        paragraphs = self.document.paragraphs
+        is_inside = any(p.start <= item.start and item.end <= p.end for p in paragraphs)
+        if item.suggestion is None and not is_inside:
+            raise RefusedError("A name stands in one paragraph.")
         if other := _is_in_the_way(self._there, item):
             form = text[other.start : other.end]
             raise RefusedError(f"The edition has a name there: {form}.")

@@ -110,6 +110,7 @@ class Store {
   check(n, d, item, old) {
     const text = this.texts[n][d];
     if (!(item.start >= 0 && item.start < item.end && item.end <= text.length) || text.isSpace(item.start) || text.isSpace(item.end - 1)) throw new Refused(word("noPlace"));
+    if (item.isNew && !this.data.letters[n].documents[d].blocks.some((block) => block.start <= item.start && item.end <= block.end)) throw new Refused(word("noPlace"));
     const names = [...this.data.letters[n].documents[d].names, ...this.items[n][d].filter((each) => each.status === "accepted" && each.id !== item.id && each.id !== old?.id)];
     const isInside = (a, b) => b.start <= a.start && a.end <= b.end;
     const isCrossing = (other) => other.start < item.end && item.start < other.end && !isInside(other, item) && !isInside(item, other);

@@ -72,6 +72,7 @@ def test_files_are_never_named_by_who_asks(ask):
         {"start": -1},
         {"start": 0, "end": 10**9},
         {"start": 5, "end": 9},  # begins with a space
+        {"start": 0, "end": 33},  # of two paragraphs
         {"label": "planet"},
         {"status": "sure"},
         {"entity": 7},
