@@ -24,7 +24,7 @@ from corpora.tei.spans import StandOff, places_of_ids, stand_off_names
 from corpora.tei.xml import Element, XmlError, parse_xml
 
 # TEI gives these no text of their own: white space in them is layout of the file.
-_ELEMENT_ONLY = {"choice", "app", "rdggrp", "subst", "respstmt", "list", "table", "row"}
+_ELEMENT_ONLY = {"choice", "app", "rdggrp", "subst", "list", "table", "row"}
 ROOTS = {"tei", "tei.2", "teicorpus", "teicorpus.2"}
 
 

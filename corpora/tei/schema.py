@@ -142,7 +142,9 @@ def _load(schema: Path) -> tuple[Any, Any]:
             f"{schema}: is in the compact syntax. Convert it once: trang {schema.name} "
             f"{schema.stem}.rng."
         )
-    parser = etree.XMLParser(no_network=True, load_dtd=False, resolve_entities="internal")
+    parser = etree.XMLParser(  # an xml:id that stands twice is a matter of validity
+        no_network=True, load_dtd=False, resolve_entities="internal", collect_ids=False
+    )
     try:
         relax = etree.RelaxNG(etree.parse(schema, parser))
     except (OSError, etree.LxmlError) as error:

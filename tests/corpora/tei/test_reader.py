@@ -195,6 +195,14 @@ def test_header_becomes_columns(tei):
     assert document.metadata["sent_date"] == "1907-05-09"
 
 
+def test_what_a_statement_of_responsibility_holds_are_words_of_their_own():
+    statement = "<respStmt>\n<resp>Herausgegeben von</resp>\n<name>Ada Moor</name>\n</respStmt>"
+
+    document = read_text(f"<p>Briefe</p>{statement}", load_edition(edition_path("tei")))
+
+    assert "Herausgegeben von Ada Moor" in document.text
+
+
 def test_types_of_corpora_of_novels_and_parliaments_have_labels():
     kinds = {
         "rs": ("PERS", "LOC", "ORG", "WORK", "EVENT"),  # ELTeC

@@ -37,6 +37,16 @@ def test_a_name_that_would_not_be_valid_is_left_out_and_the_others_are_written(s
     assert b"<application " in written.data
 
 
+def test_a_file_with_an_id_twice_is_validated_and_written(schema, edition):
+    data = tei(
+        "<p><persName xml:id='a'>Ida</persName> und <persName xml:id='a'>Ada</persName> in Rom</p>"
+    )
+
+    written = write(data, edition, find(data, edition, "Rom"), schema=schema)
+
+    assert "in <persName>Rom</persName></p>" in body(written)
+
+
 def test_a_header_gets_what_the_schema_has_a_place_for(schema, edition):
     schema.write_text(SCHEMA.format(header=""))
     data = tei("<p>Goethe</p>")
