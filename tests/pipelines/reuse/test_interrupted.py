@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-import pipelines.run
+import pipelines.engine
 from pipelines.transforms import wikipedia as transforms
 from tests.pipelines.interrupting import broken_after
 from tests.pipelines.reuse.small_refreshes import (
@@ -82,9 +82,9 @@ def test_earlier_run_that_goes_during_the_refresh_is_not_used(earlier, tmp_path,
     shutil.copytree(earlier, tmp_path / "old")
     wiki = renamed(WIKI)
     assert run(wiki, tmp_path / "full") == 0
-    describe = pipelines.run.describe
+    describe = pipelines.engine.describe
     monkeypatch.setattr(
-        pipelines.run,
+        pipelines.engine,
         "describe",
         lambda *of, **more: [shutil.rmtree(tmp_path / "old"), describe(*of, **more)][1],
     )
