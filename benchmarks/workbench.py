@@ -34,6 +34,8 @@ CHROMIUM = "/usr/bin/chromium"
 N_LETTERS = 2_000
 LARGE = 200_000  # bytes
 N_KEYS = 60
+PAUSE_MS = 200
+"""Between two keys: five a second, as a person presses them who reads."""
 
 
 def main() -> None:
@@ -90,6 +92,7 @@ def press(page: Page, *keys: str) -> None:
     for key in keys:
         n = page.evaluate("() => performance.getEntriesByName('key').length")
         page.keyboard.press(key)
+        page.wait_for_timeout(PAUSE_MS)
         page.wait_for_function(
             "n => performance.getEntriesByName('key').length > n", arg=n, polling=20
         )
