@@ -1,12 +1,12 @@
-"""Published responses of HIPE-2022, counted anew, beside the published counts.
+"""Published responses of HIPE-2022, counted again, beside the published counts.
 
     python -m benchmarks.hipe --gold HIPE-2022-data --responses HIPE-2022-eval
 
 The folders are clones of the campaign's two repositories (github.com/hipe-eval). Of each response,
-names (``NE-COARSE-LIT``, strict) and links (``NEL-LIT``, fuzzy, with NIL) are counted as
-``modeling.evaluate`` and ``modeling.link`` count: right, wrong, missed. Printed are the responses
-whose counts are others than in ``system-rankings``, and how many are equal. Responses with another
-number of tokens than the gold are named and left out.
+links (``NEL-LIT``, fuzzy, with NIL) are counted by the function that ``modeling.link score`` uses,
+and names (``NE-COARSE-LIT``, strict) as equal spans of ``from_iob2``: right, wrong, missed. Printed
+are the responses whose counts are others than in ``system-rankings``, and how many are equal.
+Responses with another number of tokens than the gold are named and left out.
 """
 
 import argparse

@@ -59,6 +59,12 @@ def names(document):
     return [(document.text[m.start : m.end], m.label, m.entity) for m in document.mentions]
 
 
+def test_the_first_of_several_candidates_is_the_link(tmp_path):
+    [document, _] = read(tmp_path, "a.tsv", HIPE.replace("\tQ142\t", "\tQ142|Q7\t"))
+
+    assert ("Frankreich", "loc", "wikidata:Q142") in names(document)
+
+
 def test_a_table_of_hipe_becomes_documents_with_links_and_nil(tmp_path, capsys):
     a, b = read(tmp_path, "x-train-de.tsv", HIPE)
 
