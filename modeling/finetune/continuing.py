@@ -1,4 +1,4 @@
-"""Continue the training of a tagger: its encoder, and the rows of its head for labels that both have.
+"""Continue training a tagger: its encoder, and the rows of its head for labels that both have.
 
 Rows and columns of a head's weights have names (tags, classes, what a gazetteer says); what has the
 same name in the tagger begins as it is there, and what is new begins as in any other training.
