@@ -109,6 +109,8 @@ class FinetuningConfig(Config):
     """Epochs without a better F1 after which training ends; 0: never."""
     train_size: int = 0
     """Training sentences that are used, chosen by hash; 0: all."""
+    gold_ratio: float = 0.5
+    """How much gold tags count beside what ``--teacher`` says of the same words: 0 to 1."""
     freeze_encoder: bool = False
     """Train the head alone."""
     freeze_embeddings: bool = False

@@ -297,6 +297,16 @@ class Batch(Movable):
 
 
 @dataclass(frozen=True, slots=True)
+class ExpectedTags(Movable):
+    """What another tagger says of the words of a batch: C tags, by their probabilities."""
+
+    words: Tensor
+    """(W, C): how likely each word has each tag."""
+    pairs: Tensor
+    """(S, C, C): how often, on average, the second tag follows the first in a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
 class SentenceBatch(Movable):
     """Sentences to be tagged, with gold tags or without; the training loop takes it as a batch."""
 
@@ -316,6 +326,8 @@ class SentenceBatch(Movable):
     """(W, G) float32, of a gazetteer; None: there is none."""
     tags: Tensor | None = None
     """(W,) int64 gold tags (``TagSet``); None: unknown."""
+    expected: ExpectedTags | None = None
+    """Learned from instead of ``tags``."""
     spans: "SpanBatch | None" = None
     """Candidates, for a span head."""
 

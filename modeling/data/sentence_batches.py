@@ -28,6 +28,7 @@ from corpora.segmentation.sentences import segmenter
 from modeling.config import ConfigError
 from modeling.data.batch import (
     Batch,
+    ExpectedTags,
     Layout,
     Mentions,
     Rows,
@@ -137,6 +138,22 @@ class Chosen:
         return SpanBatch(*(torch.from_numpy(column) for column in columns))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class ExpectedSet:
+    """What another tagger says of the words of a set."""
+
+    words: NDArray[np.float16]
+    """(W, C) how likely each word has each tag."""
+    pairs: NDArray[np.float32]
+    """(N, C, C) how often, on average, the second tag follows the first."""
+
+    def take(self, words: Integers, sentences: Integers) -> ExpectedTags:
+        """Of a batch."""
+        of_words = torch.from_numpy(self.words[words].astype(np.float32))
+        of_words /= of_words.sum(1, keepdim=True)  # half precision, rounded
+        return ExpectedTags(of_words, torch.from_numpy(self.pairs[sentences]))
+
+
 class SentenceCollator:
     """Makes batches of sentences, by their indices.
 
@@ -147,6 +164,7 @@ class SentenceCollator:
         with_words: whether the encoder needs to know the words of its pre-tokenizer.
         max_span_subwords: of the candidates for a span head; 0: there is no such head.
         entities: that subwords know, if the encoder's subwords do.
+        expected: what another tagger says of the words, to be learned; None: gold tags are.
     """
 
     def __init__(
@@ -158,7 +176,9 @@ class SentenceCollator:
         with_words: bool = False,
         max_span_subwords: int = 0,
         entities: EntityLookup | None = None,
+        expected: ExpectedSet | None = None,
     ) -> None:
+        self.expected = expected
         self.encoded, self.tagset, self.features = encoded, tagset, features
         self.with_words, self.max_span_subwords = with_words, max_span_subwords
         self._tags = None if tagset is None else encoded.tags(tagset)
@@ -188,6 +208,7 @@ class SentenceCollator:
             windows=torch.from_numpy(chosen.word_windows),
             features=None if features is None else torch.from_numpy(features),
             tags=None if tags is None else torch.from_numpy(tags),
+            expected=self.expected.take(words, chosen.numbers) if self.expected else None,
             spans=_candidates(chosen, max_subwords=most, tags=tags) if most else None,
         )
 

@@ -3,14 +3,16 @@
 Examples:
   python -m modeling.export runs/first --output build/model
   python -m modeling.export runs/first/average --output build/model --without-heads
+  python -m modeling.export models/e5 --without-heads --keep-layers 1,5,9,12
+      --trim-vocabulary build/letters/documents --output models/student
   python -m modeling.export runs/sturm --output build/sturm
   python -m modeling.export runs/sturm --output build/sturm-onnx --to onnx
   python -m modeling.export runs/sturm --archive sturm.onoma --licence CC-BY-4.0 --language de
 
-The first is for transformers' AutoModelForMaskedLM (entities: LukeForMaskedLM), the second for
-AutoModel, the third for AutoModelForTokenClassification (LUKE: LukeForEntitySpanClassification),
-the fourth for onnxruntime, the last one file for modeling.Tagger.load. docs/exporting.md says which
-models have which form.
+The first is for transformers' AutoModelForMaskedLM (entities: LukeForMaskedLM), the second and
+third for AutoModel, the fourth for AutoModelForTokenClassification (LUKE:
+LukeForEntitySpanClassification), the fifth for onnxruntime, the last one file for
+modeling.Tagger.load. docs/exporting.md says which models have which form.
 """
 
 import sys
@@ -21,7 +23,7 @@ from typing import Literal
 
 from corpora.errors import UsageError
 from corpora.system.arguments import Summary
-from modeling.command import as_json, option, show, start
+from modeling.command import as_json, counts, option, show, start
 
 _CARD, _WHERE = "for the card", "where"
 
@@ -52,6 +54,12 @@ class Options:
         metavar="DIR",
         help="of an encoder, keep the subwords that these datasets of documents or NER sentences "
         "have: the same states there, in a small vocabulary",
+    )
+    keep_layers: tuple[int, ...] = option(
+        (),
+        type=counts,
+        metavar="N,N",
+        help="of an encoder, keep these layers, counted from 1: to be trained again",
     )
     name: str = option("", group=_CARD, help="(default: that of the folder)")
     licence: str = option("", metavar="ID", group=_CARD, help="of the model, as CC-BY-4.0")

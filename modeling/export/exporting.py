@@ -15,7 +15,7 @@ from modeling.config import ConfigError
 from modeling.export import usage
 from modeling.export.card import FILE, MANIFEST, Model, read_evaluations, read_manifest, write_card
 from modeling.export.onnx_model import Scorer, decoder_settings, export_onnx, scorer_of
-from modeling.export.trimming import with_subwords_of
+from modeling.export.trimming import with_layers, with_subwords_of
 from modeling.huggingface.exporting import depends_on_spaces, export, export_tagger, save_tokenizer
 from modeling.huggingface.importing import read_pretrained
 from modeling.models.tagging import TaggingModel
@@ -37,10 +37,10 @@ def run(options: "Options") -> Iterator[str | Summary]:
     """
     if options.without_heads and (options.archive or options.to == "onnx"):
         raise ConfigError("--without-heads is for --to huggingface; ONNX is the encoder alone.")
-    if options.trim_vocabulary and (
+    if (options.trim_vocabulary or options.keep_layers) and (
         options.archive or options.to == "onnx" or has_tagger(options.model)
     ):
-        raise ConfigError("--trim-vocabulary is for encoders, --to huggingface.")
+        raise ConfigError("--trim-vocabulary and --keep-layers are for encoders, --to huggingface.")
     if options.without_heads and has_tagger(options.model):
         raise ConfigError("--without-heads is for runs of modeling.pretrain.")
     write = _export_tagger if has_tagger(options.model) else _export_pretrained
@@ -120,6 +120,8 @@ def _export_pretrained(options: "Options", folder: Path, output: Path) -> list[s
         return [f"next onnxruntime.InferenceSession({str(output / 'model.onnx')!r})"]
     given, tokenizer = read_pretrained(source), Tokenizer.open(source)
     notes = []
+    if options.keep_layers:
+        given = with_layers(options.keep_layers, given)
     if options.trim_vocabulary:
         given, tokenizer = with_subwords_of(options.trim_vocabulary, given, tokenizer)
         notes = [f"kept {tokenizer.size:,} subwords"]

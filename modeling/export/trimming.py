@@ -1,14 +1,17 @@
-"""An encoder with the subwords of some datasets alone: the same states there, and much smaller.
+"""A smaller encoder: with the subwords of some datasets alone, or with some of its layers.
 
-Of multilingual-e5-small's 470 MB, 384 are rows of 250,002 subwords.
+Of multilingual-e5-small's 470 MB, 384 are rows of 250,002 subwords. Without those that no text has,
+states are the same; without some layers they are not, and the encoder must be trained again.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 import torch
+from torch import Tensor
 
 from corpora.datasets.schemas import SCHEMAS
 from corpora.datasets.shards import open_dataset, read_batches, read_tagged
@@ -24,6 +27,35 @@ _ROWS: Final = (
 )
 """Weights with a row for each subword."""
 _AT_ONCE: Final = 1024  # texts
+_LAYER: Final = re.compile(r"^(encoder\.encoder\.layers\.)(\d+)(?=\.)")
+
+
+def with_layers(numbers: Sequence[int], given: Pretrained) -> Pretrained:
+    """Keep these layers of an encoder (from 1), in their order, and what is below and above them.
+
+    A student of distillation begins so (Sanh et al. 2019, section 3). Raises ``ConfigError`` for an
+    encoder that transformers runs, and for layers that it has not.
+    """
+    encoder = given.config.encoder
+    _check_ours("--keep-layers", given)
+    if (
+        sorted(set(numbers)) != list(numbers)
+        or not 1 <= numbers[0] <= numbers[-1] <= encoder.n_layers
+    ):
+        raise ConfigError(
+            f"--keep-layers {','.join(map(str, numbers))}: must be ascending numbers from 1 to "
+            f"{encoder.n_layers}, which is what the encoder has."
+        )
+    places = {number - 1: place for place, number in enumerate(numbers)}
+    weights: dict[str, Tensor] = {}
+    for name, tensor in given.weights.items():
+        found = _LAYER.match(name)
+        if found is None:
+            weights[name] = tensor
+        elif int(found[2]) in places:
+            weights[f"{found[1]}{places[int(found[2])]}{name[found.end() :]}"] = tensor
+    encoder = replace(encoder, n_layers=len(numbers))
+    return replace(given, config=replace(given.config, encoder=encoder), weights=weights)
 
 
 def with_subwords_of(
@@ -34,11 +66,7 @@ def with_subwords_of(
     Datasets are of documents or of NER sentences. Raises ``ConfigError`` for an encoder that
     transformers runs, and ``CorpusError`` where there is no such dataset.
     """
-    if given.config.encoder.foreign:
-        raise ConfigError(
-            "--trim-vocabulary is for encoders of ours (BERT, RoBERTa, ELECTRA, LUKE ...); this "
-            "one is run by transformers."
-        )
+    _check_ours("--trim-vocabulary", given)
     used: set[int] = set()
     for texts in (some for path in datasets for some in _texts(path)):
         used.update(id for cut in tokenizer.encode(texts) for id in cut.ids.tolist())
@@ -50,6 +78,14 @@ def with_subwords_of(
     }
     encoder = replace(given.config.encoder, n_subwords=len(ids))
     return replace(given, config=replace(given.config, encoder=encoder), weights=weights), smaller
+
+
+def _check_ours(option: str, given: Pretrained) -> None:
+    if given.config.encoder.foreign:
+        raise ConfigError(
+            f"{option} is for encoders of ours (BERT, RoBERTa, ELECTRA, LUKE ...); this one is run "
+            "by transformers."
+        )
 
 
 def _texts(path: Path) -> Iterator[list[str]]:

@@ -8,6 +8,8 @@ Examples:
       --set optimizer.lr=2e-5,5e-5 training.batch_size=8,16
   python -m modeling.finetune span --ner build/ddt --model runs/daluke --folds 5 --output runs/cv
   python -m modeling.finetune crf --ner build/new --tagger runs/sturm --output runs/more
+  python -m modeling.finetune crf --ner build/sturm/ner --model build/small --teacher runs/sturm
+      --documents build/letters/documents --output runs/small
 
 Settings with several values are tried in each combination, and chosen by strict F1 on dev alone.
 The same command resumes where it was stopped.
@@ -28,6 +30,7 @@ from modeling.config import ConfigError
 
 if TYPE_CHECKING:
     from modeling.finetune.continuing import Begun
+    from modeling.finetune.teaching import Teacher
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +55,20 @@ class Options:
     )
     labels: str = option(
         "", metavar="NAME|FILE", help="a map of labels: what those of --tagger are called here"
+    )
+    teacher: Path | None = option(
+        None,
+        metavar="RUN",
+        help="learn what this tagger says of the sentences, too (distillation)",
+    )
+    documents: tuple[Path, ...] = option(
+        (),
+        nargs="+",
+        metavar="DIR",
+        help="datasets of documents, without tags, that --teacher reads besides",
+    )
+    sentences: int = option(
+        0, type=count, metavar="N", help="so many sentences of --documents (default: all)"
     )
     output: Path = option(None, metavar="DIR", help="the folder of the run")
     seeds: tuple[int, ...] = option((), type=counts, metavar="N,N", help="a model for each")
@@ -96,13 +113,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _finetune(options: Options) -> Summary:
-    from modeling.finetune.trials import plan_trials  # noqa: PLC0415 - for --help
+    from modeling.finetune.trials import check_students, plan_trials  # noqa: PLC0415 - for --help
     from modeling.recipes.tagging import RECIPES, about, recipe  # noqa: PLC0415
 
     if options.list:
         sys.stdout.writelines(f"{name:<12} {about(name)}\n" for name in RECIPES)
         return Summary({"recipes": {name: about(name) for name in RECIPES}})
     check_given(options, "recipe", "ner", *([] if options.tagger else ["model"]), "output")
+    if not options.teacher and (options.documents or options.sentences):
+        raise UsageError("--documents and --sentences are for --teacher.")
     begun = _begun(options)
     try:
         config = recipe(options.recipe)
@@ -118,6 +137,8 @@ def _finetune(options: Options) -> Summary:
         )
         if begun:
             begun.check(trials)
+        if options.teacher:
+            check_students(trials)
     except ConfigError as error:
         raise UsageError(str(error)) from error
     # torch takes seconds to load: after the options are known to be right
@@ -128,7 +149,8 @@ def _finetune(options: Options) -> Summary:
     if options.threads:
         torch.set_num_threads(options.threads)
     with Termination().heard():
-        path = finetune(options, trials, sys.stderr, begun=begun)
+        teacher = _teacher(options)
+        path = finetune(options, trials, sys.stderr, begun=begun, teacher=teacher)
     return Summary({"output": str(options.output), **read_json(path)})
 
 
@@ -145,6 +167,15 @@ def _begun(options: Options) -> "Begun | None":
 
     labels = load_label_map(label_map_path(options.labels)) if options.labels else None
     return Begun.open(options.tagger, labels)
+
+
+def _teacher(options: Options) -> "Teacher | None":
+    """The tagger that is learned from."""
+    if not options.teacher:
+        return None
+    from modeling.finetune.teaching import Teacher  # noqa: PLC0415 - loads torch
+
+    return Teacher.open(options.teacher, options.documents, n_sentences=options.sentences)
 
 
 def _lexicon(given: str | None) -> list[str]:

@@ -25,6 +25,7 @@ from modeling.config import ConfigError, EncoderConfig
 from modeling.data.batch import SentenceBatch
 from modeling.data.gazetteer import Gazetteer, LookedUp, learn_gazetteer, with_best_level
 from modeling.data.sentence_batches import (
+    ExpectedSet,
     NumberedBatch,
     SentenceBatches,
     SentenceCollator,
@@ -42,6 +43,7 @@ from modeling.data.tagger_inputs import (
 )
 from modeling.data.tagset import TagSet
 from modeling.data.used_subwords import UsedSubwords
+from modeling.finetune.teaching import Lessons
 from modeling.finetune.trials import Fold, Trial
 from modeling.taggers.entities import WordEntities
 from modeling.taggers.folders import Base
@@ -163,6 +165,10 @@ class TrialData:
     lookup: Lookup | None
     entities: WordEntities | None
     with_words: bool
+    expected: ExpectedSet | None
+    """What a teacher says of train."""
+    n_untagged: int
+    """Sentences at the end of train that a teacher alone says something of."""
     renumbers: bool
     """Whether the encoder is trained with the subwords of these sentences alone."""
     origin: str
@@ -177,14 +183,21 @@ class TrialData:
         trial: Trial,
         entities: WordEntities | None = None,
         labels: Iterable[str] = (),
+        lessons: Lessons | None = None,
     ) -> "TrialData":
         """Choose the sentences, which ``check_sentences`` has looked at.
 
-        ``labels`` are found besides those of train.
+        ``labels`` are found besides those of train, and so are those of a teacher (``lessons``),
+        whose sentences without tags are learned from, too.
         """
         train, dev = _divide(data, trial)
         tagset = TagSet.of(sentence.tags for sentence in train).with_labels(labels)
-        config = trial.config
+        config, expected = trial.config, None
+        others: tuple[Sentence, ...] = ()
+        if lessons:
+            tagset, others = tagset.with_labels(lessons.tagset.labels), lessons.others
+            expected = lessons.learn(train, tagset, gold_ratio=config.training.gold_ratio)
+            train = [*train, *others]
         return cls(
             config=config,
             tokenizer=base.tokenizer,
@@ -194,6 +207,8 @@ class TrialData:
             dev=SentenceSet.of(dev) if dev else None,
             lookup=look_up_names(config.gazetteer, train, tagset),
             entities=entities,
+            expected=expected,
+            n_untagged=len(others),
             with_words=encoder.attention.startswith("whole_word"),
             renumbers=not encoder.foreign,
             origin=data.name,
@@ -215,7 +230,9 @@ class TrialData:
         """Those of train and dev, by whose ids the batches are made; None: by the tokenizer's."""
         return UsedSubwords.of(self._encoded.values()) if self.renumbers else None
 
-    def _collator(self, split: str, features: LookedUp | None) -> SentenceCollator:
+    def _collator(
+        self, split: str, features: LookedUp | None, expected: ExpectedSet | None = None
+    ) -> SentenceCollator:
         head, encoded = self.config.head, self._encoded[split]
         return SentenceCollator(
             encoded if self.subwords is None else self.subwords.renumber(encoded),
@@ -224,13 +241,16 @@ class TrialData:
             with_words=self.with_words,
             max_span_subwords=head.max_span_subwords if head.kind == "span" else 0,
             entities=self.entities.lookup if self.entities else None,
+            expected=expected,
         )
 
     @cached_property
     def _batches(self) -> SentenceBatches:
         training = self.config.training
         return SentenceBatches(
-            self._collator("train", None if self.lookup is None else self.lookup.of_train),
+            self._collator(
+                "train", None if self.lookup is None else self.lookup.of_train, self.expected
+            ),
             batch_size=training.batch_size,
             seed=training.seed,
             samples=training.samples,
@@ -296,6 +316,7 @@ class TrialData:
             "ner": self.origin,
             "labels": list(self.tagset.labels),
             "entities": self.entities.counts if self.entities else None,
+            "untagged": self.n_untagged,
             "train": {"sentences": len(self.train)} | self._batches.collator.encoded.counts,
             "dev": {"sentences": len(self.dev)} | self._dev_collator.encoded.counts
             if self.dev

@@ -20,6 +20,8 @@ from modeling.data.predictions import Tagged
 from modeling.finetune.continuing import Begun
 from modeling.finetune.data import NerData, TrialData, check_sentences, looked_up
 from modeling.finetune.learning import add_lora, frozen, merge_lora, rates
+from modeling.finetune.teaching import FILE as TEACHER
+from modeling.finetune.teaching import Lessons, Teacher
 from modeling.finetune.trials import Trial, write_summary
 from modeling.huggingface.transfer import encoder_for, save_with_all_subwords, take_encoder
 from modeling.models.tagging import TaggingModel
@@ -46,11 +48,17 @@ _WEIGHTS = {"tags": 1.0}
 
 
 def finetune(
-    options: "Options", trials: Sequence[Trial], stream: TextIO, *, begun: Begun | None = None
+    options: "Options",
+    trials: Sequence[Trial],
+    stream: TextIO,
+    *,
+    begun: Begun | None = None,
+    teacher: Teacher | None = None,
 ) -> Path:
     """Train every trial that is not finished; returns the file that sums them up.
 
-    ``begun`` is a tagger that is gone on from, instead of an encoder.
+    ``begun`` is a tagger that is gone on from, instead of an encoder, ``teacher`` one that is
+    learned from.
 
     Raises ``CorpusError``, ``ConfigError`` or ``WeightsError`` for what does not fit, and
     ``DivergedError``.
@@ -59,6 +67,10 @@ def finetune(
     assert begun or options.model  # noqa: S101 - the command asks for one of them
     base = begun.base if begun else Base.open(options.model)
     check_sentences(data, trials)
+    lessons = None
+    if teacher:
+        options.output.mkdir(parents=True, exist_ok=True)
+        lessons = teacher.teach(data.split("train"), options.output / TEACHER, stream)
     for number, trial in enumerate(trials, 1):
         folder = RunFolder(options.output / trial.name)
         with folder.hold():
@@ -66,8 +78,12 @@ def finetune(
             if len(trials) > 1:
                 display.say(f"{trial.name} ({number} of {len(trials)})")
             settings = _settings(options.recipe, trial, data=data, base=base)
+            if teacher:
+                settings["examples"].append(teacher.identity)
             folder.claim(settings, is_forced=options.force, restarts=True)
-            session = _Session(trial, data, base, folder=folder, display=display, begun=begun)
+            session = _Session(
+                trial, data, base, folder=folder, display=display, begun=begun, lessons=lessons
+            )
             session.run()
     path, lines = write_summary(options.output, trials)
     for line in lines:
@@ -126,6 +142,7 @@ class _Session(Core):
         folder: RunFolder,
         display: Display,
         begun: Begun | None,
+        lessons: Lessons | None = None,
     ) -> None:
         training = trial.config.training
         conditions = Conditions(World(device=best_device()), training.seed, training.precision)
@@ -138,7 +155,9 @@ class _Session(Core):
             n_word_entities=entities.n_rows if entities else 0,
         )
         labels = begun.labels if begun else ()
-        self.data = TrialData.of(data, base, encoder, trial=trial, entities=entities, labels=labels)
+        self.data = TrialData.of(
+            data, base, encoder, trial=trial, entities=entities, labels=labels, lessons=lessons
+        )
         subwords = self.data.subwords
         torch.manual_seed(training.seed)
         tagger = TaggerConfig(

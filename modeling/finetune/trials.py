@@ -25,6 +25,7 @@ _LEAST: Final = {
     "training.train_size": 0,
     "training.frozen_layers": 0,
     "training.lora_rank": 0,
+    "training.gold_ratio": 0,
     "data.max_length": 0,
     "data.overlap": 0,
     "data.max_context": 0,
@@ -103,6 +104,25 @@ def plan_trials(
         _check_numbers(trial.config)
         _check_learning(trial.config)
     return trials
+
+
+def check_students(trials: Sequence[Trial]) -> None:
+    """Raise ``ConfigError`` for trials that cannot learn from another tagger."""
+    for trial in trials:
+        if trial.fold:
+            raise ConfigError(
+                "--teacher with --folds: the teacher has learned from what a fold is tested on. "
+                "Train a teacher for each fold."
+            )
+        head = trial.config.head
+        if head.kind == "span" or head.class_weights != "none":
+            raise ConfigError(
+                "--teacher says how likely the tags of words are, which head.kind=span and "
+                "head.class_weights do not learn from. Take softmax, cse, crf or crf_ner, without "
+                "class weights."
+            )
+        if trial.config.training.gold_ratio > 1:
+            raise ConfigError("training.gold_ratio: from 0 to 1.")
 
 
 def _check_once(named: Sequence[Sequence[str]], *, has_seeds: bool, has_sizes: bool) -> None:

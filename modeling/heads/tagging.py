@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from modeling.data.batch import Layout
+from modeling.data.batch import ExpectedTags, Layout
 from modeling.data.tagset import OUTSIDE, TagSet
 from modeling.layers.crf import (
     FORBIDDEN,
@@ -24,6 +24,7 @@ from modeling.layers.crf import (
     CrfInit,
     RuledTransitions,
     Transitions,
+    expected_score,
     log_partition,
     score,
 )
@@ -86,6 +87,16 @@ class TokenHead(nn.Module, ABC):
     @abstractmethod
     def crf(self, scores: Tensor, words: Layout, temperature: float = 1.0) -> Crf:
         """(W, K) -> log-potentials of tags; what is learned is divided by the temperature."""
+
+    def loss_of_expected(self, scores: Tensor, words: Layout, expected: ExpectedTags) -> Tensor:
+        """Cross-entropy of all tag sequences with those of a teacher, () float32, summed.
+
+        That is log Z − E[score]: structural knowledge distillation (Wang et al. 2021, eq. 4). Where
+        the teacher is sure it is −log-likelihood.
+        """
+        crf = self.crf(scores, words)
+        mean = expected_score(crf, words.pad(expected.words), expected.pairs)
+        return (log_partition(crf) - mean).sum().float()
 
 
 class SoftmaxHead(TokenHead):

@@ -343,6 +343,25 @@ def score(crf: Crf, tags: Tensor) -> Tensor:
     return of_words.masked_fill(~stands, 0.0).sum(1) + of_starts + of_pairs
 
 
+def expected_score(crf: Crf, words: Tensor, pairs: Tensor) -> Tensor:
+    """(S,) float64: the mean score of paths drawn from another distribution.
+
+    The score is linear in which tags stand where, so all that counts of that distribution is
+    (Wang et al. 2021, section 3.1):
+
+    Args:
+        crf: whose score it is.
+        words: (S, N, C) how likely each word has each tag; beyond the length it has no meaning.
+        pairs: (S, C, C) how often, on average, the second tag follows the first.
+    """
+    if not crf.emissions.shape[1]:
+        return crf.emissions.double().sum((1, 2))
+    words = words.double().masked_fill(~crf.stands[:, :, None], 0.0)
+    emissions = crf.emissions.double().masked_fill(~crf.stands[:, :, None], 0.0)
+    of_words = (emissions * words).sum((1, 2)) + words[:, 0] @ crf.starts.double()
+    return of_words + pairs.double().flatten(1) @ crf.transitions.double().flatten()
+
+
 def log_partition(crf: Crf) -> Tensor:
     """(S,) float64: the logarithm of the sum of exp(score) over all paths.
 
@@ -402,6 +421,18 @@ def word_log_marginals(crf: Crf) -> Tensor:
     found = messages(crf.potentials)
     marginals = found.forward + found.backward - found.log_partition[:, None, None]
     return marginals.masked_fill(~crf.stands[:, :, None], -torch.inf)
+
+
+@torch.no_grad()
+def pair_counts(crf: Crf) -> Tensor:
+    """(S, C, C) float64: how often, on average over all paths, a tag follows another."""
+    n_tags = len(crf.starts)
+    if crf.emissions.shape[1] < 2:
+        return crf.emissions.new_zeros(len(crf.lengths), n_tags, n_tags, dtype=torch.float64)
+    found = messages(crf.potentials)
+    after = crf.emissions.double() + found.backward - found.log_partition[:, None, None]
+    logs = found.forward[:, :-1, :, None] + crf.transitions.double() + after[:, 1:, None]
+    return logs.exp().masked_fill(~crf.stands[:, 1:, None, None], 0.0).sum(1)
 
 
 @torch.no_grad()

@@ -11,13 +11,19 @@ import torch
 from torch import Tensor, nn
 
 from modeling.config import ConfigError
-from modeling.data.batch import SentenceBatch
+from modeling.data.batch import ExpectedTags, SentenceBatch
 from modeling.data.predictions import Prediction
 from modeling.data.tagset import TagSet
 from modeling.decoding import decode, decode_tags, word_probabilities
 from modeling.decoding.spans import decode_spans
 from modeling.heads.tagging import TokenHead, build_token_head
-from modeling.layers.crf import constrained, log_partition, score
+from modeling.layers.crf import (
+    constrained,
+    log_partition,
+    pair_counts,
+    score,
+    word_log_marginals,
+)
 from modeling.layers.embeddings import pool_words
 from modeling.models.spans import SpanHead, SpanScores, spans_of
 from modeling.models.text_encoder import TextEncoder, Undrawn, build_encoder, evaluating
@@ -66,6 +72,8 @@ class TaggingModel(nn.Module):
         if isinstance(self.head, SpanHead):
             return {"tags": self.head.loss(self.encoder, batch)}
         scores = self.head(self._states(batch))
+        if batch.expected is not None:
+            return {"tags": self.head.loss_of_expected(scores, batch.words, batch.expected)}
         return {"tags": self.head.loss(scores, batch.words, batch.tags)}
 
     def _states(self, batch: SentenceBatch) -> Tensor:
@@ -102,6 +110,24 @@ class TaggingModel(nn.Module):
                 return [Found(*found) for found in zip(spans, words, strict=True)]
             tags = decode_tags(self.head, scores, batch.words, decoder=decoder, tagset=self.tagset)
         return [Found(*found) for found in zip(spans, words, tags, strict=True)]
+
+    @torch.no_grad()
+    def expect(self, batch: SentenceBatch) -> ExpectedTags:
+        """Say how likely each tag is, among valid sequences, calibrated; without dropout.
+
+        Raises ``ConfigError`` for a span head, which scores no tags.
+        """
+        if isinstance(self.head, SpanHead):
+            raise ConfigError("head.kind=span: it scores spans, not the tags of words.")
+        with evaluating(self):
+            scores = self.head(self._states(batch)).float()
+            crf = constrained(
+                self.head.crf(scores, batch.words, temperature=self.config.temperature),
+                self.tagset.follows,
+                self.tagset.begins,
+            )
+            words = batch.words.pack(word_log_marginals(crf).exp())
+        return ExpectedTags(words.float(), pair_counts(crf).float())
 
     def _find_spans(self, head: SpanHead, batch: SentenceBatch, decoder: str) -> list[Found]:
         scores = head.scores(self.encoder, batch, temperature=self.config.temperature)

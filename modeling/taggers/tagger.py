@@ -16,8 +16,10 @@ from corpora.ner.alignment import to_sentences
 from corpora.ner.labels import LabelMap
 from corpora.segmentation.sentences import segmenter
 from corpora.tokenization.tokenizers import Tokenizer
+from modeling.data.batch import ExpectedTags
 from modeling.data.gazetteer import EntityLookup, Gazetteer
 from modeling.data.predictions import Tagged
+from modeling.data.rng import Integers
 from modeling.data.sentence_batches import NumberedBatch, SentenceCollator, batches_by_length
 from modeling.data.sentences import SentenceSet
 from modeling.data.tagger_inputs import ENTITIES, GAZETTEER, features_of, sentence_encoder
@@ -152,6 +154,25 @@ class Tagger:
             self.model, batches, sentences, conditions=self.conditions, decoder=self.decoder
         ):
             yield [(number, self._chosen(one, threshold)) for number, one in some]
+
+    def expect_by_batch(
+        self, sentences: Sequence[Sentence]
+    ) -> Iterator[tuple[Integers, ExpectedTags]]:
+        """Say how likely each tag is, each batch when it is asked for, with their indices.
+
+        Raises ``ConfigError`` for a tagger of spans.
+        """
+        batches = batches_by_length(
+            self._collator(SentenceSet.of(sentences)), batch_size=self.batch_size
+        )
+        device = next(self.model.parameters()).device
+        for numbers, batch in batches:
+            with (
+                torch.inference_mode(),
+                self.conditions.autocast() if self.conditions else nullcontext(),
+            ):
+                said = self.model.expect(batch.to(device))
+            yield numbers, said.to("cpu")
 
     def _chosen(self, one: Tagged, threshold: float) -> Tagged:
         """With the labels that are asked for, and without doubtful names."""

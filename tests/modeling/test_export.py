@@ -21,7 +21,7 @@ def save(folder, examples, **encoder):
     sizes = {"width": 32, "n_layers": 2, "n_heads": 2, "inner_width": 64, "max_positions": 40}
     weights = {"subwords": 1.0} | ({"entities": 1.0} if "n_entities" in encoder else {})
     config = PretrainConfig(
-        encoder=EncoderConfig(n_subwords=tokenizer.size, **sizes, **encoder),
+        encoder=EncoderConfig(n_subwords=tokenizer.size, **(sizes | encoder)),
         heads=HeadsConfig(weights=weights),
     )
     torch.manual_seed(1)
@@ -145,3 +145,26 @@ def test_a_vocabulary_is_trimmed_by_datasets_of_text_alone(tmp_path, bases, exam
     assert main([str(bases / "plain"), *arguments]) == 1
 
     assert "a dataset of examples. Name one of documents" in capsys.readouterr().err
+
+
+def test_some_layers_of_an_encoder_are_a_smaller_one(tmp_path, examples):
+    whole = save(tmp_path / "whole", examples, n_layers=3)
+
+    arguments = ["--output", str(tmp_path / "small"), "--keep-layers", "1,3"]
+    assert main([str(whole), *arguments]) == 0
+
+    before, after = (read_pretrained(path) for path in (whole, tmp_path / "small"))
+    assert after.config.encoder.n_layers == 2
+    kept = {n: tensor for n, tensor in after.weights.items() if ".layers." in n}
+    assert len(kept) == 2 * sum(".layers.0." in name for name in before.weights)
+    for name, tensor in kept.items():
+        assert torch.equal(tensor, before.weights[name.replace("layers.1.", "layers.2.")])
+
+
+@pytest.mark.parametrize("layers", ["0,1", "1,4", "2,1", "1,1"])
+def test_layers_that_are_not_there_cannot_be_kept(tmp_path, examples, capsys, layers):
+    whole = save(tmp_path / "whole", examples, n_layers=3)
+
+    assert main([str(whole), "--output", str(tmp_path / "x"), "--keep-layers", layers]) == 1
+
+    assert "ascending numbers from 1 to 3" in capsys.readouterr().err

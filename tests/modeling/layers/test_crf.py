@@ -12,10 +12,12 @@ from modeling.layers.crf import (
     FORBIDDEN,
     Crf,
     constrained,
+    expected_score,
     log_partition,
     log_partition_of_logs,
     messages,
     messages_of_logs,
+    pair_counts,
     score,
     span_log_probabilities,
     viterbi,
@@ -332,3 +334,53 @@ def test_potentials_that_are_no_numbers_are_not_hidden():
 def test_shapes_that_do_not_fit_are_an_error():
     with pytest.raises(ValueError, match=r"need 2 lengths, 5 x 5 transitions"):
         Crf(torch.zeros(2, 3, 5), torch.tensor([3, 1]), torch.zeros(4, 4), torch.zeros(5))
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("change", [lambda crf: crf, valid], ids=["free", "constrained"])
+def test_pairs_and_mean_scores_are_of_all_paths_by_their_probability(change, scale):
+    teacher, student = change(draw(LENGTHS, scale=scale)), draw(LENGTHS, seed=1)
+
+    words, pairs = word_log_marginals(teacher).exp(), pair_counts(teacher)
+    actual = expected_score(student, words, pairs)
+
+    counts, means = torch.zeros_like(pairs), []
+    for sentence in range(len(LENGTHS)):
+        paths, scores = scored_paths(teacher, sentence)
+        shares = scores.detach().softmax(0)
+        means.append((shares * scored_paths(student, sentence)[1]).sum())
+        for path, share in zip(paths, shares, strict=True):
+            for pair in itertools.pairwise(path):
+                counts[sentence][pair] += share
+    torch.testing.assert_close(pairs, counts)
+    torch.testing.assert_close(actual, torch.stack(means))
+
+
+def test_the_score_of_one_path_is_its_own_mean():
+    crf = draw(LENGTHS)
+    tags = torch.randint(
+        5, (len(LENGTHS), max(LENGTHS)), generator=torch.Generator().manual_seed(3)
+    )
+    words = torch.nn.functional.one_hot(tags, 5)
+    pairs = torch.zeros(len(LENGTHS), 5, 5)
+    for sentence, length in enumerate(LENGTHS):
+        for pair in itertools.pairwise(tags[sentence, :length].tolist()):
+            pairs[sentence][pair] += 1
+
+    torch.testing.assert_close(expected_score(crf, words, pairs), score(crf, tags))
+
+
+def test_no_student_is_nearer_to_a_teacher_than_itself():
+    teacher = valid(draw(LENGTHS))
+    words, pairs = word_log_marginals(teacher).exp(), pair_counts(teacher)
+
+    loss = (log_partition(teacher) - expected_score(teacher, words, pairs)).sum()
+    for gradient in torch.autograd.grad(loss, (teacher.emissions,)):
+        torch.testing.assert_close(gradient, torch.zeros_like(gradient))
+
+
+def test_nothing_is_expected_of_no_words():
+    crf = draw([0, 0])
+
+    assert not pair_counts(crf).any()
+    assert expected_score(crf, torch.zeros(2, 0, 5), pair_counts(crf)).tolist() == [0, 0]

@@ -1,0 +1,162 @@
+"""Learn from another tagger (distillation): what it says of sentences, read once before training.
+
+A teacher says of each word how likely each tag is, and of each sentence how often, on average, one
+tag follows another: all of its probabilities that a student with a chain of tags can learn (Wang et
+al. 2021). The sentences are the training ones and those of documents that nobody tagged.
+
+OUTPUT/teacher.safetensors    what the teacher said, for all trials
+
+Shapes: N sentences with W words, C tags of the teacher, K those of the student.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TextIO
+
+import numpy as np
+import torch
+from safetensors import SafetensorError, safe_open
+
+from corpora.datasets.rows import document_from_row
+from corpora.datasets.schemas import SCHEMAS
+from corpora.datasets.shards import open_dataset, read_batches, sha256_of
+from corpora.document import Sentence
+from modeling.config import ConfigError
+from modeling.data.batch import ranges
+from modeling.data.sentence_batches import ExpectedSet, first_by_hash
+from modeling.data.tagset import TagSet
+from modeling.models.weights import write_tensors
+from modeling.taggers.archive import opened
+from modeling.taggers.folders import find_tagger
+from modeling.taggers.tagger import Tagger, sentences_of
+from modeling.training.run_folder import identify
+
+FILE: Final = "teacher.safetensors"
+_EVERY: Final = 2048  # sentences between two lines of progress
+
+
+@dataclass(frozen=True, slots=True)
+class Teacher:
+    """A tagger, and sentences without tags that it teaches with."""
+
+    folder: Path
+    sentences: tuple[Sentence, ...]
+    identity: dict[str, object]
+
+    @classmethod
+    def open(cls, path: Path, documents: Sequence[Path], *, n_sentences: int = 0) -> "Teacher":
+        """Find a tagger, and read the sentences of datasets of documents.
+
+        ``n_sentences`` are chosen of these by the hashes of their ids; 0: all are taken. Raises
+        ``CorpusError`` where there is no such tagger or dataset.
+        """
+        folder = find_tagger(opened(path)).path
+        found = [sentence for dataset in documents for sentence in _sentences(dataset)]
+        chosen = first_by_hash(found, n_sentences).tolist()
+        identity = {
+            "teacher": identify(folder, path.name),
+            "documents": [sha256_of(dataset / "dataset.json") for dataset in documents],
+            "sentences": len(chosen),
+        }
+        return cls(folder, tuple(found[number] for number in chosen), identity)
+
+    def teach(self, tagged: Sequence[Sentence], file: Path, stream: TextIO) -> "Lessons":
+        """Let the tagger read all sentences, or read what it said of the same ones before.
+
+        Raises ``ConfigError`` for a tagger of spans.
+        """
+        tagger = Tagger.load(self.folder)
+        if tagger.model.config.head.kind == "span":
+            raise ConfigError(
+                f"--teacher {self.folder}: it scores spans, not the tags of words. Take a tagger "
+                "with another head: softmax, cse, crf or crf_ner."
+            )
+        said = _read(file, self.identity) or _ask(tagger, (*tagged, *self.sentences), stream)
+        write_tensors(
+            file,
+            {"words": torch.from_numpy(said.words), "pairs": torch.from_numpy(said.pairs)},
+            metadata={"identity": json.dumps(self.identity)},
+        )
+        return Lessons(TagSet(tagger.labels), tuple(tagged), self.sentences, said)
+
+
+@dataclass(frozen=True, slots=True)
+class Lessons:
+    """What a teacher said, first of tagged sentences, and then of others."""
+
+    tagset: TagSet
+    tagged: tuple[Sentence, ...]
+    others: tuple[Sentence, ...]
+    said: ExpectedSet
+    """Of both, by the tags of the teacher."""
+
+    def learn(
+        self, chosen: Sequence[Sentence], tagset: TagSet, *, gold_ratio: float
+    ) -> ExpectedSet:
+        """Say what is learned of some of the tagged sentences, and of all others.
+
+        Args:
+            chosen: of the tagged ones.
+            tagset: of the student; it has all labels of the teacher.
+            gold_ratio: how much gold tags count beside the teacher's, from 0 to 1.
+        """
+        places = {sentence.id: number for number, sentence in enumerate(self.tagged)}
+        numbers = [places[sentence.id] for sentence in chosen]
+        numbers += range(len(self.tagged), len(self.tagged) + len(self.others))
+        sizes = np.array([len(s.tokens) for s in (*self.tagged, *self.others)], np.int64)
+        begins = np.cumsum(sizes) - sizes
+        rows = ranges(begins[numbers], sizes[numbers])
+        columns = np.array([tagset.tags.index(tag) for tag in self.tagset.tags])
+        words = np.zeros((len(rows), len(tagset)), np.float16)
+        words[:, columns] = self.said.words[rows]
+        pairs = np.zeros((len(numbers), len(tagset), len(tagset)), np.float32)
+        pairs[:, columns[:, None], columns] = self.said.pairs[numbers]
+        _mix_gold(words, pairs, [tagset.encode(s.tags) for s in chosen], ratio=gold_ratio)
+        return ExpectedSet(words, pairs)
+
+
+def _mix_gold(
+    words: np.ndarray, pairs: np.ndarray, gold: Sequence[np.ndarray], *, ratio: float
+) -> None:
+    """Mix gold tags into what is said of the first sentences, in place."""
+    tags = np.concatenate([np.zeros(0, np.int64), *gold])
+    words[: len(tags)] *= 1 - ratio
+    words[np.arange(len(tags)), tags] += ratio
+    pairs[: len(gold)] *= 1 - ratio
+    for counts, own in zip(pairs, gold, strict=False):
+        np.add.at(counts, (own[:-1], own[1:]), ratio)
+
+
+def _sentences(dataset: Path) -> Iterator[Sentence]:
+    for shard in open_dataset(dataset, "documents").shards:
+        for batch in read_batches(dataset / shard.name, SCHEMAS["documents"]):
+            for row in batch.to_pylist():
+                yield from sentences_of(document_from_row(row))
+
+
+def _read(file: Path, identity: dict[str, object]) -> ExpectedSet | None:
+    """What was said before, if it was of the same sentences and by the same tagger."""
+    try:
+        with safe_open(file, "np") as tensors:
+            if json.loads((tensors.metadata() or {}).get("identity", "null")) == identity:
+                return ExpectedSet(tensors.get_tensor("words"), tensors.get_tensor("pairs"))
+    except (FileNotFoundError, SafetensorError):
+        return None
+    return None
+
+
+def _ask(tagger: Tagger, sentences: Sequence[Sentence], stream: TextIO) -> ExpectedSet:
+    sizes = np.array([len(sentence.tokens) for sentence in sentences], np.int64)
+    begins, n_tags = np.cumsum(sizes) - sizes, len(TagSet(tagger.labels))
+    words = np.zeros((int(sizes.sum()), n_tags), np.float16)
+    pairs = np.zeros((len(sentences), n_tags, n_tags), np.float32)
+    n_read = 0
+    for numbers, said in tagger.expect_by_batch(sentences):
+        words[ranges(begins[numbers], sizes[numbers])] = said.words.numpy()
+        pairs[numbers] = said.pairs.numpy()
+        if n_read // _EVERY < (n_read + len(numbers)) // _EVERY:
+            stream.write(f"the teacher has read {n_read + len(numbers):,} of {len(sizes):,}\n")
+        n_read += len(numbers)
+    return ExpectedSet(words, pairs)
