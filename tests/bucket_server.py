@@ -15,10 +15,10 @@ VERSION = "v1.8.0"
 SECRETS = {"AWS_ACCESS_KEY_ID": "onoma", "AWS_SECRET_ACCESS_KEY": "not-a-secret"}
 
 
-def built() -> Path | None:
-    """The server's program; made by Go where it is not there yet; None where it cannot be."""
+def built(module: str = MODULE, version: str = VERSION) -> Path | None:
+    """A server's program; made by Go where it is not there yet; None where it cannot be."""
     folder = Path(os.environ.get("ONOMA_TEST_TOOLS") or Path("~/.cache/onoma-tests").expanduser())
-    program = folder / VERSION / "versitygw"
+    program = folder / version / module.rpartition("/")[2]
     if not program.exists():
         go = shutil.which("go")
         if go is None:
@@ -26,8 +26,8 @@ def built() -> Path | None:
         program.parent.mkdir(parents=True, exist_ok=True)
         making = program.parent / f"making-{os.getpid()}"
         settings = os.environ | {"GOBIN": str(making), "GOFLAGS": "-mod=mod", "CGO_ENABLED": "0"}
-        subprocess.run([go, "install", f"{MODULE}@{VERSION}"], cwd=folder, env=settings, check=True)
-        (making / "versitygw").rename(program)
+        subprocess.run([go, "install", f"{module}@{version}"], cwd=folder, env=settings, check=True)
+        (making / program.name).rename(program)
         making.rmdir()
     return program
 

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from corpora.errors import CorpusError, UsageError
 
 if TYPE_CHECKING:
-    from obstore import ObjectMeta
+    from obstore import ObjectMeta, PutMode
     from obstore.store import (
         AzureStore,
         ClientConfig,
@@ -187,16 +187,13 @@ class Bucket:
         import obstore
         from obstore.exceptions import AlreadyExistsError, PreconditionError
 
-        etag, _, version = seen.partition(_VERSION)
-        mode: Any = {"e_tag": etag} | ({"version": version} if version else {})
-
         def attempt() -> bool:
             try:
                 obstore.put(
                     self._store,
                     self._prefix + name,
                     data,
-                    mode=mode if seen else "create",
+                    mode=self._mode(name, seen),
                     attributes={_WRITER: writer},
                 )
             except (AlreadyExistsError, PreconditionError):
@@ -205,6 +202,27 @@ class Bucket:
             return True
 
         return self._again(name, attempt)
+
+    def _mode(self, name: str, seen: str) -> "PutMode":
+        """Say over what an object is written; raises ``PreconditionError`` if it has changed.
+
+        Google compares numbers of versions only, which its listings lack.
+        """
+        import obstore
+        from obstore.exceptions import PreconditionError
+
+        if not seen:
+            return "create"
+        etag, _, version = seen.partition(_VERSION)
+        if self.url.startswith("gs:") and not version:
+            try:
+                now = obstore.head(self._store, self._prefix + name)
+            except FileNotFoundError:
+                raise PreconditionError(f"{name}: is gone") from None
+            if (now["e_tag"] or "").strip('"') != etag.strip('"'):
+                raise PreconditionError(f"{name}: has changed")
+            version = now["version"] or ""
+        return {"e_tag": etag, "version": version} if version else {"e_tag": etag}
 
     def delete(self, names: Iterable[str]) -> None:
         """Delete objects, if they are there."""
