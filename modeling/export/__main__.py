@@ -6,7 +6,7 @@ Examples:
   python -m modeling.export models/e5 --without-heads --keep-layers 1,5,9,12
       --trim-vocabulary build/letters/documents --output models/student
   python -m modeling.export runs/sturm --output build/sturm
-  python -m modeling.export runs/sturm --output build/sturm-onnx --to onnx
+  python -m modeling.export runs/sturm --output build/sturm-onnx --to onnx --int8
   python -m modeling.export runs/sturm --archive sturm.onoma --licence CC-BY-4.0 --language de
 
 The first is for transformers' AutoModelForMaskedLM (entities: LukeForMaskedLM), the second and
@@ -46,6 +46,9 @@ class Options:
         "huggingface",
         choices=("huggingface", "onnx"),
         help="what reads the folder (default: huggingface; onnx needs the extra onnx)",
+    )
+    int8: bool = option(
+        default=False, help="of ONNX, weights in a quarter of the size; score it before use"
     )
     without_heads: bool = option(default=False, help="of a pre-trained model, the encoder alone")
     trim_vocabulary: tuple[Path, ...] = option(

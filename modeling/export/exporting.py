@@ -1,5 +1,6 @@
 """Write a model in one of three forms, with its card."""
 
+import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -12,12 +13,21 @@ from corpora.entities.exports import tokenizer_vocabulary
 from corpora.system.arguments import Summary
 from corpora.tokenization.tokenizers import Tokenizer
 from modeling.config import ConfigError
+from modeling.data.tagger_inputs import GAZETTEER
 from modeling.export import usage
 from modeling.export.card import FILE, MANIFEST, Model, read_evaluations, read_manifest, write_card
-from modeling.export.onnx_model import Scorer, decoder_settings, export_onnx, scorer_of
+from modeling.export.onnx_model import (
+    Scorer,
+    decoder_settings,
+    export_onnx,
+    scorer_of,
+    to_int8,
+)
 from modeling.export.trimming import with_layers, with_subwords_of
+from modeling.heads.tagging import TokenHead
 from modeling.huggingface.exporting import depends_on_spaces, export, export_tagger, save_tokenizer
 from modeling.huggingface.importing import read_pretrained
+from modeling.models.onnx_tagging import save_beside
 from modeling.models.tagging import TaggingModel
 from modeling.taggers.archive import files_in, pack
 from modeling.taggers.folders import CONFIG, find_model, find_tagger, has_tagger
@@ -43,6 +53,8 @@ def run(options: "Options") -> Iterator[str | Summary]:
         raise ConfigError("--trim-vocabulary and --keep-layers are for encoders, --to huggingface.")
     if options.without_heads and has_tagger(options.model):
         raise ConfigError("--without-heads is for runs of modeling.pretrain.")
+    if options.int8 and options.to != "onnx":
+        raise ConfigError("--int8 is for --to onnx.")
     write = _export_tagger if has_tagger(options.model) else _export_pretrained
     if options.archive is not None:
         yield from _write_archive(options)
@@ -64,8 +76,11 @@ def _export_tagger(options: "Options", folder: Path, output: Path) -> list[str]:
         scorer = scorer_of(model)
         worst = export_onnx(scorer, folder, decoder_settings(model))
         save_tokenizer(Tokenizer.open(found.path), folder)
+        _keep_for_us(model, found.path, folder)
         code = usage.of_onnx(name, with_words="words" in scorer.inputs)
         notes, library = usage.notes_on_onnx(worst), "onnx"
+        if options.int8:
+            notes.append(usage.INT8.format(worst=to_int8(folder, scorer)))
         loads = f"onnxruntime.InferenceSession({str(output / 'model.onnx')!r})"
     else:
         architecture = export_tagger(model, folder, found.path)
@@ -78,6 +93,16 @@ def _export_tagger(options: "Options", folder: Path, output: Path) -> list[str]:
     card = _card_of_tagger(options, model, code=code, library=library, notes=notes)
     write_card(card, options, folder)
     return [f"next {loads}"]
+
+
+def _keep_for_us(model: TaggingModel, source: Path, folder: Path) -> None:
+    """Write what ``Tagger.load`` needs beside ONNX; of a tagger of spans there is no such thing."""
+    if not isinstance(model.head, TokenHead):
+        return
+    save_beside(model, folder)
+    shutil.copyfile(source / MANIFEST, folder / MANIFEST)
+    if (source / GAZETTEER).is_dir():
+        shutil.copytree(source / GAZETTEER, folder / GAZETTEER)
 
 
 def _card_of_tagger(
@@ -114,6 +139,8 @@ def _export_pretrained(options: "Options", folder: Path, output: Path) -> list[s
         given = read_pretrained(source)
         scorer = Scorer(given.build().eval().encoder, None, n_features=0)
         export_onnx(scorer, folder)
+        if options.int8:
+            to_int8(folder, scorer)
         save_tokenizer(Tokenizer.open(source), folder)
         code = usage.of_onnx(output.name, with_words="words" in scorer.inputs)
         write_card(_card_of_encoder(source, scorer, code, "onnx"), options, folder)

@@ -35,12 +35,11 @@ from modeling.layers.dense import Padded, attend_densely
 from modeling.layers.embeddings import LearnedPositions, SinusoidalPositions
 from modeling.layers.transformer import EncoderLayer
 from modeling.models.foreign import ForeignEncoder
+from modeling.models.onnx_tagging import MODEL, SETTINGS
 from modeling.models.spans import FirstScores, SpanHead
 from modeling.models.tagging import TaggingModel
 from modeling.models.text_encoder import TextEncoder, evaluating
 
-FILE: Final = "model.onnx"
-SETTINGS: Final = "onnx.json"
 _TOLERANCE: Final = 1e-4
 _OPSET: Final = 18
 
@@ -184,11 +183,30 @@ def export_onnx(
         )
         assert program is not None  # noqa: S101 - with dynamo=True it never is
         folder.mkdir(parents=True, exist_ok=True)
-        program.save(folder / FILE, external_data=_is_large(scorer))
+        program.save(folder / MODEL, external_data=_is_large(scorer))
     names = {"inputs": scorer.inputs, "output": scorer.output}
     text = json.dumps({**names, **(settings or {})}, indent=1, ensure_ascii=False)
     (folder / SETTINGS).write_text(text + "\n", encoding="utf-8")
-    return check_onnx(scorer, folder / FILE)
+    return check_onnx(scorer, folder / MODEL)
+
+
+def to_int8(folder: Path, scorer: Scorer) -> float:
+    """Replace the weights of ``model.onnx`` by int8.
+
+    Each output of a linear map has a scale of its own, the embeddings have one together;
+    activations are made int8 as they come (dynamic quantization). Returns the largest difference of
+    scores from torch's on random input: how many names that costs, only a scored set says.
+    """
+    try:
+        from onnxruntime.quantization import QuantType, quantize_dynamic  # noqa: PLC0415 - optional
+    except ImportError as error:
+        raise CorpusError("--int8 needs onnxruntime: pip install 'onoma[onnx]'.") from error
+    exact = folder / f"exact-{MODEL}"
+    (folder / MODEL).rename(exact)
+    with _silence():
+        quantize_dynamic(exact, folder / MODEL, per_channel=True, weight_type=QuantType.QInt8)
+    exact.unlink()
+    return _difference(scorer, folder / MODEL)
 
 
 def decoder_settings(model: TaggingModel) -> dict[str, Any]:
@@ -220,9 +238,19 @@ def check_onnx(scorer: Scorer, file: Path) -> float | None:
     ``CorpusError`` if it is more than 1e-4.
     """
     try:
-        import onnxruntime  # noqa: PLC0415 - optional
+        import onnxruntime  # noqa: F401, PLC0415 - optional
     except ImportError:
         return None
+    worst = _difference(scorer, file)
+    if not worst <= _TOLERANCE:
+        raise CorpusError(f"{file}: onnxruntime differs from torch by {worst:.1e}: not usable.")
+    return worst
+
+
+def _difference(scorer: Scorer, file: Path) -> float:
+    """The largest between scores of random input."""
+    import onnxruntime  # noqa: PLC0415 - optional
+
     session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
     worst = 0.0
     for n_texts, n_subwords in ((1, 2), (3, 11), (2, 40)):
@@ -233,8 +261,6 @@ def check_onnx(scorer: Scorer, file: Path) -> float | None:
             expected = scorer(*inputs)
         stands = inputs[1] > 0
         worst = max(worst, float((torch.from_numpy(found) - expected)[stands].abs().max()))
-    if not worst <= _TOLERANCE:
-        raise CorpusError(f"{file}: onnxruntime differs from torch by {worst:.1e}: not usable.")
     return worst
 
 
@@ -269,7 +295,7 @@ def _is_large(scorer: nn.Module) -> bool:
 @contextmanager
 def _silence() -> Iterator[None]:
     """Silence the exporter, which logs in several ways."""
-    loggers = [logging.getLogger(name) for name in ("torch.onnx", "onnxscript", "onnx_ir")]
+    loggers = [logging.getLogger(name) for name in ("torch.onnx", "onnxscript", "onnx_ir", "root")]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
         logger.setLevel(logging.ERROR)

@@ -163,6 +163,13 @@ def of_onnx(path: str, *, with_words: bool) -> str:
     return ONNX.format(path=path, words=ONNX_WORDS if with_words else "")
 
 
+INT8: Final = (
+    "Weights are int8, activations as they come (dynamic quantization); on random input, scores "
+    "differ from those of torch by up to {worst:.2g}. What that costs, `onoma evaluate` says of "
+    "this folder."
+)
+
+
 def notes_on_onnx(worst: float | None) -> list[str]:
     """``worst``: how much onnxruntime differed from torch; None: it was not asked."""
     compared = (

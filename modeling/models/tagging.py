@@ -63,7 +63,7 @@ class TaggingModel(nn.Module):
         """
         check_tagger(config)
         encoder = build_encoder(config.encoder)
-        return cls(encoder, _build_head(config, class_weights), config=config)
+        return cls(encoder, build_head(config, class_weights), config=config)
 
     def forward(self, batch: SentenceBatch) -> dict[str, Tensor]:
         """The summed loss, () float32, of the words."""
@@ -71,10 +71,15 @@ class TaggingModel(nn.Module):
             raise ValueError("The sentences have no tags to learn from.")
         if isinstance(self.head, SpanHead):
             return {"tags": self.head.loss(self.encoder, batch)}
-        scores = self.head(self._states(batch))
+        scores = self.scores(batch)
         if batch.expected is not None:
             return {"tags": self.head.loss_of_expected(scores, batch.words, batch.expected)}
         return {"tags": self.head.loss(scores, batch.words, batch.tags)}
+
+    def scores(self, batch: SentenceBatch) -> Tensor:
+        """(W, K): what the head of a tagger of words says of each."""
+        scores: Tensor = self.head(self._states(batch))
+        return scores
 
     def _states(self, batch: SentenceBatch) -> Tensor:
         """(W, D + G): of each word its state, and what the gazetteer says."""
@@ -93,7 +98,7 @@ class TaggingModel(nn.Module):
         with evaluating(self):
             if isinstance(self.head, SpanHead):
                 return self._find_spans(self.head, batch, decoder)
-            scores = self.head(self._states(batch)).float()
+            scores = self.scores(batch).float()
             temperature = self.config.temperature
             spans = decode(
                 self.head,
@@ -120,7 +125,7 @@ class TaggingModel(nn.Module):
         if isinstance(self.head, SpanHead):
             raise ConfigError("head.kind=span: it scores spans, not the tags of words.")
         with evaluating(self):
-            scores = self.head(self._states(batch)).float()
+            scores = self.scores(batch).float()
             crf = constrained(
                 self.head.crf(scores, batch.words, temperature=self.config.temperature),
                 self.tagset.follows,
@@ -151,7 +156,7 @@ class TaggingModel(nn.Module):
                 found: SpanScores = self.head(self.encoder, batch)
                 rows = [found.log_probabilities(t) for t in temperatures.tolist()]
                 return torch.stack([r.gather(1, labels[:, None]).sum() for r in rows])  # type: ignore[index]
-            scores = self.head(self._states(batch)).float()
+            scores = self.scores(batch).float()
             tags = batch.words.pad(batch.tags)  # type: ignore[arg-type]
             crfs = (
                 constrained(
@@ -216,7 +221,8 @@ def check_tagger(config: TaggerConfig) -> None:
         )
 
 
-def _build_head(config: TaggerConfig, class_weights: Tensor | None) -> TokenHead | SpanHead:
+def build_head(config: TaggerConfig, class_weights: Tensor | None = None) -> TokenHead | SpanHead:
+    """Compose the head of a tagger, with initial weights."""
     head, width = config.head, config.encoder.width
     if head.kind == "span":
         return SpanHead(

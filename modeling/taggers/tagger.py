@@ -23,7 +23,9 @@ from modeling.data.rng import Integers
 from modeling.data.sentence_batches import NumberedBatch, SentenceCollator, batches_by_length
 from modeling.data.sentences import SentenceSet
 from modeling.data.tagger_inputs import ENTITIES, GAZETTEER, features_of, sentence_encoder
+from modeling.models import onnx_tagging
 from modeling.models.tagging import TaggingModel
+from modeling.models.weights import FILE
 from modeling.taggers.archive import opened
 from modeling.taggers.counts import PRECISION
 from modeling.taggers.folders import find_tagger, read_manifest
@@ -74,7 +76,7 @@ class Tagger:
         Raises ``CorpusError`` where there is none, ``WeightsError`` where it is damaged.
         """
         folder = find_tagger(opened(Path(path))).path
-        model = TaggingModel.load(folder).to(device)
+        model = _load(folder).to(device)
         gazetteer = Gazetteer.load(folder / GAZETTEER) if (folder / GAZETTEER).is_dir() else None
         entities = EntityLookup.load(folder / ENTITIES) if model.config.data.entities else None
         tokenizer = Tokenizer.open(folder)
@@ -191,6 +193,13 @@ class Tagger:
             max_span_subwords=config.head.max_span_subwords if config.head.kind == "span" else 0,
             entities=self.entities,
         )
+
+
+def _load(folder: Path) -> TaggingModel:
+    """The model of a folder; onnxruntime runs its encoder where that is there as ONNX alone."""
+    if (folder / onnx_tagging.MODEL).is_file() and not (folder / FILE).is_file():
+        return onnx_tagging.OnnxTaggingModel.open(folder)
+    return TaggingModel.load(folder)
 
 
 def tag(

@@ -136,5 +136,6 @@ def versions() -> dict[str, str]:
 
 def identify(base: Path, name: str = "") -> dict[str, Any]:
     """Name a folder with a model, and give the hashes of its files with weights."""
-    files = [*sorted(base.glob("*.safetensors")), *sorted(base.glob("*.bin"))]
+    kinds = ("*.safetensors", "*.bin", "*.onnx")
+    files = [file for kind in kinds for file in sorted(base.glob(kind))]
     return {"name": name or base.name, "sha256": {file.name: sha256_of(file) for file in files}}

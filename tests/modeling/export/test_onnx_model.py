@@ -4,16 +4,22 @@ import contextlib
 import json
 import re
 import sys
+from dataclasses import replace
 
+import onnx
 import pytest
 import torch
 
 from modeling.data.sentences import SentenceSet
 from modeling.export.__main__ import main
 from modeling.export.onnx_model import PaddedEncoder, check_onnx, scorer_of
+from modeling.finetune.data import NerData
 from modeling.layers.dense import Padded
 from modeling.models.tagging import TaggingModel
+from modeling.models.weights import WeightsError
+from modeling.taggers.counts import strict_f1
 from modeling.taggers.tagger import Tagger
+from modeling.training.run_folder import identify
 
 ATTENTIONS = {
     "plain": {},
@@ -111,6 +117,21 @@ def test_onnxruntime_finds_the_same_scores(make_tagger, tmp_path, sentence, kind
     assert settings["transitions"] == tagger.model.head.transitions()[0].tolist()
     made = run_card(tmp_path / "out")
     torch.testing.assert_close(made["scores"], scores[None])
+    check_that_it_is_a_tagger(run, tmp_path / "out", sentence)
+
+
+def check_that_it_is_a_tagger(run, out, sentence):
+    short = replace(sentence, id="short", tokens=sentence.tokens[:2], tags=sentence.tags[:2])
+    [whole, other] = (Tagger.load(each).tag([sentence, short]) for each in (run, out))
+    for one, exported in zip(whole, other, strict=True):
+        assert [label for label, _ in exported.words] == [label for label, _ in one.words]
+        assert len(exported.spans) == len(one.spans)
+        for found, expected in zip(exported.spans, one.spans, strict=True):
+            assert replace(found, probability=0) == replace(expected, probability=0)
+            assert found.probability == pytest.approx(expected.probability, abs=1e-3)
+    (out / "model.onnx").write_bytes(b"half")
+    with pytest.raises(WeightsError, match="Copy or export it again"):
+        Tagger.load(out)
 
 
 def test_an_onnx_file_of_other_weights_is_found_out(make_tagger, tmp_path):
@@ -156,3 +177,29 @@ def test_without_the_libraries_the_error_says_how_to_get_them(
     assert main([str(make_tagger()), "--output", str(tmp_path / "out"), "--to", "onnx"]) == 1
 
     assert "onoma[onnx]" in capsys.readouterr().err
+
+
+def test_int8_is_a_quarter_of_the_weights_and_a_gazetteer_goes_with_it(
+    tmp_path, ner, bases, finetune
+):
+    run, out = tmp_path / "run", tmp_path / "out"
+    names = {"augment_lexicon": "train"}
+    assert finetune(run, ner, bases / "plain", "crf_small", epochs=4, **names) == 0
+    assert main([str(run), "--output", str(out), "--to", "onnx", "--int8"]) == 0
+    sentences = NerData.open(ner).split("test")
+
+    whole, small = (strict_f1(Tagger.load(each).tag(sentences)) for each in (run, out))
+
+    assert whole > 0.9
+    assert small == pytest.approx(whole, abs=0.03)
+    weights = onnx.load(out / "model.onnx").graph.initializer
+    exact = [each.name for each in weights if len(each.dims) == 2 and each.data_type == 1]
+    assert exact == ["encoder.encoder.embeddings.positions.table.weight"]
+    assert identify(out)["sha256"].keys() == {"head.safetensors", "model.onnx"}
+    assert "int8" in (out / "README.md").read_text(encoding="utf-8")
+
+
+def test_int8_is_of_onnx(make_tagger, tmp_path, capsys):
+    assert main([str(make_tagger()), "--output", str(tmp_path / "out"), "--int8"]) == 1
+
+    assert "--int8 is for --to onnx" in capsys.readouterr().err

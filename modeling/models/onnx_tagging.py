@@ -1,0 +1,87 @@
+"""A tagger whose encoder onnxruntime runs, in int8 if it was exported so; the rest is ours.
+
+FOLDER/model.onnx          the encoder, and the linear map of the head
+FOLDER/onnx.json           the names of its inputs and of its output
+FOLDER/head.safetensors    the head, for the transitions of a chain
+FOLDER/tagger.json         settings
+
+Shapes: B windows of N subwords, T subwords together, W words, K scores.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import torch
+from torch import Tensor, nn
+
+from corpora.errors import CorpusError
+from corpora.system.parsing import read_json
+from modeling.data.batch import SentenceBatch
+from modeling.models.tagging import TaggingModel, build_head
+from modeling.models.weights import WeightsError, load_strictly, load_weights, write_tensors
+from modeling.tagging_config import TAGGER_FILE, TaggerConfig
+
+if TYPE_CHECKING:
+    from onnxruntime import InferenceSession
+
+MODEL: Final = "model.onnx"
+SETTINGS: Final = "onnx.json"
+_HEAD: Final = "head.safetensors"
+
+
+class OnnxTaggingModel(TaggingModel):
+    """A tagger of words, for use alone: it does not learn."""
+
+    def __init__(
+        self, session: "InferenceSession", inputs: tuple[str, ...], *, config: TaggerConfig
+    ) -> None:
+        super().__init__(nn.Identity(), build_head(config), config=config)  # type: ignore[arg-type]
+        self._session, self._inputs = session, inputs
+
+    @classmethod
+    def open(cls, folder: Path) -> "OnnxTaggingModel":
+        """Read what ``modeling.export --to onnx`` wrote.
+
+        Raises ``CorpusError`` without onnxruntime, ``WeightsError`` where something is damaged.
+        """
+        try:
+            import onnxruntime  # noqa: PLC0415 - optional
+        except ImportError as error:
+            raise CorpusError(
+                f"{folder}: this tagger needs onnxruntime: pip install onnxruntime."
+            ) from error
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = torch.get_num_threads()
+        try:
+            session = onnxruntime.InferenceSession(
+                str(folder / MODEL), options, providers=["CPUExecutionProvider"]
+            )
+            inputs = tuple(read_json(folder / SETTINGS)["inputs"])
+        except Exception as error:  # onnxruntime's are of no common class
+            raise WeightsError(f"{folder}: damaged ({error}). Copy or export it again.") from error
+        model = cls(session, inputs, config=TaggerConfig.load(folder / TAGGER_FILE))
+        load_strictly(model.head, load_weights(folder / _HEAD), where=folder)
+        return model
+
+    def scores(self, batch: SentenceBatch) -> Tensor:
+        """(W, K)."""
+        layout, words = batch.inputs.rows.subwords, batch.inputs.rows.words
+        firsts = batch.word_subwords[batch.word_offsets]
+        given = {
+            "input_ids": batch.subwords,
+            "attention_mask": torch.ones_like(batch.subwords),
+        }
+        if words is not None:
+            given["words"] = words.layout.positions[words.of_subword]
+        if batch.features is not None:
+            empty = batch.features.new_zeros(len(batch.subwords), batch.features.shape[1])
+            given["features"] = empty.index_copy(0, firsts, batch.features)
+        fed = {name: layout.pad(given[name]).numpy() for name in self._inputs}
+        [found] = self._session.run(None, fed)
+        return layout.pack(torch.from_numpy(found))[firsts]
+
+
+def save_beside(model: TaggingModel, folder: Path) -> None:
+    """Write what ``open`` reads besides the model and its inputs."""
+    model.config.save(folder / TAGGER_FILE)
+    write_tensors(folder / _HEAD, model.head.state_dict())
