@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +11,7 @@ from modeling.bootstrap import Interval, Units
 from modeling.data.predictions import Tagged
 from modeling.evaluate.errors import plain
 from modeling.evaluate.evaluation import as_json
+from modeling.evaluate.records import ComparisonRecord
 from modeling.evaluate.scores import Difference, Drawn, Rated, draw, rate, subtract
 from modeling.pages import Block, Heading, Table, Text, to_markdown
 from modeling.taggers.counts import Counts, count_strict, gold_keys, predicted_keys, predicted_tags
@@ -94,17 +94,20 @@ class Comparison:
             f"below that of {other}{spread and f' (95 %: {spread})'}. Look at comparison.md."
         )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> ComparisonRecord:
         """All numbers, and the ids of the sentences that only one has right."""
         ids = [one.sentence.id for one in self.tagged[0]]
         scores = ("first", "second", "difference", "by_label", *_THINGS)
-        return {
-            **{name: as_json(getattr(self, name)) for name in scores},
-            "kappa": self.kappa,
-            "correlations": {name: getattr(self, name).correlation for name in _THINGS},
-            "only_first": [ids[number] for number in self.only_first],
-            "only_second": [ids[number] for number in self.only_second],
-        }
+        record: ComparisonRecord = as_json(
+            {
+                **{name: getattr(self, name) for name in scores},
+                "kappa": self.kappa,
+                "correlations": {name: getattr(self, name).correlation for name in _THINGS},
+                "only_first": [ids[number] for number in self.only_first],
+                "only_second": [ids[number] for number in self.only_second],
+            }
+        )
+        return record
 
     def to_markdown(self, *, names: tuple[str, str], n_examples: int = 10) -> str:
         """A page; of the sentences that only one run has right, it shows the first ones."""

@@ -17,6 +17,7 @@ from modeling.data.predictions import Tagged
 from modeling.evaluate.baseline import Baseline, find_baseline
 from modeling.evaluate.calibration import Calibration, calibrate_spans, calibrate_words
 from modeling.evaluate.errors import Confusion, Finding, Kind, confuse, count_kinds, find_errors
+from modeling.evaluate.records import RunRecord
 from modeling.evaluate.scores import (
     Difference,
     Drawn,
@@ -166,13 +167,16 @@ class Evaluation:
             named["lenient_f1_without"] = self.lenient.without.f1
         return named
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> RunRecord:
         """All numbers; the predictions and errors themselves have files of their own."""
         names = [one.name for one in fields(self) if one.name not in {"tagged", "findings"}]
-        return {"scores": self.scores} | {name: as_json(getattr(self, name)) for name in names}
+        record: RunRecord = as_json(
+            {"scores": self.scores} | {name: getattr(self, name) for name in names}
+        )
+        return record
 
 
-def as_json(value: Any) -> Any:
+def as_json(value: object) -> Any:  # its shape follows from the dataclass: ``records.py``
     """Dataclasses as objects, scores with what follows from them, arrays as lists."""
     if is_dataclass(value):
         made = {one.name: as_json(getattr(value, one.name)) for one in fields(value)}

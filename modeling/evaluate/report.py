@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from modeling.evaluate.calibration import Bin, Calibration
 from modeling.evaluate.errors import KINDS, Finding, list_errors
 from modeling.evaluate.evaluation import Evaluation, Slice, as_json
 from modeling.evaluate.plots import Point, draw_by_length, draw_reliability
+from modeling.evaluate.records import EvaluationRecord, PredictionRecord
 from modeling.evaluate.scores import Rated, Spread
 from modeling.pages import (
     Block,
@@ -59,7 +60,7 @@ def write_report(
     folder: Path,
     *,
     title: str,
-    settings: Mapping[str, Any],
+    settings: Mapping[str, object],
     notes: Sequence[str] = (),
 ) -> None:
     """Write what runs (named by their seeds, say) scored; ``evaluation.json`` is written last.
@@ -78,24 +79,31 @@ def write_report(
     write_text(folder / "errors.tsv", list_errors(found))
     lines = (_prediction(run, tagged) for run, one in runs.items() for tagged in one.tagged)
     write_text(folder / "predictions.jsonl", lines)
-    numbers = {"version": VERSION, "title": title, "settings": settings, "scores": as_json(across)}
-    made = {run: one.to_json() for run, one in runs.items()}
-    write_json(folder / "evaluation.json", numbers | {"runs": made})
+    record: EvaluationRecord = {
+        "version": VERSION,
+        "title": title,
+        "settings": settings,
+        "scores": as_json(across),
+        "runs": {run: one.to_json() for run, one in runs.items()},
+    }
+    write_json(folder / "evaluation.json", record)
 
 
 def _prediction(run: str, one: Tagged) -> str:
     """A line of ``predictions.jsonl``."""
-    row: dict[str, Any] = {
+    row: PredictionRecord = {
         "run": run,
         "id": one.sentence.id,
         "document_id": one.sentence.document_id,
         "split": one.sentence.split,
         "tokens": one.sentence.tokens,
         "gold": one.sentence.tags,
-        "spans": [[s.start, s.end, s.label, s.probability] for s in one.spans],
+        "spans": [(s.start, s.end, s.label, s.probability) for s in one.spans],
     }
-    row |= {"tags": one.tags} if one.tags else {}
-    row |= {"words": list(one.words)} if one.words else {}
+    if one.tags:
+        row["tags"] = one.tags
+    if one.words:
+        row["words"] = list(one.words)
     return json.dumps(row, ensure_ascii=False) + "\n"
 
 
@@ -104,7 +112,7 @@ def describe(
     *,
     title: str,
     notes: Sequence[str] = (),
-    settings: Mapping[str, Any] | None = None,
+    settings: Mapping[str, object] | None = None,
 ) -> list[Block]:
     """Make a page about runs, by name; ``CorpusError`` where they were not measured alike."""
     evaluations = list(runs.values())

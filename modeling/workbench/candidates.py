@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Final, NotRequired, Protocol, TypedDict
 from urllib.error import URLError
 from urllib.parse import urlencode, urlsplit
 from urllib.request import Request, urlopen
@@ -15,6 +15,7 @@ from corpora.tei.edition import Edition
 from corpora.tei.reader import with_space
 from modeling.serve.entries import Entries as Index
 from modeling.serve.entries import Found
+from modeling.workbench.messages import Candidate, Candidates
 
 _SHOWN: Final = 12
 _SECONDS: Final = 8.0
@@ -27,8 +28,18 @@ _HEADERS: Final = {
     "Content-Type": "application/x-www-form-urlencoded",
 }
 
-Candidate = dict[str, Any]
-"""``entity``, ``name``, and what is said ``about`` it."""
+
+class _Kind(TypedDict):
+    name: str
+
+
+class _Row(TypedDict):
+    """A candidate of a service, if it answers as it should."""
+
+    id: str
+    name: str
+    type: NotRequired[list[_Kind | str] | None]
+    description: NotRequired[str | None]
 
 
 class Source(Protocol):
@@ -96,9 +107,9 @@ class Reconciled:
     def _asked(self, words: str) -> list[Candidate]:
         try:
             if self._space is None:
-                self._space = str(self._fetch(None).get("identifierSpace") or "")
+                self._space = str(parse_json(self._fetch(None)).get("identifierSpace") or "")
             asked = {"queries": json.dumps({"q": {"query": words, "limit": _SHOWN}})}
-            rows = self._fetch(urlencode(asked).encode())["q"]["result"]
+            rows = parse_json(self._fetch(urlencode(asked).encode()))["q"]["result"]
             return [self._candidate(row) for row in rows[:_SHOWN]]
         except (URLError, OSError) as error:
             said = getattr(error, "reason", None) or error
@@ -108,15 +119,15 @@ class Reconciled:
                 f"{self.name}: does not answer as a reconciliation service does ({error!r})."
             ) from error
 
-    def _fetch(self, body: bytes | None) -> dict[str, Any]:
+    def _fetch(self, body: bytes | None) -> bytes:
         request = Request(self.address, data=body, headers=_HEADERS)  # noqa: S310
         with urlopen(request, timeout=_SECONDS) as answer:  # noqa: S310 - of the command line
-            text = answer.read(_MOST_BYTES + 1)
+            text: bytes = answer.read(_MOST_BYTES + 1)
         if len(text) > _MOST_BYTES:
             raise ValueError("its answer is larger than 1 MiB")
-        return dict(parse_json(text))
+        return text
 
-    def _candidate(self, row: dict[str, Any]) -> Candidate:
+    def _candidate(self, row: _Row) -> Candidate:
         kinds = [kind["name"] if isinstance(kind, dict) else kind for kind in row.get("type") or ()]
         about = [", ".join(map(str, kinds[:3])), str(row.get("description") or "")]
         return {
@@ -139,7 +150,7 @@ class Reconciled:
         return with_space((address_of(known) if known else None) or reference, self.edition)
 
 
-def find_all(sources: Sequence[Source], words: str, *, label: str, of: str) -> dict[str, Any]:
+def find_all(sources: Sequence[Source], words: str, *, label: str, of: str) -> Candidates:
     """Ask one source, by its number; what it cannot say is an error beside no candidates."""
     if not of.isdecimal() or int(of) >= len(sources):
         return {"entries": []}

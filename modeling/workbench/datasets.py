@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, islice
 from pathlib import Path
-from typing import Any
 
 from corpora.datasets.shards import open_dataset
 from corpora.document import Document, Mention, Paragraph, Sentence, without_crossing
@@ -16,6 +15,8 @@ from corpora.system.parsing import parse_json
 from corpora.tagging import from_iob2
 from modeling.data.predictions import PredictedSpan, Tagged
 from modeling.evaluate.errors import Finding, find_errors
+from modeling.evaluate.records import PredictionRecord
+from modeling.workbench.messages import Listing, Row, ShownItem, ShownLetter, View
 from modeling.workbench.names import RefusedError
 from modeling.workbench.view import plain_view
 
@@ -104,7 +105,7 @@ class Reader(ABC):
     def documents(self) -> Iterable[Document]:
         """All rows, as documents."""
 
-    def listing(self, said: str) -> dict[str, Any]:
+    def listing(self, said: str) -> Listing:
         """The first rows that fit a filter, and whether there may be more."""
         wanted = Filter.of(said)
         rows = enumerate(self.documents())
@@ -125,12 +126,12 @@ class Reader(ABC):
             "sources": [],
         }
 
-    def letter(self, number: int) -> dict[str, Any]:
+    def letter(self, number: int) -> ShownLetter:
         """A row as a document; its mentions are items that can be looked at."""
         document = next(islice(self.documents(), number, None), None)
         if document is None:
             raise RefusedError(f"There is no row {number}.")
-        view = plain_view(document) | {"names": []}
+        view: View = {**plain_view(document), "names": []}
         if not view["blocks"]:
             view["blocks"] = [{"start": 0, "end": len(document.text), "kind": "p"}]
         items = [_item(n, mention) for n, mention in enumerate(document.mentions)]
@@ -177,7 +178,7 @@ class EvaluationReader(Reader):
             lines = (path / "predictions.jsonl").read_text(encoding="utf-8").splitlines()
             runs: dict[str, list[Tagged]] = {}
             for line in lines:
-                row = parse_json(line)
+                row: PredictionRecord = parse_json(line)
                 runs.setdefault(row["run"], []).append(_tagged(row))
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise UsageError(
@@ -192,8 +193,7 @@ class EvaluationReader(Reader):
         return self._rows
 
 
-def _tagged(row: Mapping[str, Any]) -> Tagged:
-    names = ("start", "end", "label", "probability")
+def _tagged(row: PredictionRecord) -> Tagged:
     sentence = Sentence(
         id=row["id"],
         document_id=row["document_id"],
@@ -201,8 +201,11 @@ def _tagged(row: Mapping[str, Any]) -> Tagged:
         tokens=tuple(row["tokens"]),
         tags=tuple(row["gold"]),
     )
-    spans = tuple(PredictedSpan(**dict(zip(names, one, strict=True))) for one in row["spans"])
-    return Tagged(sentence=sentence, spans=spans)
+    spans = (
+        PredictedSpan(start=start, end=end, label=label, probability=probability)
+        for start, end, label, probability in row["spans"]
+    )
+    return Tagged(sentence=sentence, spans=tuple(spans))
 
 
 def _errors_of(run: str, tagged: Sequence[Tagged]) -> Iterator[Document]:
@@ -291,7 +294,7 @@ def _is_wrong(mention: Mention) -> bool:
     return mention.attributes.get("error", "correct") != "correct"
 
 
-def _row(number: int, document: Document) -> dict[str, Any]:
+def _row(number: int, document: Document) -> Row:
     title = document.title or " ".join(document.text[:_TITLE].split()) or document.id
     return {
         "n": number,
@@ -306,7 +309,7 @@ def _row(number: int, document: Document) -> dict[str, Any]:
     }
 
 
-def _item(number: int, mention: Mention) -> dict[str, Any]:
+def _item(number: int, mention: Mention) -> ShownItem:
     return {
         "id": f"{mention.start}-{mention.end}-{number}",
         "start": mention.start,

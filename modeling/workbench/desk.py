@@ -8,7 +8,6 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from corpora.errors import CorpusError
 from corpora.tei.decisions import now
@@ -19,6 +18,15 @@ from modeling.workbench.candidates import Source, about
 from modeling.workbench.entries import Entries
 from modeling.workbench.journal import Action, Journal, new_action
 from modeling.workbench.letters import FileTexts, Letter, Letters, Suggester
+from modeling.workbench.messages import (
+    Candidate,
+    Decided,
+    History,
+    Listing,
+    Row,
+    ShownLetter,
+    State,
+)
 from modeling.workbench.models import Models
 from modeling.workbench.names import (
     Change,
@@ -130,7 +138,7 @@ class Desk:
                         if decision.is_on(letter.name, names.document.id):
                             names.replay(index, decision)
 
-    def listing(self) -> dict[str, Any]:
+    def listing(self) -> Listing:
         """All letters, with what is done and open in those that were read."""
         with self.lock:
             self.refresh()
@@ -145,7 +153,7 @@ class Desk:
                 "sources": [source.name for source in self.sources],
             }
 
-    def _row(self, letter: Letter) -> dict[str, Any]:
+    def _row(self, letter: Letter) -> Row:
         items = [item for names in letter.names for item in names.items()]
         return {
             "n": letter.number,
@@ -159,10 +167,10 @@ class Desk:
             "error": letter.error,
         }
 
-    def _history(self) -> dict[str, int]:
+    def _history(self) -> History:
         return {"undo": len(self.journal.undoable), "redo": len(self.journal.redoable)}
 
-    def letter(self, number: int) -> dict[str, Any]:
+    def letter(self, number: int) -> ShownLetter:
         """A letter as its edition reads it; raises ``CorpusError`` for one that cannot be read."""
         with self.lock:
             self.refresh()
@@ -175,10 +183,14 @@ class Desk:
                 for text, places in file.texts
                 if text.document
             ]
-            state = self._state(letter) | {"name": letter.name, "documents": views}
-            return state | {"entries": self._entries_of(letter)}
+            return {
+                **self._state(letter),
+                "name": letter.name,
+                "documents": views,
+                "entries": self._entries_of(letter),
+            }
 
-    def _entries_of(self, letter: Letter) -> dict[str, Any]:
+    def _entries_of(self, letter: Letter) -> dict[str, Candidate]:
         """What is known of the entities that the letter's names mean."""
         if not self.sources:
             return {}
@@ -193,7 +205,7 @@ class Desk:
             raise RefusedError(f"There is no letter {number}.")
         return self.letters.all[number]
 
-    def _state(self, letter: Letter) -> dict[str, Any]:
+    def _state(self, letter: Letter) -> State:
         """What changes in a letter: its items, and its row in the list."""
         return {
             "row": self._row(letter),
@@ -205,7 +217,7 @@ class Desk:
 
     # Deciding
 
-    def decide(self, wanted: Sequence[Mapping[str, Any]], *, action: str = "") -> dict[str, Any]:
+    def decide(self, wanted: Sequence[Mapping[str, object]], *, action: str = "") -> Decided:
         """Do what a page wants of some items, all or nothing, and put it into the journal first.
 
         Each has ``letter``, ``document``, ``id`` (empty: a new name), ``was`` (the item as the page
@@ -217,7 +229,7 @@ class Desk:
             self.refresh()
             return self._do([self._wanted(each) for each in wanted], action or new_action())
 
-    def _do(self, wanted: Sequence[Wanted], action: str) -> dict[str, Any]:
+    def _do(self, wanted: Sequence[Wanted], action: str) -> Decided:
         model, time = self.letters.suggester.model.id, now()
         made: list[tuple[Wanted, Change]] = []
         for each in wanted:
@@ -241,20 +253,17 @@ class Desk:
         for index, (each, change) in zip(indexes, made, strict=True):
             each.names.change(index, change)
         states = {each.letter.number: self._state(each.letter) for each in wanted}
-        last = made[-1]
-        item = last[1].new or last[1].old
-        place = {
-            "letter": last[0].letter.number,
-            "document": last[0].letter.names.index(last[0].names),
-        }
+        last, change = made[-1]
+        item = change.new or change.old
         return {
             "letters": states,
             "item": item.id if item else "",
             "journal": self._history(),
-            **place,
+            "letter": last.letter.number,
+            "document": last.letter.names.index(last.names),
         }
 
-    def _wanted(self, asked: Mapping[str, Any]) -> Wanted:
+    def _wanted(self, asked: Mapping[str, object]) -> Wanted:
         letter = self.look(self.letter_at(_number(asked, "letter")))
         if letter.error:
             raise CorpusError(letter.error)
@@ -275,7 +284,9 @@ class Desk:
             names.check(new, instead_of=old)
         return Wanted(letter, names, old, new)
 
-    def _new(self, names: DocumentNames, old: Item | None, asked: Mapping[str, Any]) -> Item | None:
+    def _new(
+        self, names: DocumentNames, old: Item | None, asked: Mapping[str, object]
+    ) -> Item | None:
         """What an item is to become; None: it is taken away."""
         status = asked.get("status", "accepted")
         if isinstance(status, list | dict):
@@ -292,15 +303,15 @@ class Desk:
                 raise RefusedError("There is a name with these characters already.")
         return made
 
-    def undo(self) -> dict[str, Any]:
+    def undo(self) -> Decided:
         """Take back the last action; raises ``RefusedError`` where there is none."""
         return self._step("undo", self.journal.undoable)
 
-    def redo(self) -> dict[str, Any]:
+    def redo(self) -> Decided:
         """Do again what was taken back last."""
         return self._step("redo", self.journal.redoable)
 
-    def _step(self, kind: str, actions: list[Action]) -> dict[str, Any]:
+    def _step(self, kind: str, actions: list[Action]) -> Decided:
         with self.lock:
             self.refresh()
             if not actions:
@@ -341,16 +352,16 @@ def _writable(edition: Edition) -> Iterator[str]:
         yield label
 
 
-def _number(asked: Mapping[str, Any], name: str) -> int:
+def _number(asked: Mapping[str, object], name: str) -> int:
     value = asked.get(name)
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise RefusedError(f"{name} is {value!r}, not a number from 0 on.")
     return value
 
 
-def _is_as_known(item: Item, known: Mapping[str, Any]) -> bool:
+def _is_as_known(item: Item, known: Mapping[str, object]) -> bool:
     """Tell whether an item is still what the page knew."""
-    now_ = item.to_json()
+    now_: Mapping[str, object] = item.to_json()
     return all(
         now_[name] == known.get(name) for name in ("start", "end", "label", "entity", "status")
     )

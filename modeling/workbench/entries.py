@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from corpora.registers.entry import Date, Entry
 from corpora.registers.identify import kind_of_label
 from corpora.registers.register import Register
+from modeling.workbench.messages import Candidate, RegisterEntry
 
 _WORDS = re.compile(r"\w+")
 _SHOWN = 12
@@ -24,7 +24,7 @@ class Entries:
             for entry in register.entries.values()
         ]
 
-    def find(self, words: str, *, label: str) -> list[dict[str, Any]]:
+    def find(self, words: str, *, label: str) -> list[Candidate]:
         """List entries whose forms have these words, or begin with them, the best first."""
         wanted = words.casefold().strip()
         kind = kind_of_label(label)
@@ -37,23 +37,23 @@ class Entries:
         found.sort(key=lambda pair: (-pair[0], pair[1].name, pair[1].id))
         return [self._show(entry) for _, entry in found[:_SHOWN]]
 
-    def all(self) -> list[dict[str, Any]]:
+    def all(self) -> list[RegisterEntry]:
         """Show all entries, with the words of their forms."""
         return [
-            self._show(entry)
-            | {
+            {
+                **self._show(entry),
                 "kind": entry.kind,
                 "forms": sorted({word for text, _ in forms for word in _WORDS.findall(text)}),
             }
             for entry, forms in self._forms
         ]
 
-    def about(self, entity: str) -> dict[str, Any] | None:
+    def about(self, entity: str) -> Candidate | None:
         """Show the entry that an entity is; None where it leads to none."""
         entry = self.register.find(entity.removeprefix(f"{self.space}:")) if entity else None
         return self._show(entry) if entry else None
 
-    def _show(self, entry: Entry) -> dict[str, Any]:
+    def _show(self, entry: Entry) -> Candidate:
         about = [_dates(entry), entry.description or "", ", ".join(map(str, entry.ids[:2]))]
         return {
             "entity": f"{self.space}:{entry.id}",

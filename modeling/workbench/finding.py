@@ -2,20 +2,21 @@
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import Any
+from typing import Literal
 
 from corpora.document import SpanIndex, index_of
 from modeling.workbench.candidates import find_all
 from modeling.workbench.desk import Desk
 from modeling.workbench.entries import examples
 from modeling.workbench.letters import Letter
+from modeling.workbench.messages import Candidate, Candidates, Place, Places, Status
 from modeling.workbench.names import Item, spans_of
 
 _CONTEXT = 48
 _MAX_FOUND = 500
 
 
-def occurrences(desk: Desk, form: str) -> dict[str, Any]:
+def occurrences(desk: Desk, form: str) -> Places:
     """Places where a form stands in all letters that were read, and what is there."""
     with desk.lock:
         places = _places(desk, form)
@@ -26,7 +27,7 @@ def occurrences(desk: Desk, form: str) -> dict[str, Any]:
         }
 
 
-def _places(desk: Desk, form: str) -> Iterator[dict[str, Any]]:
+def _places(desk: Desk, form: str) -> Iterator[Place]:
     if not form.strip():
         return
     for letter in desk.letters.all:
@@ -39,6 +40,7 @@ def _places(desk: Desk, form: str) -> Iterator[dict[str, Any]]:
                 items.add(item.start, item.end, item)
             for span in spans_of(text, form):
                 touched = items.touching(span.start, span.end)
+                status: Status | Literal["there", "none"]
                 same = [i for i in touched if (i.start, i.end) == (span.start, span.end)]
                 own = bool(there.touching(span.start, span.end))
                 if not same and (own or any(i.status == "accepted" for i in touched)):
@@ -59,7 +61,7 @@ def _places(desk: Desk, form: str) -> Iterator[dict[str, Any]]:
                 }
 
 
-def search(desk: Desk, words: str) -> dict[str, Any]:
+def search(desk: Desk, words: str) -> Places:
     """Find words in the texts of all letters that were read, whatever their case."""
     wanted = words.casefold().strip()
     with desk.lock:
@@ -76,13 +78,15 @@ def search(desk: Desk, words: str) -> dict[str, Any]:
         }
 
 
-def entries(desk: Desk, words: str, *, form: str, label: str, source: str = "0") -> dict[str, Any]:
+def entries(desk: Desk, words: str, *, form: str, label: str, source: str = "0") -> Candidates:
     """Find candidates of a source for words, or for the form of a name, with an example."""
     found = find_all(desk.sources, words or form, label=label, of=source)
     with desk.lock:
         given = examples(_contexts(desk), {each["entity"] for each in found["entries"]})
-    shown = [one | {"example": given.get(one["entity"], "")} for one in found["entries"]]
-    return found | {"entries": shown}
+    shown: list[Candidate] = [
+        {**one, "example": given.get(one["entity"], "")} for one in found["entries"]
+    ]
+    return {**found, "entries": shown}
 
 
 def _contexts(desk: Desk) -> Iterator[tuple[str, str]]:
@@ -97,7 +101,7 @@ def _contexts(desk: Desk) -> Iterator[tuple[str, str]]:
                     yield name.entity, " ".join(text[start:end].split())
 
 
-def _search(letter: Letter, number: int, wanted: str) -> Iterable[dict[str, Any]]:
+def _search(letter: Letter, number: int, wanted: str) -> Iterable[Place]:
     text = letter.names[number].document.text
     folded = text.casefold()
     if len(folded) != len(text):  # some letters become two: places would shift

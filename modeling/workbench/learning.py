@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import Any, Final
+from typing import Final
 
 from corpora.datasets.shards import write_json, write_text
 from corpora.document import Document, Sentence, without_crossing
@@ -18,6 +18,7 @@ from corpora.hashing.sampling import ratio
 from corpora.ner.alignment import to_sentences
 from corpora.ner.labels import label_map_path, load_label_map
 from corpora.system.parsing import parse_json
+from modeling.evaluate.records import ComparisonRecord, EvaluationRecord, IntervalRecord
 from modeling.evaluate.relabelling import relabel_sentence
 from modeling.finetune.data import NerData
 from modeling.finetune.process import (
@@ -32,6 +33,7 @@ from modeling.taggers.archive import opened
 from modeling.taggers.folders import find_tagger, read_manifest
 from modeling.workbench.desk import Desk
 from modeling.workbench.letters import Letter
+from modeling.workbench.messages import Gains, Percent, Training
 from modeling.workbench.names import RefusedError
 from modeling.workbench.suggestions import tagged_suggestions, taken_run
 
@@ -89,7 +91,7 @@ class Learner:
         learned = {letter.name: self._was_learned(letter) for letter in done}
         return _deal(learned, self._split())
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> Training:
         """What is there to learn from, what is being done, and what the last training scored."""
         with self.desk.lock:
             done = [letter for letter in self.desk.letters.all if _is_done(letter)]
@@ -110,7 +112,7 @@ class Learner:
             "isTaken": bool(job and has_ended and taken_run(self.folder) == job.folder / "run"),
         }
 
-    def start(self) -> dict[str, Any]:
+    def start(self) -> Training:
         """Begin to learn from the letters that are done; raises ``RefusedError``."""
         with self.desk.lock:
             if self._job is not None and self._job.status is None:
@@ -138,14 +140,14 @@ class Learner:
         self._job = Job(folder, list(self._commands(folder, sentences)))
         return self.state()
 
-    def stop(self) -> dict[str, Any]:
+    def stop(self) -> Training:
         """End what is being done."""
         if self._job is not None and self._job.status is None:
             self._job.stop()
             self._job = None
         return self.state()
 
-    def use(self) -> dict[str, Any]:
+    def use(self) -> Training:
         """Let the tagger that was trained last suggest, from now on."""
         job = self._job
         if job is None or job.status != 0:
@@ -249,26 +251,33 @@ def _tested(documents: Sequence[Document]) -> Iterator[Sentence]:
         yield from (one for one in to_sentences(document, lambda _: "test") if one.tokens)
 
 
-def _scores(folder: Path) -> dict[str, Any] | None:
+def _scores(folder: Path) -> Gains:
     """Strict F1 of both taggers on the letters held out, in percent, with their intervals."""
     found = sorted(folder.glob("against-*/comparison.json"))
     if found:
-        comparison = json.loads(found[0].read_text(encoding="utf-8"))
+        comparison: ComparisonRecord = json.loads(found[0].read_text(encoding="utf-8"))
+        before, after = comparison["second"], comparison["first"]
+        difference = comparison["difference"]
         return {
-            "before": _percent(comparison["second"], "f1"),
-            "after": _percent(comparison["first"], "f1"),
-            "difference": _percent(comparison["difference"], "value"),
-            "unit": comparison["difference"]["unit"],
-            "names": comparison["first"]["gold"],
+            "before": _percent(before["f1"], before["interval"]),
+            "after": _percent(after["f1"], after["interval"]),
+            "difference": _percent(difference["value"], difference["interval"]),
+            "unit": difference["unit"],
+            "names": after["gold"],
         }
-    evaluation = json.loads((folder / "evaluation.json").read_text(encoding="utf-8"))
+    evaluation: EvaluationRecord = json.loads(
+        (folder / "evaluation.json").read_text(encoding="utf-8")
+    )
     [run] = evaluation["runs"].values()
     micro = run["strict"]["micro"]
-    return {"after": _percent(micro, "f1"), "unit": run["unit"], "names": micro["gold"]}
+    return {
+        "after": _percent(micro["f1"], micro["interval"]),
+        "unit": run["unit"],
+        "names": micro["gold"],
+    }
 
 
-def _percent(row: Mapping[str, Any], name: str) -> list[float | None]:
+def _percent(value: float, interval: IntervalRecord | None) -> Percent:
     """A value, and both ends of its interval; None where it has none."""
-    interval = row["interval"] or {"low": None, "high": None}
-    values = (row[name], interval["low"], interval["high"])
-    return [None if value is None else round(100 * value, 1) for value in values]
+    ends = (interval["low"], interval["high"]) if interval else (None, None)
+    return [None if one is None else round(100 * one, 1) for one in (value, *ends)]

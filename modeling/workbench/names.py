@@ -4,15 +4,17 @@ A name is an ``Item``: open as it was suggested, accepted (changed or not), reje
 Every change of an item is a ``Decision``, from which the same items are made again.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import TypeVar, get_args
 
 from corpora.document import Document, Mention, Span, SpanIndex, index_of
 from corpora.errors import UsageError
 from corpora.tei.decisions import DecidedName, Decision, Settled, Verdict
+from modeling.workbench.messages import ShownItem, Status
 
-Status = Literal["open", "accepted", "rejected"]
+_STATUSES: tuple[Status, ...] = get_args(Status)
+_V = TypeVar("_V", int, str)
 
 
 class RefusedError(UsageError):
@@ -58,7 +60,7 @@ class Item:
             origin="prediction" if self.suggestion else "annotation",
         )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> ShownItem:
         """Give it as the page has it."""
         said = self.suggestion
         return {
@@ -312,24 +314,38 @@ def _is_in_the_way(names: SpanIndex[Mention], span: Mention | Item) -> Mention |
     return None
 
 
-def changed(item: Item, wanted: dict[str, Any], *, labels: Iterable[str]) -> Item:
+def changed(item: Item, wanted: Mapping[str, object], *, labels: Iterable[str]) -> Item:
     """Change an item as a page asks; raises ``RefusedError`` for what no item can be."""
-    values: dict[str, Any] = {}
-    for name, kind in (("start", int), ("end", int), ("label", str), ("entity", str)):
-        if name in wanted:
-            if not isinstance(wanted[name], kind) or isinstance(wanted[name], bool):
-                raise RefusedError(f"{name} is {wanted[name]!r}, not of the type {kind.__name__}.")
-            values[name] = wanted[name]
-    status = wanted.get("status", item.status)
-    if status not in get_args(Status):
-        raise RefusedError(f"There is no status {status!r}.")
-    made = replace(item, status=status, **values)
+    made = replace(
+        item,
+        start=_asked(wanted, "start", item.start),
+        end=_asked(wanted, "end", item.end),
+        label=_asked(wanted, "label", item.label),
+        entity=_asked(wanted, "entity", item.entity),
+        status=_asked_status(wanted, item.status),
+    )
     if made.status == "accepted" and made.label not in set(labels):
         known = ", ".join(labels)
         raise RefusedError(
             f"This edition has no element for the label {made.label!r}, but {known}."
         )
     return made
+
+
+def _asked(wanted: Mapping[str, object], name: str, there: _V) -> _V:
+    """What a page wants, of the type of what is there."""
+    value, kind = wanted.get(name, there), type(there)
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise RefusedError(f"{name} is {value!r}, not of the type {kind.__name__}.")
+    return value
+
+
+def _asked_status(wanted: Mapping[str, object], there: Status) -> Status:
+    asked = wanted.get("status", there)
+    for status in _STATUSES:
+        if status == asked:
+            return status
+    raise RefusedError(f"There is no status {asked!r}.")
 
 
 def spans_of(text: str, form: str) -> Iterator[Span]:

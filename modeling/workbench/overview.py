@@ -3,10 +3,10 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 from modeling.workbench.candidates import about
 from modeling.workbench.desk import Desk
+from modeling.workbench.messages import Day, EntityRow, FormRow, Overview
 
 _SHOWN = 2_000
 
@@ -25,7 +25,7 @@ class _Form:
         return len(self.labels) > 1 or len(self.entities) > 1
 
 
-def overview(desk: Desk) -> dict[str, Any]:
+def overview(desk: Desk) -> Overview:
     """Count forms and entities of the names that are there and accepted, and of those open."""
     with desk.lock:
         desk.refresh()
@@ -68,7 +68,7 @@ def _times(one: _Form) -> int:
     return one.n_open + one.labels.total()
 
 
-def _row(form: str, one: _Form) -> dict[str, Any]:
+def _row(form: str, one: _Form) -> FormRow:
     labels, entities = dict(one.labels.most_common()), dict(one.entities.most_common())
     return {"form": form, "labels": labels, "entities": entities, "open": one.n_open}
 
@@ -77,7 +77,7 @@ def _ranked(entities: dict[str, Counter[str]]) -> list[tuple[str, Counter[str]]]
     return sorted(entities.items(), key=lambda pair: (-pair[1].total(), pair[0]))
 
 
-def _entity(desk: Desk, entity: str, forms: Counter[str]) -> dict[str, Any]:
+def _entity(desk: Desk, entity: str, forms: Counter[str]) -> EntityRow:
     known = about(desk.sources, entity)
     return {
         "entity": entity,
@@ -87,7 +87,7 @@ def _entity(desk: Desk, entity: str, forms: Counter[str]) -> dict[str, Any]:
     }
 
 
-def _days(desk: Desk) -> Iterator[dict[str, Any]]:
+def _days(desk: Desk) -> Iterator[Day]:
     """What each person decided on each day, the last day first; undone decisions count, too."""
     days: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for entry in desk.journal.entries:

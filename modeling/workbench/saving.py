@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 from corpora.document import Mention
 from corpora.errors import CorpusError
@@ -17,6 +16,7 @@ from corpora.tei.source import Source
 from corpora.tei.writer import Skipped, WriteOptions, Written
 from modeling.workbench.desk import Desk
 from modeling.workbench.letters import Letter
+from modeling.workbench.messages import Saved
 from modeling.workbench.names import Item, RefusedError
 from modeling.workbench.view import element_of_block
 
@@ -51,11 +51,11 @@ def markup(desk: Desk, number: int, *, document: int, block: int) -> dict[str, s
         }
 
 
-def save(desk: Desk) -> dict[str, Any]:
+def save(desk: Desk) -> Saved:
     """Write all letters on which there are decisions, each under the writer's proof."""
     with desk.lock:
         desk.refresh()
-        report: dict[str, Any] = {"written": [], "same": 0, "skipped": [], "refused": []}
+        report: Saved = {"written": [], "same": 0, "skipped": [], "refused": []}
         for letter in desk.letters.all:
             if not any(True for _ in desk.journal.of_file(letter.name)):
                 continue
@@ -66,7 +66,7 @@ def save(desk: Desk) -> dict[str, Any]:
         return report
 
 
-def _save(desk: Desk, letter: Letter, report: dict[str, Any]) -> None:
+def _save(desk: Desk, letter: Letter, report: Saved) -> None:
     if letter.error:
         raise CorpusError(letter.error)
     written = write(desk, letter)

@@ -8,7 +8,7 @@ import json
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -79,14 +79,14 @@ def _page_routes() -> list[Route]:
     ]
 
 
-def _read(path: str, answer: Callable[[Request], Any]) -> Route:
+def _read(path: str, answer: Callable[[Request], object]) -> Route:
     return Route(path, _answering(answer), methods=["GET"])
 
 
 def application(desk: Desk, learner: "Learner | None" = None) -> Starlette:
     """Make the application; a ``Guard`` is to stand before it."""
 
-    def write(path: str, answer: Callable[[Any], Any]) -> Route:
+    def write(path: str, answer: Callable[[object], object]) -> Route:
         return Route(path, _writing(answer), methods=["POST"])
 
     def number(request: Request, name: str) -> int:
@@ -132,7 +132,7 @@ def _asked(request: Request, *names: str) -> dict[str, str]:
     return {name: request.query_params.get(name, "") for name in names}
 
 
-def _list(body: Any) -> list[Mapping[str, Any]]:
+def _list(body: object) -> list[Mapping[str, object]]:
     if not isinstance(body, list) or not body or not all(isinstance(each, dict) for each in body):
         raise RefusedError("A list of decisions was expected, as the page sends it.")
     return body
@@ -145,14 +145,14 @@ def _file(name: str) -> _Answer:
     return answer
 
 
-def _answering(work: Callable[[Request], Any]) -> _Answer:
+def _answering(work: Callable[[Request], object]) -> _Answer:
     async def answer(request: Request) -> Response:
         return await run_in_threadpool(_result, lambda: work(request))
 
     return answer
 
 
-def _writing(work: Callable[[Any], Any]) -> _Answer:
+def _writing(work: Callable[[object], object]) -> _Answer:
     async def answer(request: Request) -> Response:
         if request.headers.get("origin") is None:  # no page: a browser names it for each POST
             return _json({"detail": "Only the page may decide: no Origin."}, status=403)
@@ -166,7 +166,7 @@ def _writing(work: Callable[[Any], Any]) -> _Answer:
     return answer
 
 
-def _result(work: Callable[[], Any]) -> Response:
+def _result(work: Callable[[], object]) -> Response:
     """Do something; what cannot be done is said, with a status that tells of what kind it is."""
     try:
         return _json(work())
@@ -180,6 +180,6 @@ def _result(work: Callable[[], Any]) -> Response:
         return _json({"detail": f"{error.filename}: {error.strerror}."}, status=500)
 
 
-def _json(value: Any, *, status: int = 200) -> Response:
+def _json(value: object, *, status: int = 200) -> Response:
     data = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
     return Response(data, status, {**_HEADERS, "Content-Type": "application/json"})

@@ -7,10 +7,11 @@ decided as a list for ``modeling.predict --apply``.
 import base64
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from corpora.datasets.shards import write_json
 from corpora.document import Mention
@@ -21,6 +22,7 @@ from corpora.tei.review import REVIEW, model_file
 from corpora.tei.style import reference, template
 from modeling.workbench.desk import Desk
 from modeling.workbench.letters import Letter
+from modeling.workbench.messages import ShownLetter, View
 from modeling.workbench.server import page_files
 from modeling.workbench.view import tei_of_blocks
 
@@ -56,7 +58,7 @@ def write_page(desk: Desk, path: Path) -> str:
     )
 
 
-def _data(desk: Desk, *, list_name: str) -> dict[str, Any]:
+def _data(desk: Desk, *, list_name: str) -> Mapping[str, object]:
     letters = [_letter(desk, letter) for letter in desk.letters.all]
     digest = sha256("".join(letter["sha256"] for letter in letters).encode()).hexdigest()
     return {
@@ -69,16 +71,17 @@ def _data(desk: Desk, *, list_name: str) -> dict[str, Any]:
     }
 
 
-def _letter(desk: Desk, letter: Letter) -> dict[str, Any]:
+def _letter(desk: Desk, letter: Letter) -> ShownLetter:
     """A letter, and the TEI of its blocks."""
     shown = desk.letter(letter.number)
     texts = [(one.document, places) for one, places in desk.letters.parsed(letter).texts]
     teis = [tei_of_blocks(document, places) for document, places in texts if document]
     documents = zip(shown["documents"], teis, strict=True)
-    return shown | {"documents": [one | {"tei": tei} for one, tei in documents]}
+    with_tei: list[View] = [{**one, "tei": tei} for one, tei in documents]
+    return {**shown, "documents": with_tei}
 
 
-def _writing(desk: Desk) -> dict[str, Any]:
+def _writing(desk: Desk) -> Mapping[str, object]:
     """How names are written: elements, references, and who says that they are names."""
     edition, content = desk.edition, content_rules()
     entities = {entry["entity"] for entry in desk.register.all()} if desk.register else set()
@@ -101,7 +104,7 @@ def _writing(desk: Desk) -> dict[str, Any]:
     }
 
 
-def _page(data: dict[str, Any]) -> bytes:
+def _page(data: Mapping[str, object]) -> bytes:
     """Put the modules, the style and the data into the page, under a policy of their hashes."""
     files = {name: content.decode("utf-8") for name, content in page_files().items()}
     script = "\n".join(_EXPORT.sub("", _IMPORT.sub("", files[name])) for name in _MODULES)

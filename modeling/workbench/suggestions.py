@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from corpora.document import Mention
 from corpora.errors import CorpusError
@@ -121,10 +121,13 @@ def taken_run(folder: Path) -> Path | None:
     return folder / number / "run"
 
 
-def _cells(mention: Mention) -> list[Any]:
-    return [mention.start, mention.end, mention.label, mention.entity, mention.score]
+_Cells = tuple[int, int, str | None, str | None, float | None]
 
 
-def _mention(cells: Sequence[Any]) -> Mention:
+def _cells(mention: Mention) -> _Cells:
+    return mention.start, mention.end, mention.label, mention.entity, mention.score
+
+
+def _mention(cells: _Cells) -> Mention:
     start, end, label, entity, score = cells
     return Mention(start, end, label=label, entity=entity, score=score, origin="prediction")

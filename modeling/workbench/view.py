@@ -7,15 +7,25 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from corpora.document import Document, Paragraph
 from corpora.tei.edition import Edition, Role
 from corpora.tei.places import Places
 from corpora.tei.source import Node, Source
 from corpora.tei.xml import Element
+from modeling.workbench.messages import (
+    Block,
+    BlockTei,
+    DocumentTei,
+    Mark,
+    Name,
+    Note,
+    Style,
+    View,
+)
 
 _BREAKS = {"pb": "page", "lb": "line", "cb": "column"}
 _STYLES = {
@@ -37,7 +47,7 @@ _NO_PART = -1
 _NOWHERE = np.empty(0, np.int64)
 
 
-def plain_view(document: Document) -> dict[str, Any]:
+def plain_view(document: Document) -> View:
     """Show a document that comes from no file: its blocks and names."""
     return {
         "id": document.id,
@@ -52,16 +62,16 @@ def plain_view(document: Document) -> dict[str, Any]:
     }
 
 
-def tei_view(document: Document, places: Places, edition: Edition) -> dict[str, Any]:
+def tei_view(document: Document, places: Places, edition: Edition) -> View:
     """Show a document of a TEI file, with its lines, pages, notes and styles."""
     return _Tei(document, places, edition).view()
 
 
-def _block(paragraph: Paragraph) -> dict[str, Any]:
+def _block(paragraph: Paragraph) -> Block:
     return {"start": paragraph.start, "end": paragraph.end, "kind": paragraph.kind}
 
 
-def _names(document: Document) -> list[dict[str, Any]]:
+def _names(document: Document) -> list[Name]:
     return [
         {"start": m.start, "end": m.end, "label": m.label or "", "entity": m.entity or ""}
         for m in document.mentions
@@ -80,9 +90,10 @@ class _Tei:
     def source(self) -> Source:
         return self.places.source
 
-    def view(self) -> dict[str, Any]:
+    def view(self) -> View:
         blocks = [self._block(each) for each in self.document.paragraphs]
-        return plain_view(self.document) | {
+        return {
+            **plain_view(self.document),
             "blocks": blocks,
             "marks": list(self._marks()),
             "styles": list(self._styles()),
@@ -90,7 +101,7 @@ class _Tei:
         }
 
     @cached_property
-    def _written(self) -> tuple["np.ndarray[Any, Any]", "np.ndarray[Any, Any]"]:
+    def _written(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Offsets of written characters in the stream, ascending, and their indexes."""
         origins = np.frombuffer(self.places.origins, dtype=np.int64)
         indexes = np.flatnonzero(origins >= 0)
@@ -117,11 +128,10 @@ class _Tei:
         node = next((n for n in place.node.chain() if n.number >= 0), None) if place else None
         return self._part_of[node.number] if node else _NO_PART
 
-    def _block(self, paragraph: Paragraph) -> dict[str, Any]:
+    def _block(self, paragraph: Paragraph) -> Block:
         made = _block(paragraph)
-        made["part"] = part = self._part_at(paragraph.start)
-        if part < 0:
-            del made["part"]
+        if (part := self._part_at(paragraph.start)) >= 0:
+            made["part"] = part
         if paragraph.kind == "cell" and (place := self.places[paragraph.start]):
             made["row"] = next((n.number for n in place.node.chain() if n.name == "row"), -1)
         return made
@@ -140,7 +150,7 @@ class _Tei:
         return int(positions[index]) if index < len(positions) else None
 
     @cached_property
-    def _positions(self) -> "dict[int, np.ndarray[Any, Any]]":
+    def _positions(self) -> dict[int, NDArray[np.int64]]:
         """Which of the written characters are in each part, without the parts in that."""
         offsets = self._written[0]
         part_at = np.full(len(offsets), _NO_PART)
@@ -152,7 +162,7 @@ class _Tei:
         parts, starts = np.unique(part_at[order], return_index=True)
         return dict(zip(parts.tolist(), np.split(order, starts[1:]), strict=True))
 
-    def _marks(self) -> Iterator[dict[str, Any]]:
+    def _marks(self) -> Iterator[Mark]:
         """Where lines, columns and pages begin."""
         for node in self.source.nodes:
             if node.name in _BREAKS and not node.is_expanded:
@@ -160,7 +170,7 @@ class _Tei:
                 if at is not None:
                     yield _mark(node, at)
 
-    def _styles(self) -> Iterator[dict[str, Any]]:
+    def _styles(self) -> Iterator[Style]:
         offsets, indexes = self._written
         for node in self.source.nodes:
             if node.name in _STYLES and node.last > node.first:
@@ -170,7 +180,7 @@ class _Tei:
                     start, end = int(indexes[first]), int(indexes[last]) + 1
                     yield {"start": start, "end": end, "style": _style(node)}
 
-    def _notes(self, blocks: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    def _notes(self, blocks: Sequence[Block]) -> Iterator[Note]:
         """Notes that have blocks, and the character that each stands behind."""
         indexes = self._written[1]
         for part in sorted({block["part"] for block in blocks if "part" in block}):
@@ -194,8 +204,8 @@ def _is_before(position: int | None, other: int) -> bool:
     return position is not None and position < other
 
 
-def _mark(node: Node, at: int) -> dict[str, Any]:
-    made: dict[str, Any] = {"at": at, "kind": _BREAKS[node.name]}
+def _mark(node: Node, at: int) -> Mark:
+    made: Mark = {"at": at, "kind": _BREAKS[node.name]}
     if number := node.attributes.get("n"):
         made["n"] = number
     if node.attributes.get("break") == "no":
@@ -229,7 +239,7 @@ def element_of_block(document: Document, places: Places, block: int) -> Node | N
     return next(own, holding[0] if holding else None)
 
 
-def tei_of_blocks(document: Document, places: Places) -> dict[str, Any]:
+def tei_of_blocks(document: Document, places: Places) -> DocumentTei:
     """The TEI of each block, and where the characters of its text stand in it.
 
     ``elements`` are those around the blocks, each once; ``blocks`` has for each its number there
@@ -238,7 +248,7 @@ def tei_of_blocks(document: Document, places: Places) -> dict[str, Any]:
     """
     source, numbers = places.source, dict[int, int]()
     elements: list[dict[str, str]] = []
-    blocks: list[dict[str, Any] | None] = []
+    blocks: list[BlockTei | None] = []
     for number, paragraph in enumerate(document.paragraphs):
         node = element_of_block(document, places, number)
         if node is None:
