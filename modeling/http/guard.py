@@ -10,16 +10,15 @@ import json
 import secrets
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Iterable, MutableMapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
 Headers = list[tuple[bytes, bytes]]
 
 LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -82,7 +81,7 @@ class _NotTaken(Exception):  # noqa: N818 - nobody sees it
 class Guard:
     """The middleware. ``counts`` has the answers by status, ``seconds`` what they took together."""
 
-    def __init__(self, app: App, rules: Rules) -> None:
+    def __init__(self, app: "ASGIApp", rules: Rules) -> None:
         self.app, self.rules = app, rules
         self.counts: Counter[int] = Counter()
         self.seconds = 0.0
@@ -91,7 +90,7 @@ class Guard:
         self.n_bytes = 0
         """Of their bodies."""
 
-    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         """Answer a request, or let the application do so."""
         if scope["type"] != "http":
             if scope["type"] == "lifespan":
@@ -113,8 +112,8 @@ class Guard:
 
     async def _admit(
         self,
-        scope: MutableMapping[str, Any],
-        receive: Receive,
+        scope: "Scope",
+        receive: "Receive",
         answer: "_Answer",
         *,
         own: list[int],
@@ -137,10 +136,10 @@ class Guard:
 
     async def _unless_gone(
         self,
-        scope: MutableMapping[str, Any],
+        scope: "Scope",
         body: bytes,
         *,
-        receive: Receive,
+        receive: "Receive",
         answer: "_Answer",
     ) -> None:
         """Let the application answer; where the client hangs up, it is stopped."""
@@ -181,7 +180,7 @@ class Guard:
         allowed = (b"access-control-allow-origin", origin.encode("latin-1"))
         return [allowed, (b"vary", b"Origin")]
 
-    def _check_token(self, scope: MutableMapping[str, Any], headers: dict[bytes, bytes]) -> Headers:
+    def _check_token(self, scope: "Scope", headers: dict[bytes, bytes]) -> Headers:
         token = self.rules.token
         if token is None or scope["path"] in self.rules.open_paths:
             return []
@@ -201,7 +200,7 @@ class Guard:
             raise Refused(401, "The token is missing or wrong: open the address as it was printed.")
         return []
 
-    async def _read(self, headers: dict[bytes, bytes], receive: Receive, own: list[int]) -> bytes:
+    async def _read(self, headers: dict[bytes, bytes], receive: "Receive", own: list[int]) -> bytes:
         """The body, whole; ``own`` counts what of it is in memory."""
         rules, length = self.rules, headers.get(b"content-length", b"0")
         if headers.get(b"content-encoding", b"identity") != b"identity":
@@ -234,12 +233,12 @@ class Guard:
 class _Answer:
     """Send with more headers, and count."""
 
-    def __init__(self, guard: Guard, send: Send) -> None:
+    def __init__(self, guard: Guard, send: "Send") -> None:
         self.guard, self.send = guard, send
         self.headers: Headers = []
         self.is_begun = False
 
-    async def __call__(self, message: Message) -> None:
+    async def __call__(self, message: "Message") -> None:
         if message["type"] == "http.response.start":
             self.is_begun = True
             self.guard.counts[message["status"]] += 1
@@ -263,11 +262,11 @@ class _Answer:
         await self.send({"type": "http.response.body", "body": body})
 
 
-def _replay(body: bytes, gone: asyncio.Event) -> Receive:
+def _replay(body: bytes, gone: asyncio.Event) -> "Receive":
     """Give the body once, and afterwards that the client is gone, when it is."""
     waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
-    async def replay() -> Message:
+    async def replay() -> "Message":
         if waiting:
             return waiting.pop()
         await gone.wait()
@@ -305,7 +304,7 @@ def _preflight(headers: dict[bytes, bytes]) -> Headers:
     return [(name.encode(), value.encode("latin-1")) for name, value in found]
 
 
-def _cookie_name(scope: MutableMapping[str, Any]) -> str:
+def _cookie_name(scope: "Scope") -> str:
     """Of this server: those of others on this machine are sent here, too."""
     return f"onoma-{(scope.get('server') or ('', 0))[1]}"
 

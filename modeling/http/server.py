@@ -5,14 +5,16 @@ import signal
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from corpora.errors import UsageError
-from modeling.http.guard import App
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
 
 HEAD_SECONDS: Final = 10.0
 """In which the head of a request must be here."""
@@ -49,15 +51,14 @@ class Server(uvicorn.Server):
 
     def __init__(
         self,
-        app: App,
+        app: "ASGIApp",
         listener: socket.socket,
         *,
         on_ready: Callable[[str], None] | None = None,
         grace_seconds: int = 30,
     ) -> None:
-        application: Any = app  # uvicorn's types are narrower than what ASGI says
         config = uvicorn.Config(
-            application,
+            app,
             http=_Protocol,
             ws="none",
             loop="asyncio",

@@ -4,7 +4,7 @@ import logging
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -118,7 +118,7 @@ def guarded(
     guard, began = Guard(app, rules), time.monotonic()
 
     @app.get("/health", tags=["Onoma"])
-    async def health() -> dict[str, Any]:
+    async def health() -> dict[str, object]:
         """Say that the service answers, and what it serves."""
         waiting = sum(one.n_waiting for one in service.models.batchers().values())
         return {

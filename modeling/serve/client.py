@@ -9,15 +9,48 @@ import json
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from http.client import HTTPResponse
-from typing import Any, Final
+from typing import Final, NotRequired, TypedDict
 from urllib.error import HTTPError
 from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 
-Name = dict[str, Any]
-"""``start``, ``end``, ``text``, ``label`` and ``probability``."""
 _JSON: Final = "application/json"
 _TEI: Final = "application/tei+xml"
+
+
+class Entity(TypedDict):
+    """An entry of the register that a name may mean."""
+
+    id: str
+    name: str
+    score: float
+
+
+class Name(TypedDict):
+    """A name; ``candidates`` where they were asked for."""
+
+    start: int
+    end: int
+    text: str
+    label: str
+    probability: float
+    candidates: NotRequired[list[Entity] | None]
+
+
+class Words(TypedDict):
+    """What was found in a sentence that was cut into words."""
+
+    tags: list[str]
+    mentions: list[Name]
+
+
+class _Text(TypedDict):
+    mentions: list[Name]
+
+
+class _Answer(TypedDict):
+    texts: list[_Text]
+    sentences: list[Words]
 
 
 class ServiceError(Exception):
@@ -46,17 +79,17 @@ class Client:
         self.address, self.seconds, self.tries = address.rstrip("/"), seconds, tries
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
 
-    def tag(self, text: str, **options: Any) -> list[Name]:
+    def tag(self, text: str, **options: object) -> list[Name]:
         """The names of a text; ``options`` are those of ``POST /v1/tag`` (``threshold`` …)."""
         [found] = self._ask("/v1/tag", {"text": text, **options})["texts"]
-        return list(found["mentions"])
+        return found["mentions"]
 
-    def tag_words(self, sentences: Sequence[Sequence[str]], **options: Any) -> list[dict[str, Any]]:
+    def tag_words(self, sentences: Sequence[Sequence[str]], **options: object) -> list[Words]:
         """The ``tags`` and ``mentions`` of sentences that are cut into words."""
         asked = {"sentences": [list(words) for words in sentences], **options}
-        return list(self._ask("/v1/tag", asked)["sentences"])
+        return self._ask("/v1/tag", asked)["sentences"]
 
-    def tag_all(self, texts: Iterable[str], **options: Any) -> Iterator[list[Name]]:
+    def tag_all(self, texts: Iterable[str], **options: object) -> Iterator[list[Name]]:
         """The names of texts, in their order, each as soon as it is tagged.
 
         Raises ``ServiceError`` for a text that the service does not take.
@@ -75,14 +108,15 @@ class Client:
         with self._open(path, file, {"Content-Type": _TEI}) as answer:
             return bytes(answer.read())
 
-    def health(self) -> dict[str, Any]:
+    def health(self) -> dict[str, object]:
         """What the service serves."""
         with self._open("/health", None, {}) as answer:
             return dict(json.load(answer))
 
-    def _ask(self, path: str, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def _ask(self, path: str, asked: Mapping[str, object]) -> _Answer:
         with self._open(path, json.dumps(asked).encode(), {"Content-Type": _JSON}) as answer:
-            return dict(json.load(answer))
+            found: _Answer = json.load(answer)
+            return found
 
     def _open(self, path: str, body: bytes | None, headers: Mapping[str, str]) -> HTTPResponse:
         """Send a request, again while the service says that it should come again."""

@@ -6,7 +6,7 @@ Read by the plugin ``@recogito/plugin-ner`` 0.5.1 of Recogito Studio: ``sentence
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 from urllib.parse import unquote_plus
 
 from fastapi import APIRouter, Request
@@ -37,7 +37,7 @@ def routes(service: Service) -> APIRouter:
     router = APIRouter(tags=["CoreNLP"])
 
     @router.post("/", summary="Find names as CoreNLP's server does")
-    async def annotate(request: Request, properties: str = "{}") -> dict[str, Any]:
+    async def annotate(request: Request, properties: str = "{}") -> dict[str, object]:
         """Give the sentences of a text, with tokens and names (outputFormat ``json``)."""
         asked = _read_properties(properties)
         text = decoded(await request.body())
@@ -67,7 +67,7 @@ def _read_properties(given: str) -> Mapping[str, str]:
     return read
 
 
-def _answer(text: str, found: Sequence[Tagged]) -> dict[str, Any]:
+def _answer(text: str, found: Sequence[Tagged]) -> dict[str, object]:
     units, sentences, n_tokens = _Units(text), [], 0
     for index, one in enumerate(found):
         sentences.append(
@@ -88,7 +88,7 @@ def _name(label: str) -> str:
     return _NAMES.get(kind_of(label) or "", label.upper())
 
 
-def _tokens(text: str, one: Tagged, units: "_Units") -> list[dict[str, Any]]:
+def _tokens(text: str, one: Tagged, units: "_Units") -> list[dict[str, object]]:
     names = {n: _name(span.label) for span in one.spans for n in range(span.start, span.end)}
     spans = places_of(one.sentence)
     return [
@@ -108,7 +108,7 @@ def _tokens(text: str, one: Tagged, units: "_Units") -> list[dict[str, Any]]:
 
 def _mention(
     text: str, sentence: Sentence, span: PredictedSpan, *, units: "_Units", n_before: int
-) -> dict[str, Any]:
+) -> dict[str, object]:
     start, end = place_of(sentence, span)
     name = _name(span.label)
     return {

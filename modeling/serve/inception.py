@@ -8,7 +8,7 @@ characters.
 
 import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, ValidationError
@@ -228,7 +228,7 @@ def _answer(cas: "Cas", asked: PredictRequest, found: Sequence[Tagged]) -> Predi
     return PredictAnswer(document=cas.to_xmi())
 
 
-def is_prediction(annotation: Any) -> bool:
+def is_prediction(annotation: object) -> bool:
     """Say whether an annotation is a recommender's, and not a person's."""
     return bool(getattr(annotation, _PREDICTED, False))
 
@@ -243,7 +243,7 @@ def _renamer(asked: PredictRequest) -> Callable[[str], str]:
         for tag in tagset.tags
     ]
 
-    def rename(label: str) -> Any:
+    def rename(label: str) -> str:
         return label_among(label, tags) if tags else label
 
     return rename

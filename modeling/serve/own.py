@@ -5,7 +5,7 @@ import json
 from collections import deque
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
@@ -115,7 +115,7 @@ class TagAnswer(BaseModel):
     sentences: list[TaggedWords] | None = None
 
 
-def _inlined(value: Any, definitions: Mapping[str, Any]) -> Any:
+def _inlined(value: object, definitions: Mapping[str, object]) -> object:
     """A JSON schema without references: OpenAPI has another place for what they name."""
     if isinstance(value, list):
         return [_inlined(one, definitions) for one in value]
@@ -126,18 +126,18 @@ def _inlined(value: Any, definitions: Mapping[str, Any]) -> Any:
     return {k: _inlined(v, definitions) for k, v in value.items() if k != "$defs"}
 
 
-def schema_of(model: type[BaseModel]) -> Any:
+def schema_of(model: type[BaseModel]) -> object:
     """The JSON schema of a body that a route reads itself."""
     schema = model.model_json_schema()
     return _inlined(schema, schema.get("$defs", {}))
 
 
-def body_of(model: type[BaseModel]) -> dict[str, Any]:
+def body_of(model: type[BaseModel]) -> dict[str, object]:
     """The part of a description that says what body a route reads itself."""
     return {"requestBody": {"required": True, "content": {_JSON: {"schema": schema_of(model)}}}}
 
 
-_EXAMPLES: Final[Mapping[str, Any]] = {
+_EXAMPLES: Final[Mapping[str, object]] = {
     "requestBody": {
         "required": True,
         "content": {

@@ -9,7 +9,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 import regex
 
@@ -36,7 +36,8 @@ class _Word:
     is_lower: bool
     kind: str
     """``is``, ``in`` or ``regex``."""
-    value: Any
+    values: tuple[str, ...]
+    """One, or of ``in`` several."""
     operator: str = ""
 
 
@@ -56,7 +57,7 @@ class _Vocabulary:
 
     words: Sequence[str]
     until: float
-    _fitting: dict[tuple[bool, str, Any], frozenset[str]] = field(default_factory=dict)
+    _fitting: dict[tuple[bool, str, tuple[str, ...]], frozenset[str]] = field(default_factory=dict)
 
     def check_time(self) -> None:
         """Raise ``Refused`` when the time is over."""
@@ -75,7 +76,7 @@ class _Vocabulary:
     def _fit(self, word: _Word) -> frozenset[str]:
         """The words of the text that fit; raises ``Refused`` when the time is over."""
         self.check_time()
-        key = (word.is_lower, word.kind, word.value)
+        key = (word.is_lower, word.kind, word.values)
         if key not in self._fitting:
             self._fitting[key] = frozenset(self._find(word))
         return self._fitting[key]
@@ -83,11 +84,12 @@ class _Vocabulary:
     def _find(self, word: _Word) -> Iterator[str]:
         written = ((w.lower() if word.is_lower else w, w) for w in self.words)
         if word.kind != "regex":
-            wanted = {word.value} if word.kind == "is" else set(word.value)
+            wanted = set(word.values)
             yield from (given for form, given in written if form in wanted)
             return
+        [pattern] = word.values
         try:
-            expression = regex.compile(word.value)
+            expression = regex.compile(pattern)
             for form, given in written:
                 self.check_time()
                 if expression.search(form, timeout=self.until - time.monotonic()):
@@ -95,11 +97,11 @@ class _Vocabulary:
         except (TimeoutError, ValueError) as error:  # the latter where no time is left
             raise _late() from error
         except regex.error as error:
-            raise Refused(422, f"regex {word.value[:80]!r}: {error}.") from error
+            raise Refused(422, f"regex {pattern[:80]!r}: {error}.") from error
 
 
 def find(
-    sentences: Iterable[Sentence], patterns: Sequence[Mapping[str, Any]]
+    sentences: Iterable[Sentence], patterns: Sequence[Mapping[str, object]]
 ) -> Iterator[tuple[Sentence, int, int, str]]:
     """Yield the sentence, first word, end and label of each match, the longest of those that cross.
 
@@ -133,7 +135,7 @@ def _late() -> Refused:
     return Refused(422, f"The patterns take longer than {_SECONDS:g} seconds.")
 
 
-def _read(number: int, pattern: Mapping[str, Any]) -> tuple[str, list[_Word]]:
+def _read(number: int, pattern: Mapping[str, object]) -> tuple[str, list[_Word]]:
     where, label = f"patterns.{number}", pattern.get("label")
     given = pattern.get("pattern")
     if isinstance(given, str):
@@ -150,7 +152,7 @@ def _read(number: int, pattern: Mapping[str, Any]) -> tuple[str, list[_Word]]:
     return label, [_read_word(where, one) for one in given]
 
 
-def _read_word(where: str, given: Any) -> _Word:
+def _read_word(where: str, given: object) -> _Word:
     values = {str(k).lower(): v for k, v in given.items()} if isinstance(given, dict) else {}
     operator = values.pop("op", "")
     if operator not in ("", *_OPERATORS) or len(values) != 1:
@@ -160,13 +162,13 @@ def _read_word(where: str, given: Any) -> _Word:
         raise Refused(422, f"{where}: {name[:40]!r} is not read, only lower and text.")
     is_lower = name == "lower"
     if isinstance(value, str):
-        return _Word(is_lower, "is", value.lower() if is_lower else value, operator)
+        return _Word(is_lower, "is", (value.lower() if is_lower else value,), operator)
     [(kind, inner)] = value.items() if isinstance(value, dict) and len(value) == 1 else [("", "")]
     kind = str(kind).lower()
     if kind == "regex" and isinstance(inner, str) and len(inner) <= _LENGTH:
         if _COSTLY.search(inner):
             raise Refused(422, f"{where}: a regex with {{…}} or (?…) other than (?:…) is not read.")
-        return _Word(is_lower, "regex", inner, operator)
+        return _Word(is_lower, "regex", (inner,), operator)
     if kind == "in" and isinstance(inner, list) and all(isinstance(one, str) for one in inner):
         return _Word(is_lower, "in", tuple(inner), operator)
     raise Refused(422, f"{where}: a string, regex (of {_LENGTH} characters at most) or in.")

@@ -6,7 +6,7 @@ and gives up after 10 seconds.
 """
 
 import platform
-from typing import Any, Final
+from typing import Final
 
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, ValidationError
@@ -37,7 +37,7 @@ class PatternRequest(BaseModel):
 
     lang: str | None = None
     text: str
-    patterns: list[dict[str, Any]]
+    patterns: list[dict[str, object]]
 
 
 def routes(service: Service) -> APIRouter:
@@ -46,7 +46,7 @@ def routes(service: Service) -> APIRouter:
 
     @router.get("/status")
     @router.get("/status/", include_in_schema=False)  # this is what TEI Publisher asks for
-    async def status() -> dict[str, Any]:
+    async def status() -> dict[str, object]:
         """Say what is served."""
         return {
             "onoma_version": __version__,
@@ -62,7 +62,7 @@ def routes(service: Service) -> APIRouter:
         return service.models.names()
 
     @router.get("/model/{model:path}")
-    async def model(model: str) -> dict[str, Any]:
+    async def model(model: str) -> dict[str, object]:
         """Say what is known of a model."""
         batcher = await service.models.get(model)
         labels = list(batcher.tagger.labels)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from itertools import islice
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 from urllib.parse import parse_qs
 
 from fastapi import APIRouter, Request, Response
@@ -120,7 +120,7 @@ def routes(entries: Entries, *, space: str) -> APIRouter:
     async def properties(type: str = "", limit: int | None = None) -> Response:
         """Propose properties whose values can be fetched."""
         found = [_named(p) for p in entries.source.properties][: limit or None]
-        answer: dict[str, Any] = {"properties": found, "type": type}
+        answer: dict[str, object] = {"properties": found, "type": type}
         return _json(
             ProposedProperties.model_validate(answer | ({"limit": limit} if limit else {}))
         )

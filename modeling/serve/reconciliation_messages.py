@@ -4,7 +4,7 @@ Each class accepts what the specification's schema of its name accepts, and refu
 (``reconciliation-api/specs`` at 8d66bdb, July 2026).
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import (
     AfterValidator,
@@ -28,7 +28,7 @@ class _Open(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _has_no_null(cls, given: Any) -> Any:
+    def _has_no_null(cls, given: object) -> object:
         """Refuse null: what may be left out is left out."""
         if isinstance(given, dict) and any(
             given.get(name, "") is None for name in cls.model_fields
@@ -303,7 +303,7 @@ class ExtendedProperty(_Open):
     """A property whose values are asked for."""
 
     id: str
-    settings: dict[str, Any] | None = None
+    settings: dict[str, object] | None = None
 
 
 class ExtendQuery(_Open):

@@ -12,7 +12,7 @@ import asyncio
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final, TypeVar
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import PlainTextResponse
@@ -35,6 +35,7 @@ from modeling.serve.service import Models, Service, running_text
 from modeling.taggers.folders import has_tagger
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
+_M = TypeVar("_M", bound=BaseModel)
 OFF: Final = "Training is off here: start the service with --allow-training DIR --encoder MODEL."
 
 
@@ -57,7 +58,7 @@ class TrainRequest(BaseModel):
 
     @field_validator("samples", mode="before")
     @classmethod
-    def _as_list(cls, given: Any) -> Any:
+    def _as_list(cls, given: object) -> object:
         """One sample comes without a list around it."""
         return [given] if isinstance(given, dict) else given
 
@@ -162,7 +163,7 @@ def _given(trainer: Trainer | None) -> Trainer:
     return trainer
 
 
-async def _read(service: Service, request: Request, kind: Any) -> Any:
+async def _read(service: Service, request: Request, kind: type[_M]) -> _M:
     body = await request.body()
     try:
         return await service.prepare(lambda: kind.model_validate_json(body))
